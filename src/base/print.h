@@ -1,0 +1,36 @@
+/* print.h - text from inside malloc: no allocation, no locale, no libc.
+ *
+ * Text gathers in the caller's buffer. With a sink, a full buffer is handed over and refilled, so a report of any
+ * length needs only a few hundred bytes of stack; without one, what does not fit is cut off.
+ */
+#ifndef JW_PRINT_H
+#define JW_PRINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct print_buffer {
+    char *data;
+    size_t size, length;
+    void (*sink)(void *cookie, const char *text, size_t length); /* NULL: the text stays in the buffer */
+    void *cookie;
+};
+
+void print_bytes(struct print_buffer *buffer, const char *bytes, size_t length);
+void print_text(struct print_buffer *buffer, const char *text);
+void print_unsigned(struct print_buffer *buffer, uint64_t value);
+void print_hex(struct print_buffer *buffer, uint64_t value); /* with 0x in front */
+
+/* Right-aligned in `width` columns; wider values are printed whole. */
+void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned width);
+
+/* Left-aligned in `width` columns. */
+void print_text_padded(struct print_buffer *buffer, const char *text, unsigned width);
+
+/* Bytes from outside: at most `limit` of them, unprintable ones as '?', so that a message stays one line. */
+void print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit);
+
+/* Hands what is left to the sink. */
+void print_flush(struct print_buffer *buffer);
+
+#endif
