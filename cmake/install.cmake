@@ -1,0 +1,15 @@
+# Where things go, and how others find them: find_package(jwmalloc) and pkg-config.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS ${libraries} EXPORT jwmalloc)
+install(FILES include/jwmalloc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/jwmalloc)
+install(EXPORT jwmalloc NAMESPACE jwmalloc:: FILE jwmalloc-targets.cmake DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/jwmalloc-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/jwmalloc-config-version.cmake cmake/jwmalloc-config.cmake DESTINATION ${package})
+
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE includedir)
+configure_file(cmake/jwmalloc.pc.in jwmalloc.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/jwmalloc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

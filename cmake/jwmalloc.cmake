@@ -1,0 +1,83 @@
+# How jwmalloc's objects and libraries are made; tests make variants of their own with the same functions.
+
+find_package(Threads REQUIRED)
+
+set(jw_compile_options
+    -std=gnu11 -g -Wall -Wextra -Wundef
+    -fvisibility=hidden -fPIC
+    # Our own names must stay calls to, and bodies of, our own functions.
+    -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
+    -fno-semantic-interposition -fno-plt
+    # One instruction to the thread's heap; a dynamic model could call malloc to find it.
+    -ftls-model=initial-exec
+    # The reclamation thread has no thread-local storage, which is where a stack protector keeps its canary.
+    -fno-stack-protector
+    # Only what an exception can pass through needs unwind tables, see below; debuggers have .debug_frame.
+    -fno-asynchronous-unwind-tables)
+
+# A new-handler may throw through operator new.
+set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
+
+# jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [DEFINITIONS -DX=Y...]): the object library NAME of all sources.
+function(jw_objects name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OVERRIDE;PLATFORM" "DEFINITIONS")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
+    if(arg_PLATFORM STREQUAL "sim")
+        list(FILTER sources EXCLUDE REGEX "/src/platform/linux[^/]*\\.c$")
+    else()
+        list(FILTER sources EXCLUDE REGEX "/src/platform/sim[^/]*\\.c$")
+    endif()
+    add_library(${name} OBJECT ${sources})
+    set_source_files_properties(${jw_unwound_sources} PROPERTIES
+        COMPILE_OPTIONS "-fexceptions;-fasynchronous-unwind-tables")
+    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    target_compile_options(${name} PRIVATE ${jw_compile_options} $<IF:$<BOOL:${JW_CHECKED}>,-O1,-O2>)
+    if(JW_WERROR)
+        target_compile_options(${name} PRIVATE -Werror)
+    endif()
+    target_compile_definitions(${name} PRIVATE JW_OVERRIDE=${arg_OVERRIDE})
+    # Headers depend on these, so whoever includes them must see the same values.
+    target_compile_definitions(${name} PUBLIC JW_CHECKED=$<BOOL:${JW_CHECKED}>
+        $<$<BOOL:${JW_GRANULE_SHIFT}>:JW_GRANULE_SHIFT=${JW_GRANULE_SHIFT}> ${arg_DEFINITIONS})
+    if(JW_OPTIONS_FILE)
+        target_compile_definitions(${name} PRIVATE JW_OPTIONS_FILE="${JW_OPTIONS_FILE}")
+    endif()
+    if(JW_SANITIZE)
+        target_compile_options(${name} PUBLIC -fsanitize=${JW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        target_link_options(${name} PUBLIC -fsanitize=${JW_SANITIZE})
+    endif()
+    target_link_libraries(${name} PUBLIC Threads::Threads)
+endfunction()
+
+# jw_archive(NAME OBJECTS): the static library NAME of ONE object. The linker takes it whole or not at all, so a program
+# never gets malloc from us and free from libc; and only exported names are visible, ours have no prefix inside.
+function(jw_archive name objects)
+    separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
+    add_custom_command(OUTPUT ${object}
+        COMMAND ${CMAKE_C_COMPILER} ${flags} -r -nostdlib -Wl,--force-group-allocation -o ${object}
+                $<TARGET_OBJECTS:${objects}>
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+        DEPENDS ${objects} $<TARGET_OBJECTS:${objects}> COMMAND_EXPAND_LISTS VERBATIM)
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+    add_library(${name} STATIC ${object})
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C)
+    jw_interface(${name})
+endfunction()
+
+# jw_shared(NAME OBJECTS): the shared library NAME.
+function(jw_shared name objects)
+    add_library(${name} SHARED $<TARGET_OBJECTS:${objects}>)
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+    # now: binding a function late takes the loader's lock, and could do it inside malloc. nodelete: threads end, and the
+    # reclamation thread runs, after any dlclose.
+    target_link_options(${name} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)
+    jw_interface(${name})
+endfunction()
+
+function(jw_interface name)
+    target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_libraries(${name} INTERFACE Threads::Threads)
+endfunction()
