@@ -1,0 +1,49 @@
+/* arch_aarch64.h - entering the kernel and starting a bare thread, for linux_call.h only. */
+#ifndef JW_ARCH_H
+#define JW_ARCH_H
+
+#define RAW_MMAP SYS_mmap
+
+static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc #0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+
+/* clone(flags, stack, -, -, clear); the new thread finds `body` in a register, as the stack is empty. */
+static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void))
+{
+    register long x8 __asm__("x8") = SYS_clone;
+    register long x0 __asm__("x0") = flags;
+    register void *x1 __asm__("x1") = stack;
+    register long x2 __asm__("x2") = 0;
+    register long x3 __asm__("x3") = 0;
+    register void *x4 __asm__("x4") = clear;
+    register void (*run)(void) __asm__("x19") = body;
+    __asm__ volatile("svc #0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, xzr\n\t" /* the outermost frame */
+                     "mov x30, xzr\n\t"
+                     "blr %[run]\n\t"
+                     "mov x0, xzr\n\t"
+                     "mov x8, %[exit]\n\t"
+                     "svc #0\n\t"
+                     "brk #0\n"
+                     "1:"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [run] "r"(run), [exit] "i"(SYS_exit)
+                     : "memory");
+    return x0;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* arch_arm.h - entering the kernel and starting a bare thread, for linux_call.h only.
+ *
+ * The call's number goes into r7, which is the frame pointer of Thumb code: it is saved in another register by hand.
+ */
+#ifndef JW_ARCH_H
+#define JW_ARCH_H
+
+#define RAW_MMAP SYS_mmap2 /* counts its offset in pages: ours is always 0 */
+
+static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long r0 __asm__("r0") = a;
+    register long r1 __asm__("r1") = b;
+    register long r2 __asm__("r2") = c;
+    register long r3 __asm__("r3") = d;
+    register long r4 __asm__("r4") = e;
+    register long r5 __asm__("r5") = f;
+    register long r6 __asm__("r6") = number;
+    long saved;
+    __asm__ volatile("mov %[saved], r7\n\t"
+                     "mov r7, %[number]\n\t"
+                     "svc #0\n\t"
+                     "mov r7, %[saved]"
+                     : "+r"(r0), [saved] "=&r"(saved)
+                     : [number] "r"(r6), "r"(r1), "r"(r2), "r"(r3), "r"(r4), "r"(r5)
+                     : "memory");
+    return r0;
+}
+
+/* clone(flags, stack, -, -, clear); the new thread finds `body` in a register, as the stack is empty. */
+static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void))
+{
+    register long r0 __asm__("r0") = flags;
+    register void *r1 __asm__("r1") = stack;
+    register long r2 __asm__("r2") = 0;
+    register long r3 __asm__("r3") = 0;
+    register void *r4 __asm__("r4") = clear;
+    register void (*run)(void) __asm__("r5") = body;
+    long saved;
+    __asm__ volatile("mov %[saved], r7\n\t"
+                     "mov r7, %[clone]\n\t"
+                     "svc #0\n\t"
+                     "cmp r0, #0\n\t"
+                     "bne 1f\n\t"
+                     "mov lr, #0\n\t" /* the outermost frame */
+                     "blx %[run]\n\t"
+                     "mov r0, #0\n\t"
+                     "mov r7, %[exit]\n\t"
+                     "svc #0\n\t"
+                     "udf #0\n"
+                     "1: mov r7, %[saved]"
+                     : "+r"(r0), [saved] "=&r"(saved)
+                     : "r"(r1), "r"(r2), "r"(r3), "r"(r4), [run] "r"(run), [clone] "i"(SYS_clone), [exit] "i"(SYS_exit)
+                     : "memory", "cc");
+    return r0;
+}
+
+#endif

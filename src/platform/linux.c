@@ -1,0 +1,120 @@
+/* linux.c - what the process is and how it speaks and ends, on Linux. Memory and threads are in files of their own. */
+#include "platform/linux_call.h"
+#include "base/compiler.h"
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/random.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <time.h>
+
+_Atomic(size_t) linux_calls;
+
+size_t platform_page_size(void)
+{
+    static _Atomic(size_t) known;
+    size_t size = atomic_load_explicit(&known, memory_order_relaxed);
+    if (LIKELY(size != 0)) return size;
+    size = getauxval(AT_PAGESZ);
+    if (size == 0) size = 4096; /* the kernel always tells; an emulator might not */
+    atomic_store_explicit(&known, size, memory_order_relaxed);
+    return size;
+}
+
+size_t platform_address_limit(void)
+{
+    uint64_t limit[2]; /* soft, hard */
+    if (kernel_call(SYS_prlimit64, 0, RLIMIT_AS, 0, ARGUMENT(limit), 0, 0) != 0) return SIZE_MAX;
+    return limit[0] < SIZE_MAX ? (size_t)limit[0] : SIZE_MAX;
+}
+
+uint64_t platform_milliseconds(void)
+{
+    long now[2]; /* the kernel's old timespec: seconds since start, which fit in 32 bits */
+    kernel_call(SYS_clock_gettime, CLOCK_MONOTONIC, ARGUMENT(now), 0, 0, 0, 0);
+    return (uint64_t)now[0] * 1000 + (uint64_t)now[1] / 1000000;
+}
+
+/* Before the kernel has gathered randomness: its gift to this process, stirred so that two calls differ. */
+static uint64_t random_without_kernel(void)
+{
+    static _Atomic(uint32_t) calls;
+    uint64_t gift = 0;
+    const void *bytes = (const void *)getauxval(AT_RANDOM);
+    if (bytes != NULL) memcpy(&gift, bytes, sizeof gift);
+    gift ^= platform_milliseconds() << 20 ^ platform_thread_id();
+    gift += (atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1) * 0x9e3779b97f4a7c15u;
+    gift = (gift ^ gift >> 30) * 0xbf58476d1ce4e5b9u; /* splitmix64 */
+    gift = (gift ^ gift >> 27) * 0x94d049bb133111ebu;
+    return gift ^ gift >> 31;
+}
+
+uint64_t platform_random(void)
+{
+    uint64_t bits;
+    long got = kernel_call(SYS_getrandom, ARGUMENT(&bits), sizeof bits, GRND_NONBLOCK, 0, 0, 0);
+    return got == sizeof bits ? bits : random_without_kernel();
+}
+
+bool platform_is_privileged(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}
+
+uint32_t platform_thread_id(void)
+{
+    return (uint32_t)kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+size_t platform_read_file(const char *path, char *buffer, size_t size)
+{
+    long file = kernel_call(SYS_openat, AT_FDCWD, ARGUMENT(path), O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (kernel_failed(file)) return 0;
+    size_t length = 0;
+    while (length < size) {
+        long got = kernel_call(SYS_read, file, ARGUMENT(buffer + length), ARGUMENT(size - length), 0, 0, 0);
+        if (got == -EINTR) continue;
+        if (got <= 0) break;
+        length += (size_t)got;
+    }
+    kernel_call(SYS_close, file, 0, 0, 0, 0, 0);
+    return length;
+}
+
+void platform_write(const char *text, size_t length)
+{
+    while (length > 0) {
+        long written = kernel_call(SYS_write, 2, ARGUMENT(text), ARGUMENT(length), 0, 0, 0);
+        if (written == -EINTR) continue;
+        if (written <= 0) return; /* closed, or full and not to be waited for: there is nowhere to complain */
+        text += written;
+        length -= (size_t)written;
+    }
+}
+
+static void raise_abort(void)
+{
+    uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
+    kernel_call(SYS_rt_sigprocmask, SIG_UNBLOCK, ARGUMENT(&abort_only), 0, KERNEL_SIGNAL_SET, 0, 0);
+    long process = kernel_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    kernel_call(SYS_tgkill, process, platform_thread_id(), SIGABRT, 0, 0, 0);
+}
+
+/* Not libc's abort: that one takes a lock and uses thread-local storage. */
+_Noreturn void platform_abort(void)
+{
+    raise_abort(); /* the program's handler, a crash reporter most likely, has its turn first */
+    uint64_t default_action[8] = {0};
+    kernel_call(SYS_rt_sigaction, SIGABRT, ARGUMENT(default_action), 0, KERNEL_SIGNAL_SET, 0, 0);
+    raise_abort();
+    for (;;) kernel_call(SYS_exit_group, 127, 0, 0, 0, 0, 0);
+}
+
+uint64_t platform_system_calls(void)
+{
+    return atomic_load_explicit(&linux_calls, memory_order_relaxed);
+}

@@ -1,0 +1,42 @@
+/* linux_call.h - system calls past libc: they return -errno, leave errno alone and need no thread-local storage. */
+#ifndef JW_LINUX_CALL_H
+#define JW_LINUX_CALL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+#if defined(__x86_64__) && defined(__LP64__)
+#include "platform/arch_x86_64.h"
+#elif defined(__aarch64__)
+#include "platform/arch_aarch64.h"
+#elif defined(__i386__)
+#include "platform/arch_i386.h"
+#elif defined(__arm__)
+#include "platform/arch_arm.h"
+#else
+#error "jwmalloc has no system calls for this processor yet: add platform/arch_<name>.h"
+#endif
+
+enum { KERNEL_SIGNAL_SET = 8 }; /* bytes of the kernel's signal set, on every processor above */
+
+extern _Atomic(size_t) linux_calls; /* made so far */
+
+/* An integer or a pointer as a system call's argument. */
+#define ARGUMENT(value) ((long)(value))
+
+static inline long kernel_call(long number, long a, long b, long c, long d, long e, long f)
+{
+    atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
+    return raw_call(number, a, b, c, d, e, f);
+}
+
+/* The kernel's errors are the last page of addresses. */
+static inline bool kernel_failed(long result)
+{
+    return (unsigned long)result > -4096ul;
+}
+
+#endif

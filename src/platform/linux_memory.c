@@ -1,0 +1,129 @@
+/* linux_memory.c - address space and pages from the Linux kernel. */
+#define _GNU_SOURCE 1 /* MREMAP_FIXED */
+#include "base/compiler.h"
+#include "platform/linux_call.h"
+#include "platform/platform.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+/* No mapping of ours goes below: near address zero are the kernel's forbidden pages and fixed-address programs. */
+#define LOWEST_ADDRESS ((uintptr_t)16 << 20)
+
+/* Only a freed mapping of this size is a place worth trying again. */
+#define WORTH_RETURNING ((size_t)1 << 20)
+
+/* Where the next aligned mapping is to end. The kernel places mappings downwards, so below the last one is most often
+ * free, and an aligned address costs one call instead of three. Any value is correct: it is only a guess. */
+static _Atomic(uintptr_t) next_end;
+
+static uintptr_t map(uintptr_t address, size_t size, long flags)
+{
+    long result = kernel_call(RAW_MMAP, ARGUMENT(address), ARGUMENT(size), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    return kernel_failed(result) ? 0 : (uintptr_t)result;
+}
+
+static bool unmap(uintptr_t address, size_t size)
+{
+    return size == 0 || kernel_call(SYS_munmap, ARGUMENT(address), ARGUMENT(size), 0, 0, 0, 0) == 0;
+}
+
+static uintptr_t map_at_guess(size_t size, size_t alignment)
+{
+    uintptr_t end = atomic_load_explicit(&next_end, memory_order_relaxed);
+    if (end < LOWEST_ADDRESS || size > end - LOWEST_ADDRESS) return 0;
+    uintptr_t wanted = (end - size) & ~(alignment - 1);
+    if (wanted < LOWEST_ADDRESS) return 0;
+    uintptr_t got = map(wanted, size, MAP_FIXED_NOREPLACE);
+    if (got == 0 || (got & (alignment - 1)) == 0) return got;
+    unmap(got, size); /* a kernel before 4.17 takes the flag for a hint and maps elsewhere */
+    return 0;
+}
+
+static uintptr_t map_and_trim(size_t size, size_t alignment)
+{
+    size_t extra = alignment - platform_page_size();
+    if (size > SIZE_MAX - extra) return 0;
+    uintptr_t got = map(0, size + extra, 0);
+    if (got == 0) return 0;
+    uintptr_t address = (got + alignment - 1) & ~(alignment - 1);
+    unmap(got, address - got);
+    unmap(address + size, got + extra - address);
+    return address;
+}
+
+/* The name is kept by the kernel (5.17, or Android's); elsewhere the call fails once and is not made again. */
+static void name_mapping(uintptr_t address, size_t size, const char *name)
+{
+    static _Atomic(bool) refused;
+    if (atomic_load_explicit(&refused, memory_order_relaxed)) return;
+    long result = kernel_call(SYS_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, ARGUMENT(address), ARGUMENT(size),
+                              ARGUMENT(name), 0);
+    if (result != 0) atomic_store_explicit(&refused, true, memory_order_relaxed);
+}
+
+void *platform_reserve(size_t size, size_t alignment, const char *name)
+{
+    uintptr_t address;
+    if (alignment <= platform_page_size()) {
+        address = map(0, size, 0);
+    } else {
+        address = map_at_guess(size, alignment);
+        if (address == 0) address = map_and_trim(size, alignment);
+        if (address != 0) atomic_store_explicit(&next_end, address, memory_order_relaxed);
+    }
+    if (address != 0) name_mapping(address, size, name);
+    return (void *)address;
+}
+
+bool platform_release(void *address, size_t size)
+{
+    if (!unmap((uintptr_t)address, size)) return false;
+    /* Going back up when there is room above keeps the addresses in use close together. */
+    uintptr_t end = (uintptr_t)address + size;
+    if (size >= WORTH_RETURNING && end > atomic_load_explicit(&next_end, memory_order_relaxed))
+        atomic_store_explicit(&next_end, end, memory_order_relaxed);
+    return true;
+}
+
+bool platform_discard(void *address, size_t size)
+{
+    uintptr_t page = platform_page_size();
+    uintptr_t from = ((uintptr_t)address + page - 1) & ~(page - 1);
+    uintptr_t to = ((uintptr_t)address + size) & ~(page - 1);
+    if (from >= to) return true;
+    /* Not MADV_FREE: its pages would still count as ours until the kernel is short of memory. */
+    return kernel_call(SYS_madvise, ARGUMENT(from), ARGUMENT(to - from), MADV_DONTNEED, 0, 0, 0) == 0;
+}
+
+bool platform_resize(void *address, size_t old_size, size_t new_size)
+{
+    return !kernel_failed(
+        kernel_call(SYS_mremap, ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size), 0, 0, 0));
+}
+
+bool platform_move(void *from, void *to, size_t size)
+{
+    long result = kernel_call(SYS_mremap, ARGUMENT(from), ARGUMENT(size), ARGUMENT(size),
+                              MREMAP_MAYMOVE | MREMAP_FIXED, ARGUMENT(to), 0);
+    if (!kernel_failed(result)) return true;
+    /* The kernel clears the target before it looks at the source (which may be several mappings by now, when the
+     * program used mprotect in it): put the target back. Where it was not cleared, this call changes nothing. */
+    uintptr_t got = map((uintptr_t)to, size, MAP_FIXED_NOREPLACE);
+    if (got != 0 && got != (uintptr_t)to) unmap(got, size);
+    return false;
+}
+
+void platform_no_huge_pages(void *address, size_t size)
+{
+    kernel_call(SYS_madvise, ARGUMENT(address), ARGUMENT(size), MADV_NOHUGEPAGE, 0, 0, 0);
+}

@@ -1,0 +1,85 @@
+/* platform.h - everything jwmalloc asks of an operating system; the only door to it.
+ *
+ * linux.c stands behind it in production, sim.c (a static zeroed arena, no threads of its own) under the unit
+ * tests and the model checkers. Nothing here may call malloc, take a lock of libc, or touch errno: each function
+ * can run inside malloc, inside a signal handler, or on the reclamation thread, which has no thread-local storage.
+ */
+#ifndef JW_PLATFORM_H
+#define JW_PLATFORM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of one OS page; read once at start, constant afterwards. */
+size_t platform_page_size(void);
+
+/* Bytes of address space that this process may map (RLIMIT_AS), SIZE_MAX where there is no limit. */
+size_t platform_address_limit(void);
+
+/* Reserves `size` bytes (whole OS pages) at a multiple of `alignment` (a power of two, at least one OS page): readable,
+ * writable, zero, charged by the kernel only when touched, and named `name` (a literal: some kernels keep the pointer)
+ * in /proc/self/maps. NULL when refused. */
+void *platform_reserve(size_t size, size_t alignment, const char *name);
+
+/* Gives the mapping [address, address + size) back. False when the kernel refuses: then it is still mapped. */
+bool platform_release(void *address, size_t size);
+
+/* Gives back the memory of every whole OS page in [address, address + size), keeping the addresses: those pages read
+ * as zero afterwards. Pages only partly inside are left alone. False when refused: then the contents are undefined
+ * and the memory is still there. */
+bool platform_discard(void *address, size_t size);
+
+/* Tries to change a mapping of platform_reserve from `old_size` to `new_size` bytes where it is. */
+bool platform_resize(void *address, size_t old_size, size_t new_size);
+
+/* Moves the pages of [from, from + size) over the start of the reserved mapping at `to`, without copying; `from` is
+ * unmapped afterwards. False when refused: then nothing has changed. */
+bool platform_move(void *from, void *to, size_t size);
+
+/* Keeps transparent huge pages away from [address, address + size): tables are touched sparsely. */
+void platform_no_huge_pages(void *address, size_t size);
+
+/* Milliseconds of a clock that never goes back. */
+uint64_t platform_milliseconds(void);
+
+/* Sleeps until the word no longer holds `expected`, a wake comes, or `milliseconds` pass (may wake early). */
+void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+void platform_futex_wake(_Atomic(uint32_t) *word);
+
+/* Starts the one reclamation thread on a small stack of its own, all signals blocked, without pthread_create (which
+ * could be our caller) and without thread-local storage: `body` must not use errno, libc's locks or a stack protector.
+ * It runs once; when it returns, the thread ends. False when refused, or while the one before is not yet gone. */
+bool platform_thread_start(void (*body)(void));
+
+/* Calls `at_exit(value)` when the calling thread ends, as late as the platform allows; may be asked again from inside
+ * at_exit (a few times). False when the platform cannot. The value is never NULL; `at_exit` is the same in every call.
+ * libc may call malloc in here: the thread's heap must be ready for that. */
+bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
+
+/* Registers the three handlers around fork, once. The only function here that may take a lock of libc. */
+void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+/* 64 unpredictable bits. */
+uint64_t platform_random(void);
+
+/* True in a process with more privileges than its user (AT_SECURE): its environment is not to be trusted. */
+bool platform_is_privileged(void);
+
+/* Number of the calling thread in the kernel's terms. */
+uint32_t platform_thread_id(void);
+
+/* Reads the start of the file `path` into `buffer`: how many bytes, 0 where it cannot be read. */
+size_t platform_read_file(const char *path, char *buffer, size_t size);
+
+/* Writes all of `text` to standard error. */
+void platform_write(const char *text, size_t length);
+
+/* Ends the process with SIGABRT; the message has already been written. */
+_Noreturn void platform_abort(void);
+
+/* How many system calls this layer has made since the start, for the statistics. */
+uint64_t platform_system_calls(void);
+
+#endif
