@@ -1,0 +1,59 @@
+/* sim.h - the handles of the simulated platform, for tests and model checkers. */
+#ifndef JW_SIM_H
+#define JW_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the arena. */
+#ifndef JW_SIM_ARENA
+#define JW_SIM_ARENA (64u << 20)
+#endif
+
+/* Bytes of the arena's own alignment: the largest that platform_reserve can give. */
+#ifndef JW_SIM_ALIGNMENT
+#define JW_SIM_ALIGNMENT (4u << 20)
+#endif
+
+/* Bytes of the smallest page the simulation can be set to; the real one starts there. */
+#ifndef JW_SIM_PAGE
+#define JW_SIM_PAGE 4096u
+#endif
+
+/* Back to the state at start: everything released and zero, no failures, clock at 0. No other thread may be inside. */
+void sim_reset(void);
+
+/* Lets `count` more refusable operations (reserve, release, discard, resize, move, thread start, thread exit) succeed
+ * and refuses every one after them, until the next call. SIM_NEVER: no refusals. */
+#define SIM_NEVER (-1)
+void sim_fail_after(int64_t count);
+
+/* A power of two, at least JW_SIM_PAGE; between sim_reset and the first use. */
+void sim_set_page_size(size_t size);
+
+void sim_set_random(uint64_t seed);
+void sim_advance(uint32_t milliseconds);
+
+/* Bytes of the arena that are reserved now. */
+size_t sim_reserved(void);
+
+/* True when all of [address, address + size) lies in the arena and reads as zero. */
+bool sim_is_zero(const void *address, size_t size);
+
+/* The body that platform_thread_start was asked to run, once; NULL when there is none. The test runs it, or not. */
+void (*sim_take_thread(void))(void);
+
+/* Runs what platform_on_thread_exit was asked for, as if the calling thread ended now. */
+void sim_thread_exit(void);
+
+/* Runs the handlers around fork, as if a fork took place; `in_child` tells which side to be on. */
+void sim_fork(bool in_child);
+
+/* Called instead of abort; may longjmp. NULL: the real abort. */
+void sim_on_abort(void (*hook)(void));
+
+/* What platform_write got last, cut to some hundred bytes. */
+const char *sim_last_text(void);
+
+#endif
