@@ -1,0 +1,272 @@
+/* options.c - see options.h. Everything about a single option is in its row of options.def. */
+#define _GNU_SOURCE 1 /* environ */
+#include "config/options.h"
+#include "base/compiler.h"
+#include "platform/platform.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+enum kind { NUMBER, SIZE, BOOL, CHOICE };
+
+struct row {
+    const char *name, *unit, *meaning;
+    uint64_t initial, least, most;
+    _Atomic(size_t) *value;
+    enum kind kind;
+};
+
+#define CUT(value) ((value) < SIZE_MAX ? (size_t)(value) : SIZE_MAX)
+
+struct options options = {
+#define OPTION(kind, name, initial, least, most, unit, meaning) .name = CUT((uint64_t)(initial)),
+#include "config/options.def"
+#undef OPTION
+};
+
+static const struct row rows[] = {
+#define OPTION(kind, name, initial, least, most, unit, meaning)                                                        \
+    {#name, unit, meaning, initial, least, most, &options.name, kind},
+#include "config/options.def"
+#undef OPTION
+};
+
+enum { ROWS = sizeof rows / sizeof *rows, LINE = 512, FOREIGN_MAX = 64, FILE_MAX = 4096 };
+
+/* A program may define it; otherwise its address is NULL. */
+extern const char *jw_malloc_conf __attribute__((weak, visibility("default")));
+
+static bool same(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+/* The number of the choice in "a|b|c", or -1. */
+static int find_choice(const char *choices, const char *text, size_t length)
+{
+    for (int number = 0;; number++) {
+        size_t width = strcspn(choices, "|");
+        if (width == length && memcmp(choices, text, length) == 0) return number;
+        if (choices[width] == '\0') return -1;
+        choices += width + 1;
+    }
+}
+
+static bool parse_number(const char *text, size_t length, bool suffixes, uint64_t *value)
+{
+    unsigned shift = 0;
+    if (suffixes && length > 1) {
+        static const char letters[] = "KMGT";
+        const char *letter = strchr(letters, text[length - 1] & ~('a' - 'A'));
+        if (letter != NULL && *letter != '\0') {
+            shift = 10 * (unsigned)(letter - letters + 1);
+            length--;
+        }
+    }
+    if (length == 0) return false;
+    *value = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        if (__builtin_mul_overflow(*value, 10, value)) return false;
+        if (__builtin_add_overflow(*value, (unsigned)(text[i] - '0'), value)) return false;
+    }
+    if (*value > UINT64_MAX >> shift) return false;
+    *value <<= shift;
+    return true;
+}
+
+static bool parse_value(const struct row *row, const char *text, size_t length, uint64_t *value)
+{
+    int choice;
+    switch (row->kind) {
+    case BOOL: choice = find_choice("false|true", text, length); break;
+    case CHOICE: choice = find_choice(row->unit, text, length); break;
+    default:
+        return parse_number(text, length, row->kind == SIZE, value) && *value >= row->least && *value <= row->most;
+    }
+    *value = (uint64_t)choice;
+    return choice >= 0;
+}
+
+/* The choice's name, printed; a size with the largest suffix that leaves a whole number. */
+static void print_value(struct print_buffer *out, const struct row *row, uint64_t value)
+{
+    if (row->kind == BOOL) {
+        print_text(out, value ? "true" : "false");
+    } else if (row->kind == CHOICE) {
+        const char *name = row->unit;
+        for (; value > 0; value--) name += strcspn(name, "|") + 1;
+        print_bytes(out, name, strcspn(name, "|"));
+    } else {
+        unsigned step = 0;
+        for (; row->kind == SIZE && step < 4 && value != 0 && value % 1024 == 0; step++) value /= 1024;
+        print_unsigned(out, value);
+        if (step > 0) print_bytes(out, &"KMGT"[step - 1], 1);
+    }
+}
+
+static void print_range(struct print_buffer *out, const struct row *row)
+{
+    if (row->kind == BOOL || row->kind == CHOICE) {
+        print_text(out, row->kind == BOOL ? "true|false" : row->unit);
+        return;
+    }
+    print_value(out, row, row->least);
+    print_text(out, "..");
+    print_value(out, row, row->most);
+}
+
+static void write_out(void *cookie, const char *text, size_t length)
+{
+    (void)cookie;
+    platform_write(text, length);
+}
+
+static COLD void complain(const char *source, const struct row *row, const char *name, size_t name_length,
+                          const char *value, size_t value_length)
+{
+    char data[LINE];
+    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
+    print_text(&out, "jwmalloc: ");
+    print_text(&out, source);
+    print_text(&out, row == NULL ? ": unknown option " : ": bad value in ");
+    print_foreign(&out, name, name_length, FOREIGN_MAX);
+    print_text(&out, ":");
+    print_foreign(&out, value, value_length, FOREIGN_MAX);
+    if (row == NULL) {
+        print_text(&out, " ignored; known are");
+        for (unsigned i = 0; i < ROWS; i++) {
+            print_text(&out, i == 0 ? " " : ", ");
+            print_text(&out, rows[i].name);
+        }
+    } else {
+        print_text(&out, ", expected ");
+        print_range(&out, row);
+        if (row->kind == NUMBER || row->kind == SIZE) {
+            print_text(&out, " ");
+            print_text(&out, row->unit);
+        }
+        print_text(&out, "; it stays ");
+        print_value(&out, row, *row->value);
+    }
+    print_text(&out, "\n");
+    print_flush(&out);
+}
+
+static void apply_item(const char *source, const char *item, size_t length)
+{
+    const char *colon = memchr(item, ':', length);
+    size_t name_length = colon == NULL ? length : (size_t)(colon - item);
+    const char *value = colon == NULL ? item + length : colon + 1;
+    size_t value_length = (size_t)(item + length - value);
+    for (const struct row *row = rows; row < rows + ROWS; row++) {
+        if (!same(item, name_length, row->name)) continue;
+        uint64_t number;
+        if (parse_value(row, value, value_length, &number)) *row->value = CUT(number);
+        else complain(source, row, item, name_length, value, value_length);
+        return;
+    }
+    complain(source, NULL, item, name_length, value, value_length);
+}
+
+/* Items end at a comma or white space; from a # on, the rest of the line is a comment. */
+void options_apply(const char *source, const char *text, size_t length)
+{
+    const char *end = text + length;
+    while (text < end) {
+        if (*text == '#') {
+            while (text < end && *text != '\n') text++;
+        } else if (strchr(", \t\r\n", *text) != NULL) {
+            text++;
+        } else {
+            const char *item = text;
+            while (text < end && strchr(", \t\r\n#", *text) == NULL) text++;
+            apply_item(source, item, (size_t)(text - item));
+        }
+    }
+}
+
+static void read_file(void)
+{
+#ifdef JW_OPTIONS_FILE
+    static char text[FILE_MAX];
+    options_apply(JW_OPTIONS_FILE, text, platform_read_file(JW_OPTIONS_FILE, text, sizeof text));
+#endif
+}
+
+static void read_environment(void)
+{
+    static const char name[] = "JWMALLOC_CONF";
+    for (char **entry = environ; *entry != NULL; entry++)
+        if (strncmp(*entry, name, sizeof name - 1) == 0 && (*entry)[sizeof name - 1] == '=') {
+            const char *text = *entry + sizeof name;
+            options_apply(name, text, strlen(text));
+            return;
+        }
+}
+
+static COLD void confirm(void)
+{
+    char data[LINE];
+    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
+    print_text(&out, "jwmalloc: options in force: ");
+    options_print_values(&out);
+    print_text(&out, "\n");
+    print_flush(&out);
+}
+
+bool options_read(void)
+{
+    static _Atomic(bool) reading;
+    /* The loader allocates before libc is ready; then there is an environment later. */
+    if (environ == NULL || atomic_load_explicit(&reading, memory_order_relaxed)) return false;
+    if (atomic_exchange_explicit(&reading, true, memory_order_relaxed)) return false;
+    read_file();
+    if (&jw_malloc_conf != NULL && jw_malloc_conf != NULL)
+        options_apply("jw_malloc_conf", jw_malloc_conf, strlen(jw_malloc_conf));
+    if (!platform_is_privileged()) read_environment();
+    if (options.confirm) confirm();
+    return true;
+}
+
+/* A process that never takes a slow path of ours early gets its options before main at the latest. */
+__attribute__((constructor)) static void read_at_start(void)
+{
+    options_read();
+}
+
+void options_print(struct print_buffer *out)
+{
+    enum { NAME_WIDTH = 18, VALUE_WIDTH = 10, RANGE_WIDTH = 14, UNIT_WIDTH = 26 };
+    print_text_padded(out, "name", NAME_WIDTH);
+    print_text_padded(out, "default", VALUE_WIDTH);
+    print_text_padded(out, "range", RANGE_WIDTH);
+    print_text_padded(out, "unit", UNIT_WIDTH);
+    print_text(out, "meaning\n");
+    for (const struct row *row = rows; row < rows + ROWS; row++) {
+        char cell[LINE];
+        struct print_buffer text = {.data = cell, .size = sizeof cell - 1};
+        print_text_padded(out, row->name, NAME_WIDTH);
+        print_value(&text, row, row->initial);
+        cell[text.length] = '\0';
+        print_text_padded(out, cell, VALUE_WIDTH);
+        text.length = 0;
+        print_range(&text, row);
+        cell[text.length] = '\0';
+        print_text_padded(out, cell, RANGE_WIDTH);
+        print_text_padded(out, row->kind == CHOICE || row->kind == BOOL ? "-" : row->unit, UNIT_WIDTH);
+        print_text(out, row->meaning);
+        print_text(out, "\n");
+    }
+}
+
+void options_print_values(struct print_buffer *out)
+{
+    for (const struct row *row = rows; row < rows + ROWS; row++) {
+        if (row != rows) print_text(out, ",");
+        print_text(out, row->name);
+        print_text(out, ":");
+        print_value(out, row, *row->value);
+    }
+}

@@ -1,0 +1,42 @@
+/* options.h - what a user can set at start; options.def lists it.
+ *
+ * Sources, the later ones overruling the earlier: the defaults; the system-wide file (-DJW_OPTIONS_FILE="path"); the
+ * program's symbol `const char *jw_malloc_conf`; the environment's JWMALLOC_CONF, unless the process has more
+ * privileges than its user. All hold "name:value,name:value". What is wrong in them costs a line on standard error,
+ * and the value stays as it was.
+ */
+#ifndef JW_OPTIONS_H
+#define JW_OPTIONS_H
+
+#include "base/print.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { STATS_OFF, STATS_EXIT };
+enum { STATS_TEXT, STATS_JSON };
+
+/* One word per option. They are read on slow paths only, so plain reads (which are sequentially consistent) will do;
+ * atomic because mallopt may write one at any time. Values above SIZE_MAX are cut to it. */
+struct options {
+#define OPTION(kind, name, initial, least, most, unit, meaning) _Atomic(size_t) name;
+#include "config/options.def"
+#undef OPTION
+};
+
+extern struct options options; /* the defaults, until read */
+
+/* Reads the sources, once. True when this very call did it. Before libc has an environment it does nothing. */
+bool options_read(void);
+
+/* Applies "name:value,..."; `source` is what the messages call it. */
+void options_apply(const char *source, const char *text, size_t length);
+
+/* A line for each option: its name, default, range, unit and meaning. */
+void options_print(struct print_buffer *out);
+
+/* All values as one line that options_apply understands. */
+void options_print_values(struct print_buffer *out);
+
+#endif
