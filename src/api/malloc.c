@@ -1,0 +1,126 @@
+/* malloc.c - the C entry points but malloc and free, which are in the frontend. Glue: what to check, whom to call.
+ *
+ * Sizes above PTRDIFF_MAX and lack of memory are the allocating functions' to find: they return NULL with ENOMEM.
+ */
+#include "api/override.h"
+#include "base/compiler.h"
+#include "frontend/allocator.h"
+#include "jwmalloc.h"
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+static COLD void *fail(int error)
+{
+    errno = error;
+    return NULL;
+}
+
+static bool is_power_of_two(size_t number)
+{
+    return number != 0 && (number & (number - 1)) == 0;
+}
+
+JW_EXPORT void *jw_calloc(size_t count, size_t size)
+{
+    size_t total;
+    if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
+    return allocate_zeroed(total);
+}
+
+JW_EXPORT void *jw_realloc(void *object, size_t size)
+{
+    if (UNLIKELY(object == NULL)) return allocate(size);
+    if (LIKELY(size > 0)) return reallocate(object, size);
+    deallocate(object);
+    return NULL;
+}
+
+JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size)
+{
+    size_t total;
+    if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
+    return jw_realloc(object, total);
+}
+
+JW_EXPORT void *jw_aligned_alloc(size_t alignment, size_t size)
+{
+    if (UNLIKELY(!is_power_of_two(alignment))) return fail(EINVAL);
+    return allocate_aligned(alignment, size);
+}
+
+JW_EXPORT int jw_posix_memalign(void **object, size_t alignment, size_t size)
+{
+    if (UNLIKELY(!is_power_of_two(alignment) || alignment % sizeof(void *) != 0)) return EINVAL;
+    int before = errno;
+    void *made = allocate_aligned(alignment, size);
+    errno = before;
+    if (UNLIKELY(made == NULL)) return ENOMEM;
+    *object = made;
+    return 0;
+}
+
+JW_EXPORT void *jw_memalign(size_t alignment, size_t size)
+{
+    if (UNLIKELY(alignment > SIZE_MAX / 2 + 1)) return fail(EINVAL);
+    size_t power = 1;
+    while (power < alignment) power *= 2;
+    return allocate_aligned(power, size);
+}
+
+JW_EXPORT void *jw_valloc(size_t size)
+{
+    return allocate_aligned(platform_page_size(), size);
+}
+
+JW_EXPORT void *jw_pvalloc(size_t size)
+{
+    size_t page = platform_page_size(), rounded;
+    if (UNLIKELY(__builtin_add_overflow(size, page - 1, &rounded))) return fail(ENOMEM);
+    return allocate_aligned(page, rounded & ~(page - 1));
+}
+
+JW_EXPORT void jw_cfree(void *object)
+{
+    deallocate(object);
+}
+
+/* The sizes could find the class sooner, but the header of the slab, needed anyway, knows it for certain. */
+JW_EXPORT void jw_free_sized(void *object, size_t size)
+{
+    (void)size;
+    deallocate(object);
+}
+
+JW_EXPORT void jw_free_aligned_sized(void *object, size_t alignment, size_t size)
+{
+    (void)alignment;
+    (void)size;
+    deallocate(object);
+}
+
+JW_EXPORT size_t jw_malloc_usable_size(const void *object)
+{
+    return object == NULL ? 0 : object_size(object);
+}
+
+JW_EXPORT size_t jw_malloc_good_size(size_t size)
+{
+    return good_size(size);
+}
+
+OVERRIDES(calloc, jw_calloc);
+OVERRIDES(realloc, jw_realloc);
+OVERRIDES(reallocarray, jw_reallocarray);
+OVERRIDES(aligned_alloc, jw_aligned_alloc);
+OVERRIDES(posix_memalign, jw_posix_memalign);
+OVERRIDES(memalign, jw_memalign);
+OVERRIDES(valloc, jw_valloc);
+OVERRIDES(pvalloc, jw_pvalloc);
+OVERRIDES(cfree, jw_cfree);
+OVERRIDES(free_sized, jw_free_sized);
+OVERRIDES(free_aligned_sized, jw_free_aligned_sized);
+OVERRIDES(malloc_usable_size, jw_malloc_usable_size);
+OVERRIDES(malloc_good_size, jw_malloc_good_size);

@@ -1,0 +1,195 @@
+/* new_delete.c - every C++ operator new and delete, from C: by their mangled names, with or without a C++ runtime.
+ *
+ * Compiled with -fexceptions: a new-handler's exception, and std::bad_alloc, pass through the functions of this file (and
+ * through no other of ours). C cannot catch: a new-handler that throws out of a nothrow new, which the standard turns into
+ * a NULL result, ends the program by std::terminate here.
+ */
+#include "api/override.h"
+#include "base/compiler.h"
+#include "base/print.h"
+#include "frontend/allocator.h"
+#include "platform/platform.h"
+
+#include <stdbool.h>
+
+#if JW_OVERRIDE
+
+/* size_t in a mangled name. */
+#ifdef __LP64__
+#define MANGLED(before, after) __asm__(before "m" after)
+#else
+#define MANGLED(before, after) __asm__(before "j" after)
+#endif
+#define ALIGNED "St11align_val_t"
+#define NOTHROW "RKSt9nothrow_t"
+
+typedef void new_handler(void);
+
+/* The C++ runtime's, where there is one. */
+extern new_handler *get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak, visibility("default")));
+extern _Noreturn void throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv")
+    __attribute__((weak, visibility("default")));
+
+static COLD _Noreturn void give_up(size_t size)
+{
+    if (throw_bad_alloc != NULL) throw_bad_alloc();
+    char data[128];
+    struct print_buffer line = {.data = data, .size = sizeof data};
+    print_text(&line, "jwmalloc: operator new: no memory for ");
+    print_unsigned(&line, size);
+    print_text(&line, " bytes, and no C++ runtime to throw std::bad_alloc\n");
+    platform_write(line.data, line.length);
+    platform_abort();
+}
+
+/* Alignment 1: as malloc. Another one that is no power of two is undefined: no memory meets it. */
+static void *try_once(size_t size, size_t alignment)
+{
+    if (LIKELY(alignment == 1)) return allocate(size);
+    if (UNLIKELY(alignment == 0 || (alignment & (alignment - 1)) != 0)) return NULL;
+    return allocate_aligned(alignment, size);
+}
+
+/* What the standard wants when there is no memory: the new-handler, which may find some, throw, or not return. */
+static COLD void *try_on(size_t size, size_t alignment, bool may_throw)
+{
+    for (;;) {
+        new_handler *handler = get_new_handler == NULL ? NULL : get_new_handler();
+        if (handler == NULL) {
+            if (!may_throw) return NULL;
+            give_up(size);
+        }
+        handler();
+        void *object = try_once(size, alignment);
+        if (object != NULL) return object;
+    }
+}
+
+static ALWAYS_INLINE void *make(size_t size, size_t alignment, bool may_throw)
+{
+    void *object = try_once(size, alignment);
+    return LIKELY(object != NULL) ? object : try_on(size, alignment, may_throw);
+}
+
+JW_EXPORT void *new_object(size_t size) MANGLED("_Znw", "");
+JW_EXPORT void *new_array(size_t size) MANGLED("_Zna", "");
+JW_EXPORT void *new_object_nothrow(size_t size, const void *tag) MANGLED("_Znw", NOTHROW);
+JW_EXPORT void *new_array_nothrow(size_t size, const void *tag) MANGLED("_Zna", NOTHROW);
+JW_EXPORT void *new_object_aligned(size_t size, size_t alignment) MANGLED("_Znw", ALIGNED);
+JW_EXPORT void *new_array_aligned(size_t size, size_t alignment) MANGLED("_Zna", ALIGNED);
+JW_EXPORT void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag) MANGLED("_Znw", ALIGNED NOTHROW);
+JW_EXPORT void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag) MANGLED("_Zna", ALIGNED NOTHROW);
+
+void *new_object(size_t size) { return make(size, 1, true); }
+void *new_array(size_t size) { return make(size, 1, true); }
+void *new_object_aligned(size_t size, size_t alignment) { return make(size, alignment, true); }
+void *new_array_aligned(size_t size, size_t alignment) { return make(size, alignment, true); }
+
+void *new_object_nothrow(size_t size, const void *tag)
+{
+    (void)tag;
+    return make(size, 1, false);
+}
+
+void *new_array_nothrow(size_t size, const void *tag)
+{
+    (void)tag;
+    return make(size, 1, false);
+}
+
+void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag)
+{
+    (void)tag;
+    return make(size, alignment, false);
+}
+
+void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag)
+{
+    (void)tag;
+    return make(size, alignment, false);
+}
+
+/* Deletes: what comes behind the object is not needed, its slab or range knows. */
+JW_EXPORT void delete_object(void *object) __asm__("_ZdlPv");
+JW_EXPORT void delete_array(void *object) __asm__("_ZdaPv");
+JW_EXPORT void delete_object_nothrow(void *object, const void *tag) __asm__("_ZdlPv" NOTHROW);
+JW_EXPORT void delete_array_nothrow(void *object, const void *tag) __asm__("_ZdaPv" NOTHROW);
+JW_EXPORT void delete_object_sized(void *object, size_t size) MANGLED("_ZdlPv", "");
+JW_EXPORT void delete_array_sized(void *object, size_t size) MANGLED("_ZdaPv", "");
+JW_EXPORT void delete_object_aligned(void *object, size_t alignment) __asm__("_ZdlPv" ALIGNED);
+JW_EXPORT void delete_array_aligned(void *object, size_t alignment) __asm__("_ZdaPv" ALIGNED);
+JW_EXPORT void delete_object_aligned_nothrow(void *object, size_t alignment, const void *tag)
+    __asm__("_ZdlPv" ALIGNED NOTHROW);
+JW_EXPORT void delete_array_aligned_nothrow(void *object, size_t alignment, const void *tag)
+    __asm__("_ZdaPv" ALIGNED NOTHROW);
+JW_EXPORT void delete_object_sized_aligned(void *object, size_t size, size_t alignment) MANGLED("_ZdlPv", ALIGNED);
+JW_EXPORT void delete_array_sized_aligned(void *object, size_t size, size_t alignment) MANGLED("_ZdaPv", ALIGNED);
+
+void delete_object(void *object) { deallocate(object); }
+void delete_array(void *object) { deallocate(object); }
+
+void delete_object_nothrow(void *object, const void *tag)
+{
+    (void)tag;
+    deallocate(object);
+}
+
+void delete_array_nothrow(void *object, const void *tag)
+{
+    (void)tag;
+    deallocate(object);
+}
+
+void delete_object_sized(void *object, size_t size)
+{
+    (void)size;
+    deallocate(object);
+}
+
+void delete_array_sized(void *object, size_t size)
+{
+    (void)size;
+    deallocate(object);
+}
+
+void delete_object_aligned(void *object, size_t alignment)
+{
+    (void)alignment;
+    deallocate(object);
+}
+
+void delete_array_aligned(void *object, size_t alignment)
+{
+    (void)alignment;
+    deallocate(object);
+}
+
+void delete_object_aligned_nothrow(void *object, size_t alignment, const void *tag)
+{
+    (void)alignment;
+    (void)tag;
+    deallocate(object);
+}
+
+void delete_array_aligned_nothrow(void *object, size_t alignment, const void *tag)
+{
+    (void)alignment;
+    (void)tag;
+    deallocate(object);
+}
+
+void delete_object_sized_aligned(void *object, size_t size, size_t alignment)
+{
+    (void)size;
+    (void)alignment;
+    deallocate(object);
+}
+
+void delete_array_sized_aligned(void *object, size_t size, size_t alignment)
+{
+    (void)size;
+    (void)alignment;
+    deallocate(object);
+}
+
+#endif

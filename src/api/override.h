@@ -1,0 +1,20 @@
+/* override.h - the names without prefix, for the library that takes malloc's place. */
+#ifndef JW_OVERRIDE_H
+#define JW_OVERRIDE_H
+
+#ifndef JW_OVERRIDE
+#define JW_OVERRIDE 0
+#endif
+
+/* OVERRIDES(name, jw_name): exports `name` as a second symbol of jw_name, defined in the same file. A second symbol and
+ * not a second function: so a call costs the same under both names. */
+#if JW_OVERRIDE && defined(__has_attribute) && __has_attribute(copy)
+#define OVERRIDES(name, target)                                                                                        \
+    extern __typeof__(target) name __attribute__((alias(#target), visibility("default"), copy(target)))
+#elif JW_OVERRIDE
+#define OVERRIDES(name, target) extern __typeof__(target) name __attribute__((alias(#target), visibility("default")))
+#else
+#define OVERRIDES(name, target) extern __typeof__(target) target
+#endif
+
+#endif
