@@ -1,0 +1,116 @@
+/* calls.c - calls malloc and free in known situations, for ./jw asm to look at instruction by instruction.
+ *
+ * Prints where things are, then does its cases, each introduced by a call of mark(). It is linked to the library by full
+ * path and calls by pointer, so a call goes straight to the function, without a PLT. Any argument makes it stop with
+ * SIGSTOP before its cases and after them, for step.c.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SIZE = 64, SMALL_BATCH = 64, LARGE_BATCH = 4096, ROUNDS = 2 };
+
+typedef void *allocate_function(size_t size);
+typedef void free_function(void *object);
+
+static allocate_function *allocate;
+static free_function *release;
+static void *own[LARGE_BATCH];
+static void *foreign[SMALL_BATCH + LARGE_BATCH];
+static pthread_barrier_t allocated, finished;
+extern char __executable_start, etext;
+
+__attribute__((noinline)) static void mark(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static int print_text_of(struct dl_phdr_info *object, size_t size, void *address)
+{
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        uintptr_t start = object->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && (uintptr_t)address - start < part->p_memsz) {
+            printf("base %#lx\n", (unsigned long)object->dlpi_addr);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void print_places(void)
+{
+    printf("program %#lx %#lx\n", (unsigned long)&__executable_start, (unsigned long)&etext);
+    printf("mark %#lx\n", (unsigned long)mark);
+    printf("malloc %#lx\n", (unsigned long)allocate);
+    printf("free %#lx\n", (unsigned long)release);
+    dl_iterate_phdr(print_text_of, (void *)(uintptr_t)allocate);
+    fflush(stdout);
+}
+
+static void allocate_all(void **objects, int count)
+{
+    for (int i = 0; i < count; i++) objects[i] = allocate(SIZE);
+}
+
+static void free_all(void **objects, int count)
+{
+    for (int i = 0; i < count; i++) release(objects[i]);
+}
+
+/* Stays alive, so that its objects belong to a living thread when they are freed. */
+static void *other_thread(void *unused)
+{
+    allocate_all(foreign, SMALL_BATCH + LARGE_BATCH);
+    pthread_barrier_wait(&allocated);
+    pthread_barrier_wait(&finished);
+    return unused;
+}
+
+static void do_cases(void)
+{
+    mark();
+    allocate_all(own, SMALL_BATCH);
+    mark();
+    free_all(own, SMALL_BATCH);
+    mark();
+    allocate_all(own, LARGE_BATCH);
+    mark();
+    free_all(own, LARGE_BATCH);
+    mark();
+    free_all(foreign, SMALL_BATCH);
+    mark();
+    free_all(foreign + SMALL_BATCH, LARGE_BATCH);
+    mark();
+}
+
+int main(int count, char **arguments)
+{
+    (void)arguments;
+    allocate = (allocate_function *)dlsym(RTLD_DEFAULT, "malloc");
+    release = (free_function *)dlsym(RTLD_DEFAULT, "free");
+    print_places();
+
+    pthread_t other;
+    pthread_barrier_init(&allocated, NULL, 2);
+    pthread_barrier_init(&finished, NULL, 2);
+    if (pthread_create(&other, NULL, other_thread, NULL) != 0) return 1;
+    pthread_barrier_wait(&allocated);
+    for (int round = 0; round < ROUNDS; round++) {
+        allocate_all(own, LARGE_BATCH);
+        free_all(own, LARGE_BATCH);
+    }
+
+    if (count > 1) raise(SIGSTOP);
+    do_cases();
+    if (count > 1) raise(SIGSTOP);
+    pthread_barrier_wait(&finished);
+    pthread_join(other, NULL);
+    return 0;
+}

@@ -1,0 +1,208 @@
+"""./jw asm: the instructions that malloc and free really execute on their hit paths.
+
+x86-64: tools/hitpath/step single-steps tools/hitpath/calls on the processor. AArch64: qemu-user runs it one instruction
+at a time and logs them. A case's hit path is the path that most of its calls took.
+"""
+
+import itertools
+import platform
+import re
+import struct
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import flavours
+
+SOURCES = flavours.ROOT / "tools/hitpath"
+OUTPUT = flavours.BUILD / "hitpath"
+TEXT_LIMIT = 64 * 1024
+SMALL, LARGE = 64, 4096
+
+# The order of the batches in calls.c: what is called, and how often.
+BATCHES = [("malloc", "malloc", SMALL), ("own", "free", SMALL), ("malloc", "malloc", LARGE), ("own", "free", LARGE),
+           ("other", "free", SMALL), ("other", "free", LARGE)]  # fmt: skip
+CASES = {
+    "malloc": "malloc(64)",
+    "own": "free of an own object",
+    "other": "free of another thread's object",
+}
+# Instructions and conditional branches allowed, on x86-64.
+LIMITS = {"malloc": (18, 1), "own": (24, 3), "other": (32, 5)}
+
+
+@dataclass
+class Machine:
+    name: str
+    flavour: str
+    tools: str
+    how: str
+
+    def is_conditional(self, instruction: str) -> bool:
+        if self.name == "x86-64":
+            return re.match(r"(j(?!mp)|loop)", instruction) is not None
+        return re.match(r"(b\.|cbn?z|tbn?z)", instruction) is not None
+
+
+def machines(wanted: str) -> list[Machine]:
+    """Those of this computer that we can look at: itself, and AArch64 by emulation on x86-64."""
+    native = {"x86_64": "x86-64", "aarch64": "aarch64"}[platform.machine()]
+    result = [Machine(native, "release", "", "single-stepped on the processor")]
+    if native != "aarch64":
+        how = "executed one by one by qemu-user"
+        result.append(Machine("aarch64", "aarch64-4k", "aarch64-linux-gnu-", how))
+    return [machine for machine in result if wanted in ("all", machine.name)]
+
+
+def compile_program(machine: Machine, library: Path) -> Path:
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    program = OUTPUT / f"calls-{machine.name}"
+    compiler = f"{machine.tools}gcc"
+    links = ["-Wl,--no-as-needed", library.resolve(), f"-Wl,-rpath,{library.parent}"]
+    flavours.quietly(compiler, "-O2", "-fno-builtin", "-o", program, SOURCES / "calls.c", *links, "-pthread")
+    if not machine.tools:
+        flavours.quietly(compiler, "-O2", "-o", OUTPUT / "step", SOURCES / "step.c")
+    return program
+
+
+def stepped(program: Path) -> tuple[str, Iterator[int]]:
+    """What the program prints, and the addresses that it executes."""
+    trace = OUTPUT / "trace"
+    command = [OUTPUT / "step", trace, program, "stop"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    addresses = (word[0] for word in struct.iter_unpack("<Q", trace.read_bytes()))
+    return done.stdout, addresses
+
+
+def emulated(program: Path) -> tuple[str, Iterator[int]]:
+    """The same by emulation."""
+    singly = "-one-insn-per-tb" if "one-insn-per-tb" in emulator_help() else "-singlestep"
+    command = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", singly, "-d", "exec,nochain", program]
+    printed = OUTPUT / "printed"
+    with printed.open("w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE, text=True)
+    addresses = (int(line.split("/", 2)[1], 16) for line in process.stderr if line.startswith("Trace "))
+    # The program prints before its first case, and what it does before printing is of no interest.
+    first = next(addresses)
+    while not printed.stat().st_size:
+        first = next(addresses)
+    return printed.read_text(), itertools.chain([first], addresses)
+
+
+def emulator_help() -> str:
+    return subprocess.run(["qemu-aarch64", "-h"], stdout=subprocess.PIPE, text=True).stdout
+
+
+def paths_of(printed: str, addresses: Iterator[int]) -> list[list[tuple[int, ...]]]:
+    """Per batch, the path of each call: offsets in the library, from the function's entry to its return."""
+    places = {name: [int(value, 16) for value in values] for name, *values in map(str.split, printed.splitlines())}
+    first, last = places["program"]
+    mark, base = places["mark"][0], places["base"][0]
+    batches: list[list[tuple[int, ...]]] = []
+    path: list[int] = []
+    for address in addresses:
+        if address == mark:
+            batches.append([])
+        elif not first <= address < last:
+            name = BATCHES[len(batches) - 1][1] if 0 < len(batches) <= len(BATCHES) else None
+            if path or (name and address == places[name][0]):
+                path.append(address - base)
+        elif path:
+            batches[-1].append(tuple(path))
+            path = []
+    return batches[:-1]
+
+
+def disassemble(machine: Machine, library: Path) -> dict[int, tuple[str, str]]:
+    """Function and instruction at each offset."""
+    command = [f"{machine.tools}objdump", "-d", "--no-show-raw-insn", library]
+    text = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    result, function = {}, ""
+    for line in text.splitlines():
+        if label := re.match(r"[0-9a-f]+ <(.+)>:$", line):
+            function = label[1]
+        elif instruction := re.match(r" *([0-9a-f]+):\t(.*)", line):
+            result[int(instruction[1], 16)] = (function, instruction[2].expandtabs(8))
+    return result
+
+
+def show_path(path: tuple[int, ...], code: dict[int, tuple[str, str]]) -> None:
+    offsets = list(code)
+    follows = dict(zip(offsets, offsets[1:], strict=False))
+    function, expected = "", None
+    for offset in path:
+        where, instruction = code.get(offset, ("outside the library", "?"))
+        if where != function:
+            print(f"    <{where}>")
+        elif offset != expected:
+            print("            ...")
+        function, expected = where, follows.get(offset)
+        print(f"    {offset:6x}  {instruction}")
+
+
+def show_case(machine: Machine, case: str, batches: dict, code: dict) -> bool:
+    """Prints one case; true when it keeps to its limits."""
+
+    def conditional(path: tuple[int, ...]) -> int:
+        return sum(machine.is_conditional(code[offset][1]) for offset in path if offset in code)
+
+    hit, times = Counter(batches[case, LARGE]).most_common(1)[0]
+    found = len(hit), conditional(hit)
+    means = [
+        f"{sum(map(len, paths)) / size:.1f} and {sum(map(conditional, paths)) / size:.1f} over {size}"
+        for size in (SMALL, LARGE)
+        if (paths := batches[case, size])
+    ]
+    limit = LIMITS[case] if machine.name == "x86-64" else None
+    kept = limit is None or (found[0] <= limit[0] and found[1] <= limit[1])
+    allowed = "" if limit is None else f"; allowed {limit[0]} and {limit[1]}: {'kept' if kept else 'EXCEEDED'}"
+    print(f"\n  {CASES[case]}: {found[0]} instructions, {found[1]} conditional branches{allowed}")
+    print(f"  {times / LARGE:.1%} of {LARGE} calls took this path; means: {', '.join(means)}\n")
+    show_path(hit, code)
+    return kept
+
+
+def show_machine(machine: Machine) -> bool:
+    if machine.tools:
+        flavours.setup("aarch64")
+    library = flavours.build(machine.flavour) / "libjwmalloc.so"
+    program = compile_program(machine, library)
+    printed, addresses = emulated(program) if machine.tools else stepped(program)
+    paths = paths_of(printed, addresses)
+    complete = [len(batch) for batch in paths] == [count for _, _, count in BATCHES]
+    if not complete:
+        raise SystemExit(f"jw asm: calls are missing in the trace: {[len(batch) for batch in paths]}")
+    print(f"{machine.name}: {library.relative_to(flavours.ROOT)}, {machine.how}")
+    batches = {(case, count): paths[number] for number, (case, _, count) in enumerate(BATCHES)}
+    code = disassemble(machine, library)
+    return all([show_case(machine, case, batches, code) for case in CASES] + [show_text(machine, library)])
+
+
+def show_text(machine: Machine, library: Path) -> bool:
+    """The size of what a stripped library's pages of code hold: instructions, constants, symbols."""
+    stripped = OUTPUT / f"stripped-{machine.name}.so"
+    flavours.quietly(f"{machine.tools}strip", "-o", stripped, library)
+    size = subprocess.run([f"{machine.tools}size", stripped], stdout=subprocess.PIPE, text=True, check=True).stdout
+    text = int(size.splitlines()[1].split()[0])
+    kept = text <= TEXT_LIMIT
+    print(f"\n  text of the stripped library: {text} B; allowed {TEXT_LIMIT} B: {'kept' if kept else 'EXCEEDED'}\n")
+    return kept
+
+
+def run(arguments) -> int:
+    kept = all([show_machine(machine) for machine in machines(arguments.machine)])
+    return 1 if arguments.check and not kept else 0
+
+
+def add_command(commands) -> None:
+    command = commands.add_parser(
+        "asm",
+        help="the instructions of malloc's and free's hit paths, counted by executing them",
+        description="Executes malloc and free one instruction at a time and shows the path that most calls took, with "
+        "its number of instructions, from the function's entry to its return, and of conditional branches.",
+    )
+    command.add_argument("--check", action="store_true", help="fail when a path or the library's text is too long")
+    command.add_argument("--machine", choices=["all", "x86-64", "aarch64"], default="all", help="default: all")
+    command.set_defaults(run=run)

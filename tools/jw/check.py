@@ -1,0 +1,108 @@
+"""./jw check: what can be said about the source without running it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import flavours
+
+ROOT = flavours.ROOT
+VENV = flavours.BUILD / "venv"
+
+
+def sources(*endings: str, folders: tuple[str, ...] = ("src", "include", "tests", "tools")) -> list[Path]:
+    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in endings]
+    return [path for path in found if path.is_file() and "generated" not in path.read_text(errors="replace")[:40].lower()]
+
+
+def passes(*command: object) -> bool:
+    return subprocess.run([str(word) for word in command], cwd=ROOT).returncode == 0
+
+
+def check_format() -> bool:
+    return passes("clang-format-16", "--dry-run", "-Werror", *sources(".c", ".h", ".cc", ".cpp", ".hpp"))
+
+
+def tidy(path: Path) -> str:
+    command = ["clang-tidy-16", "--quiet", "-p", str(flavours.directory("clang")), str(path)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def check_tidy() -> bool:
+    """Over what the clang flavour compiles, which the checked-in presets decide."""
+    flavours.build("clang")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        reports = [report for report in pool.map(tidy, sources(".c", folders=("src",))) if report]
+    print("\n".join(reports), end="")
+    return not reports
+
+
+def check_layers() -> bool:
+    return passes(sys.executable, "-B", ROOT / "tools/check_layers.py")
+
+
+def check_lines() -> bool:
+    return passes(sys.executable, "-B", ROOT / "tools/check_lines.py")
+
+
+def check_python() -> bool:
+    """By ruff, of the version that tools/requirements.txt names, in an environment of its own."""
+    wanted = ROOT / "tools/requirements.txt"
+    installed = VENV / "requirements.txt"
+    if not installed.exists() or installed.read_text() != wanted.read_text():
+        flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
+        flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", wanted)
+        shutil.copy(wanted, installed)
+    ruff = VENV / "bin/ruff"
+    linted = passes(ruff, "check", "--quiet", "tools", "tests")
+    return passes(ruff, "format", "--quiet", "--check", "tools", "tests") and linted
+
+
+def check_shell() -> bool:
+    scripts = [ROOT / "jw", ROOT / ".ci/run", *sources(".sh")]
+    return passes("shellcheck", *scripts)
+
+
+def check_warnings() -> bool:
+    """Every compiler's and width's warnings are errors in all flavours but the released one."""
+    for flavour in ("checked", "clang", "i386", "aarch64-4k"):
+        flavours.build(flavour)
+    return True
+
+
+CHECKS: dict[str, Callable[[], bool]] = {
+    "format": check_format,
+    "layers": check_layers,
+    "lines": check_lines,
+    "python": check_python,
+    "shell": check_shell,
+    "warnings": check_warnings,
+    "tidy": check_tidy,
+}
+
+
+def run(arguments) -> int:
+    flavours.setup("check", "build")
+    results = {}
+    for name in arguments.check or CHECKS:
+        try:
+            results[name] = CHECKS[name]()
+        except subprocess.CalledProcessError:
+            results[name] = False
+        print(f"check {name}: {'passed' if results[name] else 'FAILED'}", flush=True)
+    return 0 if all(results.values()) else 1
+
+
+def add_command(commands) -> None:
+    command = commands.add_parser(
+        "check",
+        help="check format, layers, sizes, warnings and lint of the source",
+        description="Checks the source without running it; all checks when none is named.",
+    )
+    command.add_argument("check", nargs="*", metavar="CHECK", choices=[*CHECKS, []], help=", ".join(CHECKS))
+    command.set_defaults(run=run)

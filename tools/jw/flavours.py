@@ -1,0 +1,70 @@
+"""./jw build: the flavours of the build, which CMakePresets.json defines."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+
+
+def flavours() -> dict[str, str]:
+    """Name and description of each."""
+    presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+    return {preset["name"]: preset["description"] for preset in presets if not preset.get("hidden")}
+
+
+def directory(flavour: str) -> Path:
+    return BUILD if flavour == "release" else BUILD / flavour
+
+
+def setup(*purposes: str) -> None:
+    """Installs what is missing for the purposes, see tools/setup.sh."""
+    subprocess.run([ROOT / "tools/setup.sh", *purposes], check=True)
+
+
+def quietly(*command: object, **how: object) -> None:
+    """Runs a command; its output is shown only when it fails."""
+    done = subprocess.run(
+        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, **how
+    )
+    if done.returncode:
+        sys.stderr.write(done.stdout)
+        raise subprocess.CalledProcessError(done.returncode, command)
+
+
+def build(flavour: str, target: str = "libraries", tests: bool = False) -> Path:
+    """Configures and builds a flavour; gives its directory."""
+    needs = ["build"] + [need for need in ("clang", "i386", "aarch64") if flavour.startswith(need)]
+    setup(*needs, *(["tests"] if tests else []))
+    switch = ["-DJW_TESTS=ON"] if tests else []
+    quietly("cmake", "--preset", flavour, *switch)
+    quietly("cmake", "--build", directory(flavour), "--target", target, "--parallel", os.cpu_count() or 1)
+    return directory(flavour)
+
+
+def run(arguments) -> int:
+    chosen = list(flavours()) if arguments.all else arguments.flavour or ["release"]
+    for flavour in chosen:
+        built = build(flavour)
+        for library in sorted(built.glob("libjwmalloc*.so")) + sorted(built.glob("libjwmalloc*.a")):
+            print(library.relative_to(ROOT))
+    return 0
+
+
+def add_command(commands) -> None:
+    listing = "".join(f"\n  {name:18}{text}" for name, text in flavours().items())
+    command = commands.add_parser(
+        "build",
+        help="build the libraries: build/libjwmalloc.so and build/libjwmalloc.a",
+        description="Builds the libraries: libjwmalloc.so to preload or link with, libjwmalloc.a to link with, and "
+        "libjwmalloc-prefixed.a, which has only the jw_ names, for use beside the system's malloc.",
+        epilog="Flavours, each in build/FLAVOUR but release, which is in build:" + listing,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("flavour", nargs="*", metavar="FLAVOUR", help="default: release")
+    command.add_argument("--all", action="store_true", help="all flavours")
+    command.set_defaults(run=run)

@@ -1,0 +1,64 @@
+"""./jw test: every test of every flavour; which flavour runs which is in CMakePresets.json."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import flavours
+
+QUICK = {"release": "^(unit|api)$", "checked": "^unit$"}
+CLOSING = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
+
+
+def run_flavour(flavour: str, chosen: list[str]) -> tuple[int, int]:
+    """Runs one flavour's tests, showing what ctest prints; gives how many failed and how many there were."""
+    command = ["ctest", "--preset", flavour, "--parallel", str(os.cpu_count() or 1), *chosen]
+    failed = total = 0
+    with subprocess.Popen(command, cwd=flavours.ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        for line in process.stdout:
+            sys.stdout.write(line)
+            if found := CLOSING.match(line):
+                failed, total = map(int, found.groups())
+    if process.returncode and not failed:
+        failed = total = max(total, 1)
+    return failed, total
+
+
+def run(arguments) -> int:
+    start = time.monotonic()
+    chosen = list(QUICK) if arguments.quick else arguments.flavour or list(flavours.flavours())
+    options = ["--no-tests=ignore", "-R", arguments.only] if arguments.only else []
+    options += ["--show-only"] if arguments.list else []
+    if not arguments.quick:
+        flavours.setup("programs")
+    for flavour in chosen:
+        flavours.build(flavour, target="all", tests=True)
+    failed = total = 0
+    for flavour in chosen:
+        print(f"\n== {flavour}: {flavours.flavours()[flavour]}", flush=True)
+        quick = ["-L", QUICK[flavour]] if arguments.quick else []
+        failures, count = run_flavour(flavour, options + quick)
+        failed, total = failed + failures, total + count
+    if arguments.list:
+        return 0
+    print(f"\nAll flavours together, {time.monotonic() - start:.0f} s:")
+    share = round(100 * (total - failed) / total) if total else 0
+    share = min(share, 99) if failed else share
+    print(f"{share}% tests passed, {failed} tests failed out of {total}")
+    return 1 if failed or not total else 0
+
+
+def add_command(commands) -> None:
+    command = commands.add_parser(
+        "test",
+        help="build all flavours and run their tests",
+        description="Builds every flavour and runs its tests: unit tests, the interface, real programs, threads under "
+        "checked and sanitized builds, AArch64 under emulation, 32 bits. Fifteen minutes at most on two cores.",
+    )
+    command.add_argument("--quick", action="store_true", help="unit and interface tests of release and checked only")
+    command.add_argument("--only", metavar="NAME", help="tests whose name matches this regular expression")
+    command.add_argument("--list", action="store_true", help="list the tests, run none")
+    command.add_argument("--flavour", action="append", choices=flavours.flavours(), help="this flavour; may be repeated")
+    command.set_defaults(run=run)

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# setup.sh - installs the Debian packages that are missing for a purpose, and only those.
+set -euo pipefail
+
+# A package is missing when its command is; one without a command of its own, when dpkg does not know it.
+declare -A packages=(
+    [python]="python3:python3"
+    [build]="python3:python3 gcc:gcc :libc6-dev cmake:cmake ninja:ninja-build objdump:binutils"
+    [tests]="g++:g++ :libcmocka-dev"
+    [programs]="git:git sqlite3:sqlite3 redis-server:redis-server redis-benchmark:redis-tools node:nodejs"
+    [clang]="clang-16:clang-16"
+    [i386]="g++:g++ :g++-GCC-multilib"
+    [aarch64]="aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu
+               qemu-aarch64:qemu-user"
+    [check]="clang-format-16:clang-format-16 clang-tidy-16:clang-tidy-16 shellcheck:shellcheck :python3-venv"
+    [valgrind]="valgrind:valgrind"
+)
+purposes="build tests programs clang i386 aarch64 check valgrind"
+
+usage() {
+    echo "usage: ./jw setup [PURPOSE...]"
+    echo
+    echo "Installs the Debian or Ubuntu packages that are missing, and nothing else; needs root or sudo."
+    echo "The other commands do it by themselves for what they need. Purposes (all when none is given):"
+    local purpose entry
+    for purpose in $purposes; do
+        printf '  %s:' "$purpose"
+        for entry in ${packages[$purpose]}; do printf ' %s' "$(package_of "$entry")"; done
+        echo
+    done
+}
+
+# The package of an entry; the compiler's 32-bit half must be of its own version.
+package_of() {
+    local version
+    version=$(gcc -dumpversion 2>/dev/null || echo 12)
+    echo "${1#*:}" | sed "s/GCC/${version%%.*}/"
+}
+
+is_there() {
+    local command=${1%%:*}
+    if [ -n "$command" ]; then
+        command -v "$command" >/dev/null
+    else
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$(package_of "$1")" 2>/dev/null)" = installed ]
+    fi
+}
+
+missing_of() {
+    local entry
+    for entry in ${packages[$1]}; do
+        is_there "$entry" || package_of "$entry"
+    done
+}
+
+install_packages() {
+    local sudo=()
+    if [ "$(id -u)" != 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            echo "jw: missing: $*. Please run as root: apt-get install $*" >&2
+            exit 1
+        fi
+        sudo=(sudo)
+    fi
+    echo "jw: installing $*" >&2
+    local log
+    log=$(mktemp)
+    local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300)
+    if ! { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "$@"; } >"$log" 2>&1; then
+        tail -15 "$log" >&2
+        echo "jw: could not install: $*" >&2
+        exit 1
+    fi
+    rm -f "$log"
+}
+
+main() {
+    local wanted=() purpose
+    for purpose in "$@"; do
+        case $purpose in
+            -h | --help) usage && exit 0 ;;
+        esac
+        [ -n "${packages[$purpose]-}" ] || { echo "jw: unknown purpose '$purpose'" >&2 && usage >&2 && exit 2; }
+    done
+    # shellcheck disable=SC2086 # a list of words
+    [ $# -gt 0 ] || set -- $purposes
+    if ! command -v dpkg-query >/dev/null; then
+        echo "jw: not a Debian or Ubuntu system, so nothing is installed; ./jw setup --help lists what is needed" >&2
+        exit 0
+    fi
+    # The compiler first: which version it is decides what else is needed.
+    for purpose in "$@"; do
+        [ "$purpose" != i386 ] || command -v g++ >/dev/null || install_packages g++
+    done
+    mapfile -t wanted < <(for purpose in "$@"; do missing_of "$purpose"; done | sort -u)
+    [ ${#wanted[@]} = 0 ] || install_packages "${wanted[@]}"
+}
+
+main "$@"
