@@ -1,0 +1,114 @@
+#include "backend/backend.h"
+
+#include "backend/root.h"
+#include "base/assert.h"
+#include "base/misuse.h"
+#include "platform/platform.h"
+
+/* Splits the held range down to `weight`; the remainders wait in the state that the range was in. */
+static granule_id cut(granule_id range, uint32_t weight, enum slot_code state) {
+    while (knit_weight(range) != weight) {
+        granule_id rest = knit_split(range, weight);
+        leaf_set(rest, leaf_word(HELD, 0));
+        range_place(rest, state);
+    }
+    return range;
+}
+
+void *backend_fetch(uint32_t weight, bool *zeroed) {
+    weight = weight_round_up(weight);
+    enum slot_code state = MAPPED;
+    granule_id range = range_acquire(MAPPED, weight);
+    if (!range && range_place_deferred()) range = range_acquire(MAPPED, weight);
+    if (!range) {
+        state = UNMAPPED;
+        range = range_acquire(UNMAPPED, weight);
+    }
+    if (!range) range = root_create();
+    if (!range) return NULL;
+    *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
+    return granule_address(cut(range, weight, state));
+}
+
+void backend_place(granule_id range) {
+    leaf_set(range, leaf_word(HELD, 0));
+    thrift_free(range);
+}
+
+void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
+    /* a range may begin at any granule: room to move up to the alignment */
+    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
+    char *start = backend_fetch((uint32_t)((size + slack + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT), zeroed);
+    if (!start) return NULL;
+    granule_id range = granule_of(start);
+    char *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    granule_id offset = granule_of(object) - range;
+    if (offset) leaf_set(range + offset, leaf_word(INTERIOR, offset));
+    leaf_set(range, leaf_word(LARGE, offset));
+    return object;
+}
+
+/* The range of a large object and how far into it the object begins; 0 when the address is not one. */
+static granule_id range_of(const void *object, uint32_t *offset) {
+    granule_id range = granule_of(object);
+    uint32_t leaf = leaf_get(range);
+    *offset = leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0;
+    range -= *offset;
+    bool ours = map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0;
+    return ours && leaf_get(range) == leaf_word(LARGE, *offset) ? range : 0;
+}
+
+void backend_free(void *object) {
+    uint32_t offset;
+    granule_id range = range_of(object, &offset);
+    uint32_t expected = leaf_word(LARGE, offset);
+    /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
+    if (!range || !atomic_compare_exchange_strong_explicit(&map.leaf[range], &expected, leaf_word(HELD, 0), memory_order_relaxed,
+                                                           memory_order_relaxed))
+        misuse("invalid free", object, "not a live object");
+    if (offset) leaf_set(range + offset, leaf_word(NONE, 0));
+    thrift_free(range);
+}
+
+size_t backend_usable_size(const void *object) {
+    uint32_t offset;
+    granule_id range = range_of(object, &offset);
+    return range ? (size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT : 0;
+}
+
+size_t backend_good_size(size_t size) {
+    return (size_t)weight_round_up((uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT)) << JW_GRANULE_SHIFT;
+}
+
+static uint64_t lists_locked[NESTS];
+
+void backend_before_fork(void) {
+    for (unsigned nest = 0; nest < NESTS; nest++) nest_lock_all(&ownership.nests[nest], &lists_locked[nest]);
+}
+
+void backend_after_fork(void) {
+    for (unsigned nest = 0; nest < NESTS; nest++) nest_unlock_all(&ownership.nests[nest], lists_locked[nest]);
+}
+
+void backend_statistics(struct backend_statistics *statistics) {
+    size_t mapped = range_cached(MAPPED) << JW_GRANULE_SHIFT, unmapped = range_cached(UNMAPPED) << JW_GRANULE_SHIFT;
+    size_t all = root_count() * ROOT_SIZE;
+    *statistics = (struct backend_statistics){
+        .roots = root_count(),
+        .in_use = all > mapped + unmapped ? all - mapped - unmapped : 0,
+        .cached_mapped = mapped,
+        .cached_unmapped = unmapped,
+        .given_back = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed),
+        .metadata = map_metadata() + sizeof ownership,
+        .rounds = atomic_load_explicit(&thrift_counters.rounds, memory_order_relaxed),
+        .deferred = atomic_load_explicit(&ownership.deferrals, memory_order_relaxed),
+        .rolled_back = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed),
+        .sync_reclaims = atomic_load_explicit(&thrift_counters.sync_reclaims, memory_order_relaxed),
+        .class_count = RANGE_CLASSES,
+    };
+    for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
+        statistics->classes[class].granules = weight_of_class(class);
+        statistics->classes[class].mapped_ranges = nest_count(&ownership.nests[0], class) + nest_count(&ownership.nests[1], class);
+        statistics->classes[class].unmapped_ranges = nest_count(&ownership.nests[UNMAPPED_NEST], class);
+    }
+}

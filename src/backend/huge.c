@@ -1,0 +1,89 @@
+#include "backend/huge.h"
+
+#include "backend/map.h"
+#include "base/misuse.h"
+#include "platform/platform.h"
+
+static _Atomic(size_t) mappings, bytes, mapped_total;
+
+static void count(size_t number, size_t size) {
+    atomic_fetch_add_explicit(&mappings, number, memory_order_relaxed);
+    atomic_fetch_add_explicit(&bytes, size, memory_order_relaxed);
+}
+
+size_t huge_good_size(size_t size) {
+    size_t unit = platform_page_size() > GRANULE_SIZE ? platform_page_size() : GRANULE_SIZE;
+    return (size + unit - 1) & ~(unit - 1);
+}
+
+static size_t size_of(granule_id id) {
+    return (size_t)atomic_load_explicit(&map.node[id], memory_order_relaxed) << JW_GRANULE_SHIFT;
+}
+
+static void set_size(granule_id id, size_t size) {
+    atomic_store_explicit(&map.node[id], (uint32_t)(size >> JW_GRANULE_SHIFT), memory_order_relaxed);
+}
+
+void *huge_allocate(size_t size, size_t alignment) {
+    size = huge_good_size(size);
+    if (size == 0 || size >> JW_GRANULE_SHIFT > UINT32_MAX) return NULL;
+    char *object = map_reserve(size, alignment > ROOT_SIZE ? alignment : ROOT_SIZE, "jwmalloc: huge");
+    if (!object) return NULL;
+    set_size(granule_of(object), size);
+    leaf_set(granule_of(object), leaf_word(HUGE_MAPPING, 0));
+    count(1, size);
+    atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
+    return object;
+}
+
+static bool is_huge(const void *object) {
+    return map_owns(object) && ((uintptr_t)object & (ROOT_SIZE - 1)) == 0 && leaf_kind(leaf_of(object)) == HUGE_MAPPING;
+}
+
+void huge_free(void *object) {
+    granule_id id = granule_of(object);
+    uint32_t expected = leaf_word(HUGE_MAPPING, 0);
+    /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
+    if (!is_huge(object) || !atomic_compare_exchange_strong_explicit(&map.leaf[id], &expected, leaf_word(NONE, 0), memory_order_relaxed,
+                                                                     memory_order_relaxed))
+        misuse("invalid free", object, "not a live object");
+    size_t size = size_of(id);
+    if (!map_release(object, size)) {
+        /* too many mappings to split one: the memory goes, the addresses stay */
+        platform_discard(object, size);
+    }
+    count((size_t)-1, (size_t)-size);
+}
+
+size_t huge_usable_size(const void *object) {
+    return is_huge(object) ? size_of(granule_of(object)) : 0;
+}
+
+void *huge_resize(void *object, size_t size) {
+    size_t old = huge_usable_size(object), new = huge_good_size(size);
+    if (old == 0) misuse("invalid realloc", object, "not a live object");
+    if (new == 0 || new >> JW_GRANULE_SHIFT > UINT32_MAX) return NULL;
+    if (new == old) return object;
+    if (platform_resize(object, old, new)) {
+        set_size(granule_of(object), new);
+        count(0, new - old);
+        return object;
+    }
+    char *moved = huge_allocate(new, ROOT_SIZE);
+    if (!moved) return NULL;
+    if (!platform_move(object, moved, old < new ? old : new)) {
+        huge_free(moved);
+        return NULL;
+    }
+    if (old > new) platform_release((char *)object + new, old - new);
+    leaf_set(granule_of(object), leaf_word(NONE, 0));
+    map_abandon(object);
+    count((size_t)-1, (size_t)-old);
+    return moved;
+}
+
+void huge_statistics(struct huge_statistics *statistics) {
+    statistics->mappings = atomic_load_explicit(&mappings, memory_order_relaxed);
+    statistics->bytes = atomic_load_explicit(&bytes, memory_order_relaxed);
+    statistics->mapped_total = atomic_load_explicit(&mapped_total, memory_order_relaxed);
+}

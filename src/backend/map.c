@@ -1,0 +1,89 @@
+#include "backend/map.h"
+
+#include "base/assert.h"
+#include "platform/platform.h"
+
+/* Before map_start: one word that says "not ours" for every address. */
+static record_word nothing[1];
+static _Atomic(uintptr_t) no_roots[1];
+
+struct map map = {.mask = 0, .leaf = nothing, .node = nothing, .link = nothing, .roots = no_roots};
+
+static size_t window_roots(void) {
+    return (map.mask + 1) / ROOT_GRANULES;
+}
+
+/* The window follows the address space that the process may have, so that the tables fit into a small limit. */
+static unsigned first_window_shift(void) {
+    size_t limit = platform_address_limit();
+    unsigned shift = JW_WINDOW_SHIFT;
+    while (shift > JW_ROOT_SHIFT + 4 && (uint64_t)1 << (shift - 3) > limit) shift--;
+    return shift;
+}
+
+static bool make_tables(unsigned shift) {
+    size_t granules = (size_t)1 << (shift - JW_GRANULE_SHIFT), roots = granules / ROOT_GRANULES, page = platform_page_size();
+    size_t size = granules * 3 * sizeof(record_word) + roots * sizeof(uintptr_t);
+    size = (size + page - 1) & ~(page - 1);
+    char *tables = platform_reserve(size, page, "jwmalloc: records");
+    if (!tables) return false;
+    platform_no_huge_pages(tables, size);
+    map.node = (record_word *)tables + granules;
+    map.link = map.node + granules;
+    map.roots = (_Atomic(uintptr_t) *)(map.link + granules);
+    map.leaf = (record_word *)tables;
+    map.mask = granules - 1;
+    return true;
+}
+
+bool map_start(void) {
+    for (unsigned shift = first_window_shift(); shift > JW_ROOT_SHIFT; shift--)
+        if (make_tables(shift)) return true;
+    return false;
+}
+
+static bool claim(char *address) {
+    granule_id id = granule_of(address);
+    uintptr_t expected = 0;
+    /* acquire pairs with the release in map_release: the last owner's words are cleared */
+    return id != 0 && atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
+                                                              memory_order_acquire, memory_order_relaxed);
+}
+
+/* An address whose slot is taken is held until another one is found, so that the OS does not offer it again. */
+char *map_reserve(size_t size, size_t alignment, const char *name) {
+    enum { TRIES = 8 };
+    char *taken[TRIES], *address = NULL;
+    unsigned tries = 0;
+    while (tries < TRIES && (address = platform_reserve(size, alignment, name)) && !claim(address)) taken[tries++] = address;
+    if (tries == TRIES) address = NULL;
+    while (tries > 0) platform_release(taken[--tries], size);
+    return address;
+}
+
+void map_abandon(char *address) {
+    granule_id id = granule_of(address);
+    platform_discard(&map.leaf[id], ROOT_GRANULES * sizeof(record_word));
+    platform_discard(&map.node[id], ROOT_GRANULES * sizeof(record_word));
+    platform_discard(&map.link[id], ROOT_GRANULES * sizeof(record_word));
+    atomic_store_explicit(&map.roots[id / ROOT_GRANULES], 0, memory_order_release); /* pairs with claim */
+}
+
+bool map_release(char *address, size_t size) {
+    if (!platform_release(address, size)) return false;
+    map_abandon(address);
+    return true;
+}
+
+size_t map_metadata(void) {
+    size_t claimed = 0;
+    for (size_t slot = 0; slot < window_roots(); slot++)
+        claimed += atomic_load_explicit(&map.roots[slot], memory_order_relaxed) != 0;
+    return claimed * (3 * ROOT_GRANULES * sizeof(record_word) + sizeof(uintptr_t));
+}
+
+void map_walk(void (*visit)(granule_id id, void *context), void *context) {
+    for (size_t slot = 0; slot < window_roots(); slot++)
+        if (atomic_load_explicit(&map.roots[slot], memory_order_acquire)) /* pairs with claim's owner publishing words */
+            visit((granule_id)(slot * ROOT_GRANULES), context);
+}

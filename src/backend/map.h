@@ -1,0 +1,124 @@
+/* map.h - from an address to what the allocator knows of it, in one load.
+ *
+ * Three tables hold one 32-bit word each per granule (12 B together), indexed by the low bits of the granule's
+ * number - the window. A root or huge mapping claims its slot of the window before use, so that no two of them share
+ * an index; a foreign address may alias one, which the slab's own check or map_owns() sees.
+ *
+ *   leaf   what begins at this granule (kinds below); the word that free() reads
+ *   node   the word of the Knit node whose unit ends here (knit.h)
+ *   link   place of the range that begins here: in its parent node, and in a Nest
+ *
+ *   leaf   31 30    28 27                    0
+ *          | 1 |          heap number         |   a frontend slab, owned by that heap
+ *          | 0 |  kind   | payload            |   all others
+ *
+ *   kind       payload                          who may write the word
+ *   NONE       0                                a granule inside a range, or nothing of ours
+ *   FREE       nest (bits 24-25), prev          the range's holder; prev: the holder of the list's lock
+ *   MID        class (bits 24-27), prev         as FREE
+ *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
+ *   INTERIOR   granules back to the start       the holder: granules 1.. of a mid slab, aligned pointers into a range
+ *   HUGE       0                                as LARGE
+ *   DEFERRED   state (24-25), not acquired (26) the holder, on its way to or on a deferred list
+ *   HELD       0                                the holder, in transit
+ *
+ *   link   | 31 in list | 30..28 slot in parent | 27..24 unit of parent (15: no parent) | 23..0 next range or Nest slot |
+ *
+ * The words are accessed relaxed: a range's words belong to whoever holds the range, and holding passes on by the
+ * acquire/release operations of Nest, Knit and the deferred lists.
+ */
+#ifndef JW_MAP_H
+#define JW_MAP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "config/geometry.h"
+
+typedef _Atomic(uint32_t) record_word;
+
+/* A granule's number within the window; 0 is never a granule of ours. */
+typedef uint32_t granule_id;
+
+enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, HUGE_MAPPING, DEFERRED, HELD };
+
+#define LEAF_SLAB 0x80000000u
+#define LEAF_KIND_SHIFT 28
+#define LEAF_HIGH_SHIFT 24
+#define ID_MASK 0x00ffffffu
+
+struct map {
+    uintptr_t mask; /* of a granule's number */
+    record_word *leaf, *node, *link;
+    _Atomic(uintptr_t) *roots; /* address of the mapping that claims the slot, 0: none */
+};
+
+extern struct map map;
+
+/* Makes the tables; false when there is no room for even the smallest. Called once, by the first slow path. */
+bool map_start(void);
+
+static ALWAYS_INLINE granule_id granule_of(const void *address) {
+    return (granule_id)(((uintptr_t)address >> JW_GRANULE_SHIFT) & map.mask);
+}
+
+static ALWAYS_INLINE uint32_t leaf_of(const void *address) {
+    return atomic_load_explicit(&map.leaf[((uintptr_t)address >> JW_GRANULE_SHIFT) & map.mask], memory_order_relaxed);
+}
+
+static inline uint32_t leaf_word(enum leaf_kind kind, uint32_t payload) {
+    return (uint32_t)kind << LEAF_KIND_SHIFT | payload;
+}
+
+static inline enum leaf_kind leaf_kind(uint32_t leaf) {
+    return (enum leaf_kind)(leaf >> LEAF_KIND_SHIFT);
+}
+
+static inline uint32_t leaf_get(granule_id id) {
+    return atomic_load_explicit(&map.leaf[id], memory_order_relaxed);
+}
+
+static inline void leaf_set(granule_id id, uint32_t word) {
+    atomic_store_explicit(&map.leaf[id], word, memory_order_relaxed);
+}
+
+static inline uint32_t link_get(granule_id id) {
+    return atomic_load_explicit(&map.link[id], memory_order_relaxed);
+}
+
+static inline void link_set(granule_id id, uint32_t word) {
+    atomic_store_explicit(&map.link[id], word, memory_order_relaxed);
+}
+
+/* Address of a granule inside a claimed root. */
+static inline char *granule_address(granule_id id) {
+    uintptr_t root = atomic_load_explicit(&map.roots[id / ROOT_GRANULES], memory_order_relaxed);
+    return (char *)root + (size_t)(id % ROOT_GRANULES) * GRANULE_SIZE;
+}
+
+/* Whether the address lies in a root of ours, or in the first root's size of a huge mapping of ours. */
+static inline bool map_owns(const void *address) {
+    uintptr_t root = (uintptr_t)address & ~(uintptr_t)(ROOT_SIZE - 1);
+    return root && atomic_load_explicit(&map.roots[granule_of(address) / ROOT_GRANULES], memory_order_relaxed) == root;
+}
+
+/* Reserves a mapping of `size` bytes at a multiple of `alignment` (at least ROOT_SIZE) whose slot is its own.
+ * NULL when the OS refuses. */
+char *map_reserve(size_t size, size_t alignment, const char *name);
+
+/* Gives the mapping and its slot back. False when the OS refuses to unmap: then nothing has changed. */
+bool map_release(char *address, size_t size);
+
+/* Gives back the slot and the records of a mapping that is gone already. */
+void map_abandon(char *address);
+
+/* Bytes of the tables that a claimed slot may have touched. */
+size_t map_metadata(void);
+
+/* Calls `visit` for each claimed slot whose root or mapping begins at `id`. */
+void map_walk(void (*visit)(granule_id id, void *context), void *context);
+
+#endif

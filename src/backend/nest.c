@@ -1,0 +1,181 @@
+#include "backend/nest.h"
+
+#include "base/assert.h"
+
+#define IN_LIST 0x80000000u
+#define LOCKED 0x80000000u
+#define ALL_SLOTS (~(uintptr_t)0 >> (sizeof(uintptr_t) * 8 - JW_NEST_SLOTS))
+
+static granule_id next_of(granule_id range) {
+    return link_get(range) & ID_MASK;
+}
+
+static void set_next(granule_id range, uint32_t next, uint32_t in_list) {
+    link_set(range, (link_get(range) & ~(ID_MASK | IN_LIST)) | next | in_list);
+}
+
+static void set_previous(granule_id range, granule_id previous) {
+    leaf_set(range, (leaf_get(range) & ~ID_MASK) | previous);
+}
+
+static bool list_try_lock(struct nest_class *class, granule_id *first) {
+    uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
+    *first = list & ID_MASK;
+    /* acquire pairs with the release in list_unlock */
+    return !(list & LOCKED) && atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED, memory_order_acquire,
+                                                                       memory_order_relaxed);
+}
+
+static void list_unlock(struct nest_class *class, granule_id first) {
+    atomic_store_explicit(&class->list, first, memory_order_release); /* pairs with list_try_lock */
+}
+
+static bool list_empty(const struct nest_class *class) {
+    return (atomic_load_explicit(&class->list, memory_order_relaxed) & ID_MASK) == 0;
+}
+
+static bool list_place(struct nest_class *class, granule_id range) {
+    granule_id first;
+    if (!list_try_lock(class, &first)) return false;
+    set_previous(range, 0);
+    uint32_t link = (link_get(range) & ~(ID_MASK | IN_LIST)) | first | IN_LIST;
+    atomic_store_explicit(&map.link[range], link, memory_order_release); /* pairs with list_take_given */
+    if (first) set_previous(first, range);
+    list_unlock(class, range);
+    return true;
+}
+
+/* Under the lock. Returns the list's new first range. */
+static granule_id list_unlink(granule_id first, granule_id range) {
+    granule_id next = next_of(range), previous = leaf_get(range) & ID_MASK;
+    invariant(link_get(range) & IN_LIST);
+    if (next) set_previous(next, previous);
+    if (previous) set_next(previous, next, IN_LIST);
+    set_next(range, 0, 0);
+    return previous ? first : next;
+}
+
+static granule_id list_take(struct nest_class *class) {
+    granule_id first;
+    if (list_empty(class) || !list_try_lock(class, &first)) return 0;
+    list_unlock(class, first ? list_unlink(first, first) : 0);
+    return first;
+}
+
+/* After emptying a slot: the hint goes, and comes back if somebody filled the slot meanwhile. */
+static void summary_clear(struct nest_class *class, unsigned slot) {
+    uintptr_t bit = (uintptr_t)1 << slot;
+    /* acq_rel: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit comes last */
+    atomic_fetch_and_explicit(&class->summary, ~bit, memory_order_acq_rel);
+    if (atomic_load_explicit(&class->slots[slot], memory_order_relaxed))
+        atomic_fetch_or_explicit(&class->summary, bit, memory_order_release);
+}
+
+static bool slots_place(struct nest_class *class, granule_id range) {
+    uintptr_t free = ~atomic_load_explicit(&class->summary, memory_order_relaxed) & ALL_SLOTS;
+    for (; free; free &= free - 1) {
+        unsigned slot = (unsigned)__builtin_ctzl(free);
+        uint32_t expected = 0;
+        set_next(range, slot, 0);
+        /* release pairs with the taker's acquire: the range's words */
+        if (!atomic_compare_exchange_strong_explicit(&class->slots[slot], &expected, range, memory_order_release,
+                                                     memory_order_relaxed))
+            continue;
+        atomic_fetch_or_explicit(&class->summary, (uintptr_t)1 << slot, memory_order_release); /* pairs with summary_clear */
+        return true;
+    }
+    return false;
+}
+
+static granule_id slots_take(struct nest_class *class) {
+    uintptr_t filled = atomic_load_explicit(&class->summary, memory_order_relaxed);
+    for (; filled; filled &= filled - 1) {
+        unsigned slot = (unsigned)__builtin_ctzl(filled);
+        /* acquire pairs with the release in slots_place */
+        granule_id range = atomic_exchange_explicit(&class->slots[slot], 0, memory_order_acquire);
+        if (!range) continue;
+        summary_clear(class, slot);
+        return range;
+    }
+    return 0;
+}
+
+bool nest_place(struct nest *nest, unsigned class, granule_id range) {
+    if (!slots_place(&nest->classes[class], range) && !list_place(&nest->classes[class], range)) return false;
+    /* release pairs with the acquire in nest_take, which looks again after clearing the hint */
+    atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
+    return true;
+}
+
+granule_id nest_take(struct nest *nest, unsigned class) {
+    struct nest_class *from = &nest->classes[class];
+    granule_id range = slots_take(from);
+    if (!range) range = list_take(from);
+    if (range) return range;
+    /* acq_rel: as in summary_clear */
+    atomic_fetch_and_explicit(&nest->nonempty[class / 32], ~(1u << class % 32), memory_order_acq_rel);
+    if (atomic_load_explicit(&from->summary, memory_order_relaxed) || !list_empty(from))
+        atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
+    return 0;
+}
+
+static bool list_take_given(struct nest_class *class, granule_id range, uint32_t leaf) {
+    granule_id first;
+    if (!list_try_lock(class, &first)) return false;
+    /* acquire pairs with the release in list_place: whoever listed the range elsewhere had changed its leaf before */
+    bool there = (atomic_load_explicit(&map.link[range], memory_order_acquire) & IN_LIST) && (leaf_get(range) & ~ID_MASK) == leaf;
+    list_unlock(class, there ? list_unlink(first, range) : first);
+    return there;
+}
+
+bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32_t leaf) {
+    struct nest_class *from = &nest->classes[class];
+    uint32_t link = link_get(range);
+    if (link & IN_LIST) return list_take_given(from, range, leaf);
+    unsigned slot = link & ID_MASK;
+    uint32_t expected = range;
+    /* acquire pairs with the release in slots_place */
+    if (slot >= JW_NEST_SLOTS || !atomic_compare_exchange_strong_explicit(&from->slots[slot], &expected, 0, memory_order_acquire,
+                                                                          memory_order_relaxed))
+        return false;
+    summary_clear(from, slot);
+    return true;
+}
+
+unsigned nest_next_class(const struct nest *nest, unsigned class) {
+    for (unsigned word = class / 32; word < sizeof nest->nonempty / sizeof *nest->nonempty; word++, class = word * 32) {
+        uint32_t bits = atomic_load_explicit(&nest->nonempty[word], memory_order_relaxed) >> class % 32;
+        if (bits) return class + (unsigned)__builtin_ctz(bits);
+    }
+    return RANGE_CLASSES;
+}
+
+size_t nest_count(struct nest *nest, unsigned class) {
+    struct nest_class *from = &nest->classes[class];
+    size_t count = (size_t)__builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
+    granule_id first;
+    if (list_empty(from) || !list_try_lock(from, &first)) return count;
+    for (granule_id range = first; range; range = next_of(range)) count++;
+    list_unlock(from, first);
+    return count;
+}
+
+_Static_assert(RANGE_CLASSES <= 64, "the locks held around fork are noted in one 64-bit word");
+
+void nest_lock_all(struct nest *nest, uint64_t *locked) {
+    *locked = 0;
+    for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
+        granule_id first;
+        for (unsigned tries = 0; tries < 100000; tries++) {
+            if (!list_try_lock(&nest->classes[class], &first)) continue;
+            *locked |= (uint64_t)1 << class;
+            break;
+        }
+    }
+}
+
+void nest_unlock_all(struct nest *nest, uint64_t locked) {
+    for (unsigned class = 0; class < RANGE_CLASSES; class ++)
+        if (locked >> class & 1)
+            list_unlock(&nest->classes[class], atomic_load_explicit(&nest->classes[class].list, memory_order_relaxed) & ID_MASK);
+}

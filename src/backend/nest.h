@@ -1,0 +1,52 @@
+/* nest.h - Nest: where free ranges wait, by size class (the paper's 4.2.1 and 3.4).
+ *
+ * Each class has a bounded bitmap of slots (lock-free) and, for what does not fit there, a doubly linked list under a try-lock.
+ * Nobody waits for the lock: who does not get it goes elsewhere (place fails: the caller defers; take finds nothing: a larger class).
+ *
+ *   slot      0 -> range     place: compare-exchange        range -> 0     take: exchange; take_given: compare-exchange
+ *   summary   one bit a slot: set after filling it, cleared after emptying it and set again if it was refilled meanwhile
+ *   nonempty  one bit a class, by the same rule. Both are hints that may be set too long, never cleared too long.
+ *   list      | 31 locked | 23..0 first range |    CAS by try-lock, store by unlock
+ *
+ * Where a range waits stands in its link word (slot number, or "in list" and next) and, for lists, in its leaf word (previous).
+ * Who takes a range out owns its Nest half; Knit holds the other half (backend.c joins the two).
+ * Progress: lock-free; a retry happens only when another thread placed or took something.
+ */
+#ifndef JW_NEST_H
+#define JW_NEST_H
+
+#include "backend/map.h"
+#include "backend/weights.h"
+
+struct nest_class {
+    _Atomic(uintptr_t) summary;
+    _Atomic(uint32_t) list;
+    _Atomic(uint32_t) slots[JW_NEST_SLOTS];
+};
+
+struct nest {
+    _Atomic(uint32_t) nonempty[(RANGE_CLASSES + 31) / 32];
+    struct nest_class classes[RANGE_CLASSES];
+};
+
+/* Puts a held range where others find it. False when the bitmap is full and the list is busy. */
+bool nest_place(struct nest *nest, unsigned class, granule_id range);
+
+/* Takes any range of the class; 0 when there is none, or none without waiting. */
+granule_id nest_take(struct nest *nest, unsigned class);
+
+/* Takes this range. False when it is not there (any more), or the list is busy. `leaf`: its leaf word, less the low bits, while it waits
+ * in this nest. */
+bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32_t leaf);
+
+/* First class from `class` on that may have a range; RANGE_CLASSES when there is none. */
+unsigned nest_next_class(const struct nest *nest, unsigned class);
+
+/* How many ranges of the class wait here, for the statistics and for policy: a moment's view. */
+size_t nest_count(struct nest *nest, unsigned class);
+
+/* Around fork: takes the list locks that can be had within a bounded time, so that no list is caught halfway. */
+void nest_lock_all(struct nest *nest, uint64_t *locked);
+void nest_unlock_all(struct nest *nest, uint64_t locked);
+
+#endif

@@ -1,0 +1,147 @@
+#include "backend/ownership.h"
+
+#include "backend/root.h"
+#include "base/assert.h"
+
+struct ownership ownership;
+
+enum { TRIES = 4 };
+#define DEFERRED_UNMAPPED (1u << LEAF_HIGH_SHIFT)
+#define DEFERRED_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))
+
+static void count(enum slot_code state, intptr_t granules) {
+    /* acq_rel pairs with thrift's look at the count before the reclamation thread goes to sleep for good */
+    atomic_fetch_add_explicit(&ownership.cached[state == UNMAPPED], granules, memory_order_acq_rel);
+}
+
+size_t range_cached(enum slot_code state) {
+    intptr_t granules = atomic_load_explicit(&ownership.cached[state == UNMAPPED], memory_order_relaxed);
+    return granules > 0 ? (size_t)granules : 0;
+}
+
+static void note_rollback(void) {
+    atomic_fetch_add_explicit(&ownership.rollbacks, 1, memory_order_relaxed);
+}
+
+/* `payload`: state, and whether the Knit half is still to be taken. */
+static void defer(granule_id range, uint32_t payload) {
+    leaf_set(range, leaf_word(DEFERRED, payload));
+    atomic_fetch_add_explicit(&ownership.deferrals, 1, memory_order_relaxed);
+    uint32_t place = link_get(range) & 0x7f000000u;
+    uint32_t first = atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
+    do link_set(range, place | first);
+    /* release pairs with the exchange in range_place_deferred */
+    while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_release, memory_order_relaxed));
+}
+
+granule_id range_acquire_from(unsigned nest, unsigned class) {
+    enum slot_code state = nest == UNMAPPED_NEST ? UNMAPPED : MAPPED;
+    for (int tries = 0; tries < TRIES; tries++) {
+        granule_id range = nest_take(&ownership.nests[nest], class);
+        if (!range) return 0;
+        if (knit_acquire(range) != IN_USE) {
+            count(state, -(intptr_t)weight_of_class(class));
+            leaf_set(range, leaf_word(HELD, 0));
+            return range;
+        }
+        note_rollback();
+        if (!nest_place(&ownership.nests[nest], class, range))
+            defer(range, DEFERRED_NOT_ACQUIRED | (state == UNMAPPED ? DEFERRED_UNMAPPED : 0));
+    }
+    return 0;
+}
+
+granule_id range_acquire(enum slot_code state, uint32_t weight) {
+    unsigned class = class_of_weight(weight);
+    unsigned first = UNMAPPED_NEST, second = UNMAPPED_NEST;
+    if (state == MAPPED) {
+        first = atomic_load_explicit(&ownership.active, memory_order_relaxed);
+        second = !first;
+    }
+    for (;; class ++) {
+        unsigned in_first = nest_next_class(&ownership.nests[first], class);
+        unsigned in_second = nest_next_class(&ownership.nests[second], class);
+        class = in_first < in_second ? in_first : in_second;
+        if (class == RANGE_CLASSES) return 0;
+        granule_id range = in_first == class ? range_acquire_from(first, class) : 0;
+        if (!range && in_second == class && second != first) range = range_acquire_from(second, class);
+        if (range) return range;
+    }
+}
+
+static granule_id acquire_sibling(granule_id range, enum side side, enum slot_code state) {
+    enum slot_code was;
+    granule_id sibling = knit_acquire_sibling(range, side, state, &was);
+    if (!sibling) return 0;
+    uint32_t leaf = leaf_get(sibling), weight = knit_weight(sibling);
+    unsigned nest = leaf >> LEAF_HIGH_SHIFT & 3;
+    if (leaf_kind(leaf) == FREE && (nest == UNMAPPED_NEST) == (state == UNMAPPED) &&
+        nest_take_given(&ownership.nests[nest], class_of_weight(weight), sibling, leaf & ~ID_MASK)) {
+        count(state, -(intptr_t)weight);
+        return sibling;
+    }
+    note_rollback();
+    if (was == LEFT || !knit_release(sibling, was)) knit_relinquish(sibling);
+    return 0;
+}
+
+static granule_id join_siblings(granule_id range, enum slot_code state) {
+    for (;;) {
+        granule_id sibling = acquire_sibling(range, ON_THE_RIGHT, state);
+        if (sibling) {
+            range = knit_join(range, sibling);
+            continue;
+        }
+        sibling = acquire_sibling(range, ON_THE_LEFT, state);
+        if (!sibling) return range;
+        range = knit_join(sibling, range);
+        leaf_set(range, leaf_word(HELD, 0));
+    }
+}
+
+void range_place(granule_id range, enum slot_code state) {
+    for (int tries = 0; tries < TRIES; tries++) {
+        invariant(leaf_kind(leaf_get(range)) == HELD);
+        range = join_siblings(range, state);
+        bool root = knit_is_root(range);
+        if (root && state == UNMAPPED && root_destroy(range)) return;
+        uint32_t weight = knit_weight(range);
+        unsigned nest = state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed);
+        uint32_t leaf = leaf_word(FREE, nest << LEAF_HIGH_SHIFT);
+        leaf_set(range, leaf);
+        if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) break;
+        if (root || knit_release(range, state)) {
+            count(state, (intptr_t)weight);
+            return;
+        }
+        note_rollback();
+        if (!nest_take_given(&ownership.nests[nest], class_of_weight(weight), range, leaf)) {
+            knit_relinquish(range);
+            count(state, (intptr_t)weight);
+            return;
+        }
+        leaf_set(range, leaf_word(HELD, 0));
+    }
+    defer(range, state == UNMAPPED ? DEFERRED_UNMAPPED : 0);
+}
+
+bool range_place_deferred(void) {
+    if (!atomic_load_explicit(&ownership.deferred, memory_order_relaxed)) return false;
+    /* acquire pairs with the release in defer */
+    granule_id range = atomic_exchange_explicit(&ownership.deferred, 0, memory_order_acquire);
+    for (granule_id next; range; range = next) {
+        next = link_get(range) & ID_MASK;
+        uint32_t payload = leaf_get(range);
+        enum slot_code state = payload & DEFERRED_UNMAPPED ? UNMAPPED : MAPPED;
+        if (payload & DEFERRED_NOT_ACQUIRED) {
+            if (knit_acquire(range) == IN_USE) {
+                defer(range, payload & (DEFERRED_NOT_ACQUIRED | DEFERRED_UNMAPPED));
+                continue;
+            }
+            count(state, -(intptr_t)knit_weight(range));
+        }
+        leaf_set(range, leaf_word(HELD, 0));
+        range_place(range, state);
+    }
+    return true;
+}

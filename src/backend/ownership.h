@@ -1,0 +1,47 @@
+/* ownership.h - who has a range: the protocol between Nest and Knit (the paper's Figure 11, lines 17-42).
+ *
+ * A free range is owned half by Nest, half by Knit; taking or giving both is never atomic, so each second step can fail and has its rollback:
+ *
+ *   acquire by size    Nest, then Knit    Knit fails: back into Nest (or deferred, "not acquired"); try again, then a larger class
+ *   acquire a sibling  Knit, then Nest    Nest fails: back into Knit; no join
+ *   release            Nest, then Knit    Knit refuses (a neighbour became free): out of Nest again, join it, else defer;
+ *                                         somebody has it from Nest: it is left to them (LEFT)
+ *
+ * A giving back into Knit that is refused ends as LEFT too: then two free neighbours stay apart until one is next taken.
+ * Deferred ranges hang in one lock-free list and are placed later by the reclamation thread, or by whoever finds nothing.
+ */
+#ifndef JW_OWNERSHIP_H
+#define JW_OWNERSHIP_H
+
+#include "backend/knit.h"
+#include "backend/nest.h"
+
+/* Two buffers of mapped ranges, one active and one standby (thrift.h), and one of unmapped ranges. */
+enum { MAPPED_NESTS = 2, UNMAPPED_NEST = 2, NESTS = 3 };
+
+struct ownership {
+    struct nest nests[NESTS];
+    _Atomic(uint32_t) active;      /* which mapped nest is filled; the reclamation thread swaps */
+    _Atomic(uint32_t) deferred;    /* first deferred range: push by compare-exchange, all are taken by one exchange */
+    _Atomic(intptr_t) cached[2];   /* granules waiting mapped and unmapped */
+    _Atomic(size_t) deferrals, rollbacks;
+};
+
+extern struct ownership ownership;
+
+/* A free range of at least this weight in that state, held; 0 when there is none. */
+granule_id range_acquire(enum slot_code state, uint32_t weight);
+
+/* Any range of one class of one nest, held; 0 when there is none. For reclamation. */
+granule_id range_acquire_from(unsigned nest, unsigned class);
+
+/* Joins the held range with its free siblings in that state and frees the result; a whole unmapped root goes back to the OS. */
+void range_place(granule_id range, enum slot_code state);
+
+/* Places what was deferred. True when there was anything. */
+bool range_place_deferred(void);
+
+/* Granules that wait in that state (a moment's view). */
+size_t range_cached(enum slot_code state);
+
+#endif

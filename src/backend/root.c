@@ -1,0 +1,49 @@
+#include "backend/root.h"
+
+#include "backend/knit.h"
+
+static _Atomic(size_t) roots;
+
+/* | 31..16 roots being given back | 15..0 walkers |. Giving back goes on only where there is no walker and the other
+ * way round; both sides enter by a read-modify-write, so the later of two sees the earlier. */
+static _Atomic(uint32_t) walkers;
+#define ONE_RELEASE 0x10000u
+#define WALKER_MASK 0xffffu
+
+granule_id root_create(void) {
+    char *address = map_reserve(ROOT_SIZE, ROOT_SIZE, "jwmalloc: ranges");
+    if (!address) return 0;
+    granule_id root = granule_of(address);
+    knit_root(root);
+    leaf_set(root, leaf_word(HELD, 0));
+    atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
+    return root;
+}
+
+bool root_destroy(granule_id root) {
+    uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire); /* pairs with root_walk_end */
+    bool gone = (before & WALKER_MASK) == 0;
+    if (gone) {
+        leaf_set(root, leaf_word(NONE, 0));
+        gone = map_release(granule_address(root), ROOT_SIZE);
+        if (!gone) leaf_set(root, leaf_word(HELD, 0));
+    }
+    if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release); /* pairs with root_walk_begin */
+    return gone;
+}
+
+size_t root_count(void) {
+    return atomic_load_explicit(&roots, memory_order_relaxed);
+}
+
+bool root_walk_begin(void) {
+    uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire); /* pairs with root_destroy's release */
+    if (before < ONE_RELEASE) return true;
+    root_walk_end();
+    return false;
+}
+
+void root_walk_end(void) {
+    atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* pairs with root_destroy's acquire */
+}

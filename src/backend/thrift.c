@@ -1,0 +1,175 @@
+#include "backend/thrift.h"
+
+#include "backend/root.h"
+#include "base/assert.h"
+#include "config/options.h"
+#include "platform/platform.h"
+
+enum { NO_THREAD, RUNNING, REFUSED };
+enum { RETRY_PERIOD = 1024 }; /* frees between two looks at the clock, or two tries to start the thread, where it was refused */
+
+enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often: half a minute */
+
+static _Atomic(uint32_t) thread_state;
+static _Atomic(uint32_t) pressure; /* futex: 1 asks the sleeping thread to go on */
+static _Atomic(uint32_t) in_round; /* 1 while a thread without the reclamation thread runs a round */
+static _Atomic(uint32_t) frees_refused;
+static _Atomic(uint64_t) last_round; /* milliseconds */
+static _Atomic(round_hook) hooks[ROUND_HOOKS];
+struct thrift_counters thrift_counters;
+
+static void note(_Atomic(size_t) *counter, size_t amount) {
+    atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+}
+
+void thrift_on_round(unsigned which, round_hook hook) {
+    atomic_store_explicit(&hooks[which], hook, memory_order_relaxed);
+}
+
+/* Whether the range holds a whole OS page: on kernels with larger pages than our granule it may not. */
+static bool can_give_back(granule_id range, uint32_t weight) {
+    uintptr_t page = platform_page_size(), start = (uintptr_t)granule_address(range);
+    return ((start + page - 1) & ~(page - 1)) + page <= start + weight * GRANULE_SIZE;
+}
+
+/* Gives the pages of a held range back. False when they stay. */
+static bool give_back(granule_id range) {
+    uint32_t weight = knit_weight(range);
+    if (!can_give_back(range, weight) || !platform_discard(granule_address(range), weight * GRANULE_SIZE)) return false;
+    note(&thrift_counters.given_back, weight * GRANULE_SIZE);
+    return true;
+}
+
+/* Empties a mapped buffer into the unmapped Nest. What cannot be given back stays in the active buffer. */
+static void reclaim(unsigned nest) {
+    for (unsigned class = RANGE_CLASSES; class-- > 0;) {
+        granule_id range;
+        /* a bound, should others fill the buffer as fast as this empties it */
+        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
+            bool given = give_back(range);
+            range_place(range, given ? UNMAPPED : MAPPED);
+            if (!given && nest == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
+        }
+    }
+}
+
+static void swap_buffers(void) {
+    /* relaxed: who fills the other buffer a little longer only shortens that range's wait */
+    atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
+}
+
+static bool begin_round(void) {
+    bool more = false;
+    for (unsigned which = 0; which < ROUND_HOOKS; which++) {
+        round_hook hook = atomic_load_explicit(&hooks[which], memory_order_relaxed);
+        if (hook) more |= hook();
+    }
+    range_place_deferred();
+    return more;
+}
+
+static void end_round(void) {
+    reclaim(!atomic_load_explicit(&ownership.active, memory_order_relaxed));
+    note(&thrift_counters.rounds, 1);
+}
+
+/* Nothing waits for a round any more. The read-modify-write meets the one of who adds ranges: one of the two sees the other. */
+static bool nothing_left(void) {
+    return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_acq_rel) <= 0 &&
+           !atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
+}
+
+/* `quiet`: rounds in a row that had nothing to give back, only heaps to look after. They come ever more rarely and then not at all. */
+static void reclamation_thread(void) {
+    for (unsigned quiet = 0;;) {
+        bool more = begin_round();
+        swap_buffers();
+        platform_futex_wait(&pressure, 0, (uint32_t)options.reclaim_interval << quiet);
+        atomic_store_explicit(&pressure, 0, memory_order_relaxed);
+        end_round();
+        quiet = nothing_left() ? quiet + 1 : 0;
+        if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
+        atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release); /* pairs with start_thread */
+        uint32_t expected = NO_THREAD;
+        if (nothing_left() || !atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
+                                                                       memory_order_relaxed))
+            return;
+        quiet = 0;
+    }
+}
+
+static void start_thread(void) {
+    uint32_t expected = NO_THREAD;
+    /* acquire pairs with the end of the thread before */
+    if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire, memory_order_relaxed))
+        return;
+    if (!options.reclaim_thread || !platform_thread_start(reclamation_thread))
+        atomic_store_explicit(&thread_state, REFUSED, memory_order_relaxed);
+}
+
+/* A round by a freeing thread: the time between two rounds is the wait. */
+static void round_without_thread(void) {
+    if (atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % RETRY_PERIOD) return;
+    uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
+    uint32_t expected = 0;
+    if (now - last < options.reclaim_interval ||
+        !atomic_compare_exchange_strong_explicit(&in_round, &expected, 1, memory_order_acquire, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&last_round, now, memory_order_relaxed);
+    end_round();
+    begin_round();
+    swap_buffers();
+    atomic_store_explicit(&in_round, 0, memory_order_release); /* pairs with the exchange above */
+    if (options.reclaim_thread) {
+        atomic_store_explicit(&thread_state, NO_THREAD, memory_order_relaxed);
+        start_thread();
+    }
+}
+
+void thrift_wake(void) {
+    if (atomic_load_explicit(&thread_state, memory_order_relaxed) == NO_THREAD) start_thread();
+}
+
+static void wake_early(void) {
+    if (atomic_load_explicit(&pressure, memory_order_relaxed) == 0 &&
+        atomic_exchange_explicit(&pressure, 1, memory_order_relaxed) == 0)
+        platform_futex_wake(&pressure);
+}
+
+/* Granules that may wait mapped before freeing threads give back themselves: a share of what is in use, and never less than a minimum. */
+static size_t watermark(void) {
+    size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
+    size_t in_use = all > cached ? all - cached : 0;
+    size_t share = in_use * options.cache_percent / 100, least = options.cache_min >> JW_GRANULE_SHIFT;
+    return share > least ? share : least;
+}
+
+void thrift_free(granule_id range) {
+    size_t weight = knit_weight(range), cached = range_cached(MAPPED) + weight;
+    if (UNLIKELY(cached > watermark())) {
+        bool given = give_back(range);
+        range_place(range, given ? UNMAPPED : MAPPED);
+        note(&thrift_counters.sync_reclaims, given);
+        wake_early();
+    } else {
+        range_place(range, MAPPED);
+    }
+    if (cached << JW_GRANULE_SHIFT < options.reclaim_start) return;
+    uint32_t state = atomic_load_explicit(&thread_state, memory_order_relaxed);
+    if (state == NO_THREAD) start_thread();
+    if (state == REFUSED) round_without_thread();
+}
+
+size_t thrift_purge(void) {
+    size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
+    begin_round();
+    reclaim(0);
+    reclaim(1);
+    return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
+}
+
+void thrift_forget_thread(void) {
+    atomic_store_explicit(&thread_state, NO_THREAD, memory_order_relaxed);
+    atomic_store_explicit(&in_round, 0, memory_order_relaxed);
+    atomic_store_explicit(&pressure, 0, memory_order_relaxed);
+}

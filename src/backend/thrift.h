@@ -1,0 +1,44 @@
+/* thrift.h - Thrift: gives memory back to the OS by lifetime (the paper's 3.3 and 4.2.4).
+ *
+ * Mapped free ranges wait in two buffers. Freed and joined ranges go into the active one; once a round the buffers swap roles,
+ * and what is still in the standby buffer when the round ends - neither reused nor joined for one to two rounds - is given back
+ * and moves to the unmapped Nest. No timestamps, no scans.
+ *
+ * A round is run by the reclamation thread:  deferred work, swap, wait (500 ms, less under pressure), give back.
+ *
+ *   thread    NONE -> RUNNING      a freeing thread, when enough is cached
+ *             RUNNING -> NONE      the thread itself, when nothing is left to give back; and the child after fork
+ *             NONE -> REFUSED      the OS does not let us have a thread (or the user: reclaim_thread:false)
+ *             REFUSED -> NONE      after RETRY_PERIOD frees
+ *
+ * Without the thread, freeing threads run the rounds themselves when the interval has passed. Above the watermark of cached
+ * ranges, freeing threads give each range back at once and wake the thread early.
+ */
+#ifndef JW_THRIFT_H
+#define JW_THRIFT_H
+
+#include "backend/ownership.h"
+
+/* What the tiers above want done once a round. True: there is more to do later, so the thread stays. */
+typedef bool (*round_hook)(void);
+void thrift_on_round(unsigned which, round_hook hook);
+enum { MIDEND_HOOK, FRONTEND_HOOK, ROUND_HOOKS };
+
+/* Frees a held range of ours: into the mapped Nest, or straight back to the OS above the watermark. */
+void thrift_free(granule_id range);
+
+/* Gives back every free range now. Returns the bytes given back. */
+size_t thrift_purge(void);
+
+/* There is work for a round although no range was freed (a heap was handed over). */
+void thrift_wake(void);
+
+/* In the child of a fork: the thread did not come along. */
+void thrift_forget_thread(void);
+
+struct thrift_counters {
+    _Atomic(size_t) rounds, sync_reclaims, given_back;
+};
+extern struct thrift_counters thrift_counters;
+
+#endif

@@ -1,0 +1,16 @@
+/* compiler.h - the few compiler extensions that the code relies on, by name. */
+#ifndef JW_COMPILER_H
+#define JW_COMPILER_H
+
+#define JW_EXPORT __attribute__((visibility("default")))
+#define NOINLINE __attribute__((noinline))
+#define ALWAYS_INLINE __attribute__((always_inline)) inline
+#define COLD __attribute__((noinline, cold))
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+#ifndef JW_CHECKED
+#define JW_CHECKED 0
+#endif
+
+#endif

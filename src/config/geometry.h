@@ -1,0 +1,60 @@
+/* geometry.h - the sizes that shape every structure, each in one place with its reason.
+ *
+ * Shifts come first and sizes follow from them. All can be set from outside (-DJW_...), so that a model-checking client
+ * can shrink them without touching the logic: a root of 8 granules of 256 B is a normal configuration.
+ */
+#ifndef JW_GEOMETRY_H
+#define JW_GEOMETRY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A granule is the unit of the backend and the size of a frontend slab: one OS page of the most common kernels. */
+#ifndef JW_GRANULE_SHIFT
+#define JW_GRANULE_SHIFT 12
+#endif
+
+/* A root is what the backend takes from the OS at a time, and the largest range it serves. */
+#ifndef JW_ROOT_SHIFT
+#define JW_ROOT_SHIFT 22
+#endif
+
+/* The window: roots and huge mappings are told apart by these low address bits (see backend/map.h). 64 GB of ranges
+ * is more than any phone has; the tables behind it cost address space only: 12 B per granule, untouched until used. */
+#ifndef JW_WINDOW_SHIFT
+#if UINTPTR_MAX > 0xffffffffu
+#define JW_WINDOW_SHIFT 36
+#else
+#define JW_WINDOW_SHIFT 32
+#endif
+#endif
+
+/* Slots of a Nest's bounded bitmap: one machine word of summary bits. */
+#ifndef JW_NEST_SLOTS
+#define JW_NEST_SLOTS ((unsigned)sizeof(uintptr_t) * 8)
+#endif
+
+/* A frontend slab's header ends here; its objects begin at this offset or a little above (see size_classes.h). */
+#define SLAB_HEADER_SIZE 96u
+
+#define GRANULE_SIZE ((size_t)1 << JW_GRANULE_SHIFT)
+#define ROOT_SIZE ((size_t)1 << JW_ROOT_SHIFT)
+#define ROOT_GRANULES (1u << (JW_ROOT_SHIFT - JW_GRANULE_SHIFT))
+
+/* Requests from here on are whole ranges. Four granules of 4 KB: below, rounding up to granules would waste over a quarter. With
+ * larger granules that bound gives way to the midend's (sixteen classes, thirty objects in a slab). */
+#ifndef JW_BACKEND_MIN_SHIFT
+#define JW_BACKEND_MIN_SHIFT (JW_GRANULE_SHIFT == 12 ? 14 : JW_GRANULE_SHIFT == 14 ? 15 : 16)
+#endif
+#define BACKEND_MIN ((size_t)1 << JW_BACKEND_MIN_SHIFT)
+
+/* Requests above a root get a mapping of their own. */
+#define BACKEND_MAX ROOT_SIZE
+
+_Static_assert(JW_GRANULE_SHIFT >= 8 && JW_GRANULE_SHIFT <= 16, "slab offsets must fit in 16 bits");
+_Static_assert(ROOT_GRANULES >= 8, "a root must have room for an internal node of eight slots");
+_Static_assert(JW_ROOT_SHIFT - JW_GRANULE_SHIFT <= 13, "the unit of a node must fit in four bits, 15 being taken");
+_Static_assert(JW_WINDOW_SHIFT - JW_GRANULE_SHIFT <= 24, "a granule's number must fit in 24 bits of a record");
+_Static_assert(JW_WINDOW_SHIFT > JW_ROOT_SHIFT, "the window must hold more than one root");
+
+#endif

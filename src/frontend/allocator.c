@@ -1,0 +1,194 @@
+#include "frontend/allocator.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/huge.h"
+#include "base/assert.h"
+#include "base/misuse.h"
+#include "config/options.h"
+#include "midend/midend.h"
+#include "platform/platform.h"
+
+/* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where a thread
+ * waits for another: two threads whose first allocations, the first of the process, come at the same time. */
+enum { NOT_STARTED, STARTING, STARTED };
+static _Atomic(uint32_t) start_state;
+
+static void before_fork(void) {
+    backend_before_fork();
+    midend_before_fork();
+}
+
+static void after_fork(void) {
+    midend_after_fork();
+    backend_after_fork();
+}
+
+static void after_fork_in_child(void) {
+    after_fork();
+    thrift_forget_thread();
+}
+
+static bool start(void) {
+    if (!map_start()) return false;
+    options_read();
+    midend_start();
+    handover_start();
+    return true;
+}
+
+bool allocator_start(void) {
+    for (;;) {
+        uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire); /* pairs with the release below */
+        if (LIKELY(state == STARTED)) return true;
+        if (state == STARTING) {
+            platform_futex_wait(&start_state, STARTING, 1);
+            continue;
+        }
+        if (!atomic_compare_exchange_strong_explicit(&start_state, &state, STARTING, memory_order_acquire, memory_order_relaxed))
+            continue;
+        bool started = start();
+        atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED, memory_order_release); /* pairs with the load above */
+        return started;
+    }
+}
+
+/* Registering fork handlers allocates, so it waits until the allocator is up. */
+__attribute__((constructor)) static void start_with_the_program(void) {
+    if (allocator_start()) platform_on_fork(before_fork, after_fork, after_fork_in_child);
+}
+
+static void *out_of_memory(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* A thread that has handed its heap over: for one object it takes a heap that has no thread. */
+static void *allocate_after_the_end(unsigned class) {
+    struct heap *heap = heap_take();
+    if (!heap) return out_of_memory();
+    struct slab *slab = heap->map[size_classes[class].size / 8 - 1];
+    void *object = slab_list_end(slab->local) ? heap_refill(heap, class) : slab_pop(slab);
+    heap_retire(heap);
+    return object ? object : out_of_memory();
+}
+
+static COLD void *allocate_without_heap(size_t size) {
+    if (!allocator_start()) return out_of_memory();
+    if (heap_thread_has_ended()) return allocate_after_the_end(size_class_of(size));
+    return heap_attach() ? jw_malloc(size) : out_of_memory();
+}
+
+/* Above the frontend. */
+static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
+    *zeroed = false;
+    if (UNLIKELY(!allocator_start())) return out_of_memory();
+    void *object = NULL;
+    if (size < BACKEND_MIN && alignment <= GRANULE_SIZE) object = midend_allocate(size, alignment);
+    if (object) return object;
+    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
+    if (size <= BACKEND_MAX && slack <= BACKEND_MAX - size) {
+        object = backend_allocate(size, alignment, zeroed);
+    } else if (size <= PTRDIFF_MAX) {
+        object = huge_allocate(size, alignment);
+        *zeroed = true;
+    }
+    return object ? object : out_of_memory();
+}
+
+void *allocate_slowly(struct heap *heap, size_t size) {
+    if (size == 0) return jw_malloc(1);
+    if (size > FRONTEND_MAX) {
+        bool zeroed;
+        return allocate_large(size, 1, &zeroed);
+    }
+    if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
+    void *object = heap_refill(heap, size_class_of(size));
+    return object ? object : out_of_memory();
+}
+
+void *allocate(size_t size) {
+    return jw_malloc(size);
+}
+
+void *allocate_zeroed(size_t size) {
+    bool zeroed = false;
+    void *object = size > FRONTEND_MAX ? allocate_large(size, 1, &zeroed) : jw_malloc(size);
+    if (object && !zeroed) memset(object, 0, size);
+    return object;
+}
+
+void *allocate_aligned(size_t alignment, size_t size) {
+    if (size == 0) size = 1;
+    if (alignment > 8 && size <= 8) size = 16;
+    if (alignment <= 16) return jw_malloc(size);
+    if (size <= FRONTEND_MAX) {
+        unsigned class = size_class_of(size);
+        while (class < SIZE_CLASS_COUNT && size_class_alignment(class) < alignment) class ++;
+        if (class < SIZE_CLASS_COUNT) return jw_malloc(size_classes[class].size);
+    }
+    bool zeroed;
+    return allocate_large(size, alignment, &zeroed);
+}
+
+void deallocate_slowly(void *object, uint32_t leaf) {
+    if (!object) return;
+    granule_id start = granule_of(object);
+    if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
+    switch (leaf_kind(leaf_get(start))) {
+    case MID: midend_free(object); return;
+    case LARGE: backend_free(object); return;
+    case HUGE_MAPPING: huge_free(object); return;
+    case FREE:
+    case DEFERRED: misuse(map_owns(object) ? "double free" : "invalid free", object, "in a free range");
+    default: misuse("invalid free", object, map_owns(object) ? "inside a range" : "not allocated here");
+    }
+}
+
+static size_t slab_object_size(const void *object) {
+    const struct slab *slab = slab_of(object);
+    return slab_has_object(object, slab->cross_origin, slab->cross_reciprocal) ? size_classes[slab->class].size : 0;
+}
+
+size_t object_size(const void *object) {
+    uint32_t leaf = leaf_of(object);
+    size_t size = 0;
+    if (leaf & LEAF_SLAB) {
+        size = slab_object_size(object);
+    } else {
+        granule_id start = granule_of(object);
+        if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
+        enum leaf_kind kind = leaf_kind(leaf_get(start));
+        if (kind == MID) size = midend_usable_size(object);
+        if (kind == LARGE) size = backend_usable_size(object);
+        if (kind == HUGE_MAPPING) size = huge_usable_size(object);
+    }
+    if (size == 0) misuse("invalid pointer", object, map_owns(object) ? "not a live object" : "not allocated here");
+    return size;
+}
+
+size_t good_size(size_t size) {
+    if (size > PTRDIFF_MAX || !allocator_start()) return 0;
+    if (size == 0) size = 1;
+    if (size <= FRONTEND_MAX) return size_classes[size_class_of(size)].size;
+    if (size < BACKEND_MIN) return midend_good_size(size);
+    return size <= BACKEND_MAX ? backend_good_size(size) : huge_good_size(size);
+}
+
+/* An object stays where it is when it fits and would not leave half of it unused. */
+void *reallocate(void *object, size_t size) {
+    size_t old = object_size(object);
+    if (size <= old && (size > old / 2 || old <= 32)) return object;
+    if (size > PTRDIFF_MAX) return out_of_memory();
+    if (old > BACKEND_MAX && size > BACKEND_MAX) {
+        void *resized = huge_resize(object, size);
+        if (resized) return resized;
+    }
+    void *new = jw_malloc(size);
+    if (!new) return NULL;
+    memcpy(new, object, size < old ? size : old);
+    jw_free(object);
+    return new;
+}

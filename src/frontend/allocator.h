@@ -1,0 +1,40 @@
+/* allocator.h - the three tiers as one allocator: routes each size to its tier. Nothing here is inlined into the hit paths.
+ *
+ * Sizes above PTRDIFF_MAX and memory that is not there give NULL and ENOMEM. Addresses that are not live objects of ours end the process
+ * with one line, wherever they can be told.
+ */
+#ifndef JW_ALLOCATOR_H
+#define JW_ALLOCATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "frontend/heap.h"
+
+/* The hit paths (allocate.c, deallocate.c). */
+void *jw_malloc(size_t size);
+void jw_free(void *object);
+
+/* What the hit path could not serve: no object at hand, size 0, or a size above the frontend's. */
+void *allocate_slowly(struct heap *heap, size_t size);
+
+/* What the hit path could not free: NULL, objects of the other tiers, misuse. */
+void deallocate_slowly(void *object, uint32_t leaf);
+
+void *allocate(size_t size);
+void *allocate_zeroed(size_t size);
+void *allocate_aligned(size_t alignment, size_t size);
+
+/* `object` is not NULL, `size` not 0. NULL: the object is as it was. */
+void *reallocate(void *object, size_t size);
+
+/* Usable bytes of a live object. */
+size_t object_size(const void *object);
+
+/* Usable bytes that allocate(size) would give; 0 when no object can be so large. */
+size_t good_size(size_t size);
+
+/* Reads the options and makes the tables, once; called by every slow path that may be the first. False when there is no memory for them. */
+bool allocator_start(void);
+
+#endif

@@ -1,0 +1,69 @@
+/* cross_list.h - the objects of a slab that other threads have freed: one word.
+ *
+ *   cross   | 31 full | 30..16 count | 15..0 offset in the slab of the first object, 0: none |
+ *
+ *   transition   by whom                     word
+ *   push         any thread but the owner    count + 1, offset = the object, full = 0; the link in the object leads on
+ *   drain        owner, local list empty     0: one exchange moves the whole list; it is never walked
+ *   mark full    owner, nothing left         only from 0: full = 1. The first push after that clears the bit, and with it the pusher takes on
+ *                                            to tell the owner (heap.h, "returned"): exactly one thread does
+ *   unmark       owner, frees one itself     only from {full, 0, 0}: 0
+ *
+ * Links at offset 0 of a free object lead to the next; the last leads to an address whose offset is 0 (the slab itself, or NULL).
+ * The count alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
+ */
+#ifndef JW_CROSS_LIST_H
+#define JW_CROSS_LIST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "config/geometry.h"
+
+typedef _Atomic(uint32_t) cross_list;
+
+#define CROSS_FULL 0x80000000u
+#define CROSS_ONE 0x10000u
+
+static inline unsigned cross_count(const cross_list *list) {
+    return (atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL) >> 16;
+}
+
+/* True: the slab was marked full, and the caller must return it to its owner. */
+static ALWAYS_INLINE bool cross_push(cross_list *list, char *slab, void *object) {
+    uint32_t offset = (uint32_t)((uintptr_t)object & (GRANULE_SIZE - 1)), new;
+    uint32_t old = atomic_load_explicit(list, memory_order_relaxed);
+    do {
+        *(void **)object = slab + (uint16_t)old;
+        new = (((old & ~CROSS_FULL) + CROSS_ONE) & 0xffff0000u) | offset;
+        /* release pairs with the acquire in cross_drain: the link, and the freeing thread's last use of the object.
+         * acquire pairs with the release in cross_mark_full: the owner is done with the slab's last return */
+    } while (UNLIKELY(!atomic_compare_exchange_weak_explicit(list, &old, new, memory_order_acq_rel, memory_order_relaxed)));
+    return old & CROSS_FULL;
+}
+
+/* Takes all: the first object (or the slab itself: none) and their number. */
+static inline void *cross_drain(cross_list *list, char *slab, unsigned *count) {
+    *count = 0;
+    if (!atomic_load_explicit(list, memory_order_relaxed)) return slab;
+    uint32_t old = atomic_exchange_explicit(list, 0, memory_order_acquire); /* pairs with cross_push */
+    *count = old >> 16;
+    return slab + (uint16_t)old;
+}
+
+/* False: objects have come back meanwhile. */
+static inline bool cross_mark_full(cross_list *list) {
+    uint32_t expected = 0;
+    /* release pairs with cross_push */
+    return atomic_compare_exchange_strong_explicit(list, &expected, CROSS_FULL, memory_order_release, memory_order_relaxed);
+}
+
+/* False: another thread has cleared the mark and is returning the slab. */
+static inline bool cross_unmark_full(cross_list *list) {
+    uint32_t expected = CROSS_FULL;
+    return atomic_compare_exchange_strong_explicit(list, &expected, 0, memory_order_relaxed, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* deallocate.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
+#include "frontend/allocator.h"
+
+#include "base/misuse.h"
+
+static COLD void not_an_object(void *object) {
+    struct slab *slab = slab_of(object);
+    if (!map_owns(object)) misuse("invalid free", object, "not allocated here");
+    if (slab->reciprocal == 0) misuse("double free", object, "its slab is empty");
+    misuse("invalid free", object, "not at the start of an object in its slab");
+}
+
+static ALWAYS_INLINE void free_remotely(void *object) {
+    struct slab *slab = slab_of(object);
+    if (UNLIKELY(!slab_has_object(object, slab->cross_origin, slab->cross_reciprocal)))
+        not_an_object(object);
+    else if (UNLIKELY(cross_push(&slab->cross, (char *)slab, object)))
+        heap_return_slab(slab);
+}
+
+JW_EXPORT void jw_free(void *object) {
+    uint32_t leaf = leaf_of(object);
+    if (UNLIKELY(leaf != thread_heap->tag)) {
+        if (LIKELY((int32_t)leaf < 0))
+            free_remotely(object);
+        else
+            deallocate_slowly(object, leaf);
+        return;
+    }
+    struct slab *slab = slab_of(object);
+    if (UNLIKELY(!slab_has_object(object, slab->origin, slab->reciprocal))) {
+        not_an_object(object);
+        return;
+    }
+    *(void **)object = slab->local;
+    slab->local = object;
+    if (UNLIKELY(--slab->budget == 0)) heap_budget_spent(slab);
+}
+
+#if JW_OVERRIDE
+JW_EXPORT void free(void *object) __attribute__((alias("jw_free")));
+#endif

@@ -1,0 +1,146 @@
+/* handover.c - where heaps come from and where they go when their thread ends.
+ *
+ *   resting    | 63..32 version | 31..0 number of the first resting heap |
+ *
+ * A stack of heaps without a thread. Push and pop are compare-exchanges; every pop raises the version, so that a heap which was popped
+ * and pushed again meanwhile is not taken for unchanged. Once a round the reclamation thread takes the heaps one by one,
+ * drains what other threads have freed into them, gives their empty slabs back, and pushes them again.
+ */
+#include "backend/backend.h"
+#include "base/assert.h"
+#include "config/options.h"
+#include "frontend/heap.h"
+#include "platform/platform.h"
+
+enum { CHUNK_HEAPS = 32, CHUNKS = 4096 };
+
+static struct slab no_slab;
+#define ALL_EMPTY [0 ... MAP_ENTRIES - 1] = &no_slab
+struct heap no_heap = {.tag = ~0u, .map = {ALL_EMPTY}};
+_Thread_local struct heap *thread_heap __attribute__((tls_model("initial-exec"))) = &no_heap;
+static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
+
+static _Atomic(struct heap *) chunks[CHUNKS];
+static _Atomic(uint32_t) created;
+static _Atomic(uint64_t) resting;
+static _Atomic(uint32_t) resting_count;
+
+uint32_t heap_count(void) {
+    return atomic_load_explicit(&created, memory_order_relaxed);
+}
+
+uint32_t heap_resting_count(void) {
+    return atomic_load_explicit(&resting_count, memory_order_relaxed);
+}
+
+struct heap *heap_by_number(uint32_t number) {
+    /* acquire pairs with the release in create */
+    struct heap *chunk = atomic_load_explicit(&chunks[number / CHUNK_HEAPS], memory_order_acquire);
+    return chunk ? &chunk[number % CHUNK_HEAPS] : NULL;
+}
+
+bool heap_thread_has_ended(void) {
+    return thread_has_ended;
+}
+
+/* Memory for the heap of that number. */
+static bool make_chunk(uint32_t number) {
+    if (number / CHUNK_HEAPS >= CHUNKS) return false;
+    if (heap_by_number(number)) return true;
+    struct heap *expected = NULL;
+    size_t page = platform_page_size(), size = (sizeof(struct heap) * CHUNK_HEAPS + page - 1) & ~(page - 1);
+    struct heap *chunk = platform_reserve(size, page, "jwmalloc: heaps");
+    if (!chunk) return false;
+    platform_no_huge_pages(chunk, size);
+    /* release pairs with the acquire in heap_by_number */
+    if (!atomic_compare_exchange_strong_explicit(&chunks[number / CHUNK_HEAPS], &expected, chunk, memory_order_release,
+                                                 memory_order_relaxed))
+        platform_release(chunk, size);
+    return true;
+}
+
+static struct heap *create(void) {
+    uint32_t number = heap_count();
+    do {
+        if (!make_chunk(number + 1)) return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&created, &number, number + 1, memory_order_relaxed, memory_order_relaxed));
+    struct heap *heap = heap_by_number(++number);
+    heap->number = number;
+    heap->tag = LEAF_SLAB | number;
+    for (unsigned entry = 0; entry < MAP_ENTRIES; entry++) heap->map[entry] = &no_slab;
+    return heap;
+}
+
+static void push(struct heap *heap) {
+    uint64_t old = atomic_load_explicit(&resting, memory_order_relaxed), new;
+    do {
+        atomic_store_explicit(&heap->resting_next, (uint32_t)old, memory_order_relaxed);
+        new = (old & ~(uint64_t)UINT32_MAX) | heap->number;
+        /* release pairs with pop: all that the heap's last thread did to it */
+    } while (!atomic_compare_exchange_weak_explicit(&resting, &old, new, memory_order_release, memory_order_relaxed));
+    atomic_fetch_add_explicit(&resting_count, 1, memory_order_relaxed);
+}
+
+static struct heap *pop(void) {
+    uint64_t old = atomic_load_explicit(&resting, memory_order_acquire), new;
+    do {
+        if (!(uint32_t)old) return NULL;
+        uint32_t next = atomic_load_explicit(&heap_by_number((uint32_t)old)->resting_next, memory_order_relaxed);
+        new = ((old >> 32) + 1) << 32 | next;
+        /* acquire pairs with push */
+    } while (!atomic_compare_exchange_weak_explicit(&resting, &old, new, memory_order_acquire, memory_order_acquire));
+    atomic_fetch_sub_explicit(&resting_count, 1, memory_order_relaxed);
+    return heap_by_number((uint32_t)old);
+}
+
+struct heap *heap_take(void) {
+    struct heap *heap = pop();
+    return heap ? heap : create();
+}
+
+void heap_retire(struct heap *heap) {
+    push(heap);
+    thrift_wake();
+}
+
+static void thread_ends(void *value) {
+    struct heap *heap = value;
+    thread_has_ended = true;
+    thread_heap = &no_heap;
+    heap_tidy(heap, false);
+    heap_give_back_pool(heap);
+    push(heap);
+    if (heap->in_use_count) thrift_wake();
+}
+
+struct heap *heap_attach(void) {
+    struct heap *heap = heap_take();
+    if (!heap) return NULL;
+    thread_heap = heap;
+    /* where the platform cannot tell us of the thread's end, its heap stays with it */
+    platform_on_thread_exit(thread_ends, heap);
+    return heap;
+}
+
+/* Reclamation's round over the heaps that rest now, no more than there are. True: slabs remain for a later round. */
+static bool drain_resting(void) {
+    struct heap *drained = NULL, *heap;
+    bool more = false;
+    for (uint32_t left = heap_resting_count(); left > 0 && (heap = pop()); left--) {
+        heap_tidy(heap, true);
+        heap_give_back_pool(heap);
+        more |= heap->in_use_count > 0;
+        atomic_store_explicit(&heap->resting_next, drained ? drained->number : 0, memory_order_relaxed);
+        drained = heap;
+    }
+    while ((heap = drained)) {
+        uint32_t next = atomic_load_explicit(&heap->resting_next, memory_order_relaxed);
+        drained = next ? heap_by_number(next) : NULL;
+        push(heap);
+    }
+    return more;
+}
+
+void handover_start(void) {
+    thrift_on_round(FRONTEND_HOOK, drain_resting);
+}

@@ -1,0 +1,205 @@
+#include "frontend/heap.h"
+
+#include "backend/backend.h"
+#include "base/assert.h"
+#include "config/options.h"
+
+enum { TIDY_PERIOD = 64, LOOK_AT = 16 }; /* refills between two looks at slabs that other threads may have emptied, and how many */
+
+static void list_push(struct slab_list *list, struct slab *slab) {
+    slab->all_next = list->first;
+    slab->all_previous = NULL;
+    *(list->first ? &list->first->all_previous : &list->last) = slab;
+    list->first = slab;
+}
+
+static void list_remove(struct slab_list *list, struct slab *slab) {
+    *(slab->all_previous ? &slab->all_previous->all_next : &list->first) = slab->all_next;
+    *(slab->all_next ? &slab->all_next->all_previous : &list->last) = slab->all_previous;
+}
+
+static void class_push(struct slab **first, struct slab *slab) {
+    slab->next = *first;
+    slab->previous = NULL;
+    if (*first) (*first)->previous = slab;
+    *first = slab;
+}
+
+static void class_remove(struct slab **first, struct slab *slab) {
+    *(slab->previous ? &slab->previous->next : first) = slab->next;
+    if (slab->next) slab->next->previous = slab->previous;
+}
+
+static struct slab *current(const struct heap *heap, unsigned class) {
+    return heap->map[size_classes[class].size / 8 - 1];
+}
+
+static void set_current(struct heap *heap, unsigned class, struct slab *slab) {
+    unsigned first = class ? size_classes[class - 1].size / 8 : 0, end = size_classes[class].size / 8;
+    for (unsigned entry = first; entry < end; entry++) heap->map[entry] = slab;
+}
+
+/* An empty slab that is in none of its heap's lists any more goes back to the backend. */
+static void give_back(struct heap *heap, struct slab *slab) {
+    class_remove(&heap->empty[slab->class], slab);
+    list_remove(&heap->pool, slab);
+    heap->pool_count--;
+    backend_place(granule_of(slab));
+}
+
+static uint32_t pool_watermark(const struct heap *heap) {
+    return (uint32_t)(options.pool_min + heap->in_use_count * options.pool_percent / 100);
+}
+
+/* A slab without objects, in no class list: into the class's empty list and the pool, from whose old end the watermark takes. */
+static void make_empty(struct heap *heap, struct slab *slab) {
+    invariant(atomic_load_explicit(&slab->cross, memory_order_relaxed) == 0);
+    slab->state = EMPTY;
+    slab->budget = 0;
+    slab->reciprocal = slab->cross_reciprocal = 0;
+    list_remove(&heap->in_use, slab);
+    heap->in_use_count--;
+    list_push(&heap->pool, slab);
+    heap->pool_count++;
+    class_push(&heap->empty[slab->class], slab);
+    if (heap->pool_count > pool_watermark(heap)) give_back(heap, heap->pool.last);
+}
+
+static void make_partial(struct heap *heap, struct slab *slab, uint32_t used) {
+    slab->budget = used;
+    if (used == cross_count(&slab->cross)) {
+        slab_collect(slab);
+        make_empty(heap, slab);
+        return;
+    }
+    slab->state = PARTIAL;
+    class_push(&heap->partial[slab->class], slab);
+}
+
+static void make_current(struct heap *heap, struct slab *slab) {
+    slab->state = CURRENT;
+    slab->budget++;
+    set_current(heap, slab->class, slab);
+}
+
+void heap_budget_spent(struct slab *slab) {
+    struct heap *heap = slab->heap;
+    if (slab->state == PARTIAL) {
+        class_remove(&heap->partial[slab->class], slab);
+        make_empty(heap, slab);
+        return;
+    }
+    invariant(slab->state == FULL);
+    if (cross_unmark_full(&slab->cross)) {
+        make_partial(heap, slab, slab->hidden);
+        return;
+    }
+    slab->state = RETURNING;
+    slab->budget = slab->hidden + 1;
+}
+
+void heap_return_slab(struct slab *slab) {
+    struct heap *heap = slab->heap;
+    struct slab *first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
+    do slab->returned_next = first;
+    /* release pairs with collect_returned: the link */
+    while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, slab, memory_order_release, memory_order_relaxed));
+}
+
+static void collect_returned(struct heap *heap) {
+    if (!atomic_load_explicit(&heap->returned, memory_order_relaxed)) return;
+    /* acquire pairs with heap_return_slab */
+    struct slab *slab = atomic_exchange_explicit(&heap->returned, NULL, memory_order_acquire);
+    for (struct slab *next; slab; slab = next) {
+        next = slab->returned_next;
+        invariant(slab->state == FULL || slab->state == RETURNING);
+        make_partial(heap, slab, slab_used(slab));
+    }
+}
+
+/* Slabs all of whose objects have come back, some through the cross list: told by counts alone. */
+static void collect_partial(struct heap *heap, unsigned class, unsigned look_at) {
+    for (struct slab *slab = heap->partial[class], *next; slab && look_at > 0; slab = next, look_at--) {
+        next = slab->next;
+        if (slab->budget != cross_count(&slab->cross)) continue;
+        class_remove(&heap->partial[class], slab);
+        slab_collect(slab);
+        make_empty(heap, slab);
+    }
+}
+
+void heap_tidy(struct heap *heap, bool collect) {
+    collect_returned(heap);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        struct slab *slab = current(heap, class);
+        collect_partial(heap, class, collect ? ~0u : LOOK_AT);
+        if (slab == no_heap.map[0] || slab->budget - 1 != cross_count(&slab->cross)) continue;
+        slab_collect(slab);
+        set_current(heap, class, no_heap.map[0]);
+        make_empty(heap, slab);
+    }
+}
+
+void heap_give_back_pool(struct heap *heap) {
+    while (heap->pool.last) give_back(heap, heap->pool.last);
+}
+
+void heap_flush(void) {
+    if (thread_heap == &no_heap) return;
+    heap_tidy(thread_heap, true);
+    heap_give_back_pool(thread_heap);
+}
+
+/* A slab without objects for the class: the class's own, any other of the pool, or a new one. */
+static struct slab *empty_slab(struct heap *heap, unsigned class) {
+    struct slab *slab = heap->empty[class] ? heap->empty[class] : heap->pool.first;
+    if (slab) {
+        class_remove(&heap->empty[slab->class], slab);
+        list_remove(&heap->pool, slab);
+        heap->pool_count--;
+        if (slab->class != class) slab_format(slab, heap, class);
+    } else {
+        bool zeroed;
+        slab = backend_fetch(1, &zeroed);
+        if (!slab) return NULL;
+        slab_format(slab, heap, class);
+        leaf_set(granule_of(slab), heap->tag);
+    }
+    slab->reciprocal = slab->cross_reciprocal = size_classes[class].reciprocal;
+    list_push(&heap->in_use, slab);
+    heap->in_use_count++;
+    return slab;
+}
+
+/* Leaves the current slab, all of whose objects are in use. False when some came back meanwhile. */
+static bool make_full(struct slab *slab) {
+    if (!cross_mark_full(&slab->cross)) return false;
+    slab->state = FULL;
+    slab->hidden = slab->budget - 2;
+    slab->budget = 1;
+    return true;
+}
+
+void *heap_refill(struct heap *heap, unsigned class) {
+    struct slab *slab = current(heap, class);
+    if (slab != no_heap.map[0]) {
+        do {
+            if (!slab_list_end(slab->local) || slab_refill(slab)) return slab_pop(slab);
+        } while (!make_full(slab));
+        set_current(heap, class, no_heap.map[0]);
+    }
+    if (++heap->refills % TIDY_PERIOD == 0)
+        heap_tidy(heap, false);
+    else
+        collect_returned(heap);
+    slab = heap->partial[class];
+    if (slab)
+        class_remove(&heap->partial[class], slab);
+    else if (!(slab = empty_slab(heap, class)))
+        return NULL;
+    make_current(heap, slab);
+    bool filled = !slab_list_end(slab->local) || slab_refill(slab);
+    invariant(filled); /* a partial slab has an object in one of its lists */
+    (void)filled;
+    return slab_pop(slab);
+}

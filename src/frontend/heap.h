@@ -1,0 +1,83 @@
+/* heap.h - a heap: the slabs of one thread, and the direct map that leads from a size to the current slab.
+ *
+ *   life of a heap    created or taken from the resting heaps by a thread's first small allocation -> attached ->
+ *                     the thread ends: retired -> resting (the reclamation thread drains it) -> taken by the next thread
+ *
+ * Heaps are never unmapped and slabs never change heaps, so that whoever frees an object may always follow slab->heap.
+ *
+ *   returned    stack of slabs that were full until another thread freed into them. Push by compare-exchange (any thread that cleared
+ *               a slab's full mark), all taken by one exchange (owner).
+ *   resting     (handover.c) stack of heaps without a thread.
+ *
+ * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, whose slabs are all empty and whose tag
+ * matches nothing, so that the hit paths need no test for it.
+ */
+#ifndef JW_HEAP_H
+#define JW_HEAP_H
+
+#include "backend/map.h"
+#include "config/statistics_types.h"
+#include "frontend/slab.h"
+
+/* Entries of the direct map: one per eight bytes, and a last one for all that is larger (or 0), whose slab is always empty. */
+enum { MAP_ENTRIES = FRONTEND_MAX / 8 + 1 };
+
+struct slab_list {
+    struct slab *first, *last;
+};
+
+struct heap {
+    uint32_t tag; /* the leaf word of its slabs */
+    uint32_t refills;
+    struct slab *map[MAP_ENTRIES];
+    struct slab *partial[SIZE_CLASS_COUNT], *empty[SIZE_CLASS_COUNT];
+    struct slab_list in_use, pool; /* pool: empty slabs of all classes, the most recently emptied first */
+    uint32_t in_use_count, pool_count;
+    uint32_t number;
+    _Atomic(uint32_t) resting_next;             /* number of the next resting heap */
+    _Alignas(64) _Atomic(struct slab *) returned; /* written by other threads */
+};
+
+extern struct heap no_heap;
+extern _Thread_local struct heap *thread_heap __attribute__((tls_model("initial-exec")));
+
+/* Gives the calling thread a heap. NULL when there is no memory. */
+struct heap *heap_attach(void);
+
+/* Whether the calling thread has ended as far as its heap is concerned: later allocations, in other destructors of the thread, take a
+ * heap for one operation and hand it over again. */
+bool heap_thread_has_ended(void);
+
+/* Any heap without a thread, else a new one; NULL when there is no memory. */
+struct heap *heap_take(void);
+
+/* Hands a heap over: it rests until the next thread takes it. */
+void heap_retire(struct heap *heap);
+
+/* An object of the class, from the current slab or from its successor. NULL when there is no memory. */
+void *heap_refill(struct heap *heap, unsigned class);
+
+/* The slab's budget reached 0 by an own free (the state table in slab.h). */
+void heap_budget_spent(struct slab *slab);
+
+/* Tells the owner of a slab that the caller's push has cleared its full mark. */
+void heap_return_slab(struct slab *slab);
+
+/* Takes back returned slabs, and current slabs without objects; with `collect` looks at every slab's cross list too. */
+void heap_tidy(struct heap *heap, bool collect);
+
+/* The calling thread's empty slabs go to the backend. */
+void heap_flush(void);
+void heap_give_back_pool(struct heap *heap);
+
+/* Prepares the hand-over of dead threads' heaps. Called once, by the first slow path. */
+void handover_start(void);
+
+/* Highest heap number so far, and a heap by its number (1 on). */
+uint32_t heap_count(void);
+struct heap *heap_by_number(uint32_t number);
+uint32_t heap_resting_count(void);
+
+void frontend_statistics(struct frontend_statistics *statistics);
+
+#endif

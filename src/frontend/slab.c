@@ -1,0 +1,52 @@
+#include "frontend/slab.h"
+
+#include "base/assert.h"
+
+void slab_format(struct slab *slab, struct heap *heap, unsigned class) {
+    const struct size_class *shape = &size_classes[class];
+    slab->local = NULL;
+    slab->budget = slab->hidden = 0;
+    slab->origin = slab->cross_origin = (uint32_t)(uintptr_t)slab + shape->origin;
+    slab->reciprocal = slab->cross_reciprocal = shape->reciprocal;
+    slab->carved = 0;
+    slab->class = (uint8_t)class;
+    slab->heap = heap;
+    slab->returned_next = NULL;
+    atomic_store_explicit(&slab->cross, 0, memory_order_relaxed);
+}
+
+/* Puts objects never given out into the empty local list: no more than a page of them at a time. */
+static bool carve(struct slab *slab) {
+    const struct size_class *shape = &size_classes[slab->class];
+    unsigned capacity = size_class_capacity(slab->class), batch = 4096 / shape->size + 1;
+    if (slab->carved == capacity) return false;
+    if (batch > capacity - slab->carved) batch = capacity - slab->carved;
+    char *first = (char *)slab + shape->origin + (size_t)slab->carved * shape->size;
+    char *last = first + (size_t)(batch - 1) * shape->size;
+    for (char *object = first; object < last; object += shape->size) *(void **)object = object + shape->size;
+    *(void **)last = NULL;
+    slab->carved = (uint16_t)(slab->carved + batch);
+    slab->local = first;
+    return true;
+}
+
+bool slab_refill(struct slab *slab) {
+    invariant(slab_list_end(slab->local));
+    unsigned count;
+    void *first = cross_drain(&slab->cross, (char *)slab, &count);
+    if (count == 0) return carve(slab);
+    slab->local = first;
+    slab->budget -= count;
+    return true;
+}
+
+void slab_collect(struct slab *slab) {
+    unsigned count;
+    void *first = cross_drain(&slab->cross, (char *)slab, &count);
+    if (count == 0) return;
+    void *last = first;
+    while (!slab_list_end(*(void **)last)) last = *(void **)last;
+    *(void **)last = slab->local;
+    slab->local = first;
+    slab->budget -= count;
+}

@@ -1,0 +1,251 @@
+#include "midend/midend.h"
+
+#include "backend/backend.h"
+#include "base/assert.h"
+#include "base/misuse.h"
+
+#define LISTED (1u << 30)
+#define FREE_BITS (LISTED - 1)
+enum { MOST_OBJECTS = 30, LEAST_OBJECTS = 4, CLASSES = 16 };
+
+/* Classes are S(3) in units of 256 B: the first is the first above the frontend whose objects are few enough. */
+#define UNIT_SHIFT 8
+
+struct shape {
+    uint32_t size, weight, count; /* of an object, in bytes; of a slab, in granules and objects */
+    uint32_t reciprocal;          /* ceil(2^32 / size): division by the size, exact below 2^18 */
+};
+
+static bool trim(void);
+static struct shape shapes[CLASSES];
+static unsigned first_class, class_count; /* first_class: in S(3) of units */
+static struct nest nest;
+static _Atomic(uint32_t) deferred; /* slabs whose Nest was busy: pushed by compare-exchange, taken by one exchange */
+static _Atomic(size_t) slab_counts[CLASSES];
+
+/* The smallest slab with enough objects whose tail is at most a sixteenth. */
+static bool shape_for(uint32_t size, struct shape *shape) {
+    for (unsigned class = 1; class < RANGE_CLASSES; class ++) {
+        uint32_t weight = weight_of_class(class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
+        if (count > MOST_OBJECTS) return false;
+        if (count < LEAST_OBJECTS || (bytes - count * size) * 16 > bytes) continue;
+        *shape = (struct shape){size, weight, count, (uint32_t)((((uint64_t)1 << 32) + size - 1) / size)};
+        return true;
+    }
+    return false;
+}
+
+void midend_start(void) {
+    unsigned class = class_of_weight(2048 >> UNIT_SHIFT);
+    struct shape shape;
+    while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shape)) class ++;
+    first_class = class;
+    class_count = 0;
+    for (; weight_of_class(class) << UNIT_SHIFT < BACKEND_MIN && class_count < CLASSES; class ++) {
+        if (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shape)) break;
+        shapes[class_count++] = shape;
+    }
+    thrift_on_round(MIDEND_HOOK, trim);
+}
+
+/* The class of a size; class_count when the size is above all. */
+static unsigned class_of(size_t size) {
+    unsigned class = class_of_weight(weight_round_up((uint32_t)((size + (1u << UNIT_SHIFT) - 1) >> UNIT_SHIFT)));
+    return class > first_class ? class - first_class : 0;
+}
+
+static record_word *word_of(granule_id slab) {
+    return &map.link[slab + 1];
+}
+
+static uint32_t all_free(unsigned class) {
+    return FREE_BITS >> (MOST_OBJECTS - shapes[class].count);
+}
+
+static unsigned class_of_slab(granule_id slab) {
+    return leaf_get(slab) >> LEAF_HIGH_SHIFT & 15;
+}
+
+/* The slab is out of the Nest and all its objects are free: nobody else can know it. */
+static void retire(granule_id slab, unsigned class) {
+    invariant(atomic_load_explicit(word_of(slab), memory_order_relaxed) == (LISTED | all_free(class)));
+    for (uint32_t i = 1; i < shapes[class].weight; i++) leaf_set(slab + i, leaf_word(NONE, 0));
+    link_set(slab + 1, 0);
+    atomic_fetch_sub_explicit(&slab_counts[class], 1, memory_order_relaxed);
+    backend_place(slab);
+}
+
+static bool is_only_one(unsigned class) {
+    return nest_count(&nest, class) <= 1;
+}
+
+/* Into the Nest, or onto the deferred list when that is busy (false). */
+static bool place_or_defer(granule_id slab, unsigned class) {
+    if (nest_place(&nest, class, slab)) return true;
+    uint32_t place = link_get(slab) & 0x7f000000u, first = atomic_load_explicit(&deferred, memory_order_relaxed);
+    do link_set(slab, place | first);
+    /* release pairs with the exchange in place_deferred */
+    while (!atomic_compare_exchange_weak_explicit(&deferred, &first, slab, memory_order_release, memory_order_relaxed));
+    return false;
+}
+
+/* A listed slab may have become empty. If another thread has it, that thread sees so after placing it. The slab may also be gone, and its
+ * words another range's: but what nest_take_given gives is a listed slab of this class. */
+static void retire_if_empty(granule_id slab, unsigned class, bool keep_one) {
+    /* seq_cst pairs with the same fence in another thread: of who empties a slab and who places it, one sees what the other did */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(word_of(slab), memory_order_relaxed) != (LISTED | all_free(class))) return;
+    if (keep_one && is_only_one(class)) return;
+    if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return;
+    /* acquire pairs with the release in midend_free: the objects' last uses come before the range's next */
+    if (atomic_load_explicit(word_of(slab), memory_order_acquire) == (LISTED | all_free(class)))
+        retire(slab, class);
+    else if (place_or_defer(slab, class))
+        retire_if_empty(slab, class, keep_one);
+}
+
+static void place(granule_id slab, unsigned class) {
+    if (place_or_defer(slab, class)) retire_if_empty(slab, class, true);
+}
+
+static bool place_deferred(void) {
+    if (!atomic_load_explicit(&deferred, memory_order_relaxed)) return false;
+    /* acquire pairs with the release in place */
+    granule_id slab = atomic_exchange_explicit(&deferred, 0, memory_order_acquire);
+    for (granule_id next; slab; slab = next) {
+        next = link_get(slab) & ID_MASK;
+        place(slab, class_of_slab(slab));
+    }
+    return true;
+}
+
+/* Reclamation's round: slabs that were kept although empty go back. */
+static bool trim(void) {
+    enum { LOOK_AT = 8 };
+    place_deferred();
+    for (unsigned class = 0; class < class_count; class ++) {
+        granule_id slabs[LOOK_AT];
+        unsigned count = 0;
+        while (count < LOOK_AT && (slabs[count] = nest_take(&nest, class))) count++;
+        while (count-- > 0)
+            if (place_or_defer(slabs[count], class)) retire_if_empty(slabs[count], class, false);
+    }
+    return false;
+}
+
+static granule_id new_slab(unsigned class) {
+    bool zeroed;
+    void *start = backend_fetch(shapes[class].weight, &zeroed);
+    if (!start) return 0;
+    granule_id slab = granule_of(start);
+    for (uint32_t i = 1; i < shapes[class].weight; i++) leaf_set(slab + i, leaf_word(INTERIOR, i));
+    leaf_set(slab, leaf_word(MID, class << LEAF_HIGH_SHIFT));
+    atomic_store_explicit(word_of(slab), LISTED | all_free(class), memory_order_relaxed);
+    atomic_fetch_add_explicit(&slab_counts[class], 1, memory_order_relaxed);
+    return slab;
+}
+
+/* Claims an object of a slab that this thread took out of the Nest, and places the slab again unless it is full. */
+static void *claim(granule_id slab, unsigned class) {
+    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest, bit;
+    do {
+        invariant((word & LISTED) && (word & FREE_BITS));
+        bit = word & -word;
+        rest = word & ~bit;
+        if (!(rest & FREE_BITS)) rest = 0;
+        /* acquire pairs with the release in midend_free: the object's last user is done with it */
+    } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acquire, memory_order_relaxed));
+    void *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
+    if (rest) place(slab, class);
+    return object;
+}
+
+static granule_id find_slab(unsigned class) {
+    granule_id slab = nest_take(&nest, class);
+    if (!slab && place_deferred()) slab = nest_take(&nest, class);
+    return slab ? slab : new_slab(class);
+}
+
+void *midend_allocate(size_t size, size_t alignment) {
+    unsigned class = class_of(size);
+    while (class < class_count && shapes[class].size & (alignment - 1)) class ++;
+    if (class >= class_count) return NULL;
+    granule_id slab = find_slab(class);
+    return slab ? claim(slab, class) : NULL;
+}
+
+/* The slab of an object and the object's bit; 0 when the address is not one. */
+static granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
+    granule_id slab = granule_of(object);
+    if (leaf_kind(leaf_get(slab)) == INTERIOR) slab -= leaf_get(slab) & ID_MASK;
+    if (!map_owns(object) || leaf_kind(leaf_get(slab)) != MID) return 0;
+    *class = class_of_slab(slab);
+    const struct shape *shape = &shapes[*class];
+    uint32_t offset = (uint32_t)((const char *)object - granule_address(slab));
+    uint32_t index = (uint32_t)((uint64_t)offset * shape->reciprocal >> 32);
+    if (index >= shape->count || index * shape->size != offset) return 0;
+    *bit = 1u << index;
+    return slab;
+}
+
+void midend_free(void *object) {
+    unsigned class = 0;
+    uint32_t bit = 0;
+    granule_id slab = slab_of(object, &class, &bit);
+    if (!slab) misuse("invalid free", object, "not an object of its slab");
+    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
+    do {
+        if (word & bit) misuse("double free", object, "free in its slab");
+        /* release pairs with the acquire in claim and retire_if_empty; acquire: who places the slab passes on what others released */
+    } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, word | bit | LISTED, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    if (!(word & LISTED))
+        place(slab, class);
+    else if ((word | bit) == (LISTED | all_free(class)))
+        retire_if_empty(slab, class, true);
+}
+
+size_t midend_usable_size(const void *object) {
+    unsigned class = 0;
+    uint32_t bit = 0;
+    granule_id slab = slab_of(object, &class, &bit);
+    return slab && !(atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit) ? shapes[class].size : 0;
+}
+
+size_t midend_good_size(size_t size) {
+    return shapes[class_of(size)].size;
+}
+
+static uint64_t lists_locked;
+
+void midend_before_fork(void) {
+    nest_lock_all(&nest, &lists_locked);
+}
+
+void midend_after_fork(void) {
+    nest_unlock_all(&nest, lists_locked);
+}
+
+static void count_free(granule_id root, void *context) {
+    struct midend_statistics *statistics = context;
+    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+        if (leaf_kind(leaf_get(id)) != MID) continue;
+        unsigned class = class_of_slab(id);
+        uint32_t free = atomic_load_explicit(word_of(id), memory_order_relaxed) & FREE_BITS;
+        statistics->classes[class].objects -= (unsigned)__builtin_popcount(free);
+    }
+}
+
+void midend_statistics(struct midend_statistics *statistics) {
+    *statistics = (struct midend_statistics){.class_count = class_count};
+    for (unsigned class = 0; class < class_count; class ++) {
+        uint64_t slabs = atomic_load_explicit(&slab_counts[class], memory_order_relaxed), capacity = slabs * shapes[class].count;
+        statistics->classes[class].size = shapes[class].size;
+        statistics->classes[class].slabs = slabs;
+        statistics->classes[class].capacity = statistics->classes[class].objects = capacity;
+        statistics->reserved += slabs * shapes[class].weight << JW_GRANULE_SHIFT;
+    }
+    map_walk(count_free, statistics);
+    for (unsigned class = 0; class < class_count; class ++)
+        statistics->in_use += statistics->classes[class].objects * shapes[class].size;
+}
