@@ -19,11 +19,24 @@ struct row {
 
 #define CUT(value) ((value) < SIZE_MAX ? (size_t)(value) : SIZE_MAX)
 
-struct options options = {
 #define OPTION(kind, name, initial, least, most, unit, meaning) .name = CUT((uint64_t)(initial)),
+struct options options = {
 #include "config/options.def"
-#undef OPTION
 };
+const struct options default_options = {
+#include "config/options.def"
+};
+#undef OPTION
+#define OPTION(kind, name, initial, least, most, unit, meaning) .name = CUT((uint64_t)(least)),
+const struct options least_options = {
+#include "config/options.def"
+};
+#undef OPTION
+#define OPTION(kind, name, initial, least, most, unit, meaning) .name = CUT((uint64_t)(most)),
+const struct options most_options = {
+#include "config/options.def"
+};
+#undef OPTION
 
 static const struct row rows[] = {
 #define OPTION(kind, name, initial, least, most, unit, meaning)                                                        \

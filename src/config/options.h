@@ -26,6 +26,7 @@ struct options {
 };
 
 extern struct options options; /* the defaults, until read */
+extern const struct options default_options, least_options, most_options;
 
 /* Reads the sources, once. True when this very call did it. Before libc has an environment it does nothing. */
 bool options_read(void);

@@ -1,0 +1,153 @@
+/* glibc.c - malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt: the entry points that look and tune. */
+#include "api/override.h"
+#include "backend/thrift.h"
+#include "base/compiler.h"
+#include "config/options.h"
+#include "frontend/heap.h"
+#include "insight/statistics.h"
+#include "jwmalloc.h"
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+
+static void write_to_stream(void *cookie, const char *text, size_t length)
+{
+    fwrite(text, 1, length, cookie);
+}
+
+static void write_to_error(void *cookie, const char *text, size_t length)
+{
+    (void)cookie;
+    platform_write(text, length);
+}
+
+/* Everything the calling thread can spare, then everything that is free. */
+static bool give_back(void)
+{
+    heap_flush();
+    return thrift_purge() > 0;
+}
+
+JW_EXPORT int jw_malloc_trim(size_t pad)
+{
+    (void)pad;
+    return give_back();
+}
+
+JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void)
+{
+    struct statistics s;
+    statistics_gather(&s);
+    size_t ranges = 0;
+    for (unsigned i = 0; i < s.backend.class_count; i++)
+        ranges += (size_t)(s.backend.classes[i].mapped_ranges + s.backend.classes[i].unmapped_ranges);
+    uint64_t arena = s.backend.in_use + s.backend.cached_mapped + s.backend.cached_unmapped;
+    return (struct jw_mallinfo2){
+        .arena = (size_t)arena,
+        .ordblks = ranges,
+        .hblks = (size_t)s.huge.mappings,
+        .hblkhd = (size_t)s.huge.bytes,
+        .uordblks = (size_t)s.objects,
+        .fordblks = (size_t)(arena > s.objects ? arena - s.objects : 0),
+        .keepcost = (size_t)s.backend.cached_mapped,
+    };
+}
+
+static int cut(size_t value)
+{
+    return value < INT_MAX ? (int)value : INT_MAX;
+}
+
+JW_EXPORT struct jw_mallinfo jw_mallinfo(void)
+{
+    struct jw_mallinfo2 wide = jw_mallinfo2();
+    return (struct jw_mallinfo){
+        .arena = cut(wide.arena),
+        .ordblks = cut(wide.ordblks),
+        .hblks = cut(wide.hblks),
+        .hblkhd = cut(wide.hblkhd),
+        .uordblks = cut(wide.uordblks),
+        .fordblks = cut(wide.fordblks),
+        .keepcost = cut(wide.keepcost),
+    };
+}
+
+JW_EXPORT int jw_malloc_info(int options_must_be_zero, FILE *stream)
+{
+    if (options_must_be_zero != 0) return EINVAL;
+    char data[1024];
+    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_to_stream, .cookie = stream};
+    struct statistics statistics;
+    statistics_gather(&statistics);
+    statistics_print_xml(&out, &statistics);
+    print_flush(&out);
+    return ferror(stream) ? EIO : 0;
+}
+
+JW_EXPORT void jw_malloc_stats(void)
+{
+    jw_stats_print(write_to_error, NULL, JW_STATS_TEXT);
+}
+
+JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned flags)
+{
+    char data[1024];
+    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write, .cookie = cookie};
+    struct statistics statistics;
+    statistics_gather(&statistics);
+    if (flags & JW_STATS_JSON) statistics_print_json(&out, &statistics);
+    else statistics_print_text(&out, &statistics);
+    print_flush(&out);
+}
+
+JW_EXPORT void jw_options_print(jw_write_function *write, void *cookie)
+{
+    char data[1024];
+    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write, .cookie = cookie};
+    options_print(&out);
+    print_flush(&out);
+}
+
+JW_EXPORT const char *jw_version(void)
+{
+    return JW_VERSION;
+}
+
+/* Android asks for times, not intervals: soon, usual, late. */
+static int set_decay_time(int value)
+{
+    if (value < -1 || value > 1) return 0;
+    const struct options *source = value == 0 ? &least_options : value == 1 ? &default_options : &most_options;
+    atomic_store_explicit(&options.reclaim_interval, source->reclaim_interval, memory_order_relaxed);
+    if (value == 0) give_back();
+    return 1;
+}
+
+JW_EXPORT int jw_mallopt(int parameter, int value)
+{
+    /* glibc's; its header is not everywhere. What it tunes (thresholds, arenas) is not here to be tuned. */
+    enum { MXFAST = 1, TRIM_THRESHOLD = -1, TOP_PAD = -2, MMAP_THRESHOLD = -3, MMAP_MAX = -4, ARENA_TEST = -7,
+           ARENA_MAX = -8 };
+    switch (parameter) {
+    case JW_M_PURGE:
+    case JW_M_PURGE_ALL: give_back(); return 1;
+    case JW_M_DECAY_TIME: return set_decay_time(value);
+    case MXFAST:
+    case TRIM_THRESHOLD:
+    case TOP_PAD:
+    case MMAP_THRESHOLD:
+    case MMAP_MAX:
+    case ARENA_TEST:
+    case ARENA_MAX: return 1;
+    default: return 0;
+    }
+}
+
+OVERRIDES(malloc_trim, jw_malloc_trim);
+OVERRIDES(mallinfo2, jw_mallinfo2);
+OVERRIDES(mallinfo, jw_mallinfo);
+OVERRIDES(malloc_info, jw_malloc_info);
+OVERRIDES(malloc_stats, jw_malloc_stats);
+OVERRIDES(mallopt, jw_mallopt);
