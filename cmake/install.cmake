@@ -10,6 +10,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/jwmalloc-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/jwmalloc-config-version.cmake cmake/jwmalloc-config.cmake DESTINATION ${package})
 
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE includedir)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
+    OUTPUT_VARIABLE includedir)
 configure_file(cmake/jwmalloc.pc.in jwmalloc.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/jwmalloc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -43,7 +43,8 @@ function(jw_objects name)
         target_compile_definitions(${name} PRIVATE JW_OPTIONS_FILE="${JW_OPTIONS_FILE}")
     endif()
     if(JW_SANITIZE)
-        target_compile_options(${name} PUBLIC -fsanitize=${JW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        target_compile_options(${name} PUBLIC
+            -fsanitize=${JW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
         target_link_options(${name} PUBLIC -fsanitize=${JW_SANITIZE})
     endif()
     target_link_libraries(${name} PUBLIC Threads::Threads)
@@ -70,8 +71,8 @@ function(jw_shared name objects)
     add_library(${name} SHARED $<TARGET_OBJECTS:${objects}>)
     set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C
         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
-    # now: binding a function late takes the loader's lock, and could do it inside malloc. nodelete: threads end, and the
-    # reclamation thread runs, after any dlclose.
+    # now: binding a function late takes the loader's lock, and could do it inside malloc. nodelete: threads end, and
+    # the reclamation thread runs, after any dlclose.
     target_link_options(${name} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)
     jw_interface(${name})
 endfunction()

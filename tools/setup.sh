@@ -32,9 +32,9 @@ usage() {
 
 # The package of an entry; the compiler's 32-bit half must be of its own version.
 package_of() {
-    local version
+    local version name=${1#*:}
     version=$(gcc -dumpversion 2>/dev/null || echo 12)
-    echo "${1#*:}" | sed "s/GCC/${version%%.*}/"
+    echo "${name/GCC/${version%%.*}}"
 }
 
 is_there() {

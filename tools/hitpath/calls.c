@@ -1,6 +1,6 @@
 /* calls.c - calls malloc and free in known situations, for ./jw asm to look at instruction by instruction.
  *
- * Prints where things are, then does its cases, each introduced by a call of mark(). It is linked to the library by full
+ * Prints where things are, then does its cases, each introduced by a call of mark(). It is linked to the library by its
  * path and calls by pointer, so a call goes straight to the function, without a PLT. Any argument makes it stop with
  * SIGSTOP before its cases and after them, for step.c.
  */
@@ -25,13 +25,11 @@ static void *foreign[SMALL_BATCH + LARGE_BATCH];
 static pthread_barrier_t allocated, finished;
 extern char __executable_start, etext;
 
-__attribute__((noinline)) static void mark(void)
-{
+__attribute__((noinline)) static void mark(void) {
     __asm__ volatile("" ::: "memory");
 }
 
-static int print_text_of(struct dl_phdr_info *object, size_t size, void *address)
-{
+static int print_text_of(struct dl_phdr_info *object, size_t size, void *address) {
     (void)size;
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &object->dlpi_phdr[i];
@@ -44,8 +42,7 @@ static int print_text_of(struct dl_phdr_info *object, size_t size, void *address
     return 0;
 }
 
-static void print_places(void)
-{
+static void print_places(void) {
     printf("program %#lx %#lx\n", (unsigned long)&__executable_start, (unsigned long)&etext);
     printf("mark %#lx\n", (unsigned long)mark);
     printf("malloc %#lx\n", (unsigned long)allocate);
@@ -54,27 +51,23 @@ static void print_places(void)
     fflush(stdout);
 }
 
-static void allocate_all(void **objects, int count)
-{
+static void allocate_all(void **objects, int count) {
     for (int i = 0; i < count; i++) objects[i] = allocate(SIZE);
 }
 
-static void free_all(void **objects, int count)
-{
+static void free_all(void **objects, int count) {
     for (int i = 0; i < count; i++) release(objects[i]);
 }
 
 /* Stays alive, so that its objects belong to a living thread when they are freed. */
-static void *other_thread(void *unused)
-{
+static void *other_thread(void *unused) {
     allocate_all(foreign, SMALL_BATCH + LARGE_BATCH);
     pthread_barrier_wait(&allocated);
     pthread_barrier_wait(&finished);
     return unused;
 }
 
-static void do_cases(void)
-{
+static void do_cases(void) {
     mark();
     allocate_all(own, SMALL_BATCH);
     mark();
@@ -90,8 +83,7 @@ static void do_cases(void)
     mark();
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     (void)arguments;
     allocate = (allocate_function *)dlsym(RTLD_DEFAULT, "malloc");
     release = (free_function *)dlsym(RTLD_DEFAULT, "free");

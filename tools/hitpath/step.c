@@ -1,7 +1,7 @@
 /* step.c - single-steps a program between two SIGSTOPs of its own and writes each instruction's address to a file.
  *
- * Usage: step FILE PROGRAM [ARGUMENT...]; the file gets 64-bit words. Only the program's first thread is stepped, others
- * run freely. The processor itself counts here: nothing is simulated.
+ * Usage: step FILE PROGRAM [ARGUMENT...]; the file gets 64-bit words. Only the program's first thread is stepped;
+ * others run freely. The processor itself counts here: nothing is simulated.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -14,8 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static uint64_t program_counter(pid_t child)
-{
+static uint64_t program_counter(pid_t child) {
     struct user_regs_struct registers;
     struct iovec area = {&registers, sizeof(registers)};
     if (ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &area) != 0) return 0;
@@ -27,8 +26,7 @@ static uint64_t program_counter(pid_t child)
 }
 
 /* From the program's first SIGSTOP to its second. */
-static int step_between_stops(pid_t child, FILE *output)
-{
+static int step_between_stops(pid_t child, FILE *output) {
     int status, stops = 0;
     while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
         int signal = WSTOPSIG(status);
@@ -44,8 +42,7 @@ static int step_between_stops(pid_t child, FILE *output)
     return fclose(output) != 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     FILE *output = count > 2 ? fopen(arguments[1], "w") : NULL;
     if (output == NULL) return 2;
     pid_t child = fork();

@@ -9,6 +9,7 @@ import check
 import demo
 import flavours
 import options
+
 import tests
 
 DESCRIPTION = """jwmalloc, a memory allocator for phones.

@@ -177,7 +177,8 @@ def show_machine(machine: Machine) -> bool:
     print(f"{machine.name}: {library.relative_to(flavours.ROOT)}, {machine.how}")
     batches = {(case, count): paths[number] for number, (case, _, count) in enumerate(BATCHES)}
     code = disassemble(machine, library)
-    return all([show_case(machine, case, batches, code) for case in CASES] + [show_text(machine, library)])
+    kept = [show_case(machine, case, batches, code) for case in CASES]
+    return show_text(machine, library) and all(kept)
 
 
 def show_text(machine: Machine, library: Path) -> bool:
@@ -192,8 +193,8 @@ def show_text(machine: Machine, library: Path) -> bool:
 
 
 def run(arguments) -> int:
-    kept = all([show_machine(machine) for machine in machines(arguments.machine)])
-    return 1 if arguments.check and not kept else 0
+    kept = [show_machine(machine) for machine in machines(arguments.machine)]
+    return 1 if arguments.check and not all(kept) else 0
 
 
 def add_command(commands) -> None:

@@ -15,21 +15,26 @@ VENV = flavours.BUILD / "venv"
 
 
 def sources(*endings: str, folders: tuple[str, ...] = ("src", "include", "tests", "tools")) -> list[Path]:
+    """Those written by hand."""
     found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in endings]
-    return [path for path in found if path.is_file() and "generated" not in path.read_text(errors="replace")[:40].lower()]
+    return [path for path in found if not path.read_text(encoding="utf-8").startswith("/* Generated")]
 
 
 def passes(*command: object) -> bool:
     return subprocess.run([str(word) for word in command], cwd=ROOT).returncode == 0
 
 
+def c_sources() -> list[Path]:
+    return sources(".c", ".h", ".cc", ".cpp", ".hpp")
+
+
 def check_format() -> bool:
-    return passes("clang-format-16", "--dry-run", "-Werror", *sources(".c", ".h", ".cc", ".cpp", ".hpp"))
+    return passes("clang-format-16", "--dry-run", "-Werror", *c_sources())
 
 
 def tidy(path: Path) -> str:
     command = ["clang-tidy-16", "--quiet", "-p", str(flavours.directory("clang")), str(path)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return done.stdout + done.stderr if done.returncode else ""
 
 
@@ -50,17 +55,25 @@ def check_lines() -> bool:
     return passes(sys.executable, "-B", ROOT / "tools/check_lines.py")
 
 
-def check_python() -> bool:
-    """By ruff, of the version that tools/requirements.txt names, in an environment of its own."""
+def ruff() -> Path:
+    """Of the version that tools/requirements.txt names, in an environment of its own."""
     wanted = ROOT / "tools/requirements.txt"
     installed = VENV / "requirements.txt"
     if not installed.exists() or installed.read_text() != wanted.read_text():
         flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
         flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", wanted)
         shutil.copy(wanted, installed)
-    ruff = VENV / "bin/ruff"
-    linted = passes(ruff, "check", "--quiet", "tools", "tests")
-    return passes(ruff, "format", "--quiet", "--check", "tools", "tests") and linted
+    return VENV / "bin/ruff"
+
+
+def check_python() -> bool:
+    linted = passes(ruff(), "check", "--quiet", "tools", "tests")
+    return passes(ruff(), "format", "--quiet", "--check", "tools", "tests") and linted
+
+
+def fix() -> bool:
+    """Formats everything."""
+    return passes("clang-format-16", "-i", *c_sources()) and passes(ruff(), "format", "--quiet", "tools", "tests")
 
 
 def check_shell() -> bool:
@@ -88,6 +101,8 @@ CHECKS: dict[str, Callable[[], bool]] = {
 
 def run(arguments) -> int:
     flavours.setup("check", "build")
+    if arguments.fix:
+        return 0 if fix() else 1
     results = {}
     for name in arguments.check or CHECKS:
         try:
@@ -105,4 +120,5 @@ def add_command(commands) -> None:
         description="Checks the source without running it; all checks when none is named.",
     )
     command.add_argument("check", nargs="*", metavar="CHECK", choices=[*CHECKS, []], help=", ".join(CHECKS))
+    command.add_argument("--fix", action="store_true", help="format C, C++ and Python instead of checking")
     command.set_defaults(run=run)

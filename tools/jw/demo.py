@@ -115,7 +115,7 @@ def report_instructions(system: list[Run], ours: list[Run], slow: list[int]) -> 
 def run(arguments) -> int:
     library = flavours.build("release") / "libjwmalloc.so"
     counted = counter.available()
-    print(f"Python parses its own library, exchanges JSON in threads, indexes a table in memory; {ROUNDS} runs each ...")
+    print(f"Python parses its library, exchanges JSON in threads, indexes a table in memory; {ROUNDS} runs each ...")
     system, ours = [], []
     for number in range(ROUNDS):
         order = [(None, system), (library, ours)]

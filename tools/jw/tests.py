@@ -60,5 +60,5 @@ def add_command(commands) -> None:
     command.add_argument("--quick", action="store_true", help="unit and interface tests of release and checked only")
     command.add_argument("--only", metavar="NAME", help="tests whose name matches this regular expression")
     command.add_argument("--list", action="store_true", help="list the tests, run none")
-    command.add_argument("--flavour", action="append", choices=flavours.flavours(), help="this flavour; may be repeated")
+    command.add_argument("--flavour", action="append", choices=flavours.flavours(), help="repeatable")
     command.set_defaults(run=run)
