@@ -9,8 +9,8 @@ import check
 import demo
 import flavours
 import options
+import suite
 
-import tests
 
 DESCRIPTION = """jwmalloc, a memory allocator for phones.
 
@@ -26,7 +26,7 @@ def main() -> int:
         prog="./jw", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
-    for module in (demo, flavours, tests, options, asm, check):
+    for module in (demo, flavours, suite, options, asm, check):
         module.add_command(commands)
     arguments = parser.parse_args()
     try:
