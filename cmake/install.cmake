@@ -9,8 +9,10 @@ install(EXPORT jwmalloc NAMESPACE jwmalloc:: FILE jwmalloc-targets.cmake DESTINA
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/jwmalloc-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/jwmalloc-config-version.cmake cmake/jwmalloc-config.cmake DESTINATION ${package})
 
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
-    OUTPUT_VARIABLE includedir)
+# Relative to each other, so that the installed tree can be moved.
+set(prefix ${CMAKE_INSTALL_PREFIX})
+cmake_path(RELATIVE_PATH prefix BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE up)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${prefix} OUTPUT_VARIABLE libdir)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${prefix} OUTPUT_VARIABLE includedir)
 configure_file(cmake/jwmalloc.pc.in jwmalloc.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/jwmalloc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

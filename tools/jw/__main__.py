@@ -28,7 +28,7 @@ def main() -> int:
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
     for module in (demo, flavours, suite, options, asm, check):
         module.add_command(commands)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(sys.argv[1:] or ["--help"])
     try:
         return arguments.run(arguments)
     except subprocess.CalledProcessError as error:
