@@ -56,7 +56,7 @@ struct map {
     _Atomic(uintptr_t) *roots; /* address of the mapping that claims the slot, 0: none */
 };
 
-extern struct map map;
+extern struct map map HIDDEN;
 
 /* Makes the tables; false when there is no room for even the smallest. Called once, by the first slow path. */
 bool map_start(void);

@@ -3,6 +3,8 @@
 #define JW_COMPILER_H
 
 #define JW_EXPORT __attribute__((visibility("default")))
+/* Inside the library only: reached without a look-up in the global offset table. */
+#define HIDDEN __attribute__((visibility("hidden")))
 #define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 #define COLD __attribute__((noinline, cold))

@@ -149,7 +149,7 @@ void deallocate_slowly(void *object, uint32_t leaf) {
 
 static size_t slab_object_size(const void *object) {
     const struct slab *slab = slab_of(object);
-    return slab_has_object(object, slab->cross_origin, slab->cross_reciprocal) ? size_classes[slab->class].size : 0;
+    return slab_has_object(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound) ? size_classes[slab->class].size : 0;
 }
 
 size_t object_size(const void *object) {

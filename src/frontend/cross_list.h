@@ -1,6 +1,6 @@
 /* cross_list.h - the objects of a slab that other threads have freed: one word.
  *
- *   cross   | 31 full | 30..16 count | 15..0 offset in the slab of the first object, 0: none |
+ *   cross   | 31..16 offset in the slab of the first object, 0: none | 15 full | 14..0 count |
  *
  *   transition   by whom                     word
  *   push         any thread but the owner    count + 1, offset = the object, full = 0; the link in the object leads on
@@ -24,23 +24,36 @@
 
 typedef _Atomic(uint32_t) cross_list;
 
-#define CROSS_FULL 0x80000000u
-#define CROSS_ONE 0x10000u
+#define CROSS_FULL 0x8000u
 
 static inline unsigned cross_count(const cross_list *list) {
-    return (atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL) >> 16;
+    return atomic_load_explicit(list, memory_order_relaxed) & (CROSS_FULL - 1);
 }
 
-/* True: the slab was marked full, and the caller must return it to its owner. */
+/* The word after a push onto a list that is not marked full: one more object, and the offset moves from `first` to `object`. */
+static ALWAYS_INLINE uint32_t cross_pushed(uint32_t old, const char *first, const char *object) {
+    return old + (((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first) << 16) + 1;
+}
+
+/* One try to push onto a list that is not marked full. False: use cross_push_slowly. */
 static ALWAYS_INLINE bool cross_push(cross_list *list, char *slab, void *object) {
-    uint32_t offset = (uint32_t)((uintptr_t)object & (GRANULE_SIZE - 1)), new;
-    uint32_t old = atomic_load_explicit(list, memory_order_relaxed);
+    uint32_t old = atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL;
+    char *first = slab + (old >> 16);
+    *(void **)object = first;
+    /* release pairs with the acquire in cross_drain: the link, and the freeing thread's last use of the object */
+    return atomic_compare_exchange_strong_explicit(list, &old, cross_pushed(old, first, object), memory_order_release,
+                                                   memory_order_relaxed);
+}
+
+/* The general push. True: the slab was marked full, and the caller must return it to its owner. */
+static inline bool cross_push_slowly(cross_list *list, char *slab, void *object) {
+    uint32_t old = atomic_load_explicit(list, memory_order_relaxed), new;
     do {
-        *(void **)object = slab + (uint16_t)old;
-        new = (((old & ~CROSS_FULL) + CROSS_ONE) & 0xffff0000u) | offset;
-        /* release pairs with the acquire in cross_drain: the link, and the freeing thread's last use of the object.
-         * acquire pairs with the release in cross_mark_full: the owner is done with the slab's last return */
-    } while (UNLIKELY(!atomic_compare_exchange_weak_explicit(list, &old, new, memory_order_acq_rel, memory_order_relaxed)));
+        char *first = slab + (old >> 16);
+        *(void **)object = first;
+        new = cross_pushed(old & ~CROSS_FULL, first, object);
+        /* release as above; acquire pairs with the release in cross_mark_full: the owner is done with the slab's last return */
+    } while (!atomic_compare_exchange_weak_explicit(list, &old, new, memory_order_acq_rel, memory_order_relaxed));
     return old & CROSS_FULL;
 }
 
@@ -49,8 +62,8 @@ static inline void *cross_drain(cross_list *list, char *slab, unsigned *count) {
     *count = 0;
     if (!atomic_load_explicit(list, memory_order_relaxed)) return slab;
     uint32_t old = atomic_exchange_explicit(list, 0, memory_order_acquire); /* pairs with cross_push */
-    *count = old >> 16;
-    return slab + (uint16_t)old;
+    *count = old & (CROSS_FULL - 1);
+    return slab + (old >> 16);
 }
 
 /* False: objects have come back meanwhile. */

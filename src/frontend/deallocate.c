@@ -3,19 +3,25 @@
 
 #include "base/misuse.h"
 
-static COLD void not_an_object(void *object) {
-    struct slab *slab = slab_of(object);
+static COLD void not_an_object(const void *object) {
+    const struct slab *slab = slab_of(object);
     if (!map_owns(object)) misuse("invalid free", object, "not allocated here");
-    if (slab->reciprocal == 0) misuse("double free", object, "its slab is empty");
+    if (slab->bound == 0) misuse("double free", object, "its slab is empty");
     misuse("invalid free", object, "not at the start of an object in its slab");
+}
+
+static NOINLINE void free_to_full_slab(void *object) {
+    struct slab *slab = slab_of(object);
+    if (cross_push_slowly(&slab->cross, (char *)slab, object)) heap_return_slab(slab);
 }
 
 static ALWAYS_INLINE void free_remotely(void *object) {
     struct slab *slab = slab_of(object);
-    if (UNLIKELY(!slab_has_object(object, slab->cross_origin, slab->cross_reciprocal)))
+    if (UNLIKELY(!slab_has_object(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))) {
         not_an_object(object);
-    else if (UNLIKELY(cross_push(&slab->cross, (char *)slab, object)))
-        heap_return_slab(slab);
+        return;
+    }
+    if (UNLIKELY(!cross_push(&slab->cross, (char *)slab, object))) free_to_full_slab(object);
 }
 
 JW_EXPORT void jw_free(void *object) {
@@ -28,7 +34,7 @@ JW_EXPORT void jw_free(void *object) {
         return;
     }
     struct slab *slab = slab_of(object);
-    if (UNLIKELY(!slab_has_object(object, slab->origin, slab->reciprocal))) {
+    if (UNLIKELY(!slab_has_object(object, slab->origin, slab->reciprocal, slab->bound))) {
         not_an_object(object);
         return;
     }

@@ -56,7 +56,7 @@ static void make_empty(struct heap *heap, struct slab *slab) {
     invariant(atomic_load_explicit(&slab->cross, memory_order_relaxed) == 0);
     slab->state = EMPTY;
     slab->budget = 0;
-    slab->reciprocal = slab->cross_reciprocal = 0;
+    slab->bound = slab->cross_bound = 0;
     list_remove(&heap->in_use, slab);
     heap->in_use_count--;
     list_push(&heap->pool, slab);
@@ -165,7 +165,7 @@ static struct slab *empty_slab(struct heap *heap, unsigned class) {
         slab_format(slab, heap, class);
         leaf_set(granule_of(slab), heap->tag);
     }
-    slab->reciprocal = slab->cross_reciprocal = size_classes[class].reciprocal;
+    slab->bound = slab->cross_bound = size_classes[class].reciprocal;
     list_push(&heap->in_use, slab);
     heap->in_use_count++;
     return slab;

@@ -38,8 +38,8 @@ struct heap {
     _Alignas(64) _Atomic(struct slab *) returned; /* written by other threads */
 };
 
-extern struct heap no_heap;
-extern _Thread_local struct heap *thread_heap __attribute__((tls_model("initial-exec")));
+extern struct heap no_heap HIDDEN;
+extern _Thread_local struct heap *thread_heap HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* Gives the calling thread a heap. NULL when there is no memory. */
 struct heap *heap_attach(void);

@@ -6,7 +6,7 @@
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     none; in the direct map      used + 1 (pinned)            never
  *   PARTIAL     partial                      used                         the slab is empty
- *   EMPTY       empty, pool                  0; reciprocal 0: any free is misuse
+ *   EMPTY       empty, pool                  0; bound 0: any free is misuse
  *   FULL        none; cross list marked      1; hidden = used - 1         an own object came back: PARTIAL
  *   RETURNING   none; on its way to the      used + 1 (pinned)            never
  *               owner's "returned" stack
@@ -30,14 +30,15 @@ struct slab {
     uint32_t budget;
     uint32_t origin;     /* low bits of the first object's address */
     uint32_t reciprocal; /* of the object size (size_classes.h) */
+    uint32_t bound;      /* the same again, 0 while EMPTY: as a second word it costs no register and no instruction */
     uint32_t hidden;
-    uint16_t carved;     /* objects that were put into a list so far */
+    uint16_t carved; /* objects that were put into a list so far */
     uint8_t class, state;
     struct slab *next, *previous;         /* in its class's partial or empty list */
     struct slab *all_next, *all_previous; /* in the heap's in-use list, or while EMPTY in its pool */
 
     _Alignas(64) cross_list cross;
-    uint32_t cross_origin, cross_reciprocal;
+    uint32_t cross_origin, cross_reciprocal, cross_bound;
     struct heap *heap;
     struct slab *returned_next;
 };
@@ -51,8 +52,8 @@ static ALWAYS_INLINE struct slab *slab_of(const void *object) {
 
 /* Whether an address is that of an object: a multiple of the object size away from the first. Two instructions for a division. Also false,
  * but for one in a million, for a foreign address that shares a slab's place in the window. */
-static ALWAYS_INLINE bool slab_has_object(const void *object, uint32_t origin, uint32_t reciprocal) {
-    return ((uint32_t)(uintptr_t)object - origin) * reciprocal < reciprocal;
+static ALWAYS_INLINE bool slab_has_object(const void *object, uint32_t origin, uint32_t reciprocal, uint32_t bound) {
+    return ((uint32_t)(uintptr_t)object - origin) * reciprocal < bound;
 }
 
 /* Whether the address ends a list of free objects. */
