@@ -11,12 +11,12 @@
  *   Failure       is NULL with errno ENOMEM: no memory, or a size above PTRDIFF_MAX. What was passed stays valid.
  *                 Success leaves errno alone.
  *   Objects       come from any allocating function here and may be passed to any other function here, once to a
- *                 freeing one, on any thread. An address that is not an object's, or one freed before, is reported in one
- *                 line on standard error where it is seen, and ends the process (SIGABRT).
+ *                 freeing one, on any thread. An address that is not an object's, or one freed before, is reported in
+ *                 one line on standard error where it is seen, and ends the process (SIGABRT).
  *   Threads       any, at any time, also in destructors of thread-local objects, in atexit handlers, before main, and
  *                 in the child of a fork. No function waits for another thread, except for one it asks libc to call.
- *   Signals       not to be called from a signal handler, as malloc. A handler that leaves by longjmp from the middle of
- *                 one of them harms nothing but that thread's memory use.
+ *   Signals       not to be called from a signal handler, as malloc. A handler that leaves by longjmp from the middle
+ *                 of one of them harms nothing but that thread's memory use.
  */
 #ifndef JWMALLOC_H
 #define JWMALLOC_H
@@ -55,8 +55,8 @@ JW_API void jw_free(void *object);
 JW_API void *jw_calloc(size_t count, size_t size) JW_ALLOCATES((1, 2));
 
 /* The object with `size` bytes, its contents kept up to the smaller of both sizes; it may have moved: use only the
- * result. NULL instead of an object is as jw_malloc. Size 0 frees the object and returns NULL, as glibc does. On failure
- * the object is untouched. (C11 7.22.3.5) */
+ * result. NULL instead of an object is as jw_malloc. Size 0 frees the object and returns NULL, as glibc does. On
+ * failure the object is untouched. (C11 7.22.3.5) */
 JW_API void *jw_realloc(void *object, size_t size) JW_SIZED((2));
 
 /* A new object at a multiple of `alignment`, a power of two of any size. NULL and EINVAL for another alignment; `size`
@@ -105,11 +105,11 @@ JW_API int jw_malloc_trim(size_t pad);
 
 /* Memory in bytes, with glibc's field names. Fields not named here are 0. */
 struct jw_mallinfo2 {
-    size_t arena;    /* mapped for objects up to 4 MB, whether in use or not */
-    size_t ordblks;  /* free ranges (a count) */
+    size_t arena;   /* mapped for objects up to 4 MB, whether in use or not */
+    size_t ordblks; /* free ranges (a count) */
     size_t smblks;
-    size_t hblks;    /* objects with a mapping of their own (a count) */
-    size_t hblkhd;   /* bytes in these */
+    size_t hblks;  /* objects with a mapping of their own (a count) */
+    size_t hblkhd; /* bytes in these */
     size_t usmblks;
     size_t fsmblks;
     size_t uordblks; /* in objects, all sizes together */
@@ -124,22 +124,22 @@ struct jw_mallinfo {
 };
 JW_API struct jw_mallinfo jw_mallinfo(void);
 
-/* Writes the statistics as an XML document to `stream`. `options` must be 0: EINVAL is returned otherwise, else 0, or an
- * error number when writing fails. */
+/* Writes the statistics as an XML document to `stream`. `options` must be 0: EINVAL is returned otherwise; else 0, or
+ * an error number when writing fails. */
 JW_API int jw_malloc_info(int options, FILE *stream);
 
 /* Writes the statistics as text to standard error. */
 JW_API void jw_malloc_stats(void);
 
-/* 1 when the parameter was taken, 0 when it is unknown or the value out of range. glibc's sizes and thresholds (M_MXFAST,
- * M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_TEST, M_ARENA_MAX) are taken without effect:
- * there is nothing here that they would tune. Android's have their meaning: */
+/* 1 when the parameter was taken, 0 when it is unknown or the value out of range. glibc's sizes and thresholds
+ * (M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_TEST, M_ARENA_MAX) are taken without
+ * effect: there is nothing here that they would tune. Android's have their meaning: */
 JW_API int jw_mallopt(int parameter, int value);
 
 enum {
-    JW_M_DECAY_TIME = -100, /* value 0: give unused memory back as early as possible; 1: after the default time; -1: late */
+    JW_M_DECAY_TIME = -100, /* value 0: give unused memory back very soon; 1: after the default time; -1: late */
     JW_M_PURGE = -101,      /* give unused memory back now */
-    JW_M_PURGE_ALL = -104   /* the same: nothing is held back by another thread's cache for long */
+    JW_M_PURGE_ALL = -104   /* the same: no thread's cache holds memory back for long */
 };
 
 /* --- Our own ---------------------------------------------------------------------------------------------------- */

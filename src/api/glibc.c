@@ -12,32 +12,27 @@
 #include <limits.h>
 #include <stdbool.h>
 
-static void write_to_stream(void *cookie, const char *text, size_t length)
-{
+static void write_to_stream(void *cookie, const char *text, size_t length) {
     fwrite(text, 1, length, cookie);
 }
 
-static void write_to_error(void *cookie, const char *text, size_t length)
-{
+static void write_to_error(void *cookie, const char *text, size_t length) {
     (void)cookie;
     platform_write(text, length);
 }
 
 /* Everything the calling thread can spare, then everything that is free. */
-static bool give_back(void)
-{
+static bool give_back(void) {
     heap_flush();
     return thrift_purge() > 0;
 }
 
-JW_EXPORT int jw_malloc_trim(size_t pad)
-{
+JW_EXPORT int jw_malloc_trim(size_t pad) {
     (void)pad;
     return give_back();
 }
 
-JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void)
-{
+JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {
     struct statistics s;
     statistics_gather(&s);
     size_t ranges = 0;
@@ -55,13 +50,11 @@ JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void)
     };
 }
 
-static int cut(size_t value)
-{
+static int cut(size_t value) {
     return value < INT_MAX ? (int)value : INT_MAX;
 }
 
-JW_EXPORT struct jw_mallinfo jw_mallinfo(void)
-{
+JW_EXPORT struct jw_mallinfo jw_mallinfo(void) {
     struct jw_mallinfo2 wide = jw_mallinfo2();
     return (struct jw_mallinfo){
         .arena = cut(wide.arena),
@@ -74,8 +67,7 @@ JW_EXPORT struct jw_mallinfo jw_mallinfo(void)
     };
 }
 
-JW_EXPORT int jw_malloc_info(int options_must_be_zero, FILE *stream)
-{
+JW_EXPORT int jw_malloc_info(int options_must_be_zero, FILE *stream) {
     if (options_must_be_zero != 0) return EINVAL;
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_to_stream, .cookie = stream};
@@ -86,13 +78,11 @@ JW_EXPORT int jw_malloc_info(int options_must_be_zero, FILE *stream)
     return ferror(stream) ? EIO : 0;
 }
 
-JW_EXPORT void jw_malloc_stats(void)
-{
+JW_EXPORT void jw_malloc_stats(void) {
     jw_stats_print(write_to_error, NULL, JW_STATS_TEXT);
 }
 
-JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned flags)
-{
+JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned flags) {
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write, .cookie = cookie};
     struct statistics statistics;
@@ -102,22 +92,19 @@ JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned f
     print_flush(&out);
 }
 
-JW_EXPORT void jw_options_print(jw_write_function *write, void *cookie)
-{
+JW_EXPORT void jw_options_print(jw_write_function *write, void *cookie) {
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write, .cookie = cookie};
     options_print(&out);
     print_flush(&out);
 }
 
-JW_EXPORT const char *jw_version(void)
-{
+JW_EXPORT const char *jw_version(void) {
     return JW_VERSION;
 }
 
 /* Android asks for times, not intervals: soon, usual, late. */
-static int set_decay_time(int value)
-{
+static int set_decay_time(int value) {
     if (value < -1 || value > 1) return 0;
     const struct options *source = value == 0 ? &least_options : value == 1 ? &default_options : &most_options;
     atomic_store_explicit(&options.reclaim_interval, source->reclaim_interval, memory_order_relaxed);
@@ -125,11 +112,17 @@ static int set_decay_time(int value)
     return 1;
 }
 
-JW_EXPORT int jw_mallopt(int parameter, int value)
-{
+JW_EXPORT int jw_mallopt(int parameter, int value) {
     /* glibc's; its header is not everywhere. What it tunes (thresholds, arenas) is not here to be tuned. */
-    enum { MXFAST = 1, TRIM_THRESHOLD = -1, TOP_PAD = -2, MMAP_THRESHOLD = -3, MMAP_MAX = -4, ARENA_TEST = -7,
-           ARENA_MAX = -8 };
+    enum {
+        MXFAST = 1,
+        TRIM_THRESHOLD = -1,
+        TOP_PAD = -2,
+        MMAP_THRESHOLD = -3,
+        MMAP_MAX = -4,
+        ARENA_TEST = -7,
+        ARENA_MAX = -8
+    };
     switch (parameter) {
     case JW_M_PURGE:
     case JW_M_PURGE_ALL: give_back(); return 1;

@@ -12,47 +12,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-static COLD void *fail(int error)
-{
+static COLD void *fail(int error) {
     errno = error;
     return NULL;
 }
 
-static bool is_power_of_two(size_t number)
-{
+static bool is_power_of_two(size_t number) {
     return number != 0 && (number & (number - 1)) == 0;
 }
 
-JW_EXPORT void *jw_calloc(size_t count, size_t size)
-{
+JW_EXPORT void *jw_calloc(size_t count, size_t size) {
     size_t total;
     if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
     return allocate_zeroed(total);
 }
 
-JW_EXPORT void *jw_realloc(void *object, size_t size)
-{
+JW_EXPORT void *jw_realloc(void *object, size_t size) {
     if (UNLIKELY(object == NULL)) return allocate(size);
     if (LIKELY(size > 0)) return reallocate(object, size);
-    deallocate(object);
+    jw_free(object);
     return NULL;
 }
 
-JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size)
-{
+JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size) {
     size_t total;
     if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
     return jw_realloc(object, total);
 }
 
-JW_EXPORT void *jw_aligned_alloc(size_t alignment, size_t size)
-{
+JW_EXPORT void *jw_aligned_alloc(size_t alignment, size_t size) {
     if (UNLIKELY(!is_power_of_two(alignment))) return fail(EINVAL);
     return allocate_aligned(alignment, size);
 }
 
-JW_EXPORT int jw_posix_memalign(void **object, size_t alignment, size_t size)
-{
+JW_EXPORT int jw_posix_memalign(void **object, size_t alignment, size_t size) {
     if (UNLIKELY(!is_power_of_two(alignment) || alignment % sizeof(void *) != 0)) return EINVAL;
     int before = errno;
     void *made = allocate_aligned(alignment, size);
@@ -62,52 +55,44 @@ JW_EXPORT int jw_posix_memalign(void **object, size_t alignment, size_t size)
     return 0;
 }
 
-JW_EXPORT void *jw_memalign(size_t alignment, size_t size)
-{
+JW_EXPORT void *jw_memalign(size_t alignment, size_t size) {
     if (UNLIKELY(alignment > SIZE_MAX / 2 + 1)) return fail(EINVAL);
     size_t power = 1;
     while (power < alignment) power *= 2;
     return allocate_aligned(power, size);
 }
 
-JW_EXPORT void *jw_valloc(size_t size)
-{
+JW_EXPORT void *jw_valloc(size_t size) {
     return allocate_aligned(platform_page_size(), size);
 }
 
-JW_EXPORT void *jw_pvalloc(size_t size)
-{
+JW_EXPORT void *jw_pvalloc(size_t size) {
     size_t page = platform_page_size(), rounded;
     if (UNLIKELY(__builtin_add_overflow(size, page - 1, &rounded))) return fail(ENOMEM);
     return allocate_aligned(page, rounded & ~(page - 1));
 }
 
-JW_EXPORT void jw_cfree(void *object)
-{
-    deallocate(object);
+JW_EXPORT void jw_cfree(void *object) {
+    jw_free(object);
 }
 
 /* The sizes could find the class sooner, but the header of the slab, needed anyway, knows it for certain. */
-JW_EXPORT void jw_free_sized(void *object, size_t size)
-{
+JW_EXPORT void jw_free_sized(void *object, size_t size) {
     (void)size;
-    deallocate(object);
+    jw_free(object);
 }
 
-JW_EXPORT void jw_free_aligned_sized(void *object, size_t alignment, size_t size)
-{
+JW_EXPORT void jw_free_aligned_sized(void *object, size_t alignment, size_t size) {
     (void)alignment;
     (void)size;
-    deallocate(object);
+    jw_free(object);
 }
 
-JW_EXPORT size_t jw_malloc_usable_size(const void *object)
-{
+JW_EXPORT size_t jw_malloc_usable_size(const void *object) {
     return object == NULL ? 0 : object_size(object);
 }
 
-JW_EXPORT size_t jw_malloc_good_size(size_t size)
-{
+JW_EXPORT size_t jw_malloc_good_size(size_t size) {
     return good_size(size);
 }
 

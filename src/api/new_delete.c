@@ -1,8 +1,8 @@
 /* new_delete.c - every C++ operator new and delete, from C: by their mangled names, with or without a C++ runtime.
  *
- * Compiled with -fexceptions: a new-handler's exception, and std::bad_alloc, pass through the functions of this file (and
- * through no other of ours). C cannot catch: a new-handler that throws out of a nothrow new, which the standard turns into
- * a NULL result, ends the program by std::terminate here.
+ * Compiled with -fexceptions: a new-handler's exception, and std::bad_alloc, pass through the functions of this file,
+ * and through no other of ours. C cannot catch: a new-handler that throws out of a nothrow new, which the standard
+ * turns into a NULL result, ends the program by std::terminate here.
  */
 #include "api/override.h"
 #include "base/compiler.h"
@@ -26,12 +26,12 @@
 typedef void new_handler(void);
 
 /* The C++ runtime's, where there is one. */
-extern new_handler *get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak, visibility("default")));
+extern new_handler *get_new_handler(void) __asm__("_ZSt15get_new_handlerv")
+    __attribute__((weak, visibility("default")));
 extern _Noreturn void throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv")
     __attribute__((weak, visibility("default")));
 
-static COLD _Noreturn void give_up(size_t size)
-{
+static COLD _Noreturn void give_up(size_t size) {
     if (throw_bad_alloc != NULL) throw_bad_alloc();
     char data[128];
     struct print_buffer line = {.data = data, .size = sizeof data};
@@ -43,16 +43,14 @@ static COLD _Noreturn void give_up(size_t size)
 }
 
 /* Alignment 1: as malloc. Another one that is no power of two is undefined: no memory meets it. */
-static void *try_once(size_t size, size_t alignment)
-{
+static void *try_once(size_t size, size_t alignment) {
     if (LIKELY(alignment == 1)) return allocate(size);
     if (UNLIKELY(alignment == 0 || (alignment & (alignment - 1)) != 0)) return NULL;
     return allocate_aligned(alignment, size);
 }
 
 /* What the standard wants when there is no memory: the new-handler, which may find some, throw, or not return. */
-static COLD void *try_on(size_t size, size_t alignment, bool may_throw)
-{
+static COLD void *try_on(size_t size, size_t alignment, bool may_throw) {
     for (;;) {
         new_handler *handler = get_new_handler == NULL ? NULL : get_new_handler();
         if (handler == NULL) {
@@ -65,8 +63,7 @@ static COLD void *try_on(size_t size, size_t alignment, bool may_throw)
     }
 }
 
-static ALWAYS_INLINE void *make(size_t size, size_t alignment, bool may_throw)
-{
+static ALWAYS_INLINE void *make(size_t size, size_t alignment, bool may_throw) {
     void *object = try_once(size, alignment);
     return LIKELY(object != NULL) ? object : try_on(size, alignment, may_throw);
 }
@@ -77,34 +74,40 @@ JW_EXPORT void *new_object_nothrow(size_t size, const void *tag) MANGLED("_Znw",
 JW_EXPORT void *new_array_nothrow(size_t size, const void *tag) MANGLED("_Zna", NOTHROW);
 JW_EXPORT void *new_object_aligned(size_t size, size_t alignment) MANGLED("_Znw", ALIGNED);
 JW_EXPORT void *new_array_aligned(size_t size, size_t alignment) MANGLED("_Zna", ALIGNED);
-JW_EXPORT void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag) MANGLED("_Znw", ALIGNED NOTHROW);
-JW_EXPORT void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag) MANGLED("_Zna", ALIGNED NOTHROW);
+JW_EXPORT void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag)
+    MANGLED("_Znw", ALIGNED NOTHROW);
+JW_EXPORT void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag)
+    MANGLED("_Zna", ALIGNED NOTHROW);
 
-void *new_object(size_t size) { return make(size, 1, true); }
-void *new_array(size_t size) { return make(size, 1, true); }
-void *new_object_aligned(size_t size, size_t alignment) { return make(size, alignment, true); }
-void *new_array_aligned(size_t size, size_t alignment) { return make(size, alignment, true); }
+void *new_object(size_t size) {
+    return make(size, 1, true);
+}
+void *new_array(size_t size) {
+    return make(size, 1, true);
+}
+void *new_object_aligned(size_t size, size_t alignment) {
+    return make(size, alignment, true);
+}
+void *new_array_aligned(size_t size, size_t alignment) {
+    return make(size, alignment, true);
+}
 
-void *new_object_nothrow(size_t size, const void *tag)
-{
+void *new_object_nothrow(size_t size, const void *tag) {
     (void)tag;
     return make(size, 1, false);
 }
 
-void *new_array_nothrow(size_t size, const void *tag)
-{
+void *new_array_nothrow(size_t size, const void *tag) {
     (void)tag;
     return make(size, 1, false);
 }
 
-void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag)
-{
+void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag) {
     (void)tag;
     return make(size, alignment, false);
 }
 
-void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag)
-{
+void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag) {
     (void)tag;
     return make(size, alignment, false);
 }
@@ -118,78 +121,72 @@ JW_EXPORT void delete_object_sized(void *object, size_t size) MANGLED("_ZdlPv", 
 JW_EXPORT void delete_array_sized(void *object, size_t size) MANGLED("_ZdaPv", "");
 JW_EXPORT void delete_object_aligned(void *object, size_t alignment) __asm__("_ZdlPv" ALIGNED);
 JW_EXPORT void delete_array_aligned(void *object, size_t alignment) __asm__("_ZdaPv" ALIGNED);
-JW_EXPORT void delete_object_aligned_nothrow(void *object, size_t alignment, const void *tag)
-    __asm__("_ZdlPv" ALIGNED NOTHROW);
-JW_EXPORT void delete_array_aligned_nothrow(void *object, size_t alignment, const void *tag)
-    __asm__("_ZdaPv" ALIGNED NOTHROW);
+JW_EXPORT void delete_object_aligned_nothrow(void *object, size_t alignment,
+                                             const void *tag) __asm__("_ZdlPv" ALIGNED NOTHROW);
+JW_EXPORT void delete_array_aligned_nothrow(void *object, size_t alignment,
+                                            const void *tag) __asm__("_ZdaPv" ALIGNED NOTHROW);
 JW_EXPORT void delete_object_sized_aligned(void *object, size_t size, size_t alignment) MANGLED("_ZdlPv", ALIGNED);
 JW_EXPORT void delete_array_sized_aligned(void *object, size_t size, size_t alignment) MANGLED("_ZdaPv", ALIGNED);
 
-void delete_object(void *object) { deallocate(object); }
-void delete_array(void *object) { deallocate(object); }
+void delete_object(void *object) {
+    jw_free(object);
+}
+void delete_array(void *object) {
+    jw_free(object);
+}
 
-void delete_object_nothrow(void *object, const void *tag)
-{
+void delete_object_nothrow(void *object, const void *tag) {
     (void)tag;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_array_nothrow(void *object, const void *tag)
-{
+void delete_array_nothrow(void *object, const void *tag) {
     (void)tag;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_object_sized(void *object, size_t size)
-{
+void delete_object_sized(void *object, size_t size) {
     (void)size;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_array_sized(void *object, size_t size)
-{
+void delete_array_sized(void *object, size_t size) {
     (void)size;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_object_aligned(void *object, size_t alignment)
-{
+void delete_object_aligned(void *object, size_t alignment) {
     (void)alignment;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_array_aligned(void *object, size_t alignment)
-{
+void delete_array_aligned(void *object, size_t alignment) {
     (void)alignment;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_object_aligned_nothrow(void *object, size_t alignment, const void *tag)
-{
+void delete_object_aligned_nothrow(void *object, size_t alignment, const void *tag) {
     (void)alignment;
     (void)tag;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_array_aligned_nothrow(void *object, size_t alignment, const void *tag)
-{
+void delete_array_aligned_nothrow(void *object, size_t alignment, const void *tag) {
     (void)alignment;
     (void)tag;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_object_sized_aligned(void *object, size_t size, size_t alignment)
-{
+void delete_object_sized_aligned(void *object, size_t size, size_t alignment) {
     (void)size;
     (void)alignment;
-    deallocate(object);
+    jw_free(object);
 }
 
-void delete_array_sized_aligned(void *object, size_t size, size_t alignment)
-{
+void delete_array_sized_aligned(void *object, size_t size, size_t alignment) {
     (void)size;
     (void)alignment;
-    deallocate(object);
+    jw_free(object);
 }
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef JW_OVERRIDE_H
 #define JW_OVERRIDE_H
 
+#include "base/compiler.h"
+
 #ifndef JW_OVERRIDE
 #define JW_OVERRIDE 0
 #endif
@@ -9,10 +11,11 @@
 /* OVERRIDES(name, jw_name): exports `name` as a second symbol of jw_name, defined in the same file. A second symbol and
  * not a second function: so a call costs the same under both names. */
 #if JW_OVERRIDE && defined(__has_attribute) && __has_attribute(copy)
-#define OVERRIDES(name, target)                                                                                        \
-    extern __typeof__(target) name __attribute__((alias(#target), visibility("default"), copy(target)))
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a name being declared */
+#define OVERRIDES(name, target) extern JW_EXPORT __typeof__(target) name __attribute__((alias(#target), copy(target)))
 #elif JW_OVERRIDE
-#define OVERRIDES(name, target) extern __typeof__(target) name __attribute__((alias(#target), visibility("default")))
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a name being declared */
+#define OVERRIDES(name, target) extern JW_EXPORT __typeof__(target) name __attribute__((alias(#target)))
 #else
 #define OVERRIDES(name, target) extern __typeof__(target) target
 #endif

@@ -1,12 +1,10 @@
 /* options.c - see options.h. Everything about a single option is in its row of options.def. */
-#define _GNU_SOURCE 1 /* environ */
 #include "config/options.h"
 #include "base/compiler.h"
 #include "platform/platform.h"
 
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
 enum kind { NUMBER, SIZE, BOOL, CHOICE };
 
@@ -50,24 +48,30 @@ enum { ROWS = sizeof rows / sizeof *rows, LINE = 512, FOREIGN_MAX = 64, FILE_MAX
 /* A program may define it; otherwise its address is NULL. */
 extern const char *jw_malloc_conf __attribute__((weak, visibility("default")));
 
-static bool same(const char *text, size_t length, const char *word)
-{
-    return strlen(word) == length && memcmp(text, word, length) == 0;
+/* Part of a source's text, without an end mark. */
+struct span {
+    const char *text;
+    size_t length;
+};
+
+static bool same(struct span span, const char *word) {
+    return strlen(word) == span.length && memcmp(span.text, word, span.length) == 0;
 }
 
 /* The number of the choice in "a|b|c", or -1. */
-static int find_choice(const char *choices, const char *text, size_t length)
-{
+static int find_choice(const char *choices, struct span span) {
     for (int number = 0;; number++) {
-        size_t width = strcspn(choices, "|");
-        if (width == length && memcmp(choices, text, length) == 0) return number;
-        if (choices[width] == '\0') return -1;
-        choices += width + 1;
+        const char *bar = strchr(choices, '|');
+        size_t width = bar == NULL ? strlen(choices) : (size_t)(bar - choices);
+        if (width == span.length && memcmp(choices, span.text, width) == 0) return number;
+        if (bar == NULL) return -1;
+        choices = bar + 1;
     }
 }
 
-static bool parse_number(const char *text, size_t length, bool suffixes, uint64_t *value)
-{
+static bool parse_number(struct span span, bool suffixes, uint64_t *value) {
+    const char *text = span.text;
+    size_t length = span.length;
     unsigned shift = 0;
     if (suffixes && length > 1) {
         static const char letters[] = "KMGT";
@@ -89,22 +93,19 @@ static bool parse_number(const char *text, size_t length, bool suffixes, uint64_
     return true;
 }
 
-static bool parse_value(const struct row *row, const char *text, size_t length, uint64_t *value)
-{
+static bool parse_value(const struct row *row, struct span span, uint64_t *value) {
     int choice;
     switch (row->kind) {
-    case BOOL: choice = find_choice("false|true", text, length); break;
-    case CHOICE: choice = find_choice(row->unit, text, length); break;
-    default:
-        return parse_number(text, length, row->kind == SIZE, value) && *value >= row->least && *value <= row->most;
+    case BOOL: choice = find_choice("false|true", span); break;
+    case CHOICE: choice = find_choice(row->unit, span); break;
+    default: return parse_number(span, row->kind == SIZE, value) && *value >= row->least && *value <= row->most;
     }
     *value = (uint64_t)choice;
     return choice >= 0;
 }
 
 /* The choice's name, printed; a size with the largest suffix that leaves a whole number. */
-static void print_value(struct print_buffer *out, const struct row *row, uint64_t value)
-{
+static void print_value(struct print_buffer *out, const struct row *row, uint64_t value) {
     if (row->kind == BOOL) {
         print_text(out, value ? "true" : "false");
     } else if (row->kind == CHOICE) {
@@ -119,8 +120,7 @@ static void print_value(struct print_buffer *out, const struct row *row, uint64_
     }
 }
 
-static void print_range(struct print_buffer *out, const struct row *row)
-{
+static void print_range(struct print_buffer *out, const struct row *row) {
     if (row->kind == BOOL || row->kind == CHOICE) {
         print_text(out, row->kind == BOOL ? "true|false" : row->unit);
         return;
@@ -130,23 +130,20 @@ static void print_range(struct print_buffer *out, const struct row *row)
     print_value(out, row, row->most);
 }
 
-static void write_out(void *cookie, const char *text, size_t length)
-{
+static void write_out(void *cookie, const char *text, size_t length) {
     (void)cookie;
     platform_write(text, length);
 }
 
-static COLD void complain(const char *source, const struct row *row, const char *name, size_t name_length,
-                          const char *value, size_t value_length)
-{
+static COLD void complain(const char *source, const struct row *row, struct span name, struct span value) {
     char data[LINE];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
     print_text(&out, "jwmalloc: ");
     print_text(&out, source);
     print_text(&out, row == NULL ? ": unknown option " : ": bad value in ");
-    print_foreign(&out, name, name_length, FOREIGN_MAX);
+    print_foreign(&out, name.text, name.length, FOREIGN_MAX);
     print_text(&out, ":");
-    print_foreign(&out, value, value_length, FOREIGN_MAX);
+    print_foreign(&out, value.text, value.length, FOREIGN_MAX);
     if (row == NULL) {
         print_text(&out, " ignored; known are");
         for (unsigned i = 0; i < ROWS; i++) {
@@ -167,25 +164,23 @@ static COLD void complain(const char *source, const struct row *row, const char 
     print_flush(&out);
 }
 
-static void apply_item(const char *source, const char *item, size_t length)
-{
-    const char *colon = memchr(item, ':', length);
-    size_t name_length = colon == NULL ? length : (size_t)(colon - item);
-    const char *value = colon == NULL ? item + length : colon + 1;
-    size_t value_length = (size_t)(item + length - value);
+static void apply_item(const char *source, struct span item) {
+    const char *colon = memchr(item.text, ':', item.length);
+    struct span name = {item.text, colon == NULL ? item.length : (size_t)(colon - item.text)};
+    size_t before_value = colon == NULL ? name.length : name.length + 1;
+    struct span value = {item.text + before_value, item.length - before_value};
     for (const struct row *row = rows; row < rows + ROWS; row++) {
-        if (!same(item, name_length, row->name)) continue;
+        if (!same(name, row->name)) continue;
         uint64_t number;
-        if (parse_value(row, value, value_length, &number)) *row->value = CUT(number);
-        else complain(source, row, item, name_length, value, value_length);
+        if (parse_value(row, value, &number)) *row->value = CUT(number);
+        else complain(source, row, name, value);
         return;
     }
-    complain(source, NULL, item, name_length, value, value_length);
+    complain(source, NULL, name, value);
 }
 
 /* Items end at a comma or white space; from a # on, the rest of the line is a comment. */
-void options_apply(const char *source, const char *text, size_t length)
-{
+void options_apply(const char *source, const char *text, size_t length) {
     const char *end = text + length;
     while (text < end) {
         if (*text == '#') {
@@ -195,23 +190,21 @@ void options_apply(const char *source, const char *text, size_t length)
         } else {
             const char *item = text;
             while (text < end && strchr(", \t\r\n#", *text) == NULL) text++;
-            apply_item(source, item, (size_t)(text - item));
+            apply_item(source, (struct span){item, (size_t)(text - item)});
         }
     }
 }
 
-static void read_file(void)
-{
+static void read_file(void) {
 #ifdef JW_OPTIONS_FILE
     static char text[FILE_MAX];
     options_apply(JW_OPTIONS_FILE, text, platform_read_file(JW_OPTIONS_FILE, text, sizeof text));
 #endif
 }
 
-static void read_environment(void)
-{
+static void read_environment(char **environment) {
     static const char name[] = "JWMALLOC_CONF";
-    for (char **entry = environ; *entry != NULL; entry++)
+    for (char **entry = environment; *entry != NULL; entry++)
         if (strncmp(*entry, name, sizeof name - 1) == 0 && (*entry)[sizeof name - 1] == '=') {
             const char *text = *entry + sizeof name;
             options_apply(name, text, strlen(text));
@@ -219,8 +212,7 @@ static void read_environment(void)
         }
 }
 
-static COLD void confirm(void)
-{
+static COLD void confirm(void) {
     char data[LINE];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
     print_text(&out, "jwmalloc: options in force: ");
@@ -229,28 +221,25 @@ static COLD void confirm(void)
     print_flush(&out);
 }
 
-bool options_read(void)
-{
+bool options_read(void) {
     static _Atomic(bool) reading;
-    /* The loader allocates before libc is ready; then there is an environment later. */
-    if (environ == NULL || atomic_load_explicit(&reading, memory_order_relaxed)) return false;
+    char **environment = platform_environment();
+    if (environment == NULL || atomic_load_explicit(&reading, memory_order_relaxed)) return false;
     if (atomic_exchange_explicit(&reading, true, memory_order_relaxed)) return false;
     read_file();
     if (&jw_malloc_conf != NULL && jw_malloc_conf != NULL)
         options_apply("jw_malloc_conf", jw_malloc_conf, strlen(jw_malloc_conf));
-    if (!platform_is_privileged()) read_environment();
+    if (!platform_is_privileged()) read_environment(environment);
     if (options.confirm) confirm();
     return true;
 }
 
 /* A process that never takes a slow path of ours early gets its options before main at the latest. */
-__attribute__((constructor)) static void read_at_start(void)
-{
+__attribute__((constructor)) static void read_at_start(void) {
     options_read();
 }
 
-void options_print(struct print_buffer *out)
-{
+void options_print(struct print_buffer *out) {
     enum { NAME_WIDTH = 18, VALUE_WIDTH = 10, RANGE_WIDTH = 14, UNIT_WIDTH = 26 };
     print_text_padded(out, "name", NAME_WIDTH);
     print_text_padded(out, "default", VALUE_WIDTH);
@@ -274,8 +263,7 @@ void options_print(struct print_buffer *out)
     }
 }
 
-void options_print_values(struct print_buffer *out)
-{
+void options_print_values(struct print_buffer *out) {
     for (const struct row *row = rows; row < rows + ROWS; row++) {
         if (row != rows) print_text(out, ",");
         print_text(out, row->name);

@@ -20,7 +20,7 @@ enum { STATS_TEXT, STATS_JSON };
 /* One word per option. They are read on slow paths only, so plain reads (which are sequentially consistent) will do;
  * atomic because mallopt may write one at any time. Values above SIZE_MAX are cut to it. */
 struct options {
-#define OPTION(kind, name, initial, least, most, unit, meaning) _Atomic(size_t) name;
+#define OPTION(kind, name, initial, least, most, unit, meaning) _Atomic(size_t) name; /* NOLINT: name is a member */
 #include "config/options.def"
 #undef OPTION
 };

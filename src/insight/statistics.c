@@ -17,12 +17,13 @@ struct field {
     size_t offset;
 };
 
-#define FIELD(tier, name, bytes) {#name, bytes, offsetof(struct tier##_statistics, name)}
+#define FIELD(tier, name, bytes)                                                                                       \
+    { #name, bytes, offsetof(struct tier##_statistics, name) }
 
 static const struct field backend_fields[] = {
-    FIELD(backend, in_use, true),        FIELD(backend, cached_mapped, true), FIELD(backend, cached_unmapped, true),
-    FIELD(backend, given_back, true),    FIELD(backend, metadata, true),      FIELD(backend, roots, false),
-    FIELD(backend, rounds, false),       FIELD(backend, deferred, false),     FIELD(backend, rolled_back, false),
+    FIELD(backend, in_use, true),         FIELD(backend, cached_mapped, true), FIELD(backend, cached_unmapped, true),
+    FIELD(backend, given_back, true),     FIELD(backend, metadata, true),      FIELD(backend, roots, false),
+    FIELD(backend, rounds, false),        FIELD(backend, deferred, false),     FIELD(backend, rolled_back, false),
     FIELD(backend, sync_reclaims, false),
 };
 static const struct field midend_fields[] = {FIELD(midend, in_use, true), FIELD(midend, reserved, true)};
@@ -30,8 +31,8 @@ static const struct field frontend_fields[] = {
     FIELD(frontend, in_use, true), FIELD(frontend, reserved, true),       FIELD(frontend, metadata, true),
     FIELD(frontend, heaps, false), FIELD(frontend, resting_heaps, false), FIELD(frontend, pooled_slabs, false),
 };
-static const struct field huge_fields[] = {
-    FIELD(huge, bytes, true), FIELD(huge, mapped_total, true), FIELD(huge, mappings, false)};
+static const struct field huge_fields[] = {FIELD(huge, bytes, true), FIELD(huge, mapped_total, true),
+                                           FIELD(huge, mappings, false)};
 
 /* A tier in the order of the report; at most one of the two tables of classes is there. */
 struct tier {
@@ -47,49 +48,59 @@ enum { TIERS = 4 };
 
 #define COUNT(array) (unsigned)(sizeof(array) / sizeof *(array))
 
-static void list_tiers(const struct statistics *s, struct tier tiers[TIERS])
-{
-    tiers[0] = (struct tier){.name = "frontend", .about = "small objects in slabs of one granule, per thread",
-                             .values = &s->frontend, .fields = frontend_fields, .field_count = COUNT(frontend_fields),
-                             .class_count = s->frontend.class_count, .slab_classes = s->frontend.classes};
-    tiers[1] = (struct tier){.name = "midend", .about = "middle-sized objects in slabs of several granules",
-                             .values = &s->midend, .fields = midend_fields, .field_count = COUNT(midend_fields),
-                             .class_count = s->midend.class_count, .slab_classes = s->midend.classes};
-    tiers[2] = (struct tier){.name = "backend", .about = "ranges of granules: large objects, and both tiers' slabs",
-                             .values = &s->backend, .fields = backend_fields, .field_count = COUNT(backend_fields),
-                             .class_count = s->backend.class_count, .range_classes = &s->backend};
-    tiers[3] = (struct tier){.name = "huge", .about = "objects with a mapping of their own", .values = &s->huge,
-                             .fields = huge_fields, .field_count = COUNT(huge_fields)};
+static void list_tiers(const struct statistics *s, struct tier tiers[TIERS]) {
+    tiers[0] = (struct tier){.name = "frontend",
+                             .about = "small objects in slabs of one granule, per thread",
+                             .values = &s->frontend,
+                             .fields = frontend_fields,
+                             .field_count = COUNT(frontend_fields),
+                             .class_count = s->frontend.class_count,
+                             .slab_classes = s->frontend.classes};
+    tiers[1] = (struct tier){.name = "midend",
+                             .about = "middle-sized objects in slabs of several granules",
+                             .values = &s->midend,
+                             .fields = midend_fields,
+                             .field_count = COUNT(midend_fields),
+                             .class_count = s->midend.class_count,
+                             .slab_classes = s->midend.classes};
+    tiers[2] = (struct tier){.name = "backend",
+                             .about = "ranges of granules: large objects, and both tiers' slabs",
+                             .values = &s->backend,
+                             .fields = backend_fields,
+                             .field_count = COUNT(backend_fields),
+                             .class_count = s->backend.class_count,
+                             .range_classes = &s->backend};
+    tiers[3] = (struct tier){.name = "huge",
+                             .about = "objects with a mapping of their own",
+                             .values = &s->huge,
+                             .fields = huge_fields,
+                             .field_count = COUNT(huge_fields)};
 }
 
-static uint64_t value_of(const struct tier *tier, unsigned field)
-{
+static uint64_t value_of(const struct tier *tier, unsigned field) {
     return *(const uint64_t *)((const char *)tier->values + tier->fields[field].offset);
 }
 
-static uint64_t difference(uint64_t more, uint64_t less)
-{
+static uint64_t difference(uint64_t more, uint64_t less) {
     return more > less ? more - less : 0; /* values of different moments may contradict */
 }
 
-void statistics_gather(struct statistics *statistics)
-{
+void statistics_gather(struct statistics *statistics) {
     backend_statistics(&statistics->backend);
     midend_statistics(&statistics->midend);
     frontend_statistics(&statistics->frontend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();
     uint64_t slabs = statistics->midend.reserved + statistics->frontend.reserved;
-    statistics->objects = difference(statistics->backend.in_use, slabs) + statistics->midend.in_use +
-                          statistics->frontend.in_use;
+    statistics->objects =
+        difference(statistics->backend.in_use, slabs) + statistics->midend.in_use + statistics->frontend.in_use;
 }
 
 /* --- Text ------------------------------------------------------------------------------------------------------- */
 
 enum { LABEL_WIDTH = 18, NUMBER_WIDTH = 14 };
 
-static void print_line(struct print_buffer *out, const char *name, uint64_t value, const char *unit)
-{
+static void print_line(struct print_buffer *out, const char *name, uint64_t value, const char *unit) {
     unsigned width = LABEL_WIDTH;
     print_text(out, "  ");
     for (; *name != '\0'; name++, width--) print_bytes(out, *name == '_' ? " " : name, 1);
@@ -99,31 +110,30 @@ static void print_line(struct print_buffer *out, const char *name, uint64_t valu
     print_text(out, "\n");
 }
 
-static void print_columns(struct print_buffer *out, const uint64_t *numbers, unsigned count)
-{
+static void print_columns(struct print_buffer *out, const uint64_t *numbers, unsigned count) {
     for (unsigned i = 0; i < count; i++) print_unsigned_padded(out, numbers[i], NUMBER_WIDTH);
     print_text(out, "\n");
 }
 
-static void print_slab_classes(struct print_buffer *out, const struct slab_class_statistics *classes, unsigned count)
-{
+static void print_slab_classes(struct print_buffer *out, const struct slab_class_statistics *classes, unsigned count) {
     print_text(out, "          size         slabs       objects      capacity\n");
     for (unsigned i = 0; i < count; i++)
         if (classes[i].slabs != 0)
-            print_columns(out, (uint64_t[]){classes[i].size, classes[i].slabs, classes[i].objects, classes[i].capacity}, 4);
+            print_columns(out, (uint64_t[]){classes[i].size, classes[i].slabs, classes[i].objects, classes[i].capacity},
+                          4);
 }
 
-static void print_range_classes(struct print_buffer *out, const struct backend_statistics *backend)
-{
+static void print_range_classes(struct print_buffer *out, const struct backend_statistics *backend) {
     print_text(out, " granules from   free mapped free unmapped\n");
     for (unsigned i = 0; i < backend->class_count; i++)
         if (backend->classes[i].mapped_ranges != 0 || backend->classes[i].unmapped_ranges != 0)
-            print_columns(out, (uint64_t[]){backend->classes[i].granules, backend->classes[i].mapped_ranges,
-                                            backend->classes[i].unmapped_ranges}, 3);
+            print_columns(out,
+                          (uint64_t[]){backend->classes[i].granules, backend->classes[i].mapped_ranges,
+                                       backend->classes[i].unmapped_ranges},
+                          3);
 }
 
-void statistics_print_text(struct print_buffer *out, const struct statistics *statistics)
-{
+void statistics_print_text(struct print_buffer *out, const struct statistics *statistics) {
     struct tier tiers[TIERS];
     list_tiers(statistics, tiers);
     print_text(out, "jwmalloc " JW_VERSION "\n");
@@ -148,21 +158,18 @@ struct tree {
     bool xml, first; /* first: in JSON, no comma is due */
 };
 
-static void tree_name(struct tree *tree, const char *before, const char *name, const char *after)
-{
+static void tree_name(struct tree *tree, const char *before, const char *name, const char *after) {
     print_text(tree->out, before);
     print_text(tree->out, name);
     print_text(tree->out, after);
 }
 
-static void tree_comma(struct tree *tree)
-{
+static void tree_comma(struct tree *tree) {
     if (!tree->first) print_text(tree->out, ",");
     tree->first = false;
 }
 
-static void tree_number(struct tree *tree, const char *name, uint64_t value)
-{
+static void tree_number(struct tree *tree, const char *name, uint64_t value) {
     if (tree->xml) {
         tree_name(tree, "<", name, ">");
         print_unsigned(tree->out, value);
@@ -175,8 +182,7 @@ static void tree_number(struct tree *tree, const char *name, uint64_t value)
 }
 
 /* bracket: { of an object, [ of a list. The members of a list have a name in XML only. */
-static void tree_open(struct tree *tree, const char *name, const char *bracket)
-{
+static void tree_open(struct tree *tree, const char *name, const char *bracket) {
     if (tree->xml) {
         tree_name(tree, "<", name, ">");
         return;
@@ -187,8 +193,7 @@ static void tree_open(struct tree *tree, const char *name, const char *bracket)
     tree->first = true;
 }
 
-static void tree_open_member(struct tree *tree, const char *name)
-{
+static void tree_open_member(struct tree *tree, const char *name) {
     if (tree->xml) {
         tree_name(tree, "<", name, ">");
         return;
@@ -198,15 +203,13 @@ static void tree_open_member(struct tree *tree, const char *name)
     tree->first = true;
 }
 
-static void tree_close(struct tree *tree, const char *name, const char *bracket)
-{
+static void tree_close(struct tree *tree, const char *name, const char *bracket) {
     if (tree->xml) tree_name(tree, "</", name, ">");
     else print_text(tree->out, bracket);
     tree->first = false;
 }
 
-static void tree_class(struct tree *tree, const struct tier *tier, unsigned number)
-{
+static void tree_class(struct tree *tree, const struct tier *tier, unsigned number) {
     tree_open_member(tree, "class");
     if (tier->slab_classes != NULL) {
         const struct slab_class_statistics *class = &tier->slab_classes[number];
@@ -222,8 +225,7 @@ static void tree_class(struct tree *tree, const struct tier *tier, unsigned numb
     tree_close(tree, "class", "}");
 }
 
-static void print_tree(struct tree *tree, const struct statistics *statistics)
-{
+static void print_tree(struct tree *tree, const struct statistics *statistics) {
     struct tier tiers[TIERS];
     list_tiers(statistics, tiers);
     tree_number(tree, "in_objects", statistics->objects + statistics->huge.bytes);
@@ -240,16 +242,14 @@ static void print_tree(struct tree *tree, const struct statistics *statistics)
     }
 }
 
-void statistics_print_json(struct print_buffer *out, const struct statistics *statistics)
-{
+void statistics_print_json(struct print_buffer *out, const struct statistics *statistics) {
     struct tree tree = {.out = out, .first = false};
     print_text(out, "{\"version\":\"" JW_VERSION "\"");
     print_tree(&tree, statistics);
     print_text(out, "}\n");
 }
 
-void statistics_print_xml(struct print_buffer *out, const struct statistics *statistics)
-{
+void statistics_print_xml(struct print_buffer *out, const struct statistics *statistics) {
     struct tree tree = {.out = out, .xml = true};
     print_text(out, "<malloc version=\"jwmalloc-" JW_VERSION "\">");
     print_tree(&tree, statistics);
@@ -258,14 +258,12 @@ void statistics_print_xml(struct print_buffer *out, const struct statistics *sta
 
 /* --- At exit ---------------------------------------------------------------------------------------------------- */
 
-static void write_out(void *cookie, const char *text, size_t length)
-{
+static void write_out(void *cookie, const char *text, size_t length) {
     (void)cookie;
     platform_write(text, length);
 }
 
-__attribute__((destructor)) static void print_at_exit(void)
-{
+__attribute__((destructor)) static void print_at_exit(void) {
     if (options.stats != STATS_EXIT) return;
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};

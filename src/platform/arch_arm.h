@@ -7,14 +7,13 @@
 
 #define RAW_MMAP SYS_mmap2 /* counts its offset in pages: ours is always 0 */
 
-static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
-{
-    register long r0 __asm__("r0") = a;
-    register long r1 __asm__("r1") = b;
-    register long r2 __asm__("r2") = c;
-    register long r3 __asm__("r3") = d;
-    register long r4 __asm__("r4") = e;
-    register long r5 __asm__("r5") = f;
+static inline long raw_call(long number, const long arguments[6]) {
+    register long r0 __asm__("r0") = arguments[0];
+    register long r1 __asm__("r1") = arguments[1];
+    register long r2 __asm__("r2") = arguments[2];
+    register long r3 __asm__("r3") = arguments[3];
+    register long r4 __asm__("r4") = arguments[4];
+    register long r5 __asm__("r5") = arguments[5];
     register long r6 __asm__("r6") = number;
     long saved;
     __asm__ volatile("mov %[saved], r7\n\t"
@@ -28,8 +27,7 @@ static inline long raw_call(long number, long a, long b, long c, long d, long e,
 }
 
 /* clone(flags, stack, -, -, clear); the new thread finds `body` in a register, as the stack is empty. */
-static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void))
-{
+static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void)) {
     register long r0 __asm__("r0") = flags;
     register void *r1 __asm__("r1") = stack;
     register long r2 __asm__("r2") = 0;

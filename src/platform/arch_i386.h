@@ -4,26 +4,24 @@
 
 #define RAW_MMAP SYS_mmap2 /* counts its offset in pages: ours is always 0 */
 
-/* The sixth argument goes into ebp, which may be the frame pointer: it is passed over the stack. int $0x80 instead of
- * the vDSO's faster door, because that is found through thread-local storage. */
-static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
-{
-    long result;
-    __asm__ volatile("pushl %7\n\t"
-                     "push %%ebp\n\t"
-                     "mov 4(%%esp), %%ebp\n\t"
+/* The sixth argument goes into ebp, which may be the frame pointer, and then no register is left: the last two are
+ * loaded by hand. int $0x80 instead of the vDSO's faster door, because that is found through thread-local storage. */
+static inline long raw_call(long number, const long arguments[6]) {
+    const long *last = arguments + 4;
+    long result = number;
+    __asm__ volatile("push %%ebp\n\t"
+                     "mov 4(%%edi), %%ebp\n\t"
+                     "mov (%%edi), %%edi\n\t"
                      "int $0x80\n\t"
-                     "pop %%ebp\n\t"
-                     "add $4, %%esp"
-                     : "=a"(result)
-                     : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e), "g"(f)
+                     "pop %%ebp"
+                     : "+a"(result), "+D"(last)
+                     : "b"(arguments[0]), "c"(arguments[1]), "d"(arguments[2]), "S"(arguments[3])
                      : "memory");
     return result;
 }
 
 /* clone(flags, stack, -, -, clear); the new thread finds `body` on its stack. */
-static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void))
-{
+static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void)) {
     void (**top)(void) = (void (**)(void))stack;
     *--top = body;
     long result = SYS_clone;

@@ -4,22 +4,20 @@
 
 #define RAW_MMAP SYS_mmap
 
-static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
-{
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
+static inline long raw_call(long number, const long arguments[6]) {
+    register long r10 __asm__("r10") = arguments[3];
+    register long r8 __asm__("r8") = arguments[4];
+    register long r9 __asm__("r9") = arguments[5];
     long result;
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return result;
 }
 
 /* clone(flags, stack, -, clear, -); the new thread finds `body` in a register, as the stack is empty. */
-static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void))
-{
+static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void)) {
     register void (*run)(void) __asm__("r12") = body;
     register void *word __asm__("r10") = clear;
     register long tls __asm__("r8") = 0;

@@ -1,6 +1,7 @@
 /* linux.c - what the process is and how it speaks and ends, on Linux. Memory and threads are in files of their own. */
-#include "platform/linux_call.h"
+#define _GNU_SOURCE 1 /* environ */
 #include "base/compiler.h"
+#include "platform/linux_call.h"
 #include "platform/platform.h"
 
 #include <errno.h>
@@ -11,11 +12,11 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 _Atomic(size_t) linux_calls;
 
-size_t platform_page_size(void)
-{
+size_t platform_page_size(void) {
     static _Atomic(size_t) known;
     size_t size = atomic_load_explicit(&known, memory_order_relaxed);
     if (LIKELY(size != 0)) return size;
@@ -25,23 +26,20 @@ size_t platform_page_size(void)
     return size;
 }
 
-size_t platform_address_limit(void)
-{
-    uint64_t limit[2]; /* soft, hard */
-    if (kernel_call(SYS_prlimit64, 0, RLIMIT_AS, 0, ARGUMENT(limit), 0, 0) != 0) return SIZE_MAX;
+size_t platform_address_limit(void) {
+    uint64_t limit[2] = {0}; /* soft, hard */
+    if (kernel_call(SYS_prlimit64, ARGUMENTS(0, RLIMIT_AS, 0, ARGUMENT(limit))) != 0) return SIZE_MAX;
     return limit[0] < SIZE_MAX ? (size_t)limit[0] : SIZE_MAX;
 }
 
-uint64_t platform_milliseconds(void)
-{
-    long now[2]; /* the kernel's old timespec: seconds since start, which fit in 32 bits */
-    kernel_call(SYS_clock_gettime, CLOCK_MONOTONIC, ARGUMENT(now), 0, 0, 0, 0);
+uint64_t platform_milliseconds(void) {
+    long now[2] = {0}; /* the kernel's old timespec: seconds since start, which fit in 32 bits */
+    kernel_call(SYS_clock_gettime, ARGUMENTS(CLOCK_MONOTONIC, ARGUMENT(now)));
     return (uint64_t)now[0] * 1000 + (uint64_t)now[1] / 1000000;
 }
 
 /* Before the kernel has gathered randomness: its gift to this process, stirred so that two calls differ. */
-static uint64_t random_without_kernel(void)
-{
+static uint64_t random_without_kernel(void) {
     static _Atomic(uint32_t) calls;
     uint64_t gift = 0;
     const void *bytes = (const void *)getauxval(AT_RANDOM);
@@ -53,42 +51,41 @@ static uint64_t random_without_kernel(void)
     return gift ^ gift >> 31;
 }
 
-uint64_t platform_random(void)
-{
-    uint64_t bits;
-    long got = kernel_call(SYS_getrandom, ARGUMENT(&bits), sizeof bits, GRND_NONBLOCK, 0, 0, 0);
+uint64_t platform_random(void) {
+    uint64_t bits = 0;
+    long got = kernel_call(SYS_getrandom, ARGUMENTS(ARGUMENT(&bits), sizeof bits, GRND_NONBLOCK));
     return got == sizeof bits ? bits : random_without_kernel();
 }
 
-bool platform_is_privileged(void)
-{
+bool platform_is_privileged(void) {
     return getauxval(AT_SECURE) != 0;
 }
 
-uint32_t platform_thread_id(void)
-{
-    return (uint32_t)kernel_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+uint32_t platform_thread_id(void) {
+    return (uint32_t)kernel_call(SYS_gettid, ARGUMENTS(0));
 }
 
-size_t platform_read_file(const char *path, char *buffer, size_t size)
-{
-    long file = kernel_call(SYS_openat, AT_FDCWD, ARGUMENT(path), O_RDONLY | O_CLOEXEC, 0, 0, 0);
+char **platform_environment(void) {
+    return environ;
+}
+
+size_t platform_read_file(const char *path, char *buffer, size_t size) {
+    long file = kernel_call(SYS_openat, ARGUMENTS(AT_FDCWD, ARGUMENT(path), O_RDONLY | O_CLOEXEC));
     if (kernel_failed(file)) return 0;
     size_t length = 0;
     while (length < size) {
-        long got = kernel_call(SYS_read, file, ARGUMENT(buffer + length), ARGUMENT(size - length), 0, 0, 0);
+        long got = kernel_call(SYS_read, ARGUMENTS(file, ARGUMENT(buffer + length), ARGUMENT(size - length)));
         if (got == -EINTR) continue;
         if (got <= 0) break;
         length += (size_t)got;
     }
-    kernel_call(SYS_close, file, 0, 0, 0, 0, 0);
+    kernel_call(SYS_close, ARGUMENTS(file));
     return length;
 }
 
-void platform_write(const char *text, size_t length)
-{
+void platform_write(const char *text, size_t length) {
     while (length > 0) {
-        long written = kernel_call(SYS_write, 2, ARGUMENT(text), ARGUMENT(length), 0, 0, 0);
+        long written = kernel_call(SYS_write, ARGUMENTS(2, ARGUMENT(text), ARGUMENT(length)));
         if (written == -EINTR) continue;
         if (written <= 0) return; /* closed, or full and not to be waited for: there is nowhere to complain */
         text += written;
@@ -96,25 +93,22 @@ void platform_write(const char *text, size_t length)
     }
 }
 
-static void raise_abort(void)
-{
+static void raise_abort(void) {
     uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
-    kernel_call(SYS_rt_sigprocmask, SIG_UNBLOCK, ARGUMENT(&abort_only), 0, KERNEL_SIGNAL_SET, 0, 0);
-    long process = kernel_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
-    kernel_call(SYS_tgkill, process, platform_thread_id(), SIGABRT, 0, 0, 0);
+    kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_UNBLOCK, ARGUMENT(&abort_only), 0, KERNEL_SIGNAL_SET));
+    long process = kernel_call(SYS_getpid, ARGUMENTS(0));
+    kernel_call(SYS_tgkill, ARGUMENTS(process, platform_thread_id(), SIGABRT));
 }
 
 /* Not libc's abort: that one takes a lock and uses thread-local storage. */
-_Noreturn void platform_abort(void)
-{
+_Noreturn void platform_abort(void) {
     raise_abort(); /* the program's handler, a crash reporter most likely, has its turn first */
     uint64_t default_action[8] = {0};
-    kernel_call(SYS_rt_sigaction, SIGABRT, ARGUMENT(default_action), 0, KERNEL_SIGNAL_SET, 0, 0);
+    kernel_call(SYS_rt_sigaction, ARGUMENTS(SIGABRT, ARGUMENT(default_action), 0, KERNEL_SIGNAL_SET));
     raise_abort();
-    for (;;) kernel_call(SYS_exit_group, 127, 0, 0, 0, 0, 0);
+    for (;;) kernel_call(SYS_exit_group, ARGUMENTS(127));
 }
 
-uint64_t platform_system_calls(void)
-{
+uint64_t platform_system_calls(void) {
     return atomic_load_explicit(&linux_calls, memory_order_relaxed);
 }

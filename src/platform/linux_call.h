@@ -24,18 +24,18 @@ enum { KERNEL_SIGNAL_SET = 8 }; /* bytes of the kernel's signal set, on every pr
 
 extern _Atomic(size_t) linux_calls; /* made so far */
 
-/* An integer or a pointer as a system call's argument. */
+/* A system call's arguments, those not named being 0; and a pointer as one of them. */
+enum { ARGUMENTS_MAX = 6 };
+#define ARGUMENTS(...) ((const long[ARGUMENTS_MAX]){__VA_ARGS__})
 #define ARGUMENT(value) ((long)(value))
 
-static inline long kernel_call(long number, long a, long b, long c, long d, long e, long f)
-{
+static inline long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
     atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
-    return raw_call(number, a, b, c, d, e, f);
+    return raw_call(number, arguments);
 }
 
 /* The kernel's errors are the last page of addresses. */
-static inline bool kernel_failed(long result)
-{
+static inline bool kernel_failed(long result) {
     return (unsigned long)result > -4096ul;
 }
 

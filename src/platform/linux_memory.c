@@ -25,20 +25,17 @@
  * free, and an aligned address costs one call instead of three. Any value is correct: it is only a guess. */
 static _Atomic(uintptr_t) next_end;
 
-static uintptr_t map(uintptr_t address, size_t size, long flags)
-{
-    long result = kernel_call(RAW_MMAP, ARGUMENT(address), ARGUMENT(size), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+static uintptr_t map(uintptr_t address, size_t size, long flags) {
+    long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), PROT_READ | PROT_WRITE,
+                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1));
     return kernel_failed(result) ? 0 : (uintptr_t)result;
 }
 
-static bool unmap(uintptr_t address, size_t size)
-{
-    return size == 0 || kernel_call(SYS_munmap, ARGUMENT(address), ARGUMENT(size), 0, 0, 0, 0) == 0;
+static bool unmap(uintptr_t address, size_t size) {
+    return size == 0 || kernel_call(SYS_munmap, ARGUMENTS(ARGUMENT(address), ARGUMENT(size))) == 0;
 }
 
-static uintptr_t map_at_guess(size_t size, size_t alignment)
-{
+static uintptr_t map_at_guess(size_t size, size_t alignment) {
     uintptr_t end = atomic_load_explicit(&next_end, memory_order_relaxed);
     if (end < LOWEST_ADDRESS || size > end - LOWEST_ADDRESS) return 0;
     uintptr_t wanted = (end - size) & ~(alignment - 1);
@@ -49,8 +46,7 @@ static uintptr_t map_at_guess(size_t size, size_t alignment)
     return 0;
 }
 
-static uintptr_t map_and_trim(size_t size, size_t alignment)
-{
+static uintptr_t map_and_trim(size_t size, size_t alignment) {
     size_t extra = alignment - platform_page_size();
     if (size > SIZE_MAX - extra) return 0;
     uintptr_t got = map(0, size + extra, 0);
@@ -62,17 +58,15 @@ static uintptr_t map_and_trim(size_t size, size_t alignment)
 }
 
 /* The name is kept by the kernel (5.17, or Android's); elsewhere the call fails once and is not made again. */
-static void name_mapping(uintptr_t address, size_t size, const char *name)
-{
+static void name_mapping(uintptr_t address, size_t size, const char *name) {
     static _Atomic(bool) refused;
     if (atomic_load_explicit(&refused, memory_order_relaxed)) return;
-    long result = kernel_call(SYS_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, ARGUMENT(address), ARGUMENT(size),
-                              ARGUMENT(name), 0);
+    long result = kernel_call(
+        SYS_prctl, ARGUMENTS(PR_SET_VMA, PR_SET_VMA_ANON_NAME, ARGUMENT(address), ARGUMENT(size), ARGUMENT(name)));
     if (result != 0) atomic_store_explicit(&refused, true, memory_order_relaxed);
 }
 
-void *platform_reserve(size_t size, size_t alignment, const char *name)
-{
+void *platform_reserve(size_t size, size_t alignment, const char *name) {
     uintptr_t address;
     if (alignment <= platform_page_size()) {
         address = map(0, size, 0);
@@ -85,8 +79,7 @@ void *platform_reserve(size_t size, size_t alignment, const char *name)
     return (void *)address;
 }
 
-bool platform_release(void *address, size_t size)
-{
+bool platform_release(void *address, size_t size) {
     if (!unmap((uintptr_t)address, size)) return false;
     /* Going back up when there is room above keeps the addresses in use close together. */
     uintptr_t end = (uintptr_t)address + size;
@@ -95,26 +88,23 @@ bool platform_release(void *address, size_t size)
     return true;
 }
 
-bool platform_discard(void *address, size_t size)
-{
+bool platform_discard(void *address, size_t size) {
     uintptr_t page = platform_page_size();
     uintptr_t from = ((uintptr_t)address + page - 1) & ~(page - 1);
     uintptr_t to = ((uintptr_t)address + size) & ~(page - 1);
     if (from >= to) return true;
     /* Not MADV_FREE: its pages would still count as ours until the kernel is short of memory. */
-    return kernel_call(SYS_madvise, ARGUMENT(from), ARGUMENT(to - from), MADV_DONTNEED, 0, 0, 0) == 0;
+    return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(from), ARGUMENT(to - from), MADV_DONTNEED)) == 0;
 }
 
-bool platform_resize(void *address, size_t old_size, size_t new_size)
-{
+bool platform_resize(void *address, size_t old_size, size_t new_size) {
     return !kernel_failed(
-        kernel_call(SYS_mremap, ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size), 0, 0, 0));
+        kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
 }
 
-bool platform_move(void *from, void *to, size_t size)
-{
-    long result = kernel_call(SYS_mremap, ARGUMENT(from), ARGUMENT(size), ARGUMENT(size),
-                              MREMAP_MAYMOVE | MREMAP_FIXED, ARGUMENT(to), 0);
+bool platform_move(void *from, void *to, size_t size) {
+    long result = kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(from), ARGUMENT(size), ARGUMENT(size),
+                                                    MREMAP_MAYMOVE | MREMAP_FIXED, ARGUMENT(to)));
     if (!kernel_failed(result)) return true;
     /* The kernel clears the target before it looks at the source (which may be several mappings by now, when the
      * program used mprotect in it): put the target back. Where it was not cleared, this call changes nothing. */
@@ -123,7 +113,6 @@ bool platform_move(void *from, void *to, size_t size)
     return false;
 }
 
-void platform_no_huge_pages(void *address, size_t size)
-{
-    kernel_call(SYS_madvise, ARGUMENT(address), ARGUMENT(size), MADV_NOHUGEPAGE, 0, 0, 0);
+void platform_no_huge_pages(void *address, size_t size) {
+    kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), MADV_NOHUGEPAGE));
 }

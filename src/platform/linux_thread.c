@@ -34,15 +34,13 @@ static void (*after_fork_in_child)(void);
 #ifdef PLAIN_THREAD
 
 /* Sanitizers keep their state of a thread in thread-local storage, so theirs must be an ordinary one. */
-static void *run_body(void *body)
-{
+static void *run_body(void *body) {
     ((void (*)(void))body)();
     atomic_store_explicit(&stack_busy, 0, memory_order_release); /* pairs with the claim in platform_thread_start */
     return NULL;
 }
 
-static bool create_thread(void (*body)(void))
-{
+static bool create_thread(void (*body)(void)) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, run_body, (void *)body) != 0) return false;
     pthread_detach(thread);
@@ -53,44 +51,41 @@ static bool create_thread(void (*body)(void))
 
 static char *stack; /* kept from the first start on; belongs to who claimed stack_busy */
 
-static char *make_stack(size_t guard, size_t size)
-{
+static char *make_stack(size_t guard, size_t size) {
     char *lowest = platform_reserve(guard + size, guard, "jwmalloc: reclaim stack");
     if (lowest == NULL) return NULL;
-    kernel_call(SYS_mprotect, ARGUMENT(lowest), ARGUMENT(guard), PROT_NONE, 0, 0, 0);
+    kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(lowest), ARGUMENT(guard), PROT_NONE));
     return lowest;
 }
 
-static bool create_thread(void (*body)(void))
-{
+static bool create_thread(void (*body)(void)) {
     size_t guard = platform_page_size();
     size_t size = guard < STACK_SIZE ? STACK_SIZE - guard : guard;
     if (stack == NULL) stack = make_stack(guard, size);
     if (stack == NULL) return false;
-    long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
+    long flags =
+        CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
     atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
     return raw_thread(flags, stack + guard + size, &stack_busy, body) > 0;
 }
 
 #endif
 
-bool platform_thread_start(void (*body)(void))
-{
+bool platform_thread_start(void (*body)(void)) {
     uint32_t gone = 0;
     /* acquire: pairs with the kernel's clearing of the word, and with run_body. */
     if (!atomic_compare_exchange_strong_explicit(&stack_busy, &gone, 1, memory_order_acquire, memory_order_relaxed))
         return false;
     /* A new thread inherits the mask: with everything blocked, no handler of the program ever runs on it. */
     uint64_t all = UINT64_MAX, before;
-    kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET, 0, 0);
+    kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET));
     bool started = create_thread(body);
-    kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET, 0, 0);
+    kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
     if (!started) atomic_store_explicit(&stack_busy, 0, memory_order_release); /* pairs with the claim above */
     return started;
 }
 
-bool platform_on_thread_exit(void (*at_exit)(void *value), void *value)
-{
+bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     /* The key's number plus one; two threads that come first may both make a key, and one of them drops its own. */
     static _Atomic(uint32_t) shared_key;
     uint32_t key = atomic_load_explicit(&shared_key, memory_order_acquire); /* pairs with the exchange below */
@@ -101,31 +96,26 @@ bool platform_on_thread_exit(void (*at_exit)(void *value), void *value)
         if (atomic_compare_exchange_strong_explicit(&shared_key, &key, (uint32_t)made + 1, memory_order_acq_rel,
                                                     memory_order_acquire))
             key = (uint32_t)made + 1;
-        else
-            pthread_key_delete(made);
+        else pthread_key_delete(made);
     }
     return pthread_setspecific((pthread_key_t)(key - 1), value) == 0;
 }
 
-static void child_of_fork(void)
-{
+static void child_of_fork(void) {
     atomic_store_explicit(&stack_busy, 0, memory_order_relaxed); /* there is only this thread */
     after_fork_in_child();
 }
 
-void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
-{
+void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
     after_fork_in_child = child;
     pthread_atfork(prepare, parent, child_of_fork);
 }
 
-void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds)
-{
+void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     long timeout[2] = {milliseconds / 1000, milliseconds % 1000 * 1000000L}; /* the kernel's old timespec */
-    kernel_call(SYS_futex, ARGUMENT(word), FUTEX_WAIT_PRIVATE, ARGUMENT(expected), ARGUMENT(timeout), 0, 0);
+    kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(word), FUTEX_WAIT_PRIVATE, ARGUMENT(expected), ARGUMENT(timeout)));
 }
 
-void platform_futex_wake(_Atomic(uint32_t) *word)
-{
-    kernel_call(SYS_futex, ARGUMENT(word), FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0, 0);
+void platform_futex_wake(_Atomic(uint32_t) *word) {
+    kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(word), FUTEX_WAKE_PRIVATE, INT32_MAX));
 }

@@ -6,38 +6,35 @@
 
 enum { LINE_MAX_BYTES = 512 };
 
-static _Noreturn void end(struct print_buffer *line)
-{
-    if (line->length == line->size) line->length--; /* cut off: the newline must still fit */
-    print_text(line, "\n");
-    platform_write(line->data, line->length); /* one write, so that lines of several processes do not mix */
+static _Noreturn void end(struct print_buffer *text) {
+    if (text->length == text->size) text->length--; /* cut off: the newline must still fit */
+    print_text(text, "\n");
+    platform_write(text->data, text->length); /* one write, so that lines of several processes do not mix */
     platform_abort();
 }
 
-COLD _Noreturn void misuse(const char *kind, const void *address, const char *where)
-{
+COLD _Noreturn void misuse(const char *kind, const void *address, const char *where) {
     char data[LINE_MAX_BYTES];
-    struct print_buffer line = {.data = data, .size = sizeof data};
-    print_text(&line, "jwmalloc: ");
-    print_text(&line, kind);
-    print_text(&line, ": address ");
-    print_hex(&line, (uintptr_t)address);
-    print_text(&line, " (");
-    print_text(&line, where);
-    print_text(&line, ")");
-    end(&line);
+    struct print_buffer text = {.data = data, .size = sizeof data};
+    print_text(&text, "jwmalloc: ");
+    print_text(&text, kind);
+    print_text(&text, ": address ");
+    print_hex(&text, (uintptr_t)address);
+    print_text(&text, " (");
+    print_text(&text, where);
+    print_text(&text, ")");
+    end(&text);
 }
 
-COLD _Noreturn void invariant_broken(const char *condition, const char *file, int number)
-{
+COLD _Noreturn void invariant_broken(const char *condition, const char *file, int line) {
     char data[LINE_MAX_BYTES];
-    struct print_buffer line = {.data = data, .size = sizeof data};
-    print_text(&line, "jwmalloc: invariant broken: ");
-    print_text(&line, condition);
-    print_text(&line, " (");
-    print_text(&line, file);
-    print_text(&line, ":");
-    print_unsigned(&line, (unsigned)number);
-    print_text(&line, ")");
-    end(&line);
+    struct print_buffer text = {.data = data, .size = sizeof data};
+    print_text(&text, "jwmalloc: invariant broken: ");
+    print_text(&text, condition);
+    print_text(&text, " (");
+    print_text(&text, file);
+    print_text(&text, ":");
+    print_unsigned(&text, (unsigned)line);
+    print_text(&text, ")");
+    end(&text);
 }

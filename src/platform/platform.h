@@ -70,6 +70,9 @@ bool platform_is_privileged(void);
 /* Number of the calling thread in the kernel's terms. */
 uint32_t platform_thread_id(void);
 
+/* The process's environment, ended by NULL. NULL itself as long as libc has none yet: the loader allocates before. */
+char **platform_environment(void);
+
 /* Reads the start of the file `path` into `buffer`: how many bytes, 0 where it cannot be read. */
 size_t platform_read_file(const char *path, char *buffer, size_t size);
 

@@ -4,6 +4,7 @@
  * is taken and put by compare-and-exchange, so that reservations of racing threads need no lock. Neighbours are joined
  * when a block is put back. Everything outside reservations is always zero.
  */
+#define _GNU_SOURCE 1 /* environ */
 #include "platform/sim.h"
 #include "base/compiler.h"
 #include "platform/platform.h"
@@ -16,7 +17,7 @@ enum { FREE_BLOCKS = 1024, TEXT_MAX = 512, EXIT_ROUNDS = 4 };
 
 static unsigned char arena[JW_SIM_ARENA + JW_SIM_ALIGNMENT];
 
-static _Atomic(uint32_t) mark;                    /* pages below are reserved, or in free_blocks */
+static _Atomic(uint32_t) mark;                     /* pages below are reserved, or in free_blocks */
 static _Atomic(uint64_t) free_blocks[FREE_BLOCKS]; /* first page << 32 | pages; 0: empty */
 static _Atomic(uint32_t) reserved_pages;
 static _Atomic(int64_t) successes_left = SIM_NEVER;
@@ -27,6 +28,7 @@ static size_t page_size = JW_SIM_PAGE;
 static void (*fork_handlers[3])(void);
 static void (*abort_hook)(void);
 static char last_text[TEXT_MAX];
+static const char *file_text;
 
 static _Thread_local struct {
     void (*at_exit)(void *value);
@@ -34,14 +36,12 @@ static _Thread_local struct {
     uint32_t id;
 } this_thread;
 
-static unsigned char *base(void)
-{
+static unsigned char *base(void) {
     uintptr_t start = (uintptr_t)arena;
     return arena + (-start & (JW_SIM_ALIGNMENT - 1));
 }
 
-static bool allowed(void)
-{
+static bool allowed(void) {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
     int64_t left = atomic_load_explicit(&successes_left, memory_order_relaxed);
     while (left > 0)
@@ -51,18 +51,20 @@ static bool allowed(void)
     return left != 0;
 }
 
-static uint32_t block_first(uint64_t block) { return (uint32_t)(block >> 32); }
-static uint32_t block_end(uint64_t block) { return (uint32_t)(block >> 32) + (uint32_t)block; }
+static uint32_t block_first(uint64_t block) {
+    return (uint32_t)(block >> 32);
+}
+static uint32_t block_end(uint64_t block) {
+    return (uint32_t)(block >> 32) + (uint32_t)block;
+}
 
-static bool take(_Atomic(uint64_t) *slot, uint64_t block)
-{
+static bool take(_Atomic(uint64_t) *slot, uint64_t block) {
     /* acquire: pairs with the release in put, which comes after the block was cleared. */
     return atomic_compare_exchange_strong_explicit(slot, &block, 0, memory_order_acquire, memory_order_relaxed);
 }
 
 /* Puts the free pages [first, end) into the table, joined with the free neighbours found on the way. */
-static void put(uint32_t first, uint32_t end)
-{
+static void put(uint32_t first, uint32_t end) {
     if (first == end) return;
     for (unsigned i = 0; i < FREE_BLOCKS; i++) {
         uint64_t block = atomic_load_explicit(&free_blocks[i], memory_order_relaxed);
@@ -82,14 +84,12 @@ static void put(uint32_t first, uint32_t end)
 }
 
 /* Where an aligned run of `pages` starts in the free pages [first, end); `end` when it does not fit. */
-static uint32_t fit(uint32_t first, uint32_t end, uint32_t pages, uint32_t alignment)
-{
+static uint32_t fit(uint32_t first, uint32_t end, uint32_t pages, uint32_t alignment) {
     uint32_t start = (first + alignment - 1) & ~(alignment - 1);
     return start <= end && end - start >= pages ? start : end;
 }
 
-static bool reserve_from_table(uint32_t pages, uint32_t alignment, uint32_t *start)
-{
+static bool reserve_from_table(uint32_t pages, uint32_t alignment, uint32_t *start) {
     for (unsigned i = 0; i < FREE_BLOCKS; i++) {
         uint64_t block = atomic_load_explicit(&free_blocks[i], memory_order_relaxed);
         if (block == 0) continue;
@@ -103,8 +103,7 @@ static bool reserve_from_table(uint32_t pages, uint32_t alignment, uint32_t *sta
     return false;
 }
 
-static bool reserve_from_mark(uint32_t pages, uint32_t alignment, uint32_t *start)
-{
+static bool reserve_from_mark(uint32_t pages, uint32_t alignment, uint32_t *start) {
     uint32_t total = (uint32_t)(JW_SIM_ARENA / page_size);
     uint32_t first = atomic_load_explicit(&mark, memory_order_relaxed);
     do {
@@ -116,18 +115,15 @@ static bool reserve_from_mark(uint32_t pages, uint32_t alignment, uint32_t *star
     return true;
 }
 
-size_t platform_page_size(void)
-{
+size_t platform_page_size(void) {
     return page_size;
 }
 
-size_t platform_address_limit(void)
-{
+size_t platform_address_limit(void) {
     return JW_SIM_ARENA;
 }
 
-void *platform_reserve(size_t size, size_t alignment, const char *name)
-{
+void *platform_reserve(size_t size, size_t alignment, const char *name) {
     (void)name;
     if (!allowed() || size > JW_SIM_ARENA || alignment > JW_SIM_ALIGNMENT) return NULL;
     uint32_t pages = (uint32_t)(size / page_size), start;
@@ -137,23 +133,20 @@ void *platform_reserve(size_t size, size_t alignment, const char *name)
     return base() + start * page_size;
 }
 
-static void release_pages(void *address, size_t size)
-{
+static void release_pages(void *address, size_t size) {
     uint32_t first = (uint32_t)((size_t)((unsigned char *)address - base()) / page_size);
     memset(address, 0, size);
     atomic_fetch_sub_explicit(&reserved_pages, (uint32_t)(size / page_size), memory_order_relaxed);
     put(first, first + (uint32_t)(size / page_size));
 }
 
-bool platform_release(void *address, size_t size)
-{
+bool platform_release(void *address, size_t size) {
     if (!allowed()) return false;
     release_pages(address, size);
     return true;
 }
 
-bool platform_discard(void *address, size_t size)
-{
+bool platform_discard(void *address, size_t size) {
     if (!allowed()) return false;
     uintptr_t from = ((uintptr_t)address + page_size - 1) & ~(page_size - 1);
     uintptr_t to = ((uintptr_t)address + size) & ~(page_size - 1);
@@ -162,94 +155,85 @@ bool platform_discard(void *address, size_t size)
 }
 
 /* Only shrinking, as if the place above were always taken. */
-bool platform_resize(void *address, size_t old_size, size_t new_size)
-{
+bool platform_resize(void *address, size_t old_size, size_t new_size) {
     if (!allowed() || new_size > old_size) return false;
     if (new_size < old_size) release_pages((unsigned char *)address + new_size, old_size - new_size);
     return true;
 }
 
-bool platform_move(void *from, void *to, size_t size)
-{
+bool platform_move(void *from, void *to, size_t size) {
     if (!allowed()) return false;
     memcpy(to, from, size);
     release_pages(from, size);
     return true;
 }
 
-void platform_no_huge_pages(void *address, size_t size)
-{
+void platform_no_huge_pages(void *address, size_t size) {
     (void)address;
     (void)size;
 }
 
-uint64_t platform_milliseconds(void)
-{
+uint64_t platform_milliseconds(void) {
     return atomic_load_explicit(&clock_now, memory_order_relaxed);
 }
 
 /* Time passes in the wait and nowhere else. */
-void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds)
-{
+void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     if (atomic_load_explicit(word, memory_order_relaxed) == expected) sim_advance(milliseconds);
 }
 
-void platform_futex_wake(_Atomic(uint32_t) *word)
-{
+void platform_futex_wake(_Atomic(uint32_t) *word) {
     (void)word;
 }
 
-bool platform_thread_start(void (*body)(void))
-{
+bool platform_thread_start(void (*body)(void)) {
     if (!allowed()) return false;
     atomic_store_explicit(&waiting_body, (uintptr_t)body, memory_order_relaxed);
     return true;
 }
 
-bool platform_on_thread_exit(void (*at_exit)(void *value), void *value)
-{
+bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     if (!allowed()) return false;
     this_thread.at_exit = at_exit;
     this_thread.value = value;
     return true;
 }
 
-void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
-{
+void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
     fork_handlers[0] = prepare;
     fork_handlers[1] = parent;
     fork_handlers[2] = child;
 }
 
-uint64_t platform_random(void)
-{
+uint64_t platform_random(void) {
     uint64_t bits = atomic_fetch_add_explicit(&random_state, 0x9e3779b97f4a7c15u, memory_order_relaxed);
     bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u; /* splitmix64 */
     bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
     return bits ^ bits >> 31;
 }
 
-bool platform_is_privileged(void)
-{
+bool platform_is_privileged(void) {
     return false;
 }
 
-uint32_t platform_thread_id(void)
-{
+uint32_t platform_thread_id(void) {
     if (this_thread.id == 0) this_thread.id = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
     return this_thread.id;
 }
 
-size_t platform_read_file(const char *path, char *buffer, size_t size)
-{
-    (void)path;
-    (void)buffer;
-    (void)size;
-    return 0;
+char **platform_environment(void) {
+    return environ;
 }
 
-void platform_write(const char *text, size_t length)
-{
+size_t platform_read_file(const char *path, char *buffer, size_t size) {
+    (void)path;
+    if (file_text == NULL) return 0;
+    size_t length = 0;
+    for (; length < size && file_text[length] != '\0'; length++) buffer[length] = file_text[length];
+    return length;
+}
+
+void platform_write(const char *text, size_t length) {
     size_t kept = length < TEXT_MAX ? length : TEXT_MAX - 1;
     memcpy(last_text, text, kept);
     last_text[kept] = '\0';
@@ -261,19 +245,16 @@ void platform_write(const char *text, size_t length)
     }
 }
 
-_Noreturn void platform_abort(void)
-{
+_Noreturn void platform_abort(void) {
     if (abort_hook != NULL) abort_hook();
     abort();
 }
 
-uint64_t platform_system_calls(void)
-{
+uint64_t platform_system_calls(void) {
     return atomic_load_explicit(&calls, memory_order_relaxed);
 }
 
-void sim_reset(void)
-{
+void sim_reset(void) {
     memset(base(), 0, atomic_load_explicit(&mark, memory_order_relaxed) * page_size);
     atomic_store_explicit(&mark, 0, memory_order_relaxed);
     for (unsigned i = 0; i < FREE_BLOCKS; i++) atomic_store_explicit(&free_blocks[i], 0, memory_order_relaxed);
@@ -286,35 +267,30 @@ void sim_reset(void)
     page_size = JW_SIM_PAGE;
     abort_hook = NULL;
     last_text[0] = '\0';
+    file_text = NULL;
 }
 
-void sim_fail_after(int64_t count)
-{
+void sim_fail_after(int64_t count) {
     atomic_store_explicit(&successes_left, count, memory_order_relaxed);
 }
 
-void sim_set_page_size(size_t size)
-{
+void sim_set_page_size(size_t size) {
     page_size = size;
 }
 
-void sim_set_random(uint64_t seed)
-{
+void sim_set_random(uint64_t seed) {
     atomic_store_explicit(&random_state, seed, memory_order_relaxed);
 }
 
-void sim_advance(uint32_t milliseconds)
-{
+void sim_advance(uint32_t milliseconds) {
     atomic_fetch_add_explicit(&clock_now, milliseconds, memory_order_relaxed);
 }
 
-size_t sim_reserved(void)
-{
+size_t sim_reserved(void) {
     return atomic_load_explicit(&reserved_pages, memory_order_relaxed) * page_size;
 }
 
-bool sim_is_zero(const void *address, size_t size)
-{
+bool sim_is_zero(const void *address, size_t size) {
     const unsigned char *bytes = address;
     if (bytes < base() || bytes + size > base() + JW_SIM_ARENA) return false;
     for (size_t i = 0; i < size; i++)
@@ -322,13 +298,11 @@ bool sim_is_zero(const void *address, size_t size)
     return true;
 }
 
-void (*sim_take_thread(void))(void)
-{
+void (*sim_take_thread(void))(void) {
     return (void (*)(void))atomic_exchange_explicit(&waiting_body, 0, memory_order_relaxed);
 }
 
-void sim_thread_exit(void)
-{
+void sim_thread_exit(void) {
     for (int round = 0; round < EXIT_ROUNDS && this_thread.value != NULL; round++) {
         void *value = this_thread.value;
         this_thread.value = NULL;
@@ -336,19 +310,20 @@ void sim_thread_exit(void)
     }
 }
 
-void sim_fork(bool in_child)
-{
+void sim_set_file(const char *text) {
+    file_text = text;
+}
+
+void sim_fork(bool in_child) {
     if (fork_handlers[0] != NULL) fork_handlers[0]();
     void (*after)(void) = fork_handlers[in_child ? 2 : 1];
     if (after != NULL) after();
 }
 
-void sim_on_abort(void (*hook)(void))
-{
+void sim_on_abort(void (*hook)(void)) {
     abort_hook = hook;
 }
 
-const char *sim_last_text(void)
-{
+const char *sim_last_text(void) {
     return last_text;
 }

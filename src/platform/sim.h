@@ -50,6 +50,9 @@ void sim_thread_exit(void);
 /* Runs the handlers around fork, as if a fork took place; `in_child` tells which side to be on. */
 void sim_fork(bool in_child);
 
+/* What every file holds from now on; NULL: there are none. */
+void sim_set_file(const char *text);
+
 /* Called instead of abort; may longjmp. NULL: the real abort. */
 void sim_on_abort(void (*hook)(void));
 
