@@ -1,0 +1,100 @@
+/* prefixed_test.c - jw_malloc beside the system's malloc in one program, and what only <jwmalloc.h> has. */
+#include <jwmalloc.h>
+
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "check.h"
+
+struct text {
+    char bytes[1 << 20];
+    size_t length;
+};
+
+static void append(void *cookie, const char *bytes, size_t length)
+{
+    struct text *text = cookie;
+    assert_true(length < sizeof text->bytes - text->length);
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = 0;
+}
+
+/* Two heaps, neither sees the other's objects. */
+static void both_heaps_work(void **state)
+{
+    (void)state;
+    enum { COUNT = 2000 };
+    static char *ours[COUNT], *theirs[COUNT];
+    size_t theirs_before = mallinfo2().uordblks;
+    for (size_t i = 0; i < COUNT; i++) {
+        ours[i] = jw_malloc(i * 13 + 1);
+        assert_non_null(ours[i]);
+        pattern_fill(ours[i], i * 13 + 1, i);
+    }
+    assert_true(mallinfo2().uordblks <= theirs_before + 4096);
+    for (size_t i = 0; i < COUNT; i++) {
+        theirs[i] = malloc(i * 13 + 1);
+        assert_non_null(theirs[i]);
+        pattern_fill(theirs[i], i * 13 + 1, ~i);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(pattern_holds(ours[i], i * 13 + 1, i));
+        assert_true(pattern_holds(theirs[i], i * 13 + 1, ~i));
+        jw_free(ours[i]);
+        free(theirs[i]);
+    }
+}
+
+static bool python_accepts_json(const struct text *text)
+{
+    FILE *python = popen("python3 -c 'import json, sys; sys.exit(not json.load(sys.stdin))'", "w");
+    assert_non_null(python);
+    assert_int_equal(fwrite(text->bytes, 1, text->length, python), text->length);
+    return pclose(python) == 0;
+}
+
+static void statistics_as_text_and_json(void **state)
+{
+    (void)state;
+    static struct text text, json;
+    void *objects[] = {jw_malloc(10), jw_malloc(3000), jw_malloc(100000), jw_malloc(9 << 20)};
+    jw_stats_print(append, &text, JW_STATS_TEXT);
+    jw_stats_print(append, &json, JW_STATS_JSON);
+    assert_true(text.length > 100);
+    assert_true(json.length > 100);
+    assert_true(python_accepts_json(&json));
+    for (size_t i = 0; i < 4; i++) jw_free(objects[i]);
+}
+
+static void options_are_listed(void **state)
+{
+    (void)state;
+    static struct text text;
+    static const char *const names[] = {"reclaim_interval", "reclaim_thread", "cache_min", "pool_percent", "stats"};
+    jw_options_print(append, &text);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_non_null(strstr(text.bytes, names[i]));
+}
+
+static void version_is_the_headers(void **state)
+{
+    (void)state;
+    assert_string_equal(jw_version(), JW_VERSION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_heaps_work),
+        cmocka_unit_test(statistics_as_text_and_json),
+        cmocka_unit_test(options_are_listed),
+        cmocka_unit_test(version_is_the_headers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

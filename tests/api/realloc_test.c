@@ -1,0 +1,172 @@
+/* realloc_test.c - realloc and reallocarray: contents across every pair of tiers, and the corners as glibc has them. */
+#include "conformance.h"
+
+static const size_t stations[] = {1,       7,       8,        9,        16,       17,       100,          500,
+                                  1024,    2047,    2048,     2049,     4095,     4096,     8191,         8192,
+                                  12000,   16383,   16384,    16385,    40000,    65536,    65537,        262144,
+                                  1 << 20, 3 << 20, 4194303,  4194304,  4194305,  6 << 20,  (8 << 20) + 1, 20 << 20};
+enum { STATIONS = sizeof stations / sizeof *stations };
+
+static size_t smaller(size_t left, size_t right)
+{
+    return left < right ? left : right;
+}
+
+static void realloc_keeps_contents_between_all_tiers(void **state)
+{
+    (void)state;
+    for (size_t from = 0; from < STATIONS; from++)
+        for (size_t to = 0; to < STATIONS; to++) {
+            /* Every pair of sizes up to 6 MB; of the larger ones a third, for they cost the most. */
+            if (smaller(stations[from], stations[to]) > 4 * MB && (from + to) % 3 != 0) continue;
+            void *object = malloc(stations[from]);
+            assert_non_null(object);
+            pattern_fill(object, stations[from], from);
+            object = realloc(object, stations[to]);
+            assert_non_null(object);
+            assert_true(is_aligned(object, natural_alignment(stations[to])));
+            assert_true(malloc_usable_size(object) >= stations[to]);
+            assert_true(pattern_holds(object, smaller(stations[from], stations[to]), from));
+            pattern_fill(object, malloc_usable_size(object), to);
+            free(object);
+        }
+}
+
+static void realloc_grows_and_shrinks_one_object(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    size_t size = 16;
+    void *object = malloc(size);
+    pattern_fill(object, size, 1);
+    for (int step = 0; step < 1500; step++) {
+        /* A walk in ratios, so that it spends its time in all tiers. */
+        size_t next = size * (60 + random_below(&seed, 91)) / 100 + random_below(&seed, 32) + 1;
+        if (next > 10 * MB) next = random_below(&seed, 5000) + 1;
+        object = realloc(object, next);
+        assert_non_null(object);
+        assert_true(pattern_holds(object, smaller(size, next), 1));
+        pattern_fill(object, next, 1);
+        size = next;
+    }
+    free(object);
+}
+
+/* Half a gigabyte, one word on each page: what a move without copying must keep. */
+static void realloc_moves_huge_objects(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {5 * MB, 64 * MB, 65 * MB + 1, 512 * MB, 96 * MB, 9 * MB, 100 * KB, 128 * MB};
+    char *object = NULL, *fence = NULL;
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizeof(size_t) == 4 && sizes[i] > 128 * MB) continue;
+        object = realloc(object, sizes[i]);
+        assert_non_null(object);
+        for (size_t at = 0; at + sizeof at <= smaller(size, sizes[i]); at += 4 * KB)
+            assert_int_equal(*(size_t *)(object + at), at);
+        size = sizes[i];
+        for (size_t at = 0; at + sizeof at <= size; at += 4 * KB) *(size_t *)(object + at) = at;
+        free(fence);
+        fence = malloc(6 * MB);
+        assert_non_null(fence);
+    }
+    free(fence);
+    free(object);
+}
+
+static void realloc_of_null_is_malloc(void **state)
+{
+    (void)state;
+    void *object = realloc(NULL, 100);
+    assert_non_null(object);
+    memset(object, 1, 100);
+    free(object);
+    object = realloc(NULL, 0);
+    assert_non_null(object);
+    free(object);
+}
+
+/* 256 MB would stay resident if realloc(p, 0) did not free. */
+static void realloc_to_zero_frees(void **state)
+{
+    (void)state;
+    size_t before = resident_bytes();
+    for (int i = 0; i < 4096; i++) {
+        void *object = malloc(64 * KB);
+        assert_non_null(object);
+        memset(object, 1, 64 * KB);
+        assert_null(realloc(object, 0));
+    }
+    assert_true(resident_bytes() < before + 64 * MB);
+}
+
+static void check_failure_keeps_object(size_t size)
+{
+    void *object = malloc(size);
+    assert_non_null(object);
+    pattern_fill(object, size, size);
+    const size_t impossible[] = {SIZE_MAX, SIZE_MAX - 4096, (size_t)PTRDIFF_MAX + 1, PTRDIFF_MAX};
+    for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
+        errno = 0;
+        assert_null(realloc(object, impossible[i]));
+        assert_int_equal(errno, ENOMEM);
+    }
+    errno = 0;
+    assert_null(reallocarray(object, SIZE_MAX / 2, 3));
+    assert_int_equal(errno, ENOMEM);
+    assert_true(pattern_holds(object, size, size));
+    free(object);
+}
+
+static void failed_realloc_keeps_the_object(void **state)
+{
+    (void)state;
+    for_each_size(8 * MB, check_failure_keeps_object);
+}
+
+static void reallocarray_multiplies(void **state)
+{
+    (void)state;
+    void *object = reallocarray(NULL, 30, 100);
+    assert_non_null(object);
+    pattern_fill(object, 3000, 3);
+    object = reallocarray(object, 300, 1000);
+    assert_non_null(object);
+    assert_true(malloc_usable_size(object) >= 300000);
+    assert_true(pattern_holds(object, 3000, 3));
+    free(object);
+}
+
+static void realloc_of_aligned_objects(void **state)
+{
+    (void)state;
+    for (size_t alignment = 16; alignment <= 8 * MB; alignment *= 8)
+        for (size_t size = 24; size <= 5 * MB; size = size * 7 + 3) {
+            void *object = aligned_alloc(alignment, size);
+            assert_non_null(object);
+            pattern_fill(object, size, alignment);
+            object = realloc(object, size * 2 + 5);
+            assert_non_null(object);
+            assert_true(pattern_holds(object, size, alignment));
+            object = realloc(object, size / 3 + 1);
+            assert_non_null(object);
+            assert_true(pattern_holds(object, size / 3 + 1, alignment));
+            free(object);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(realloc_keeps_contents_between_all_tiers),
+        cmocka_unit_test(realloc_grows_and_shrinks_one_object),
+        cmocka_unit_test(realloc_moves_huge_objects),
+        cmocka_unit_test(realloc_of_null_is_malloc),
+        cmocka_unit_test(realloc_to_zero_frees),
+        cmocka_unit_test(failed_realloc_keeps_the_object),
+        cmocka_unit_test(reallocarray_multiplies),
+        cmocka_unit_test(realloc_of_aligned_objects),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+/* idle_memory.c - memory that an idle process gives back by itself, and what a small one keeps.
+ *
+ *   idle_memory wait    much is freed, then nobody calls malloc: waits until it has left the process (ctest's timeout
+ *                       is the limit, no clock is read)
+ *   idle_memory now     the same in a process that has no reclamation thread: it must not be there after the frees
+ *   idle_memory small   one thread allocates 1 MB in all: at most 200 KB are resident beyond it
+ */
+#include "tiers.h"
+
+#define MB ((size_t)1 << 20)
+
+enum { OBJECTS = 60000 };
+
+static size_t fill_and_free(void)
+{
+    static void *objects[OBJECTS];
+    uint64_t seed = 1;
+    size_t before = resident_bytes();
+    for (size_t i = 0; i < OBJECTS; i++) {
+        size_t size = random_below(&seed, (size_t)16 << i % 11) + 1;
+        objects[i] = malloc(size);
+        CHECK(objects[i] != NULL);
+        memset(objects[i], 1, size);
+    }
+    CHECK(resident_bytes() > before + 60 * MB);
+    for (size_t i = 0; i < OBJECTS; i++) free(objects[i]);
+    return before;
+}
+
+static void small_process(void)
+{
+    enum { SIZE = 64, COUNT = (1 << 20) / SIZE };
+    static char *objects[COUNT];
+    memset(objects, 1, sizeof objects);
+    size_t before = resident_bytes();
+    for (size_t i = 0; i < COUNT; i++) {
+        objects[i] = malloc(SIZE);
+        CHECK(objects[i] != NULL);
+        memset(objects[i], 1, SIZE);
+    }
+    size_t beyond = resident_bytes() - before - MB;
+    printf("%zu bytes resident beyond the objects\n", beyond);
+    CHECK(beyond <= 200 * 1024);
+}
+
+int main(int count, char **arguments)
+{
+    CHECK(count == 2);
+    if (!under_jwmalloc()) check_skip("the C library's malloc promises none of this");
+    /* Streams and everything else that is needed once. */
+    resident_bytes();
+    if (strcmp(arguments[1], "small") == 0) {
+        small_process();
+        return 0;
+    }
+    bool wait = strcmp(arguments[1], "wait") == 0;
+    size_t before = fill_and_free();
+    printf("%zu bytes before, %zu after the frees\n", before, resident_bytes());
+    while (wait && resident_bytes() > before + 4 * MB) usleep(50000);
+    /* Without the thread, cache_min (8 MB) and the pools of empty slabs may stay. */
+    CHECK(resident_bytes() <= before + 12 * MB);
+    return 0;
+}

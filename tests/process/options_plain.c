@@ -1,0 +1,22 @@
+/* options_plain.c [threads] - a program without options of its own. With `threads` it prints how many threads the process
+ * has after work that a reclamation thread would be started for. */
+#include <dirent.h>
+
+#include "tiers.h"
+
+static int threads_now(void)
+{
+    int threads = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) threads += task->d_name[0] != '.';
+    closedir(tasks);
+    return threads;
+}
+
+int main(int count, char **arguments)
+{
+    for (uint64_t i = 0; i < 50; i++) tiers_work(i);
+    if (count > 1 && strcmp(arguments[1], "threads") == 0) printf("%d\n", threads_now());
+    return 0;
+}
