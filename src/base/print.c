@@ -3,36 +3,30 @@
 
 enum { DIGITS_MAX = 20 }; /* of 2^64 - 1 in decimal */
 
-static void print_byte(struct print_buffer *buffer, char byte)
-{
+static void print_byte(struct print_buffer *buffer, char byte) {
     if (buffer->length == buffer->size) print_flush(buffer);
     if (buffer->length < buffer->size) buffer->data[buffer->length++] = byte;
 }
 
-static void print_spaces(struct print_buffer *buffer, unsigned count)
-{
+static void print_spaces(struct print_buffer *buffer, unsigned count) {
     while (count-- > 0) print_byte(buffer, ' ');
 }
 
-void print_bytes(struct print_buffer *buffer, const char *bytes, size_t length)
-{
+void print_bytes(struct print_buffer *buffer, const char *bytes, size_t length) {
     for (size_t i = 0; i < length; i++) print_byte(buffer, bytes[i]);
 }
 
-void print_text(struct print_buffer *buffer, const char *text)
-{
+void print_text(struct print_buffer *buffer, const char *text) {
     while (*text != '\0') print_byte(buffer, *text++);
 }
 
-void print_text_padded(struct print_buffer *buffer, const char *text, unsigned width)
-{
+void print_text_padded(struct print_buffer *buffer, const char *text, unsigned width) {
     unsigned length = 0;
     for (; text[length] != '\0'; length++) print_byte(buffer, text[length]);
     if (length < width) print_spaces(buffer, width - length);
 }
 
-void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned width)
-{
+void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned width) {
     char digits[DIGITS_MAX];
     unsigned count = 0;
     do {
@@ -43,13 +37,11 @@ void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned
     print_bytes(buffer, digits + DIGITS_MAX - count, count);
 }
 
-void print_unsigned(struct print_buffer *buffer, uint64_t value)
-{
+void print_unsigned(struct print_buffer *buffer, uint64_t value) {
     print_unsigned_padded(buffer, value, 0);
 }
 
-void print_hex(struct print_buffer *buffer, uint64_t value)
-{
+void print_hex(struct print_buffer *buffer, uint64_t value) {
     print_text(buffer, "0x");
     unsigned shift = 60;
     while (shift > 0 && value >> shift == 0) shift -= 4;
@@ -59,15 +51,13 @@ void print_hex(struct print_buffer *buffer, uint64_t value)
     }
 }
 
-void print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit)
-{
+void print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit) {
     for (size_t i = 0; i < length && i < limit; i++)
         print_byte(buffer, bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?');
     if (length > limit) print_text(buffer, "...");
 }
 
-void print_flush(struct print_buffer *buffer)
-{
+void print_flush(struct print_buffer *buffer) {
     if (buffer->sink == NULL) return;
     if (buffer->length > 0) buffer->sink(buffer->cookie, buffer->data, buffer->length);
     buffer->length = 0;
