@@ -231,6 +231,7 @@ bool options_read(void) {
         options_apply("jw_malloc_conf", jw_malloc_conf, strlen(jw_malloc_conf));
     if (!platform_is_privileged()) read_environment(environment);
     if (options.confirm) confirm();
+    if (options.stats == STATS_EXIT) platform_keep_output();
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* linux.c - what the process is and how it speaks and ends, on Linux. Memory and threads are in files of their own. */
-#define _GNU_SOURCE 1 /* environ */
+#define _GNU_SOURCE 1 /* environ, AT_EMPTY_PATH */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
 #include "platform/platform.h"
@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
+#include <linux/stat.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -83,9 +84,40 @@ size_t platform_read_file(const char *path, char *buffer, size_t size) {
     return length;
 }
 
+/* A second descriptor of standard error, and which file that is: a program that closes every descriptor it finds may
+ * get this number back for a file of its own, which must not get our text. */
+static struct {
+    _Atomic(long) descriptor; /* 0: none */
+    struct statx file;
+} kept_output;
+
+static bool identify(long descriptor, struct statx *file) {
+    return kernel_call(SYS_statx, ARGUMENTS(descriptor, ARGUMENT(""), AT_EMPTY_PATH, STATX_INO, ARGUMENT(file))) == 0;
+}
+
+void platform_keep_output(void) {
+    enum { OUT_OF_THE_WAY = 100 }; /* programs expect the low numbers, and count on getting them in order */
+    if (!identify(STDERR_FILENO, &kept_output.file)) return;
+    long copy = kernel_call(SYS_fcntl, ARGUMENTS(STDERR_FILENO, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY));
+    if (kernel_failed(copy)) return;
+    atomic_store_explicit(&kept_output.descriptor, copy, memory_order_release); /* pairs with open_output */
+}
+
+/* Standard error, or its copy when only that one is still open. */
+static long open_output(void) {
+    struct statx now = {0}, *then = &kept_output.file;
+    long copy =
+        atomic_load_explicit(&kept_output.descriptor, memory_order_acquire); /* pairs with platform_keep_output */
+    if (copy == 0 || identify(STDERR_FILENO, &now) || !identify(copy, &now)) return STDERR_FILENO;
+    bool same = now.stx_ino == then->stx_ino && now.stx_dev_major == then->stx_dev_major &&
+                now.stx_dev_minor == then->stx_dev_minor;
+    return same ? copy : STDERR_FILENO;
+}
+
 void platform_write(const char *text, size_t length) {
+    long output = open_output();
     while (length > 0) {
-        long written = kernel_call(SYS_write, ARGUMENTS(2, ARGUMENT(text), ARGUMENT(length)));
+        long written = kernel_call(SYS_write, ARGUMENTS(output, ARGUMENT(text), ARGUMENT(length)));
         if (written == -EINTR) continue;
         if (written <= 0) return; /* closed, or full and not to be waited for: there is nowhere to complain */
         text += written;

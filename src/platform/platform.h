@@ -79,6 +79,9 @@ size_t platform_read_file(const char *path, char *buffer, size_t size);
 /* Writes all of `text` to standard error. */
 void platform_write(const char *text, size_t length);
 
+/* Makes platform_write go on working when the program closes its standard error, as coreutils do before they exit. */
+void platform_keep_output(void);
+
 /* Ends the process with SIGABRT; the message has already been written. */
 _Noreturn void platform_abort(void);
 

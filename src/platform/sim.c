@@ -245,6 +245,9 @@ void platform_write(const char *text, size_t length) {
     }
 }
 
+void platform_keep_output(void) {
+}
+
 _Noreturn void platform_abort(void) {
     if (abort_hook != NULL) abort_hook();
     abort();
