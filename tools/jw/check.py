@@ -28,8 +28,17 @@ def c_sources() -> list[Path]:
     return sources(".c", ".h", ".cc", ".cpp", ".hpp")
 
 
+def formatted(path: Path) -> bool:
+    done = subprocess.run(["clang-format-16", path], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return done.stdout == path.read_bytes()
+
+
 def check_format() -> bool:
-    return passes("clang-format-16", "--dry-run", "-Werror", *c_sources())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        good = list(zip(c_sources(), pool.map(formatted, c_sources()), strict=True))
+    for path, _ in filter(lambda pair: not pair[1], good):
+        print(f"{path.relative_to(ROOT)}: not formatted, which ./jw check --fix does")
+    return all(fine for _, fine in good)
 
 
 def tidy(path: Path) -> str:
