@@ -1,0 +1,61 @@
+/* unit.h - what the white-box tests share: cmocka, and a fresh backend over the simulated platform. */
+#ifndef JW_TESTS_UNIT_H
+#define JW_TESTS_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "backend/ownership.h"
+#include "backend/root.h"
+#include "backend/thrift.h"
+#include "check.h"
+#include "config/options.h"
+#include "platform/platform.h"
+#include "platform/sim.h"
+
+/* The backend as at start. What an earlier test left is forgotten, but for the count of roots: each test frees what it
+ * made. */
+static inline void start_backend(void) {
+    sim_reset();
+    memset(&ownership, 0, sizeof ownership);
+    thrift_forget_thread();
+    CHECK(root_count() == 0);
+    CHECK(map_start());
+}
+
+static inline bool unit_crashed(int status) {
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+/* Runs `body` in a child that must abort with a line that holds `text`. */
+static inline void expect_abort(void (*body)(void), const char *text) {
+    int ends[2], status;
+    char line[512] = "";
+    CHECK(pipe(ends) == 0);
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL);
+        dup2(ends[1], STDERR_FILENO);
+        body();
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    for (ssize_t got; length < sizeof line - 1 && (got = read(ends[0], line + length, sizeof line - 1 - length)) > 0;)
+        length += (size_t)got;
+    close(ends[0]);
+    CHECK(waitpid(child, &status, 0) == child);
+    if (!unit_crashed(status) || !strstr(line, text))
+        dprintf(STDERR_FILENO, "expected \"%s\", got \"%s\"\n", text, line);
+    CHECK(unit_crashed(status) && strstr(line, text));
+}
+
+#endif
