@@ -62,7 +62,8 @@ static void make_empty(struct heap *heap, struct slab *slab) {
     list_push(&heap->pool, slab);
     heap->pool_count++;
     class_push(&heap->empty[slab->class], slab);
-    if (heap->pool_count > pool_watermark(heap)) give_back(heap, heap->pool.last);
+    /* the watermark falls with the slabs in use, by less than one for each emptied: two keep up */
+    for (int most = 2; most > 0 && heap->pool_count > pool_watermark(heap); most--) give_back(heap, heap->pool.last);
 }
 
 static void make_partial(struct heap *heap, struct slab *slab, uint32_t used) {
