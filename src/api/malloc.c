@@ -28,7 +28,7 @@ JW_EXPORT void *jw_calloc(size_t count, size_t size) {
 }
 
 JW_EXPORT void *jw_realloc(void *object, size_t size) {
-    if (UNLIKELY(object == NULL)) return allocate(size);
+    if (UNLIKELY(object == NULL)) return jw_malloc(size);
     if (LIKELY(size > 0)) return reallocate(object, size);
     jw_free(object);
     return NULL;

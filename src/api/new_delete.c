@@ -44,7 +44,7 @@ static COLD _Noreturn void give_up(size_t size) {
 
 /* Alignment 1: as malloc. Another one that is no power of two is undefined: no memory meets it. */
 static void *try_once(size_t size, size_t alignment) {
-    if (LIKELY(alignment == 1)) return allocate(size);
+    if (LIKELY(alignment == 1)) return jw_malloc(size);
     if (UNLIKELY(alignment == 0 || (alignment & (alignment - 1)) != 0)) return NULL;
     return allocate_aligned(alignment, size);
 }

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 /* The guard page's size is the kernel's; 28 KB are left with pages of 4 KB. */
 enum { STACK_SIZE = 32 * 1024 };
@@ -21,7 +22,16 @@ enum { STACK_SIZE = 32 * 1024 };
  * the stack but not the thread. */
 static _Atomic(uint32_t) stack_busy;
 
+/* What the thread runs; belongs to who claimed stack_busy. */
+static void (*thread_body)(void);
+
 static void (*after_fork_in_child)(void);
+
+/* Shown by ps and debuggers instead of the name of the thread that happened to be the creator. */
+static void run_named(void) {
+    kernel_call(SYS_prctl, ARGUMENTS(PR_SET_NAME, ARGUMENT("jw-reclaim")));
+    thread_body();
+}
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define PLAIN_THREAD 1
@@ -34,15 +44,15 @@ static void (*after_fork_in_child)(void);
 #ifdef PLAIN_THREAD
 
 /* Sanitizers keep their state of a thread in thread-local storage, so theirs must be an ordinary one. */
-static void *run_body(void *body) {
-    ((void (*)(void))body)();
+static void *run_plain(void *unused) {
+    run_named();
     atomic_store_explicit(&stack_busy, 0, memory_order_release); /* pairs with the claim in platform_thread_start */
-    return NULL;
+    return unused;
 }
 
-static bool create_thread(void (*body)(void)) {
+static bool create_thread(void) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, run_body, (void *)body) != 0) return false;
+    if (pthread_create(&thread, NULL, run_plain, NULL) != 0) return false;
     pthread_detach(thread);
     return true;
 }
@@ -58,7 +68,7 @@ static char *make_stack(size_t guard, size_t size) {
     return lowest;
 }
 
-static bool create_thread(void (*body)(void)) {
+static bool create_thread(void) {
     size_t guard = platform_page_size();
     size_t size = guard < STACK_SIZE ? STACK_SIZE - guard : guard;
     if (stack == NULL) stack = make_stack(guard, size);
@@ -66,20 +76,21 @@ static bool create_thread(void (*body)(void)) {
     long flags =
         CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
     atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
-    return raw_thread(flags, stack + guard + size, &stack_busy, body) > 0;
+    return raw_thread(flags, stack + guard + size, &stack_busy, run_named) > 0;
 }
 
 #endif
 
 bool platform_thread_start(void (*body)(void)) {
     uint32_t gone = 0;
-    /* acquire: pairs with the kernel's clearing of the word, and with run_body. */
+    /* acquire: pairs with the kernel's clearing of the word, and with run_plain. */
     if (!atomic_compare_exchange_strong_explicit(&stack_busy, &gone, 1, memory_order_acquire, memory_order_relaxed))
         return false;
     /* A new thread inherits the mask: with everything blocked, no handler of the program ever runs on it. */
     uint64_t all = UINT64_MAX, before;
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET));
-    bool started = create_thread(body);
+    thread_body = body;
+    bool started = create_thread();
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
     if (!started) atomic_store_explicit(&stack_busy, 0, memory_order_release); /* pairs with the claim above */
     return started;
