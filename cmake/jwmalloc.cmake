@@ -15,6 +15,12 @@ set(jw_compile_options
     # Only what an exception can pass through needs unwind tables, see below; debuggers have .debug_frame.
     -fno-asynchronous-unwind-tables)
 
+# A call to a helper for each atomic operation would cost free() a stack frame. Builds for Armv8.1 and up should say so
+# (-march=armv8.1-a): then each is one instruction.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    list(APPEND jw_compile_options -mno-outline-atomics)
+endif()
+
 # A new-handler may throw through operator new.
 set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
