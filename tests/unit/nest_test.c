@@ -162,8 +162,7 @@ static void *wander(void *argument) {
         granule_id id = 1 + (granule_id)random_below(&randomness, WANDERERS);
         if (random_below(&randomness, 2)) {
             if (!nest_take_given(&nests[from], CLASS, id, leaf_in(from))) continue;
-        } else if (!(id = nest_take(&nests[from], CLASS)))
-            continue;
+        } else if (!(id = nest_take(&nests[from], CLASS))) continue;
         CHECK(atomic_exchange(&holder[id], self) == 0);
         unsigned to = (unsigned)random_below(&randomness, NESTS_TESTED);
         CHECK(atomic_exchange(&holder[id], 0) == self);

@@ -1,0 +1,313 @@
+/* thrift_test.c - Thrift over simulated time: lifetimes, watermarks, refusals. The reclamation thread is a function that the test calls. */
+#include "unit.h"
+
+#include "backend/backend.h"
+
+enum { BIG = 64, RETRY_PERIOD = 1024 };
+
+void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+
+static void (*at_wait)(unsigned number); /* what the world does while the reclamation thread waits */
+static unsigned waits;
+
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    waits++;
+    CHECK(waits < 1000);
+    if (at_wait) at_wait(waits);
+    __real_platform_futex_wait(word, expected, milliseconds);
+}
+
+static granule_id before, one, keeper, a, b; /* keeper: stays in use, so that the root stays */
+
+static granule_id fetch(uint32_t weight) {
+    bool zeroed;
+    granule_id range = granule_of(backend_fetch(weight, &zeroed));
+    memset(granule_address(range), 0xa5, weight * GRANULE_SIZE);
+    return range;
+}
+
+static bool is_dirty(granule_id range) {
+    return *granule_address(range) == (char)0xa5;
+}
+
+static void start(void) {
+    start_backend();
+    options = default_options;
+    memset(&thrift_counters, 0, sizeof thrift_counters);
+    thrift_on_round(MIDEND_HOOK, NULL);
+    at_wait = NULL;
+    waits = 0;
+    before = fetch(1);
+    one = fetch(1);
+    keeper = fetch(1);
+    a = fetch(BIG);
+    b = fetch(BIG);
+}
+
+static void finish(void) {
+    sim_fail_after(SIM_NEVER);
+    backend_place(before);
+    backend_place(one);
+    backend_place(keeper);
+    thrift_purge();
+    assert_int_equal(ownership.cached[0], 0);
+    assert_int_equal(ownership.cached[1], 0);
+    assert_int_equal(root_count(), 0);
+}
+
+static void run_thread(void) {
+    void (*body)(void) = sim_take_thread();
+    assert_non_null(body);
+    body();
+}
+
+/* a is freed before the first round, b while its wait goes on. */
+static void free_b_in_the_first_wait(unsigned number) {
+    if (number == 1) {
+        CHECK(range_cached(MAPPED) >= BIG && is_dirty(a));
+        leaf_set(b, leaf_word(HELD, 0));
+        backend_place(b);
+    } else if (number == 2) {
+        CHECK(!is_dirty(a) && is_dirty(b));
+        CHECK(range_cached(MAPPED) == BIG);
+    }
+}
+
+static void a_range_lives_one_to_two_rounds(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    assert_true(is_dirty(a));
+    at_wait = free_b_in_the_first_wait;
+    run_thread();
+    assert_false(is_dirty(b));
+    assert_int_equal(waits, 2);
+    assert_int_equal(thrift_counters.rounds, 2);
+    assert_int_equal(thrift_counters.given_back, 2 * BIG * GRANULE_SIZE);
+    assert_int_equal(thrift_counters.sync_reclaims, 0);
+    assert_int_equal(platform_milliseconds(), 2 * options.reclaim_interval);
+    assert_null(sim_take_thread()); /* the thread has ended: nothing is left */
+    finish();
+}
+
+/* A join puts the result into the active buffer. */
+static granule_id left, right;
+
+static void free_right_in_the_first_wait(unsigned number) {
+    if (number == 1) backend_place(right);
+    if (number == 2) CHECK(is_dirty(left) && is_dirty(right) && knit_weight(left) == 2 * BIG);
+}
+
+static void a_join_restarts_the_countdown(void **state) {
+    (void)state;
+    start();
+    granule_id whole = fetch(2 * BIG);
+    left = whole;
+    right = knit_split(whole, BIG);
+    leaf_set(right, leaf_word(HELD, 0));
+    assert_int_equal(knit_weight(left), BIG);
+    backend_place(left);
+    at_wait = free_right_in_the_first_wait;
+    run_thread();
+    assert_int_equal(waits, 2);
+    assert_false(is_dirty(left) || is_dirty(right));
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
+static void reuse_a_in_the_first_wait(unsigned number) {
+    if (number == 1) CHECK(range_acquire(MAPPED, BIG) == a);
+}
+
+static void what_is_reused_stays(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    at_wait = reuse_a_in_the_first_wait;
+    run_thread();
+    assert_true(is_dirty(a));
+    assert_int_equal(thrift_counters.given_back, 0);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
+static void little_memory_starts_no_thread(void **state) {
+    (void)state;
+    start();
+    backend_place(one);
+    one = range_acquire(MAPPED, 1);
+    assert_null(sim_take_thread());
+    backend_place(a);
+    assert_non_null(sim_take_thread());
+    backend_place(b);
+    assert_null(sim_take_thread()); /* it runs already */
+    finish();
+}
+
+/* In use: 1024, 896, 768, 640 granules; half of that may be cached. */
+static void above_the_watermark_freeing_gives_back(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    backend_place(b);
+    finish();
+    atomic_store(&thrift_counters.given_back, 0);
+    options.cache_min = 0;
+    options.cache_percent = 50;
+    granule_id parts[8];
+    for (unsigned i = 0; i < 8; i++) parts[i] = fetch(ROOT_GRANULES / 8);
+    assert_int_equal(root_count(), 1);
+    for (unsigned i = 0; i < 6; i += 2) backend_place(parts[i]);
+    assert_int_equal(thrift_counters.sync_reclaims, 0);
+    backend_place(parts[6]);
+    assert_int_equal(thrift_counters.sync_reclaims, 1);
+    assert_int_equal(thrift_counters.given_back, ROOT_SIZE / 8);
+    assert_int_equal(range_cached(MAPPED), 3 * ROOT_GRANULES / 8);
+    assert_int_equal(range_cached(UNMAPPED), ROOT_GRANULES / 8);
+    assert_true(is_dirty(parts[4]) && !is_dirty(parts[6]));
+    run_thread(); /* was woken early: its first wait takes no time */
+    assert_int_equal(platform_milliseconds(), (waits - 1) * options.reclaim_interval);
+    for (unsigned i = 1; i < 8; i += 2) backend_place(parts[i]);
+    thrift_purge();
+    assert_int_equal(root_count(), 0);
+}
+
+static void a_refused_discard_keeps_the_range_mapped(void **state) {
+    (void)state;
+    start();
+    options.cache_min = options.cache_percent = 0;
+    options.reclaim_thread = 0;
+    sim_fail_after(0);
+    backend_place(a);
+    assert_int_equal(thrift_counters.sync_reclaims, 0);
+    assert_int_equal(range_cached(MAPPED), BIG);
+    assert_int_equal(thrift_purge(), 0);
+    assert_int_equal(range_cached(MAPPED), BIG);
+    sim_fail_after(SIM_NEVER);
+    assert_int_equal(thrift_purge(), BIG * GRANULE_SIZE);
+    assert_int_equal(range_cached(MAPPED), 0);
+    assert_false(is_dirty(a));
+    backend_place(b);
+    finish();
+}
+
+/* Frees a granule that joins nothing, again and again, one millisecond each. */
+static void free_often(unsigned times) {
+    while (times-- > 0) {
+        backend_place(one);
+        sim_advance(1);
+        CHECK(range_acquire(MAPPED, 1) == one);
+    }
+}
+
+static void without_a_thread_freeing_threads_run_rounds(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = 0;
+    backend_place(a);
+    assert_null(sim_take_thread());
+    assert_true(is_dirty(a));
+    free_often(2 * RETRY_PERIOD + 1);
+    assert_null(sim_take_thread());
+    assert_true(thrift_counters.rounds >= 2);
+    assert_false(is_dirty(a));
+    size_t rounds = thrift_counters.rounds;
+    options.reclaim_interval = 60000;
+    backend_place(b);
+    free_often(3 * RETRY_PERIOD); /* the interval has not passed */
+    assert_int_equal(thrift_counters.rounds, rounds);
+    finish();
+}
+
+static void a_refused_thread_is_tried_again(void **state) {
+    (void)state;
+    start();
+    sim_fail_after(0);
+    backend_place(a);
+    sim_fail_after(SIM_NEVER);
+    assert_null(sim_take_thread());
+    backend_place(b);
+    assert_null(sim_take_thread());
+    free_often(RETRY_PERIOD + 1);
+    assert_true(thrift_counters.rounds >= 1);
+    run_thread();
+    assert_false(is_dirty(a));
+    finish();
+}
+
+static bool more_to_do(void) {
+    return true;
+}
+
+/* Heaps without anything to give back are looked after ever more rarely, and not for ever. */
+static void quiet_rounds_fade_away(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    backend_place(b);
+    thrift_purge();
+    thrift_forget_thread();
+    assert_non_null(sim_take_thread());
+    thrift_on_round(MIDEND_HOOK, more_to_do);
+    thrift_wake();
+    run_thread();
+    assert_int_equal(waits, 6);
+    assert_int_equal(platform_milliseconds(), (1 + 2 + 4 + 8 + 16 + 32) * options.reclaim_interval);
+    thrift_wake();
+    assert_non_null(sim_take_thread()); /* it can be started again */
+    finish();
+}
+
+static void a_purge_gives_everything_back(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    assert_int_equal(thrift_purge(), BIG * GRANULE_SIZE);
+    assert_int_equal(range_cached(MAPPED), 0);
+    assert_true(range_cached(UNMAPPED) >= BIG);
+    assert_false(is_dirty(a));
+    assert_int_equal(thrift_purge(), 0);
+    backend_place(b);
+    finish();
+}
+
+/* Granules of 4 KB on a kernel with pages of 16 KB: parts of a page stay mapped until the whole page is free. */
+static void parts_of_pages_stay(void **state) {
+    (void)state;
+    start_backend();
+    sim_reset();
+    sim_set_page_size(4 * GRANULE_SIZE);
+    assert_true(map_start());
+    options = default_options;
+    before = fetch(1);
+    one = fetch(1);
+    keeper = fetch(1);
+    backend_place(one);
+    assert_int_equal(thrift_purge(), 0);
+    assert_int_equal(range_cached(MAPPED), 1);
+    assert_true(is_dirty(one) && is_dirty(keeper));
+    for (granule_id range; (range = range_acquire(MAPPED, 1));) range_place(range, UNMAPPED);
+    range_place(before, UNMAPPED);
+    range_place(keeper, UNMAPPED);
+    assert_int_equal(root_count(), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_range_lives_one_to_two_rounds),
+        cmocka_unit_test(a_join_restarts_the_countdown),
+        cmocka_unit_test(what_is_reused_stays),
+        cmocka_unit_test(little_memory_starts_no_thread),
+        cmocka_unit_test(above_the_watermark_freeing_gives_back),
+        cmocka_unit_test(a_refused_discard_keeps_the_range_mapped),
+        cmocka_unit_test(without_a_thread_freeing_threads_run_rounds),
+        cmocka_unit_test(a_refused_thread_is_tried_again),
+        cmocka_unit_test(quiet_rounds_fade_away),
+        cmocka_unit_test(a_purge_gives_everything_back),
+        cmocka_unit_test(parts_of_pages_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
