@@ -1,18 +1,19 @@
 /* new_delete.c - every C++ operator new and delete, from C: by their mangled names, with or without a C++ runtime.
  *
  * Compiled with -fexceptions: a new-handler's exception, and std::bad_alloc, pass through the functions of this file,
- * and through no other of ours. C cannot catch: a new-handler that throws out of a nothrow new, which the standard
- * turns into a NULL result, ends the program by std::terminate here.
+ * and through no other of ours. Only a nothrow new stops them, as the standard wants (platform/catch.h).
  */
 #include "api/override.h"
+
+#if JW_OVERRIDE
+
 #include "base/compiler.h"
 #include "base/print.h"
 #include "frontend/allocator.h"
+#include "platform/catch.h"
 #include "platform/platform.h"
 
 #include <stdbool.h>
-
-#if JW_OVERRIDE
 
 /* size_t in a mangled name. */
 #ifdef __LP64__
@@ -26,10 +27,11 @@
 typedef void new_handler(void);
 
 /* The C++ runtime's, where there is one. */
-extern new_handler *get_new_handler(void) __asm__("_ZSt15get_new_handlerv")
-    __attribute__((weak, visibility("default")));
-extern _Noreturn void throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv")
-    __attribute__((weak, visibility("default")));
+#define RUNTIME(symbol) __asm__(symbol) __attribute__((weak, visibility("default")))
+extern new_handler *get_new_handler(void) RUNTIME("_ZSt15get_new_handlerv");
+extern _Noreturn void throw_bad_alloc(void) RUNTIME("_ZSt17__throw_bad_allocv");
+extern void *begin_catch(void *exception) RUNTIME("__cxa_begin_catch");
+extern void end_catch(void) RUNTIME("__cxa_end_catch");
 
 static COLD _Noreturn void give_up(size_t size) {
     if (throw_bad_alloc != NULL) throw_bad_alloc();
@@ -49,15 +51,25 @@ static void *try_once(size_t size, size_t alignment) {
     return allocate_aligned(alignment, size);
 }
 
+/* Calls the new-handler. False: it threw, and the exception is no more. */
+static bool survives(new_handler *handler) {
+    void *exception = call_catching(handler);
+    if (exception == NULL) return true;
+    if (begin_catch != NULL && end_catch != NULL) {
+        begin_catch(exception);
+        end_catch();
+    }
+    return false;
+}
+
 /* What the standard wants when there is no memory: the new-handler, which may find some, throw, or not return. */
 static COLD void *try_on(size_t size, size_t alignment, bool may_throw) {
     for (;;) {
         new_handler *handler = get_new_handler == NULL ? NULL : get_new_handler();
-        if (handler == NULL) {
-            if (!may_throw) return NULL;
-            give_up(size);
-        }
-        handler();
+        if (handler == NULL && may_throw) give_up(size);
+        if (handler == NULL) return NULL;
+        if (may_throw) handler();
+        else if (!survives(handler)) return NULL;
         void *object = try_once(size, alignment);
         if (object != NULL) return object;
     }
