@@ -2,7 +2,7 @@
  *
  *   idle_memory wait    much is freed, then nobody calls malloc: waits until it has left the process (ctest's timeout
  *                       is the limit, no clock is read)
- *   idle_memory now     the same in a process that has no reclamation thread: it must not be there after the frees
+ *   idle_memory now     the same in a process that has no reclamation thread: after the frees it must not be there
  *   idle_memory small   one thread allocates 1 MB in all: at most 200 KB are resident beyond it
  */
 #include "tiers.h"
@@ -47,6 +47,7 @@ int main(int count, char **arguments)
 {
     CHECK(count == 2);
     if (!under_jwmalloc()) check_skip("the C library's malloc promises none of this");
+    setbuf(stdout, NULL);
     /* Streams and everything else that is needed once. */
     resident_bytes();
     if (strcmp(arguments[1], "small") == 0) {

@@ -1,0 +1,38 @@
+# common.sh - how a real program is run with libjwmalloc.so preloaded, beside the same program on the system's malloc.
+#
+# Each script compares the two outputs. JW_LIBRARY names the library.
+set -euo pipefail
+
+: "${JW_LIBRARY:?names the libjwmalloc.so under test}"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/jw-programs.XXXXXX")
+trap 'leave $?' EXIT
+
+# Nothing of ours stays behind, and a failure shows what was said.
+leave() {
+    [ -z "${server-}" ] || kill "$server" 2>/dev/null || true
+    [ "$1" -eq 0 ] || [ "$1" -eq 77 ] || tail -n 40 "$work"/*.log 2>/dev/null || true
+    rm -rf "$work"
+}
+
+need() {
+    for command in "$@"; do
+        command -v "$command" >/dev/null || { echo "skipped: $command is not installed"; exit 77; }
+    done
+}
+
+jw() {
+    env LD_PRELOAD="$JW_LIBRARY" "$@"
+}
+
+system() {
+    env -u LD_PRELOAD "$@"
+}
+
+same() {
+    cmp "$1" "$2" || { echo "the output differs from that on the system's malloc: $1 $2"; exit 1; }
+}
+
+# A library that the loader does not take would go unnoticed.
+jw cat /proc/self/maps | grep -q "$(basename "$(readlink -f "$JW_LIBRARY")")" || { echo "$JW_LIBRARY is not loaded"; exit 1; }
+cd "$work"
