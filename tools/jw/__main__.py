@@ -11,7 +11,6 @@ import flavours
 import options
 import suite
 
-
 DESCRIPTION = """jwmalloc, a memory allocator for phones.
 
   ./jw demo                 see it: a real program on the system's malloc and on jwmalloc, side by side

@@ -42,7 +42,8 @@ def build(flavour: str, target: str = "libraries", tests: bool = False) -> Path:
     setup(*needs, *(["tests"] if tests else []))
     switch = ["-DJW_TESTS=ON"] if tests else []
     quietly("cmake", "--preset", flavour, *switch)
-    quietly("cmake", "--build", directory(flavour), "--target", target, "--parallel", os.cpu_count() or 1)
+    parallel = os.cpu_count() or 1
+    quietly("cmake", "--build", directory(flavour), "--target", target, "--parallel", parallel, "--", "--quiet")
     return directory(flavour)
 
 

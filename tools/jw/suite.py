@@ -33,10 +33,14 @@ def run(arguments) -> int:
     options += ["--show-only"] if arguments.list else []
     if not arguments.quick:
         flavours.setup("programs")
-    for flavour in chosen:
-        flavours.build(flavour, target="all", tests=True)
     failed = total = 0
     for flavour in chosen:
+        try:
+            flavours.build(flavour, target="all", tests=True)
+        except subprocess.CalledProcessError:
+            print(f"\n== {flavour}: it does not build", flush=True)
+            failed, total = failed + 1, total + 1
+            continue
         print(f"\n== {flavour}: {flavours.flavours()[flavour]}", flush=True)
         quick = ["-L", QUICK[flavour]] if arguments.quick else []
         failures, count = run_flavour(flavour, options + quick)
