@@ -41,7 +41,8 @@ endif()
 set(jw_test_options -O1 -g -fno-builtin -Wall -Wextra -Wundef -Wno-alloc-size-larger-than -Wno-use-after-free
     -Wno-free-nonheap-object -Wno-deprecated-declarations -Wno-unused-result -Wno-address)
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
-    list(APPEND jw_test_options -Wno-unknown-warning-option -Wno-tautological-pointer-compare)
+    list(APPEND jw_test_options -Wno-unknown-warning-option -Wno-tautological-pointer-compare
+        -Wno-non-power-of-two-alignment -Wno-builtin-assume-aligned-alignment)
 endif()
 
 function(jw_compile target)
