@@ -8,12 +8,14 @@
 #define RAW_MMAP SYS_mmap2 /* counts its offset in pages: ours is always 0 */
 
 static inline long raw_call(long number, const long arguments[6]) {
-    register long r0 __asm__("r0") = arguments[0];
-    register long r1 __asm__("r1") = arguments[1];
-    register long r2 __asm__("r2") = arguments[2];
-    register long r3 __asm__("r3") = arguments[3];
-    register long r4 __asm__("r4") = arguments[4];
-    register long r5 __asm__("r5") = arguments[5];
+    /* All are read before the first is bound to its register: a sanitizer's call for a read would overwrite it. */
+    long a = arguments[0], b = arguments[1], c = arguments[2], d = arguments[3], e = arguments[4], f = arguments[5];
+    register long r0 __asm__("r0") = a;
+    register long r1 __asm__("r1") = b;
+    register long r2 __asm__("r2") = c;
+    register long r3 __asm__("r3") = d;
+    register long r4 __asm__("r4") = e;
+    register long r5 __asm__("r5") = f;
     register long r6 __asm__("r6") = number;
     long saved;
     __asm__ volatile("mov %[saved], r7\n\t"

@@ -5,13 +5,15 @@
 #define RAW_MMAP SYS_mmap
 
 static inline long raw_call(long number, const long arguments[6]) {
-    register long r10 __asm__("r10") = arguments[3];
-    register long r8 __asm__("r8") = arguments[4];
-    register long r9 __asm__("r9") = arguments[5];
+    /* All are read before the first is bound to its register: a sanitizer's call for a read would overwrite it. */
+    long a = arguments[0], b = arguments[1], c = arguments[2], d = arguments[3], e = arguments[4], f = arguments[5];
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
     long result;
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8), "r"(r9)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return result;
 }

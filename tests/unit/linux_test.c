@@ -1,0 +1,192 @@
+/* linux_test.c - Linux behind the platform contract: mappings, the bare thread, thread exit, fork, and the last words.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/misuse.h"
+#include "check.h"
+#include "platform/platform.h"
+
+enum { MB = 1 << 20, BIG = 4 * MB };
+
+static void aligned_mappings_cost_about_one_call(void **state) {
+    (void)state;
+    enum { COUNT = 16 };
+    char *blocks[COUNT];
+    for (unsigned i = 0; i < COUNT; i++) {
+        blocks[i] = platform_reserve(BIG, BIG, "jwmalloc: test");
+        assert_non_null(blocks[i]);
+        assert_int_equal((uintptr_t)blocks[i] % BIG, 0);
+        assert_int_equal(blocks[i][BIG - 1], 0);
+        blocks[i][BIG - 1] = 1;
+    }
+    for (unsigned i = 0; i < COUNT; i++) assert_true(platform_release(blocks[i], BIG));
+    uint64_t before = platform_system_calls();
+    for (unsigned i = 0; i < COUNT; i++) assert_non_null(blocks[i] = platform_reserve(BIG, BIG, "jwmalloc: test"));
+    assert_true(platform_system_calls() - before <= 3 * COUNT); /* map and name, and now and then a wrong guess */
+    for (unsigned i = 0; i < COUNT; i++) assert_true(platform_release(blocks[i], BIG));
+}
+
+static void discarding_spares_partly_covered_pages(void **state) {
+    (void)state;
+    size_t page = platform_page_size();
+    char *block = platform_reserve(4 * page, page, "jwmalloc: test");
+    memset(block, 1, 4 * page);
+    assert_true(platform_discard(block + 1, 4 * page - 2));
+    assert_int_equal(block[0], 1);
+    assert_int_equal(block[page], 0);
+    assert_int_equal(block[3 * page - 1], 0);
+    assert_int_equal(block[3 * page], 1);
+    assert_true(platform_release(block, 4 * page));
+}
+
+static void pages_move_without_a_copy(void **state) {
+    (void)state;
+    char *from = platform_reserve(MB, MB, "jwmalloc: test"), *to = platform_reserve(2 * MB, MB, "jwmalloc: test");
+    memset(from, 7, MB);
+    assert_true(platform_move(from, to, MB));
+    assert_int_equal(to[0], 7);
+    assert_int_equal(to[MB - 1], 7);
+    assert_int_equal(to[MB], 0);
+    assert_false(platform_move(from, to, MB)); /* there is nothing any more to move */
+    to[0] = 1;                                 /* and the target is still there */
+    assert_true(platform_release(to, 2 * MB));
+}
+
+static _Atomic(uint32_t) go, runs;
+static uint32_t thread_seen;
+
+static void body(void) {
+    char deep[16 * 1024];
+    memset(deep, 1, sizeof deep);
+    while (atomic_load_explicit(&go, memory_order_acquire) == 0) platform_futex_wait(&go, 0, 1000);
+    thread_seen = platform_thread_id();
+    atomic_fetch_add_explicit(&runs, (uint32_t)deep[sizeof deep / 2], memory_order_release);
+}
+
+static void run_once(void) {
+    atomic_store_explicit(&go, 0, memory_order_relaxed);
+    uint32_t before = atomic_load_explicit(&runs, memory_order_relaxed);
+    while (!platform_thread_start(body)) usleep(100); /* the one before may still be on its way out */
+    CHECK(!platform_thread_start(body));
+    atomic_store_explicit(&go, 1, memory_order_release);
+    platform_futex_wake(&go);
+    while (atomic_load_explicit(&runs, memory_order_acquire) == before) usleep(100);
+    CHECK(thread_seen != platform_thread_id());
+}
+
+static void the_thread_starts_again_and_again(void **state) {
+    (void)state;
+    sigset_t before, after; /* of which the kernel fills the start */
+    memset(&before, 0, sizeof before);
+    memset(&after, 0, sizeof after);
+    sigprocmask(SIG_SETMASK, NULL, &before);
+    errno = 77;
+    for (unsigned i = 0; i < 50; i++) run_once();
+    assert_int_equal(errno, 77);
+    sigprocmask(SIG_SETMASK, NULL, &after);
+    assert_int_equal(memcmp(&before, &after, sizeof before), 0);
+}
+
+static void *after_exit;
+static unsigned rounds;
+
+static void at_exit(void *value) {
+    if (++rounds < 3) platform_on_thread_exit(at_exit, value);
+    else after_exit = value;
+}
+
+static void *ask_and_end(void *value) {
+    CHECK(platform_on_thread_exit(at_exit, value));
+    return NULL;
+}
+
+static void thread_exit_can_be_asked_for_again(void **state) {
+    (void)state;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, ask_and_end, &rounds) == 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(rounds, 3);
+    assert_ptr_equal(after_exit, &rounds);
+}
+
+static unsigned handled[3];
+static void prepare(void) {
+    handled[0]++;
+}
+static void parent(void) {
+    handled[1]++;
+}
+static void child(void) {
+    handled[2]++;
+}
+
+/* Neither ThreadSanitizer nor qemu-user (where the fallback cmocka is used) can start threads in such a child. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITHOUT_THREADS 1
+#endif
+#endif
+#if defined(WITHOUT_THREADS) || defined(__SANITIZE_THREAD__) || defined(JW_TESTS_FALLBACK_CMOCKA_H)
+enum { CHILD_CAN_START = false };
+#else
+enum { CHILD_CAN_START = true };
+#endif
+
+static void the_child_of_a_fork_can_start_the_thread(void **state) {
+    (void)state;
+    platform_on_fork(prepare, parent, child);
+    atomic_store_explicit(&go, 0, memory_order_relaxed);
+    while (!platform_thread_start(body)) usleep(100); /* it runs during the fork */
+    pid_t forked = fork();
+    CHECK(forked >= 0);
+    if (forked == 0) {
+        CHECK(handled[0] == 1 && handled[1] == 0 && handled[2] == 1);
+        if (CHILD_CAN_START) run_once();
+        _exit(0);
+    }
+    atomic_store_explicit(&go, 1, memory_order_release);
+    platform_futex_wake(&go);
+    int status;
+    CHECK(waitpid(forked, &status, 0) == forked);
+    assert_int_equal(status, 0);
+    assert_int_equal(handled[1], 1);
+}
+
+static void misuse_says_one_line_and_aborts(void **state) {
+    (void)state;
+    int ends[2], status;
+    char line[256] = "";
+    CHECK(pipe(ends) == 0);
+    pid_t forked = fork();
+    if (forked == 0) {
+        signal(SIGABRT, SIG_IGN); /* does not help */
+        dup2(ends[1], STDERR_FILENO);
+        misuse("double free", (void *)(uintptr_t)0x1234, "in a free range");
+    }
+    CHECK(read(ends[0], line, sizeof line - 1) > 0);
+    CHECK(waitpid(forked, &status, 0) == forked);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_string_equal(line, "jwmalloc: double free: address 0x1234 (in a free range)\n");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(aligned_mappings_cost_about_one_call),
+        cmocka_unit_test(discarding_spares_partly_covered_pages),
+        cmocka_unit_test(pages_move_without_a_copy),
+        cmocka_unit_test(the_thread_starts_again_and_again),
+        cmocka_unit_test(thread_exit_can_be_asked_for_again),
+        cmocka_unit_test(the_child_of_a_fork_can_start_the_thread),
+        cmocka_unit_test(misuse_says_one_line_and_aborts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
