@@ -1,0 +1,244 @@
+/* midend_test.c - mid slabs: their shapes, their three states, and what is told of a wrong free. */
+#include "unit.h"
+
+#include <pthread.h>
+
+#include "midend/midend.c"
+
+#define LOCK_BIT 0x80000000u
+
+enum { SMALLEST = 2001, THREADS = 4, OBJECTS = 64, STEPS = 20000 };
+
+static void start(void) {
+    start_backend();
+    options = default_options;
+    memset(&nest, 0, sizeof nest);
+    deferred = 0;
+    memset(slab_counts, 0, sizeof slab_counts);
+    midend_start();
+}
+
+static void finish(void) {
+    thrift_purge();
+    for (unsigned class = 0; class < class_count; class ++) assert_int_equal(slab_counts[class], 0);
+    assert_int_equal(root_count(), 0);
+    assert_int_equal(ownership.cached[0], 0);
+    assert_int_equal(ownership.cached[1], 0);
+}
+
+static uint32_t word(granule_id slab) {
+    return atomic_load_explicit(word_of(slab), memory_order_relaxed);
+}
+
+static void shapes_keep_their_bounds(void **state) {
+    (void)state;
+    start();
+    assert_true(class_count >= 4 && class_count <= CLASSES);
+    for (unsigned class = 0; class < class_count; class ++) {
+        const struct shape *shape = &shapes[class];
+        uint32_t bytes = shape->weight << JW_GRANULE_SHIFT;
+        assert_true(class == 0 || shape->size > shapes[class - 1].size);
+        assert_true(shape->size % 256 == 0 && shape->size < BACKEND_MIN);
+        assert_true(shape->count == bytes / shape->size && shape->count >= LEAST_OBJECTS &&
+                    shape->count <= MOST_OBJECTS);
+        assert_true((bytes - shape->count * shape->size) * 16 <= bytes);
+        assert_true(shape->weight >= 2 && weight_round_up(shape->weight) == shape->weight);
+    }
+}
+
+static void sizes_get_the_smallest_class(void **state) {
+    (void)state;
+    start();
+    for (size_t size = SMALLEST; size < BACKEND_MIN; size++) {
+        unsigned class = 0;
+        while (class < class_count && shapes[class].size < size) class ++;
+        assert_int_equal(class_of(size), class);
+    }
+}
+
+static void addresses_divide_exactly(void **state) {
+    (void)state;
+    for (unsigned class = 0; class < CLASSES; class ++) {
+        start();
+        if (class >= class_count) return;
+        char *first = midend_allocate(shapes[class].size, 1);
+        granule_id slab = granule_of(first);
+        uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT;
+        for (uint32_t offset = 0; offset < bytes; offset++) {
+            unsigned found;
+            uint32_t bit = 0, index = offset / shapes[class].size;
+            bool object = offset % shapes[class].size == 0 && index < shapes[class].count;
+            CHECK(slab_of(first + offset, &found, &bit) == (object ? slab : 0));
+            CHECK(!object || (found == class && bit == 1u << index));
+            CHECK(midend_usable_size(first + offset) == (offset == 0 ? shapes[class].size : 0));
+        }
+        midend_free(first);
+        finish();
+    }
+}
+
+static void objects_are_aligned(void **state) {
+    (void)state;
+    start();
+    for (size_t alignment = 16; alignment <= GRANULE_SIZE; alignment *= 2) {
+        for (size_t size = SMALLEST; size < BACKEND_MIN; size += 239) {
+            void *object = midend_allocate(size, alignment);
+            bool possible = false;
+            for (unsigned class = class_of(size); class < class_count; class ++)
+                possible |= shapes[class].size % alignment == 0;
+            assert_int_equal(object != NULL, possible);
+            if (!object) continue;
+            assert_true((uintptr_t)object % alignment == 0 && midend_usable_size(object) >= size);
+            midend_free(object);
+            assert_int_equal(midend_usable_size(object), 0);
+        }
+    }
+    finish();
+}
+
+/* Full, partial, empty; kept as its class's only one; given back by the round. */
+static void slabs_go_through_their_states(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count; class ++) {
+        char *objects[MOST_OBJECTS];
+        unsigned count = shapes[class].count;
+        uint32_t all = all_free(class), used = 0;
+        for (unsigned i = 0; i < count; i++) {
+            objects[i] = midend_allocate(shapes[class].size, 1);
+            pattern_fill(objects[i], shapes[class].size, i);
+            used |= 1u << (uint32_t)(objects[i] - objects[0]) / shapes[class].size;
+            uint32_t rest = all & ~used;
+            assert_int_equal(word(granule_of(objects[0])), rest ? LISTED | rest : 0);
+            assert_int_equal(nest_count(&nest, class), rest ? 1 : 0);
+        }
+        granule_id slab = granule_of(objects[0]);
+        assert_int_equal(used, all);
+        char *other = midend_allocate(shapes[class].size, 1); /* the full slab has left the Nest */
+        assert_true(granule_of(other) != slab && slab_counts[class] == 2);
+        for (unsigned i = 0; i < count; i++) {
+            assert_true(pattern_holds(objects[i], shapes[class].size, i));
+            midend_free(objects[i]);
+            if (i + 1 < count) assert_int_equal(nest_count(&nest, class), 2);
+        }
+        assert_int_equal(slab_counts[class], 1); /* empty, and not the only one: gone at once */
+        midend_free(other);
+        assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
+        assert_int_equal(word(granule_of(other)), LISTED | all);
+        assert_ptr_equal(midend_allocate(shapes[class].size, 1), other);
+        trim();
+        assert_int_equal(slab_counts[class], 1); /* in use */
+        midend_free(other);
+        trim();
+        assert_int_equal(slab_counts[class], 0);
+        assert_int_equal(nest_count(&nest, class), 0);
+    }
+    finish();
+}
+
+static void a_busy_nest_defers_the_slab(void **state) {
+    (void)state;
+    start();
+    void *objects[MOST_OBJECTS];
+    for (unsigned i = 0; i < shapes[0].count; i++) objects[i] = midend_allocate(shapes[0].size, 1);
+    granule_id slab = granule_of(objects[0]);
+    nest.classes[0].summary = ~(uintptr_t)0;
+    nest.classes[0].list |= LOCK_BIT;
+    midend_free(objects[0]);
+    midend_free(objects[1]);
+    nest.classes[0].summary = 0;
+    nest.classes[0].list = 0;
+    assert_int_equal(deferred, slab);
+    assert_ptr_equal(midend_allocate(shapes[0].size, 1), objects[0]); /* found there, before any new slab */
+    assert_int_equal(deferred, 0);
+    assert_int_equal(slab_counts[0], 1);
+    midend_free(objects[0]);
+    for (unsigned i = 2; i < shapes[0].count; i++) midend_free(objects[i]);
+    finish();
+}
+
+static void free_twice(void) {
+    void *object = midend_allocate(shapes[0].size, 1);
+    midend_free(object);
+    midend_free(object);
+}
+
+static void free_inside(void) {
+    midend_free((char *)midend_allocate(shapes[1].size, 1) + 16);
+}
+
+static bool has_tail(unsigned class) {
+    return (shapes[class].weight << JW_GRANULE_SHIFT) % shapes[class].size != 0;
+}
+
+static void free_the_tail(void) {
+    unsigned class = 0;
+    while (class < class_count && !has_tail(class)) class ++;
+    if (class == class_count) misuse("invalid free", NULL, "no class has a tail here");
+    midend_free((char *)midend_allocate(shapes[class].size, 1) + (size_t)shapes[class].count * shapes[class].size);
+}
+
+static void misuse_is_told(void **state) {
+    (void)state;
+    start();
+    expect_abort(free_twice, "jwmalloc: double free: address 0x");
+    expect_abort(free_inside, "jwmalloc: invalid free: address 0x");
+    expect_abort(free_the_tail, "jwmalloc: invalid free: address 0x");
+}
+
+static void no_memory_gives_null(void **state) {
+    (void)state;
+    start();
+    sim_fail_after(0);
+    assert_null(midend_allocate(SMALLEST, 1));
+    sim_fail_after(SIM_NEVER);
+    assert_null(midend_allocate(shapes[class_count - 1].size + 1, 1));
+    finish();
+}
+
+/* Slots of objects that all threads share: whoever exchanges one out has it. */
+static _Atomic(uintptr_t) shared[OBJECTS];
+
+static void check_and_free(void *object) {
+    CHECK(pattern_holds(object, midend_usable_size(object), (uintptr_t)object));
+    midend_free(object);
+}
+
+static void *churn(void *seed) {
+    uint64_t randomness = (uintptr_t)seed;
+    for (unsigned step = 0; step < STEPS; step++) {
+        size_t size = SMALLEST + (size_t)random_below(&randomness, shapes[1].size * 2 - SMALLEST);
+        void *object = midend_allocate(size, 1);
+        CHECK(object && midend_usable_size(object) >= size);
+        pattern_fill(object, midend_usable_size(object), (uintptr_t)object);
+        uintptr_t old = atomic_exchange(&shared[random_below(&randomness, OBJECTS)], (uintptr_t)object);
+        if (old) check_and_free((void *)old);
+    }
+    return NULL;
+}
+
+static void threads_share_slabs(void **state) {
+    (void)state;
+    start();
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)) == 0);
+    for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < OBJECTS; i++)
+        if (shared[i]) check_and_free((void *)shared[i]);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shapes_keep_their_bounds),
+        cmocka_unit_test(sizes_get_the_smallest_class),
+        cmocka_unit_test(addresses_divide_exactly),
+        cmocka_unit_test(objects_are_aligned),
+        cmocka_unit_test(slabs_go_through_their_states),
+        cmocka_unit_test(a_busy_nest_defers_the_slab),
+        cmocka_unit_test(misuse_is_told),
+        cmocka_unit_test(no_memory_gives_null),
+        cmocka_unit_test(threads_share_slabs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
