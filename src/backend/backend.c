@@ -80,14 +80,18 @@ size_t backend_good_size(size_t size) {
     return (size_t)weight_round_up((uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT)) << JW_GRANULE_SHIFT;
 }
 
-static uint64_t lists_locked[NESTS];
+/* Several threads may fork at once: each undoes what it locked. */
+static _Thread_local uint64_t lists_locked[NESTS] __attribute__((tls_model("initial-exec")));
 
 void backend_before_fork(void) {
-    for (unsigned nest = 0; nest < NESTS; nest++) nest_lock_all(&ownership.nests[nest], &lists_locked[nest]);
+    for (unsigned nest = 0; nest < NESTS; nest++) lists_locked[nest] = nest_lock_all(&ownership.nests[nest]);
 }
 
-void backend_after_fork(void) {
-    for (unsigned nest = 0; nest < NESTS; nest++) nest_unlock_all(&ownership.nests[nest], lists_locked[nest]);
+void backend_after_fork(bool child) {
+    for (unsigned nest = 0; nest < NESTS; nest++) nest_unlock_all(&ownership.nests[nest], child ? ~(uint64_t)0 : lists_locked[nest]);
+    if (!child) return;
+    root_forget_walkers();
+    thrift_forget_thread();
 }
 
 void backend_statistics(struct backend_statistics *statistics) {

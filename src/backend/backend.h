@@ -30,7 +30,7 @@ size_t backend_usable_size(const void *object);
 size_t backend_good_size(size_t size);
 
 void backend_before_fork(void);
-void backend_after_fork(void);
+void backend_after_fork(bool child);
 void backend_statistics(struct backend_statistics *statistics);
 
 #endif

@@ -45,20 +45,32 @@ bool map_start(void) {
 static bool claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = 0;
-    /* acquire pairs with the release in map_release: the last owner's words are cleared */
+    /* acquire pairs with the release in map_abandon: the last owner is done with the slot; release with the walker's acquire */
     return id != 0 && atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
-                                                              memory_order_acquire, memory_order_relaxed);
+                                                              memory_order_acq_rel, memory_order_relaxed);
 }
 
-/* An address whose slot is taken is held until another one is found, so that the OS does not offer it again. */
+/* Cuts [start, start + size) out of an area that is larger by `room`, where its slot is free. */
+static char *claim_inside(char *area, size_t size, size_t alignment, size_t room) {
+    for (size_t before = 0; before <= room; before += alignment) {
+        if (!claim(area + before)) continue;
+        if (before > 0) platform_release(area, before);
+        if (room > before) platform_release(area + before + size, room - before);
+        return area + before;
+    }
+    return NULL;
+}
+
+/* Where the slot of the first address is taken, a growing area is searched for one that is not, up to the whole window. */
 char *map_reserve(size_t size, size_t alignment, const char *name) {
-    enum { TRIES = 8 };
-    char *taken[TRIES], *address = NULL;
-    unsigned tries = 0;
-    while (tries < TRIES && (address = platform_reserve(size, alignment, name)) && !claim(address)) taken[tries++] = address;
-    if (tries == TRIES) address = NULL;
-    while (tries > 0) platform_release(taken[--tries], size);
-    return address;
+    for (size_t room = 0; room <= map.mask << JW_GRANULE_SHIFT && room <= PTRDIFF_MAX - size; room = room * 4 + alignment) {
+        char *area = platform_reserve(size + room, alignment, name);
+        if (!area) return NULL;
+        char *address = claim_inside(area, size, alignment, room);
+        if (address) return address;
+        platform_release(area, size + room);
+    }
+    return NULL;
 }
 
 void map_abandon(char *address) {
@@ -84,6 +96,6 @@ size_t map_metadata(void) {
 
 void map_walk(void (*visit)(granule_id id, void *context), void *context) {
     for (size_t slot = 0; slot < window_roots(); slot++)
-        if (atomic_load_explicit(&map.roots[slot], memory_order_acquire)) /* pairs with claim's owner publishing words */
+        if (atomic_load_explicit(&map.roots[slot], memory_order_acquire)) /* pairs with claim */
             visit((granule_id)(slot * ROOT_GRANULES), context);
 }

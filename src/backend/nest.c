@@ -4,6 +4,7 @@
 
 #define IN_LIST 0x80000000u
 #define LOCKED 0x80000000u
+#define LOCKED_FOR_FORK 0x40000000u
 #define ALL_SLOTS (~(uintptr_t)0 >> (sizeof(uintptr_t) * 8 - JW_NEST_SLOTS))
 
 static granule_id next_of(granule_id range) {
@@ -22,7 +23,7 @@ static bool list_try_lock(struct nest_class *class, granule_id *first) {
     uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
     *first = list & ID_MASK;
     /* acquire pairs with the release in list_unlock */
-    return !(list & LOCKED) && atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED, memory_order_acquire,
+    return !(list & (LOCKED | LOCKED_FOR_FORK)) && atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED, memory_order_acquire,
                                                                        memory_order_relaxed);
 }
 
@@ -38,8 +39,7 @@ static bool list_place(struct nest_class *class, granule_id range) {
     granule_id first;
     if (!list_try_lock(class, &first)) return false;
     set_previous(range, 0);
-    uint32_t link = (link_get(range) & ~(ID_MASK | IN_LIST)) | first | IN_LIST;
-    atomic_store_explicit(&map.link[range], link, memory_order_release); /* pairs with list_take_given */
+    set_next(range, first, IN_LIST);
     if (first) set_previous(first, range);
     list_unlock(class, range);
     return true;
@@ -52,6 +52,7 @@ static granule_id list_unlink(granule_id first, granule_id range) {
     if (next) set_previous(next, previous);
     if (previous) set_next(previous, next, IN_LIST);
     set_next(range, 0, 0);
+    set_previous(range, 0);
     return previous ? first : next;
 }
 
@@ -93,9 +94,8 @@ static granule_id slots_take(struct nest_class *class) {
         unsigned slot = (unsigned)__builtin_ctzl(filled);
         /* acquire pairs with the release in slots_place */
         granule_id range = atomic_exchange_explicit(&class->slots[slot], 0, memory_order_acquire);
-        if (!range) continue;
         summary_clear(class, slot);
-        return range;
+        if (range) return range;
     }
     return 0;
 }
@@ -122,8 +122,9 @@ granule_id nest_take(struct nest *nest, unsigned class) {
 static bool list_take_given(struct nest_class *class, granule_id range, uint32_t leaf) {
     granule_id first;
     if (!list_try_lock(class, &first)) return false;
-    /* acquire pairs with the release in list_place: whoever listed the range elsewhere had changed its leaf before */
-    bool there = (atomic_load_explicit(&map.link[range], memory_order_acquire) & IN_LIST) && (leaf_get(range) & ~ID_MASK) == leaf;
+    /* the leaf word alone decides: a previous range stands in it only while the range is in a list, and only under that list's lock */
+    uint32_t now = leaf_get(range);
+    bool there = (now & ~ID_MASK) == leaf && ((now & ID_MASK) || first == range);
     list_unlock(class, there ? list_unlink(first, range) : first);
     return there;
 }
@@ -150,6 +151,11 @@ unsigned nest_next_class(const struct nest *nest, unsigned class) {
     return RANGE_CLASSES;
 }
 
+bool nest_has_many(const struct nest *nest, unsigned class) {
+    const struct nest_class *from = &nest->classes[class];
+    return __builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed)) + !list_empty(from) > 1;
+}
+
 size_t nest_count(struct nest *nest, unsigned class) {
     struct nest_class *from = &nest->classes[class];
     size_t count = (size_t)__builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
@@ -160,22 +166,30 @@ size_t nest_count(struct nest *nest, unsigned class) {
     return count;
 }
 
+/* A bounded wait for the few instructions of another thread; a list that another fork holds is as good as held. */
+static bool list_lock_for_fork(struct nest_class *class) {
+    for (unsigned tries = 0; tries < 1000; tries++) {
+        uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
+        if (list & LOCKED_FOR_FORK) return false;
+        /* acquire pairs with the release in list_unlock */
+        if (!(list & LOCKED) && atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED_FOR_FORK,
+                                                                        memory_order_acquire, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
 _Static_assert(RANGE_CLASSES <= 64, "the locks held around fork are noted in one 64-bit word");
 
-void nest_lock_all(struct nest *nest, uint64_t *locked) {
-    *locked = 0;
-    for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
-        granule_id first;
-        for (unsigned tries = 0; tries < 100000; tries++) {
-            if (!list_try_lock(&nest->classes[class], &first)) continue;
-            *locked |= (uint64_t)1 << class;
-            break;
-        }
-    }
+uint64_t nest_lock_all(struct nest *nest) {
+    uint64_t locked = 0;
+    for (unsigned class = 0; class < RANGE_CLASSES; class ++)
+        locked |= (uint64_t)list_lock_for_fork(&nest->classes[class]) << class;
+    return locked;
 }
 
 void nest_unlock_all(struct nest *nest, uint64_t locked) {
     for (unsigned class = 0; class < RANGE_CLASSES; class ++)
-        if (locked >> class & 1)
-            list_unlock(&nest->classes[class], atomic_load_explicit(&nest->classes[class].list, memory_order_relaxed) & ID_MASK);
+        if (locked >> class & 1) /* release pairs with list_try_lock */
+            atomic_fetch_and_explicit(&nest->classes[class].list, ~LOCKED_FOR_FORK, memory_order_release);
 }

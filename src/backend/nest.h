@@ -6,7 +6,7 @@
  *   slot      0 -> range     place: compare-exchange        range -> 0     take: exchange; take_given: compare-exchange
  *   summary   one bit a slot: set after filling it, cleared after emptying it and set again if it was refilled meanwhile
  *   nonempty  one bit a class, by the same rule. Both are hints that may be set too long, never cleared too long.
- *   list      | 31 locked | 23..0 first range |    CAS by try-lock, store by unlock
+ *   list      | 31 locked | 30 locked for fork | 23..0 first range |    CAS by try-lock, store by unlock
  *
  * Where a range waits stands in its link word (slot number, or "in list" and next) and, for lists, in its leaf word (previous).
  * Who takes a range out owns its Nest half; Knit holds the other half (backend.c joins the two).
@@ -45,8 +45,12 @@ unsigned nest_next_class(const struct nest *nest, unsigned class);
 /* How many ranges of the class wait here, for the statistics and for policy: a moment's view. */
 size_t nest_count(struct nest *nest, unsigned class);
 
-/* Around fork: takes the list locks that can be had within a bounded time, so that no list is caught halfway. */
-void nest_lock_all(struct nest *nest, uint64_t *locked);
+/* Whether more than one range of the class waits here, without looking at them. */
+bool nest_has_many(const struct nest *nest, unsigned class);
+
+/* Around fork: takes the list locks that can be had within a bounded time, so that no list is caught halfway; returns which it took. In the
+ * child all locks of this kind can be undone (~0), also those that another forking thread held. */
+uint64_t nest_lock_all(struct nest *nest);
 void nest_unlock_all(struct nest *nest, uint64_t locked);
 
 #endif

@@ -36,19 +36,24 @@ static void defer(granule_id range, uint32_t payload) {
 
 granule_id range_acquire_from(unsigned nest, unsigned class) {
     enum slot_code state = nest == UNMAPPED_NEST ? UNMAPPED : MAPPED;
-    for (int tries = 0; tries < TRIES; tries++) {
-        granule_id range = nest_take(&ownership.nests[nest], class);
-        if (!range) return 0;
-        if (knit_acquire(range) != IN_USE) {
-            count(state, -(intptr_t)weight_of_class(class));
-            leaf_set(range, leaf_word(HELD, 0));
-            return range;
-        }
-        note_rollback();
-        if (!nest_place(&ownership.nests[nest], class, range))
-            defer(range, DEFERRED_NOT_ACQUIRED | (state == UNMAPPED ? DEFERRED_UNMAPPED : 0));
+    granule_id range, failed[TRIES];
+    int tries = 0;
+    while ((range = nest_take(&ownership.nests[nest], class)) && knit_acquire(range) == IN_USE) {
+        failed[tries++] = range;
+        range = 0;
+        if (tries == TRIES) break;
     }
-    return 0;
+    if (range) {
+        count(state, -(intptr_t)weight_of_class(class));
+        leaf_set(range, leaf_word(HELD, 0));
+    }
+    /* only now back into the Nest, or the next try would have met the same range again */
+    while (tries > 0) {
+        note_rollback();
+        if (!nest_place(&ownership.nests[nest], class, failed[--tries]))
+            defer(failed[tries], DEFERRED_NOT_ACQUIRED | (state == UNMAPPED ? DEFERRED_UNMAPPED : 0));
+    }
+    return range;
 }
 
 granule_id range_acquire(enum slot_code state, uint32_t weight) {

@@ -47,3 +47,7 @@ bool root_walk_begin(void) {
 void root_walk_end(void) {
     atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* pairs with root_destroy's acquire */
 }
+
+void root_forget_walkers(void) {
+    atomic_store_explicit(&walkers, 0, memory_order_relaxed);
+}

@@ -18,4 +18,7 @@ size_t root_count(void);
 bool root_walk_begin(void);
 void root_walk_end(void);
 
+/* In the child of a fork: the walkers, and who was giving a root back, did not come along. */
+void root_forget_walkers(void);
+
 #endif

@@ -8,9 +8,10 @@
 enum { NO_THREAD, RUNNING, REFUSED };
 enum { RETRY_PERIOD = 1024 }; /* frees between two looks at the clock, or two tries to start the thread, where it was refused */
 
-enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often: half a minute */
+enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
 
 static _Atomic(uint32_t) thread_state;
+static _Atomic(uint32_t) quiet_rounds; /* rounds in a row without anything to give back, only heaps to look after: the wait doubles each time */
 static _Atomic(uint32_t) pressure; /* futex: 1 asks the sleeping thread to go on */
 static _Atomic(uint32_t) in_round; /* 1 while a thread without the reclamation thread runs a round */
 static _Atomic(uint32_t) frees_refused;
@@ -40,17 +41,20 @@ static bool give_back(granule_id range) {
     return true;
 }
 
-/* Empties a mapped buffer into the unmapped Nest. What cannot be given back stays in the active buffer. */
-static void reclaim(unsigned nest) {
+/* Empties the standby buffer into the unmapped Nest. What cannot be given back goes to the active buffer; returns its granules. */
+static size_t reclaim(void) {
+    unsigned standby = !atomic_load_explicit(&ownership.active, memory_order_relaxed);
+    size_t kept = 0;
     for (unsigned class = RANGE_CLASSES; class-- > 0;) {
         granule_id range;
         /* a bound, should others fill the buffer as fast as this empties it */
-        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
+        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(standby, class)); left--) {
             bool given = give_back(range);
+            if (!given) kept += knit_weight(range);
             range_place(range, given ? UNMAPPED : MAPPED);
-            if (!given && nest == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
         }
     }
+    return kept;
 }
 
 static void swap_buffers(void) {
@@ -68,33 +72,35 @@ static bool begin_round(void) {
     return more;
 }
 
-static void end_round(void) {
-    reclaim(!atomic_load_explicit(&ownership.active, memory_order_relaxed));
+static size_t end_round(void) {
     note(&thrift_counters.rounds, 1);
+    return reclaim();
 }
 
-/* Nothing waits for a round any more. The read-modify-write meets the one of who adds ranges: one of the two sees the other. */
-static bool nothing_left(void) {
-    return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_acq_rel) <= 0 &&
+/* Nothing waits for a round any more but what cannot be given back. The read-modify-write meets the one of who adds ranges: one of
+ * the two sees the other. */
+static bool nothing_left(size_t kept) {
+    return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_acq_rel) <= (intptr_t)kept &&
            !atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
 }
 
-/* `quiet`: rounds in a row that had nothing to give back, only heaps to look after. They come ever more rarely and then not at all. */
 static void reclamation_thread(void) {
-    for (unsigned quiet = 0;;) {
+    for (;;) {
         bool more = begin_round();
         swap_buffers();
+        uint32_t quiet = atomic_load_explicit(&quiet_rounds, memory_order_relaxed);
         platform_futex_wait(&pressure, 0, (uint32_t)options.reclaim_interval << quiet);
-        atomic_store_explicit(&pressure, 0, memory_order_relaxed);
-        end_round();
-        quiet = nothing_left() ? quiet + 1 : 0;
+        bool woken = atomic_exchange_explicit(&pressure, 0, memory_order_relaxed);
+        size_t kept = end_round();
+        quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
+        atomic_store_explicit(&quiet_rounds, quiet, memory_order_relaxed);
         if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
+        atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
         atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release); /* pairs with start_thread */
         uint32_t expected = NO_THREAD;
-        if (nothing_left() || !atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
-                                                                       memory_order_relaxed))
+        if (nothing_left(kept) || !atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
+                                                                           memory_order_relaxed))
             return;
-        quiet = 0;
     }
 }
 
@@ -103,8 +109,10 @@ static void start_thread(void) {
     /* acquire pairs with the end of the thread before */
     if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire, memory_order_relaxed))
         return;
-    if (!options.reclaim_thread || !platform_thread_start(reclamation_thread))
-        atomic_store_explicit(&thread_state, REFUSED, memory_order_relaxed);
+    enum platform_start result = options.reclaim_thread ? platform_thread_start(reclamation_thread) : START_REFUSED;
+    if (result == START_STARTED) return;
+    /* too early: the thread before has said that it ends but not yet left its stack; the next free tries again */
+    atomic_store_explicit(&thread_state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
 }
 
 /* A round by a freeing thread: the time between two rounds is the wait. */
@@ -126,14 +134,15 @@ static void round_without_thread(void) {
     }
 }
 
-void thrift_wake(void) {
-    if (atomic_load_explicit(&thread_state, memory_order_relaxed) == NO_THREAD) start_thread();
-}
-
 static void wake_early(void) {
     if (atomic_load_explicit(&pressure, memory_order_relaxed) == 0 &&
         atomic_exchange_explicit(&pressure, 1, memory_order_relaxed) == 0)
         platform_futex_wake(&pressure);
+}
+
+void thrift_wake(void) {
+    if (atomic_load_explicit(&thread_state, memory_order_relaxed) == NO_THREAD) start_thread();
+    if (atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
 }
 
 /* Granules that may wait mapped before freeing threads give back themselves: a share of what is in use, and never less than a minimum. */
@@ -149,8 +158,10 @@ void thrift_free(granule_id range) {
     if (UNLIKELY(cached > watermark())) {
         bool given = give_back(range);
         range_place(range, given ? UNMAPPED : MAPPED);
-        note(&thrift_counters.sync_reclaims, given);
-        wake_early();
+        if (given) {
+            note(&thrift_counters.sync_reclaims, 1);
+            wake_early();
+        }
     } else {
         range_place(range, MAPPED);
     }
@@ -163,8 +174,9 @@ void thrift_free(granule_id range) {
 size_t thrift_purge(void) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
     begin_round();
-    reclaim(0);
-    reclaim(1);
+    reclaim();
+    swap_buffers();
+    reclaim();
     return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
 }
 

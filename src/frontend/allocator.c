@@ -22,13 +22,13 @@ static void before_fork(void) {
 }
 
 static void after_fork(void) {
-    midend_after_fork();
-    backend_after_fork();
+    midend_after_fork(false);
+    backend_after_fork(false);
 }
 
 static void after_fork_in_child(void) {
-    after_fork();
-    thrift_forget_thread();
+    midend_after_fork(true);
+    backend_after_fork(true);
 }
 
 static bool start(void) {

@@ -72,6 +72,7 @@ static struct heap *create(void) {
 }
 
 static void push(struct heap *heap) {
+    atomic_store_explicit(&heap->resting, true, memory_order_relaxed);
     uint64_t old = atomic_load_explicit(&resting, memory_order_relaxed), new;
     do {
         atomic_store_explicit(&heap->resting_next, (uint32_t)old, memory_order_relaxed);
@@ -90,7 +91,9 @@ static struct heap *pop(void) {
         /* acquire pairs with push */
     } while (!atomic_compare_exchange_weak_explicit(&resting, &old, new, memory_order_acquire, memory_order_acquire));
     atomic_fetch_sub_explicit(&resting_count, 1, memory_order_relaxed);
-    return heap_by_number((uint32_t)old);
+    struct heap *heap = heap_by_number((uint32_t)old);
+    atomic_store_explicit(&heap->resting, false, memory_order_relaxed);
+    return heap;
 }
 
 struct heap *heap_take(void) {
@@ -109,8 +112,9 @@ static void thread_ends(void *value) {
     thread_heap = &no_heap;
     heap_tidy(heap, false);
     heap_give_back_pool(heap);
+    bool more = heap->in_use_count > 0;
     push(heap);
-    if (heap->in_use_count) thrift_wake();
+    if (more) thrift_wake();
 }
 
 struct heap *heap_attach(void) {

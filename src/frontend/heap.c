@@ -105,6 +105,7 @@ void heap_return_slab(struct slab *slab) {
     do slab->returned_next = first;
     /* release pairs with collect_returned: the link */
     while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, slab, memory_order_release, memory_order_relaxed));
+    if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
 }
 
 static void collect_returned(struct heap *heap) {
@@ -164,7 +165,8 @@ static struct slab *empty_slab(struct heap *heap, unsigned class) {
         slab = backend_fetch(1, &zeroed);
         if (!slab) return NULL;
         slab_format(slab, heap, class);
-        leaf_set(granule_of(slab), heap->tag);
+        /* release pairs with the statistics' walk, which reads the header */
+        atomic_store_explicit(&map.leaf[granule_of(slab)], heap->tag, memory_order_release);
     }
     slab->bound = slab->cross_bound = size_classes[class].reciprocal;
     list_push(&heap->in_use, slab);

@@ -36,6 +36,7 @@ struct heap {
     uint32_t number;
     _Atomic(uint32_t) resting_next;             /* number of the next resting heap */
     _Alignas(64) _Atomic(struct slab *) returned; /* written by other threads */
+    _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
 };
 
 extern struct heap no_heap HIDDEN;

@@ -7,7 +7,8 @@
 __attribute__((no_sanitize("thread"))) static void count_slabs(granule_id root, void *context) {
     struct frontend_statistics *statistics = context;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
-        if (!(leaf_get(id) & LEAF_SLAB)) continue;
+        /* acquire pairs with the release in heap.c's empty_slab: the granule's root is claimed, its header formatted */
+        if (!(atomic_load_explicit(&map.leaf[id], memory_order_acquire) & LEAF_SLAB)) continue;
         const struct slab *slab = (const struct slab *)granule_address(id);
         unsigned class = slab->class;
         statistics->reserved += GRANULE_SIZE;

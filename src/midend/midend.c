@@ -75,10 +75,6 @@ static void retire(granule_id slab, unsigned class) {
     backend_place(slab);
 }
 
-static bool is_only_one(unsigned class) {
-    return nest_count(&nest, class) <= 1;
-}
-
 /* Into the Nest, or onto the deferred list when that is busy (false). */
 static bool place_or_defer(granule_id slab, unsigned class) {
     if (nest_place(&nest, class, slab)) return true;
@@ -95,7 +91,7 @@ static void retire_if_empty(granule_id slab, unsigned class, bool keep_one) {
     /* seq_cst pairs with the same fence in another thread: of who empties a slab and who places it, one sees what the other did */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(word_of(slab), memory_order_relaxed) != (LISTED | all_free(class))) return;
-    if (keep_one && is_only_one(class)) return;
+    if (keep_one && !nest_has_many(&nest, class)) return;
     if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return;
     /* acquire pairs with the release in midend_free: the objects' last uses come before the range's next */
     if (atomic_load_explicit(word_of(slab), memory_order_acquire) == (LISTED | all_free(class)))
@@ -213,17 +209,18 @@ size_t midend_usable_size(const void *object) {
 }
 
 size_t midend_good_size(size_t size) {
-    return shapes[class_of(size)].size;
+    unsigned class = class_of(size);
+    return class < class_count ? shapes[class].size : backend_good_size(size);
 }
 
-static uint64_t lists_locked;
+static _Thread_local uint64_t lists_locked __attribute__((tls_model("initial-exec"))); /* by this thread's fork */
 
 void midend_before_fork(void) {
-    nest_lock_all(&nest, &lists_locked);
+    lists_locked = nest_lock_all(&nest);
 }
 
-void midend_after_fork(void) {
-    nest_unlock_all(&nest, lists_locked);
+void midend_after_fork(bool child) {
+    nest_unlock_all(&nest, child ? ~(uint64_t)0 : lists_locked);
 }
 
 static void count_free(granule_id root, void *context) {

@@ -40,7 +40,7 @@ size_t midend_usable_size(const void *object);
 size_t midend_good_size(size_t size);
 
 void midend_before_fork(void);
-void midend_after_fork(void);
+void midend_after_fork(bool child);
 void midend_statistics(struct midend_statistics *statistics);
 
 #endif

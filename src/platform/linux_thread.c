@@ -81,11 +81,11 @@ static bool create_thread(void) {
 
 #endif
 
-bool platform_thread_start(void (*body)(void)) {
+enum platform_start platform_thread_start(void (*body)(void)) {
     uint32_t gone = 0;
     /* acquire: pairs with the kernel's clearing of the word, and with run_plain. */
     if (!atomic_compare_exchange_strong_explicit(&stack_busy, &gone, 1, memory_order_acquire, memory_order_relaxed))
-        return false;
+        return START_TOO_EARLY;
     /* A new thread inherits the mask: with everything blocked, no handler of the program ever runs on it. */
     uint64_t all = UINT64_MAX, before;
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET));
@@ -93,7 +93,7 @@ bool platform_thread_start(void (*body)(void)) {
     bool started = create_thread();
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
     if (!started) atomic_store_explicit(&stack_busy, 0, memory_order_release); /* pairs with the claim above */
-    return started;
+    return started ? START_STARTED : START_REFUSED;
 }
 
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {

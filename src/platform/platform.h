@@ -50,8 +50,9 @@ void platform_futex_wake(_Atomic(uint32_t) *word);
 
 /* Starts the one reclamation thread on a small stack of its own, all signals blocked, without pthread_create (which
  * could be our caller) and without thread-local storage: `body` must not use errno, libc's locks or a stack protector.
- * It runs once; when it returns, the thread ends. False when refused, or while the one before is not yet gone. */
-bool platform_thread_start(void (*body)(void));
+ * It runs once; when it returns, the thread ends. Too early: the thread before has returned but not left the stack yet. */
+enum platform_start { START_REFUSED, START_STARTED, START_TOO_EARLY };
+enum platform_start platform_thread_start(void (*body)(void));
 
 /* Calls `at_exit(value)` when the calling thread ends, as late as the platform allows; may be asked again from inside
  * at_exit (a few times). False when the platform cannot. The value is never NULL; `at_exit` is the same in every call.

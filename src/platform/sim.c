@@ -186,10 +186,10 @@ void platform_futex_wake(_Atomic(uint32_t) *word) {
     (void)word;
 }
 
-bool platform_thread_start(void (*body)(void)) {
-    if (!allowed()) return false;
+enum platform_start platform_thread_start(void (*body)(void)) {
+    if (!allowed()) return START_REFUSED;
     atomic_store_explicit(&waiting_body, (uintptr_t)body, memory_order_relaxed);
-    return true;
+    return START_STARTED;
 }
 
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {

@@ -75,8 +75,8 @@ static void body(void) {
 static void run_once(void) {
     atomic_store_explicit(&go, 0, memory_order_relaxed);
     uint32_t before = atomic_load_explicit(&runs, memory_order_relaxed);
-    while (!platform_thread_start(body)) usleep(100); /* the one before may still be on its way out */
-    CHECK(!platform_thread_start(body));
+    while (platform_thread_start(body) != START_STARTED) usleep(100); /* the one before may still be on its way out */
+    CHECK(platform_thread_start(body) == START_TOO_EARLY);
     atomic_store_explicit(&go, 1, memory_order_release);
     platform_futex_wake(&go);
     while (atomic_load_explicit(&runs, memory_order_acquire) == before) usleep(100);
@@ -145,7 +145,7 @@ static void the_child_of_a_fork_can_start_the_thread(void **state) {
     (void)state;
     platform_on_fork(prepare, parent, child);
     atomic_store_explicit(&go, 0, memory_order_relaxed);
-    while (!platform_thread_start(body)) usleep(100); /* it runs during the fork */
+    while (platform_thread_start(body) != START_STARTED) usleep(100); /* it runs during the fork */
     pid_t forked = fork();
     CHECK(forked >= 0);
     if (forked == 0) {
