@@ -1,0 +1,335 @@
+/* heap_test.c - heaps, one thread playing several: whose heap thread_heap points to, he is the thread. */
+#include "unit.h"
+
+#include <pthread.h>
+
+#include "frontend/allocator.h"
+#include "heap_walk.h"
+
+enum { OBJECTS = 3000, STEPS = 60000, HEAPS = 3, WALK_PERIOD = 50 };
+
+static struct heap *heaps[HEAPS];
+
+static void start(void) {
+    options = default_options;
+    if (!heaps[0]) heaps[0] = heap_attach();
+    for (unsigned i = 1; i < HEAPS; i++)
+        if (!heaps[i]) heaps[i] = heap_take();
+    thread_heap = heaps[0];
+    for (unsigned i = 0; i < HEAPS; i++) CHECK(heaps[i] && heaps[i]->in_use_count == 0 && heaps[i]->pool_count == 0);
+}
+
+/* All objects are free: so are all slabs, and the roots go back. */
+static void finish(void) {
+    for (unsigned i = 0; i < HEAPS; i++) {
+        thread_heap = heaps[i];
+        heap_flush();
+        walk_heap(heaps[i]);
+        assert_int_equal(heaps[i]->in_use_count, 0);
+        assert_int_equal(heaps[i]->pool_count, 0);
+    }
+    thread_heap = heaps[0];
+    thrift_purge();
+    assert_int_equal(root_count(), 0);
+}
+
+static void *allocate_as(unsigned heap, size_t size) {
+    thread_heap = heaps[heap];
+    void *object = jw_malloc(size);
+    CHECK(object);
+    thread_heap = heaps[0];
+    return object;
+}
+
+static void free_as(unsigned heap, void *object) {
+    thread_heap = heaps[heap];
+    jw_free(object);
+    thread_heap = heaps[0];
+}
+
+static void walk_all(void) {
+    for (unsigned i = 0; i < HEAPS; i++) walk_heap(heaps[i]);
+}
+
+static void anyone_frees_anything(void **state) {
+    (void)state;
+    static struct {
+        char *address;
+        size_t size;
+    } objects[OBJECTS];
+    start();
+    options.pool_min = 2;
+    uint64_t randomness = 1;
+    for (unsigned step = 0; step < STEPS; step++) {
+        unsigned at = (unsigned)random_below(&randomness, step / 10000 % 2 ? OBJECTS / 8 : OBJECTS);
+        unsigned who = (unsigned)random_below(&randomness, HEAPS);
+        if (objects[at].address) {
+            CHECK(pattern_holds(objects[at].address, objects[at].size, at));
+            free_as(who, objects[at].address);
+            objects[at].address = NULL;
+        } else {
+            size_t size = 1 + (size_t)random_below(&randomness, random_below(&randomness, 4) ? 64 : FRONTEND_MAX);
+            objects[at].address = allocate_as(who, size);
+            objects[at].size = size;
+            pattern_fill(objects[at].address, size, at);
+        }
+        if (step % WALK_PERIOD == 0) walk_all();
+    }
+    for (unsigned at = 0; at < OBJECTS; at++)
+        if (objects[at].address) free_as(at % HEAPS, objects[at].address);
+    walk_all();
+    finish();
+}
+
+enum { SMALL = 496 };
+static void *filled[1 << JW_GRANULE_SHIFT];
+
+/* Fills one slab of heap 0 and begins the next: the first is full then. Returns how many objects the full one has; the next one's is behind. */
+static unsigned fill_a_slab(void) {
+    unsigned capacity = size_class_capacity(size_class_of(SMALL));
+    for (unsigned i = 0; i <= capacity; i++) filled[i] = allocate_as(0, SMALL);
+    assert_int_equal(slab_of(filled[0])->state, FULL);
+    assert_ptr_equal(slab_of(filled[0]), slab_of(filled[capacity - 1]));
+    assert_int_equal(slab_of(filled[capacity])->state, CURRENT);
+    walk_all();
+    return capacity;
+}
+
+static void free_filled(unsigned first, unsigned end, unsigned who) {
+    for (unsigned i = first; i < end; i++) free_as(who, filled[i]);
+}
+
+static void a_full_slab_returns_after_a_cross_free(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_a_slab();
+    struct slab *full = slab_of(filled[0]);
+    free_as(1, filled[2]);
+    free_as(2, filled[4]);
+    assert_ptr_equal(heaps[0]->returned, full);
+    assert_null(full->returned_next);
+    walk_all();
+    void *rest[1 << JW_GRANULE_SHIFT];
+    for (unsigned i = 0; i + 1 < capacity; i++) rest[i] = allocate_as(0, SMALL); /* the current one fills up */
+    void *again = allocate_as(0, SMALL), *other = allocate_as(0, SMALL);
+    assert_true((again == filled[2] && other == filled[4]) || (again == filled[4] && other == filled[2]));
+    assert_int_equal(heaps[0]->in_use_count, 2);
+    walk_all();
+    for (unsigned i = 0; i + 1 < capacity; i++) free_as(0, rest[i]);
+    free_filled(0, capacity + 1, 0);
+    finish();
+}
+
+static void an_own_free_opens_a_full_slab(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_a_slab();
+    struct slab *full = slab_of(filled[0]);
+    free_as(0, filled[0]);
+    assert_int_equal(full->state, PARTIAL);
+    assert_int_equal(slab_used(full), capacity - 1);
+    assert_null(heaps[0]->returned);
+    walk_all();
+    free_filled(1, capacity + 1, 0);
+    assert_int_equal(full->state, EMPTY);
+    finish();
+}
+
+/* Another thread has cleared the mark, and the slab is on its way while its owner frees into it, down to the last object. */
+static void own_frees_meet_a_returning_slab(void **state) {
+    (void)state;
+    for (unsigned remote = 1; remote < size_class_capacity(size_class_of(SMALL)); remote++) {
+        start();
+        unsigned capacity = fill_a_slab();
+        struct slab *full = slab_of(filled[0]);
+        free_filled(0, remote, 1);
+        assert_int_equal(full->state, FULL);
+        free_as(0, filled[remote]);
+        assert_int_equal(full->state, RETURNING);
+        walk_all();
+        free_filled(remote + 1, capacity, 0);
+        assert_int_equal(full->state, RETURNING);
+        walk_all();
+        heap_tidy(heaps[0], false);
+        assert_int_equal(full->state, EMPTY);
+        walk_all();
+        free_as(0, filled[capacity]);
+        finish();
+    }
+}
+
+/* Slabs emptied by others alone are found by their counts. */
+static void counts_tell_of_empty_slabs(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_a_slab();
+    free_as(0, filled[0]); /* partial */
+    free_filled(1, capacity + 1, 1);
+    assert_int_equal(heaps[0]->in_use_count, 2);
+    heap_tidy(heaps[0], true);
+    assert_int_equal(heaps[0]->in_use_count, 0); /* the current one, too */
+    assert_int_equal(heaps[0]->pool_count, 2);
+    walk_all();
+    finish();
+}
+
+enum { SLABS = 40 };
+
+static void the_pool_keeps_to_its_watermark(void **state) {
+    (void)state;
+    static void *objects[SLABS][2];
+    for (unsigned percent = 0; percent <= 100; percent += 25) {
+        start();
+        options.pool_min = 3;
+        options.pool_percent = percent;
+        for (unsigned i = 0; i < SLABS; i++)
+            for (unsigned j = 0; j < 2; j++) objects[i][j] = allocate_as(0, GRANULE_SIZE == 4096 ? FRONTEND_MAX : 16);
+        unsigned most = 0;
+        for (unsigned i = 0; i < SLABS; i++) {
+            struct slab *slab = slab_of(objects[i][0]);
+            for (unsigned j = 0; j < 2; j++) free_as(0, objects[i][j]);
+            if (heaps[0]->pool_count > most) most = heaps[0]->pool_count;
+            assert_true(heaps[0]->pool_count <= 3 + heaps[0]->in_use_count * percent / 100);
+            if (slab->state == EMPTY) assert_ptr_equal(heaps[0]->pool.first, slab); /* the oldest go first */
+        }
+        if (GRANULE_SIZE == 4096) assert_true(most >= 3 && (percent < 50 || most > 3));
+        walk_all();
+        finish();
+    }
+}
+
+static void an_empty_slab_serves_any_class(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_a_slab();
+    struct slab *slab = slab_of(filled[0]);
+    free_filled(0, capacity, 0);
+    assert_ptr_equal(heaps[0]->pool.first, slab);
+    void *other = allocate_as(0, 16);
+    assert_ptr_equal(slab_of(other), slab);
+    assert_int_equal(heaps[0]->pool_count, 0);
+    walk_all();
+    free_as(0, other);
+    free_as(0, filled[capacity]);
+    finish();
+}
+
+static void a_heap_handed_over_keeps_its_objects(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_a_slab();
+    for (unsigned i = 0; i <= capacity; i++) pattern_fill(filled[i], SMALL, i);
+    uint32_t count = heap_count(), resting = heap_resting_count();
+    heap_retire(heaps[0]);
+    assert_int_equal(heap_resting_count(), resting + 1);
+    free_filled(0, 2, 1); /* into a heap without a thread */
+    struct heap *adopted = heap_take();
+    assert_ptr_equal(adopted, heaps[0]);
+    assert_int_equal(heap_count(), count);
+    walk_all();
+    for (unsigned i = 2; i <= capacity; i++) assert_true(pattern_holds(filled[i], SMALL, i));
+    free_filled(2, capacity + 1, 0);
+    finish();
+}
+
+static void *leave_objects(void *argument) {
+    (void)argument;
+    for (unsigned i = 0; i < 100; i++) {
+        filled[i] = jw_malloc(SMALL);
+        pattern_fill(filled[i], SMALL, i);
+    }
+    struct heap *mine = thread_heap;
+    sim_thread_exit();
+    CHECK(thread_heap == &no_heap && heap_thread_has_ended());
+    uint32_t count = heap_count();
+    void *late[50]; /* in some later destructor */
+    for (unsigned i = 0; i < 50; i++) late[i] = jw_malloc(i * 40);
+    for (unsigned i = 0; i < 50; i++) jw_free(late[i]);
+    CHECK(heap_count() == count && thread_heap == &no_heap);
+    return mine;
+}
+
+static void a_round_drains_the_heaps_of_ended_threads(void **state) {
+    (void)state;
+    start();
+    pthread_t thread;
+    void *ended;
+    CHECK(pthread_create(&thread, NULL, leave_objects, NULL) == 0);
+    pthread_join(thread, &ended);
+    struct heap *heap = ended;
+    assert_int_equal(heap_resting_count(), 1);
+    thrift_purge();
+    walk_heap(heap);
+    assert_true(heap->in_use_count > 0 && heap->pool_count == 0);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_true(pattern_holds(filled[i], SMALL, i));
+        free_as(0, filled[i]);
+    }
+    thrift_purge();
+    assert_int_equal(heap_resting_count(), 1);
+    assert_int_equal(heap->in_use_count, 0);
+    assert_int_equal(heap->pool_count, 0);
+    assert_int_equal(root_count(), 0);
+    finish();
+}
+
+static void no_memory_gives_null(void **state) {
+    (void)state;
+    start();
+    sim_fail_after(0);
+    assert_null(jw_malloc(16));
+    walk_all();
+    sim_fail_after(SIM_NEVER);
+    free_as(0, allocate_as(0, 16));
+    finish();
+}
+
+static void free_twice_in_an_empty_slab(void) {
+    unsigned capacity = fill_a_slab();
+    free_filled(0, capacity, 0);
+    free_as(0, filled[0]);
+}
+
+static void free_inside(void) {
+    free_as(0, (char *)allocate_as(0, SMALL) + 8);
+}
+
+static void free_inside_remotely(void) {
+    free_as(1, (char *)allocate_as(0, SMALL) + 8);
+}
+
+static void free_the_tail(void) {
+    unsigned capacity = fill_a_slab();
+    free_as(0, (char *)slab_of(filled[0]) + size_classes[size_class_of(SMALL)].origin + (size_t)capacity * SMALL);
+}
+
+static void free_a_header(void) {
+    free_as(0, slab_of(allocate_as(0, SMALL)));
+}
+
+static void misuse_is_told(void **state) {
+    (void)state;
+    start();
+    expect_abort(free_twice_in_an_empty_slab, "jwmalloc: double free: address 0x");
+    expect_abort(free_inside, "jwmalloc: invalid free: address 0x");
+    expect_abort(free_inside_remotely, "jwmalloc: invalid free: address 0x");
+    expect_abort(free_the_tail, "jwmalloc: invalid free: address 0x");
+    expect_abort(free_a_header, "jwmalloc: invalid free: address 0x");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(anyone_frees_anything),
+        cmocka_unit_test(a_full_slab_returns_after_a_cross_free),
+        cmocka_unit_test(an_own_free_opens_a_full_slab),
+        cmocka_unit_test(own_frees_meet_a_returning_slab),
+        cmocka_unit_test(counts_tell_of_empty_slabs),
+        cmocka_unit_test(the_pool_keeps_to_its_watermark),
+        cmocka_unit_test(an_empty_slab_serves_any_class),
+        cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
+        cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
+        cmocka_unit_test(no_memory_gives_null),
+        cmocka_unit_test(misuse_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
