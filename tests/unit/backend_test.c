@@ -1,0 +1,132 @@
+/* backend_test.c - the backend under real threads on the real platform: no two ranges overlap, and in the end all memory goes back. */
+#include "unit.h"
+
+#include <pthread.h>
+
+#include "backend/backend.h"
+
+enum { THREADS = 4, SHARED = 48, ROUNDS = 4, STEPS = 8000, MOST_GRANULES = 96 };
+
+/* A range or a large object in the hands of whoever exchanges it out of its slot. Its size is at its start. */
+struct block {
+    uint32_t granules;
+    bool large;
+    char *end;
+};
+
+static _Atomic(uintptr_t) shared[SHARED];
+static _Atomic(size_t) zeroed_ranges;
+
+static void mark(struct block *block) {
+    size_t words = (size_t)(block->end - (char *)block) / sizeof(uintptr_t);
+    uintptr_t *all = (uintptr_t *)block;
+    for (size_t i = 64; i < words; i += 64) all[i] = (uintptr_t)block + i; /* eight to a page */
+}
+
+static void check_and_free(struct block *block) {
+    size_t words = (size_t)(block->end - (char *)block) / sizeof(uintptr_t);
+    uintptr_t *all = (uintptr_t *)block;
+    for (size_t i = 64; i < words; i += 64) CHECK(all[i] == (uintptr_t)block + i);
+    if (block->large) {
+        CHECK(backend_usable_size(block) == (size_t)(block->end - (char *)block));
+        backend_free(block);
+    } else {
+        CHECK(knit_weight(granule_of(block)) == block->granules);
+        backend_place(granule_of(block));
+    }
+}
+
+static struct block *fetch(uint64_t *randomness) {
+    bool zeroed = false, large = random_below(randomness, 4) == 0;
+    uint32_t most = random_below(randomness, 32) == 0  ? ROOT_GRANULES
+                    : random_below(randomness, 4) == 0 ? MOST_GRANULES
+                                                       : 8;
+    uint32_t granules = 1 + (uint32_t)random_below(randomness, most < ROOT_GRANULES / 2 ? most : ROOT_GRANULES / 2);
+    size_t alignment = large ? GRANULE_SIZE << random_below(randomness, 5) : 1;
+    struct block *block =
+        large ? backend_allocate(granules * GRANULE_SIZE, alignment, &zeroed) : backend_fetch(granules, &zeroed);
+    CHECK(block && (uintptr_t)block % alignment == 0 && (uintptr_t)block % GRANULE_SIZE == 0);
+    if (!large) granules = knit_weight(granule_of(block));
+    size_t size = large ? backend_usable_size(block) : granules * GRANULE_SIZE;
+    CHECK(size >= granules * GRANULE_SIZE);
+    if (zeroed) {
+        CHECK(bytes_are_zero(block, size < 65536 ? size : 65536));
+        zeroed_ranges++;
+    }
+    *block = (struct block){.granules = granules, .large = large, .end = (char *)block + size};
+    mark(block);
+    return block;
+}
+
+static void *churn(void *argument) {
+    uint64_t randomness = (uintptr_t)argument;
+    for (unsigned step = 0; step < STEPS; step++) {
+        _Atomic(uintptr_t) *slot = &shared[random_below(&randomness, SHARED)];
+        uintptr_t new = random_below(&randomness, 2) ? (uintptr_t)fetch(&randomness) : 0;
+        uintptr_t old = atomic_exchange(slot, new);
+        if (old) check_and_free((struct block *)old);
+    }
+    return NULL;
+}
+
+static void run_threads(uintptr_t seed) {
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, churn, (void *)(seed * THREADS + i)) == 0);
+    for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < SHARED; i++) {
+        uintptr_t old = atomic_exchange(&shared[i], 0);
+        if (old) check_and_free((struct block *)old);
+    }
+}
+
+/* The reclamation thread may hold something for a moment. */
+static void finish(void) {
+    for (unsigned tries = 0; tries < 200 && (root_count() || ownership.cached[0] || ownership.cached[1]); tries++) {
+        thrift_purge();
+        usleep(5000);
+    }
+    assert_int_equal(root_count(), 0);
+    assert_int_equal(ownership.deferred, 0);
+    assert_int_equal(ownership.cached[0], 0);
+    assert_int_equal(ownership.cached[1], 0);
+}
+
+static void threads_share_the_backend(void **state) {
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        options.reclaim_thread = round != 1;
+        options.reclaim_interval = 10;
+        options.cache_min = round == 2 ? 0 : 8 << 20;
+        options.cache_percent = round == 2 ? 10 : 25;
+        run_threads(round);
+        finish();
+    }
+    printf("%zu rollbacks, %zu deferrals, %zu rounds, %zu by freeing threads, %zu zeroed\n",
+           (size_t)ownership.rollbacks, (size_t)ownership.deferrals, (size_t)thrift_counters.rounds,
+           (size_t)thrift_counters.sync_reclaims, (size_t)zeroed_ranges);
+}
+
+static void free_twice(void) {
+    bool zeroed;
+    void *object = backend_allocate(BACKEND_MIN, 1, &zeroed);
+    backend_free(object);
+    backend_free(object);
+}
+
+static void free_inside(void) {
+    bool zeroed;
+    backend_free((char *)backend_allocate(4 * GRANULE_SIZE, 1, &zeroed) + GRANULE_SIZE);
+}
+
+static void misuse_is_told(void **state) {
+    (void)state;
+    expect_abort(free_twice, "jwmalloc: invalid free: address 0x");
+    expect_abort(free_inside, "jwmalloc: invalid free: address 0x");
+}
+
+int main(void) {
+    if (!map_start()) return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_the_backend), cmocka_unit_test(misuse_is_told)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

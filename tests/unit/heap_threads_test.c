@@ -1,0 +1,159 @@
+/* heap_threads_test.c - heaps under real threads: races for a full slab, many threads at once, and threads that come and go. */
+#include "unit.h"
+
+#include <pthread.h>
+
+#include "frontend/allocator.h"
+#include "heap_walk.h"
+
+enum { MANY = 742, GENERATIONS = 2, SHARED = 512, RACES = 3000, CHURNERS = 8, LIVES = 40 };
+
+static _Atomic(uintptr_t) shared[SHARED]; /* objects that belong to whoever exchanges them out */
+static pthread_barrier_t together;
+
+static void *fresh(uint64_t *randomness) {
+    size_t size = 16 + (size_t)random_below(randomness, random_below(randomness, 4) ? 100 : FRONTEND_MAX - 16);
+    void *object = jw_malloc(size);
+    CHECK(object);
+    pattern_fill(object, 16, (uintptr_t)object);
+    return object;
+}
+
+static void check_and_free(void *object) {
+    CHECK(pattern_holds(object, 16, (uintptr_t)object));
+    jw_free(object);
+}
+
+static void trade(uint64_t *randomness, unsigned times) {
+    while (times-- > 0) {
+        void *old = (void *)atomic_exchange(&shared[random_below(randomness, SHARED)], (uintptr_t)fresh(randomness));
+        if (old) check_and_free(old);
+    }
+}
+
+/* Every object is free and every other thread gone: reclamation may still be at it, so it gets a while. */
+static void finish(void) {
+    for (unsigned i = 0; i < SHARED; i++) {
+        void *old = (void *)atomic_exchange(&shared[i], 0);
+        if (old) check_and_free(old);
+    }
+    heap_flush();
+    for (unsigned tries = 0; tries < 200 && root_count(); tries++) {
+        thrift_purge();
+        usleep(10000);
+    }
+    assert_int_equal(root_count(), 0);
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        assert_int_equal(heap_by_number(number)->in_use_count, 0);
+        assert_int_equal(heap_by_number(number)->pool_count, 0);
+    }
+}
+
+enum { SIZE = 304 };
+static void *contested[1 << JW_GRANULE_SHIFT];
+static unsigned capacity, split;
+
+/* Frees the second part of the full slab while its owner frees the first. */
+static void *free_second_part(void *argument) {
+    (void)argument;
+    for (unsigned race = 0; race < RACES; race++) {
+        pthread_barrier_wait(&together);
+        for (unsigned i = split; i < capacity; i++) jw_free(contested[i]);
+        pthread_barrier_wait(&together);
+    }
+    return NULL;
+}
+
+static void own_frees_race_with_the_return(void **state) {
+    (void)state;
+    pthread_t other;
+    pthread_barrier_init(&together, NULL, 2);
+    CHECK(pthread_create(&other, NULL, free_second_part, NULL) == 0);
+    capacity = size_class_capacity(size_class_of(SIZE));
+    unsigned states[RETURNING + 1] = {0};
+    for (unsigned race = 0; race < RACES; race++) {
+        for (unsigned i = 0; i <= capacity; i++) contested[i] = jw_malloc(SIZE);
+        struct slab *full = slab_of(contested[0]);
+        CHECK(full->state == FULL && slab_of(contested[capacity - 1]) == full);
+        split = race % (capacity + 1);
+        pthread_barrier_wait(&together);
+        for (unsigned i = 0; i < split; i++) jw_free(contested[i]);
+        pthread_barrier_wait(&together);
+        states[full->state]++;
+        walk_heap(thread_heap);
+        jw_free(contested[capacity]);
+        heap_tidy(thread_heap, true);
+        walk_heap(thread_heap);
+        CHECK(thread_heap->in_use_count == 0);
+    }
+    pthread_join(other, NULL);
+    printf("partial %u, empty %u, full %u, returning %u\n", states[PARTIAL], states[EMPTY], states[FULL],
+           states[RETURNING]);
+    finish();
+}
+
+static void *be_one_of_many(void *argument) {
+    uint64_t randomness = (uintptr_t)argument;
+    trade(&randomness, 20);
+    pthread_barrier_wait(&together); /* all have a heap now */
+    trade(&randomness, 20);
+    pthread_barrier_wait(&together); /* nobody frees any more */
+    walk_heap(thread_heap);
+    return NULL;
+}
+
+static void many_threads_at_once(void **state) {
+    (void)state;
+    static pthread_t threads[MANY];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 256 << 10);
+    pthread_barrier_init(&together, NULL, MANY);
+    options.reclaim_thread = 0; /* a round has the resting heaps in hand for a moment: none of it here */
+    options.reclaim_start = most_options.reclaim_start;
+    for (unsigned generation = 0; generation < GENERATIONS; generation++) {
+        for (uintptr_t i = 0; i < MANY; i++) CHECK(pthread_create(&threads[i], &small, be_one_of_many, (void *)i) == 0);
+        for (unsigned i = 0; i < MANY; i++) pthread_join(threads[i], NULL);
+        assert_int_equal(heap_count(), MANY); /* the second generation takes the heaps of the first */
+        assert_int_equal(heap_resting_count(), MANY);
+    }
+    options = default_options;
+    options.reclaim_interval = 10;
+    thrift_forget_thread();
+    finish();
+}
+
+static void *live_shortly(void *argument) {
+    uint64_t randomness = (uintptr_t)argument;
+    trade(&randomness, 300);
+    return NULL;
+}
+
+/* Starts a thread again and again; what each leaves behind lives on in its heap, which others take over. */
+static void *keep_starting(void *argument) {
+    for (uintptr_t life = 0; life < LIVES; life++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, live_shortly, (void *)((uintptr_t)argument * LIVES + life)) == 0);
+        pthread_join(thread, NULL);
+    }
+    return NULL;
+}
+
+static void threads_come_and_go(void **state) {
+    (void)state;
+    uint32_t before = heap_count();
+    pthread_t threads[CHURNERS];
+    for (uintptr_t i = 0; i < CHURNERS; i++) CHECK(pthread_create(&threads[i], NULL, keep_starting, (void *)i) == 0);
+    for (unsigned i = 0; i < CHURNERS; i++) pthread_join(threads[i], NULL);
+    assert_true(heap_count() <= before + 2 * CHURNERS + 8);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_threads_at_once),
+        cmocka_unit_test(own_frees_race_with_the_return),
+        cmocka_unit_test(threads_come_and_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
