@@ -41,6 +41,6 @@ serve() {
 serve system system
 serve jw jw
 [ -e jw.preloaded ] && [ ! -e system.preloaded ]
-if grep -c -i "err\b" jw.txt; then cat jw.txt; exit 1; fi
+if grep -q -i "err\b" jw.txt; then cat jw.txt; exit 1; fi
 same system.txt jw.txt
 tail -n 2 jw.txt
