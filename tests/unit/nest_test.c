@@ -41,6 +41,7 @@ static void slots_fill_first_then_the_list(void **state) {
     for (granule_id id = 1; id <= JW_NEST_SLOTS + EXTRA; id++) {
         assert_true(place(0, id));
         assert_int_equal(nest_count(&nests[0], CLASS), id);
+        assert_int_equal(nest_has_many(&nests[0], CLASS), id > 1);
         assert_int_equal((nests[0].classes[CLASS].list & ID_MASK) != 0, id > JW_NEST_SLOTS);
     }
     bool seen[JW_NEST_SLOTS + EXTRA + 1] = {false};
@@ -142,8 +143,7 @@ static void locks_around_fork(void **state) {
     (void)state;
     start();
     for (granule_id id = 1; id <= JW_NEST_SLOTS + 1; id++) assert_true(place(0, id));
-    uint64_t locked;
-    nest_lock_all(&nests[0], &locked);
+    uint64_t locked = nest_lock_all(&nests[0]);
     assert_true(locked == ~(uint64_t)0 >> (64 - RANGE_CLASSES));
     assert_false(place(0, JW_NEST_SLOTS + 2));
     nest_unlock_all(&nests[0], locked);

@@ -1,6 +1,7 @@
 /* ownership_test.c - the protocol between Nest and Knit: every rollback, forced by what "another thread" does between two steps.
  *
- * The linker wraps knit_acquire and knit_release, so that a test can act just before them: that is the other thread.
+ * The linker wraps knit_acquire and knit_release, so that a test can act just before them: that is the other thread. And it
+ * wraps nest_place, which fails when its slots are full and its list is busy.
  */
 #include "unit.h"
 
@@ -9,12 +10,20 @@
 enum { FOUR = 3 }; /* class of weight 4 */
 #define DEFERRED_UNMAPPED (1u << LEAF_HIGH_SHIFT)
 #define DEFERRED_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))
-#define LOCK_BIT 0x80000000u
 
 enum slot_code __real_knit_acquire(granule_id range);
 enum slot_code __wrap_knit_acquire(granule_id range);
 bool __real_knit_release(granule_id range, enum slot_code state);
 bool __wrap_knit_release(granule_id range, enum slot_code state);
+
+bool __real_nest_place(struct nest *nest, unsigned class, granule_id range);
+bool __wrap_nest_place(struct nest *nest, unsigned class, granule_id range);
+
+static bool busy[NESTS];
+
+bool __wrap_nest_place(struct nest *nest, unsigned class, granule_id range) {
+    return !busy[nest - ownership.nests] && __real_nest_place(nest, class, range);
+}
 
 /* Run once, before the next knit_acquire or knit_release of this range. */
 static void (*before_acquire)(void), (*before_release)(void);
@@ -81,17 +90,6 @@ static void place_all_but(unsigned one, unsigned other) {
         if (i != one && i != other) range_place(four[i], MAPPED);
 }
 
-/* No slot seems free and the list is locked. */
-static void make_busy(unsigned nest, unsigned class) {
-    ownership.nests[nest].classes[class].summary = ~(uintptr_t)0;
-    ownership.nests[nest].classes[class].list |= LOCK_BIT;
-}
-
-static void make_idle(unsigned nest, unsigned class) {
-    ownership.nests[nest].classes[class].summary = 0;
-    ownership.nests[nest].classes[class].list &= ~LOCK_BIT;
-}
-
 /* The other thread's half of an acquire, its Knit step: it has the range from Nest already. */
 static enum slot_code finish_theft(granule_id range) {
     enum slot_code was = __real_knit_acquire(range);
@@ -123,7 +121,7 @@ static void what_knit_has_in_use_goes_back_into_nest(void **state) {
 
 static void take_knit_and_block_nest(void) {
     CHECK(__real_knit_acquire(four[0]) == MAPPED);
-    make_busy(0, FOUR);
+    busy[0] = true;
 }
 
 static void what_cannot_go_back_is_deferred(void **state) {
@@ -133,7 +131,7 @@ static void what_cannot_go_back_is_deferred(void **state) {
     watched = four[0];
     before_acquire = take_knit_and_block_nest;
     assert_int_equal(range_acquire(MAPPED, 4), 0);
-    make_idle(0, FOUR);
+    busy[0] = false;
     assert_int_equal(ownership.deferred, four[0]);
     assert_int_equal(leaf_get(four[0]), leaf_word(DEFERRED, DEFERRED_NOT_ACQUIRED));
     assert_true(range_place_deferred()); /* Knit still says "in use": deferred again */
@@ -154,12 +152,12 @@ static void what_cannot_go_back_is_deferred(void **state) {
 static void a_busy_nest_defers_what_is_placed(void **state) {
     (void)state;
     start();
-    make_busy(0, FOUR);
-    make_busy(UNMAPPED_NEST, FOUR);
+    busy[0] = true;
+    busy[UNMAPPED_NEST] = true;
     range_place(four[0], UNMAPPED);
     range_place(four[2], MAPPED);
-    make_idle(0, FOUR);
-    make_idle(UNMAPPED_NEST, FOUR);
+    busy[0] = false;
+    busy[UNMAPPED_NEST] = false;
     assert_int_equal(ownership.deferrals, 2);
     assert_int_equal(leaf_get(four[0]), leaf_word(DEFERRED, DEFERRED_UNMAPPED));
     assert_int_equal(leaf_get(four[2]), leaf_word(DEFERRED, 0));
@@ -175,9 +173,9 @@ static void a_busy_nest_defers_what_is_placed(void **state) {
 static void who_finds_nothing_places_what_was_deferred(void **state) {
     (void)state;
     start();
-    make_busy(0, FOUR);
+    busy[0] = true;
     range_place(four[0], MAPPED);
-    make_idle(0, FOUR);
+    busy[0] = false;
     assert_int_equal(ownership.deferred, four[0]);
     bool zeroed;
     assert_int_equal(granule_of(backend_fetch(4, &zeroed)), four[0]);

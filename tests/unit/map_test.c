@@ -1,0 +1,89 @@
+/* map_test.c - a window of eight slots over an arena of twice its size: no two mappings share a slot, and none is lost. */
+#include "unit.h"
+
+enum { SLOTS = (1u << (JW_WINDOW_SHIFT - JW_ROOT_SHIFT)), STEPS = 3000 };
+
+static void slots_are_found_and_never_shared(void **state) {
+    (void)state;
+    start_backend();
+    size_t tables = sim_reserved();
+    granule_id roots[SLOTS];
+    unsigned count = 0;
+    while (count < SLOTS && (roots[count] = root_create())) {
+        char *address = granule_address(roots[count]);
+        assert_true((uintptr_t)address % ROOT_SIZE == 0 && granule_of(address) == roots[count]);
+        assert_true(map_owns(address) && map_owns(address + ROOT_SIZE - 1));
+        for (unsigned i = 0; i < count; i++)
+            assert_int_not_equal(roots[i] / ROOT_GRANULES, roots[count] / ROOT_GRANULES);
+        count++;
+    }
+    assert_true(count >= SLOTS / 2 &&
+                count < SLOTS); /* never the one with granule 0; the search stops short of the whole window */
+    assert_int_equal(root_create(), 0);
+    assert_int_equal(sim_reserved(), tables + count * ROOT_SIZE); /* what was tried has gone back */
+    while (count > 0) assert_true(root_destroy(roots[--count]));
+    assert_int_equal(sim_reserved(), tables);
+    assert_int_equal(map_metadata(), 0);
+}
+
+static void mappings_come_and_go(void **state) {
+    (void)state;
+    start_backend();
+    size_t tables = sim_reserved();
+    char *mappings[SLOTS] = {NULL};
+    size_t sizes[SLOTS], reserved = 0;
+    uint64_t randomness = 1;
+    for (unsigned step = 0; step < STEPS; step++) {
+        unsigned at = (unsigned)random_below(&randomness, SLOTS - 2);
+        if (mappings[at]) {
+            assert_true(map_owns(mappings[at]) && bytes_are_zero(mappings[at], 4096));
+            assert_true(map_release(mappings[at], sizes[at]));
+            assert_false(map_owns(mappings[at]));
+            reserved -= sizes[at];
+            mappings[at] = NULL;
+        } else {
+            sizes[at] = ROOT_SIZE - 4096 * (size_t)random_below(&randomness, 3);
+            mappings[at] = map_reserve(sizes[at], ROOT_SIZE, "test");
+            reserved += mappings[at] ? sizes[at] : 0;
+        }
+        assert_int_equal(sim_reserved(), tables + reserved);
+    }
+    for (unsigned at = 0; at < SLOTS; at++)
+        if (mappings[at]) assert_true(map_release(mappings[at], sizes[at]));
+    assert_int_equal(sim_reserved(), tables);
+}
+
+static unsigned visited;
+
+static void visit(granule_id id, void *context) {
+    visited += id == *(granule_id *)context;
+}
+
+static void refusals_change_nothing(void **state) {
+    (void)state;
+    start_backend();
+    sim_fail_after(0);
+    assert_int_equal(root_create(), 0);
+    sim_fail_after(SIM_NEVER);
+    granule_id root = root_create();
+    sim_fail_after(0);
+    assert_false(root_destroy(root));
+    sim_fail_after(SIM_NEVER);
+    assert_true(map_owns(granule_address(root)) && leaf_get(root) == leaf_word(HELD, 0));
+    assert_true(root_walk_begin());
+    map_walk(visit, &root);
+    assert_int_equal(visited, 1);
+    assert_false(root_destroy(root)); /* under a walker's eyes */
+    root_walk_end();
+    assert_true(root_destroy(root));
+    assert_int_equal(root_count(), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slots_are_found_and_never_shared),
+        cmocka_unit_test(mappings_come_and_go),
+        cmocka_unit_test(refusals_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
