@@ -1,4 +1,4 @@
-/* backend_test.c - the backend under real threads on the real platform: no two ranges overlap, and in the end all memory goes back. */
+/* backend_test.c - the backend under real threads on the real platform: no ranges overlap, all goes back at last. */
 #include "unit.h"
 
 #include <pthread.h>

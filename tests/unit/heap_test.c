@@ -84,7 +84,7 @@ static void anyone_frees_anything(void **state) {
 enum { SMALL = 496 };
 static void *filled[1 << JW_GRANULE_SHIFT];
 
-/* Fills one slab of heap 0 and begins the next: the first is full then. Returns how many objects the full one has; the next one's is behind. */
+/* Fills one slab of heap 0 and begins the next: the first is full then. Returns how many objects that has. */
 static unsigned fill_a_slab(void) {
     unsigned capacity = size_class_capacity(size_class_of(SMALL));
     for (unsigned i = 0; i <= capacity; i++) filled[i] = allocate_as(0, SMALL);
@@ -135,7 +135,7 @@ static void an_own_free_opens_a_full_slab(void **state) {
     finish();
 }
 
-/* Another thread has cleared the mark, and the slab is on its way while its owner frees into it, down to the last object. */
+/* Another thread has cleared the mark, and the slab is on its way while its owner frees into it to the last object. */
 static void own_frees_meet_a_returning_slab(void **state) {
     (void)state;
     for (unsigned remote = 1; remote < size_class_capacity(size_class_of(SMALL)); remote++) {

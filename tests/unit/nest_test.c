@@ -125,7 +125,7 @@ static void hints_lead_to_the_next_class(void **state) {
     }
 }
 
-/* A range may be taken by its own words before its placer sets the hint. That hint goes when a taker finds nothing behind it. */
+/* A range may be taken by its own words before its placer sets the hint. A taker who finds nothing clears it. */
 static void a_late_hint_does_not_cost_the_slot(void **state) {
     (void)state;
     start();

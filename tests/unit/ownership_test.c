@@ -1,7 +1,8 @@
-/* ownership_test.c - the protocol between Nest and Knit: every rollback, forced by what "another thread" does between two steps.
+/* ownership_test.c - the protocol between Nest and Knit: every rollback, forced by what another thread does between
+ * two steps.
  *
- * The linker wraps knit_acquire and knit_release, so that a test can act just before them: that is the other thread. And it
- * wraps nest_place, which fails when its slots are full and its list is busy.
+ * The linker wraps knit_acquire and knit_release, so that a test can act just before them: that is the other thread.
+ * And it wraps nest_place, which fails when its slots are full and its list is busy.
  */
 #include "unit.h"
 
@@ -282,7 +283,7 @@ static void a_left_range_of_another_state_is_left_again(void **state) {
     finish();
 }
 
-/* A thief between Nest and Knit keeps its neighbour from both joining and waiting: that one is deferred until he has finished. */
+/* A thief between Nest and Knit keeps the neighbour from both joining and waiting: it is deferred until he is done. */
 static void a_sibling_without_nest_half_is_no_partner(void **state) {
     (void)state;
     start();

@@ -1,4 +1,4 @@
-/* thrift_test.c - Thrift over simulated time: lifetimes, watermarks, refusals. The reclamation thread is a function that the test calls. */
+/* thrift_test.c - Thrift over simulated time: lifetimes, watermarks, refusals. The test runs the reclamation thread. */
 #include "unit.h"
 
 #include "backend/backend.h"
