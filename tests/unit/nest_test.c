@@ -5,7 +5,7 @@
 
 #include "backend/nest.h"
 
-enum { NESTS_TESTED = 3, WANDERERS = 200, THREADS = 4, MOVES = 100000, CLASS = 5 };
+enum { NESTS_TESTED = 3, WANDERERS = 200, CROWD = 3, THREADS = 4, MOVES = 200000, CLASS = 5 };
 #define LOCK_BIT 0x80000000u
 
 static struct nest nests[NESTS_TESTED];
@@ -151,6 +151,7 @@ static void locks_around_fork(void **state) {
     assert_int_equal(nest_count(&nests[0], CLASS), JW_NEST_SLOTS + 2);
 }
 
+static unsigned wanderers;                      /* many: lists, too; a few: everyone is after the same slots */
 static _Atomic(unsigned) holder[WANDERERS + 1]; /* thread that has the range, 0: in a nest */
 
 /* Takes any range, or a given one by its own words, and puts it into another nest. */
@@ -159,7 +160,7 @@ static void *wander(void *argument) {
     uint64_t randomness = self;
     for (unsigned move = 0; move < MOVES; move++) {
         unsigned from = (unsigned)random_below(&randomness, NESTS_TESTED);
-        granule_id id = 1 + (granule_id)random_below(&randomness, WANDERERS);
+        granule_id id = 1 + (granule_id)random_below(&randomness, wanderers);
         if (random_below(&randomness, 2)) {
             if (!nest_take_given(&nests[from], CLASS, id, leaf_in(from))) continue;
         } else if (!(id = nest_take(&nests[from], CLASS))) continue;
@@ -171,10 +172,10 @@ static void *wander(void *argument) {
     return NULL;
 }
 
-static void none_is_lost_and_none_is_doubled(void **state) {
-    (void)state;
+static void let_wander(unsigned number) {
     start();
-    for (granule_id id = 1; id <= WANDERERS; id++) assert_true(place(0, id));
+    wanderers = number;
+    for (granule_id id = 1; id <= wanderers; id++) assert_true(place(0, id));
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, wander, (void *)(i + 1)) == 0);
     for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
@@ -188,7 +189,13 @@ static void none_is_lost_and_none_is_doubled(void **state) {
         assert_int_equal(nest_count(&nests[nest], CLASS), 0);
         assert_int_equal(nest_next_class(&nests[nest], 0), RANGE_CLASSES);
     }
-    assert_int_equal(count, WANDERERS);
+    assert_int_equal(count, wanderers);
+}
+
+static void none_is_lost_and_none_is_doubled(void **state) {
+    (void)state;
+    let_wander(WANDERERS);
+    let_wander(CROWD);
 }
 
 int main(void) {
