@@ -5,7 +5,7 @@
 
 #include "backend/backend.h"
 
-enum { THREADS = 4, SHARED = 48, ROUNDS = 4, STEPS = 8000, MOST_GRANULES = 96 };
+enum { THREADS = 4, SHARED = 48, ROUNDS = 4, STEPS = 8000, CROWDED_STEPS = 150000, MOST_GRANULES = 96 };
 
 /* A range or a large object in the hands of whoever exchanges it out of its slot. Its size is at its start. */
 struct block {
@@ -16,6 +16,7 @@ struct block {
 
 static _Atomic(uintptr_t) shared[SHARED];
 static _Atomic(size_t) zeroed_ranges;
+static bool crowded; /* few and small ranges, side by side: every thread is after the same */
 
 static void mark(struct block *block) {
     size_t words = (size_t)(block->end - (char *)block) / sizeof(uintptr_t);
@@ -37,10 +38,11 @@ static void check_and_free(struct block *block) {
 }
 
 static struct block *fetch(uint64_t *randomness) {
-    bool zeroed = false, large = random_below(randomness, 4) == 0;
+    bool zeroed = false, large = !crowded && random_below(randomness, 4) == 0;
     uint32_t most = random_below(randomness, 32) == 0  ? ROOT_GRANULES
                     : random_below(randomness, 4) == 0 ? MOST_GRANULES
                                                        : 8;
+    if (crowded) most = 3;
     uint32_t granules = 1 + (uint32_t)random_below(randomness, most < ROOT_GRANULES / 2 ? most : ROOT_GRANULES / 2);
     size_t alignment = large ? GRANULE_SIZE << random_below(randomness, 5) : 1;
     struct block *block =
@@ -60,8 +62,8 @@ static struct block *fetch(uint64_t *randomness) {
 
 static void *churn(void *argument) {
     uint64_t randomness = (uintptr_t)argument;
-    for (unsigned step = 0; step < STEPS; step++) {
-        _Atomic(uintptr_t) *slot = &shared[random_below(&randomness, SHARED)];
+    for (unsigned step = 0; step < (crowded ? CROWDED_STEPS : STEPS); step++) {
+        _Atomic(uintptr_t) *slot = &shared[random_below(&randomness, crowded ? 8 : SHARED)];
         uintptr_t new = random_below(&randomness, 2) ? (uintptr_t)fetch(&randomness) : 0;
         uintptr_t old = atomic_exchange(slot, new);
         if (old) check_and_free((struct block *)old);
@@ -99,6 +101,7 @@ static void threads_share_the_backend(void **state) {
         options.reclaim_interval = 10;
         options.cache_min = round == 2 ? 0 : 8 << 20;
         options.cache_percent = round == 2 ? 10 : 25;
+        crowded = round == 3;
         run_threads(round);
         finish();
     }
