@@ -13,7 +13,7 @@ set(jw_compile_options
     # The reclamation thread has no thread-local storage, which is where a stack protector keeps its canary.
     -fno-stack-protector
     # Only what an exception can pass through needs unwind tables, see below; debuggers have .debug_frame.
-    -fno-asynchronous-unwind-tables)
+    -fno-asynchronous-unwind-tables -fno-unwind-tables)
 
 # A call to a helper for each atomic operation would cost free() a stack frame. Builds for Armv8.1 and up should say so
 # (-march=armv8.1-a): then each is one instruction.
