@@ -139,7 +139,7 @@ JW_API int jw_mallopt(int parameter, int value);
 enum {
     JW_M_DECAY_TIME = -100, /* value 0: give unused memory back very soon; 1: after the default time; -1: late */
     JW_M_PURGE = -101,      /* give unused memory back now */
-    JW_M_PURGE_ALL = -104   /* the same: no thread's cache holds memory back for long */
+    JW_M_PURGE_ALL = -104   /* the same; sleeping threads keep their few empty slabs in both */
 };
 
 /* --- Our own ---------------------------------------------------------------------------------------------------- */

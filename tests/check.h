@@ -12,45 +12,42 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A size that no machine has: on 32 bits PTRDIFF_MAX, half the address space, may really be there. */
+#define IMPOSSIBLE_SIZE (sizeof(size_t) > 4 ? (size_t)PTRDIFF_MAX - 65536 : SIZE_MAX - 65536)
+
 /* ctest takes this exit code as "skipped". */
 #define SKIPPED 77
 
 #define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
 
-static inline void check_failed(const char *file, int line, const char *condition)
-{
+static inline void check_failed(const char *file, int line, const char *condition) {
     dprintf(STDERR_FILENO, "%s:%d: CHECK failed: %s\n", file, line, condition);
     _exit(1);
 }
 
-static inline void check_skip(const char *reason)
-{
+static inline void check_skip(const char *reason) {
     dprintf(STDERR_FILENO, "skipped: %s\n", reason);
     _exit(SKIPPED);
 }
 
 /* splitmix64: any seed is good, the sequence is the same everywhere. */
-static inline uint64_t random_next(uint64_t *state)
-{
+static inline uint64_t random_next(uint64_t *state) {
     uint64_t word = (*state += 0x9e3779b97f4a7c15u);
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
     word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
     return word ^ (word >> 31);
 }
 
-static inline uint64_t random_below(uint64_t *state, uint64_t bound)
-{
+static inline uint64_t random_below(uint64_t *state, uint64_t bound) {
     return random_next(state) % bound;
 }
 
 /* The byte pattern of an object depends on its seed and the offset only, so that a prefix survives realloc. */
-static inline uint64_t pattern_word(uint64_t seed, size_t index)
-{
+static inline uint64_t pattern_word(uint64_t seed, size_t index) {
     return (seed + index + 1) * 0x9e3779b97f4a7c15u;
 }
 
-static inline void pattern_fill(void *object, size_t size, uint64_t seed)
-{
+static inline void pattern_fill(void *object, size_t size, uint64_t seed) {
     char *bytes = (char *)object;
     for (size_t offset = 0; offset < size; offset += 8) {
         uint64_t word = pattern_word(seed, offset / 8);
@@ -58,8 +55,7 @@ static inline void pattern_fill(void *object, size_t size, uint64_t seed)
     }
 }
 
-static inline bool pattern_holds(const void *object, size_t size, uint64_t seed)
-{
+static inline bool pattern_holds(const void *object, size_t size, uint64_t seed) {
     const char *bytes = (const char *)object;
     for (size_t offset = 0; offset < size; offset += 8) {
         uint64_t word = pattern_word(seed, offset / 8);
@@ -68,15 +64,13 @@ static inline bool pattern_holds(const void *object, size_t size, uint64_t seed)
     return true;
 }
 
-static inline bool bytes_are_zero(const void *object, size_t size)
-{
+static inline bool bytes_are_zero(const void *object, size_t size) {
     const char *bytes = (const char *)object;
     return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
 /* Bytes that a line like "Anonymous:   123 kB" of a file of /proc gives; 0 when there is no such line. */
-static inline size_t proc_bytes(const char *path, const char *key)
-{
+static inline size_t proc_bytes(const char *path, const char *key) {
     char line[256];
     size_t kilobytes = 0, length = strlen(key);
     FILE *file = fopen(path, "r");
@@ -88,10 +82,9 @@ static inline size_t proc_bytes(const char *path, const char *key)
 }
 
 /* Resident memory that no file stands behind: the heap and the stacks. The rollup is exact, "status" is not. Under an
- * emulator it would be the emulator's, so no memory is seen there. */
-static inline size_t resident_bytes(void)
-{
-#ifdef JW_EMULATED
+ * emulator or a sanitizer it would be theirs too, so no memory is seen there. */
+static inline size_t resident_bytes(void) {
+#ifdef JW_RESIDENT_UNKNOWN
     return 0;
 #endif
     return proc_bytes("/proc/self/smaps_rollup", "Anonymous");

@@ -34,8 +34,7 @@
 #define malloc_stats jw_malloc_stats
 #define mallopt jw_mallopt
 
-static inline bool under_jwmalloc(void)
-{
+static inline bool under_jwmalloc(void) {
     return true;
 }
 #else
@@ -52,8 +51,7 @@ __attribute__((weak)) void *jw_malloc(size_t size);
 }
 #endif
 
-static inline bool under_jwmalloc(void)
-{
+static inline bool under_jwmalloc(void) {
     return jw_malloc != NULL;
 }
 #endif

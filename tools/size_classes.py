@@ -9,6 +9,7 @@ Bounds, checked for every class of a 4 KB slab:
 Sizes are multiples of 16 from 16 on, so that any object is aligned for what it can hold. An object area may begin above
 the header where that costs no object: then objects of 64, 128 and 256 B are aligned to their size.
 """
+
 import argparse
 import sys
 from pathlib import Path

@@ -63,8 +63,8 @@ void backend_free(void *object) {
     granule_id range = range_of(object, &offset);
     uint32_t expected = leaf_word(LARGE, offset);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
-    if (!range || !atomic_compare_exchange_strong_explicit(&map.leaf[range], &expected, leaf_word(HELD, 0), memory_order_relaxed,
-                                                           memory_order_relaxed))
+    if (!range || !atomic_compare_exchange_strong_explicit(&map.leaf[range], &expected, leaf_word(HELD, 0),
+                                                           memory_order_relaxed, memory_order_relaxed))
         misuse("invalid free", object, "not a live object");
     if (offset) leaf_set(range + offset, leaf_word(NONE, 0));
     thrift_free(range);
@@ -88,7 +88,8 @@ void backend_before_fork(void) {
 }
 
 void backend_after_fork(bool child) {
-    for (unsigned nest = 0; nest < NESTS; nest++) nest_unlock_all(&ownership.nests[nest], child ? ~(uint64_t)0 : lists_locked[nest]);
+    for (unsigned nest = 0; nest < NESTS; nest++)
+        nest_unlock_all(&ownership.nests[nest], child ? ~(uint64_t)0 : lists_locked[nest]);
     if (!child) return;
     root_forget_walkers();
     thrift_forget_thread();
@@ -112,7 +113,8 @@ void backend_statistics(struct backend_statistics *statistics) {
     };
     for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
         statistics->classes[class].granules = weight_of_class(class);
-        statistics->classes[class].mapped_ranges = nest_count(&ownership.nests[0], class) + nest_count(&ownership.nests[1], class);
+        statistics->classes[class].mapped_ranges =
+            nest_count(&ownership.nests[0], class) + nest_count(&ownership.nests[1], class);
         statistics->classes[class].unmapped_ranges = nest_count(&ownership.nests[UNMAPPED_NEST], class);
     }
 }

@@ -44,8 +44,8 @@ void huge_free(void *object) {
     granule_id id = granule_of(object);
     uint32_t expected = leaf_word(HUGE_MAPPING, 0);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
-    if (!is_huge(object) || !atomic_compare_exchange_strong_explicit(&map.leaf[id], &expected, leaf_word(NONE, 0), memory_order_relaxed,
-                                                                     memory_order_relaxed))
+    if (!is_huge(object) || !atomic_compare_exchange_strong_explicit(&map.leaf[id], &expected, leaf_word(NONE, 0),
+                                                                     memory_order_relaxed, memory_order_relaxed))
         misuse("invalid free", object, "not a live object");
     size_t size = size_of(id);
     if (!map_release(object, size)) {
@@ -75,7 +75,7 @@ void *huge_resize(void *object, size_t size) {
         /* the OS may have unmapped the target before it refused, and another thread mapped something there: leave the addresses alone */
         leaf_set(granule_of(moved), leaf_word(NONE, 0));
         map_abandon(moved);
-        count((size_t)-1, (size_t)-new);
+        count((size_t)-1, (size_t) - new);
         return NULL;
     }
     if (old > new) platform_release((char *)object + new, old - new);

@@ -83,8 +83,8 @@ static void split_in_parent(const struct place *place, unsigned right_slot) {
     uint32_t node = atomic_load_explicit(place->node, memory_order_relaxed);
     invariant(code_at(node, place->slot) == IN_USE && code_at(node, right_slot) == CONTINUES);
     /* relaxed: nobody can look for the new child before its holder releases it or a neighbour's holder sees it in use */
-    while (!atomic_compare_exchange_weak_explicit(place->node, &node, with_code(node, right_slot, IN_USE), memory_order_relaxed,
-                                                  memory_order_relaxed)) {
+    while (!atomic_compare_exchange_weak_explicit(place->node, &node, with_code(node, right_slot, IN_USE),
+                                                  memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
@@ -148,8 +148,8 @@ granule_id knit_acquire_sibling(granule_id range, enum side side, enum slot_code
         if (code != state && code != LEFT) return 0;
         *was = (enum slot_code)code;
         /* acquire pairs with the release in knit_release and knit_relinquish */
-        if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, slot, IN_USE), memory_order_acquire,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, slot, IN_USE),
+                                                  memory_order_acquire, memory_order_relaxed))
             return place.parent + (slot << place.unit);
     }
 }
@@ -163,8 +163,8 @@ bool knit_release(granule_id range, enum slot_code state) {
         if (place.slot > 0 && code_at(node, left_of(node, place.slot)) == state) return false;
         if (code_at(node, end_of(node, place.slot)) == state) return false;
         /* release pairs with the acquire of the next holder */
-        if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, place.slot, state), memory_order_release,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, place.slot, state),
+                                                  memory_order_release, memory_order_relaxed))
             return true;
     }
 }
@@ -174,8 +174,8 @@ void knit_relinquish(granule_id range) {
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     invariant(code_at(node, place.slot) == IN_USE);
     /* release pairs with the acquire of the next holder */
-    while (!atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, place.slot, LEFT), memory_order_release,
-                                                  memory_order_relaxed)) {
+    while (!atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, place.slot, LEFT),
+                                                  memory_order_release, memory_order_relaxed)) {
     }
 }
 
@@ -188,7 +188,8 @@ granule_id knit_join(granule_id left, granule_id right) {
         invariant(code_at(node, place.slot) == IN_USE && code_at(node, right_slot) == IN_USE);
         joined = with_code(node, right_slot, CONTINUES);
         /* relaxed: both are held; the joined range is published when it is released */
-    } while (!atomic_compare_exchange_weak_explicit(place.node, &node, joined, memory_order_relaxed, memory_order_relaxed));
+    } while (
+        !atomic_compare_exchange_weak_explicit(place.node, &node, joined, memory_order_relaxed, memory_order_relaxed));
     if (place.slot == 0 && code_at(joined, end_of(joined, 0)) == END) set_place(left, joined & PLACE_MASK);
     return left;
 }

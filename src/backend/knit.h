@@ -18,8 +18,8 @@
  *                                                          CONTINUES           join: the holder of this child and of its left sibling
  *   MAPPED       free, in the mapped Nest                  IN_USE              acquire: anyone
  *   UNMAPPED     free, in the unmapped Nest                IN_USE              acquire: anyone
- *   LEFT         in a Nest or in the hands of one who has  IN_USE              acquire: anyone
- *                just taken it from there
+ *   LEFT         in a Nest, in the hands of one who has    IN_USE              acquire: anyone
+ *                just taken it from there, or deferred by that one
  *
  * Invariant: adjacent siblings are never both MAPPED or both UNMAPPED: free neighbours of one kind are joined.
  * Progress: lock-free; a compare-exchange repeats only because another thread changed a sibling's state.

@@ -22,7 +22,8 @@ static unsigned first_window_shift(void) {
 }
 
 static bool make_tables(unsigned shift) {
-    size_t granules = (size_t)1 << (shift - JW_GRANULE_SHIFT), roots = granules / ROOT_GRANULES, page = platform_page_size();
+    size_t granules = (size_t)1 << (shift - JW_GRANULE_SHIFT), roots = granules / ROOT_GRANULES,
+           page = platform_page_size();
     size_t size = granules * 3 * sizeof(record_word) + roots * sizeof(uintptr_t);
     size = (size + page - 1) & ~(page - 1);
     char *tables = platform_reserve(size, page, "jwmalloc: records");
@@ -46,8 +47,9 @@ static bool claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = 0;
     /* acquire pairs with the release in map_abandon: the last owner is done with the slot; release with the walker's acquire */
-    return id != 0 && atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
-                                                              memory_order_acq_rel, memory_order_relaxed);
+    return id != 0 &&
+           atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
+                                                   memory_order_acq_rel, memory_order_relaxed);
 }
 
 /* Cuts [start, start + size) out of an area that is larger by `room`, where its slot is free. */
@@ -63,7 +65,8 @@ static char *claim_inside(char *area, size_t size, size_t alignment, size_t room
 
 /* Where the slot of the first address is taken, a growing area is searched for one that is not, up to the whole window. */
 char *map_reserve(size_t size, size_t alignment, const char *name) {
-    for (size_t room = 0; room <= map.mask << JW_GRANULE_SHIFT && room <= PTRDIFF_MAX - size; room = room * 4 + alignment) {
+    for (size_t room = 0; room <= map.mask << JW_GRANULE_SHIFT && room <= PTRDIFF_MAX - size;
+         room = room * 4 + alignment) {
         char *area = platform_reserve(size + room, alignment, name);
         if (!area) return NULL;
         char *address = claim_inside(area, size, alignment, room);

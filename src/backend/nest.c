@@ -23,8 +23,9 @@ static bool list_try_lock(struct nest_class *class, granule_id *first) {
     uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
     *first = list & ID_MASK;
     /* acquire pairs with the release in list_unlock */
-    return !(list & (LOCKED | LOCKED_FOR_FORK)) && atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED, memory_order_acquire,
-                                                                       memory_order_relaxed);
+    return !(list & (LOCKED | LOCKED_FOR_FORK)) &&
+           atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED, memory_order_acquire,
+                                                   memory_order_relaxed);
 }
 
 static void list_unlock(struct nest_class *class, granule_id first) {
@@ -82,7 +83,8 @@ static bool slots_place(struct nest_class *class, granule_id range) {
         if (!atomic_compare_exchange_strong_explicit(&class->slots[slot], &expected, range, memory_order_release,
                                                      memory_order_relaxed))
             continue;
-        atomic_fetch_or_explicit(&class->summary, (uintptr_t)1 << slot, memory_order_release); /* pairs with summary_clear */
+        atomic_fetch_or_explicit(&class->summary, (uintptr_t)1 << slot,
+                                 memory_order_release); /* pairs with summary_clear */
         return true;
     }
     return false;
@@ -136,8 +138,8 @@ bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32
     unsigned slot = link & ID_MASK;
     uint32_t expected = range;
     /* acquire pairs with the release in slots_place */
-    if (slot >= JW_NEST_SLOTS || !atomic_compare_exchange_strong_explicit(&from->slots[slot], &expected, 0, memory_order_acquire,
-                                                                          memory_order_relaxed))
+    if (slot >= JW_NEST_SLOTS || !atomic_compare_exchange_strong_explicit(&from->slots[slot], &expected, 0,
+                                                                          memory_order_acquire, memory_order_relaxed))
         return false;
     summary_clear(from, slot);
     return true;

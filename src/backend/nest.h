@@ -9,7 +9,7 @@
  *   list      | 31 locked | 30 locked for fork | 23..0 first range |    CAS by try-lock, store by unlock
  *
  * Where a range waits stands in its link word (slot number, or "in list" and next) and, for lists, in its leaf word (previous).
- * Who takes a range out owns its Nest half; Knit holds the other half (backend.c joins the two).
+ * Who takes a range out owns its Nest half; Knit holds the other half (ownership.c joins the two).
  * Progress: lock-free; a retry happens only when another thread placed or took something.
  */
 #ifndef JW_NEST_H

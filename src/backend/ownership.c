@@ -31,7 +31,8 @@ static void defer(granule_id range, uint32_t payload) {
     uint32_t first = atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
     do link_set(range, place | first);
     /* release pairs with the exchange in range_place_deferred */
-    while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_release, memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_release,
+                                                  memory_order_relaxed));
 }
 
 granule_id range_acquire_from(unsigned nest, unsigned class) {
@@ -111,7 +112,8 @@ void range_place(granule_id range, enum slot_code state) {
         bool root = knit_is_root(range);
         if (root && state == UNMAPPED && root_destroy(range)) return;
         uint32_t weight = knit_weight(range);
-        unsigned nest = state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed);
+        unsigned nest =
+            state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed);
         uint32_t leaf = leaf_word(FREE, nest << LEAF_HIGH_SHIFT);
         leaf_set(range, leaf);
         if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) break;

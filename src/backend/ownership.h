@@ -21,9 +21,9 @@ enum { MAPPED_NESTS = 2, UNMAPPED_NEST = 2, NESTS = 3 };
 
 struct ownership {
     struct nest nests[NESTS];
-    _Atomic(uint32_t) active;      /* which mapped nest is filled; the reclamation thread swaps */
-    _Atomic(uint32_t) deferred;    /* first deferred range: push by compare-exchange, all are taken by one exchange */
-    _Atomic(intptr_t) cached[2];   /* granules waiting mapped and unmapped */
+    _Atomic(uint32_t) active;    /* which mapped nest is filled; the reclamation thread swaps */
+    _Atomic(uint32_t) deferred;  /* first deferred range: push by compare-exchange, all are taken by one exchange */
+    _Atomic(intptr_t) cached[2]; /* granules waiting mapped and unmapped */
     _Atomic(size_t) deferrals, rollbacks;
 };
 

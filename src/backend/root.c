@@ -21,7 +21,8 @@ granule_id root_create(void) {
 }
 
 bool root_destroy(granule_id root) {
-    uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire); /* pairs with root_walk_end */
+    uint32_t before =
+        atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire); /* pairs with root_walk_end */
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
         leaf_set(root, leaf_word(NONE, 0));
@@ -38,7 +39,8 @@ size_t root_count(void) {
 }
 
 bool root_walk_begin(void) {
-    uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire); /* pairs with root_destroy's release */
+    uint32_t before =
+        atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire); /* pairs with root_destroy's release */
     if (before < ONE_RELEASE) return true;
     root_walk_end();
     return false;

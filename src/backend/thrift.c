@@ -6,12 +6,15 @@
 #include "platform/platform.h"
 
 enum { NO_THREAD, RUNNING, REFUSED };
-enum { RETRY_PERIOD = 1024 }; /* frees between two looks at the clock, or two tries to start the thread, where it was refused */
+enum {
+    RETRY_PERIOD = 1024
+}; /* frees between two looks at the clock, or two tries to start the thread, where it was refused */
 
 enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
 
 static _Atomic(uint32_t) thread_state;
-static _Atomic(uint32_t) quiet_rounds; /* rounds in a row without anything to give back, only heaps to look after: the wait doubles each time */
+static _Atomic(uint32_t)
+    quiet_rounds; /* rounds in a row without anything to give back, only heaps to look after: the wait doubles each time */
 static _Atomic(uint32_t) pressure; /* futex: 1 asks the sleeping thread to go on */
 static _Atomic(uint32_t) in_round; /* 1 while a thread without the reclamation thread runs a round */
 static _Atomic(uint32_t) frees_refused;
@@ -45,7 +48,7 @@ static bool give_back(granule_id range) {
 static size_t reclaim(void) {
     unsigned standby = !atomic_load_explicit(&ownership.active, memory_order_relaxed);
     size_t kept = 0;
-    for (unsigned class = RANGE_CLASSES; class-- > 0;) {
+    for (unsigned class = RANGE_CLASSES; class -- > 0;) {
         granule_id range;
         /* a bound, should others fill the buffer as fast as this empties it */
         for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(standby, class)); left--) {
@@ -98,8 +101,8 @@ static void reclamation_thread(void) {
         atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
         atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release); /* pairs with start_thread */
         uint32_t expected = NO_THREAD;
-        if (nothing_left(kept) || !atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
-                                                                           memory_order_relaxed))
+        if (nothing_left(kept) || !atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING,
+                                                                           memory_order_acquire, memory_order_relaxed))
             return;
     }
 }
@@ -107,7 +110,8 @@ static void reclamation_thread(void) {
 static void start_thread(void) {
     uint32_t expected = NO_THREAD;
     /* acquire pairs with the end of the thread before */
-    if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
+                                                 memory_order_relaxed))
         return;
     enum platform_start result = options.reclaim_thread ? platform_thread_start(reclamation_thread) : START_REFUSED;
     if (result == START_STARTED) return;
@@ -168,6 +172,7 @@ void thrift_free(granule_id range) {
     if (cached << JW_GRANULE_SHIFT < options.reclaim_start) return;
     uint32_t state = atomic_load_explicit(&thread_state, memory_order_relaxed);
     if (state == NO_THREAD) start_thread();
+    if (state == RUNNING && atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
     if (state == REFUSED) round_without_thread();
 }
 
@@ -184,4 +189,5 @@ void thrift_forget_thread(void) {
     atomic_store_explicit(&thread_state, NO_THREAD, memory_order_relaxed);
     atomic_store_explicit(&in_round, 0, memory_order_relaxed);
     atomic_store_explicit(&pressure, 0, memory_order_relaxed);
+    atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
 }

@@ -47,10 +47,12 @@ bool allocator_start(void) {
             platform_futex_wait(&start_state, STARTING, 1);
             continue;
         }
-        if (!atomic_compare_exchange_strong_explicit(&start_state, &state, STARTING, memory_order_acquire, memory_order_relaxed))
+        if (!atomic_compare_exchange_strong_explicit(&start_state, &state, STARTING, memory_order_acquire,
+                                                     memory_order_relaxed))
             continue;
         bool started = start();
-        atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED, memory_order_release); /* pairs with the load above */
+        atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED,
+                              memory_order_release); /* pairs with the load above */
         return started;
     }
 }
@@ -149,7 +151,9 @@ void deallocate_slowly(void *object, uint32_t leaf) {
 
 static size_t slab_object_size(const void *object) {
     const struct slab *slab = slab_of(object);
-    return slab_has_object(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound) ? size_classes[slab->class].size : 0;
+    return slab_has_object(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound)
+               ? size_classes[slab->class].size
+               : 0;
 }
 
 size_t object_size(const void *object) {

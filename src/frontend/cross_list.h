@@ -70,7 +70,8 @@ static inline void *cross_drain(cross_list *list, char *slab, unsigned *count) {
 static inline bool cross_mark_full(cross_list *list) {
     uint32_t expected = 0;
     /* release pairs with cross_push */
-    return atomic_compare_exchange_strong_explicit(list, &expected, CROSS_FULL, memory_order_release, memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(list, &expected, CROSS_FULL, memory_order_release,
+                                                   memory_order_relaxed);
 }
 
 /* False: another thread has cleared the mark and is returning the slab. */

@@ -27,10 +27,8 @@ static ALWAYS_INLINE void free_remotely(void *object) {
 JW_EXPORT void jw_free(void *object) {
     uint32_t leaf = leaf_of(object);
     if (UNLIKELY(leaf != thread_heap->tag)) {
-        if (LIKELY((int32_t)leaf < 0))
-            free_remotely(object);
-        else
-            deallocate_slowly(object, leaf);
+        if (LIKELY((int32_t)leaf < 0)) free_remotely(object);
+        else deallocate_slowly(object, leaf);
         return;
     }
     struct slab *slab = slab_of(object);

@@ -63,7 +63,8 @@ static struct heap *create(void) {
     uint32_t number = heap_count();
     do {
         if (!make_chunk(number + 1)) return NULL;
-    } while (!atomic_compare_exchange_weak_explicit(&created, &number, number + 1, memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&created, &number, number + 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
     struct heap *heap = heap_by_number(++number);
     heap->number = number;
     heap->tag = LEAF_SLAB | number;

@@ -4,7 +4,10 @@
 #include "base/assert.h"
 #include "config/options.h"
 
-enum { TIDY_PERIOD = 64, LOOK_AT = 16 }; /* refills between two looks at slabs that other threads may have emptied, and how many */
+enum {
+    TIDY_PERIOD = 64,
+    LOOK_AT = 16
+}; /* refills between two looks at slabs that other threads may have emptied, and how many */
 
 static void list_push(struct slab_list *list, struct slab *slab) {
     slab->all_next = list->first;
@@ -48,7 +51,8 @@ static void give_back(struct heap *heap, struct slab *slab) {
 }
 
 static uint32_t pool_watermark(const struct heap *heap) {
-    return (uint32_t)(options.pool_min + heap->in_use_count * options.pool_percent / 100);
+    size_t least = options.pool_min, share = heap->in_use_count * options.pool_percent / 100;
+    return (uint32_t)(share > least ? share : least);
 }
 
 /* A slab without objects, in no class list: into the class's empty list and the pool, from whose old end the watermark takes. */
@@ -104,7 +108,8 @@ void heap_return_slab(struct slab *slab) {
     struct slab *first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
     do slab->returned_next = first;
     /* release pairs with collect_returned: the link */
-    while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, slab, memory_order_release, memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, slab, memory_order_release,
+                                                  memory_order_relaxed));
     if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
 }
 
@@ -120,21 +125,35 @@ static void collect_returned(struct heap *heap) {
 }
 
 /* Slabs all of whose objects have come back, some through the cross list: told by counts alone. */
-static void collect_partial(struct heap *heap, unsigned class, unsigned look_at) {
-    for (struct slab *slab = heap->partial[class], *next; slab && look_at > 0; slab = next, look_at--) {
+static void collect_if_empty(struct heap *heap, struct slab *slab) {
+    if (slab->state != PARTIAL || slab->budget != cross_count(&slab->cross)) return;
+    class_remove(&heap->partial[slab->class], slab);
+    slab_collect(slab);
+    make_empty(heap, slab);
+}
+
+static void collect_some(struct heap *heap, unsigned class) {
+    struct slab *next = heap->partial[class];
+    for (unsigned left = LOOK_AT; next && left > 0; left--) {
+        struct slab *slab = next;
         next = slab->next;
-        if (slab->budget != cross_count(&slab->cross)) continue;
-        class_remove(&heap->partial[class], slab);
-        slab_collect(slab);
-        make_empty(heap, slab);
+        collect_if_empty(heap, slab);
+    }
+}
+
+static void collect_all(struct heap *heap) {
+    for (struct slab *slab = heap->in_use.first, *next; slab; slab = next) {
+        next = slab->all_next;
+        collect_if_empty(heap, slab);
     }
 }
 
 void heap_tidy(struct heap *heap, bool collect) {
     collect_returned(heap);
+    if (collect) collect_all(heap);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         struct slab *slab = current(heap, class);
-        collect_partial(heap, class, collect ? ~0u : LOOK_AT);
+        if (!collect) collect_some(heap, class);
         if (slab == no_heap.map[0] || slab->budget - 1 != cross_count(&slab->cross)) continue;
         slab_collect(slab);
         set_current(heap, class, no_heap.map[0]);
@@ -168,7 +187,7 @@ static struct slab *empty_slab(struct heap *heap, unsigned class) {
         /* release pairs with the statistics' walk, which reads the header */
         atomic_store_explicit(&map.leaf[granule_of(slab)], heap->tag, memory_order_release);
     }
-    slab->bound = slab->cross_bound = size_classes[class].reciprocal;
+    slab->bound = slab->cross_bound = size_class_bound(class);
     list_push(&heap->in_use, slab);
     heap->in_use_count++;
     return slab;
@@ -191,15 +210,11 @@ void *heap_refill(struct heap *heap, unsigned class) {
         } while (!make_full(slab));
         set_current(heap, class, no_heap.map[0]);
     }
-    if (++heap->refills % TIDY_PERIOD == 0)
-        heap_tidy(heap, false);
-    else
-        collect_returned(heap);
+    if (++heap->refills % TIDY_PERIOD == 0) heap_tidy(heap, false);
+    else collect_returned(heap);
     slab = heap->partial[class];
-    if (slab)
-        class_remove(&heap->partial[class], slab);
-    else if (!(slab = empty_slab(heap, class)))
-        return NULL;
+    if (slab) class_remove(&heap->partial[class], slab);
+    else if (!(slab = empty_slab(heap, class))) return NULL;
     make_current(heap, slab);
     bool filled = !slab_list_end(slab->local) || slab_refill(slab);
     invariant(filled); /* a partial slab has an object in one of its lists */

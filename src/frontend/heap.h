@@ -34,7 +34,7 @@ struct heap {
     struct slab_list in_use, pool; /* pool: empty slabs of all classes, the most recently emptied first */
     uint32_t in_use_count, pool_count;
     uint32_t number;
-    _Atomic(uint32_t) resting_next;             /* number of the next resting heap */
+    _Atomic(uint32_t) resting_next;               /* number of the next resting heap */
     _Alignas(64) _Atomic(struct slab *) returned; /* written by other threads */
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
 };

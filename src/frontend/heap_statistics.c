@@ -28,7 +28,8 @@ void frontend_statistics(struct frontend_statistics *statistics) {
         .metadata = heap_count() * sizeof(struct heap),
     };
     statistics->heaps = heap_count() - statistics->resting_heaps;
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) statistics->classes[class].size = size_classes[class].size;
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
+        statistics->classes[class].size = size_classes[class].size;
     for (unsigned tries = 0; tries < 100; tries++) {
         if (root_walk_begin()) {
             map_walk(count_slabs, statistics);

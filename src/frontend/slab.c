@@ -7,9 +7,10 @@ void slab_format(struct slab *slab, struct heap *heap, unsigned class) {
     slab->local = NULL;
     slab->budget = slab->hidden = 0;
     slab->origin = slab->cross_origin = (uint32_t)(uintptr_t)slab + shape->origin;
-    slab->reciprocal = slab->cross_reciprocal = slab->bound = slab->cross_bound = shape->reciprocal;
+    slab->reciprocal = slab->cross_reciprocal = shape->reciprocal;
+    slab->bound = slab->cross_bound = size_class_bound(class);
     slab->carved = 0;
-    slab->class = (uint8_t)class;
+    slab->class = (uint8_t) class;
     slab->heap = heap;
     slab->returned_next = NULL;
     atomic_store_explicit(&slab->cross, 0, memory_order_relaxed);

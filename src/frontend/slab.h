@@ -26,11 +26,11 @@ enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
 struct heap;
 
 struct slab {
-    void *local;         /* first free object; an address with offset 0 ends the list */
+    void *local; /* first free object; an address with offset 0 ends the list */
     uint32_t budget;
     uint32_t origin;     /* low bits of the first object's address */
     uint32_t reciprocal; /* of the object size (size_classes.h) */
-    uint32_t bound;      /* the same again, 0 while EMPTY: as a second word it costs no register and no instruction */
+    uint32_t bound;      /* of what an object's address gives (size_class_bound); 0 while EMPTY */
     uint32_t hidden;
     uint16_t carved; /* objects that were put into a list so far */
     uint8_t class, state;
@@ -50,8 +50,8 @@ static ALWAYS_INLINE struct slab *slab_of(const void *object) {
     return (struct slab *)((uintptr_t)object & ~(uintptr_t)(GRANULE_SIZE - 1));
 }
 
-/* Whether an address is that of an object: a multiple of the object size away from the first. Two instructions for a division. Also false,
- * but for one in a million, for a foreign address that shares a slab's place in the window. */
+/* Whether an address is that of an object: size_class_bound says why. Also false, but for one in a million, for a foreign address that
+ * shares a slab's place in the window. */
 static ALWAYS_INLINE bool slab_has_object(const void *object, uint32_t origin, uint32_t reciprocal, uint32_t bound) {
     return ((uint32_t)(uintptr_t)object - origin) * reciprocal < bound;
 }

@@ -94,10 +94,8 @@ static void retire_if_empty(granule_id slab, unsigned class, bool keep_one) {
     if (keep_one && !nest_has_many(&nest, class)) return;
     if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return;
     /* acquire pairs with the release in midend_free: the objects' last uses come before the range's next */
-    if (atomic_load_explicit(word_of(slab), memory_order_acquire) == (LISTED | all_free(class)))
-        retire(slab, class);
-    else if (place_or_defer(slab, class))
-        retire_if_empty(slab, class, keep_one);
+    if (atomic_load_explicit(word_of(slab), memory_order_acquire) == (LISTED | all_free(class))) retire(slab, class);
+    else if (place_or_defer(slab, class)) retire_if_empty(slab, class, keep_one);
 }
 
 static void place(granule_id slab, unsigned class) {
@@ -150,7 +148,8 @@ static void *claim(granule_id slab, unsigned class) {
         rest = word & ~bit;
         if (!(rest & FREE_BITS)) rest = 0;
         /* acquire pairs with the release in midend_free: the object's last user is done with it */
-    } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acquire, memory_order_relaxed));
+    } while (
+        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acquire, memory_order_relaxed));
     void *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
     if (rest) place(slab, class);
     return object;
@@ -195,10 +194,8 @@ void midend_free(void *object) {
         /* release pairs with the acquire in claim and retire_if_empty; acquire: who places the slab passes on what others released */
     } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, word | bit | LISTED, memory_order_acq_rel,
                                                     memory_order_relaxed));
-    if (!(word & LISTED))
-        place(slab, class);
-    else if ((word | bit) == (LISTED | all_free(class)))
-        retire_if_empty(slab, class, true);
+    if (!(word & LISTED)) place(slab, class);
+    else if ((word | bit) == (LISTED | all_free(class))) retire_if_empty(slab, class, true);
 }
 
 size_t midend_usable_size(const void *object) {
@@ -236,7 +233,8 @@ static void count_free(granule_id root, void *context) {
 void midend_statistics(struct midend_statistics *statistics) {
     *statistics = (struct midend_statistics){.class_count = class_count};
     for (unsigned class = 0; class < class_count; class ++) {
-        uint64_t slabs = atomic_load_explicit(&slab_counts[class], memory_order_relaxed), capacity = slabs * shapes[class].count;
+        uint64_t slabs = atomic_load_explicit(&slab_counts[class], memory_order_relaxed),
+                 capacity = slabs * shapes[class].count;
         statistics->classes[class].size = shapes[class].size;
         statistics->classes[class].slabs = slabs;
         statistics->classes[class].capacity = statistics->classes[class].objects = capacity;

@@ -3,15 +3,13 @@
 
 enum { HELD = 6 };
 
-static void *by_posix_memalign(size_t alignment, size_t size)
-{
+static void *by_posix_memalign(size_t alignment, size_t size) {
     void *object = NULL;
     return posix_memalign(&object, alignment, size) == 0 ? object : NULL;
 }
 
 /* Some held at a time, so that neighbours would be seen to overlap. */
-static void check_aligned(void *(*allocate)(size_t alignment, size_t size), size_t alignment, size_t size)
-{
+static void check_aligned(void *(*allocate)(size_t alignment, size_t size), size_t alignment, size_t size) {
     void *held[HELD];
     size_t count = alignment + size <= 1 * MB ? HELD : 2;
     for (size_t i = 0; i < count; i++) {
@@ -27,8 +25,7 @@ static void check_aligned(void *(*allocate)(size_t alignment, size_t size), size
     }
 }
 
-static void check_all_alignments(void *(*allocate)(size_t alignment, size_t size))
-{
+static void check_all_alignments(void *(*allocate)(size_t alignment, size_t size)) {
     for (size_t alignment = sizeof(void *); alignment <= 64 * MB; alignment *= 2) {
         const size_t sizes[] = {0, 1, 24, 100, 1000, 2048, 5000, 16384, 70000, alignment - 1, alignment, alignment + 1};
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -39,26 +36,22 @@ static void check_all_alignments(void *(*allocate)(size_t alignment, size_t size
     check_aligned(allocate, 4 * MB, 9 * MB);
 }
 
-static void aligned_alloc_aligns(void **state)
-{
+static void aligned_alloc_aligns(void **state) {
     (void)state;
     check_all_alignments(aligned_alloc);
 }
 
-static void posix_memalign_aligns(void **state)
-{
+static void posix_memalign_aligns(void **state) {
     (void)state;
     check_all_alignments(by_posix_memalign);
 }
 
-static void memalign_aligns(void **state)
-{
+static void memalign_aligns(void **state) {
     (void)state;
     check_all_alignments(memalign);
 }
 
-static void posix_memalign_refuses_bad_alignments(void **state)
-{
+static void posix_memalign_refuses_bad_alignments(void **state) {
     (void)state;
     const size_t bad[] = {0, 1, 2, 3, sizeof(void *) / 2, sizeof(void *) + 1, sizeof(void *) * 3, 100, 4097, SIZE_MAX};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -70,10 +63,9 @@ static void posix_memalign_refuses_bad_alignments(void **state)
     }
 }
 
-static void posix_memalign_reports_no_memory(void **state)
-{
+static void posix_memalign_reports_no_memory(void **state) {
     (void)state;
-    const size_t impossible[] = {SIZE_MAX, SIZE_MAX - 100, PTRDIFF_MAX};
+    const size_t impossible[] = {SIZE_MAX, SIZE_MAX - 100, IMPOSSIBLE_SIZE};
     for (size_t alignment = sizeof(void *); alignment <= 4 * MB; alignment *= 2)
         for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
             void *untouched = &untouched;
@@ -82,8 +74,7 @@ static void posix_memalign_reports_no_memory(void **state)
         }
 }
 
-static void aligned_alloc_refuses_bad_alignments(void **state)
-{
+static void aligned_alloc_refuses_bad_alignments(void **state) {
     (void)state;
     /* glibc before 2.38 rounds them up instead. */
     if (!under_jwmalloc()) skip();
@@ -96,8 +87,7 @@ static void aligned_alloc_refuses_bad_alignments(void **state)
 }
 
 /* The old entry point: an alignment that is no power of two is rounded up (glibc, bionic) or refused, never misread. */
-static void memalign_rounds_or_refuses(void **state)
-{
+static void memalign_rounds_or_refuses(void **state) {
     (void)state;
     const size_t odd[] = {0, 1, 3, 24, 100, 4097};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
@@ -113,8 +103,7 @@ static void memalign_rounds_or_refuses(void **state)
     assert_true(errno == EINVAL || errno == ENOMEM);
 }
 
-static void valloc_and_pvalloc_use_pages(void **state)
-{
+static void valloc_and_pvalloc_use_pages(void **state) {
     (void)state;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t size = 1; size <= 6 * MB; size = size * 5 + 1) {
@@ -143,8 +132,7 @@ static void valloc_and_pvalloc_use_pages(void **state)
 }
 
 /* Aligned objects are ordinary ones to everything else. */
-static void aligned_objects_mix_with_others(void **state)
-{
+static void aligned_objects_mix_with_others(void **state) {
     (void)state;
     enum { COUNT = 400 };
     static void *objects[COUNT];
@@ -164,8 +152,7 @@ static void aligned_objects_mix_with_others(void **state)
     for (size_t i = 0; i < COUNT; i++) free(objects[i]);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(aligned_alloc_aligns),
         cmocka_unit_test(posix_memalign_aligns),

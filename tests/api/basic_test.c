@@ -6,8 +6,7 @@ enum { BATCH = 40 };
 static void *batch[BATCH];
 
 /* A batch of one size: aligned, disjoint, and every usable byte ours to write. */
-static void check_batch(size_t size)
-{
+static void check_batch(size_t size) {
     for (size_t i = 0; i < BATCH; i++) {
         batch[i] = malloc(size);
         assert_non_null(batch[i]);
@@ -21,14 +20,12 @@ static void check_batch(size_t size)
     }
 }
 
-static void malloc_gives_aligned_disjoint_objects(void **state)
-{
+static void malloc_gives_aligned_disjoint_objects(void **state) {
     (void)state;
     for_each_size(256 * KB, check_batch);
 }
 
-static void check_single(size_t size)
-{
+static void check_single(size_t size) {
     char *object = malloc(size);
     assert_non_null(object);
     assert_true(is_aligned(object, natural_alignment(size)));
@@ -37,8 +34,7 @@ static void check_single(size_t size)
     free(object);
 }
 
-static void malloc_serves_every_size_up_to_2_kilobytes(void **state)
-{
+static void malloc_serves_every_size_up_to_2_kilobytes(void **state) {
     (void)state;
     for (size_t size = 0; size <= 2 * KB + 64; size++) {
         check_single(size);
@@ -46,14 +42,12 @@ static void malloc_serves_every_size_up_to_2_kilobytes(void **state)
     }
 }
 
-static void malloc_serves_large_sizes(void **state)
-{
+static void malloc_serves_large_sizes(void **state) {
     (void)state;
     for_each_size(32 * MB, check_single);
 }
 
-static void malloc_of_zero_gives_distinct_objects(void **state)
-{
+static void malloc_of_zero_gives_distinct_objects(void **state) {
     (void)state;
     for (size_t i = 0; i < BATCH; i++) {
         batch[i] = i % 2 == 0 ? malloc(0) : calloc(0, 8);
@@ -63,8 +57,7 @@ static void malloc_of_zero_gives_distinct_objects(void **state)
     for (size_t i = 0; i < BATCH; i++) free(batch[i]);
 }
 
-static void free_of_null_does_nothing(void **state)
-{
+static void free_of_null_does_nothing(void **state) {
     (void)state;
     free(NULL);
     if (cfree != NULL) cfree(NULL);
@@ -72,8 +65,7 @@ static void free_of_null_does_nothing(void **state)
     if (free_aligned_sized != NULL) free_aligned_sized(NULL, 64, 128);
 }
 
-static void check_errno_kept(size_t size)
-{
+static void check_errno_kept(size_t size) {
     void *object = malloc(size);
     assert_non_null(object);
     errno = 12345;
@@ -81,14 +73,12 @@ static void check_errno_kept(size_t size)
     assert_int_equal(errno, 12345);
 }
 
-static void free_keeps_errno(void **state)
-{
+static void free_keeps_errno(void **state) {
     (void)state;
     for_each_size(16 * MB, check_errno_kept);
 }
 
-static void check_success_leaves_errno(size_t size)
-{
+static void check_success_leaves_errno(size_t size) {
     errno = 12345;
     void *object = malloc(size);
     assert_int_equal(errno, 12345);
@@ -97,16 +87,14 @@ static void check_success_leaves_errno(size_t size)
     free(object);
 }
 
-static void success_leaves_errno_alone(void **state)
-{
+static void success_leaves_errno_alone(void **state) {
     (void)state;
     if (!under_jwmalloc()) skip();
     for_each_size(8 * MB, check_success_leaves_errno);
 }
 
 /* Dirty objects are freed and come back from calloc: at once, and after the heap has been trimmed. */
-static void check_zeroed(size_t size)
-{
+static void check_zeroed(size_t size) {
     size_t count = size <= 128 * KB ? BATCH : 3;
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < count; i++) {
@@ -121,14 +109,12 @@ static void check_zeroed(size_t size)
     }
 }
 
-static void calloc_is_zero_after_dirty_reuse(void **state)
-{
+static void calloc_is_zero_after_dirty_reuse(void **state) {
     (void)state;
     for_each_size(12 * MB, check_zeroed);
 }
 
-static void calloc_multiplies(void **state)
-{
+static void calloc_multiplies(void **state) {
     (void)state;
     char *object = calloc(300, 1000);
     assert_non_null(object);
@@ -137,8 +123,7 @@ static void calloc_multiplies(void **state)
     free(object);
 }
 
-static void check_sized_free(size_t size)
-{
+static void check_sized_free(size_t size) {
     void *object = malloc(size);
     assert_non_null(object);
     free_sized(object, size);
@@ -151,15 +136,13 @@ static void check_sized_free(size_t size)
     cfree(malloc(size));
 }
 
-static void sized_frees_free(void **state)
-{
+static void sized_frees_free(void **state) {
     (void)state;
     if (free_sized == NULL || free_aligned_sized == NULL || cfree == NULL) skip();
     for (int round = 0; round < 20; round++) for_each_size(8 * MB, check_sized_free);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malloc_gives_aligned_disjoint_objects),
         cmocka_unit_test(malloc_serves_every_size_up_to_2_kilobytes),

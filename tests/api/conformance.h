@@ -18,8 +18,7 @@
 
 /* Calls `visit` with every size near a power of two from 1 to `limit`: all borders of all tiers are among them,
  * whatever the granule. */
-static inline void for_each_size(size_t limit, void (*visit)(size_t size))
-{
+static inline void for_each_size(size_t limit, void (*visit)(size_t size)) {
     for (size_t size = 1; size <= 8; size++) visit(size);
     for (size_t power = 8; power <= limit; power *= 2) {
         const size_t near[] = {power - 1, power, power + 1, power + power / 8, power + power / 2};
@@ -29,13 +28,11 @@ static inline void for_each_size(size_t limit, void (*visit)(size_t size))
 }
 
 /* What C asks of malloc(size): fit for any object of that size. */
-static inline size_t natural_alignment(size_t size)
-{
+static inline size_t natural_alignment(size_t size) {
     return size < 16 ? 8 : 16;
 }
 
-static inline bool is_aligned(const void *object, size_t alignment)
-{
+static inline bool is_aligned(const void *object, size_t alignment) {
     return ((uintptr_t)object & (alignment - 1)) == 0;
 }
 

@@ -1,14 +1,12 @@
 /* introspection_test.c - the functions that look at the heap or tune it: sizes, mallinfo, malloc_info, trim, mallopt. */
 #include "conformance.h"
 
-static void usable_size_of_null_is_zero(void **state)
-{
+static void usable_size_of_null_is_zero(void **state) {
     (void)state;
     assert_int_equal(malloc_usable_size(NULL), 0);
 }
 
-static void check_good_size(size_t size)
-{
+static void check_good_size(size_t size) {
     void *object = malloc(size);
     assert_non_null(object);
     assert_true(malloc_good_size(size) >= size);
@@ -16,8 +14,7 @@ static void check_good_size(size_t size)
     free(object);
 }
 
-static void good_size_is_what_malloc_gives(void **state)
-{
+static void good_size_is_what_malloc_gives(void **state) {
     (void)state;
     if (malloc_good_size == NULL) skip();
     for_each_size(24 * MB, check_good_size);
@@ -25,8 +22,7 @@ static void good_size_is_what_malloc_gives(void **state)
 }
 
 /* A good size is a fixed point, and asking for more never gives less. */
-static void good_size_is_monotonic(void **state)
-{
+static void good_size_is_monotonic(void **state) {
     (void)state;
     if (malloc_good_size == NULL) skip();
     size_t previous = 0;
@@ -39,14 +35,12 @@ static void good_size_is_monotonic(void **state)
 }
 
 /* Objects with mappings of their own may be counted in uordblks too (bionic), or not (glibc). */
-static size_t in_use(void)
-{
+static size_t in_use(void) {
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }
 
-static void mallinfo_follows_large_objects(void **state)
-{
+static void mallinfo_follows_large_objects(void **state) {
     (void)state;
     size_t before = in_use();
     char *large = malloc(3 * MB), *huge = malloc(40 * MB);
@@ -66,8 +60,7 @@ static void mallinfo_follows_large_objects(void **state)
 }
 
 /* Whatever the heap holds, the document must parse: Python's parser is the judge. */
-static void malloc_info_is_xml(void **state)
-{
+static void malloc_info_is_xml(void **state) {
     (void)state;
     char path[] = "/tmp/malloc_info_XXXXXX", command[256];
     int file = mkstemp(path);
@@ -80,19 +73,18 @@ static void malloc_info_is_xml(void **state)
     assert_int_equal(fclose(stream), 0);
     snprintf(command, sizeof command,
              "python3 -c \"import sys, xml.etree.ElementTree as t; "
-             "sys.exit(t.parse('%s').getroot().tag != 'malloc')\"", path);
+             "sys.exit(t.parse('%s').getroot().tag != 'malloc')\"",
+             path);
     assert_int_equal(system(command), 0);
     unlink(path);
 }
 
-static void malloc_info_refuses_unknown_options(void **state)
-{
+static void malloc_info_refuses_unknown_options(void **state) {
     (void)state;
     assert_int_not_equal(malloc_info(1, stderr), 0);
 }
 
-static void malloc_stats_goes_to_standard_error(void **state)
-{
+static void malloc_stats_goes_to_standard_error(void **state) {
     (void)state;
     char path[] = "/tmp/malloc_stats_XXXXXX";
     int file = mkstemp(path), kept = dup(STDERR_FILENO);
@@ -109,8 +101,7 @@ static void malloc_stats_goes_to_standard_error(void **state)
 }
 
 /* All the memory is free and trimmed: it must have left the process. */
-static void trim_gives_memory_back(void **state)
-{
+static void trim_gives_memory_back(void **state) {
     (void)state;
     if (!under_jwmalloc()) skip();
     enum { COUNT = 4096 };
@@ -136,8 +127,7 @@ static void trim_gives_memory_back(void **state)
     assert_true(resident_bytes() <= before + 2 * MB);
 }
 
-static void mallopt_knows_the_platforms_parameters(void **state)
-{
+static void mallopt_knows_the_platforms_parameters(void **state) {
     (void)state;
     if (!under_jwmalloc()) skip();
     assert_int_equal(mallopt(M_PURGE, 0), 1);
@@ -146,8 +136,7 @@ static void mallopt_knows_the_platforms_parameters(void **state)
     assert_int_equal(mallopt(-123456, 1), 0);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(usable_size_of_null_is_zero),
         cmocka_unit_test(good_size_is_what_malloc_gives),

@@ -17,8 +17,7 @@ struct text {
     size_t length;
 };
 
-static void append(void *cookie, const char *bytes, size_t length)
-{
+static void append(void *cookie, const char *bytes, size_t length) {
     struct text *text = cookie;
     assert_true(length < sizeof text->bytes - text->length);
     memcpy(text->bytes + text->length, bytes, length);
@@ -27,8 +26,7 @@ static void append(void *cookie, const char *bytes, size_t length)
 }
 
 /* Two heaps, neither sees the other's objects. */
-static void both_heaps_work(void **state)
-{
+static void both_heaps_work(void **state) {
     (void)state;
     enum { COUNT = 2000 };
     static char *ours[COUNT], *theirs[COUNT];
@@ -52,16 +50,14 @@ static void both_heaps_work(void **state)
     }
 }
 
-static bool python_accepts_json(const struct text *text)
-{
+static bool python_accepts_json(const struct text *text) {
     FILE *python = popen("python3 -c 'import json, sys; sys.exit(not json.load(sys.stdin))'", "w");
     assert_non_null(python);
     assert_int_equal(fwrite(text->bytes, 1, text->length, python), text->length);
     return pclose(python) == 0;
 }
 
-static void statistics_as_text_and_json(void **state)
-{
+static void statistics_as_text_and_json(void **state) {
     (void)state;
     static struct text text, json;
     void *objects[] = {jw_malloc(10), jw_malloc(3000), jw_malloc(100000), jw_malloc(9 << 20)};
@@ -73,8 +69,7 @@ static void statistics_as_text_and_json(void **state)
     for (size_t i = 0; i < 4; i++) jw_free(objects[i]);
 }
 
-static void options_are_listed(void **state)
-{
+static void options_are_listed(void **state) {
     (void)state;
     static struct text text;
     static const char *const names[] = {"reclaim_interval", "reclaim_thread", "cache_min", "pool_percent", "stats"};
@@ -82,14 +77,12 @@ static void options_are_listed(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_non_null(strstr(text.bytes, names[i]));
 }
 
-static void version_is_the_headers(void **state)
-{
+static void version_is_the_headers(void **state) {
     (void)state;
     assert_string_equal(jw_version(), JW_VERSION);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_heaps_work),
         cmocka_unit_test(statistics_as_text_and_json),

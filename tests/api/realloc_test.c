@@ -1,19 +1,17 @@
 /* realloc_test.c - realloc and reallocarray: contents across every pair of tiers, and the corners as glibc has them. */
 #include "conformance.h"
 
-static const size_t stations[] = {1,       7,       8,        9,        16,       17,       100,          500,
-                                  1024,    2047,    2048,     2049,     4095,     4096,     8191,         8192,
-                                  12000,   16383,   16384,    16385,    40000,    65536,    65537,        262144,
-                                  1 << 20, 3 << 20, 4194303,  4194304,  4194305,  6 << 20,  (8 << 20) + 1, 20 << 20};
+static const size_t stations[] = {1,       7,       8,       9,       16,      17,      100,           500,
+                                  1024,    2047,    2048,    2049,    4095,    4096,    8191,          8192,
+                                  12000,   16383,   16384,   16385,   40000,   65536,   65537,         262144,
+                                  1 << 20, 3 << 20, 4194303, 4194304, 4194305, 6 << 20, (8 << 20) + 1, 20 << 20};
 enum { STATIONS = sizeof stations / sizeof *stations };
 
-static size_t smaller(size_t left, size_t right)
-{
+static size_t smaller(size_t left, size_t right) {
     return left < right ? left : right;
 }
 
-static void realloc_keeps_contents_between_all_tiers(void **state)
-{
+static void realloc_keeps_contents_between_all_tiers(void **state) {
     (void)state;
     for (size_t from = 0; from < STATIONS; from++)
         for (size_t to = 0; to < STATIONS; to++) {
@@ -32,8 +30,7 @@ static void realloc_keeps_contents_between_all_tiers(void **state)
         }
 }
 
-static void realloc_grows_and_shrinks_one_object(void **state)
-{
+static void realloc_grows_and_shrinks_one_object(void **state) {
     (void)state;
     uint64_t seed = 7;
     size_t size = 16;
@@ -53,8 +50,7 @@ static void realloc_grows_and_shrinks_one_object(void **state)
 }
 
 /* Half a gigabyte, one word on each page: what a move without copying must keep. */
-static void realloc_moves_huge_objects(void **state)
-{
+static void realloc_moves_huge_objects(void **state) {
     (void)state;
     const size_t sizes[] = {5 * MB, 64 * MB, 65 * MB + 1, 512 * MB, 96 * MB, 9 * MB, 100 * KB, 128 * MB};
     char *object = NULL, *fence = NULL;
@@ -75,8 +71,7 @@ static void realloc_moves_huge_objects(void **state)
     free(object);
 }
 
-static void realloc_of_null_is_malloc(void **state)
-{
+static void realloc_of_null_is_malloc(void **state) {
     (void)state;
     void *object = realloc(NULL, 100);
     assert_non_null(object);
@@ -88,8 +83,7 @@ static void realloc_of_null_is_malloc(void **state)
 }
 
 /* 256 MB would stay resident if realloc(p, 0) did not free. */
-static void realloc_to_zero_frees(void **state)
-{
+static void realloc_to_zero_frees(void **state) {
     (void)state;
     size_t before = resident_bytes();
     for (int i = 0; i < 4096; i++) {
@@ -101,12 +95,11 @@ static void realloc_to_zero_frees(void **state)
     assert_true(resident_bytes() < before + 64 * MB);
 }
 
-static void check_failure_keeps_object(size_t size)
-{
+static void check_failure_keeps_object(size_t size) {
     void *object = malloc(size);
     assert_non_null(object);
     pattern_fill(object, size, size);
-    const size_t impossible[] = {SIZE_MAX, SIZE_MAX - 4096, (size_t)PTRDIFF_MAX + 1, PTRDIFF_MAX};
+    const size_t impossible[] = {SIZE_MAX, SIZE_MAX - 4096, (size_t)PTRDIFF_MAX + 1, IMPOSSIBLE_SIZE};
     for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
         errno = 0;
         assert_null(realloc(object, impossible[i]));
@@ -119,14 +112,12 @@ static void check_failure_keeps_object(size_t size)
     free(object);
 }
 
-static void failed_realloc_keeps_the_object(void **state)
-{
+static void failed_realloc_keeps_the_object(void **state) {
     (void)state;
     for_each_size(8 * MB, check_failure_keeps_object);
 }
 
-static void reallocarray_multiplies(void **state)
-{
+static void reallocarray_multiplies(void **state) {
     (void)state;
     void *object = reallocarray(NULL, 30, 100);
     assert_non_null(object);
@@ -138,8 +129,7 @@ static void reallocarray_multiplies(void **state)
     free(object);
 }
 
-static void realloc_of_aligned_objects(void **state)
-{
+static void realloc_of_aligned_objects(void **state) {
     (void)state;
     for (size_t alignment = 16; alignment <= 8 * MB; alignment *= 8)
         for (size_t size = 24; size <= 5 * MB; size = size * 7 + 3) {
@@ -156,8 +146,7 @@ static void realloc_of_aligned_objects(void **state)
         }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(realloc_keeps_contents_between_all_tiers),
         cmocka_unit_test(realloc_grows_and_shrinks_one_object),

@@ -3,6 +3,7 @@
 
 KIND is override (libjwmalloc.so and .a) or prefixed (libjwmalloc-prefixed.a).
 """
+
 import pathlib
 import subprocess
 import sys
@@ -24,7 +25,9 @@ def wanted(kind, size_letter):
 def main():
     nm, kind, library = sys.argv[1:]
     dynamic = ["-D"] if library.endswith(".so") else []
-    out = subprocess.run([nm, *dynamic, "-g", "--defined-only", "-P", library], check=True, capture_output=True, text=True)
+    out = subprocess.run(
+        [nm, *dynamic, "-g", "--defined-only", "-P", library], check=True, capture_output=True, text=True
+    )
     lines = [line.split() for line in out.stdout.splitlines() if len(line.split()) >= 3]
     found = {name for name, *_ in lines}
     is_64_bit = any(len(address) > 8 or int(address, 16) >> 32 for _, _, address, *_ in lines) or "_Znwm" in found

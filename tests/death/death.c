@@ -16,64 +16,54 @@
 #define KB ((size_t)1024)
 #define MB (1024 * KB)
 
-static char *object(size_t size)
-{
+static char *object(size_t size) {
     char *bytes = malloc(size);
     CHECK(bytes != NULL);
     memset(bytes, 0x5a, size);
     return bytes;
 }
 
-static void free_twice(size_t size)
-{
+static void free_twice(size_t size) {
     char *bytes = object(size);
     free(bytes);
     free(bytes);
 }
 
-static void *free_in_thread(void *bytes)
-{
+static void *free_in_thread(void *bytes) {
     free(bytes);
     return NULL;
 }
 
-static void free_elsewhere(void *bytes)
-{
+static void free_elsewhere(void *bytes) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, free_in_thread, bytes) == 0);
     pthread_join(thread, NULL);
 }
 
 /* Pointers that were never given out. */
-static void free_of_stack(void)
-{
+static void free_of_stack(void) {
     char local[64];
-    free(local + ((uintptr_t)-(intptr_t)local & 15));
+    free(local + ((uintptr_t) - (intptr_t)local & 15));
 }
 
-static void free_of_static(void)
-{
+static void free_of_static(void) {
     static _Alignas(16) char area[256];
     free(area + 16);
 }
 
-static void free_of_code(void)
-{
+static void free_of_code(void) {
     free((void *)((uintptr_t)&free_of_code & ~(uintptr_t)15));
 }
 
-static void free_of_low_address(void)
-{
+static void free_of_low_address(void) {
     free((void *)(uintptr_t)16);
 }
 
-static void free_of_high_address(void)
-{
+static void free_of_high_address(void) {
     free((void *)(UINTPTR_MAX - 4095));
 }
 
-static void free_of_own_mapping(void)
-{
+static void free_of_own_mapping(void) {
     char *pages = mmap(NULL, 8 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(pages != MAP_FAILED);
     free(pages + 4 * KB);
@@ -81,112 +71,92 @@ static void free_of_own_mapping(void)
 
 __attribute__((weak)) void *__libc_malloc(size_t size);
 
-static void free_of_libc_object(void)
-{
+static void free_of_libc_object(void) {
     CHECK(__libc_malloc != NULL);
     free(__libc_malloc(100));
 }
 
-static void realloc_of_stack(void)
-{
+static void realloc_of_stack(void) {
     _Alignas(16) char local[64];
     CHECK(realloc(local, 100) == NULL);
 }
 
-static void usable_size_of_static(void)
-{
+static void usable_size_of_static(void) {
     static _Alignas(16) char area[256];
     CHECK(malloc_usable_size(area) == 0);
 }
 
 /* Pointers into the middle of an object. */
-static void free_inside_small(void)
-{
+static void free_inside_small(void) {
     free(object(64) + 16);
 }
 
-static void free_inside_small_unaligned(void)
-{
+static void free_inside_small_unaligned(void) {
     free(object(160) + 1);
 }
 
-static void free_inside_small_elsewhere(void)
-{
+static void free_inside_small_elsewhere(void) {
     free_elsewhere(object(160) + 8);
 }
 
-static void free_of_slab_header(void)
-{
+static void free_of_slab_header(void) {
     free((void *)((uintptr_t)object(64) & ~(uintptr_t)4095));
 }
 
-static void free_inside_mid(void)
-{
+static void free_inside_mid(void) {
     free(object(5 * KB) + 16);
 }
 
-static void free_inside_large(void)
-{
+static void free_inside_large(void) {
     free(object(256 * KB) + 64 * KB);
 }
 
-static void free_inside_large_unaligned(void)
-{
+static void free_inside_large_unaligned(void) {
     free(object(256 * KB) + 16);
 }
 
-static void free_inside_huge(void)
-{
+static void free_inside_huge(void) {
     free(object(9 * MB) + 64 * KB);
 }
 
-static void free_deep_inside_huge(void)
-{
+static void free_deep_inside_huge(void) {
     free(object(9 * MB) + 4 * MB + 64 * KB);
 }
 
-static void realloc_inside_large(void)
-{
+static void realloc_inside_large(void) {
     CHECK(realloc(object(256 * KB) + 64 * KB, 100) == NULL);
 }
 
 /* Pointers that are free already. */
-static void double_free_mid(void)
-{
+static void double_free_mid(void) {
     free_twice(5 * KB);
 }
 
-static void double_free_large(void)
-{
+static void double_free_large(void) {
     free_twice(100 * KB);
 }
 
-static void double_free_largest_range(void)
-{
+static void double_free_largest_range(void) {
     free_twice(4 * MB);
 }
 
-static void double_free_huge(void)
-{
+static void double_free_huge(void) {
     free_twice(9 * MB);
 }
 
-static void double_free_large_elsewhere(void)
-{
+static void double_free_large_elsewhere(void) {
     char *bytes = object(100 * KB);
     free_elsewhere(bytes);
     free(bytes);
 }
 
-static void double_free_joined_large(void)
-{
+static void double_free_joined_large(void) {
     char *bytes[3] = {object(64 * KB), object(64 * KB), object(64 * KB)};
     for (size_t i = 0; i < 3; i++) free(bytes[i]);
     free(bytes[1]);
 }
 
-static void double_free_after_trim(void)
-{
+static void double_free_after_trim(void) {
     enum { COUNT = 10000 };
     static char *bytes[COUNT];
     for (size_t i = 0; i < COUNT; i++) bytes[i] = object(200);
@@ -195,15 +165,13 @@ static void double_free_after_trim(void)
     free(bytes[COUNT / 2]);
 }
 
-static void realloc_of_freed_large(void)
-{
+static void realloc_of_freed_large(void) {
     char *bytes = object(100 * KB);
     free(bytes);
     CHECK(realloc(bytes, 200) == NULL);
 }
 
-static void realloc_of_freed_huge(void)
-{
+static void realloc_of_freed_huge(void) {
     char *bytes = object(9 * MB);
     free(bytes);
     CHECK(realloc(bytes, 20 * MB) == NULL);
@@ -219,14 +187,13 @@ __attribute__((weak)) void *_Znwj(size_t size);
 #endif
 __attribute__((weak)) void _ZdlPv(void *object);
 
-static void operator_new_without_memory(void)
-{
+static void operator_new_without_memory(void) {
     CHECK(operator_new != NULL && _ZdlPv != NULL);
     void *bytes = operator_new(1000);
     CHECK(bytes != NULL);
     memset(bytes, 1, 1000);
     _ZdlPv(bytes);
-    operator_new((size_t)PTRDIFF_MAX - 65536);
+    operator_new(IMPOSSIBLE_SIZE);
 }
 
 #define ADDRESS ": address 0x[0-9a-f]+ \\([^()]+\\)"
@@ -272,8 +239,7 @@ static const struct death {
 };
 
 /* What the case wrote to standard error, without the remark that qemu-user adds to a death. */
-static int run(const struct death *death, char *text, size_t size)
-{
+static int run(const struct death *death, char *text, size_t size) {
     int ends[2], status;
     CHECK(pipe(ends) == 0);
     pid_t child = fork();
@@ -296,8 +262,7 @@ static int run(const struct death *death, char *text, size_t size)
     return status;
 }
 
-static bool dies_as_promised(const struct death *death)
-{
+static bool dies_as_promised(const struct death *death) {
     char text[4096], pattern[256];
     regex_t promised;
     int status = run(death, text, sizeof text);
@@ -310,8 +275,7 @@ static bool dies_as_promised(const struct death *death)
     return right;
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     bool right = true, found = false;
     if (!under_jwmalloc()) check_skip("the C library's malloc has words of its own");
     for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++) {

@@ -12,7 +12,8 @@ struct CMUnitTest {
     void (*test)(void **state);
 };
 
-#define cmocka_unit_test(function) {#function, function}
+#define cmocka_unit_test(function)                                                                                     \
+    { #function, function }
 #define assert_true(condition) CHECK(condition)
 #define assert_false(condition) CHECK(!(condition))
 #define assert_null(pointer) CHECK((pointer) == NULL)
@@ -24,8 +25,7 @@ struct CMUnitTest {
 #define skip() return
 #define cmocka_run_group_tests(tests, setup, teardown) cmocka_run_all(tests, sizeof(tests) / sizeof *(tests))
 
-static inline int cmocka_run_all(const struct CMUnitTest *tests, size_t count)
-{
+static inline int cmocka_run_all(const struct CMUnitTest *tests, size_t count) {
     for (size_t i = 0; i < count; i++) {
         void *state = NULL;
         printf("[ RUN      ] %s\n", tests[i].name);

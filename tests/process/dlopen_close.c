@@ -6,8 +6,7 @@
 
 static const char *path;
 
-static void *load_use_unload(void *unused)
-{
+static void *load_use_unload(void *unused) {
     (void)unused;
     for (size_t round = 0; round < 100; round++) {
         void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -27,8 +26,7 @@ static void *load_use_unload(void *unused)
     return NULL;
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     pthread_t thread;
     CHECK(count == 2);
     path = arguments[1];

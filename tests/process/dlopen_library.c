@@ -7,8 +7,7 @@
 static void *(*late_malloc)(size_t size);
 static void (*late_free)(void *object);
 
-static void *use(void *unused)
-{
+static void *use(void *unused) {
     (void)unused;
     for (size_t i = 0; i < 2000; i++) {
         size_t size = i * i % 100000 + 1;
@@ -21,8 +20,7 @@ static void *use(void *unused)
     return NULL;
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     pthread_t thread;
     CHECK(count == 2);
     for (int round = 0; round < 3; round++) {

@@ -18,8 +18,7 @@ static volatile sig_atomic_t is_child, handled;
 static atomic_bool stop;
 static pthread_t target;
 
-static void fork_here(int signal)
-{
+static void fork_here(int signal) {
     (void)signal;
     pid_t child = under_jwmalloc() || _Fork == NULL ? fork() : _Fork();
     if (child == 0) {
@@ -34,8 +33,7 @@ static void fork_here(int signal)
     handled++;
 }
 
-static void *keep_signalling(void *unused)
-{
+static void *keep_signalling(void *unused) {
     (void)unused;
     while (!atomic_load(&stop)) {
         int before = handled;
@@ -46,8 +44,7 @@ static void *keep_signalling(void *unused)
 }
 
 /* Any interrupted operation is finished first, by the child too: only then may its heap be used. */
-static void work(uint64_t seed)
-{
+static void work(uint64_t seed) {
     enum { COUNT = 60 };
     void *objects[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
@@ -59,8 +56,7 @@ static void work(uint64_t seed)
     for (size_t i = 0; i < COUNT; i++) free(objects[i]);
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     int forks = count > 1 ? atoi(arguments[1]) : 500;
     pthread_t signaller;
     struct sigaction action = {.sa_handler = fork_here, .sa_flags = SA_RESTART};

@@ -16,15 +16,13 @@ static atomic_bool stop;
 static int forks = 100;
 static struct tiers inherited;
 
-static void *work_in_thread(void *unused)
-{
+static void *work_in_thread(void *unused) {
     (void)unused;
     for (uint64_t i = 0; i < 3; i++) tiers_work(i);
     return NULL;
 }
 
-static void *allocate_until_told(void *seed)
-{
+static void *allocate_until_told(void *seed) {
     uint64_t state = (uint64_t)(uintptr_t)seed;
     struct tiers held;
     tiers_allocate(&held, state);
@@ -38,8 +36,7 @@ static void *allocate_until_told(void *seed)
 }
 
 /* The first thing a child does is to allocate, whatever the other threads were doing. */
-static void live_as_child(int depth)
-{
+static void live_as_child(int depth) {
     pthread_t thread;
     struct tiers tiers;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -62,8 +59,7 @@ static void live_as_child(int depth)
     _exit(0);
 }
 
-static void *fork_many(void *unused)
-{
+static void *fork_many(void *unused) {
     (void)unused;
     for (int i = 0; i < forks; i++) {
         int status;
@@ -77,8 +73,7 @@ static void *fork_many(void *unused)
     return NULL;
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     pthread_t allocators[ALLOCATORS], forkers[FORKERS];
     if (count > 1) forks = atoi(arguments[1]);
     tiers_allocate(&inherited, 7);

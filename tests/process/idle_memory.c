@@ -11,8 +11,7 @@
 
 enum { OBJECTS = 60000 };
 
-static size_t fill_and_free(void)
-{
+static size_t fill_and_free(void) {
     static void *objects[OBJECTS];
     uint64_t seed = 1;
     size_t before = resident_bytes();
@@ -27,8 +26,7 @@ static size_t fill_and_free(void)
     return before;
 }
 
-static void small_process(void)
-{
+static void small_process(void) {
     enum { SIZE = 64, COUNT = (1 << 20) / SIZE };
     static char *objects[COUNT];
     memset(objects, 1, sizeof objects);
@@ -43,8 +41,7 @@ static void small_process(void)
     CHECK(beyond <= 200 * 1024);
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     CHECK(count == 2);
     if (!under_jwmalloc()) check_skip("the C library's malloc promises none of this");
     setbuf(stdout, NULL);

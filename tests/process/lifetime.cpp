@@ -12,13 +12,11 @@ namespace {
 
 struct tiers before_everything;
 
-__attribute__((constructor(101))) void construct_first()
-{
+__attribute__((constructor(101))) void construct_first() {
     tiers_allocate(&before_everything, 1);
 }
 
-__attribute__((destructor(101))) void destroy_last()
-{
+__attribute__((destructor(101))) void destroy_last() {
     tiers_free(&before_everything, 1);
     tiers_work(2);
 }
@@ -26,15 +24,13 @@ __attribute__((destructor(101))) void destroy_last()
 struct holder {
     std::map<int, std::string> strings;
     std::vector<std::unique_ptr<char[]>> blocks;
-    holder()
-    {
+    holder() {
         for (int i = 0; i < 200; i++) {
             strings[i] = std::string(static_cast<std::size_t>(i) * 10, 'x');
             blocks.emplace_back(new char[static_cast<std::size_t>(i) * 100 + 1]);
         }
     }
-    ~holder()
-    {
+    ~holder() {
         for (const auto &entry : strings) CHECK(entry.second.size() == static_cast<std::size_t>(entry.first) * 10);
         tiers_work(3);
     }
@@ -44,24 +40,21 @@ holder global;
 thread_local holder per_thread;
 thread_local std::string name;
 
-void handler_at_exit()
-{
+void handler_at_exit() {
     tiers_work(4);
     static std::string made_late(5000, 'l');
     CHECK(made_late.size() == 5000);
 }
 
-void use_thread_locals(int i)
-{
+void use_thread_locals(int i) {
     name = std::string(300, static_cast<char>('a' + i % 26));
     per_thread.strings[1000 + i] = std::string(static_cast<std::size_t>(1000 + i) * 10, 'y');
     CHECK(name.size() == 300);
 }
 
-}  // namespace
+} // namespace
 
-int main()
-{
+int main() {
     tiers_check(&before_everything, 1);
     CHECK(std::atexit(handler_at_exit) == 0);
     CHECK(at_quick_exit(handler_at_exit) == 0);

@@ -17,8 +17,7 @@ struct link {
 };
 
 /* Allocates until the wall, checks every byte, frees all; returns how many objects there were. */
-static size_t fill_to_the_wall(size_t only)
-{
+static size_t fill_to_the_wall(size_t only) {
     uint64_t seed = 1;
     size_t objects = 0;
     struct link *first = NULL;
@@ -48,8 +47,7 @@ static size_t fill_to_the_wall(size_t only)
 /* Started before the wall is reached: the stacks of new threads would find no room behind it. */
 static pthread_barrier_t start;
 
-static void *fill_in_thread(void *unused)
-{
+static void *fill_in_thread(void *unused) {
     (void)unused;
     pthread_barrier_wait(&start);
     for (int round = 0; round < 3; round++) CHECK(fill_to_the_wall(0) > 0);
@@ -57,8 +55,7 @@ static void *fill_in_thread(void *unused)
 }
 
 /* A realloc that cannot grow leaves its object as it is. */
-static void realloc_at_the_wall(void)
-{
+static void realloc_at_the_wall(void) {
     size_t size = 1 << 20;
     char *object = malloc(size);
     CHECK(object != NULL);
@@ -77,8 +74,7 @@ static void realloc_at_the_wall(void)
 }
 
 /* Whatever filled the wall before, any other size must find room afterwards. */
-static void behind_the_wall(void)
-{
+static void behind_the_wall(void) {
     const size_t kinds = sizeof sizes / sizeof *sizes;
     size_t objects[sizeof sizes / sizeof *sizes];
     pthread_t threads[2];
@@ -103,14 +99,12 @@ static void behind_the_wall(void)
     tiers_work(2);
 }
 
-static void raise_the_wall(size_t bytes)
-{
+static void raise_the_wall(size_t bytes) {
     struct rlimit wall = {bytes, bytes};
     CHECK(setrlimit(RLIMIT_AS, &wall) == 0);
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     setbuf(stdout, NULL);
     if (count == 2 && strcmp(arguments[1], "behind") != 0) {
         raise_the_wall((size_t)atol(arguments[1]) << 20);

@@ -3,6 +3,7 @@
 
 PLAIN and WEAK are options_plain and options_weak; LIBRARY is preloaded when given.
 """
+
 import json
 import os
 import subprocess

@@ -4,8 +4,7 @@
 
 #include "tiers.h"
 
-static int threads_now(void)
-{
+static int threads_now(void) {
     int threads = 0;
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
@@ -14,8 +13,7 @@ static int threads_now(void)
     return threads;
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     for (uint64_t i = 0; i < 50; i++) tiers_work(i);
     if (count > 1 && strcmp(arguments[1], "threads") == 0) printf("%d\n", threads_now());
     return 0;

@@ -4,8 +4,7 @@
 extern const char *jw_malloc_conf;
 __attribute__((visibility("default"))) const char *jw_malloc_conf = "stats:exit,stats_format:json";
 
-int main(void)
-{
+int main(void) {
     tiers_work(1);
     return 0;
 }

@@ -4,19 +4,16 @@
 static struct tiers own;
 static __thread char *per_thread;
 
-__attribute__((constructor)) static void load(void)
-{
+__attribute__((constructor)) static void load(void) {
     tiers_allocate(&own, 21);
 }
 
-__attribute__((destructor)) static void unload(void)
-{
+__attribute__((destructor)) static void unload(void) {
     tiers_free(&own, 21);
 }
 
 char *plugin_make(size_t size);
-char *plugin_make(size_t size)
-{
+char *plugin_make(size_t size) {
     free(per_thread);
     per_thread = malloc(100);
     char *object = malloc(size);
@@ -26,8 +23,7 @@ char *plugin_make(size_t size)
 }
 
 void plugin_done(void);
-void plugin_done(void)
-{
+void plugin_done(void) {
     free(per_thread);
     per_thread = NULL;
 }

@@ -12,8 +12,7 @@ struct estate {
     char *small[SMALL];
 };
 
-static void *leave_objects(void *argument)
-{
+static void *leave_objects(void *argument) {
     struct estate *estate = argument;
     tiers_allocate(&estate->tiers, 5);
     for (size_t i = 0; i < SMALL; i++) {
@@ -27,8 +26,7 @@ static void *leave_objects(void *argument)
 }
 
 /* A thread that never allocates still frees, into slabs of the living and of the dead. */
-static void *free_objects(void *argument)
-{
+static void *free_objects(void *argument) {
     struct estate *estate = argument;
     for (size_t i = 1; i < SMALL; i += 2) {
         CHECK(pattern_holds(estate->small[i], i * 3 + 1, i));
@@ -38,15 +36,13 @@ static void *free_objects(void *argument)
     return NULL;
 }
 
-static void run(void *(*body)(void *), void *argument)
-{
+static void run(void *(*body)(void *), void *argument) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, body, argument) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-int main(void)
-{
+int main(void) {
     enum { DELAY = 8 };
     static struct estate estates[DELAY];
     for (size_t i = 0; i < GENERATIONS; i++) {

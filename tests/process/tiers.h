@@ -15,13 +15,11 @@ struct tiers {
     char *objects[TIERS];
 };
 
-static inline size_t tier_checked(size_t size)
-{
+static inline size_t tier_checked(size_t size) {
     return size < 4096 ? size : 4096;
 }
 
-static inline void tiers_allocate(struct tiers *tiers, uint64_t seed)
-{
+static inline void tiers_allocate(struct tiers *tiers, uint64_t seed) {
     for (size_t i = 0; i < TIERS; i++) {
         char *object = (char *)(i % 3 == 0 ? calloc(1, tier_sizes[i]) : malloc(tier_sizes[i]));
         CHECK(object != NULL);
@@ -33,8 +31,7 @@ static inline void tiers_allocate(struct tiers *tiers, uint64_t seed)
     }
 }
 
-static inline void tiers_check(const struct tiers *tiers, uint64_t seed)
-{
+static inline void tiers_check(const struct tiers *tiers, uint64_t seed) {
     for (size_t i = 0; i < TIERS; i++) {
         size_t part = tier_checked(tier_sizes[i]);
         CHECK(pattern_holds(tiers->objects[i], part, seed + i + 100));
@@ -42,14 +39,12 @@ static inline void tiers_check(const struct tiers *tiers, uint64_t seed)
     }
 }
 
-static inline void tiers_free(struct tiers *tiers, uint64_t seed)
-{
+static inline void tiers_free(struct tiers *tiers, uint64_t seed) {
     tiers_check(tiers, seed);
     for (size_t i = 0; i < TIERS; i++) free(tiers->objects[i]);
 }
 
-static inline void tiers_work(uint64_t seed)
-{
+static inline void tiers_work(uint64_t seed) {
     struct tiers tiers;
     tiers_allocate(&tiers, seed);
     tiers_free(&tiers, seed);

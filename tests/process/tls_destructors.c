@@ -15,8 +15,7 @@ struct value {
     char filling[1000];
 };
 
-static struct value *value_new(pthread_key_t key, int round)
-{
+static struct value *value_new(pthread_key_t key, int round) {
     struct value *value = malloc(sizeof *value);
     CHECK(value != NULL);
     value->key = key;
@@ -26,8 +25,7 @@ static struct value *value_new(pthread_key_t key, int round)
 }
 
 /* Allocates again, and leaves a fresh object for the next round. */
-static void destroy(void *argument)
-{
+static void destroy(void *argument) {
     struct value *value = argument;
     CHECK(pattern_holds(value->filling, sizeof value->filling, value->key));
     if (value->round % 2 == 0) tiers_work(value->key);
@@ -38,27 +36,23 @@ static void destroy(void *argument)
     free(value);
 }
 
-static void first_allocation_ever(void *unused)
-{
+static void first_allocation_ever(void *unused) {
     (void)unused;
     tiers_work(9);
 }
 
-static void *set_values(void *unused)
-{
+static void *set_values(void *unused) {
     (void)unused;
     for (size_t i = 0; i < KEYS; i++) CHECK(pthread_setspecific(keys[i], value_new(keys[i], 0)) == 0);
     return NULL;
 }
 
-static void *set_only(void *key)
-{
+static void *set_only(void *key) {
     CHECK(pthread_setspecific(*(pthread_key_t *)key, key) == 0);
     return NULL;
 }
 
-int main(void)
-{
+int main(void) {
     static pthread_key_t late_key;
     for (size_t i = 0; i < KEYS / 2; i++) CHECK(pthread_key_create(&keys[i], destroy) == 0);
     free(malloc(1));

@@ -10,14 +10,12 @@
 
 enum { PROCESSES = 24, AT_ONCE = 4, THREADS = 8, WORDS = 6000 };
 
-static uint32_t next_number(uint32_t *state)
-{
+static uint32_t next_number(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;
     return *state >> 8;
 }
 
-static char *make_text(uint32_t seed)
-{
+static char *make_text(uint32_t seed) {
     char *text = NULL;
     size_t length = 0;
     FILE *stream = open_memstream(&text, &length);
@@ -27,14 +25,12 @@ static char *make_text(uint32_t seed)
     return text;
 }
 
-static int compare(const void *left, const void *right)
-{
+static int compare(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
 /* Sorted distinct words with their counts, as one string. */
-static void *count_words(void *argument)
-{
+static void *count_words(void *argument) {
     char *text = argument, *rest = text, **words = NULL, *result = NULL;
     size_t count = 0, length = 0;
     for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
@@ -56,14 +52,12 @@ static void *count_words(void *argument)
     return result;
 }
 
-static uint64_t digest_of(const char *text, uint64_t digest)
-{
+static uint64_t digest_of(const char *text, uint64_t digest) {
     for (; *text != 0; text++) digest = (digest ^ (unsigned char)*text) * 1099511628211u;
     return digest;
 }
 
-static uint64_t work(uint32_t process)
-{
+static uint64_t work(uint32_t process) {
     pthread_t threads[THREADS];
     uint64_t digest = 14695981039346656037u;
     for (uint32_t i = 0; i < THREADS; i++)
@@ -78,8 +72,7 @@ static uint64_t work(uint32_t process)
 }
 
 /* While the children start, this process has threads at work itself. */
-int main(void)
-{
+int main(void) {
     int ends[PROCESSES][2], status;
     for (uint32_t i = 0; i < PROCESSES; i++) {
         pthread_t thread;

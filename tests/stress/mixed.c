@@ -29,8 +29,7 @@ static struct mailbox {
 
 static size_t operations = 30000;
 
-static size_t random_size(uint64_t *state)
-{
+static size_t random_size(uint64_t *state) {
     uint64_t kind = random_below(state, 1000);
     if (kind < 700) return random_below(state, (size_t)16 << random_below(state, 8)) + 1; /* up to 2 KB */
     if (kind < 900) return 2 * KB + random_below(state, 14 * KB);
@@ -39,8 +38,7 @@ static size_t random_size(uint64_t *state)
     return 4096 * KB + random_below(state, 4096 * KB);
 }
 
-static void object_new(struct object *object, uint64_t *state)
-{
+static void object_new(struct object *object, uint64_t *state) {
     size_t alignment = 1;
     object->size = random_size(state);
     object->seed = random_next(state);
@@ -53,11 +51,8 @@ static void object_new(struct object *object, uint64_t *state)
         alignment = (size_t)8 << random_below(state, 12);
         object->bytes = aligned_alloc(alignment, object->size);
         break;
-    case 2:
-        object->bytes = realloc(NULL, object->size);
-        break;
-    default:
-        object->bytes = malloc(object->size);
+    case 2: object->bytes = realloc(NULL, object->size); break;
+    default: object->bytes = malloc(object->size);
     }
     CHECK(object->bytes != NULL);
     CHECK(((uintptr_t)object->bytes & (alignment - 1)) == 0);
@@ -65,16 +60,14 @@ static void object_new(struct object *object, uint64_t *state)
     pattern_fill(object->bytes, object->size, object->seed);
 }
 
-static void object_free(struct object *object)
-{
+static void object_free(struct object *object) {
     if (object->bytes == NULL) return;
     CHECK(pattern_holds(object->bytes, object->size, object->seed));
     free(object->bytes);
     object->bytes = NULL;
 }
 
-static void object_resize(struct object *object, uint64_t *state)
-{
+static void object_resize(struct object *object, uint64_t *state) {
     size_t size = random_size(state);
     if (object->bytes == NULL) return;
     object->bytes = realloc(object->bytes, size);
@@ -84,8 +77,7 @@ static void object_resize(struct object *object, uint64_t *state)
     pattern_fill(object->bytes, size, object->seed);
 }
 
-static void object_exchange(struct object *object, struct mailbox *mailbox)
-{
+static void object_exchange(struct object *object, struct mailbox *mailbox) {
     if (atomic_flag_test_and_set_explicit(&mailbox->busy, memory_order_acquire)) return;
     struct object other = mailbox->object;
     mailbox->object = *object;
@@ -100,21 +92,16 @@ struct worker {
     struct object held[HELD];
 };
 
-static void *work(void *argument)
-{
+static void *work(void *argument) {
     struct worker *worker = argument;
     uint64_t state = worker->seed;
     for (size_t i = 0; i < operations; i++) {
         struct object *object = &worker->held[random_below(&state, HELD)];
         uint64_t kind = random_below(&state, 100);
-        if (kind < 12)
-            object_exchange(object, &mailboxes[random_below(&state, MAILBOXES)]);
-        else if (kind < 20)
-            object_resize(object, &state);
-        else if (object->bytes != NULL)
-            object_free(object);
-        else
-            object_new(object, &state);
+        if (kind < 12) object_exchange(object, &mailboxes[random_below(&state, MAILBOXES)]);
+        else if (kind < 20) object_resize(object, &state);
+        else if (object->bytes != NULL) object_free(object);
+        else object_new(object, &state);
     }
     if (worker->seed % 2 == 0)
         for (size_t i = 0; i < HELD; i++) object_free(&worker->held[i]);
@@ -123,14 +110,12 @@ static void *work(void *argument)
 
 static struct worker workers[MAX_THREADS];
 
-static void start(struct worker *worker, uint64_t seed)
-{
+static void start(struct worker *worker, uint64_t seed) {
     worker->seed = seed;
     CHECK(pthread_create(&worker->thread, NULL, work, worker) == 0);
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     size_t threads = count > 1 ? (size_t)atol(arguments[1]) : 4;
     if (count > 2) operations = (size_t)atol(arguments[2]);
     size_t generations = count > 3 ? (size_t)atol(arguments[3]) : 6;

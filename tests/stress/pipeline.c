@@ -20,8 +20,7 @@ static struct pair {
 static size_t objects = 300000;
 
 /* An object begins with its size in words. */
-static void *produce(void *argument)
-{
+static void *produce(void *argument) {
     struct pair *pair = argument;
     uint64_t state = pair->seed;
     for (size_t i = 0; i < objects; i++) {
@@ -36,8 +35,7 @@ static void *produce(void *argument)
     return NULL;
 }
 
-static void *consume(void *argument)
-{
+static void *consume(void *argument) {
     struct pair *pair = argument;
     for (size_t i = 0; i < objects; i++) {
         uint64_t *object;
@@ -49,8 +47,7 @@ static void *consume(void *argument)
     return NULL;
 }
 
-int main(int count, char **arguments)
-{
+int main(int count, char **arguments) {
     if (count > 1) objects = (size_t)atol(arguments[1]);
     size_t number = count > 2 ? (size_t)atol(arguments[2]) : 2;
     CHECK(number >= 1 && number <= MAX_PAIRS);
@@ -63,10 +60,8 @@ int main(int count, char **arguments)
         CHECK(pthread_join(pairs[i].producer, NULL) == 0);
         CHECK(pthread_join(pairs[i].consumer, NULL) == 0);
     }
-    /* A pair has at most a ring of objects alive: some 2 MB on average. A sanitizer's own memory is not counted. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    /* A pair has at most a ring of objects alive: some 2 MB on average. */
     printf("%zu bytes resident\n", resident_bytes());
     CHECK(resident_bytes() <= (number * 24) << 20);
-#endif
     return 0;
 }

@@ -5,12 +5,13 @@ The format is that of Android's memory_replay: `<tid>: malloc <pointer> <size>`,
 `realloc <new> <old> <size>`, `memalign <pointer> <alignment> <size>`, `free <pointer>`, `thread_done <tid>`. It has
 what the real trace lacks: memalign, huge objects, frees by other threads, and threads that end with live objects.
 """
+
 import random
 
 random.seed(20)
 THREADS = range(101, 109)
 live = {}
-next_pointer = 0xb6000000
+next_pointer = 0xB6000000
 
 
 def size():

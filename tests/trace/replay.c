@@ -42,23 +42,20 @@ static struct player players[MAX_THREADS];
 static size_t player_count;
 static size_t live_bytes, peak_bytes;
 
-static void *outside_heap(size_t size)
-{
+static void *outside_heap(size_t size) {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(pages != MAP_FAILED);
     return pages;
 }
 
-static struct object *find(uint64_t pointer)
-{
+static struct object *find(uint64_t pointer) {
     size_t slot = (size_t)((pointer * 0x9e3779b97f4a7c15u) >> 40) % TABLE;
     while (table[slot].pointer != pointer && table[slot].pointer != 0) slot = (slot + 1) % TABLE;
     table[slot].pointer = pointer;
     return &table[slot];
 }
 
-static uint32_t player_of(uint32_t id)
-{
+static uint32_t player_of(uint32_t id) {
     for (uint32_t i = 0; i < player_count; i++)
         if (players[i].id == id) return i;
     CHECK(player_count < MAX_THREADS);
@@ -66,8 +63,7 @@ static uint32_t player_of(uint32_t id)
     return (uint32_t)player_count++;
 }
 
-static void parse(const char *text)
-{
+static void parse(const char *text) {
     static const char *const names[] = {"malloc", "calloc", "realloc", "memalign", "free", "thread_done"};
     unsigned id;
     char name[16];
@@ -83,14 +79,14 @@ static void parse(const char *text)
     line->alignment = line->operation == MEMALIGN ? first : 1;
 }
 
-static void read_lines(const char *path)
-{
+static void read_lines(const char *path) {
     char command[1024], text[256];
     const char *end = strrchr(path, '.');
     bool zipped = end != NULL && strcmp(end, ".zip") == 0;
     snprintf(command, sizeof command,
              "exec python3 -c \"import sys, zipfile, shutil; z = zipfile.ZipFile('%s'); "
-             "shutil.copyfileobj(z.open(z.namelist()[0]), sys.stdout.buffer)\"", path);
+             "shutil.copyfileobj(z.open(z.namelist()[0]), sys.stdout.buffer)\"",
+             path);
     FILE *file = zipped ? popen(command, "r") : fopen(path, "r");
     CHECK(file != NULL);
     while (fgets(text, sizeof text, file) != NULL) parse(text);
@@ -98,8 +94,7 @@ static void read_lines(const char *path)
     CHECK(count > 0);
 }
 
-static void object_set(struct object *object, void *bytes, size_t size)
-{
+static void object_set(struct object *object, void *bytes, size_t size) {
     CHECK(bytes != NULL && object->bytes == NULL);
     CHECK(((uintptr_t)bytes & (size < 16 ? 7 : 15)) == 0);
     *object = (struct object){object->pointer, bytes, size, position};
@@ -108,8 +103,7 @@ static void object_set(struct object *object, void *bytes, size_t size)
     if (live_bytes > peak_bytes) peak_bytes = live_bytes;
 }
 
-static char *object_take(struct object *object)
-{
+static char *object_take(struct object *object) {
     char *bytes = object->bytes;
     CHECK(pattern_holds(bytes, object->size, object->seed));
     live_bytes -= object->size;
@@ -118,14 +112,11 @@ static char *object_take(struct object *object)
 }
 
 /* A real trace begins in the middle: an unknown pointer is one allocated before. */
-static void replay_line(const struct line *line)
-{
+static void replay_line(const struct line *line) {
     struct object *object = find(line->pointer);
     char *bytes;
     switch ((enum operation)line->operation) {
-    case MALLOC:
-        object_set(object, malloc(line->size), line->size);
-        break;
+    case MALLOC: object_set(object, malloc(line->size), line->size); break;
     case CALLOC:
         bytes = calloc(1, line->size);
         CHECK(bytes != NULL && bytes_are_zero(bytes, line->size));
@@ -149,8 +140,7 @@ static void replay_line(const struct line *line)
     case FREE:
         if (object->bytes != NULL) free(object_take(object));
         break;
-    case THREAD_DONE:
-        break;
+    case THREAD_DONE: break;
     }
 }
 
@@ -160,8 +150,7 @@ static pthread_cond_t turns[MAX_THREADS];
 
 static void hand_over(void);
 
-static void *play(void *argument)
-{
+static void *play(void *argument) {
     struct player *self = argument;
     uint32_t index = (uint32_t)(self - players);
     bool done = false;
@@ -181,8 +170,7 @@ static void *play(void *argument)
 }
 
 /* With the baton held: the thread whose turn it is may not have begun, or have ended and be needed again. */
-static void hand_over(void)
-{
+static void hand_over(void) {
     if (position == count) {
         for (size_t i = 0; i < player_count; i++) pthread_cond_signal(&turns[i]);
         return;
@@ -197,8 +185,7 @@ static void hand_over(void)
     CHECK(pthread_create(&next->thread, NULL, play, next) == 0);
 }
 
-static void replay_with_threads(void)
-{
+static void replay_with_threads(void) {
     for (size_t i = 0; i < player_count; i++) CHECK(pthread_cond_init(&turns[i], NULL) == 0);
     pthread_mutex_lock(&baton);
     hand_over();
@@ -213,15 +200,13 @@ static void replay_with_threads(void)
     for (size_t i = 0; i < player_count; i++) CHECK(pthread_join(players[i].thread, NULL) == 0);
 }
 
-int main(int argument_count, char **arguments)
-{
+int main(int argument_count, char **arguments) {
     bool threads = argument_count == 3 && strcmp(arguments[1], "-threads") == 0;
     CHECK(argument_count == (threads ? 3 : 2));
     lines = outside_heap(sizeof *lines * MAX_LINES);
     table = outside_heap(sizeof *table * TABLE);
     read_lines(arguments[argument_count - 1]);
-    if (threads)
-        replay_with_threads();
+    if (threads) replay_with_threads();
     else
         for (; position < count; position++) replay_line(&lines[position]);
     size_t left = 0;
