@@ -47,12 +47,13 @@ static void huge_alignments_do_not_overflow(void **state) {
     (void)state;
     const size_t highest = (size_t)1 << (sizeof(size_t) * 8 - 1);
     errno = 0;
-    check_refused(aligned_alloc(highest, 1));
+    /* On 32 bits there is one address of this kind, and it may be had. */
+    if (sizeof(size_t) > 4) check_refused(aligned_alloc(highest, 1));
     check_refused(aligned_alloc(highest, highest));
     check_refused(memalign(highest, SIZE_MAX));
     check_refused(aligned_alloc(highest / 2, highest));
     void *untouched = &untouched;
-    assert_int_equal(posix_memalign(&untouched, highest, 1), ENOMEM);
+    assert_int_equal(posix_memalign(&untouched, highest, SIZE_MAX / 2), ENOMEM);
     assert_ptr_equal(untouched, &untouched);
 }
 

@@ -184,7 +184,8 @@ int main() {
     all_forms();
     impossible_sizes();
     new_handler_is_called();
-#ifndef JW_EMULATED  // the emulator has no RLIMIT_AS
+    // qemu-user has no RLIMIT_AS.
+#ifndef JW_EMULATED
     at_the_wall();
 #endif
     all_forms();
