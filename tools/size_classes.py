@@ -83,7 +83,7 @@ def render(table: list[int]) -> str:
     lines[-1] = lines[-1].removesuffix(" \\")
     index = [next(c for c, size in enumerate(table) if size >= eighth) for eighth in range(8, table[-1] + 8, 8)]
     lines += ["", "/* Class of a request of n bytes, at (n - 1) / 8. */", "#define SIZE_CLASS_INDEX \\"]
-    rows = [index[i : i + 32] for i in range(0, len(index), 32)]
+    rows = [index[i : i + 24] for i in range(0, len(index), 24)]
     lines += ["    " + ", ".join(map(str, row)) + ("," if row is not rows[-1] else "") + " \\" for row in rows]
     lines[-1] = lines[-1].removesuffix(" \\")
     lines += ["", f"#define SIZE_CLASS_COUNT {len(table)}u", f"#define FRONTEND_MAX {table[-1]}u", ""]

@@ -1,8 +1,8 @@
 /* backend.h - the backend: ranges of whole granules, for large objects and for the slabs of both tiers above.
  *
  * fetch takes a free range and splits it to size (Figure 11, lines 1-8); place joins and frees it (lines 10-15).
- * Threads: any. Signals: safe where malloc is. Progress: lock-free; enters the kernel for a new root, above the watermark, and to
- * start or wake the reclamation thread.
+ * Threads: any. Signals: safe where malloc is. Progress: lock-free; enters the kernel for a new root, above the
+ * watermark, and to start or wake the reclamation thread.
  */
 #ifndef JW_BACKEND_H
 #define JW_BACKEND_H
@@ -10,14 +10,15 @@
 #include "backend/thrift.h"
 #include "config/statistics_types.h"
 
-/* A range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, its leaf word HELD. *zeroed: whether its memory
- * is known to be zero. NULL when there is no memory. */
+/* A range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, its leaf word HELD.
+ * *zeroed: whether its memory is known to be zero. NULL when there is no memory. */
 void *backend_fetch(uint32_t weight, bool *zeroed);
 
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */
 void backend_place(granule_id range);
 
-/* A large object: `size` bytes from BACKEND_MIN to BACKEND_MAX at a multiple of `alignment`. NULL when there is no memory. */
+/* A large object: `size` bytes from BACKEND_MIN to BACKEND_MAX at a multiple of `alignment`. NULL when there is no
+ * memory. */
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
 
 /* Frees a large object, or says what is wrong with the address and aborts. */

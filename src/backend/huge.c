@@ -72,7 +72,8 @@ void *huge_resize(void *object, size_t size) {
     char *moved = huge_allocate(new, ROOT_SIZE);
     if (!moved) return NULL;
     if (!platform_move(object, moved, old < new ? old : new)) {
-        /* the OS may have unmapped the target before it refused, and another thread mapped something there: leave the addresses alone */
+        /* the OS may have unmapped the target before it refused, and another thread mapped something there: leave the
+         * addresses alone */
         leaf_set(granule_of(moved), leaf_word(NONE, 0));
         map_abandon(moved);
         count((size_t)-1, (size_t) - new);

@@ -1,7 +1,8 @@
-/* huge.h - objects above a root's size: a mapping each, at a multiple of ROOT_SIZE, so that its first granule's leaf word tells.
+/* huge.h - objects above a root's size: a mapping each, at a multiple of ROOT_SIZE, so that its first granule's leaf
+ * word tells.
  *
- * The mapping claims its slot of the window like a root and keeps its size (in granules) in the node word of its first granule: lookup
- * costs what it costs for any object, and there is no list and no lock.
+ * The mapping claims its slot of the window like a root and keeps its size (in granules) in the node word of its first
+ * granule: lookup costs what it costs for any object, and there is no list and no lock.
  */
 #ifndef JW_HUGE_H
 #define JW_HUGE_H

@@ -82,7 +82,8 @@ uint32_t knit_weight(granule_id range) {
 static void split_in_parent(const struct place *place, unsigned right_slot) {
     uint32_t node = atomic_load_explicit(place->node, memory_order_relaxed);
     invariant(code_at(node, place->slot) == IN_USE && code_at(node, right_slot) == CONTINUES);
-    /* relaxed: nobody can look for the new child before its holder releases it or a neighbour's holder sees it in use */
+    /* relaxed: nobody can look for the new child before its holder releases it or a neighbour's holder sees it in
+     * use */
     while (!atomic_compare_exchange_weak_explicit(place->node, &node, with_code(node, right_slot, IN_USE),
                                                   memory_order_relaxed, memory_order_relaxed)) {
     }

@@ -1,21 +1,26 @@
 /* knit.h - Knit: the closed sibling tree, which splits ranges and joins them again (the paper's 3.2.2, 4.2.2).
  *
  * A root's ranges form a tree. An internal node has a unit of 2^m granules and two to eight slots of one unit; each
- * child covers a run of slots, so that any run of adjacent children has a weight in S(3) and can become one range. A split whose
- * parts are multiples of the parent's unit makes siblings in the parent; any other makes the range an internal node.
+ * child covers a run of slots, so that any run of adjacent children has a weight in S(3) and can become one range. A
+ * split whose parts are multiples of the parent's unit makes siblings in the parent; any other makes the range an
+ * internal node.
  *
  * There are no pointers. A range's link word holds its parent's unit and its own slot there, so the parent starts at
- * (range - slot * unit); and the parent's word lies in the node table at (its start + its unit), where no other live node's
- * word ever lies ("metadata shifting"; the model test checks it). That word is all that siblings share:
+ * (range - slot * unit); and the parent's word lies in the node table at (its start + its unit), where no other live
+ * node's word ever lies ("metadata shifting"; the model test checks it). That word is all that siblings share:
  *
  *   node   | 31 | 30..28 own slot in parent | 27..24 unit of own parent | 23..0 eight slots of three bits |
  *
  *   slot code    meaning                                   next                by whom
- *   CONTINUES    not the start of a child                  IN_USE              split: the holder of the child it belongs to
+ *   CONTINUES    not the start of a child                  IN_USE              split: the holder of the child it
+ *                                                                              belongs to
  *   END          the node has fewer slots                  -
- *   IN_USE       held, given out, deferred, or a node      MAPPED, UNMAPPED    release: the holder, if no adjacent sibling is the same
- *                                                          LEFT                relinquish: the holder, whose Nest entry cannot be taken back
- *                                                          CONTINUES           join: the holder of this child and of its left sibling
+ *   IN_USE       held, given out, deferred, or a node      MAPPED, UNMAPPED    release: the holder, if no adjacent
+ *                                                                              sibling is the same
+ *                                                          LEFT                relinquish: the holder, whose Nest entry
+ *                                                                              cannot be taken back
+ *                                                          CONTINUES           join: the holder of this child and of
+ *                                                                              its left sibling
  *   MAPPED       free, in the mapped Nest                  IN_USE              acquire: anyone
  *   UNMAPPED     free, in the unmapped Nest                IN_USE              acquire: anyone
  *   LEFT         in a Nest, in the hands of one who has    IN_USE              acquire: anyone
@@ -41,14 +46,15 @@ bool knit_is_root(granule_id range);
 /* Granules of a range; the caller holds it, or knows that it is in use. */
 uint32_t knit_weight(granule_id range);
 
-/* One step of the paper's Algorithm 1: splits a held range so that its left part can give `weight` (less than its own) and returns the
- * right part, also held. */
-granule_id knit_split(granule_id range, uint32_t weight);
+/* One step of the paper's Algorithm 1: splits a held range so that its left part can give `wanted` (less than its own)
+ * and returns the right part, also held. */
+granule_id knit_split(granule_id range, uint32_t wanted);
 
 /* Takes a free range: its former state, or IN_USE when another thread has it. */
 enum slot_code knit_acquire(granule_id range);
 
-/* Takes the sibling on that side if it is free in this state (or LEFT); 0 when there is none. *was: its former state. */
+/* Takes the sibling on that side if it is free in this state (or LEFT); 0 when there is none. *was: its former
+ * state. */
 granule_id knit_acquire_sibling(granule_id range, enum side side, enum slot_code state, enum slot_code *was);
 
 /* Frees a held range. False when an adjacent sibling has become free in the same state: then it is still held. */

@@ -46,7 +46,8 @@ bool map_start(void) {
 static bool claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = 0;
-    /* acquire pairs with the release in map_abandon: the last owner is done with the slot; release with the walker's acquire */
+    /* acquire pairs with the release in map_abandon: the last owner is done with the slot; release with the walker's
+     * acquire */
     return id != 0 &&
            atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
                                                    memory_order_acq_rel, memory_order_relaxed);
@@ -63,15 +64,18 @@ static char *claim_inside(char *area, size_t size, size_t alignment, size_t room
     return NULL;
 }
 
-/* Where the slot of the first address is taken, a growing area is searched for one that is not, up to the whole window. */
+/* Where the slot of the first address is taken, a growing area is searched for one that is not, up to the whole
+ * window. */
 char *map_reserve(size_t size, size_t alignment, const char *name) {
-    for (size_t room = 0; room <= map.mask << JW_GRANULE_SHIFT && room <= PTRDIFF_MAX - size;
-         room = room * 4 + alignment) {
+    const size_t window = (size_t)map.mask << JW_GRANULE_SHIFT;
+    for (size_t room = 0; room <= PTRDIFF_MAX - size;
+         room = room * 4 + alignment < window ? room * 4 + alignment : window) {
         char *area = platform_reserve(size + room, alignment, name);
         if (!area) return NULL;
         char *address = claim_inside(area, size, alignment, room);
         if (address) return address;
         platform_release(area, size + room);
+        if (room == window) return NULL;
     }
     return NULL;
 }
@@ -94,7 +98,7 @@ size_t map_metadata(void) {
     size_t claimed = 0;
     for (size_t slot = 0; slot < window_roots(); slot++)
         claimed += atomic_load_explicit(&map.roots[slot], memory_order_relaxed) != 0;
-    return claimed * (3 * ROOT_GRANULES * sizeof(record_word) + sizeof(uintptr_t));
+    return claimed * ((size_t)3 * ROOT_GRANULES * sizeof(record_word) + sizeof(uintptr_t));
 }
 
 void map_walk(void (*visit)(granule_id id, void *context), void *context) {

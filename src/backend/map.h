@@ -22,7 +22,7 @@
  *   DEFERRED   state (24-25), not acquired (26) the holder, on its way to or on a deferred list
  *   HELD       0                                the holder, in transit
  *
- *   link   | 31 in list | 30..28 slot in parent | 27..24 unit of parent (15: no parent) | 23..0 next range or Nest slot |
+ *   link   | 31 in list | 30..28 slot in parent | 27..24 parent's unit, 15: none | 23..0 next range or Nest slot |
  *
  * The words are accessed relaxed: a range's words belong to whoever holds the range, and holding passes on by the
  * acquire/release operations of Nest, Knit and the deferred lists.

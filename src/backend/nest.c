@@ -67,7 +67,8 @@ static granule_id list_take(struct nest_class *class) {
 /* After emptying a slot: the hint goes, and comes back if somebody filled the slot meanwhile. */
 static void summary_clear(struct nest_class *class, unsigned slot) {
     uintptr_t bit = (uintptr_t)1 << slot;
-    /* acq_rel: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit comes last */
+    /* acq_rel: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit comes
+     * last */
     atomic_fetch_and_explicit(&class->summary, ~bit, memory_order_acq_rel);
     if (atomic_load_explicit(&class->slots[slot], memory_order_relaxed))
         atomic_fetch_or_explicit(&class->summary, bit, memory_order_release);
@@ -124,7 +125,8 @@ granule_id nest_take(struct nest *nest, unsigned class) {
 static bool list_take_given(struct nest_class *class, granule_id range, uint32_t leaf) {
     granule_id first;
     if (!list_try_lock(class, &first)) return false;
-    /* the leaf word alone decides: a previous range stands in it only while the range is in a list, and only under that list's lock */
+    /* the leaf word alone decides: a previous range stands in it only while the range is in a list, and only under that
+     * list's lock */
     uint32_t now = leaf_get(range);
     bool there = (now & ~ID_MASK) == leaf && ((now & ID_MASK) || first == range);
     list_unlock(class, there ? list_unlink(first, range) : first);

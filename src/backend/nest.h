@@ -1,15 +1,17 @@
 /* nest.h - Nest: where free ranges wait, by size class (the paper's 4.2.1 and 3.4).
  *
- * Each class has a bounded bitmap of slots (lock-free) and, for what does not fit there, a doubly linked list under a try-lock.
- * Nobody waits for the lock: who does not get it goes elsewhere (place fails: the caller defers; take finds nothing: a larger class).
+ * Each class has a bounded bitmap of slots (lock-free) and, for what does not fit there, a doubly linked list under a
+ * try-lock. Nobody waits for the lock: who does not get it goes elsewhere (place fails: the caller defers; take finds
+ * nothing: a larger class).
  *
  *   slot      0 -> range     place: compare-exchange        range -> 0     take: exchange; take_given: compare-exchange
- *   summary   one bit a slot: set after filling it, cleared after emptying it and set again if it was refilled meanwhile
+ *   summary   one bit a slot: set after filling it, cleared after emptying it and set again if it was refilled
+ *             meanwhile
  *   nonempty  one bit a class, by the same rule. Both are hints that may be set too long, never cleared too long.
  *   list      | 31 locked | 30 locked for fork | 23..0 first range |    CAS by try-lock, store by unlock
  *
- * Where a range waits stands in its link word (slot number, or "in list" and next) and, for lists, in its leaf word (previous).
- * Who takes a range out owns its Nest half; Knit holds the other half (ownership.c joins the two).
+ * Where a range waits stands in its link word (slot number, or "in list" and next) and, for lists, in its leaf word
+ * (previous). Who takes a range out owns its Nest half; Knit holds the other half (ownership.c joins the two).
  * Progress: lock-free; a retry happens only when another thread placed or took something.
  */
 #ifndef JW_NEST_H
@@ -35,8 +37,8 @@ bool nest_place(struct nest *nest, unsigned class, granule_id range);
 /* Takes any range of the class; 0 when there is none, or none without waiting. */
 granule_id nest_take(struct nest *nest, unsigned class);
 
-/* Takes this range. False when it is not there (any more), or the list is busy. `leaf`: its leaf word, less the low bits, while it waits
- * in this nest. */
+/* Takes this range. False when it is not there (any more), or the list is busy. `leaf`: its leaf word, less the low
+ * bits, while it waits in this nest. */
 bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32_t leaf);
 
 /* First class from `class` on that may have a range; RANGE_CLASSES when there is none. */
@@ -48,8 +50,9 @@ size_t nest_count(struct nest *nest, unsigned class);
 /* Whether more than one range of the class waits here, without looking at them. */
 bool nest_has_many(const struct nest *nest, unsigned class);
 
-/* Around fork: takes the list locks that can be had within a bounded time, so that no list is caught halfway; returns which it took. In the
- * child all locks of this kind can be undone (~0), also those that another forking thread held. */
+/* Around fork: takes the list locks that can be had within a bounded time, so that no list is caught halfway; returns
+ * which it took. In the child all locks of this kind can be undone (~0), also those that another forking thread
+ * held. */
 uint64_t nest_lock_all(struct nest *nest);
 void nest_unlock_all(struct nest *nest, uint64_t locked);
 

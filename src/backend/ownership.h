@@ -1,14 +1,17 @@
 /* ownership.h - who has a range: the protocol between Nest and Knit (the paper's Figure 11, lines 17-42).
  *
- * A free range is owned half by Nest, half by Knit; taking or giving both is never atomic, so each second step can fail and has its rollback:
+ * A free range is owned half by Nest, half by Knit; taking or giving both is never atomic, so each second step can fail
+ * and has its rollback:
  *
- *   acquire by size    Nest, then Knit    Knit fails: back into Nest (or deferred, "not acquired"); try again, then a larger class
+ *   acquire by size    Nest, then Knit    Knit fails: back into Nest (or deferred, "not acquired"); try again, then a
+ *                                         larger class
  *   acquire a sibling  Knit, then Nest    Nest fails: back into Knit; no join
- *   release            Nest, then Knit    Knit refuses (a neighbour became free): out of Nest again, join it, else defer;
- *                                         somebody has it from Nest: it is left to them (LEFT)
+ *   release            Nest, then Knit    Knit refuses (a neighbour became free): out of Nest again, join it, else
+ *                                         defer; somebody has it from Nest: it is left to them (LEFT)
  *
- * A giving back into Knit that is refused ends as LEFT too: then two free neighbours stay apart until one is next taken.
- * Deferred ranges hang in one lock-free list and are placed later by the reclamation thread, or by whoever finds nothing.
+ * A giving back into Knit that is refused ends as LEFT too: then two free neighbours stay apart until one is next
+ * taken. Deferred ranges hang in one lock-free list and are placed later by the reclamation thread, or by whoever finds
+ * nothing.
  */
 #ifndef JW_OWNERSHIP_H
 #define JW_OWNERSHIP_H
@@ -35,7 +38,8 @@ granule_id range_acquire(enum slot_code state, uint32_t weight);
 /* Any range of one class of one nest, held; 0 when there is none. For reclamation. */
 granule_id range_acquire_from(unsigned nest, unsigned class);
 
-/* Joins the held range with its free siblings in that state and frees the result; a whole unmapped root goes back to the OS. */
+/* Joins the held range with its free siblings in that state and frees the result; a whole unmapped root goes back to
+ * the OS. */
 void range_place(granule_id range, enum slot_code state);
 
 /* Places what was deferred. True when there was anything. */

@@ -1,4 +1,5 @@
-/* root.h - roots: the 4 MB mappings that all ranges come from, made on demand and given back whole with their records. */
+/* root.h - roots: the 4 MB mappings that all ranges come from, made on demand and given back whole with their
+ * records. */
 #ifndef JW_ROOT_H
 #define JW_ROOT_H
 
@@ -7,14 +8,15 @@
 /* A new root as one held range whose pages are all zero; 0 when the OS refuses. */
 granule_id root_create(void);
 
-/* Gives back a root that the caller holds as one range. False when the OS refuses or a walker looks at it: still held. */
+/* Gives back a root that the caller holds as one range. False when the OS refuses or a walker looks at it: still
+ * held. */
 bool root_destroy(granule_id root);
 
 /* Roots that exist, for the watermark and the statistics. */
 size_t root_count(void);
 
-/* A walker (statistics) keeps roots from being unmapped under its eyes: nobody waits for it, roots just stay until later.
- * Fails while a root is being given back: try again. */
+/* A walker (statistics) keeps roots from being unmapped under its eyes: nobody waits for it, roots just stay until
+ * later. Fails while a root is being given back: try again. */
 bool root_walk_begin(void);
 void root_walk_end(void);
 

@@ -14,7 +14,8 @@ enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the
 
 static _Atomic(uint32_t) thread_state;
 static _Atomic(uint32_t)
-    quiet_rounds; /* rounds in a row without anything to give back, only heaps to look after: the wait doubles each time */
+    /* rounds in a row without anything to give back, only heaps to look after: the wait doubles each time */
+    quiet_rounds;
 static _Atomic(uint32_t) pressure; /* futex: 1 asks the sleeping thread to go on */
 static _Atomic(uint32_t) in_round; /* 1 while a thread without the reclamation thread runs a round */
 static _Atomic(uint32_t) frees_refused;
@@ -44,7 +45,8 @@ static bool give_back(granule_id range) {
     return true;
 }
 
-/* Empties the standby buffer into the unmapped Nest. What cannot be given back goes to the active buffer; returns its granules. */
+/* Empties the standby buffer into the unmapped Nest. What cannot be given back goes to the active buffer; returns its
+ * granules. */
 static size_t reclaim(void) {
     unsigned standby = !atomic_load_explicit(&ownership.active, memory_order_relaxed);
     size_t kept = 0;
@@ -80,8 +82,8 @@ static size_t end_round(void) {
     return reclaim();
 }
 
-/* Nothing waits for a round any more but what cannot be given back. The read-modify-write meets the one of who adds ranges: one of
- * the two sees the other. */
+/* Nothing waits for a round any more but what cannot be given back. The read-modify-write meets the one of who adds
+ * ranges: one of the two sees the other. */
 static bool nothing_left(size_t kept) {
     return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_acq_rel) <= (intptr_t)kept &&
            !atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
@@ -149,7 +151,8 @@ void thrift_wake(void) {
     if (atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
 }
 
-/* Granules that may wait mapped before freeing threads give back themselves: a share of what is in use, and never less than a minimum. */
+/* Granules that may wait mapped before freeing threads give back themselves: a share of what is in use, and never less
+ * than a minimum. */
 static size_t watermark(void) {
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
     size_t in_use = all > cached ? all - cached : 0;

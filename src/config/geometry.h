@@ -31,7 +31,7 @@
 
 /* Slots of a Nest's bounded bitmap: one machine word of summary bits. */
 #ifndef JW_NEST_SLOTS
-#define JW_NEST_SLOTS ((unsigned)sizeof(uintptr_t) * 8)
+#define JW_NEST_SLOTS (sizeof(uintptr_t) * 8)
 #endif
 
 /* A frontend slab's header ends here; its objects begin at this offset or a little above (see size_classes.h). */
@@ -41,8 +41,8 @@
 #define ROOT_SIZE ((size_t)1 << JW_ROOT_SHIFT)
 #define ROOT_GRANULES (1u << (JW_ROOT_SHIFT - JW_GRANULE_SHIFT))
 
-/* Requests from here on are whole ranges. Four granules of 4 KB: below, rounding up to granules would waste over a quarter. With
- * larger granules that bound gives way to the midend's (sixteen classes, thirty objects in a slab). */
+/* Requests from here on are whole ranges. Four granules of 4 KB: below, rounding up to granules would waste over a
+ * quarter. With larger granules that bound gives way to the midend's (sixteen classes, thirty objects in a slab). */
 #ifndef JW_BACKEND_MIN_SHIFT
 #define JW_BACKEND_MIN_SHIFT (JW_GRANULE_SHIFT == 12 ? 14 : JW_GRANULE_SHIFT == 14 ? 15 : 16)
 #endif

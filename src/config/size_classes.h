@@ -25,9 +25,10 @@ static inline unsigned size_class_capacity(unsigned class) {
     return (unsigned)((GRANULE_SIZE - size_classes[class].origin) / size_classes[class].size);
 }
 
-/* An address n bytes after the first object is an object exactly if n * reciprocal (mod 2^32) < bound. With e = reciprocal * size - 2^32
- * (1 to size), the i-th object gives i * e, and everything else in the slab more: what is no multiple about reciprocal or more, what lies
- * before the first object nearly 2^32, what would be the next after the last count * e. */
+/* An address n bytes after the first object is an object exactly if n * reciprocal (mod 2^32) < bound. With e =
+ * reciprocal * size - 2^32 (1 to size), the i-th object gives i * e, and everything else in the slab more: what is no
+ * multiple about reciprocal or more, what lies before the first object nearly 2^32, what would be the next after the
+ * last count * e. */
 static inline uint32_t size_class_bound(unsigned class) {
     uint32_t step = size_classes[class].reciprocal * size_classes[class].size;
     return (size_class_capacity(class) - 1) * step + 1;

@@ -1,5 +1,5 @@
-/* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a thread without a
- * heap and a slab without an object all show as an empty local list. */
+/* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a
+ * thread without a heap and a slab without an object all show as an empty local list. */
 #include "frontend/allocator.h"
 
 JW_EXPORT void *jw_malloc(size_t size) {

@@ -11,8 +11,8 @@
 #include "midend/midend.h"
 #include "platform/platform.h"
 
-/* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where a thread
- * waits for another: two threads whose first allocations, the first of the process, come at the same time. */
+/* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where
+ * a thread waits for another: two threads whose first allocations, the first of the process, come at the same time. */
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 

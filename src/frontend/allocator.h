@@ -1,7 +1,8 @@
-/* allocator.h - the three tiers as one allocator: routes each size to its tier. Nothing here is inlined into the hit paths.
+/* allocator.h - the three tiers as one allocator: routes each size to its tier. Nothing here is inlined into the hit
+ * paths.
  *
- * Sizes above PTRDIFF_MAX and memory that is not there give NULL and ENOMEM. Addresses that are not live objects of ours end the process
- * with one line, wherever they can be told.
+ * Sizes above PTRDIFF_MAX and memory that is not there give NULL and ENOMEM. Addresses that are not live objects of
+ * ours end the process with one line, wherever they can be told.
  */
 #ifndef JW_ALLOCATOR_H
 #define JW_ALLOCATOR_H
@@ -34,7 +35,8 @@ size_t object_size(const void *object);
 /* Usable bytes that allocate(size) would give; 0 when no object can be so large. */
 size_t good_size(size_t size);
 
-/* Reads the options and makes the tables, once; called by every slow path that may be the first. False when there is no memory for them. */
+/* Reads the options and makes the tables, once; called by every slow path that may be the first. False when there is no
+ * memory for them. */
 bool allocator_start(void);
 
 #endif

@@ -5,12 +5,14 @@
  *   transition   by whom                     word
  *   push         any thread but the owner    count + 1, offset = the object, full = 0; the link in the object leads on
  *   drain        owner, local list empty     0: one exchange moves the whole list; it is never walked
- *   mark full    owner, nothing left         only from 0: full = 1. The first push after that clears the bit, and with it the pusher takes on
- *                                            to tell the owner (heap.h, "returned"): exactly one thread does
+ *   mark full    owner, nothing left         only from 0: full = 1. The first push after that clears the bit, and with
+ *                                            it the pusher takes on to tell the owner (heap.h, "returned"): exactly one
+ *                                            thread does
  *   unmark       owner, frees one itself     only from {full, 0, 0}: 0
  *
- * Links at offset 0 of a free object lead to the next; the last leads to an address whose offset is 0 (the slab itself, or NULL).
- * The count alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
+ * Links at offset 0 of a free object lead to the next; the last leads to an address whose offset is 0 (the slab itself,
+ * or NULL). The count alone answers the periodic question whether all objects of the slab are free. Progress:
+ * lock-free.
  */
 #ifndef JW_CROSS_LIST_H
 #define JW_CROSS_LIST_H
@@ -30,7 +32,8 @@ static inline unsigned cross_count(const cross_list *list) {
     return atomic_load_explicit(list, memory_order_relaxed) & (CROSS_FULL - 1);
 }
 
-/* The word after a push onto a list that is not marked full: one more object, and the offset moves from `first` to `object`. */
+/* The word after a push onto a list that is not marked full: one more object, and the offset moves from `first` to
+ * `object`. */
 static ALWAYS_INLINE uint32_t cross_pushed(uint32_t old, const char *first, const char *object) {
     return old + (((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first) << 16) + 1;
 }
@@ -52,7 +55,8 @@ static inline bool cross_push_slowly(cross_list *list, char *slab, void *object)
         char *first = slab + (old >> 16);
         *(void **)object = first;
         new = cross_pushed(old & ~CROSS_FULL, first, object);
-        /* release as above; acquire pairs with the release in cross_mark_full: the owner is done with the slab's last return */
+        /* release as above; acquire pairs with the release in cross_mark_full: the owner is done with the slab's last
+         * return */
     } while (!atomic_compare_exchange_weak_explicit(list, &old, new, memory_order_acq_rel, memory_order_relaxed));
     return old & CROSS_FULL;
 }

@@ -2,9 +2,10 @@
  *
  *   resting    | 63..32 version | 31..0 number of the first resting heap |
  *
- * A stack of heaps without a thread. Push and pop are compare-exchanges; every pop raises the version, so that a heap which was popped
- * and pushed again meanwhile is not taken for unchanged. Once a round the reclamation thread takes the heaps one by one,
- * drains what other threads have freed into them, gives their empty slabs back, and pushes them again.
+ * A stack of heaps without a thread. Push and pop are compare-exchanges; every pop raises the version, so that a heap
+ * which was popped and pushed again meanwhile is not taken for unchanged. Once a round the reclamation thread takes the
+ * heaps one by one, drains what other threads have freed into them, gives their empty slabs back, and pushes them
+ * again.
  */
 #include "backend/backend.h"
 #include "base/assert.h"

@@ -55,7 +55,8 @@ static uint32_t pool_watermark(const struct heap *heap) {
     return (uint32_t)(share > least ? share : least);
 }
 
-/* A slab without objects, in no class list: into the class's empty list and the pool, from whose old end the watermark takes. */
+/* A slab without objects, in no class list: into the class's empty list and the pool, from whose old end the watermark
+ * takes. */
 static void make_empty(struct heap *heap, struct slab *slab) {
     invariant(atomic_load_explicit(&slab->cross, memory_order_relaxed) == 0);
     slab->state = EMPTY;
@@ -67,7 +68,8 @@ static void make_empty(struct heap *heap, struct slab *slab) {
     heap->pool_count++;
     class_push(&heap->empty[slab->class], slab);
     /* the watermark falls with the slabs in use, by less than one for each emptied: two keep up */
-    for (int most = 2; most > 0 && heap->pool_count > pool_watermark(heap); most--) give_back(heap, heap->pool.last);
+    for (int most = 2; most > 0 && heap->pool.last && heap->pool_count > pool_watermark(heap); most--)
+        give_back(heap, heap->pool.last);
 }
 
 static void make_partial(struct heap *heap, struct slab *slab, uint32_t used) {

@@ -1,16 +1,17 @@
 /* heap.h - a heap: the slabs of one thread, and the direct map that leads from a size to the current slab.
  *
  *   life of a heap    created or taken from the resting heaps by a thread's first small allocation -> attached ->
- *                     the thread ends: retired -> resting (the reclamation thread drains it) -> taken by the next thread
+ *                     the thread ends: retired -> resting (the reclamation thread drains it) -> taken by the next
+ *                     thread
  *
  * Heaps are never unmapped and slabs never change heaps, so that whoever frees an object may always follow slab->heap.
  *
- *   returned    stack of slabs that were full until another thread freed into them. Push by compare-exchange (any thread that cleared
- *               a slab's full mark), all taken by one exchange (owner).
+ *   returned    stack of slabs that were full until another thread freed into them. Push by compare-exchange (any
+ *               thread that cleared a slab's full mark), all taken by one exchange (owner).
  *   resting     (handover.c) stack of heaps without a thread.
  *
- * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, whose slabs are all empty and whose tag
- * matches nothing, so that the hit paths need no test for it.
+ * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, whose slabs are all
+ * empty and whose tag matches nothing, so that the hit paths need no test for it.
  */
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
@@ -19,7 +20,8 @@
 #include "config/statistics_types.h"
 #include "frontend/slab.h"
 
-/* Entries of the direct map: one per eight bytes, and a last one for all that is larger (or 0), whose slab is always empty. */
+/* Entries of the direct map: one per eight bytes, and a last one for all that is larger (or 0), whose slab is always
+ * empty. */
 enum { MAP_ENTRIES = FRONTEND_MAX / 8 + 1 };
 
 struct slab_list {
@@ -45,8 +47,8 @@ extern _Thread_local struct heap *thread_heap HIDDEN __attribute__((tls_model("i
 /* Gives the calling thread a heap. NULL when there is no memory. */
 struct heap *heap_attach(void);
 
-/* Whether the calling thread has ended as far as its heap is concerned: later allocations, in other destructors of the thread, take a
- * heap for one operation and hand it over again. */
+/* Whether the calling thread has ended as far as its heap is concerned: later allocations, in other destructors of the
+ * thread, take a heap for one operation and hand it over again. */
 bool heap_thread_has_ended(void);
 
 /* Any heap without a thread, else a new one; NULL when there is no memory. */

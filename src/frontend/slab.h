@@ -1,7 +1,8 @@
-/* slab.h - a frontend slab: one granule of equal objects behind a header, owned by one heap for as long as it is a slab.
+/* slab.h - a frontend slab: one granule of equal objects behind a header, owned by one heap for as long as it is a
+ * slab.
  *
- * The owner allocates from and frees to the local list; other threads push to the cross list. The owner counts down `budget` on each of its
- * frees, so that one test finds both events that need attention:
+ * The owner allocates from and frees to the local list; other threads push to the cross list. The owner counts down
+ * `budget` on each of its frees, so that one test finds both events that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     none; in the direct map      used + 1 (pinned)            never
@@ -11,7 +12,8 @@
  *   RETURNING   none; on its way to the      used + 1 (pinned)            never
  *               owner's "returned" stack
  *
- * used counts objects given out or waiting in the cross list. Invariant: used + length of local list + not yet carved = capacity.
+ * used counts objects given out or waiting in the cross list. Invariant: used + length of local list + not yet carved =
+ * capacity.
  *
  * The first cache line is the owner's; the second holds what other threads need to free an object.
  */
@@ -50,8 +52,8 @@ static ALWAYS_INLINE struct slab *slab_of(const void *object) {
     return (struct slab *)((uintptr_t)object & ~(uintptr_t)(GRANULE_SIZE - 1));
 }
 
-/* Whether an address is that of an object: size_class_bound says why. Also false, but for one in a million, for a foreign address that
- * shares a slab's place in the window. */
+/* Whether an address is that of an object: size_class_bound says why. Also false, but for one in a million, for a
+ * foreign address that shares a slab's place in the window. */
 static ALWAYS_INLINE bool slab_has_object(const void *object, uint32_t origin, uint32_t reciprocal, uint32_t bound) {
     return ((uint32_t)(uintptr_t)object - origin) * reciprocal < bound;
 }

@@ -85,10 +85,11 @@ static bool place_or_defer(granule_id slab, unsigned class) {
     return false;
 }
 
-/* A listed slab may have become empty. If another thread has it, that thread sees so after placing it. The slab may also be gone, and its
- * words another range's: but what nest_take_given gives is a listed slab of this class. */
+/* A listed slab may have become empty. If another thread has it, that thread sees so after placing it. The slab may
+ * also be gone, and its words another range's: but what nest_take_given gives is a listed slab of this class. */
 static void retire_if_empty(granule_id slab, unsigned class, bool keep_one) {
-    /* seq_cst pairs with the same fence in another thread: of who empties a slab and who places it, one sees what the other did */
+    /* seq_cst pairs with the same fence in another thread: of who empties a slab and who places it, one sees what the
+     * other did */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(word_of(slab), memory_order_relaxed) != (LISTED | all_free(class))) return;
     if (keep_one && !nest_has_many(&nest, class)) return;
@@ -191,7 +192,8 @@ void midend_free(void *object) {
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
     do {
         if (word & bit) misuse("double free", object, "free in its slab");
-        /* release pairs with the acquire in claim and retire_if_empty; acquire: who places the slab passes on what others released */
+        /* release pairs with the acquire in claim and retire_if_empty; acquire: who places the slab passes on what
+         * others released */
     } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, word | bit | LISTED, memory_order_acq_rel,
                                                     memory_order_relaxed));
     if (!(word & LISTED)) place(slab, class);

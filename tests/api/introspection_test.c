@@ -1,4 +1,5 @@
-/* introspection_test.c - the functions that look at the heap or tune it: sizes, mallinfo, malloc_info, trim, mallopt. */
+/* introspection_test.c - the functions that look at the heap or tune it: sizes, mallinfo, malloc_info, trim,
+ * mallopt. */
 #include "conformance.h"
 
 static void usable_size_of_null_is_zero(void **state) {

@@ -1,5 +1,5 @@
-/* options_plain.c [threads] - a program without options of its own. With `threads` it prints how many threads the process
- * has after work that a reclamation thread would be started for. */
+/* options_plain.c [threads] - a program without options of its own. With `threads` it prints how many threads the
+ * process has after work that a reclamation thread would be started for. */
 #include <dirent.h>
 
 #include "tiers.h"

@@ -1,4 +1,5 @@
-/* tiers.h - a little work in every tier: what a child, a destructor or a handler does to show that the heap is alive. */
+/* tiers.h - a little work in every tier: what a child, a destructor or a handler does to show that the heap is
+ * alive. */
 #ifndef JW_TESTS_PROCESS_TIERS_H
 #define JW_TESTS_PROCESS_TIERS_H
 

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # common.sh - how a real program is run with libjwmalloc.so preloaded, beside the same program on the system's malloc.
 #
 # Each script compares the two outputs. JW_LIBRARY names the library.
@@ -34,5 +35,6 @@ same() {
 }
 
 # A library that the loader does not take would go unnoticed.
-jw cat /proc/self/maps | grep -q "$(basename "$(readlink -f "$JW_LIBRARY")")" || { echo "$JW_LIBRARY is not loaded"; exit 1; }
+library=$(basename "$(readlink -f "$JW_LIBRARY")")
+jw cat /proc/self/maps | grep -q "$library" || { echo "$library is not loaded"; exit 1; }
 cd "$work"

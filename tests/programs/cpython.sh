@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cpython.sh - Python's own tests, with every object allocated by malloc: what fails must fail on the system's malloc too.
+# cpython.sh - Python's own tests, with every object allocated by malloc: what fails must fail on the system's too.
 source "$(dirname "$0")/common.sh"
 need python3
 
@@ -11,7 +11,8 @@ done
 
 # Its import tests need a Python that has imported nothing yet, which a site's .pth files can spoil.
 tests="test_dict test_list test_set test_json test_gc test_bytes test_pickle test_sort test_array test_weakref
-    test_ctypes test_zlib test_queue test_deque test_memoryview test_sqlite3 test_thread test_threading_local test_threading
+    test_ctypes test_zlib test_queue test_deque test_memoryview test_sqlite3 test_thread
+    test_threading_local test_threading
     test_subprocess test_fork1"
 export PYTHONMALLOC=malloc
 run() {

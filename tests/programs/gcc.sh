@@ -4,7 +4,8 @@ source "$(dirname "$0")/common.sh"
 need g++ python3
 
 python3 - >large.cpp <<'PYTHON'
-print("#include <algorithm>\n#include <functional>\n#include <map>\n#include <regex>\n#include <string>\n#include <vector>")
+for header in "algorithm", "functional", "map", "regex", "string", "vector":
+    print(f"#include <{header}>")
 print("template <int N> struct chain { static long sum(const std::vector<long> &v) {"
       " return v[N % v.size()] * N + chain<N - 1>::sum(v); } };")
 print("template <> struct chain<0> { static long sum(const std::vector<long> &v) { return v[0]; } };")

@@ -11,7 +11,8 @@ if (!isMainThread) {
     let state = workerData, digest = crypto.createHash('sha256');
     const next = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0);
     for (let round = 0; round < 6; round++) {
-        const list = Array.from({ length: 4000 }, (_, i) => ({ i, key: next().toString(36), text: 'x'.repeat(next() % 90) }));
+        const list = Array.from({ length: 4000 }, (_, i) => ({
+            i, key: next().toString(36), text: 'x'.repeat(next() % 90) }));
         const json = JSON.stringify(list.sort((a, b) => (a.key < b.key ? -1 : 1)));
         const packed = zlib.deflateSync(Buffer.from(json), { level: 1 + round });
         if (zlib.inflateSync(packed).toString() !== json) throw new Error('inflate');

@@ -12,7 +12,8 @@ WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120000)
                             zeroblob((i * 31) % 700) FROM n;
 CREATE INDEX by_kind ON item (kind, name);
 SELECT kind, count(*), min(name), max(length(body)) FROM item GROUP BY kind ORDER BY 2 DESC, 1;
-SELECT a.name, b.name FROM item a JOIN item b ON b.id = (a.kind * 113) % 120000 WHERE a.id % 17 = 0 ORDER BY a.name LIMIT 5000;
+SELECT a.name, b.name FROM item a JOIN item b ON b.id = (a.kind * 113) % 120000 WHERE a.id % 17 = 0 
+    ORDER BY a.name LIMIT 5000;
 SELECT length(group_concat(name, ',')) FROM item;
 UPDATE item SET name = upper(name) || substr(name, 1, 3) WHERE kind % 5 = 0;
 DELETE FROM item WHERE id % 3 = 0;

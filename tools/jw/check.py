@@ -89,7 +89,7 @@ def fix() -> bool:
 
 def check_shell() -> bool:
     scripts = [ROOT / "jw", ROOT / ".ci/run", *sources(".sh")]
-    return passes("shellcheck", *scripts)
+    return passes("shellcheck", "--external-sources", "--source-path=SCRIPTDIR", *scripts)
 
 
 def check_warnings() -> bool:
