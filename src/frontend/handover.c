@@ -1,11 +1,13 @@
 /* handover.c - where heaps come from and where they go when their thread ends.
  *
- *   resting    | 63..32 version | 31..0 number of the first resting heap |
+ *   resting[2] | 63..32 version | 31..0 number of the first resting heap |
  *
- * A stack of heaps without a thread. Push and pop are compare-exchanges; every pop raises the version, so that a heap
- * which was popped and pushed again meanwhile is not taken for unchanged. Once a round the reclamation thread takes the
- * heaps one by one, drains what other threads have freed into them, gives their empty slabs back, and pushes them
- * again.
+ * Two stacks of heaps without a thread. Push and pop are compare-exchanges; every pop raises the version, so that a
+ * heap which was popped and pushed again meanwhile is not taken for unchanged. Ending threads push to the waiting
+ * stack; starting ones pop from either. Once a round the reclamation thread takes heaps from the waiting stack, drains
+ * what other threads have freed into them, gives their empty slabs back, and pushes them to the other stack, which then
+ * becomes the waiting one. It holds no more than half of them at a time: threads that start meanwhile find the rest,
+ * where they would else make new heaps at every such meeting, without end.
  */
 #include "backend/backend.h"
 #include "base/assert.h"
@@ -23,7 +25,8 @@ static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exe
 
 static _Atomic(struct heap *) chunks[CHUNKS];
 static _Atomic(uint32_t) created;
-static _Atomic(uint64_t) resting;
+static _Atomic(uint64_t) resting[2];
+static _Atomic(uint32_t) waiting; /* which of them; relaxed: either will do */
 static _Atomic(uint32_t) resting_count;
 
 uint32_t heap_count(void) {
@@ -73,38 +76,46 @@ static struct heap *create(void) {
     return heap;
 }
 
-static void push(struct heap *heap) {
+static void push(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->resting, true, memory_order_relaxed);
-    uint64_t old = atomic_load_explicit(&resting, memory_order_relaxed), new;
+    uint64_t old = atomic_load_explicit(&resting[stack], memory_order_relaxed), new;
     do {
         atomic_store_explicit(&heap->resting_next, (uint32_t)old, memory_order_relaxed);
         new = (old & ~(uint64_t)UINT32_MAX) | heap->number;
         /* release pairs with pop: all that the heap's last thread did to it */
-    } while (!atomic_compare_exchange_weak_explicit(&resting, &old, new, memory_order_release, memory_order_relaxed));
+    } while (
+        !atomic_compare_exchange_weak_explicit(&resting[stack], &old, new, memory_order_release, memory_order_relaxed));
     atomic_fetch_add_explicit(&resting_count, 1, memory_order_relaxed);
 }
 
-static struct heap *pop(void) {
-    uint64_t old = atomic_load_explicit(&resting, memory_order_acquire), new;
+static struct heap *pop(unsigned stack) {
+    uint64_t old = atomic_load_explicit(&resting[stack], memory_order_acquire), new;
     do {
         if (!(uint32_t)old) return NULL;
         uint32_t next = atomic_load_explicit(&heap_by_number((uint32_t)old)->resting_next, memory_order_relaxed);
         new = ((old >> 32) + 1) << 32 | next;
         /* acquire pairs with push */
-    } while (!atomic_compare_exchange_weak_explicit(&resting, &old, new, memory_order_acquire, memory_order_acquire));
+    } while (
+        !atomic_compare_exchange_weak_explicit(&resting[stack], &old, new, memory_order_acquire, memory_order_acquire));
     atomic_fetch_sub_explicit(&resting_count, 1, memory_order_relaxed);
     struct heap *heap = heap_by_number((uint32_t)old);
     atomic_store_explicit(&heap->resting, false, memory_order_relaxed);
     return heap;
 }
 
+static unsigned waiting_stack(void) {
+    return atomic_load_explicit(&waiting, memory_order_relaxed) & 1;
+}
+
 struct heap *heap_take(void) {
-    struct heap *heap = pop();
+    unsigned stack = waiting_stack();
+    struct heap *heap = pop(stack);
+    if (!heap) heap = pop(!stack);
     return heap ? heap : create();
 }
 
 void heap_retire(struct heap *heap) {
-    push(heap);
+    push(heap, waiting_stack());
     thrift_wake();
 }
 
@@ -115,7 +126,7 @@ static void thread_ends(void *value) {
     heap_tidy(heap, false);
     heap_give_back_pool(heap);
     bool more = heap->in_use_count > 0;
-    push(heap);
+    push(heap, waiting_stack());
     if (more) thrift_wake();
 }
 
@@ -128,22 +139,33 @@ struct heap *heap_attach(void) {
     return heap;
 }
 
-/* Reclamation's round over the heaps that rest now, no more than there are. True: slabs remain for a later round. */
-static bool drain_resting(void) {
+/* Takes up to `most` heaps from the stack and drains them before it pushes them to the other. 0: there was none. */
+static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
     struct heap *drained = NULL, *heap;
-    bool more = false;
-    for (uint32_t left = heap_resting_count(); left > 0 && (heap = pop()); left--) {
+    unsigned count = 0;
+    for (; count < most && (heap = pop(stack)); count++) {
         heap_tidy(heap, true);
         heap_give_back_pool(heap);
-        more |= heap->in_use_count > 0;
+        *more |= heap->in_use_count > 0;
         atomic_store_explicit(&heap->resting_next, drained ? drained->number : 0, memory_order_relaxed);
         drained = heap;
     }
     while ((heap = drained)) {
         uint32_t next = atomic_load_explicit(&heap->resting_next, memory_order_relaxed);
         drained = next ? heap_by_number(next) : NULL;
-        push(heap);
+        push(heap, !stack);
     }
+    return count;
+}
+
+/* Reclamation's round over the heaps that rest. True: slabs remain for a later round. */
+static bool drain_resting(void) {
+    enum { MOST_PASSES = 32 }; /* each drains half of what is left, and threads that end meanwhile add to it */
+    unsigned stack = waiting_stack();
+    bool more = false;
+    for (unsigned passes = 0; passes < MOST_PASSES; passes++)
+        if (drain_some(stack, (heap_resting_count() + 1) / 2, &more) == 0) break;
+    atomic_store_explicit(&waiting, !stack, memory_order_relaxed);
     return more;
 }
 
