@@ -151,7 +151,7 @@ void handler_that_frees() {
     if (handler_calls > 1) std::set_new_handler(nullptr);
 }
 
-void at_the_wall() {
+[[maybe_unused]] void at_the_wall() {
     struct rlimit before, wall;
     CHECK(getrlimit(RLIMIT_AS, &before) == 0);
     wall = before;
