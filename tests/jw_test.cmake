@@ -46,9 +46,12 @@ endif()
 
 function(jw_compile target)
     target_compile_options(${target} PRIVATE ${jw_test_options} $<$<COMPILE_LANGUAGE:C>:-std=gnu11>
+        $<$<COMPILE_LANGUAGE:CXX>:-fsized-deallocation>
         $<$<BOOL:${JW_WERROR}>:-Werror>)
-    target_compile_definitions(${target} PRIVATE _GNU_SOURCE $<$<BOOL:${jw_emulated}>:JW_EMULATED=1>
-        $<$<OR:$<BOOL:${jw_emulated}>,$<BOOL:${JW_SANITIZE}>>:JW_RESIDENT_UNKNOWN=1>)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE $<$<BOOL:${jw_emulated}>:JW_EMULATED=1>)
+    if(jw_emulated OR JW_SANITIZE)
+        target_compile_definitions(${target} PRIVATE JW_RESIDENT_UNKNOWN=1)
+    endif()
     target_include_directories(${target} PRIVATE ${tests_directory})
     target_link_libraries(${target} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
     if(JW_SANITIZE)

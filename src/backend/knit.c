@@ -125,7 +125,7 @@ static enum slot_code acquire_at(record_word *word, unsigned slot) {
     for (;;) {
         unsigned code = code_at(node, slot);
         if (code <= IN_USE) return IN_USE;
-        /* acquire pairs with the release in knit_release and knit_relinquish: the range's words are the holder's */
+        /* [KN1] acquire: the range's words are the holder's; pairs [KN3] [KN4] */
         if (atomic_compare_exchange_weak_explicit(word, &node, with_code(node, slot, IN_USE), memory_order_acquire,
                                                   memory_order_relaxed))
             return (enum slot_code)code;
@@ -148,7 +148,7 @@ granule_id knit_acquire_sibling(granule_id range, enum side side, enum slot_code
         unsigned code = code_at(node, slot);
         if (code != state && code != LEFT) return 0;
         *was = (enum slot_code)code;
-        /* acquire pairs with the release in knit_release and knit_relinquish */
+        /* [KN2] acquire: as KN1; pairs [KN3] [KN4] */
         if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, slot, IN_USE),
                                                   memory_order_acquire, memory_order_relaxed))
             return place.parent + (slot << place.unit);
@@ -163,7 +163,7 @@ bool knit_release(granule_id range, enum slot_code state) {
         invariant(code_at(node, place.slot) == IN_USE);
         if (place.slot > 0 && code_at(node, left_of(node, place.slot)) == state) return false;
         if (code_at(node, end_of(node, place.slot)) == state) return false;
-        /* release pairs with the acquire of the next holder */
+        /* [KN3] release: the range's words, to the next holder; pairs [KN1] [KN2] */
         if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, place.slot, state),
                                                   memory_order_release, memory_order_relaxed))
             return true;
@@ -174,7 +174,7 @@ void knit_relinquish(granule_id range) {
     struct place place = place_of(range);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     invariant(code_at(node, place.slot) == IN_USE);
-    /* release pairs with the acquire of the next holder */
+    /* [KN4] release: as KN3; pairs [KN1] [KN2] */
     while (!atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, place.slot, LEFT),
                                                   memory_order_release, memory_order_relaxed)) {
     }

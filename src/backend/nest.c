@@ -22,14 +22,14 @@ static void set_previous(granule_id range, granule_id previous) {
 static bool list_try_lock(struct nest_class *class, granule_id *first) {
     uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
     *first = list & ID_MASK;
-    /* acquire pairs with the release in list_unlock */
+    /* [NL1] acquire: the list as its last holder left it; pairs [NL2] [NL4] */
     return !(list & (LOCKED | LOCKED_FOR_FORK)) &&
            atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED, memory_order_acquire,
                                                    memory_order_relaxed);
 }
 
 static void list_unlock(struct nest_class *class, granule_id first) {
-    atomic_store_explicit(&class->list, first, memory_order_release); /* pairs with list_try_lock */
+    atomic_store_explicit(&class->list, first, memory_order_release); /* [NL2] pairs [NL1] [NL3] */
 }
 
 static bool list_empty(const struct nest_class *class) {
@@ -67,9 +67,10 @@ static granule_id list_take(struct nest_class *class) {
 /* After emptying a slot: the hint goes, and comes back if somebody filled the slot meanwhile. */
 static void summary_clear(struct nest_class *class, unsigned slot) {
     uintptr_t bit = (uintptr_t)1 << slot;
-    /* acq_rel: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit comes
-     * last */
+    /* [NH1] acq_rel: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit
+     * comes last; pairs [NH2] [NH3] */
     atomic_fetch_and_explicit(&class->summary, ~bit, memory_order_acq_rel);
+    /* [NH2] release: as NH3; pairs [NH1] */
     if (atomic_load_explicit(&class->slots[slot], memory_order_relaxed))
         atomic_fetch_or_explicit(&class->summary, bit, memory_order_release);
 }
@@ -80,12 +81,11 @@ static bool slots_place(struct nest_class *class, granule_id range) {
         unsigned slot = (unsigned)__builtin_ctzl(free);
         uint32_t expected = 0;
         set_next(range, slot, 0);
-        /* release pairs with the taker's acquire: the range's words */
+        /* [NS1] release: the range's words; pairs [NS2] [NS3] */
         if (!atomic_compare_exchange_strong_explicit(&class->slots[slot], &expected, range, memory_order_release,
                                                      memory_order_relaxed))
             continue;
-        atomic_fetch_or_explicit(&class->summary, (uintptr_t)1 << slot,
-                                 memory_order_release); /* pairs with summary_clear */
+        atomic_fetch_or_explicit(&class->summary, (uintptr_t)1 << slot, memory_order_release); /* [NH3] pairs [NH1] */
         return true;
     }
     return false;
@@ -95,7 +95,7 @@ static granule_id slots_take(struct nest_class *class) {
     uintptr_t filled = atomic_load_explicit(&class->summary, memory_order_relaxed);
     for (; filled; filled &= filled - 1) {
         unsigned slot = (unsigned)__builtin_ctzl(filled);
-        /* acquire pairs with the release in slots_place */
+        /* [NS2] acquire: the range's words; pairs [NS1] */
         granule_id range = atomic_exchange_explicit(&class->slots[slot], 0, memory_order_acquire);
         summary_clear(class, slot);
         if (range) return range;
@@ -105,7 +105,7 @@ static granule_id slots_take(struct nest_class *class) {
 
 bool nest_place(struct nest *nest, unsigned class, granule_id range) {
     if (!slots_place(&nest->classes[class], range) && !list_place(&nest->classes[class], range)) return false;
-    /* release pairs with the acquire in nest_take, which looks again after clearing the hint */
+    /* [NE1] release: the slot or list, for who looks again after clearing the hint; pairs [NE2] */
     atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
     return true;
 }
@@ -115,8 +115,9 @@ granule_id nest_take(struct nest *nest, unsigned class) {
     granule_id range = slots_take(from);
     if (!range) range = list_take(from);
     if (range) return range;
-    /* acq_rel: as in summary_clear */
+    /* [NE2] acq_rel: as NH1; pairs [NE1] [NE3] */
     atomic_fetch_and_explicit(&nest->nonempty[class / 32], ~(1u << class % 32), memory_order_acq_rel);
+    /* [NE3] release: as NE1; pairs [NE2] */
     if (atomic_load_explicit(&from->summary, memory_order_relaxed) || !list_empty(from))
         atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
     return 0;
@@ -139,7 +140,7 @@ bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32
     if (link & IN_LIST) return list_take_given(from, range, leaf);
     unsigned slot = link & ID_MASK;
     uint32_t expected = range;
-    /* acquire pairs with the release in slots_place */
+    /* [NS3] acquire: the range's words; pairs [NS1] */
     if (slot >= JW_NEST_SLOTS || !atomic_compare_exchange_strong_explicit(&from->slots[slot], &expected, 0,
                                                                           memory_order_acquire, memory_order_relaxed))
         return false;
@@ -175,7 +176,7 @@ static bool list_lock_for_fork(struct nest_class *class) {
     for (unsigned tries = 0; tries < 1000; tries++) {
         uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
         if (list & LOCKED_FOR_FORK) return false;
-        /* acquire pairs with the release in list_unlock */
+        /* [NL3] acquire: as NL1; pairs [NL2] [NL4] */
         if (!(list & LOCKED) && atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED_FOR_FORK,
                                                                         memory_order_acquire, memory_order_relaxed))
             return true;
@@ -194,6 +195,6 @@ uint64_t nest_lock_all(struct nest *nest) {
 
 void nest_unlock_all(struct nest *nest, uint64_t locked) {
     for (unsigned class = 0; class < RANGE_CLASSES; class ++)
-        if (locked >> class & 1) /* release pairs with list_try_lock */
+        if (locked >> class & 1) /* [NL4] release: pairs [NL1] [NL3] */
             atomic_fetch_and_explicit(&nest->classes[class].list, ~LOCKED_FOR_FORK, memory_order_release);
 }

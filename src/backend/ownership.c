@@ -10,7 +10,7 @@ enum { TRIES = 4 };
 #define DEFERRED_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))
 
 static void count(enum slot_code state, intptr_t granules) {
-    /* acq_rel pairs with thrift's look at the count before the reclamation thread goes to sleep for good */
+    /* [OW1] acq_rel: meets thrift's last look before the reclamation thread ends; pairs [TH1] */
     atomic_fetch_add_explicit(&ownership.cached[state == UNMAPPED], granules, memory_order_acq_rel);
 }
 
@@ -30,7 +30,7 @@ static void defer(granule_id range, uint32_t payload) {
     uint32_t place = link_get(range) & 0x7f000000u;
     uint32_t first = atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
     do link_set(range, place | first);
-    /* release pairs with the exchange in range_place_deferred */
+    /* [DF1] release: the range's words; pairs [DF2] */
     while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_release,
                                                   memory_order_relaxed));
 }
@@ -134,7 +134,7 @@ void range_place(granule_id range, enum slot_code state) {
 
 bool range_place_deferred(void) {
     if (!atomic_load_explicit(&ownership.deferred, memory_order_relaxed)) return false;
-    /* acquire pairs with the release in defer */
+    /* [DF2] acquire: the ranges' words; pairs [DF1] */
     granule_id range = atomic_exchange_explicit(&ownership.deferred, 0, memory_order_acquire);
     for (granule_id next; range; range = next) {
         next = link_get(range) & ID_MASK;

@@ -21,8 +21,7 @@ granule_id root_create(void) {
 }
 
 bool root_destroy(granule_id root) {
-    uint32_t before =
-        atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire); /* pairs with root_walk_end */
+    uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire); /* [WK1] pairs [WK4] */
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
         leaf_set(root, leaf_word(NONE, 0));
@@ -30,7 +29,7 @@ bool root_destroy(granule_id root) {
         if (!gone) leaf_set(root, leaf_word(HELD, 0));
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release); /* pairs with root_walk_begin */
+    atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release); /* [WK2] pairs [WK3] */
     return gone;
 }
 
@@ -39,15 +38,14 @@ size_t root_count(void) {
 }
 
 bool root_walk_begin(void) {
-    uint32_t before =
-        atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire); /* pairs with root_destroy's release */
+    uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire); /* [WK3] pairs [WK2] */
     if (before < ONE_RELEASE) return true;
     root_walk_end();
     return false;
 }
 
 void root_walk_end(void) {
-    atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* pairs with root_destroy's acquire */
+    atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* [WK4] pairs [WK1] */
 }
 
 void root_forget_walkers(void) {

@@ -82,9 +82,9 @@ static size_t end_round(void) {
     return reclaim();
 }
 
-/* Nothing waits for a round any more but what cannot be given back. The read-modify-write meets the one of who adds
- * ranges: one of the two sees the other. */
+/* Nothing waits for a round any more but what cannot be given back. */
 static bool nothing_left(size_t kept) {
+    /* [TH1] acq_rel: of this and of who adds ranges the later sees what the earlier did before; pairs [OW1] */
     return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_acq_rel) <= (intptr_t)kept &&
            !atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
 }
@@ -101,8 +101,9 @@ static void reclamation_thread(void) {
         atomic_store_explicit(&quiet_rounds, quiet, memory_order_relaxed);
         if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
         atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
-        atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release); /* pairs with start_thread */
+        atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release); /* [TH2] pairs [TH3] [TH4] */
         uint32_t expected = NO_THREAD;
+        /* [TH3] acquire: as TH4; pairs [TH2] */
         if (nothing_left(kept) || !atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING,
                                                                            memory_order_acquire, memory_order_relaxed))
             return;
@@ -111,7 +112,7 @@ static void reclamation_thread(void) {
 
 static void start_thread(void) {
     uint32_t expected = NO_THREAD;
-    /* acquire pairs with the end of the thread before */
+    /* [TH4] acquire: the thread before is done with its rounds; pairs [TH2] */
     if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
@@ -126,6 +127,7 @@ static void round_without_thread(void) {
     if (atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % RETRY_PERIOD) return;
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     uint32_t expected = 0;
+    /* [TH5] acquire: the round before is done; pairs [TH6] */
     if (now - last < options.reclaim_interval ||
         !atomic_compare_exchange_strong_explicit(&in_round, &expected, 1, memory_order_acquire, memory_order_relaxed))
         return;
@@ -133,7 +135,7 @@ static void round_without_thread(void) {
     end_round();
     begin_round();
     swap_buffers();
-    atomic_store_explicit(&in_round, 0, memory_order_release); /* pairs with the exchange above */
+    atomic_store_explicit(&in_round, 0, memory_order_release); /* [TH6] pairs [TH5] */
     if (options.reclaim_thread) {
         atomic_store_explicit(&thread_state, NO_THREAD, memory_order_relaxed);
         start_thread();

@@ -41,18 +41,19 @@ static bool start(void) {
 
 bool allocator_start(void) {
     for (;;) {
-        uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire); /* pairs with the release below */
+        uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire); /* [GO1] pairs [GO3] */
         if (LIKELY(state == STARTED)) return true;
         if (state == STARTING) {
             platform_futex_wait(&start_state, STARTING, 1);
             continue;
         }
+        /* [GO2] acquire: a start that failed is over; pairs [GO3] */
         if (!atomic_compare_exchange_strong_explicit(&start_state, &state, STARTING, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
         bool started = start();
         atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED,
-                              memory_order_release); /* pairs with the load above */
+                              memory_order_release); /* [GO3] pairs [GO1] [GO2] */
         return started;
     }
 }

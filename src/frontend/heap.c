@@ -109,7 +109,7 @@ void heap_return_slab(struct slab *slab) {
     struct heap *heap = slab->heap;
     struct slab *first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
     do slab->returned_next = first;
-    /* release pairs with collect_returned: the link */
+    /* [RS1] release: the link; pairs [RS2] */
     while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, slab, memory_order_release,
                                                   memory_order_relaxed));
     if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
@@ -117,7 +117,7 @@ void heap_return_slab(struct slab *slab) {
 
 static void collect_returned(struct heap *heap) {
     if (!atomic_load_explicit(&heap->returned, memory_order_relaxed)) return;
-    /* acquire pairs with heap_return_slab */
+    /* [RS2] acquire: the links; pairs [RS1] */
     struct slab *slab = atomic_exchange_explicit(&heap->returned, NULL, memory_order_acquire);
     for (struct slab *next; slab; slab = next) {
         next = slab->returned_next;
@@ -186,7 +186,7 @@ static struct slab *empty_slab(struct heap *heap, unsigned class) {
         slab = backend_fetch(1, &zeroed);
         if (!slab) return NULL;
         slab_format(slab, heap, class);
-        /* release pairs with the statistics' walk, which reads the header */
+        /* [SL1] release: the header, for the statistics' walk; pairs [SL2] */
         atomic_store_explicit(&map.leaf[granule_of(slab)], heap->tag, memory_order_release);
     }
     slab->bound = slab->cross_bound = size_class_bound(class);

@@ -7,7 +7,7 @@
 __attribute__((no_sanitize("thread"))) static void count_slabs(granule_id root, void *context) {
     struct frontend_statistics *statistics = context;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
-        /* acquire pairs with the release in heap.c's empty_slab: the granule's root is claimed, its header formatted */
+        /* [SL2] acquire: the granule's root is claimed, its header formatted; pairs [SL1] */
         if (!(atomic_load_explicit(&map.leaf[id], memory_order_acquire) & LEAF_SLAB)) continue;
         const struct slab *slab = (const struct slab *)granule_address(id);
         unsigned class = slab->class;

@@ -80,7 +80,7 @@ static bool place_or_defer(granule_id slab, unsigned class) {
     if (nest_place(&nest, class, slab)) return true;
     uint32_t place = link_get(slab) & 0x7f000000u, first = atomic_load_explicit(&deferred, memory_order_relaxed);
     do link_set(slab, place | first);
-    /* release pairs with the exchange in place_deferred */
+    /* [MD1] release: the slab's words; pairs [MD2] */
     while (!atomic_compare_exchange_weak_explicit(&deferred, &first, slab, memory_order_release, memory_order_relaxed));
     return false;
 }
@@ -88,13 +88,12 @@ static bool place_or_defer(granule_id slab, unsigned class) {
 /* A listed slab may have become empty. If another thread has it, that thread sees so after placing it. The slab may
  * also be gone, and its words another range's: but what nest_take_given gives is a listed slab of this class. */
 static void retire_if_empty(granule_id slab, unsigned class, bool keep_one) {
-    /* seq_cst pairs with the same fence in another thread: of who empties a slab and who places it, one sees what the
-     * other did */
+    /* [MF1] seq_cst: of who empties a slab and who places it, one sees what the other did; pairs [MF1] */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(word_of(slab), memory_order_relaxed) != (LISTED | all_free(class))) return;
     if (keep_one && !nest_has_many(&nest, class)) return;
     if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return;
-    /* acquire pairs with the release in midend_free: the objects' last uses come before the range's next */
+    /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3] */
     if (atomic_load_explicit(word_of(slab), memory_order_acquire) == (LISTED | all_free(class))) retire(slab, class);
     else if (place_or_defer(slab, class)) retire_if_empty(slab, class, keep_one);
 }
@@ -105,7 +104,7 @@ static void place(granule_id slab, unsigned class) {
 
 static bool place_deferred(void) {
     if (!atomic_load_explicit(&deferred, memory_order_relaxed)) return false;
-    /* acquire pairs with the release in place */
+    /* [MD2] acquire: the slabs' words; pairs [MD1] */
     granule_id slab = atomic_exchange_explicit(&deferred, 0, memory_order_acquire);
     for (granule_id next; slab; slab = next) {
         next = link_get(slab) & ID_MASK;
@@ -148,7 +147,7 @@ static void *claim(granule_id slab, unsigned class) {
         bit = word & -word;
         rest = word & ~bit;
         if (!(rest & FREE_BITS)) rest = 0;
-        /* acquire pairs with the release in midend_free: the object's last user is done with it */
+        /* [MW2] acquire: the object's last user is done with it; pairs [MW3] */
     } while (
         !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acquire, memory_order_relaxed));
     void *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
@@ -192,8 +191,8 @@ void midend_free(void *object) {
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
     do {
         if (word & bit) misuse("double free", object, "free in its slab");
-        /* release pairs with the acquire in claim and retire_if_empty; acquire: who places the slab passes on what
-         * others released */
+        /* [MW3] release: the object's last use; acquire: who places the slab passes on what others released;
+         * pairs [MW1] [MW2] [MW3] */
     } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, word | bit | LISTED, memory_order_acq_rel,
                                                     memory_order_relaxed));
     if (!(word & LISTED)) place(slab, class);

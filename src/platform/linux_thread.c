@@ -46,7 +46,7 @@ static void run_named(void) {
 /* Sanitizers keep their state of a thread in thread-local storage, so theirs must be an ordinary one. */
 static void *run_plain(void *unused) {
     run_named();
-    atomic_store_explicit(&stack_busy, 0, memory_order_release); /* pairs with the claim in platform_thread_start */
+    atomic_store_explicit(&stack_busy, 0, memory_order_release); /* [ST1] pairs [ST2] */
     return unused;
 }
 
@@ -83,7 +83,7 @@ static bool create_thread(void) {
 
 enum platform_start platform_thread_start(void (*body)(void)) {
     uint32_t gone = 0;
-    /* acquire: pairs with the kernel's clearing of the word, and with run_plain. */
+    /* [ST2] acquire: the stack is left, by the kernel's word or by [ST1]; pairs [ST1] [ST3] */
     if (!atomic_compare_exchange_strong_explicit(&stack_busy, &gone, 1, memory_order_acquire, memory_order_relaxed))
         return START_TOO_EARLY;
     /* A new thread inherits the mask: with everything blocked, no handler of the program ever runs on it. */
@@ -92,18 +92,18 @@ enum platform_start platform_thread_start(void (*body)(void)) {
     thread_body = body;
     bool started = create_thread();
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
-    if (!started) atomic_store_explicit(&stack_busy, 0, memory_order_release); /* pairs with the claim above */
+    if (!started) atomic_store_explicit(&stack_busy, 0, memory_order_release); /* [ST3] pairs [ST2] */
     return started ? START_STARTED : START_REFUSED;
 }
 
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     /* The key's number plus one; two threads that come first may both make a key, and one of them drops its own. */
     static _Atomic(uint32_t) shared_key;
-    uint32_t key = atomic_load_explicit(&shared_key, memory_order_acquire); /* pairs with the exchange below */
+    uint32_t key = atomic_load_explicit(&shared_key, memory_order_acquire); /* [KY1] pairs [KY2] */
     if (key == 0) {
         pthread_key_t made;
         if (pthread_key_create(&made, at_exit) != 0) return false;
-        /* release: publishes the key's making; acquire: sees the other thread's. */
+        /* [KY2] release: publishes the key's making; acquire: sees the other thread's; pairs [KY1] [KY2] */
         if (atomic_compare_exchange_strong_explicit(&shared_key, &key, (uint32_t)made + 1, memory_order_acq_rel,
                                                     memory_order_acquire))
             key = (uint32_t)made + 1;

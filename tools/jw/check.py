@@ -62,6 +62,10 @@ def check_layers() -> bool:
     return passes(sys.executable, "-B", ROOT / "tools/check_layers.py")
 
 
+def check_orders() -> bool:
+    return passes(sys.executable, "-B", ROOT / "tools/check_orders.py")
+
+
 def check_lines() -> bool:
     return passes(sys.executable, "-B", ROOT / "tools/check_lines.py")
 
@@ -102,6 +106,7 @@ def check_warnings() -> bool:
 CHECKS: dict[str, Callable[[], bool]] = {
     "format": check_format,
     "layers": check_layers,
+    "orders": check_orders,
     "lines": check_lines,
     "python": check_python,
     "shell": check_shell,
