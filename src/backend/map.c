@@ -67,8 +67,7 @@ static char *claim_inside(char *area, size_t size, size_t alignment, size_t room
  * window. */
 char *map_reserve(size_t size, size_t alignment, const char *name) {
     const size_t window = (size_t)map.mask << JW_GRANULE_SHIFT;
-    for (size_t room = 0; room <= PTRDIFF_MAX - size;
-         room = room * 4 + alignment < window ? room * 4 + alignment : window) {
+    for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + alignment : window) {
         char *area = platform_reserve(size + room, alignment, name);
         if (!area) return NULL;
         char *address = claim_inside(area, size, alignment, room);

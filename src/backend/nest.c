@@ -64,15 +64,21 @@ static granule_id list_take(struct nest_class *class) {
     return first;
 }
 
+static void note_nonempty(struct nest *nest, unsigned class) {
+    /* [NE1] release: the slot or list, for who looks again after clearing the hint; pairs [NE2] */
+    atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
+}
+
 /* After emptying a slot: the hint goes, and comes back if somebody filled the slot meanwhile. */
-static void summary_clear(struct nest_class *class, unsigned slot) {
+static void summary_clear(struct nest *nest, unsigned class, unsigned slot) {
+    struct nest_class *of = &nest->classes[class];
     uintptr_t bit = (uintptr_t)1 << slot;
     /* [NH1] acq_rel: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit
      * comes last; pairs [NH2] [NH3] */
-    atomic_fetch_and_explicit(&class->summary, ~bit, memory_order_acq_rel);
-    /* [NH2] release: as NH3; pairs [NH1] */
-    if (atomic_load_explicit(&class->slots[slot], memory_order_relaxed))
-        atomic_fetch_or_explicit(&class->summary, bit, memory_order_release);
+    atomic_fetch_and_explicit(&of->summary, ~bit, memory_order_acq_rel);
+    if (!atomic_load_explicit(&of->slots[slot], memory_order_relaxed)) return;
+    atomic_fetch_or_explicit(&of->summary, bit, memory_order_release); /* [NH2] as NH3; pairs [NH1] */
+    note_nonempty(nest, class);
 }
 
 static bool slots_place(struct nest_class *class, granule_id range) {
@@ -91,13 +97,14 @@ static bool slots_place(struct nest_class *class, granule_id range) {
     return false;
 }
 
-static granule_id slots_take(struct nest_class *class) {
-    uintptr_t filled = atomic_load_explicit(&class->summary, memory_order_relaxed);
+static granule_id slots_take(struct nest *nest, unsigned class) {
+    struct nest_class *from = &nest->classes[class];
+    uintptr_t filled = atomic_load_explicit(&from->summary, memory_order_relaxed);
     for (; filled; filled &= filled - 1) {
         unsigned slot = (unsigned)__builtin_ctzl(filled);
         /* [NS2] acquire: the range's words; pairs [NS1] */
-        granule_id range = atomic_exchange_explicit(&class->slots[slot], 0, memory_order_acquire);
-        summary_clear(class, slot);
+        granule_id range = atomic_exchange_explicit(&from->slots[slot], 0, memory_order_acquire);
+        summary_clear(nest, class, slot);
         if (range) return range;
     }
     return 0;
@@ -105,21 +112,18 @@ static granule_id slots_take(struct nest_class *class) {
 
 bool nest_place(struct nest *nest, unsigned class, granule_id range) {
     if (!slots_place(&nest->classes[class], range) && !list_place(&nest->classes[class], range)) return false;
-    /* [NE1] release: the slot or list, for who looks again after clearing the hint; pairs [NE2] */
-    atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
+    note_nonempty(nest, class);
     return true;
 }
 
 granule_id nest_take(struct nest *nest, unsigned class) {
     struct nest_class *from = &nest->classes[class];
-    granule_id range = slots_take(from);
+    granule_id range = slots_take(nest, class);
     if (!range) range = list_take(from);
     if (range) return range;
-    /* [NE2] acq_rel: as NH1; pairs [NE1] [NE3] */
+    /* [NE2] acq_rel: as NH1; pairs [NE1] */
     atomic_fetch_and_explicit(&nest->nonempty[class / 32], ~(1u << class % 32), memory_order_acq_rel);
-    /* [NE3] release: as NE1; pairs [NE2] */
-    if (atomic_load_explicit(&from->summary, memory_order_relaxed) || !list_empty(from))
-        atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
+    if (atomic_load_explicit(&from->summary, memory_order_relaxed) || !list_empty(from)) note_nonempty(nest, class);
     return 0;
 }
 
@@ -144,7 +148,7 @@ bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32
     if (slot >= JW_NEST_SLOTS || !atomic_compare_exchange_strong_explicit(&from->slots[slot], &expected, 0,
                                                                           memory_order_acquire, memory_order_relaxed))
         return false;
-    summary_clear(from, slot);
+    summary_clear(nest, class, slot);
     return true;
 }
 

@@ -16,8 +16,9 @@ static _Atomic(uint32_t) thread_state;
 static _Atomic(uint32_t)
     /* rounds in a row without anything to give back, only heaps to look after: the wait doubles each time */
     quiet_rounds;
-static _Atomic(uint32_t) pressure; /* futex: 1 asks the sleeping thread to go on */
-static _Atomic(uint32_t) in_round; /* 1 while a thread without the reclamation thread runs a round */
+static _Atomic(uint32_t) round_asked; /* 1: there is work for a round that is no free range (a heap handed over) */
+static _Atomic(uint32_t) pressure;    /* futex: 1 asks the sleeping thread to go on */
+static _Atomic(uint32_t) in_round;    /* 1 while a thread without the reclamation thread runs a round */
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */
 static _Atomic(round_hook) hooks[ROUND_HOOKS];
@@ -45,26 +46,28 @@ static bool give_back(granule_id range) {
     return true;
 }
 
-/* Empties the standby buffer into the unmapped Nest. What cannot be given back goes to the active buffer; returns its
- * granules. */
-static size_t reclaim(void) {
-    unsigned standby = !atomic_load_explicit(&ownership.active, memory_order_relaxed);
+/* Empties a mapped buffer, the standby one, into the unmapped Nest. What cannot be given back goes to the active
+ * buffer; returns its granules. */
+static size_t reclaim(unsigned nest) {
     size_t kept = 0;
     for (unsigned class = RANGE_CLASSES; class -- > 0;) {
         granule_id range;
         /* a bound, should others fill the buffer as fast as this empties it */
-        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(standby, class)); left--) {
+        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
             bool given = give_back(range);
             if (!given) kept += knit_weight(range);
             range_place(range, given ? UNMAPPED : MAPPED);
+            /* the buffers were swapped meanwhile: what is put back would come again */
+            if (!given && nest == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
         }
     }
     return kept;
 }
 
-static void swap_buffers(void) {
+/* Returns the buffer that is the standby one from now on. */
+static unsigned swap_buffers(void) {
     /* relaxed: who fills the other buffer a little longer only shortens that range's wait */
-    atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
+    return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
 }
 
 static bool begin_round(void) {
@@ -77,36 +80,48 @@ static bool begin_round(void) {
     return more;
 }
 
-static size_t end_round(void) {
+static size_t end_round(unsigned standby) {
     note(&thrift_counters.rounds, 1);
-    return reclaim();
+    return reclaim(standby);
 }
 
-/* Nothing waits for a round any more but what cannot be given back. */
+/* Nothing waits for a round any more but what cannot be given back, and nobody has asked for one. */
 static bool nothing_left(size_t kept) {
-    /* [TH1] acq_rel: of this and of who adds ranges the later sees what the earlier did before; pairs [OW1] */
-    return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_acq_rel) <= (intptr_t)kept &&
+    /* [TH7] acq_rel: of this and of who asks the later sees what the earlier did before; pairs [TH8] */
+    bool asked = atomic_fetch_add_explicit(&round_asked, 0, memory_order_acq_rel);
+    /* [TH1] acq_rel: the same of this and of who adds ranges; pairs [OW1] */
+    return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_acq_rel) <= (intptr_t)kept && !asked &&
            !atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
 }
 
+/* The longer waits are announced only while they last, and only if nothing has come before the announcement. */
+static void wait_for_round(unsigned quiet, size_t kept) {
+    atomic_store_explicit(&quiet_rounds, quiet, memory_order_relaxed);
+    if (quiet > 0 && !nothing_left(kept)) quiet = 0;
+    platform_futex_wait(&pressure, 0, (uint32_t)options.reclaim_interval << quiet);
+    atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
+}
+
 static void reclamation_thread(void) {
-    for (;;) {
+    size_t kept = 0;
+    for (unsigned quiet = 0;;) {
+        /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8] */
+        atomic_exchange_explicit(&round_asked, 0, memory_order_acquire);
         bool more = begin_round();
-        swap_buffers();
-        uint32_t quiet = atomic_load_explicit(&quiet_rounds, memory_order_relaxed);
-        platform_futex_wait(&pressure, 0, (uint32_t)options.reclaim_interval << quiet);
+        unsigned standby = swap_buffers();
+        wait_for_round(quiet, kept);
         bool woken = atomic_exchange_explicit(&pressure, 0, memory_order_relaxed);
-        size_t kept = end_round();
+        kept = end_round(standby);
         quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
-        atomic_store_explicit(&quiet_rounds, quiet, memory_order_relaxed);
         if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
-        atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
         atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release); /* [TH2] pairs [TH3] [TH4] */
         uint32_t expected = NO_THREAD;
+        if (nothing_left(kept)) return;
         /* [TH3] acquire: as TH4; pairs [TH2] */
-        if (nothing_left(kept) || !atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING,
-                                                                           memory_order_acquire, memory_order_relaxed))
+        if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
+                                                     memory_order_relaxed))
             return;
+        quiet = 0;
     }
 }
 
@@ -132,14 +147,14 @@ static void round_without_thread(void) {
         !atomic_compare_exchange_strong_explicit(&in_round, &expected, 1, memory_order_acquire, memory_order_relaxed))
         return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
-    end_round();
+    end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed));
     begin_round();
     swap_buffers();
     atomic_store_explicit(&in_round, 0, memory_order_release); /* [TH6] pairs [TH5] */
-    if (options.reclaim_thread) {
-        atomic_store_explicit(&thread_state, NO_THREAD, memory_order_relaxed);
+    uint32_t refused = REFUSED;
+    if (options.reclaim_thread && atomic_compare_exchange_strong_explicit(&thread_state, &refused, NO_THREAD,
+                                                                          memory_order_relaxed, memory_order_relaxed))
         start_thread();
-    }
 }
 
 static void wake_early(void) {
@@ -149,17 +164,22 @@ static void wake_early(void) {
 }
 
 void thrift_wake(void) {
+    /* [TH8] acq_rel: as TH7; pairs [TH7] [TH9] */
+    atomic_fetch_or_explicit(&round_asked, 1, memory_order_acq_rel);
     if (atomic_load_explicit(&thread_state, memory_order_relaxed) == NO_THREAD) start_thread();
     if (atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
 }
 
 /* Granules that may wait mapped before freeing threads give back themselves: a share of what is in use, and never less
- * than a minimum. */
+ * than a minimum. Without the reclamation thread only the minimum: nobody comes for what waits when the
+ * program is quiet.
+ */
 static size_t watermark(void) {
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
     size_t in_use = all > cached ? all - cached : 0;
     size_t share = in_use * options.cache_percent / 100, least = options.cache_min >> JW_GRANULE_SHIFT;
-    return share > least ? share : least;
+    bool refused = atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED;
+    return share > least && !refused ? share : least;
 }
 
 void thrift_free(granule_id range) {
@@ -184,9 +204,10 @@ void thrift_free(granule_id range) {
 size_t thrift_purge(void) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
     begin_round();
-    reclaim();
+    unsigned active = atomic_load_explicit(&ownership.active, memory_order_relaxed);
+    reclaim(!active);
     swap_buffers();
-    reclaim();
+    reclaim(active);
     return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
 }
 
@@ -195,4 +216,5 @@ void thrift_forget_thread(void) {
     atomic_store_explicit(&in_round, 0, memory_order_relaxed);
     atomic_store_explicit(&pressure, 0, memory_order_relaxed);
     atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
+    atomic_store_explicit(&round_asked, 0, memory_order_relaxed);
 }

@@ -78,6 +78,7 @@ static struct heap *create(void) {
 
 static void push(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->resting, true, memory_order_relaxed);
+    atomic_fetch_add_explicit(&resting_count, 1, memory_order_relaxed); /* first: the count is never below the truth */
     uint64_t old = atomic_load_explicit(&resting[stack], memory_order_relaxed), new;
     do {
         atomic_store_explicit(&heap->resting_next, (uint32_t)old, memory_order_relaxed);
@@ -85,7 +86,6 @@ static void push(struct heap *heap, unsigned stack) {
         /* [HO1] release: all that the heap's last thread did to it; pairs [HO2] [HO3] */
     } while (
         !atomic_compare_exchange_weak_explicit(&resting[stack], &old, new, memory_order_release, memory_order_relaxed));
-    atomic_fetch_add_explicit(&resting_count, 1, memory_order_relaxed);
 }
 
 static struct heap *pop(unsigned stack) {

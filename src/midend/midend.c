@@ -147,9 +147,10 @@ static void *claim(granule_id slab, unsigned class) {
         bit = word & -word;
         rest = word & ~bit;
         if (!(rest & FREE_BITS)) rest = 0;
-        /* [MW2] acquire: the object's last user is done with it; pairs [MW3] */
+        /* [MW2] acquire: the object's last user is done with it; release: the slab's words, to who frees into it when
+         * it is full; pairs [MW3] */
     } while (
-        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acquire, memory_order_relaxed));
+        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acq_rel, memory_order_relaxed));
     void *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
     if (rest) place(slab, class);
     return object;

@@ -18,19 +18,23 @@
 /* The guard page's size is the kernel's; 28 KB are left with pages of 4 KB. */
 enum { STACK_SIZE = 32 * 1024 };
 
-/* Not zero from a start until the kernel has seen the thread off its stack; zero again in a fork's child, which has
- * the stack but not the thread. */
-static _Atomic(uint32_t) stack_busy;
+/* Two, so that the next thread can start while the one before has returned but not left its stack. `busy` is not zero
+ * from a start until the kernel has seen the thread off; zero again in a fork's child, which has the stack but not the
+ * thread. The rest belongs to who set it. */
+static struct stack {
+    _Atomic(uint32_t) busy;
+    char *lowest; /* kept from the first start on */
+} stacks[2];
 
-/* What the thread runs; belongs to who claimed stack_busy. */
-static void (*thread_body)(void);
+/* What the thread runs: the same in every call. */
+static _Atomic(uintptr_t) thread_body;
 
 static void (*after_fork_in_child)(void);
 
 /* Shown by ps and debuggers instead of the name of the thread that happened to be the creator. */
 static void run_named(void) {
     kernel_call(SYS_prctl, ARGUMENTS(PR_SET_NAME, ARGUMENT("jw-reclaim")));
-    thread_body();
+    ((void (*)(void))atomic_load_explicit(&thread_body, memory_order_relaxed))();
 }
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -44,22 +48,20 @@ static void run_named(void) {
 #ifdef PLAIN_THREAD
 
 /* Sanitizers keep their state of a thread in thread-local storage, so theirs must be an ordinary one. */
-static void *run_plain(void *unused) {
+static void *run_plain(void *stack) {
     run_named();
-    atomic_store_explicit(&stack_busy, 0, memory_order_release); /* [ST1] pairs [ST2] */
-    return unused;
+    atomic_store_explicit(&((struct stack *)stack)->busy, 0, memory_order_release); /* [ST1] pairs [ST2] */
+    return NULL;
 }
 
-static bool create_thread(void) {
+static bool create_thread(struct stack *stack) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, run_plain, NULL) != 0) return false;
+    if (pthread_create(&thread, NULL, run_plain, stack) != 0) return false;
     pthread_detach(thread);
     return true;
 }
 
 #else
-
-static char *stack; /* kept from the first start on; belongs to who claimed stack_busy */
 
 static char *make_stack(size_t guard, size_t size) {
     char *lowest = platform_reserve(guard + size, guard, "jwmalloc: reclaim stack");
@@ -68,31 +70,40 @@ static char *make_stack(size_t guard, size_t size) {
     return lowest;
 }
 
-static bool create_thread(void) {
+static bool create_thread(struct stack *stack) {
     size_t guard = platform_page_size();
     size_t size = guard < STACK_SIZE ? STACK_SIZE - guard : guard;
-    if (stack == NULL) stack = make_stack(guard, size);
-    if (stack == NULL) return false;
+    if (stack->lowest == NULL) stack->lowest = make_stack(guard, size);
+    if (stack->lowest == NULL) return false;
     long flags =
         CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
     atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
-    return raw_thread(flags, stack + guard + size, &stack_busy, run_named) > 0;
+    return raw_thread(flags, stack->lowest + guard + size, &stack->busy, run_named) > 0;
 }
 
 #endif
 
+static struct stack *claim_stack(void) {
+    for (unsigned i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+        uint32_t gone = 0;
+        /* [ST2] acquire: the stack is left, by the kernel's word or by [ST1]; pairs [ST1] [ST3] */
+        if (atomic_compare_exchange_strong_explicit(&stacks[i].busy, &gone, 1, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return &stacks[i];
+    }
+    return NULL;
+}
+
 enum platform_start platform_thread_start(void (*body)(void)) {
-    uint32_t gone = 0;
-    /* [ST2] acquire: the stack is left, by the kernel's word or by [ST1]; pairs [ST1] [ST3] */
-    if (!atomic_compare_exchange_strong_explicit(&stack_busy, &gone, 1, memory_order_acquire, memory_order_relaxed))
-        return START_TOO_EARLY;
+    struct stack *stack = claim_stack();
+    if (stack == NULL) return START_TOO_EARLY;
     /* A new thread inherits the mask: with everything blocked, no handler of the program ever runs on it. */
     uint64_t all = UINT64_MAX, before;
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET));
-    thread_body = body;
-    bool started = create_thread();
+    atomic_store_explicit(&thread_body, (uintptr_t)body, memory_order_relaxed);
+    bool started = create_thread(stack);
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
-    if (!started) atomic_store_explicit(&stack_busy, 0, memory_order_release); /* [ST3] pairs [ST2] */
+    if (!started) atomic_store_explicit(&stack->busy, 0, memory_order_release); /* [ST3] pairs [ST2] */
     return started ? START_STARTED : START_REFUSED;
 }
 
@@ -113,7 +124,8 @@ bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
 }
 
 static void child_of_fork(void) {
-    atomic_store_explicit(&stack_busy, 0, memory_order_relaxed); /* there is only this thread */
+    for (unsigned i = 0; i < sizeof stacks / sizeof *stacks; i++) /* there is only this thread */
+        atomic_store_explicit(&stacks[i].busy, 0, memory_order_relaxed);
     after_fork_in_child();
 }
 

@@ -50,8 +50,8 @@ void platform_futex_wake(_Atomic(uint32_t) *word);
 
 /* Starts the one reclamation thread on a small stack of its own, all signals blocked, without pthread_create (which
  * could be our caller) and without thread-local storage: `body` must not use errno, libc's locks or a stack protector.
- * It runs once; when it returns, the thread ends. Too early: the thread before has returned but not left the stack
- * yet. */
+ * It runs once; when it returns, the thread ends. Too early: the two threads before have
+ * returned but not left their stacks yet. */
 enum platform_start { START_REFUSED, START_STARTED, START_TOO_EARLY };
 enum platform_start platform_thread_start(void (*body)(void));
 
