@@ -62,7 +62,7 @@ static void pages_move_without_a_copy(void **state) {
 }
 
 static _Atomic(uint32_t) go, runs;
-static uint32_t thread_seen;
+static _Atomic(uint32_t) thread_seen;
 
 static void body(void) {
     char deep[16 * 1024];
