@@ -64,6 +64,21 @@ static size_t reclaim(unsigned nest) {
     return kept;
 }
 
+/* After rollbacks unmapped neighbours may have stayed apart (LEFT, see ownership.h), and with them a root: placing what
+ * waits once more joins them. The mapped ones meet in reclaim. */
+static void rejoin_unmapped(void) {
+    enum { AT_ONCE = 64 };
+    static _Atomic(size_t) rollbacks_seen;
+    size_t rollbacks = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed);
+    if (atomic_exchange_explicit(&rollbacks_seen, rollbacks, memory_order_relaxed) == rollbacks) return;
+    for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
+        granule_id taken[AT_ONCE];
+        unsigned count = 0;
+        while (count < AT_ONCE && (taken[count] = range_acquire_from(UNMAPPED_NEST, class))) count++;
+        while (count > 0) range_place(taken[--count], UNMAPPED);
+    }
+}
+
 /* Returns the buffer that is the standby one from now on. */
 static unsigned swap_buffers(void) {
     /* relaxed: who fills the other buffer a little longer only shortens that range's wait */
@@ -77,6 +92,7 @@ static bool begin_round(void) {
         if (hook) more |= hook();
     }
     range_place_deferred();
+    rejoin_unmapped();
     return more;
 }
 

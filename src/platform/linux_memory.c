@@ -25,13 +25,25 @@
  * free, and an aligned address costs one call instead of three. Any value is correct: it is only a guess. */
 static _Atomic(uintptr_t) next_end;
 
+/* The kernel puts an unmapping before a later mapping of the same addresses; this word says so in terms of C11, for
+ * thread sanitizers and model checkers. */
+static _Atomic(uint32_t) unmappings;
+
+static void before_unmapping(void) {
+    /* [UM1] release: the last uses of the memory; pairs [UM2] */
+    atomic_fetch_add_explicit(&unmappings, 1, memory_order_release);
+}
+
 static uintptr_t map(uintptr_t address, size_t size, long flags) {
     long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), PROT_READ | PROT_WRITE,
                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1));
+    /* [UM2] acquire: the last uses of what was mapped here before; pairs [UM1] */
+    atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
     return kernel_failed(result) ? 0 : (uintptr_t)result;
 }
 
 static bool unmap(uintptr_t address, size_t size) {
+    before_unmapping();
     return size == 0 || kernel_call(SYS_munmap, ARGUMENTS(ARGUMENT(address), ARGUMENT(size))) == 0;
 }
 
@@ -98,11 +110,13 @@ bool platform_discard(void *address, size_t size) {
 }
 
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
+    before_unmapping();
     return !kernel_failed(
         kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
 }
 
 bool platform_move(void *from, void *to, size_t size) {
+    before_unmapping();
     long result = kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(from), ARGUMENT(size), ARGUMENT(size),
                                                     MREMAP_MAYMOVE | MREMAP_FIXED, ARGUMENT(to)));
     if (!kernel_failed(result)) return true;

@@ -175,6 +175,8 @@ static void misuse_says_one_line_and_aborts(void **state) {
     }
     CHECK(read(ends[0], line, sizeof line - 1) > 0);
     CHECK(waitpid(forked, &status, 0) == forked);
+    char *remark = strstr(line, "qemu: "); /* which the emulator may add to a death */
+    if (remark) *remark = '\0';
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     assert_string_equal(line, "jwmalloc: double free: address 0x1234 (in a free range)\n");
 }
