@@ -67,15 +67,19 @@ static size_t reclaim(unsigned nest) {
 /* After rollbacks unmapped neighbours may have stayed apart (LEFT, see ownership.h), and with them a root: placing what
  * waits once more joins them. The mapped ones meet in reclaim. */
 static void rejoin_unmapped(void) {
-    enum { AT_ONCE = 64 };
     static _Atomic(size_t) rollbacks_seen;
     size_t rollbacks = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed);
     if (atomic_exchange_explicit(&rollbacks_seen, rollbacks, memory_order_relaxed) == rollbacks) return;
     for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
-        granule_id taken[AT_ONCE];
-        unsigned count = 0;
-        while (count < AT_ONCE && (taken[count] = range_acquire_from(UNMAPPED_NEST, class))) count++;
-        while (count > 0) range_place(taken[--count], UNMAPPED);
+        granule_id chain = 0, range; /* through the link words, which are the holder's */
+        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(UNMAPPED_NEST, class)); left--) {
+            link_set(range, (link_get(range) & ~ID_MASK) | chain);
+            chain = range;
+        }
+        while ((range = chain)) {
+            chain = link_get(range) & ID_MASK;
+            range_place(range, UNMAPPED);
+        }
     }
 }
 
