@@ -10,8 +10,6 @@
  * where they would else make new heaps at every such meeting, without end.
  */
 #include "backend/backend.h"
-#include "base/assert.h"
-#include "config/options.h"
 #include "frontend/heap.h"
 #include "platform/platform.h"
 
