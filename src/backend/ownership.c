@@ -5,7 +5,7 @@
 
 struct ownership ownership;
 
-enum { TRIES = 4 };
+enum { TRIES = JW_RANGE_TRIES };
 #define DEFERRED_UNMAPPED (1u << LEAF_HIGH_SHIFT)
 #define DEFERRED_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))
 

@@ -118,7 +118,7 @@ static bool nothing_left(size_t kept) {
 static void wait_for_round(unsigned quiet, size_t kept) {
     atomic_store_explicit(&quiet_rounds, quiet, memory_order_relaxed);
     if (quiet > 0 && !nothing_left(kept)) quiet = 0;
-    platform_futex_wait(&pressure, 0, (uint32_t)options.reclaim_interval << quiet);
+    platform_futex_wait(&pressure, 0, (uint32_t)option(&options.reclaim_interval) << quiet);
     atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
 }
 
@@ -151,7 +151,8 @@ static void start_thread(void) {
     if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
-    enum platform_start result = options.reclaim_thread ? platform_thread_start(reclamation_thread) : START_REFUSED;
+    enum platform_start result =
+        option(&options.reclaim_thread) ? platform_thread_start(reclamation_thread) : START_REFUSED;
     if (result == START_STARTED) return;
     /* too early: the thread before has said that it ends but not yet left its stack; the next free tries again */
     atomic_store_explicit(&thread_state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
@@ -163,7 +164,7 @@ static void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     uint32_t expected = 0;
     /* [TH5] acquire: the round before is done; pairs [TH6] */
-    if (now - last < options.reclaim_interval ||
+    if (now - last < option(&options.reclaim_interval) ||
         !atomic_compare_exchange_strong_explicit(&in_round, &expected, 1, memory_order_acquire, memory_order_relaxed))
         return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
@@ -172,8 +173,9 @@ static void round_without_thread(void) {
     swap_buffers();
     atomic_store_explicit(&in_round, 0, memory_order_release); /* [TH6] pairs [TH5] */
     uint32_t refused = REFUSED;
-    if (options.reclaim_thread && atomic_compare_exchange_strong_explicit(&thread_state, &refused, NO_THREAD,
-                                                                          memory_order_relaxed, memory_order_relaxed))
+    if (option(&options.reclaim_thread) &&
+        atomic_compare_exchange_strong_explicit(&thread_state, &refused, NO_THREAD, memory_order_relaxed,
+                                                memory_order_relaxed))
         start_thread();
 }
 
@@ -197,7 +199,8 @@ void thrift_wake(void) {
 static size_t watermark(void) {
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
     size_t in_use = all > cached ? all - cached : 0;
-    size_t share = in_use * options.cache_percent / 100, least = options.cache_min >> JW_GRANULE_SHIFT;
+    size_t share = in_use * option(&options.cache_percent) / 100,
+           least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
     bool refused = atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED;
     return share > least && !refused ? share : least;
 }
@@ -214,7 +217,7 @@ void thrift_free(granule_id range) {
     } else {
         range_place(range, MAPPED);
     }
-    if (cached << JW_GRANULE_SHIFT < options.reclaim_start) return;
+    if (cached << JW_GRANULE_SHIFT < option(&options.reclaim_start)) return;
     uint32_t state = atomic_load_explicit(&thread_state, memory_order_relaxed);
     if (state == NO_THREAD) start_thread();
     if (state == RUNNING && atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();

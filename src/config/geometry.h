@@ -34,6 +34,21 @@
 #define JW_NEST_SLOTS (sizeof(uintptr_t) * 8)
 #endif
 
+/* The midend's size classes count in this unit: sixteen to the frontend's largest object and more. */
+#ifndef JW_MIDEND_UNIT_SHIFT
+#define JW_MIDEND_UNIT_SHIFT 8
+#endif
+
+/* Heaps come from the OS by so many: enough that starting threads seldom ask it. */
+#ifndef JW_HEAPS_PER_CHUNK
+#define JW_HEAPS_PER_CHUNK 32
+#endif
+
+/* How often a range is tried again, taken or placed, before who tries goes elsewhere. */
+#ifndef JW_RANGE_TRIES
+#define JW_RANGE_TRIES 4
+#endif
+
 /* A frontend slab's header ends here; its objects begin at this offset or a little above (see size_classes.h). */
 #define SLAB_HEADER_SIZE 96u
 

@@ -17,8 +17,7 @@
 enum { STATS_OFF, STATS_EXIT };
 enum { STATS_TEXT, STATS_JSON };
 
-/* One word per option. They are read on slow paths only, so plain reads (which are sequentially consistent) will do;
- * atomic because mallopt may write one at any time. Values above SIZE_MAX are cut to it. */
+/* One word per option, atomic because mallopt may write one at any time. Values above SIZE_MAX are cut to it. */
 struct options {
 #define OPTION(kind, name, initial, least, most, unit, meaning) _Atomic(size_t) name; /* NOLINT: name is a member */
 #include "config/options.def"
@@ -26,6 +25,10 @@ struct options {
 };
 
 extern struct options options; /* the defaults, until read */
+static inline size_t option(const _Atomic(size_t) *word) {
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
 extern const struct options default_options, least_options, most_options;
 
 /* Reads the sources, once. True when this very call did it. Before libc has an environment it does nothing. */

@@ -13,7 +13,7 @@
 #include "frontend/heap.h"
 #include "platform/platform.h"
 
-enum { CHUNK_HEAPS = 32, CHUNKS = 4096 };
+enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
 static struct slab no_slab;
 #define ALL_EMPTY [0 ... MAP_ENTRIES - 1] = &no_slab

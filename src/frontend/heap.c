@@ -51,7 +51,7 @@ static void give_back(struct heap *heap, struct slab *slab) {
 }
 
 static uint32_t pool_watermark(const struct heap *heap) {
-    size_t least = options.pool_min, share = heap->in_use_count * options.pool_percent / 100;
+    size_t least = option(&options.pool_min), share = heap->in_use_count * option(&options.pool_percent) / 100;
     return (uint32_t)(share > least ? share : least);
 }
 

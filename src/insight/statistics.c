@@ -264,12 +264,12 @@ static void write_out(void *cookie, const char *text, size_t length) {
 }
 
 __attribute__((destructor)) static void print_at_exit(void) {
-    if (options.stats != STATS_EXIT) return;
+    if (option(&options.stats) != STATS_EXIT) return;
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
     struct statistics statistics;
     statistics_gather(&statistics);
-    if (options.stats_format == STATS_JSON) statistics_print_json(&out, &statistics);
+    if (option(&options.stats_format) == STATS_JSON) statistics_print_json(&out, &statistics);
     else statistics_print_text(&out, &statistics);
     print_flush(&out);
 }

@@ -3,13 +3,14 @@
 #include "backend/backend.h"
 #include "base/assert.h"
 #include "base/misuse.h"
+#include "config/size_classes.h"
 
 #define LISTED (1u << 30)
 #define FREE_BITS (LISTED - 1)
 enum { MOST_OBJECTS = 30, LEAST_OBJECTS = 4, CLASSES = 16 };
 
-/* Classes are S(3) in units of 256 B: the first is the first above the frontend whose objects are few enough. */
-#define UNIT_SHIFT 8
+/* Classes are S(3) in units: the first is the first above the frontend whose objects are few enough. */
+#define UNIT_SHIFT JW_MIDEND_UNIT_SHIFT
 
 struct shape {
     uint32_t size, weight, count; /* of an object, in bytes; of a slab, in granules and objects */
@@ -35,8 +36,12 @@ static bool shape_for(uint32_t size, struct shape *shape) {
     return false;
 }
 
+static uint32_t units_of(size_t size) {
+    return (uint32_t)((size + (1u << UNIT_SHIFT) - 1) >> UNIT_SHIFT);
+}
+
 void midend_start(void) {
-    unsigned class = class_of_weight(2048 >> UNIT_SHIFT);
+    unsigned class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
     struct shape shape;
     while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shape)) class ++;
     first_class = class;
@@ -50,7 +55,7 @@ void midend_start(void) {
 
 /* The class of a size; class_count when the size is above all. */
 static unsigned class_of(size_t size) {
-    unsigned class = class_of_weight(weight_round_up((uint32_t)((size + (1u << UNIT_SHIFT) - 1) >> UNIT_SHIFT)));
+    unsigned class = class_of_weight(weight_round_up(units_of(size)));
     return class > first_class ? class - first_class : 0;
 }
 

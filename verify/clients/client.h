@@ -1,0 +1,43 @@
+/* client.h - what every client begins with.
+ *
+ * A client is one small program: main sets up, creates threads, joins them and checks what is left. Our checker runs
+ * main once for each execution; GenMC and a plain compiler take the same text. Objects that a client gets are written
+ * as a whole by plain stores and read back before they are freed, so that memory given out twice is a race.
+ */
+#ifndef JW_CLIENT_H
+#define JW_CLIENT_H
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef GENMC
+void __VERIFIER_assume(int);
+#else
+#include "verify/checker/checker.h"
+#endif
+
+/* Starts a thread, or ends one, of a client; the checkers have no failing pthread_create. */
+static inline pthread_t start(void *(*body)(void *), void *argument) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, body, argument);
+    return thread;
+}
+
+static inline void finish(pthread_t thread) {
+    pthread_join(thread, NULL);
+}
+
+/* Writes all of an object, and later finds it as it was. */
+static inline void fill(void *object, size_t size, uint64_t value) {
+    for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)object)[i] = value;
+}
+
+static inline void expect(const void *object, size_t size, uint64_t value) {
+    for (size_t i = 0; i < size / sizeof(uint64_t); i++) assert(((const uint64_t *)object)[i] == value);
+}
+
+#endif

@@ -1,0 +1,248 @@
+/* model.c - platform.h for the model checkers (model.h). */
+#include "platform/platform.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/misuse.h"
+#include "config/geometry.h"
+#include "verify/clients/client.h"
+#include "verify/platform/model.h"
+
+/* Slots of the window that the arena covers; the first one's number is 0, which no root of ours may have. */
+#ifndef MODEL_ROOTS
+#define MODEL_ROOTS 4
+#endif
+
+/* Bytes for the records' tables and for heaps. */
+#ifndef MODEL_PAGES
+#define MODEL_PAGES 8192
+#endif
+
+static _Alignas((size_t)1 << JW_WINDOW_SHIFT) uint64_t roots[MODEL_ROOTS * ROOT_SIZE / sizeof(uint64_t)];
+static _Atomic(uint32_t) claimed[MODEL_ROOTS]; /* 0 -> 1: reserve, 1 -> 0: release */
+static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
+static _Atomic(size_t) pages_used;
+
+int model_reservations_left;
+bool model_refuses_discard, model_refuses_release, model_waits_end, model_starts_threads;
+uint32_t model_clock;
+void (*_Atomic model_thread_body)(void);
+
+static _Thread_local void (*exit_handler)(void *value);
+static _Thread_local void *exit_value;
+
+static unsigned slot_of(const void *address) {
+    return (unsigned)(((uintptr_t)address - (uintptr_t)roots) / ROOT_SIZE);
+}
+
+static bool in_roots(const void *address) {
+    return (uintptr_t)address - (uintptr_t)roots < sizeof roots;
+}
+
+/* Zero again, as an ordinary write by the calling thread. */
+static void wipe(void *address, size_t size) {
+#ifdef GENMC
+    for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)address)[i] = 0;
+#else
+    checker_forbid(address, size);
+    checker_allow(address, size, true);
+#endif
+}
+
+static void forbid(void *address, size_t size) {
+#ifdef GENMC
+    wipe(address, size);
+#else
+    checker_forbid(address, size);
+#endif
+}
+
+static bool claim_slot(unsigned slot) {
+    uint32_t expected = 0;
+    return atomic_compare_exchange_strong_explicit(&claimed[slot], &expected, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static void release_slots(unsigned first, unsigned end) {
+    for (unsigned slot = first; slot < end; slot++)
+        atomic_store_explicit(&claimed[slot], 0, memory_order_release);
+}
+
+static void *reserve_roots(size_t size, size_t alignment) {
+    unsigned count = (unsigned)((size + ROOT_SIZE - 1) / ROOT_SIZE), step = (unsigned)(alignment / ROOT_SIZE);
+    for (unsigned first = step; first + count <= MODEL_ROOTS; first += step) {
+        unsigned slot = first;
+        while (slot < first + count && claim_slot(slot)) slot++;
+        if (slot < first + count) {
+            release_slots(first, slot);
+            continue;
+        }
+        char *address = (char *)roots + first * ROOT_SIZE;
+#ifndef GENMC
+        checker_allow(address, count * ROOT_SIZE, true);
+#endif
+        return address;
+    }
+    return NULL;
+}
+
+static void *reserve_pages(size_t size) {
+    size_t at = atomic_fetch_add_explicit(&pages_used, size, memory_order_relaxed);
+    assert(at + size <= sizeof pages);
+    return (char *)pages + at;
+}
+
+void *platform_reserve(size_t size, size_t alignment, const char *name) {
+    (void)name;
+    if (model_reservations_left == 0) return NULL;
+    if (model_reservations_left > 0) model_reservations_left--;
+    return alignment >= ROOT_SIZE ? reserve_roots(size, alignment) : reserve_pages(size);
+}
+
+bool platform_release(void *address, size_t size) {
+    if (model_refuses_release) return false;
+    if (!in_roots(address)) return true;
+    forbid(address, size);
+    release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
+    return true;
+}
+
+bool platform_discard(void *address, size_t size) {
+    if (model_refuses_discard) return false;
+    if (in_roots(address)) {
+        wipe(address, size);
+        return true;
+    }
+    /* records: others may be looking at them */
+    for (size_t i = 0; i < size / sizeof(uint32_t); i++)
+        atomic_store_explicit(&((_Atomic(uint32_t) *)address)[i], 0, memory_order_relaxed);
+    return true;
+}
+
+bool platform_resize(void *address, size_t old_size, size_t new_size) {
+    unsigned old_end = slot_of((char *)address + old_size - 1) + 1, end = slot_of((char *)address + new_size - 1) + 1;
+    for (unsigned slot = old_end; slot < end; slot++) {
+        if (slot < MODEL_ROOTS && claim_slot(slot)) continue;
+        release_slots(old_end, slot);
+        return false;
+    }
+    if (new_size < old_size) forbid((char *)address + new_size, old_size - new_size);
+    release_slots(end, old_end);
+    return true;
+}
+
+bool platform_move(void *from, void *to, size_t size) {
+    for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)to)[i] = ((uint64_t *)from)[i];
+    return platform_release(from, size);
+}
+
+bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
+    exit_handler = at_exit;
+    exit_value = value;
+    return true;
+}
+
+void model_thread_exit(void) {
+    while (exit_handler) {
+        void (*handler)(void *value) = exit_handler;
+        exit_handler = NULL;
+        handler(exit_value);
+    }
+}
+
+enum platform_start platform_thread_start(void (*body)(void)) {
+    if (!model_starts_threads) return START_REFUSED;
+    /* release: what the starting thread has done; a kernel's clone orders it, too */
+    atomic_store_explicit(&model_thread_body, body, memory_order_release);
+    return START_STARTED;
+}
+
+void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    (void)milliseconds;
+    if (model_waits_end || atomic_load_explicit(word, memory_order_relaxed) != expected) return;
+#ifdef GENMC
+    __VERIFIER_assume(false);
+#else
+    sched_yield();
+#endif
+}
+
+void platform_futex_wake(_Atomic(uint32_t) *word) {
+    (void)word;
+}
+
+unsigned model_reserved_roots(void) {
+    unsigned count = 0;
+    for (unsigned slot = 0; slot < MODEL_ROOTS; slot++)
+        count += atomic_load_explicit(&claimed[slot], memory_order_relaxed);
+    return count;
+}
+
+size_t platform_page_size(void) {
+    return GRANULE_SIZE;
+}
+
+size_t platform_address_limit(void) {
+    return SIZE_MAX;
+}
+
+uint64_t platform_milliseconds(void) {
+    return model_clock;
+}
+
+void platform_no_huge_pages(void *address, size_t size) {
+    (void)address, (void)size;
+}
+
+void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    (void)prepare, (void)parent, (void)child;
+}
+
+uint64_t platform_random(void) {
+    return 42;
+}
+
+bool platform_is_privileged(void) {
+    return true; /* no environment, no files: a client sets the options it wants */
+}
+
+uint32_t platform_thread_id(void) {
+    return 1;
+}
+
+char **platform_environment(void) {
+    return NULL;
+}
+
+size_t platform_read_file(const char *path, char *buffer, size_t size) {
+    (void)path, (void)buffer, (void)size;
+    return 0;
+}
+
+void platform_write(const char *text, size_t length) {
+    (void)text, (void)length;
+}
+
+void platform_keep_output(void) {
+}
+
+_Noreturn void platform_abort(void) {
+    abort();
+}
+
+uint64_t platform_system_calls(void) {
+    return 0;
+}
+
+/* The checkers show where they stopped; the message would only cost them executions. */
+_Noreturn void misuse(const char *kind, const void *address, const char *where) {
+    (void)kind, (void)address, (void)where;
+    abort();
+}
+
+_Noreturn void invariant_broken(const char *condition, const char *file, int line) {
+    (void)condition, (void)file, (void)line;
+    abort();
+}

@@ -1,0 +1,222 @@
+"""programs.py - random programs, as data for the enumerator and as C for the checker; a hundred of them to a file.
+
+programs.py --seed 7 --count 3 prints programs as C; with --verdict also what may become of them.
+"""
+
+import argparse
+from dataclasses import replace
+from random import Random
+
+from axiomatic import ACQUIRES, READS, SHOWN, SKIPPED, Operation, Program, verdict
+
+LOAD_ORDERS = ("relaxed", "acquire", "acquire")
+STORE_ORDERS = ("relaxed", "release", "release")
+UPDATE_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+FENCE_ORDERS = ("acquire", "release", "acq_rel", "seq_cst", "seq_cst", "seq_cst")
+ARITHMETIC = ("add", "add", "add", "exchange", "exchange", "sub", "and", "or", "xor", "nand")
+LONGEST = 16  # the product of how many sources reads may have stays below 2 to this
+
+
+class Generator:
+    """One random program. Its traits are drawn first, so that programs differ in kind and not only in detail."""
+
+    def __init__(self, random: Random, sequential: bool = False) -> None:
+        self.random = random
+        self.sequential = sequential  # sequentially consistent accesses, too
+        self.plain = random.choice((0, 0, 0.1, 0.2))
+        self.guarded = random.choice((0, 0.2, 0.6))
+        self.fences = random.choice((0, 0.15, 0.35))
+        self.mutex = random.random() < 0.15
+        self.weak = random.random() < 0.2
+        atomic = random.choice((1, 2, 2, 2, 3))
+        widths = random.choice(((32,), (32,), (8,), (8, 16, 32, 64)))
+        self.bits = [random.choice(widths) for _ in range(atomic)] + [32] * (self.plain > 0) + [0] * self.mutex
+        self.atomic = atomic
+        self.values = [0] * len(self.bits)
+
+    def value(self, place: int) -> int:
+        self.values[place] += 1
+        return self.values[place]
+
+    def ordered(self, orders: tuple[str, ...]) -> str:
+        return "seq_cst" if self.sequential and self.random.random() < 0.5 else self.random.choice(orders)
+
+    def step(self) -> Operation:
+        random = self.random
+        if random.random() < self.fences:
+            return Operation("fence", random.choice(FENCE_ORDERS))
+        if random.random() < self.plain:
+            place = self.atomic if random.random() < 0.8 else random.randrange(self.atomic)
+            return random.choice((Operation("load", "plain", place), Operation("store", "plain", place, self.value(place))))
+        place = random.randrange(self.atomic)
+        kind = random.choices(("load", "store", "arithmetic", "swap"), (36, 34, 16, 14))[0]
+        if kind == "load":
+            return Operation("load", self.ordered(LOAD_ORDERS), place)
+        if kind == "store":
+            return Operation("store", self.ordered(STORE_ORDERS), place, self.value(place))
+        order = self.ordered(UPDATE_ORDERS)
+        if kind == "arithmetic":
+            return Operation(random.choice(ARITHMETIC), order, place, random.choice((1, 2, 5, 16)))
+        failure = self.ordered(("relaxed", "acquire")) if order in ACQUIRES else "relaxed"
+        failure = "acquire" if failure == "seq_cst" != order else failure  # none is stronger than the order of success
+        weak = "weak" if self.weak and random.random() < 0.7 else "strong"
+        return Operation(weak, order, place, self.value(place), random.choice((0, 0, 1, 2)), failure)
+
+    def idiom(self) -> list[Operation]:
+        """A part in passing plain memory on; left to chance, nearly every program with plain memory would race."""
+        random = self.random
+        touch = random.choice((Operation("load", "plain", self.atomic), Operation("store", "plain", self.atomic, 7)))
+        odd = 2 * random.randrange(4) + 1
+        publish = (
+            Operation("store", random.choice(STORE_ORDERS), 0, odd),
+            Operation("add", random.choice(("release", "acq_rel")), 0, odd),
+            Operation("strong", "release", 0, odd, 0),
+        )
+        take = (
+            Operation("load", random.choice(LOAD_ORDERS), 0),
+            Operation("exchange", random.choice(("acquire", "acq_rel")), 0, odd - 1),
+            Operation("strong", random.choice(("acquire", "acq_rel")), 0, 0, odd, "acquire"),
+        )
+        if random.random() < 0.4:
+            return [touch, random.choice(publish)]
+        after = [Operation("fence", "acquire")] * (random.random() < 0.2)
+        return [random.choice(take), *after, replace(touch, guard=(0, True))]
+
+    def thread(self, length: int) -> tuple[Operation, ...]:
+        steps = self.idiom() if self.plain and self.random.random() < 0.7 else []
+        mutex = len(self.bits) - 1
+        entered = self.random.choice((0, 1)) if self.mutex else None  # the step that comes first in the critical section
+        for index in range(len(steps), length):
+            if index == entered:
+                steps.append(Operation("lock", "acquire", mutex))
+            step = self.step()
+            reads = [at for at, earlier in enumerate(steps) if earlier.kind in SHOWN]
+            wanted = 0.8 if step.order == "plain" else self.guarded
+            if reads and self.random.random() < wanted:
+                step = replace(step, guard=(reads[-1], self.random.random() < 0.8))
+            steps.append(step)
+        if any(step.kind == "lock" for step in steps):
+            leave = self.random.randint(entered + 2, len(steps))
+            steps.insert(leave, Operation("unlock", "release", mutex))
+            steps = [shifted(step, leave) for step in steps]
+        return tuple(steps)
+
+    def program(self) -> Program:
+        count = self.random.choice((2, 2, 3))
+        longest = 6 if count == 2 else 4
+        return Program(tuple(self.thread(self.random.randint(2, longest)) for _ in range(count)), tuple(self.bits))
+
+
+def shifted(step: Operation, inserted: int) -> Operation:
+    """The same step after another one came in before it."""
+    if step.guard and step.guard[0] >= inserted:
+        return replace(step, guard=(step.guard[0] + 1, step.guard[1]))
+    return step
+
+
+def size(program: Program) -> int:
+    """How many choices the enumerator has, roughly, as a power of two."""
+    steps = [step for thread in program.threads for step in thread]
+    writers = [sum(step.location == place and step.kind != "load" for step in steps) for place in range(len(program.bits))]
+    return sum((1 + writers[step.location]).bit_length() for step in steps if step.kind in READS)
+
+
+def random_program(random: Random, sequential: bool = False) -> Program:
+    while True:
+        program = Generator(random, sequential).program()
+        if size(program) <= LONGEST:
+            return program
+
+
+def lvalue(place: int, bits: int, plain: bool) -> str:
+    if not bits:
+        return "&mutex"
+    return f"(volatile uint{bits}_t *)&place{bits}[{place}]" if plain else f"&place{bits}[{place}]"
+
+
+def expression(step: Operation, bits: int) -> str:
+    """The step as C, without the register that takes its value."""
+    target = lvalue(step.location, bits, step.order == "plain")
+    order, failure = f"memory_order_{step.order}", f"memory_order_{step.failure}"
+    match step.kind:
+        case "fence":
+            return f"atomic_thread_fence({order})"
+        case "load" | "store" if step.order == "plain":
+            return f"*{target}" + (f" = {step.operand}" if step.kind == "store" else "")
+        case "load":
+            return f"atomic_load_explicit({target}, {order})"
+        case "store":
+            return f"atomic_store_explicit({target}, {step.operand}, {order})"
+        case "lock" | "unlock":
+            return f"pthread_mutex_{step.kind}({target})"
+        case "strong" | "weak":
+            swap = f"atomic_compare_exchange_{step.kind}_explicit({target}, &seen, {step.operand}, {order}, {failure})"
+            return f"({{ uint{bits}_t seen = {step.expected}; int success = {swap}; 2 * seen + success; }})"
+        case "exchange":
+            return f"atomic_exchange_explicit({target}, {step.operand}, {order})"
+        case "nand":
+            return f"__atomic_fetch_nand({target}, {step.operand}, {order.replace('memory_order', '__ATOMIC').upper()})"
+    return f"atomic_fetch_{step.kind}_explicit({target}, {step.operand}, {order})"
+
+
+def body(name: str, thread: tuple[Operation, ...], bits: tuple[int, ...], first: int) -> list[str]:
+    """A thread's function; its reads' registers are outcome[first] and up, and locals, since guards look at them."""
+    lines = [f"static void *{name}(void *unused) {{"]
+    register = first
+    for index, step in enumerate(thread):
+        guard = f"if (value{step.guard[0]} % 2 == {int(step.guard[1])}) " if step.guard else ""
+        if step.kind in SHOWN:
+            lines.append(f"  int value{index} = {SKIPPED};")
+            lines.append(f"  {guard}value{index} = {expression(step, bits[step.location])};")
+            lines.append(f"  outcome[{register}] = value{index};")
+            register += 1
+        else:
+            lines.append(f"  {guard}{expression(step, bits[step.location])};")
+    return [*lines, "  return unused;", "}"]
+
+
+def batch(programs: list[Program]) -> str:
+    """One client for all; the environment's PROGRAM says which one it is this time."""
+    lines = [
+        "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdint.h>\n#include <stdlib.h>\n",
+        "void checker_outcome(unsigned n, const int *values);",
+        "static int outcome[64];\nstatic pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;",
+        *(f"static _Atomic uint{bits}_t place{bits}[8];" for bits in (8, 16, 32, 64)),
+    ]
+    for number, program in enumerate(programs):
+        register, count = 0, len(program.threads)
+        for index, thread in enumerate(program.threads):
+            lines += body(f"program{number}_thread{index}", thread, program.bits, register)
+            register += sum(step.kind in SHOWN for step in thread)
+        lines += [f"static void program{number}(void) {{", f"  pthread_t thread[{count}];"]
+        lines += [f"  pthread_create(&thread[{i}], 0, program{number}_thread{i}, 0);" for i in range(count)]
+        lines += [f"  pthread_join(thread[{i}], 0);" for i in range(count)]
+        for place, bits in enumerate(program.bits):
+            if bits:
+                lines.append(f"  outcome[{register}] = atomic_load_explicit(&place{bits}[{place}], memory_order_relaxed);")
+                register += 1
+        lines += [f"  checker_outcome({register}, outcome);", "}"]
+    names = ", ".join(f"program{number}" for number in range(len(programs)))
+    lines.append(f"static void (*const programs[])(void) = {{{names}}};")
+    lines.append('int main(void) {\n  programs[atoi(getenv("PROGRAM"))]();\n  return 0;\n}')
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--sequential", action="store_true", help="sequentially consistent accesses, too")
+    parser.add_argument("--verdict", action="store_true", help="also what each may do")
+    arguments = parser.parse_args()
+    random = Random(arguments.seed)
+    programs = [random_program(random, arguments.sequential) for _ in range(arguments.count)]
+    print(batch(programs), end="")
+    for number, program in enumerate(programs if arguments.verdict else []):
+        found = verdict(program)
+        print(f"/* {number}: {'racy' if found.racy else 'race-free'}, {len(found.outcomes)} outcomes:")
+        print("\n".join(f"   {outcome}" for outcome in sorted(found.outcomes)), "*/")
+
+
+if __name__ == "__main__":
+    main()
