@@ -7,7 +7,8 @@
 
 #define LISTED (1u << 30)
 #define FREE_BITS (LISTED - 1)
-enum { MOST_OBJECTS = 30, LEAST_OBJECTS = 4, CLASSES = 16 };
+enum { MOST_OBJECTS = 30, LEAST_OBJECTS = 4 };
+enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's bits; and the Nest has no more */
 
 /* Classes are S(3) in units: the first is the first above the frontend whose objects are few enough. */
 #define UNIT_SHIFT JW_MIDEND_UNIT_SHIFT
