@@ -5,12 +5,14 @@ location (mo); it counts when it satisfies the axioms of Lahav et al., "Repairin
 (PLDI 2017), with C++20's release sequences (a store and the read-modify-writes that continue it). It shares nothing
 with the checker, which builds executions step by step: where both agree on thousands of programs, both are believed.
 
-A relation is a list of bit masks, `relation[event]` being the events on its other side. A read-modify-write is one event.
+A relation is a list of bit masks, `relation[event]` being the events on its other side. A read-modify-write is one.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
+from operator import or_
 
 Relation = list[int]
 
@@ -56,7 +58,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome: the registers of all reads, thread after thread, then the final value of each location but mutexes."""
+    """An outcome: the registers of all reads, thread after thread, then the final values of all but mutexes."""
 
     outcomes: frozenset[tuple[int, ...]]
     racy: bool
@@ -84,7 +86,7 @@ def compose(first: Relation, second: Relation) -> Relation:
 
 
 def union(*relations: Relation) -> Relation:
-    return [left | right for left, right in zip(relations[0], union(*relations[1:]))] if relations[1:] else relations[0]
+    return [reduce(or_, masks) for masks in zip(*relations, strict=True)]
 
 
 def inverse(relation: Relation) -> Relation:
@@ -326,5 +328,5 @@ def verdict(program: Program) -> Verdict:
                     consistent = True
                     final = tuple(execution.written[chains[place][-1]] for place in shown)
                     outcomes.add(tuple(map(as_int, registers + final)))
-            racy = racy or consistent and execution.races()
+            racy = racy or (consistent and execution.races())
     return Verdict(frozenset(outcomes), racy)

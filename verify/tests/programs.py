@@ -4,10 +4,11 @@ programs.py --seed 7 --count 3 prints programs as C; with --verdict also what ma
 """
 
 import argparse
+from collections import Counter
 from dataclasses import replace
 from random import Random
 
-from axiomatic import ACQUIRES, READS, SHOWN, SKIPPED, Operation, Program, verdict
+from axiomatic import ACQUIRES, READS, SHOWN, SKIPPED, SWAPS, WRITES, Operation, Program, verdict
 
 LOAD_ORDERS = ("relaxed", "acquire", "acquire")
 STORE_ORDERS = ("relaxed", "release", "release")
@@ -47,7 +48,8 @@ class Generator:
             return Operation("fence", random.choice(FENCE_ORDERS))
         if random.random() < self.plain:
             place = self.atomic if random.random() < 0.8 else random.randrange(self.atomic)
-            return random.choice((Operation("load", "plain", place), Operation("store", "plain", place, self.value(place))))
+            kind = random.choice(("load", "store"))
+            return Operation(kind, "plain", place, self.value(place) if kind == "store" else 0)
         place = random.randrange(self.atomic)
         kind = random.choices(("load", "store", "arithmetic", "swap"), (36, 34, 16, 14))[0]
         if kind == "load":
@@ -85,7 +87,7 @@ class Generator:
     def thread(self, length: int) -> tuple[Operation, ...]:
         steps = self.idiom() if self.plain and self.random.random() < 0.7 else []
         mutex = len(self.bits) - 1
-        entered = self.random.choice((0, 1)) if self.mutex else None  # the step that comes first in the critical section
+        entered = self.random.choice((0, 1)) if self.mutex else None  # the step that the lock comes before
         for index in range(len(steps), length):
             if index == entered:
                 steps.append(Operation("lock", "acquire", mutex))
@@ -117,7 +119,7 @@ def shifted(step: Operation, inserted: int) -> Operation:
 def size(program: Program) -> int:
     """How many choices the enumerator has, roughly, as a power of two."""
     steps = [step for thread in program.threads for step in thread]
-    writers = [sum(step.location == place and step.kind != "load" for step in steps) for place in range(len(program.bits))]
+    writers = Counter(step.location for step in steps if step.kind in WRITES)
     return sum((1 + writers[step.location]).bit_length() for step in steps if step.kind in READS)
 
 
@@ -128,35 +130,27 @@ def random_program(random: Random, sequential: bool = False) -> Program:
             return program
 
 
-def lvalue(place: int, bits: int, plain: bool) -> str:
-    if not bits:
-        return "&mutex"
-    return f"(volatile uint{bits}_t *)&place{bits}[{place}]" if plain else f"&place{bits}[{place}]"
-
-
 def expression(step: Operation, bits: int) -> str:
     """The step as C, without the register that takes its value."""
-    target = lvalue(step.location, bits, step.order == "plain")
-    order, failure = f"memory_order_{step.order}", f"memory_order_{step.failure}"
-    match step.kind:
-        case "fence":
-            return f"atomic_thread_fence({order})"
-        case "load" | "store" if step.order == "plain":
-            return f"*{target}" + (f" = {step.operand}" if step.kind == "store" else "")
-        case "load":
-            return f"atomic_load_explicit({target}, {order})"
-        case "store":
-            return f"atomic_store_explicit({target}, {step.operand}, {order})"
-        case "lock" | "unlock":
-            return f"pthread_mutex_{step.kind}({target})"
-        case "strong" | "weak":
-            swap = f"atomic_compare_exchange_{step.kind}_explicit({target}, &seen, {step.operand}, {order}, {failure})"
-            return f"({{ uint{bits}_t seen = {step.expected}; int success = {swap}; 2 * seen + success; }})"
-        case "exchange":
-            return f"atomic_exchange_explicit({target}, {step.operand}, {order})"
-        case "nand":
-            return f"__atomic_fetch_nand({target}, {step.operand}, {order.replace('memory_order', '__ATOMIC').upper()})"
-    return f"atomic_fetch_{step.kind}_explicit({target}, {step.operand}, {order})"
+    atomic = f"&place{bits}[{step.location}]"
+    raw = f"(volatile uint{bits}_t *){atomic}"
+    order = f"memory_order_{step.order}"
+    if step.kind in SWAPS:
+        arguments = f"{atomic}, &seen, {step.operand}, {order}, memory_order_{step.failure}"
+        swap = f"atomic_compare_exchange_{step.kind}_explicit({arguments})"
+        return f"({{ uint{bits}_t seen = {step.expected}; int success = {swap}; 2 * seen + success; }})"
+    if step.order == "plain":
+        return f"*{raw}" + (f" = {step.operand}" if step.kind == "store" else "")
+    forms = {
+        "fence": f"atomic_thread_fence({order})",
+        "load": f"atomic_load_explicit({atomic}, {order})",
+        "store": f"atomic_store_explicit({atomic}, {step.operand}, {order})",
+        "exchange": f"atomic_exchange_explicit({atomic}, {step.operand}, {order})",
+        "nand": f"__atomic_fetch_nand({raw}, {step.operand}, __ATOMIC_{step.order.upper()})",
+        "lock": "pthread_mutex_lock(&mutex)",
+        "unlock": "pthread_mutex_unlock(&mutex)",
+    }
+    return forms.get(step.kind, f"atomic_fetch_{step.kind}_explicit({atomic}, {step.operand}, {order})")
 
 
 def body(name: str, thread: tuple[Operation, ...], bits: tuple[int, ...], first: int) -> list[str]:
@@ -164,7 +158,7 @@ def body(name: str, thread: tuple[Operation, ...], bits: tuple[int, ...], first:
     lines = [f"static void *{name}(void *unused) {{"]
     register = first
     for index, step in enumerate(thread):
-        guard = f"if (value{step.guard[0]} % 2 == {int(step.guard[1])}) " if step.guard else ""
+        guard = f"if ((value{step.guard[0]} & 1) == {int(step.guard[1])}) " if step.guard else ""
         if step.kind in SHOWN:
             lines.append(f"  int value{index} = {SKIPPED};")
             lines.append(f"  {guard}value{index} = {expression(step, bits[step.location])};")
@@ -193,7 +187,8 @@ def batch(programs: list[Program]) -> str:
         lines += [f"  pthread_join(thread[{i}], 0);" for i in range(count)]
         for place, bits in enumerate(program.bits):
             if bits:
-                lines.append(f"  outcome[{register}] = atomic_load_explicit(&place{bits}[{place}], memory_order_relaxed);")
+                final = expression(Operation("load", "relaxed", place), bits)
+                lines.append(f"  outcome[{register}] = {final};")
                 register += 1
         lines += [f"  checker_outcome({register}, outcome);", "}"]
     names = ", ".join(f"program{number}" for number in range(len(programs)))
