@@ -32,13 +32,13 @@ static void set_place(granule_id range, uint32_t place) {
     link_set(range, (link_get(range) & ~PLACE_MASK) | place);
 }
 
-static struct place place_of(granule_id range) {
+static void find_place(granule_id range, struct place *place) {
     uint32_t link = link_get(range);
-    struct place place = {.unit = place_unit(link), .slot = place_slot(link)};
-    invariant(place.unit != NO_PARENT); /* the authors' bug: a root has no siblings and no parent's word */
-    place.parent = range - (place.slot << place.unit);
-    place.node = &map.node[place.parent + (1u << place.unit)];
-    return place;
+    place->unit = place_unit(link);
+    place->slot = place_slot(link);
+    invariant(place->unit != NO_PARENT); /* the authors' bug: a root has no siblings and no parent's word */
+    place->parent = range - (place->slot << place->unit);
+    place->node = &map.node[place->parent + (1u << place->unit)];
 }
 
 static unsigned code_at(uint32_t node, unsigned slot) {
@@ -73,7 +73,8 @@ bool knit_is_root(granule_id range) {
 
 uint32_t knit_weight(granule_id range) {
     if (knit_is_root(range)) return ROOT_GRANULES;
-    struct place place = place_of(range);
+    struct place place;
+    find_place(range, &place);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     return (end_of(node, place.slot) - place.slot) << place.unit;
 }
@@ -107,7 +108,8 @@ granule_id knit_split(granule_id range, uint32_t wanted) {
     invariant(left < weight);
     granule_id right = range + left;
     if (!knit_is_root(range)) {
-        struct place place = place_of(range);
+        struct place place;
+        find_place(range, &place);
         if (left % (1u << place.unit) == 0) {
             unsigned right_slot = place.slot + (left >> place.unit);
             link_set(right, place_bits(place.unit, right_slot));
@@ -134,13 +136,15 @@ static enum slot_code acquire_at(record_word *word, unsigned slot) {
 
 enum slot_code knit_acquire(granule_id range) {
     if (knit_is_root(range)) return LEFT; /* whoever takes a root from the Nest has it: it has no sibling to want it */
-    struct place place = place_of(range);
+    struct place place;
+    find_place(range, &place);
     return acquire_at(place.node, place.slot);
 }
 
 granule_id knit_acquire_sibling(granule_id range, enum side side, enum slot_code state, enum slot_code *was) {
     if (knit_is_root(range)) return 0;
-    struct place place = place_of(range);
+    struct place place;
+    find_place(range, &place);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     for (;;) {
         if (side == ON_THE_LEFT && place.slot == 0) return 0;
@@ -157,7 +161,8 @@ granule_id knit_acquire_sibling(granule_id range, enum side side, enum slot_code
 
 bool knit_release(granule_id range, enum slot_code state) {
     if (knit_is_root(range)) return true;
-    struct place place = place_of(range);
+    struct place place;
+    find_place(range, &place);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     for (;;) {
         invariant(code_at(node, place.slot) == IN_USE);
@@ -171,7 +176,8 @@ bool knit_release(granule_id range, enum slot_code state) {
 }
 
 void knit_relinquish(granule_id range) {
-    struct place place = place_of(range);
+    struct place place;
+    find_place(range, &place);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     invariant(code_at(node, place.slot) == IN_USE);
     /* [KN4] release: as KN3; pairs [KN1] [KN2] */
@@ -181,7 +187,8 @@ void knit_relinquish(granule_id range) {
 }
 
 granule_id knit_join(granule_id left, granule_id right) {
-    struct place place = place_of(left);
+    struct place place;
+    find_place(left, &place);
     unsigned right_slot = place_slot(link_get(right));
     leaf_set(right, leaf_word(NONE, 0));
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed), joined;

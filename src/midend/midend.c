@@ -31,7 +31,10 @@ static bool shape_for(uint32_t size, struct shape *shape) {
         uint32_t weight = weight_of_class(class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
         if (count > MOST_OBJECTS) return false;
         if (count < LEAST_OBJECTS || (bytes - count * size) * 16 > bytes) continue;
-        *shape = (struct shape){size, weight, count, (uint32_t)((((uint64_t)1 << 32) + size - 1) / size)};
+        shape->size = size;
+        shape->weight = weight;
+        shape->count = count;
+        shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + size - 1) / size);
         return true;
     }
     return false;
@@ -43,13 +46,12 @@ static uint32_t units_of(size_t size) {
 
 void midend_start(void) {
     unsigned class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
-    struct shape shape;
-    while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shape)) class ++;
+    while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shapes[0])) class ++;
     first_class = class;
     class_count = 0;
     for (; weight_of_class(class) << UNIT_SHIFT < BACKEND_MIN && class_count < CLASSES; class ++) {
-        if (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shape)) break;
-        shapes[class_count++] = shape;
+        if (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shapes[class_count])) break;
+        class_count++;
     }
     thrift_on_round(MIDEND_HOOK, trim);
 }

@@ -1,0 +1,199 @@
+"""./jw verify: every weak-memory execution of the allocator's own code, through small clients, and mutants of it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import genmc
+import verify_table
+from clients import Client, Programs, clients
+from flavours import BUILD, setup
+from mutants import Mutant, all_mutants
+
+COMPLETE, FAILED, USAGE, INCOMPLETE = range(4)
+BUDGET = 600  # seconds a client may take; mutants are found long before, or not at all
+
+
+@dataclass
+class Result:
+    """What one program came to."""
+
+    status: int
+    report: dict
+    output: str
+    seconds: float
+
+
+def run_program(program: Path, *options: object) -> Result:
+    report = program.with_suffix(".json")
+    report.unlink(missing_ok=True)
+    start = time.monotonic()
+    command = [program, "--json", report, "--save", program.with_suffix(".replay"), *options]
+    done = subprocess.run(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    found = json.loads(report.read_text()) if report.exists() else {}
+    return Result(done.returncode, found, done.stdout, time.monotonic() - start)
+
+
+def check_client(programs: Programs, client: Client, budget: int, jobs: int) -> Result:
+    return run_program(programs.client(client), "--budget", budget, "--jobs", jobs)
+
+
+def check_mutant(programs: Programs, mutant: Mutant, known: dict[str, Client], budget: int) -> dict:
+    """Tries the mutant's clients until one rejects it."""
+    found = {"name": mutant.name, "kind": mutant.kind, "place": f"{mutant.path.name}:{mutant.line}", "killed": None}
+    if mutant.excuse:
+        return found | {"excused": mutant.excuse}
+    for name in mutant.clients:
+        if name not in known:
+            return found | {"problem": f"there is no client {name}"}
+        try:
+            result = run_program(programs.client(known[name], mutant), "--budget", budget)
+        except subprocess.CalledProcessError:
+            return found | {"problem": "it does not compile"}
+        if result.status == FAILED:
+            return found | {"killed": name, "by": result.report.get("message", ""), "seconds": result.seconds}
+        if result.status == USAGE:
+            return found | {"problem": f"{name}: {result.output[-500:]}"}
+    return found | {"problem": f"survives {' '.join(mutant.clients) or 'for want of a client'}"}
+
+
+class Progress:
+    """One line for each thing that ends, with how many there are."""
+
+    def __init__(self, total: int):
+        self.total, self.done, self.start = total, 0, time.monotonic()
+
+    def say(self, text: str) -> None:
+        self.done += 1
+        passed = time.monotonic() - self.start
+        left = passed / self.done * (self.total - self.done)
+        print(f"[{self.done}/{self.total}, about {left:.0f} s left] {text}", flush=True)
+
+
+def describe(client: Client, result: Result) -> str:
+    report = result.report
+    if result.status == COMPLETE:
+        return f"{client.name}: complete, {report['executions']} executions, {result.seconds:.1f} s"
+    if result.status == INCOMPLETE:
+        return f"{client.name}: NOT complete after {result.seconds:.0f} s, {report.get('executions')} executions"
+    return f"{client.name}: FAILED\n{result.output}"
+
+
+def verify_clients(programs: Programs, chosen: list[Client], arguments) -> list[dict]:
+    together = min(len(chosen), arguments.jobs)
+    progress, rows = Progress(len(chosen)), []
+    with ThreadPoolExecutor(together) as pool:
+        jobs = arguments.jobs // together
+        futures: list[tuple[Client, Future[Result]]] = [
+            (client, pool.submit(check_client, programs, client, arguments.budget, jobs)) for client in chosen
+        ]
+        for client, future in futures:
+            result = future.result()
+            progress.say(describe(client, result))
+            rows.append(
+                {
+                    "client": client.name,
+                    "bound": client.bound,
+                    "property": client.claim,
+                    "complete": result.status == COMPLETE and result.report.get("executions", 0) > 0,
+                    "seconds": round(result.seconds, 2),
+                    **{key: result.report.get(key) for key in ("executions", "dead_ends", "message")},
+                }
+            )
+    return rows
+
+
+def verify_mutants(programs: Programs, chosen: list[Mutant], known: dict[str, Client], arguments) -> list[dict]:
+    progress, rows = Progress(len(chosen)), []
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(lambda mutant: check_mutant(programs, mutant, known, arguments.budget), chosen):
+            if "problem" in row:
+                progress.say(f"mutant {row['name']} ({row['place']}): {row['problem']}")
+            else:
+                progress.say(f"mutant {row['name']}: {'excused' if 'excused' in row else 'killed by ' + row['killed']}")
+            rows.append(row)
+    return rows
+
+
+def choose(arguments) -> tuple[list[Client], list[Mutant]]:
+    known, mutants = clients(), all_mutants()
+    names = {client.name for client in known}
+    for name in set(arguments.client) - names:
+        sys.exit(f"jw verify: there is no client {name}; ./jw verify --list shows them")
+    if arguments.client:
+        known = [client for client in known if client.name in arguments.client]
+        mutants = [mutant for mutant in mutants if set(mutant.clients) & set(arguments.client)]
+    if arguments.quick:
+        known, mutants = [client for client in known if not client.slow], []
+    if arguments.clients:
+        mutants = []
+    if arguments.mutants:
+        known = []
+    return known, [mutant for mutant in mutants if not arguments.only or arguments.only in mutant.name]
+
+
+def replay(path: Path) -> int:
+    program = path.with_suffix("")
+    return subprocess.run([program, "--replay", path], check=False).returncode
+
+
+def run(arguments) -> int:
+    if arguments.replay:
+        return replay(arguments.replay)
+    if arguments.list:
+        for client in clients():
+            print(f"{client.name:28} {client.claim}\n{'':28}   {client.bound}")
+        return 0
+    setup("verify")
+    if arguments.genmc:
+        return genmc.run(arguments.client)
+    chosen, mutants = choose(arguments)
+    programs = Programs(arguments.compiler, arguments.level)
+    client_rows = verify_clients(programs, chosen, arguments) if chosen else []
+    known = {client.name: client for client in clients()}
+    mutant_rows = verify_mutants(programs, mutants, known, arguments) if mutants else []
+    complete = sum(row["complete"] for row in client_rows)
+    killed = sum(row["killed"] is not None for row in mutant_rows)
+    excused = sum("excused" in row for row in mutant_rows)
+    results = {"clients": client_rows, "mutants": mutant_rows}
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    if arguments.table:
+        verify_table.write(results)
+    print(
+        f"{len(client_rows)} clients, {complete} complete, {len(mutant_rows)} mutants, {killed} killed, "
+        f"{excused} excused"
+    )
+    return 0 if complete == len(client_rows) and killed + excused == len(mutant_rows) else 1
+
+
+def add_command(commands) -> None:
+    command = commands.add_parser(
+        "verify",
+        help="model-check the concurrent code under weak memory",
+        description="Explores every execution that C11's memory model allows (RC11) of small clients of the "
+        "allocator's own code, compiled as it ships with small constants; then shows that the clients reject each of "
+        "the mutants. docs/verification.md tells what each client is for, docs/checker.md how it is done.",
+    )
+    command.add_argument("client", nargs="*", metavar="CLIENT", help="only these clients, and the mutants they kill")
+    command.add_argument("--list", action="store_true", help="the clients with what they claim, then end")
+    command.add_argument("--quick", action="store_true", help="no mutants and no slow clients: within three minutes")
+    command.add_argument("--clients", action="store_true", help="no mutants")
+    command.add_argument("--mutants", action="store_true", help="mutants only")
+    command.add_argument("--only", metavar="TEXT", help="mutants whose name contains this")
+    command.add_argument("--replay", type=Path, metavar="FILE", help="show a failure again (build/verify/**/*.replay)")
+    command.add_argument("--genmc", action="store_true", help="run the clients by GenMC, where it is installed")
+    command.add_argument("--budget", type=int, default=BUDGET, metavar="SECONDS", help="for each client (%(default)s)")
+    command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (%(default)s)")
+    command.add_argument("--compiler", default="gcc", help="that compiles the code under test (gcc, clang-16)")
+    command.add_argument("--level", default="-O1", help="optimisation of the code under test (%(default)s)")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write all results")
+    command.add_argument("--table", action="store_true", help="write the table in docs/verification.md anew")
+    command.set_defaults(run=run)
