@@ -14,8 +14,9 @@ declare -A packages=(
                qemu-aarch64:qemu-user"
     [check]="clang-format-16:clang-format-16 clang-tidy-16:clang-tidy-16 shellcheck:shellcheck :python3-venv"
     [valgrind]="valgrind:valgrind"
+    [verify]="python3:python3 gcc:gcc clang-16:clang-16 :libc6-dev addr2line:binutils"
 )
-purposes="build tests programs clang i386 aarch64 check valgrind"
+purposes="build tests programs clang i386 aarch64 check valgrind verify"
 
 usage() {
     echo "usage: ./jw setup [PURPOSE...]"

@@ -10,6 +10,7 @@ import demo
 import flavours
 import options
 import suite
+import verify
 
 DESCRIPTION = """jwmalloc, a memory allocator for phones.
 
@@ -25,7 +26,7 @@ def main() -> int:
         prog="./jw", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
-    for module in (demo, flavours, suite, options, asm, check):
+    for module in (demo, flavours, suite, verify, options, asm, check):
         module.add_command(commands)
     arguments = parser.parse_args(sys.argv[1:] or ["--help"])
     try:

@@ -31,7 +31,9 @@ HEADERS = ["src/**/*.h", "src/**/*.def", "verify/**/*.h", "include/**/*.h"]
 
 def production() -> list[Path]:
     """The sources under test. Not the OS layer, which the model replaces, nor the entry points around the tiers."""
-    tiers = [source for tier in ("config", "backend", "midend", "frontend") for source in (ROOT / "src" / tier).glob("*.c")]
+    tiers = [
+        source for tier in ("config", "backend", "midend", "frontend") for source in (ROOT / "src" / tier).glob("*.c")
+    ]
     return sorted([*tiers, ROOT / "src/base/print.c", ROOT / "verify/platform/model.c"])
 
 
@@ -79,8 +81,9 @@ class Programs:
         self.lock = Lock()
 
     def compile(self, source: Path, target: Path, constants: list[str], first: Path | None = None) -> None:
-        includes = [first, *INCLUDES] if first else INCLUDES
-        checker.compile(source, target, self.compiler, self.level, constants, includes)
+        paths = [first, *INCLUDES] if first else INCLUDES
+        options = [*constants, *(f"-I{path}" for path in paths), "-MMD"]
+        checker.compile(source, target, self.compiler, self.level, options)
 
     def archive(self, constants: list[str]) -> Path:
         """The directory of the production objects with these constants and of the library of them."""
@@ -105,9 +108,9 @@ class Programs:
         program, object_, library = place / client.name, place / f"{client.name}.o", base / "library.a"
         first = None
         if mutant:
-            first, library = place / "include", place / f"{client.name}.a"
+            first, library = place / f"{client.name}_source", place / f"{client.name}.a"
             self.mutated_library(mutant, client.constants, base, first, library)
-        self.compile(client.path, object_, [*client.constants, "-Dmain=client_main"], first)
+        self.compile(client.path, object_, client.constants, first)
         checker.link([object_, library], program, self.compiler)
         return program
 
