@@ -23,7 +23,7 @@ ENGINE = ["-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-shared", "-fvisibility=hidden
 CLIENT = ["-std=gnu11", "-g", "-fsanitize=thread", "-fno-omit-frame-pointer", "-fno-pie", "-DJW_CHECKER=1"]
 CALLS = ["-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memcmp"]
 
-WRAPPED = """memcpy memmove memset memcmp malloc calloc realloc aligned_alloc posix_memalign free __assert_fail abort
+WRAPPED = """main memcpy memmove memset memcmp malloc calloc realloc aligned_alloc posix_memalign free __assert_fail abort
 exit sched_yield pthread_create pthread_join pthread_detach pthread_self pthread_equal pthread_exit pthread_key_create
 pthread_key_delete pthread_getspecific pthread_setspecific pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock
 pthread_mutex_trylock pthread_mutex_unlock pthread_once pthread_cond_init pthread_cond_destroy pthread_cond_wait
@@ -66,8 +66,7 @@ def compile(
     options: Sequence[str] = (),
 ) -> Path:
     """One object of client code, or of code under test. `options`: -D and -I."""
-    main = ["-Dmain=client_main"]
-    run(compiler, *CLIENT, *CALLS, level, *main, f"-I{SOURCES}", *options, "-c", source, "-o", target)
+    run(compiler, *CLIENT, *CALLS, level, f"-I{SOURCES}", *options, "-c", source, "-o", target)
     return target
 
 

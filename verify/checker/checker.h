@@ -1,0 +1,69 @@
+/* checker.h - what a client may ask of the checker that runs it.
+ *
+ * A client is plain C11 and pthreads, one run of its main() is one execution. Under our checker (JW_CHECKER defined by
+ * the build) these are calls into the engine; under GenMC and natively they are no-ops, or the nearest that exists.
+ */
+#ifndef JW_VERIFY_CHECKER_H
+#define JW_VERIFY_CHECKER_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#if defined JW_CHECKER
+
+/* Executions in which the condition is false are not looked at further. */
+void __VERIFIER_assume(int condition);
+
+/* Any number below n: each is explored. */
+unsigned checker_choose(unsigned n);
+
+/* What this execution came to, for tests that compare sets of outcomes. At most 16 values; counts when it completes. */
+void checker_outcome(unsigned n, const int *values);
+
+/* [p, p + n) is unmapped: any later access is a failure. Ordered like a plain write, so that racing accesses are found
+ * whichever comes first. */
+void checker_forbid(const void *p, size_t n);
+
+/* [p, p + n) is mapped afresh, by a kernel that has its own order: who accessed it before is forgotten. `zero`: it
+ * reads as zero; otherwise it may not be read before it is written. */
+void checker_allow(void *p, size_t n, int zero);
+
+/* The bytes may not be read before they are written. */
+void checker_uninitialised(const void *p, size_t n);
+
+#else
+
+#if defined GENMC
+void __VERIFIER_assume(int condition);
+int __VERIFIER_nondet_int(void);
+
+static inline unsigned checker_choose(unsigned n) {
+    int any = __VERIFIER_nondet_int();
+    __VERIFIER_assume(any >= 0 && (unsigned)any < n);
+    return (unsigned)any;
+}
+#else
+static inline void __VERIFIER_assume(int condition) {
+    if (!condition) _Exit(0);
+}
+static inline unsigned checker_choose(unsigned n) {
+    return (unsigned)rand() % n;
+}
+#endif
+
+static inline void checker_outcome(unsigned n, const int *values) {
+    (void)n, (void)values;
+}
+static inline void checker_forbid(const void *p, size_t n) {
+    (void)p, (void)n;
+}
+static inline void checker_allow(void *p, size_t n, int zero) {
+    (void)p, (void)n, (void)zero;
+}
+static inline void checker_uninitialised(const void *p, size_t n) {
+    (void)p, (void)n;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,249 @@
+/* schedule.c - one execution. There is no choice of schedule: of the threads that can go on, the first does, until it
+ * must wait. All choice is in which store a read reads: one that exists, or one still to come (the read is postponed).
+ *
+ * A postponed read that gets no new store is a dead end: the same read could have read what existed, and another
+ * execution of the tree does that. Dead ends are foreseen by closing "who may still move" under "who may still write
+ * what somebody waits for"; whoever is outside of it waits in vain.
+ */
+#include "engine.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+struct run run;
+struct event events[EVENTS];
+
+enum { RUN_MEMORY = 64 << 20 };
+static uint8_t *run_memory;
+static size_t run_memory_used;
+
+void *run_allocate(size_t size) {
+    size_t at = run_memory_used;
+    run_memory_used += (size + 15) & ~(size_t)15;
+    if (run_memory_used > RUN_MEMORY) stop_unable("an execution needs more than %d MB of views", RUN_MEMORY >> 20);
+    return run_memory + at;
+}
+
+void run_release(void) {
+    if (!run_memory) run_memory = memory_map(0, RUN_MEMORY, false);
+    run_memory_used = 0;
+}
+
+bool may_fail_spuriously(const struct thread *thread, const struct store *store) {
+    return thread->request.weak && thread->spurious < settings.spurious && store->value == thread->request.expected;
+}
+
+static bool repeats_spin(const struct thread *thread, const struct store *store) {
+    return thread->spun_on == thread->request.location && store->value == thread->spun_value;
+}
+
+/* May the thread's request read this store? Not considering spurious failure. */
+bool admissible(const struct thread *thread, const struct store *store) {
+    const struct request *request = &thread->request;
+    if (store->label < request->lower) return false;
+    switch (request->kind) {
+    case LOCK: return !store->taken && store->value == 0;
+    case ONCE: return store->value == 2 || (store->value == 0 && !store->taken);
+    case RMW: return !store->taken && !repeats_spin(thread, store);
+    case CAS:
+        if (store->value == request->expected) return !store->taken;
+        return !repeats_spin(thread, store);
+    default: return !repeats_spin(thread, store);
+    }
+}
+
+static bool finds_store(const struct thread *thread, uint32_t since) {
+    const struct request *request = &thread->request;
+    if (request->location->last_sequence <= since) return false;
+    for (struct store *s = request->location->newest; s && s->label >= request->lower; s = s->older)
+        if (s->sequence > since && (admissible(thread, s) || may_fail_spuriously(thread, s))) return true;
+    return false;
+}
+
+static bool can_wake(const struct thread *thread) {
+    return finds_store(thread, thread->request.since);
+}
+
+/* Waits because it must, not because it was postponed. */
+static bool is_stuck(const struct thread *thread) {
+    return !finds_store(thread, 0);
+}
+
+/* Would an active thread still write what this one waits for? */
+static bool is_hoped_for(unsigned waiter, unsigned active) {
+    uint32_t key = run.thread[waiter].request.location->key;
+    for (unsigned other = 0; other < THREADS; other++)
+        if (active >> other & 1 && table_may_write(other, key, run.thread[other].events)) return true;
+    return false;
+}
+
+static bool becomes_active(unsigned i, unsigned active) {
+    const struct thread *thread = &run.thread[i];
+    switch (thread->state) {
+    case ABSENT: return active; /* an active thread may create it */
+    case JOINING: return active >> thread->joins & 1;
+    case WAITING: return is_hoped_for(i, active);
+    default: return false;
+    }
+}
+
+/* The threads that may still move, as bits. */
+static unsigned active_threads(void) {
+    unsigned active = 0, before;
+    for (unsigned i = 0; i < run.threads; i++) {
+        const struct thread *thread = &run.thread[i];
+        if (thread->state == READY || (thread->state == WAITING && can_wake(thread)) ||
+            (thread->state == JOINING && run.thread[thread->joins].state == DONE))
+            active |= 1u << i;
+    }
+    do {
+        before = active;
+        for (unsigned i = 0; i < THREADS; i++)
+            if (!(active >> i & 1) && becomes_active(i, active)) active |= 1u << i;
+    } while (active != before);
+    return active;
+}
+
+/* Notes what the verdict "these wait in vain" rests on. */
+static void note_refusals(unsigned active) {
+    for (unsigned i = 0; i < run.threads; i++) {
+        if (run.thread[i].state != WAITING || active >> i & 1) continue;
+        for (unsigned other = 0; other < THREADS; other++)
+            if (active >> other & 1) table_refuse(other, run.thread[i].request.location->key, run.thread[other].events);
+    }
+}
+
+static bool waits_in_vain(void) {
+    unsigned active = active_threads();
+    for (unsigned i = 0; i < run.threads; i++) {
+        const struct thread *thread = &run.thread[i];
+        if (thread->state != WAITING || active >> i & 1 || is_stuck(thread)) continue;
+        note_refusals(active);
+        return true;
+    }
+    return false;
+}
+
+/* May the running thread's request wait for a store to come? */
+bool may_postpone(void) {
+    struct thread *thread = self();
+    thread->state = WAITING;
+    thread->request.since = run.sequence;
+    unsigned active = active_threads();
+    if (!(active >> run.current & 1)) note_refusals(active);
+    thread->state = READY;
+    return active >> run.current & 1;
+}
+
+void run_wait(void) {
+    fiber_leave();
+}
+
+_Noreturn void run_block(void) {
+    self()->state = BLOCKED;
+    fiber_leave();
+    __builtin_trap();
+}
+
+struct event *event_log(enum operation operation, uint64_t address, unsigned size, enum order order) {
+    struct thread *thread = self();
+    if (++thread->events > THREAD_EVENTS)
+        fail("endless", address, 0, "more than %d events in a thread: a loop that neither ends nor yields",
+             THREAD_EVENTS);
+    if (run.events == EVENTS) stop_unable("more than %d events in an execution", EVENTS);
+    struct event *event = &events[run.events++];
+    *event = (struct event){.thread = (uint8_t)run.current,
+                            .operation = (uint8_t)operation,
+                            .address = address,
+                            .size = (uint8_t)size,
+                            .order = (uint8_t)order,
+                            .pc = (uint32_t)client_pc,
+                            .from = -1};
+    return event;
+}
+
+static void reset(void) {
+    run_release();
+    run.threads = 1;
+    run.current = run.locations = run.stores = run.sequence = run.events = run.postponements = 0;
+    run.steps = 0;
+    choice_position = 0;
+    for (unsigned i = 0; i < THREADS; i++) {
+        struct thread *thread = &run.thread[i];
+        thread->state = ABSENT;
+        thread->events = thread->spurious = 0;
+        thread->last_read = thread->spun_on = NULL;
+        thread->joined = false;
+        thread->happened = thread->acquirable = thread->released = (struct clock){{0}};
+        view_clear(&thread->current);
+        view_clear(&thread->pending);
+        thread->release_view = NULL;
+    }
+    run.thread[0].happened.at[0] = 1;
+    memory_restore();
+    shadow_reset();
+    heap_reset();
+    threads_reset();
+    outcome_reset();
+    model_reset();
+}
+
+static void *client_body(void *unused) {
+    int status = settings.client();
+    if (status) fail("abort", 0, 0, "main returned %d", status);
+    return unused;
+}
+
+/* Nobody can go on, and nobody waits by choice. */
+static _Noreturn void fail_blocked(void) {
+    const struct thread *spinner = NULL, *waiter = NULL;
+    for (unsigned i = 0; i < run.threads; i++) {
+        const struct thread *thread = &run.thread[i];
+        if (thread->state == WAITING) waiter = thread;
+        if (thread->state == WAITING && thread->spun_on == thread->request.location) spinner = thread;
+    }
+    const struct thread *shown = spinner ? spinner : waiter ? waiter : self();
+    run.current = (unsigned)(shown - run.thread);
+    uint64_t address = shown->state == WAITING ? shown->request.location->address : 0;
+    if (spinner) fail("livelock", address, 0, "it spins on a value that nobody will change");
+    fail("deadlock", address, 0, "all threads wait");
+}
+
+/* The first thread that can go on; THREADS: none. */
+static unsigned next_thread(bool *left, bool *postponed) {
+    unsigned next = THREADS;
+    *left = *postponed = false;
+    for (unsigned i = 0; i < run.threads; i++) {
+        const struct thread *thread = &run.thread[i];
+        if (thread->state == DONE) continue;
+        *left = true;
+        if (thread->state == BLOCKED || (thread->state == WAITING && !is_stuck(thread))) *postponed = true;
+        bool can = thread->state == READY || (thread->state == WAITING && can_wake(thread)) ||
+                   (thread->state == JOINING && run.thread[thread->joins].state == DONE);
+        if (can && next == THREADS) next = i;
+    }
+    return next;
+}
+
+bool run_execution(void) {
+    reset();
+    fiber_create(0, client_body, NULL);
+    run.active = true;
+    for (;;) {
+        bool left, postponed;
+        unsigned next = next_thread(&left, &postponed);
+        if (!left) break;
+        if (next == THREADS || (postponed && !choice_replays() && waits_in_vain())) {
+            if (next == THREADS && !postponed) fail_blocked();
+            run.active = false;
+            return false;
+        }
+        run.current = next;
+        fiber_enter(next);
+    }
+    run.current = 0;
+    heap_check_leaks();
+    run.active = false;
+    outcome_commit();
+    return true;
+}
