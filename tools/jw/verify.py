@@ -42,7 +42,11 @@ def run_program(program: Path, *options: object) -> Result:
 
 
 def check_client(programs: Programs, client: Client, budget: int, jobs: int) -> Result:
-    return run_program(programs.client(client), "--budget", budget, "--jobs", jobs)
+    try:
+        program = programs.client(client)
+    except subprocess.CalledProcessError as error:
+        return Result(USAGE, {}, f"it does not build: {' '.join(map(str, error.cmd))}", 0)
+    return run_program(program, "--budget", budget, "--jobs", jobs)
 
 
 def check_mutant(programs: Programs, mutant: Mutant, known: dict[str, Client], budget: int) -> dict:
@@ -152,8 +156,10 @@ def run(arguments) -> int:
             print(f"{client.name:28} {client.claim}\n{'':28}   {client.bound}")
         return 0
     setup("verify")
-    if arguments.genmc:
-        return genmc.run(arguments.client)
+    return genmc.run(arguments.client) if arguments.genmc else check(arguments)
+
+
+def check(arguments) -> int:
     chosen, mutants = choose(arguments)
     programs = Programs(arguments.compiler, arguments.level)
     client_rows = verify_clients(programs, chosen, arguments) if chosen else []
