@@ -1,9 +1,11 @@
 """checker.py - builds the model checker's engine and links client programs with it. As a program, for experiments:
 
-  python3 tools/jw/checker.py OUT SOURCE... [-DNAME=VALUE] [-O2] [--compiler clang-16]
+python3 tools/jw/checker.py OUT SOURCE... [-DNAME=VALUE] [-O2] [--compiler clang-16]
 """
 
 import argparse
+import fcntl
+import hashlib
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -23,7 +25,8 @@ ENGINE = ["-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-shared", "-fvisibility=hidden
 CLIENT = ["-std=gnu11", "-g", "-fsanitize=thread", "-fno-omit-frame-pointer", "-fno-pie", "-DJW_CHECKER=1"]
 CALLS = ["-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memcmp"]
 
-WRAPPED = """main memcpy memmove memset memcmp malloc calloc realloc aligned_alloc posix_memalign free __assert_fail abort
+WRAPPED = """main memcpy memmove memset memcmp malloc calloc realloc aligned_alloc posix_memalign free __assert_fail
+abort
 exit sched_yield pthread_create pthread_join pthread_detach pthread_self pthread_equal pthread_exit pthread_key_create
 pthread_key_delete pthread_getspecific pthread_setspecific pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock
 pthread_mutex_trylock pthread_mutex_unlock pthread_once pthread_cond_init pthread_cond_destroy pthread_cond_wait
@@ -42,19 +45,35 @@ def folder(compiler: str) -> Path:
     return BUILD / "aarch64" if is_cross(compiler) else BUILD
 
 
-def engine(compiler: str = "gcc") -> Path:
-    """The library for the machine that the compiler compiles for; built when a source is newer."""
-    library = folder(compiler) / "libchecker.so"
+def digest() -> str:
+    contents = hashlib.sha256(Path(__file__).read_bytes())
+    for path in sorted(SOURCES.iterdir()):
+        contents.update(path.read_bytes())
+    return contents.hexdigest()
+
+
+def build_engine(target: Path, compiler: str) -> None:
+    own = compiler if is_cross(compiler) else "gcc"
+    machine = [] if is_cross(own) else ["-fcf-protection=none"]
     sources = sorted(path for path in SOURCES.glob("*.c") if path.name != "main.c")
-    newest = max(path.stat().st_mtime for path in SOURCES.iterdir())
-    if not library.exists() or library.stat().st_mtime < newest:
-        library.parent.mkdir(parents=True, exist_ok=True)
-        own = compiler if is_cross(compiler) else "gcc"
-        machine = [] if is_cross(own) else ["-fcf-protection=none"]
-        fresh = library.with_suffix(".new.so")
-        run(own, "-std=gnu11", *WARNINGS, *ENGINE, *machine, "-Wl,-soname,libchecker.so", "-o", fresh, *sources)
-        run(own, "-std=gnu11", *WARNINGS, "-O1", "-fno-pie", "-c", SOURCES / "main.c", "-o", library.parent / "main.o")
-        fresh.rename(library)
+    fresh = target.with_suffix(".new")
+    run(own, "-std=gnu11", *WARNINGS, *ENGINE, *machine, f"-Wl,-soname,{target.name}", "-o", fresh, *sources)
+    run(own, "-std=gnu11", *WARNINGS, "-O1", "-fno-pie", "-c", SOURCES / "main.c", "-o", target.parent / "main.o")
+    fresh.rename(target)
+
+
+def engine(compiler: str = "gcc") -> Path:
+    """The library for the machine that the compiler compiles for; built anew when a source has changed."""
+    library = folder(compiler) / "libchecker.so"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with (library.parent / "digest").open("a+") as stamp:
+        fcntl.flock(stamp, fcntl.LOCK_EX)
+        stamp.seek(0)
+        now = digest()
+        if stamp.read() != now or not library.exists():
+            build_engine(library, compiler)
+            stamp.truncate(0)
+            stamp.write(now)
     return library
 
 

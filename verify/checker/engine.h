@@ -22,7 +22,8 @@ enum {
     THREADS = 8, /* including the main one */
     LOCATIONS = 1024,
     STORES = 1 << 15,
-    THREAD_EVENTS = 20000, /* more is taken for an endless loop */
+    THREAD_EVENTS = 20000, /* more, or this many equal loads in a row, is taken for an endless loop */
+    EQUAL_LOADS = 300,
     EVENTS = 1 << 17,
     CHOICES = 1 << 16,
     CANDIDATES = 1024,
@@ -129,6 +130,8 @@ struct thread {
     uint64_t last_value, spun_value;
     unsigned joins;
     bool joined;
+    uint32_t repeats; /* loads in a row that told it nothing new */
+    uintptr_t pc;     /* where it waits */
     void *stack_pointer;
     uint64_t tls;
     void *(*body)(void *);

@@ -128,6 +128,7 @@ void explore_tree(unsigned fixed) {
     do {
         count_run(run_execution());
         if (must_stop()) return;
+        if (choice_position < choice_count) fail("nondeterministic", 0, 0, "fewer choices than in the run before");
     } while (advance());
 }
 

@@ -82,6 +82,7 @@ static void forget_other_size(struct location *location) {
     location->newest = NULL;
 }
 
+/* Before the access that needs it counts as one: a store is about to make these bytes written. */
 static void read_initial(struct location *location) {
     struct store *initial = store_insert(location, NULL, memory_get(location->address, location->size));
     initial->uninitialised = shadow_unwritten(location->address, location->size);
@@ -137,6 +138,13 @@ static bool postponement_offered(unsigned count) {
     return false;
 }
 
+static void note_repetition(struct thread *thread, const struct location *location, const struct store *store) {
+    bool same = thread->last_read == location && thread->last_value == store->value && thread->request.kind == LOAD;
+    thread->repeats = same ? thread->repeats + 1 : 0;
+    if (thread->repeats > EQUAL_LOADS)
+        fail("endless", location->address, 0, "%d equal loads in a row: a loop that does not yield", EQUAL_LOADS);
+}
+
 /* Chooses a store for the request, waiting for one if so chosen. */
 static struct candidate read_from(struct request request) {
     static struct candidate list[CANDIDATES];
@@ -156,6 +164,7 @@ static struct candidate read_from(struct request request) {
                 if (chosen.store->uninitialised)
                     fail("uninitialised", location->address, 0, "atomic read of bytes never written");
                 thread->spun_on = NULL;
+                note_repetition(thread, location, chosen.store);
                 thread->last_read = location;
                 thread->last_value = chosen.store->value;
                 return chosen;
@@ -164,10 +173,7 @@ static struct candidate read_from(struct request request) {
         }
         thread->state = WAITING;
         thread->request.since = run.sequence;
-        uintptr_t pc = client_pc;
         run_wait();
-        client_pc = pc;
-        thread->state = READY;
         since = thread->request.since;
     }
 }
@@ -247,8 +253,8 @@ static void sc_leave(struct store *last, const struct location *location) {
 
 uint64_t model_load(uint64_t address, unsigned size, enum order order) {
     if (!run.active) return memory_get(address, size);
-    shadow_access(address, size, ATOMIC_ACCESS | READ_ACCESS);
     struct location *location = location_at(address, size);
+    shadow_access(address, size, ATOMIC_ACCESS | READ_ACCESS);
     uint64_t lower = view_get(&self()->current, location->index);
     struct store *sc = order == SEQ_CST ? sc_enter(location, &lower) : NULL;
     struct store *store = read_from((struct request){.location = location, .kind = LOAD, .lower = lower}).store;
@@ -276,8 +282,8 @@ void model_store(uint64_t address, unsigned size, uint64_t value, enum order ord
         memory_set(address, size, value);
         return;
     }
-    shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
     struct location *location = location_at(address, size);
+    shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
     uint64_t lower = view_get(&self()->current, location->index);
     struct store *sc = NULL;
     if (order == SEQ_CST) {
@@ -319,8 +325,8 @@ uint64_t model_update(uint64_t address, unsigned size, enum update update, uint6
         memory_set(address, size, updated(update, old, operand));
         return old;
     }
-    shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
     struct location *location = location_at(address, size);
+    shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
     uint64_t lower = view_get(&self()->current, location->index);
     attempt(location);
     struct store *sc = order == SEQ_CST ? sc_enter(location, &lower) : NULL;
@@ -342,8 +348,8 @@ static bool exchange_in_memory(uint64_t address, unsigned size, uint64_t *expect
 bool model_compare_exchange(struct request wanted, uint64_t *expected, uint64_t value, unsigned size,
                             const enum order orders[2], uint64_t address) {
     if (!run.active) return exchange_in_memory(address, size, expected, value);
-    shadow_access(address, size, ATOMIC_ACCESS | READ_ACCESS);
     struct location *location = location_at(address, size);
+    shadow_access(address, size, ATOMIC_ACCESS | READ_ACCESS);
     attempt(location);
     wanted.location = location;
     wanted.expected = truncated(*expected, size);

@@ -136,7 +136,11 @@ bool may_postpone(void) {
 }
 
 void run_wait(void) {
+    struct thread *thread = self();
+    thread->pc = client_pc;
     fiber_leave();
+    client_pc = thread->pc;
+    thread->state = READY;
 }
 
 _Noreturn void run_block(void) {
@@ -173,6 +177,7 @@ static void reset(void) {
         thread->state = ABSENT;
         thread->events = thread->spurious = 0;
         thread->last_read = thread->spun_on = NULL;
+        thread->repeats = 0;
         thread->joined = false;
         thread->happened = thread->acquirable = thread->released = (struct clock){{0}};
         view_clear(&thread->current);
@@ -204,6 +209,7 @@ static _Noreturn void fail_blocked(void) {
     }
     const struct thread *shown = spinner ? spinner : waiter ? waiter : self();
     run.current = (unsigned)(shown - run.thread);
+    client_pc = shown->pc;
     uint64_t address = shown->state == WAITING ? shown->request.location->address : 0;
     if (spinner) fail("livelock", address, 0, "it spins on a value that nobody will change");
     fail("deadlock", address, 0, "all threads wait");

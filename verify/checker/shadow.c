@@ -156,7 +156,8 @@ void shadow_access(uint64_t address, size_t size, unsigned kind) {
         struct cell *cell = cell_of(address);
         if (cell) access_cell(cell, address, bytes_from(address, end), kind);
         else if (kind & WRITE_ACCESS || address < image_begin || address >= data_begin)
-            fail("wild-access", address, 0, "%s of memory that is not the program's", kind_name(kind));
+            fail("wild-access", address, 0, "%s at %llx, which is not the program's", kind_name(kind),
+                 (unsigned long long)address);
     }
 }
 

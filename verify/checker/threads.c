@@ -57,11 +57,9 @@ EXPORT int __wrap_pthread_join(pthread_t thread, void **result) {
     if (number >= run.threads || run.thread[number].joined || number == run.current)
         fail("misuse", 0, 0, "join of what cannot be joined");
     struct thread *joiner = self(), *joined = &run.thread[number];
-    uintptr_t pc = client_pc;
     joiner->joins = number;
     joiner->state = JOINING;
     if (joined->state != DONE) run_wait();
-    client_pc = pc;
     joiner->state = READY;
     joined->joined = true;
     event_log(JOIN, number, 0, RELAXED);
