@@ -61,7 +61,7 @@ static void load_symbols(void) {
     while (pipe && symbol_count < SYMBOLS && fgets(line, sizeof line, pipe)) {
         struct symbol *symbol = &symbols[symbol_count];
         char kind;
-        if (line[16] != ' ' || line[33] != ' ') continue; /* no size */
+        if (strlen(line) < 36 || line[16] != ' ' || line[33] != ' ') continue; /* no size */
         if (sscanf(line, "%" SCNx64 " %" SCNx64 " %c %63s", &symbol->address, &symbol->size, &kind, symbol->name) ==
                 4 &&
             symbol->address >= data_begin)
