@@ -1,0 +1,31 @@
+/* full_slab_race - a full slab of which two threads free an object each: one of them clears its mark and returns it,
+ * while the owner frees the third.
+ *
+ * bound     3 threads: 2 frees of the owner's objects, 1 free and 1 allocation by the owner; 3 objects a slab
+ * property  exactly one of them brings the slab back, and only once
+ */
+#include "verify/clients/frontend_client.h"
+
+enum { SIZE = 48, OBJECTS = 4 };
+
+static uint64_t *objects[OBJECTS];
+
+static void *freeing(void *number) {
+    give(objects[(size_t)number], SIZE, (size_t)number);
+    return NULL;
+}
+
+int main(void) {
+    start_allocator();
+    for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i); /* the fourth is of another slab */
+    pthread_t a = start(freeing, (void *)0), b = start(freeing, (void *)1);
+    give(objects[2], SIZE, 2);
+    heap_tidy(thread_heap, true);
+    uint64_t *other = get(80, 10);
+    finish(a);
+    finish(b);
+    give(objects[3], SIZE, 3);
+    give(other, 80, 10);
+    expect_nothing_left();
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* heap_adopt_take - two heaps rest: the reclamation thread drains them while another thread takes one.
+ *
+ * bound     2 threads: 1 round's draining; 1 allocation and the end of its thread; slabs of 3 objects, 2 of them freed before
+ * property  a heap is in one thread's hands at a time; neither it nor a slab is lost
+ */
+#include "frontend/handover.c" /* for drain_resting: a whole round would look through all Nests, too */
+#include "verify/clients/frontend_client.h"
+
+enum { SIZE = 48, HEAPS = 2, OBJECTS = 3 };
+
+static uint64_t *objects[HEAPS][OBJECTS];
+
+static void *taking(void *unused) {
+    (void)unused;
+    give(get(SIZE, 10), SIZE, 10);
+    model_thread_exit();
+    return NULL;
+}
+
+int main(void) {
+    start_allocator();
+    struct heap *heaps[HEAPS];
+    for (size_t h = 0; h < HEAPS; h++) {
+        thread_heap = heaps[h] = heap_take();
+        for (size_t i = 0; i < OBJECTS; i++) objects[h][i] = get(SIZE, h);
+        thread_heap = &no_heap;
+    }
+    for (size_t h = 0; h < HEAPS; h++) {
+        heap_retire(heaps[h]);
+        for (size_t i = 1; i < OBJECTS; i++) give(objects[h][i], SIZE, h);
+    }
+    pthread_t a = start(taking, NULL);
+    drain_resting();
+    finish(a);
+    for (size_t h = 0; h < HEAPS; h++) give(objects[h][0], SIZE, h);
+    expect_nothing_left();
+    assert(heap_resting_count() == heap_count());
+    return 0;
+}

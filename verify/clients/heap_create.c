@@ -1,0 +1,31 @@
+/* heap_create - new heaps: three threads make one each, the first ones of a chunk at once.
+ *
+ * bound     3 threads: 1 new heap each; 2 heaps a chunk
+ * property  each heap has a number and memory of its own
+ */
+#include "verify/clients/frontend_client.h"
+
+static struct heap *heaps[3];
+
+static void *creating(void *at) {
+    struct heap *heap = heap_take();
+    heap->refills = 1;
+    *(struct heap **)at = heap;
+    return NULL;
+}
+
+int main(void) {
+    start_allocator();
+    pthread_t a = start(creating, &heaps[0]), b = start(creating, &heaps[1]);
+    creating(&heaps[2]);
+    finish(a);
+    finish(b);
+    assert(heap_count() == 3);
+    uint32_t numbers = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        assert(heaps[i]->refills == 1 && heap_by_number(heaps[i]->number) == heaps[i]);
+        numbers |= 1u << heaps[i]->number;
+    }
+    assert(numbers == (1u << 1 | 1u << 2 | 1u << 3));
+    return 0;
+}
