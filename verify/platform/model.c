@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/misuse.h"
@@ -25,7 +26,7 @@ static _Atomic(uint32_t) claimed[MODEL_ROOTS]; /* 0 -> 1: reserve, 1 -> 0: relea
 static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
 static _Atomic(size_t) pages_used;
 
-int model_reservations_left;
+int model_reservations_left, model_refusals_left;
 bool model_refuses_discard, model_refuses_release, model_waits_end, model_starts_threads;
 uint32_t model_clock;
 void (*_Atomic model_thread_body)(void);
@@ -41,13 +42,12 @@ static bool in_roots(const void *address) {
     return (uintptr_t)address - (uintptr_t)roots < sizeof roots;
 }
 
-/* Zero again, as an ordinary write by the calling thread. */
+/* Zero again, as an ordinary write by the calling thread: who looks at the memory later must know of it. */
 static void wipe(void *address, size_t size) {
 #ifdef GENMC
     for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)address)[i] = 0;
 #else
-    checker_forbid(address, size);
-    checker_allow(address, size, true);
+    memset(address, 0, size);
 #endif
 }
 
@@ -91,11 +91,18 @@ static void *reserve_roots(size_t size, size_t alignment) {
 static void *reserve_pages(size_t size) {
     size_t at = atomic_fetch_add_explicit(&pages_used, size, memory_order_relaxed);
     assert(at + size <= sizeof pages);
-    return (char *)pages + at;
+    char *address = (char *)pages + at;
+    /* as the caller's own writes: who uses the pages must have heard of them from it */
+    for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)address)[i] = 0;
+    return address;
 }
 
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
     (void)name;
+    if (model_refusals_left > 0) {
+        model_refusals_left--;
+        return NULL;
+    }
     if (model_reservations_left == 0) return NULL;
     if (model_reservations_left > 0) model_reservations_left--;
     return alignment >= ROOT_SIZE ? reserve_roots(size, alignment) : reserve_pages(size);
