@@ -88,7 +88,7 @@ static bool place_or_defer(granule_id slab, unsigned class) {
     if (nest_place(&nest, class, slab)) return true;
     uint32_t place = link_get(slab) & 0x7f000000u, first = atomic_load_explicit(&deferred, memory_order_relaxed);
     do link_set(slab, place | first);
-    /* [MD1] release: the slab's words; pairs [MD2] */
+    /* [MD1] release: the slab's words; pairs [MD2]; client midend_deferred */
     while (!atomic_compare_exchange_weak_explicit(&deferred, &first, slab, memory_order_release, memory_order_relaxed));
     return false;
 }
@@ -96,12 +96,13 @@ static bool place_or_defer(granule_id slab, unsigned class) {
 /* A listed slab may have become empty. If another thread has it, that thread sees so after placing it. The slab may
  * also be gone, and its words another range's: but what nest_take_given gives is a listed slab of this class. */
 static void retire_if_empty(granule_id slab, unsigned class, bool keep_one) {
-    /* [MF1] seq_cst: of who empties a slab and who places it, one sees what the other did; pairs [MF1] */
+    /* [MF1] seq_cst: of who empties a slab and who places it, one sees what the other did; pairs [MF1]; client
+     * midend_states */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(word_of(slab), memory_order_relaxed) != (LISTED | all_free(class))) return;
     if (keep_one && !nest_has_many(&nest, class)) return;
     if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return;
-    /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3] */
+    /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3]; client midend_trim */
     if (atomic_load_explicit(word_of(slab), memory_order_acquire) == (LISTED | all_free(class))) retire(slab, class);
     else if (place_or_defer(slab, class)) retire_if_empty(slab, class, keep_one);
 }
@@ -112,7 +113,7 @@ static void place(granule_id slab, unsigned class) {
 
 static bool place_deferred(void) {
     if (!atomic_load_explicit(&deferred, memory_order_relaxed)) return false;
-    /* [MD2] acquire: the slabs' words; pairs [MD1] */
+    /* [MD2] acquire: the slabs' words; pairs [MD1]; client midend_deferred */
     granule_id slab = atomic_exchange_explicit(&deferred, 0, memory_order_acquire);
     for (granule_id next; slab; slab = next) {
         next = link_get(slab) & ID_MASK;
@@ -156,7 +157,7 @@ static void *claim(granule_id slab, unsigned class) {
         rest = word & ~bit;
         if (!(rest & FREE_BITS)) rest = 0;
         /* [MW2] acquire: the object's last user is done with it; release: the slab's words, to who frees into it when
-         * it is full; pairs [MW3] */
+         * it is full; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (
         !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acq_rel, memory_order_relaxed));
     void *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
@@ -200,8 +201,8 @@ void midend_free(void *object) {
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
     do {
         if (word & bit) misuse("double free", object, "free in its slab");
-        /* [MW3] release: the object's last use; acquire: who places the slab passes on what others released;
-         * pairs [MW1] [MW2] [MW3] */
+        /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2];
+         * clients midend_free_allocate midend_full_words */
     } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, word | bit | LISTED, memory_order_acq_rel,
                                                     memory_order_relaxed));
     if (!(word & LISTED)) place(slab, class);

@@ -1,0 +1,51 @@
+/* midend_slabs.h - objects of the midend, for its clients: slabs of two granules with four objects each. */
+#ifndef JW_MIDEND_SLABS_H
+#define JW_MIDEND_SLABS_H
+
+#include "backend/backend.h"
+#include "frontend/allocator.h"
+#include "midend/midend.h"
+#include "verify/clients/client.h"
+#include "verify/platform/model.h"
+
+enum { SIZE = 128, OBJECTS = 4 };
+
+static inline void begin(void) {
+    model_reservations_left = -1;
+    bool started = allocator_start();
+    assert(started);
+}
+
+static inline void *take(uint64_t value) {
+    void *object = midend_allocate(SIZE, 1);
+    assert(object);
+    fill(object, SIZE, value);
+    return object;
+}
+
+static inline void give(void *object, uint64_t value) {
+    expect(object, SIZE, value);
+    midend_free(object);
+}
+
+static inline void take_slab(void *objects[OBJECTS], uint64_t value) {
+    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take(value);
+}
+
+static inline bool is_slab(granule_id range) {
+    return leaf_kind(leaf_get(range)) == MID;
+}
+
+static inline unsigned slabs(void) {
+    unsigned count = 0;
+    for (granule_id id = 1; id <= map.mask; id++) count += is_slab(id);
+    return count;
+}
+
+/* When all objects are free: every slab is given back, its neighbours join, and the root goes. */
+static inline void expect_nothing_left(void) {
+    thrift_purge();
+    assert(slabs() == 0 && model_reserved_roots() == 0);
+}
+
+#endif
