@@ -56,7 +56,7 @@ static unsigned end_of(uint32_t node, unsigned slot) {
     return slot;
 }
 
-/* Where the left sibling of the child at `slot` begins; there is one unless slot is 0. */
+/* Where the left sibling of the child at `slot` begins; left of slot 0 is none, but END. */
 static unsigned left_of(uint32_t node, unsigned slot) {
     do slot--;
     while (code_at(node, slot) == CONTINUES);
@@ -127,7 +127,7 @@ static enum slot_code acquire_at(record_word *word, unsigned slot) {
     for (;;) {
         unsigned code = code_at(node, slot);
         if (code <= IN_USE) return IN_USE;
-        /* [KN1] acquire: the range's words are the holder's; pairs [KN3] [KN4] */
+        /* [KN1] acquire: the range's words are the holder's; pairs [KN3] [KN4]; clients knit_acquire knit_left */
         if (atomic_compare_exchange_weak_explicit(word, &node, with_code(node, slot, IN_USE), memory_order_acquire,
                                                   memory_order_relaxed))
             return (enum slot_code)code;
@@ -147,12 +147,11 @@ granule_id knit_acquire_sibling(granule_id range, enum side side, enum slot_code
     find_place(range, &place);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     for (;;) {
-        if (side == ON_THE_LEFT && place.slot == 0) return 0;
         unsigned slot = side == ON_THE_LEFT ? left_of(node, place.slot) : end_of(node, place.slot);
         unsigned code = code_at(node, slot);
         if (code != state && code != LEFT) return 0;
         *was = (enum slot_code)code;
-        /* [KN2] acquire: as KN1; pairs [KN3] [KN4] */
+        /* [KN2] acquire: as KN1; pairs [KN3] [KN4]; clients knit_acquire knit_release */
         if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, slot, IN_USE),
                                                   memory_order_acquire, memory_order_relaxed))
             return place.parent + (slot << place.unit);
@@ -166,9 +165,9 @@ bool knit_release(granule_id range, enum slot_code state) {
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     for (;;) {
         invariant(code_at(node, place.slot) == IN_USE);
-        if (place.slot > 0 && code_at(node, left_of(node, place.slot)) == state) return false;
+        if (code_at(node, left_of(node, place.slot)) == state) return false;
         if (code_at(node, end_of(node, place.slot)) == state) return false;
-        /* [KN3] release: the range's words, to the next holder; pairs [KN1] [KN2] */
+        /* [KN3] release: the range's words, to the next holder; pairs [KN1] [KN2]; client knit_acquire */
         if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, place.slot, state),
                                                   memory_order_release, memory_order_relaxed))
             return true;
@@ -180,7 +179,7 @@ void knit_relinquish(granule_id range) {
     find_place(range, &place);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     invariant(code_at(node, place.slot) == IN_USE);
-    /* [KN4] release: as KN3; pairs [KN1] [KN2] */
+    /* [KN4] release: as KN3; pairs [KN1] [KN2]; client knit_left */
     while (!atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, place.slot, LEFT),
                                                   memory_order_release, memory_order_relaxed)) {
     }

@@ -22,14 +22,15 @@ static void set_previous(granule_id range, granule_id previous) {
 static bool list_try_lock(struct nest_class *class, granule_id *first) {
     uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
     *first = list & ID_MASK;
-    /* [NL1] acquire: the list as its last holder left it; pairs [NL2] [NL4] */
+    /* [NL1] acquire: the list as its last holder left it; pairs [NL2] [NL4]; client nest_list */
     return !(list & (LOCKED | LOCKED_FOR_FORK)) &&
            atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED, memory_order_acquire,
                                                    memory_order_relaxed);
 }
 
 static void list_unlock(struct nest_class *class, granule_id first) {
-    atomic_store_explicit(&class->list, first, memory_order_release); /* [NL2] pairs [NL1] [NL3] */
+    /* [NL2] release: the list; pairs [NL1] [NL3]; client nest_list */
+    atomic_store_explicit(&class->list, first, memory_order_release);
 }
 
 static bool list_empty(const struct nest_class *class) {
@@ -65,7 +66,8 @@ static granule_id list_take(struct nest_class *class) {
 }
 
 static void note_nonempty(struct nest *nest, unsigned class) {
-    /* [NE1] release: the slot or list, for who looks again after clearing the hint; pairs [NE2] */
+    /* [NE1] release: the slot or list, for who looks again after clearing the hint; pairs [NE2];
+     * clients nest_hints nest_list_hint */
     atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
 }
 
@@ -73,11 +75,11 @@ static void note_nonempty(struct nest *nest, unsigned class) {
 static void summary_clear(struct nest *nest, unsigned class, unsigned slot) {
     struct nest_class *of = &nest->classes[class];
     uintptr_t bit = (uintptr_t)1 << slot;
-    /* [NH1] acq_rel: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit
-     * comes last; pairs [NH2] [NH3] */
-    atomic_fetch_and_explicit(&of->summary, ~bit, memory_order_acq_rel);
+    /* [NH1] acquire: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit
+     * comes last; pairs [NH3]; client nest_hints */
+    atomic_fetch_and_explicit(&of->summary, ~bit, memory_order_acquire);
     if (!atomic_load_explicit(&of->slots[slot], memory_order_relaxed)) return;
-    atomic_fetch_or_explicit(&of->summary, bit, memory_order_release); /* [NH2] as NH3; pairs [NH1] */
+    atomic_fetch_or_explicit(&of->summary, bit, memory_order_relaxed); /* the placer's own bit passes on the slot */
     note_nonempty(nest, class);
 }
 
@@ -87,11 +89,12 @@ static bool slots_place(struct nest_class *class, granule_id range) {
         unsigned slot = (unsigned)__builtin_ctzl(free);
         uint32_t expected = 0;
         set_next(range, slot, 0);
-        /* [NS1] release: the range's words; pairs [NS2] [NS3] */
+        /* [NS1] release: the range's words; pairs [NS2] [NS3]; client nest_slots */
         if (!atomic_compare_exchange_strong_explicit(&class->slots[slot], &expected, range, memory_order_release,
                                                      memory_order_relaxed))
             continue;
-        atomic_fetch_or_explicit(&class->summary, (uintptr_t)1 << slot, memory_order_release); /* [NH3] pairs [NH1] */
+        /* [NH3] release: the slot; pairs [NH1]; client nest_hints */
+        atomic_fetch_or_explicit(&class->summary, (uintptr_t)1 << slot, memory_order_release);
         return true;
     }
     return false;
@@ -102,7 +105,7 @@ static granule_id slots_take(struct nest *nest, unsigned class) {
     uintptr_t filled = atomic_load_explicit(&from->summary, memory_order_relaxed);
     for (; filled; filled &= filled - 1) {
         unsigned slot = (unsigned)__builtin_ctzl(filled);
-        /* [NS2] acquire: the range's words; pairs [NS1] */
+        /* [NS2] acquire: the range's words; pairs [NS1]; client nest_hints */
         granule_id range = atomic_exchange_explicit(&from->slots[slot], 0, memory_order_acquire);
         summary_clear(nest, class, slot);
         if (range) return range;
@@ -121,8 +124,8 @@ granule_id nest_take(struct nest *nest, unsigned class) {
     granule_id range = slots_take(nest, class);
     if (!range) range = list_take(from);
     if (range) return range;
-    /* [NE2] acq_rel: as NH1; pairs [NE1] */
-    atomic_fetch_and_explicit(&nest->nonempty[class / 32], ~(1u << class % 32), memory_order_acq_rel);
+    /* [NE2] acquire: as NH1; pairs [NE1]; clients nest_hints nest_list_hint */
+    atomic_fetch_and_explicit(&nest->nonempty[class / 32], ~(1u << class % 32), memory_order_acquire);
     if (atomic_load_explicit(&from->summary, memory_order_relaxed) || !list_empty(from)) note_nonempty(nest, class);
     return 0;
 }
@@ -144,7 +147,7 @@ bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32
     if (link & IN_LIST) return list_take_given(from, range, leaf);
     unsigned slot = link & ID_MASK;
     uint32_t expected = range;
-    /* [NS3] acquire: the range's words; pairs [NS1] */
+    /* [NS3] acquire: the range's words; pairs [NS1]; client nest_slots */
     if (slot >= JW_NEST_SLOTS || !atomic_compare_exchange_strong_explicit(&from->slots[slot], &expected, 0,
                                                                           memory_order_acquire, memory_order_relaxed))
         return false;
@@ -175,12 +178,12 @@ size_t nest_count(struct nest *nest, unsigned class) {
     return count;
 }
 
-/* A bounded wait for the few instructions of another thread; a list that another fork holds is as good as held. */
+/* A list that another fork holds is as good as held. */
 static bool list_lock_for_fork(struct nest_class *class) {
-    for (unsigned tries = 0; tries < 1000; tries++) {
+    for (unsigned tries = 0; tries < JW_FORK_TRIES; tries++) {
         uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
         if (list & LOCKED_FOR_FORK) return false;
-        /* [NL3] acquire: as NL1; pairs [NL2] [NL4] */
+        /* [NL3] acquire: as NL1; pairs [NL2] [NL4]; client nest_fork */
         if (!(list & LOCKED) && atomic_compare_exchange_strong_explicit(&class->list, &list, list | LOCKED_FOR_FORK,
                                                                         memory_order_acquire, memory_order_relaxed))
             return true;
@@ -199,6 +202,6 @@ uint64_t nest_lock_all(struct nest *nest) {
 
 void nest_unlock_all(struct nest *nest, uint64_t locked) {
     for (unsigned class = 0; class < RANGE_CLASSES; class ++)
-        if (locked >> class & 1) /* [NL4] release: pairs [NL1] [NL3] */
+        if (locked >> class & 1) /* [NL4] release: the fork has read; pairs [NL1] [NL3]; client nest_fork */
             atomic_fetch_and_explicit(&nest->classes[class].list, ~LOCKED_FOR_FORK, memory_order_release);
 }

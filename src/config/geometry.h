@@ -49,6 +49,11 @@
 #define JW_RANGE_TRIES 4
 #endif
 
+/* How often fork tries for the lock of a list: a bounded wait for the few instructions of another thread. */
+#ifndef JW_FORK_TRIES
+#define JW_FORK_TRIES 1000
+#endif
+
 /* A frontend slab's header ends here; its objects begin at this offset or a little above (see size_classes.h). */
 #define SLAB_HEADER_SIZE 96u
 

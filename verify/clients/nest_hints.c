@@ -1,0 +1,49 @@
+/* nest_hints - summary and nonempty are hints that are never cleared too long.
+ *
+ * bound     2 threads: take | take, place, take; 1 range before, 1 slot
+ * property  every range is found once, by a thread or in the end by who asks the hints, and as its placer left it
+ * defines: -DJW_NEST_SLOTS=1
+ */
+#include "backend/nest.h"
+#include "verify/clients/records.h"
+
+enum { CLASS = 1, FIRST = 9, SECOND = 10, LEAF = FREE << LEAF_KIND_SHIFT };
+
+static struct nest nest;
+
+static void place(granule_id range) {
+    hold(range);
+    leaf_set(range, LEAF);
+    bool placed = nest_place(&nest, CLASS, range);
+    assert(placed);
+}
+
+static void take(void) {
+    granule_id range = nest_take(&nest, CLASS);
+    if (range) hold(range);
+}
+
+static void *once(void *unused) {
+    (void)unused;
+    take();
+    return NULL;
+}
+
+static void *thrice(void *unused) {
+    (void)unused;
+    take();
+    place(SECOND);
+    take();
+    return NULL;
+}
+
+int main(void) {
+    records_start();
+    place(FIRST);
+    pthread_t a = start(once, NULL), b = start(thrice, NULL);
+    finish(a);
+    finish(b);
+    while (nest_next_class(&nest, 0) == CLASS) take();
+    assert(held[FIRST] == 2 && held[SECOND] == 2);
+    return 0;
+}

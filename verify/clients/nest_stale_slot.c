@@ -1,0 +1,40 @@
+/* nest_stale_slot - a range is wanted by a link word that may still be that of its last life, on the deferred list.
+ *
+ * bound     2 threads: place in class 2 | take this of class 0; 1 slot each
+ * property  what in the link is no slot's number takes nothing: the range stays in class 2
+ * defines: -DJW_NEST_SLOTS=1
+ */
+#include "backend/nest.h"
+#include "verify/clients/records.h"
+
+enum { RANGE = 12, LEAF = FREE << LEAF_KIND_SHIFT };
+
+static struct nest nest;
+
+static void *placer(void *unused) {
+    (void)unused;
+    hold(RANGE);
+    bool placed = nest_place(&nest, 2, RANGE);
+    assert(placed);
+    return NULL;
+}
+
+static void *taker(void *unused) {
+    (void)unused;
+    bool taken = nest_take_given(&nest, 0, RANGE, LEAF);
+    assert(!taken);
+    return NULL;
+}
+
+int main(void) {
+    records_start();
+    leaf_set(RANGE, LEAF);
+    /* the next deferred range; beyond the slots of class 0, that many words on, is the slot of class 2 */
+    link_set(RANGE, (uint32_t)(nest.classes[2].slots - nest.classes[0].slots));
+    pthread_t a = start(placer, NULL), b = start(taker, NULL);
+    finish(a);
+    finish(b);
+    granule_id left = nest_take(&nest, 2);
+    assert(left == RANGE && held[RANGE] == 1);
+    return 0;
+}
