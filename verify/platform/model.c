@@ -103,6 +103,10 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
         model_refusals_left--;
         return NULL;
     }
+    if (model_refusals_left > 0) {
+        model_refusals_left--;
+        return NULL;
+    }
     if (model_reservations_left == 0) return NULL;
     if (model_reservations_left > 0) model_reservations_left--;
     return alignment >= ROOT_SIZE ? reserve_roots(size, alignment) : reserve_pages(size);

@@ -15,6 +15,9 @@
  * constructor has found an OS that gives nothing, so that the client may choose who starts it. */
 extern int model_reservations_left;
 
+/* Reservations that are refused first. Plain, as whatever a failed start may leave behind. */
+extern int model_refusals_left;
+
 /* Whether platform_discard and platform_release are refused. */
 extern bool model_refuses_discard, model_refuses_release;
 
