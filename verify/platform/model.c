@@ -92,17 +92,12 @@ static void *reserve_pages(size_t size) {
     size_t at = atomic_fetch_add_explicit(&pages_used, size, memory_order_relaxed);
     assert(at + size <= sizeof pages);
     char *address = (char *)pages + at;
-    /* as the caller's own writes: who uses the pages must have heard of them from it */
-    for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)address)[i] = 0;
+    wipe(address, size);
     return address;
 }
 
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
     (void)name;
-    if (model_refusals_left > 0) {
-        model_refusals_left--;
-        return NULL;
-    }
     if (model_refusals_left > 0) {
         model_refusals_left--;
         return NULL;
