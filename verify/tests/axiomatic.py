@@ -62,6 +62,7 @@ class Verdict:
 
     outcomes: frozenset[tuple[int, ...]]
     racy: bool
+    executions: int  # those that differ in rf, mo or the order of sequentially consistent operations
 
 
 def as_int(value: int) -> int:
@@ -97,13 +98,17 @@ def inverse(relation: Relation) -> Relation:
     return result
 
 
-def is_cyclic(relation: Relation) -> bool:
-    reach = list(relation)
-    for middle in range(len(reach)):
-        for event in range(len(reach)):
-            if reach[event] >> middle & 1:
-                reach[event] |= reach[middle]
-    return any(mask >> event & 1 for event, mask in enumerate(reach))
+def total_orders(relation: Relation, events: int) -> int:
+    """How many total orders of the events extend the relation; none when it has a cycle."""
+    count = {0: 1}  # of the sets that nothing outside of has to precede
+    for _ in members(events):
+        grown: dict[int, int] = {}
+        for placed, ways in count.items():
+            for event in members(events & ~placed):
+                if not any(relation[other] >> event & 1 for other in members(events & ~placed)):
+                    grown[placed | 1 << event] = grown.get(placed | 1 << event, 0) + ways
+        count = grown
+    return count.get(events, 0)
 
 
 class Frame:
@@ -268,13 +273,13 @@ class Execution:
         after = self.communication(chain, readers)
         return not any(mask & self.before[event] for event, mask in enumerate(after) if mask)
 
-    def is_sc(self, chains: tuple[list[int], ...]) -> bool:
-        """No cycle in psc, the partial order of sequentially consistent accesses and fences."""
+    def sc_orders(self, chains: tuple[list[int], ...]) -> int:
+        """In how many ways psc, the partial order of sequentially consistent accesses and fences, can be made total."""
         operations, size = self.frame.operations, len(self.frame.operations)
         ordered = sum(1 << e for e in members(self.done) if self.effective(e) == "seq_cst")
         fences = ordered & sum(1 << e for e in range(size) if operations[e].kind == "fence")
         if ordered.bit_count() < 2:
-            return True
+            return 1
         here = [operations[event].location for event in range(size)]
         same = [sum(1 << b for b in range(size) if here[a] == here[b] >= 0) for a in range(size)]
         hb = inverse(self.before)
@@ -296,7 +301,8 @@ class Execution:
         right = [itself[e] & ordered | reflexive[e] & fences for e in range(size)]
         base = compose(compose(left, scb), right)
         between = union(hb, compose(compose(hb, eco), hb))
-        return not is_cyclic([base[e] | (between[e] & fences if fences >> e & 1 else 0) for e in range(size)])
+        psc = [base[e] | (between[e] & fences if fences >> e & 1 else 0) for e in range(size)]
+        return total_orders(psc, ordered)
 
     def races(self) -> bool:
         for a, b in self.frame.conflicts:
@@ -311,7 +317,7 @@ def verdict(program: Program) -> Verdict:
     """Everything that the program may do, each weak compare-and-swap failing or not as it likes."""
     frame = Frame(program)
     outcomes: set[tuple[int, ...]] = set()
-    racy = False
+    racy, executions = False, 0
     shown = [place for place, bits in enumerate(program.bits) if bits]
     reads = [read for read in frame.reads if frame.operations[read].kind in SHOWN]
     failures = [sum(choice) for choice in product(*((0, 1 << event) for event in frame.weak))]
@@ -322,11 +328,12 @@ def verdict(program: Program) -> Verdict:
                 continue
             orders = [list(execution.modification_orders(place)) for place in range(len(program.bits))]
             registers = tuple(execution.register.get(read, SKIPPED) for read in reads)
-            consistent = False
+            ways = 0
             for chains in product(*orders):
-                if execution.is_sc(chains):
-                    consistent = True
+                if more := execution.sc_orders(chains):
+                    ways += more
                     final = tuple(execution.written[chains[place][-1]] for place in shown)
                     outcomes.add(tuple(map(as_int, registers + final)))
-            racy = racy or (consistent and execution.races())
-    return Verdict(frozenset(outcomes), racy)
+            executions += ways
+            racy = racy or (ways > 0 and execution.races())
+    return Verdict(frozenset(outcomes), racy, executions)

@@ -116,6 +116,15 @@ def shifted(step: Operation, inserted: int) -> Operation:
     return step
 
 
+def without_spurious_failures(program: Program) -> Program:
+    """The same with strong compare-and-swaps only."""
+    threads = (
+        tuple(replace(step, kind="strong") if step.kind == "weak" else step for step in thread)
+        for thread in program.threads
+    )
+    return replace(program, threads=tuple(threads))
+
+
 def size(program: Program) -> int:
     """How many choices the enumerator has, roughly, as a power of two."""
     steps = [step for thread in program.threads for step in thread]

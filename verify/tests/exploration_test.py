@@ -1,0 +1,119 @@
+"""exploration_test.py - each execution once, by however many processes; bounds that cut, limits that stop."""
+
+import unittest
+from pathlib import Path
+from random import Random
+
+import harness
+from litmus import read_program
+from programs import batch, random_program
+
+TARGET = harness.Target("gcc", "-O1")
+COUNTS = {
+    "Ax1 | Ax1 | Ax1 | Ax1": 24,  # 4! orders
+    "Ax1 | Ax1 | Ax1 | Ax1 | Ax1": 120,
+    "Wx1.rel | Wy1.rel | Rx.acq Ry.acq | Ry.acq Rx.acq": 16,  # each read reads either of two
+    "Wx1 | Wx2 | Wx3": 6,
+    "Wx1 | Rx | Rx | Rx": 8,
+    "Wx1 | Rx Rx": 3,
+    "Rx Wx1 | Rx Wx2": 4,  # both read 0, in 2 orders; or one reads the other's
+    "Lm Um | Lm Um | Lm Um": 6,
+    "Wx1 Fsc Ry | Wy1 Fsc Rx": 4,  # 2 orders of the fences, each leaves one read free
+    "Cx01 | Cx02": 2,  # whoever comes second fails
+    "Rx Wy1 | Ry Wx1": 3,
+    "Wx1 Wy1.rel | Ry.acq Rx": 3,
+}
+LARGE = [
+    "Wx1 Ay1 Rz | Wy2 Az1 Rx | Wz3 Ax1 Ry",
+    "Rx Ry Wz1 | Ry Rz Wx1 | Rz Rx Wy1",
+    "Ax1 Wy1 Rx | Cx12 Ry Wx5 | Wx3 Ay2 Ry",
+    "Lm Qz Pz1 Um Ax1 | Lm Qz Pz2 Um Rx | Lm Qz Pz3 Um Wx7",
+]
+
+
+def build(name: str, texts: list[str]) -> Path:
+    chosen = [read_program(text)[0] for text in texts]
+    random = Random(5)
+    chosen += [random_program(random) for _ in range(20)] if texts is LARGE else []
+    source = harness.BUILD / f"{name}.c"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text(batch(chosen))
+    return harness.build(source, TARGET, name)
+
+
+class Exploration(unittest.TestCase):
+    large: Path
+    size: int
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.large = build("large", LARGE)
+        cls.size = len(LARGE) + 20
+
+    def test_counts_are_those_of_theory(self) -> None:
+        program = build("counts", list(COUNTS))
+        for number, (text, count) in enumerate(COUNTS.items()):
+            with self.subTest(text):
+                result = harness.run(program, TARGET, "--audit", PROGRAM=number)
+                self.assertEqual((result.status, result.report.get("executions")), (0, count), result.output)
+
+    def test_no_graph_comes_twice(self) -> None:
+        for number in range(self.size):
+            result = harness.run(self.large, TARGET, "--audit", PROGRAM=number)
+            with self.subTest(number):
+                self.assertIn(result.status, (harness.COMPLETE, harness.FAILED), result.output)
+                self.assertTrue(result.status == harness.COMPLETE or result.kind == "race", result.output)
+
+    def test_two_processes_find_what_one_finds(self) -> None:
+        for number in range(self.size):
+            one = harness.run(self.large, TARGET, "--outcomes", "--jobs", 1, PROGRAM=number)
+            two = harness.run(self.large, TARGET, "--outcomes", "--jobs", 2, "--audit", PROGRAM=number)
+            with self.subTest(number):
+                self.assertEqual((one.status, one.kind), (two.status, two.kind), two.output)
+                if one.status == harness.COMPLETE:
+                    self.assertEqual(one.report["executions"], two.report["executions"])
+                    self.assertEqual(one.outcomes, two.outcomes)
+
+    def bounded(self, number: int) -> tuple[list[set], set]:
+        """The outcomes of one bound after the other, until the bound cuts nothing off, and those without a bound."""
+        found = []
+        for bound in range(40):
+            result = harness.run(self.large, TARGET, "--outcomes", "--bound", bound, PROGRAM=number)
+            self.assertIn(result.status, (harness.COMPLETE, harness.INCOMPLETE), result.output)
+            found.append(result.outcomes)
+            if result.status == harness.COMPLETE:
+                break
+        return found, harness.run(self.large, TARGET, "--outcomes", PROGRAM=number).outcomes
+
+    def test_outcomes_grow_with_the_bound(self) -> None:
+        for number in range(len(LARGE)):
+            with self.subTest(number):
+                found, all_outcomes = self.bounded(number)
+                self.assertTrue(all(less <= more for less, more in zip(found, found[1:], strict=False)))
+                self.assertEqual(found[-1], all_outcomes)
+                self.assertLess(len(found), 40)
+                self.assertLess(len(found[0]), len(all_outcomes))
+
+    def test_deepening_ends_with_everything(self) -> None:
+        for number in range(len(LARGE)):
+            plain = harness.run(self.large, TARGET, "--outcomes", PROGRAM=number)
+            deepened = harness.run(self.large, TARGET, "--outcomes", "--deepen", "--budget", 60, PROGRAM=number)
+            with self.subTest(number):
+                self.assertEqual(deepened.status, harness.COMPLETE, deepened.output)
+                self.assertEqual(deepened.outcomes, plain.outcomes)
+
+    def test_limits_end_a_run_without_a_verdict(self) -> None:
+        for limit in (("--max", 3), ("--random", 5), ("--bound", 0)):
+            result = harness.run(self.large, TARGET, *limit, PROGRAM=0)
+            with self.subTest(limit):
+                self.assertEqual(result.status, harness.INCOMPLETE, result.output)
+                self.assertEqual(result.report.get("verdict"), "incomplete")
+
+    def test_wrong_use_is_told(self) -> None:
+        for wrong in (["--no-such-option"], ["--jobs"], ["--replay", "/no/such/file"]):
+            with self.subTest(wrong):
+                self.assertEqual(harness.run(self.large, TARGET, *wrong, PROGRAM=0).status, harness.USAGE)
+
+
+if __name__ == "__main__":
+    unittest.main()

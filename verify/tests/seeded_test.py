@@ -1,0 +1,80 @@
+"""seeded_test.py - every kind of mistake is found as what it is, again when replayed, and not in the corrected twin."""
+
+import re
+import unittest
+from dataclasses import dataclass
+from pathlib import Path
+
+import harness
+
+FIELD = re.compile(r"^[/ ]\* (expect|variants|options|compilers): (.*)$", re.MULTILINE)
+UNREPEATABLE = "nondeterministic"  # by its nature
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """One mistake; its file's first lines say what must be said about it, and how to build and run it."""
+
+    source: Path
+    variant: str
+    expected: str
+    options: tuple[str, ...]
+    compilers: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.source.stem}{'-' + self.variant.lower() if self.variant else ''}"
+
+
+def seeded() -> list[Seeded]:
+    found = []
+    for source in sorted((harness.HERE / "seeded").glob("*.c")):
+        fields = dict(FIELD.findall(source.read_text()))
+        for variant in fields.get("variants", "").split() or [""]:
+            options = tuple(fields.get("options", "").split())
+            found.append(Seeded(source, variant, fields["expect"], options, fields.get("compilers", "")))
+    return found
+
+
+def check_mistake(bug: Seeded, target: harness.Target) -> str | None:
+    program = harness.build(bug.source, target, bug.name, [bug.variant] if bug.variant else [])
+    result = harness.run(program, target, *bug.options)
+    if (result.status, result.kind) != (harness.FAILED, bug.expected):
+        return f"{result.kind} instead of {bug.expected}\n{result.output}"
+    if bug.expected == UNREPEATABLE:
+        return None
+    again = harness.run(program, target, *bug.options, "--replay", program.with_suffix(".replay"))
+    same = all(again.report.get(key) == result.report.get(key) for key in ("kind", "message"))
+    return None if again.status == harness.FAILED and same else f"not the same when replayed:\n{again.output}"
+
+
+def check_twin(bug: Seeded, target: harness.Target) -> str | None:
+    variant = [bug.variant] if bug.variant else []
+    program = harness.build(bug.source, target, f"{bug.name}-corrected", [*variant, "CORRECTED"])
+    result = harness.run(program, target, *bug.options)
+    return None if result.status == harness.COMPLETE else f"the corrected twin:\n{result.output}"
+
+
+def check(case: tuple[Seeded, harness.Target]) -> str | None:
+    bug, target = case
+    if bug.compilers and bug.compilers not in target.compiler:
+        return None
+    wrong = check_mistake(bug, target) or check_twin(bug, target)
+    return f"{target} {bug.name}: {wrong}" if wrong else None
+
+
+class SeededBugs(unittest.TestCase):
+    def check_all(self, targets: list[harness.Target]) -> None:
+        cases = [(bug, target) for bug in seeded() for target in targets]
+        complaints = [text for text in harness.all_of(check, cases) if text]
+        self.assertEqual(0, len(complaints), "\n".join(complaints))
+
+    def test_all_are_found(self) -> None:
+        self.check_all(harness.TARGETS)
+
+    def test_all_are_found_on_aarch64(self) -> None:
+        self.check_all([harness.EMULATED])
+
+
+if __name__ == "__main__":
+    unittest.main()
