@@ -41,19 +41,20 @@ static bool start(void) {
 
 bool allocator_start(void) {
     for (;;) {
-        uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire); /* [GO1] pairs [GO3] */
+        /* [GO1] pairs [GO3]; client start_twice */
+        uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire);
         if (LIKELY(state == STARTED)) return true;
         if (state == STARTING) {
             platform_futex_wait(&start_state, STARTING, 1);
             continue;
         }
-        /* [GO2] acquire: a start that failed is over; pairs [GO3] */
+        /* [GO2] acquire: a start that failed is over; pairs [GO3]; client start_fails */
         if (!atomic_compare_exchange_strong_explicit(&start_state, &state, STARTING, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
         bool started = start();
-        atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED,
-                              memory_order_release); /* [GO3] pairs [GO1] [GO2] */
+        /* [GO3] pairs [GO1] [GO2]; client start_twice */
+        atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED, memory_order_release);
         return started;
     }
 }

@@ -43,7 +43,7 @@ static ALWAYS_INLINE bool cross_push(cross_list *list, char *slab, void *object)
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL;
     char *first = slab + (old >> 16);
     *(void **)object = first;
-    /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3] */
+    /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3]; client cross_push_drain */
     return atomic_compare_exchange_strong_explicit(list, &old, cross_pushed(old, first, object), memory_order_release,
                                                    memory_order_relaxed);
 }
@@ -55,7 +55,8 @@ static inline bool cross_push_slowly(cross_list *list, char *slab, void *object)
         char *first = slab + (old >> 16);
         *(void **)object = first;
         new = cross_pushed(old & ~CROSS_FULL, first, object);
-        /* [CL2] release: as CL1; acquire: the owner is done with the slab's last return; pairs [CL3] [CL4] */
+        /* [CL2] release: as CL1; acquire: the owner is done with the slab's last return; pairs [CL3] [CL4];
+         * client cross_push_drain */
     } while (!atomic_compare_exchange_weak_explicit(list, &old, new, memory_order_acq_rel, memory_order_relaxed));
     return old & CROSS_FULL;
 }
@@ -64,7 +65,8 @@ static inline bool cross_push_slowly(cross_list *list, char *slab, void *object)
 static inline void *cross_drain(cross_list *list, char *slab, unsigned *count) {
     *count = 0;
     if (!atomic_load_explicit(list, memory_order_relaxed)) return slab;
-    uint32_t old = atomic_exchange_explicit(list, 0, memory_order_acquire); /* [CL3] pairs [CL1] [CL2] */
+    /* [CL3] pairs [CL1] [CL2]; client cross_push_drain */
+    uint32_t old = atomic_exchange_explicit(list, 0, memory_order_acquire);
     *count = old & (CROSS_FULL - 1);
     return slab + (old >> 16);
 }
@@ -72,7 +74,7 @@ static inline void *cross_drain(cross_list *list, char *slab, unsigned *count) {
 /* False: objects have come back meanwhile. */
 static inline bool cross_mark_full(cross_list *list) {
     uint32_t expected = 0;
-    /* [CL4] release: done with the slab's last return; pairs [CL2] */
+    /* [CL4] release: done with the slab's last return; pairs [CL2]; client cross_push_drain */
     return atomic_compare_exchange_strong_explicit(list, &expected, CROSS_FULL, memory_order_release,
                                                    memory_order_relaxed);
 }

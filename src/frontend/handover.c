@@ -36,7 +36,7 @@ uint32_t heap_resting_count(void) {
 }
 
 struct heap *heap_by_number(uint32_t number) {
-    /* [CH1] acquire: the chunk is mapped; pairs [CH2] */
+    /* [CH1] acquire: the chunk is mapped; pairs [CH2]; client heap_create */
     struct heap *chunk = atomic_load_explicit(&chunks[number / CHUNK_HEAPS], memory_order_acquire);
     return chunk ? &chunk[number % CHUNK_HEAPS] : NULL;
 }
@@ -54,7 +54,7 @@ static bool make_chunk(uint32_t number) {
     struct heap *chunk = platform_reserve(size, page, "jwmalloc: heaps");
     if (!chunk) return false;
     platform_no_huge_pages(chunk, size);
-    /* [CH2] release: the chunk is mapped; pairs [CH1] */
+    /* [CH2] release: the chunk is mapped; pairs [CH1]; client heap_create */
     if (!atomic_compare_exchange_strong_explicit(&chunks[number / CHUNK_HEAPS], &expected, chunk, memory_order_release,
                                                  memory_order_relaxed))
         platform_release(chunk, size);
@@ -81,21 +81,22 @@ static void push(struct heap *heap, unsigned stack) {
     do {
         atomic_store_explicit(&heap->resting_next, (uint32_t)old, memory_order_relaxed);
         new = (old & ~(uint64_t)UINT32_MAX) | heap->number;
-        /* [HO1] release: all that the heap's last thread did to it; pairs [HO2] [HO3] */
+        /* [HO1] release: all that the heap's last thread did to it; pairs [HO2]; client heap_stack */
     } while (
         !atomic_compare_exchange_weak_explicit(&resting[stack], &old, new, memory_order_release, memory_order_relaxed));
 }
 
 static struct heap *pop(unsigned stack) {
-    /* [HO2] acquire: the first heap's link; pairs [HO1] */
-    uint64_t old = atomic_load_explicit(&resting[stack], memory_order_acquire), new;
+    uint64_t old, new;
     do {
+        /* [HO2] acquire: the first heap and its link; pairs [HO1]; client heap_stack */
+        old = atomic_load_explicit(&resting[stack], memory_order_acquire);
         if (!(uint32_t)old) return NULL;
         uint32_t next = atomic_load_explicit(&heap_by_number((uint32_t)old)->resting_next, memory_order_relaxed);
         new = ((old >> 32) + 1) << 32 | next;
-        /* [HO3] acquire: the heap; when it fails, the next one's link; pairs [HO1] */
+        /* relaxed: for its version no word comes twice, so it is the one just loaded */
     } while (
-        !atomic_compare_exchange_weak_explicit(&resting[stack], &old, new, memory_order_acquire, memory_order_acquire));
+        !atomic_compare_exchange_weak_explicit(&resting[stack], &old, new, memory_order_relaxed, memory_order_relaxed));
     atomic_fetch_sub_explicit(&resting_count, 1, memory_order_relaxed);
     struct heap *heap = heap_by_number((uint32_t)old);
     atomic_store_explicit(&heap->resting, false, memory_order_relaxed);

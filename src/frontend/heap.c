@@ -109,7 +109,7 @@ void heap_return_slab(struct slab *slab) {
     struct heap *heap = slab->heap;
     struct slab *first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
     do slab->returned_next = first;
-    /* [RS1] release: the link; pairs [RS2] */
+    /* [RS1] release: the link; pairs [RS2]; client returned_stack */
     while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, slab, memory_order_release,
                                                   memory_order_relaxed));
     if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
@@ -117,7 +117,7 @@ void heap_return_slab(struct slab *slab) {
 
 static void collect_returned(struct heap *heap) {
     if (!atomic_load_explicit(&heap->returned, memory_order_relaxed)) return;
-    /* [RS2] acquire: the links; pairs [RS1] */
+    /* [RS2] acquire: the links; pairs [RS1]; client returned_stack */
     struct slab *slab = atomic_exchange_explicit(&heap->returned, NULL, memory_order_acquire);
     for (struct slab *next; slab; slab = next) {
         next = slab->returned_next;
