@@ -11,7 +11,7 @@ enum { RANGE = 8, PARENTLESS = 1 << 15, CLASS = 7, LEAF = FREE << LEAF_KIND_SHIF
 
 /* More memory follows the records' table: in it what a root would take for its parent's word, by chance with a free
  * sibling. */
-static record_word nodes[PARENTLESS + RECORDS];
+static record_word nodes[PARENTLESS + RECORDS] = {[RANGE + PARENTLESS] = MAPPED << 3};
 static struct nest nest;
 
 static void look_for_siblings(void) {
@@ -48,7 +48,6 @@ static void *taking(void *unused) {
 int main(void) {
     records_start();
     map.node = nodes;
-    atomic_init(&nodes[RANGE + PARENTLESS], MAPPED << 3);
     checker_uninitialised(nodes, RECORDS * sizeof *nodes);
     checker_uninitialised(&nodes[PARENTLESS], RECORDS * sizeof *nodes);
     knit_root(RANGE);

@@ -7,7 +7,7 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, LOCKED_FOR_FORK = 1 << 30 };
+enum { CLASS = 1, FORKING = 1 << 30 };
 
 static struct nest nest;
 
@@ -23,13 +23,13 @@ static void *forking(void *unused) {
 int main(void) {
     records_start();
     for (unsigned class = 0; class < RANGE_CLASSES; class ++)
-        if (class != CLASS) atomic_init(&nest.classes[class].list, LOCKED_FOR_FORK);
+        if (class != CLASS) atomic_init(&nest.classes[class].list, FORKING);
     pthread_t a = start(forking, NULL), b = start(forking, NULL);
     finish(a);
     finish(b);
     for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
         uint32_t list = atomic_load_explicit(&nest.classes[class].list, memory_order_relaxed);
-        assert(list == (class == CLASS ? 0 : LOCKED_FOR_FORK));
+        assert(list == (class == CLASS ? 0 : FORKING));
     }
     assert(held[CLASS] >= 1);
     return 0;
