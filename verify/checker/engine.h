@@ -271,6 +271,7 @@ extern unsigned choice_count, choice_position;
 
 unsigned choose(unsigned options, enum operation operation, uint64_t address);
 bool choice_replays(void);
+bool choice_is_random(void);
 unsigned choice_recorded_options(void); /* of the next choice, while replaying */
 int explore(void);
 void explore_tree(unsigned fixed); /* all continuations of the first `fixed` choices */
@@ -290,7 +291,7 @@ struct outcome {
 };
 
 struct shared {
-    _Atomic uint32_t restart, stop, failed, cut, duplicates;
+    _Atomic uint32_t grown, restart, stop, failed, cut, duplicates;
     _Atomic uint64_t runs;
     struct counters counters[WORKERS];
     _Atomic uint64_t key[KEYS];

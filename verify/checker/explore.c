@@ -24,6 +24,10 @@ static unsigned draw(unsigned options) {
     return (unsigned)((random_state >> 20) % options);
 }
 
+bool choice_is_random(void) {
+    return random_state != 0;
+}
+
 bool choice_replays(void) {
     return settings.replay != NULL;
 }

@@ -32,6 +32,11 @@ void report_progress(bool last) {
     next = seconds + 1;
     struct counters sum = shared_counters();
     uint64_t runs = sum.complete + sum.dead_ends;
+    if (choice_is_random()) {
+        fprintf(stderr, "%6.0f s  %" PRIu64 " random executions, %" PRIu64 " dead ends\n", seconds, sum.complete,
+                sum.dead_ends);
+        return;
+    }
     double estimate = sum.explored > 0 ? (double)runs / sum.explored : 0;
     fprintf(stderr, "%6.0f s  %" PRIu64 " executions, %" PRIu64 " dead ends; about %.2g %% of %.2g runs\n", seconds,
             sum.complete, sum.dead_ends, sum.explored * 100, estimate);

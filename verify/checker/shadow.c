@@ -94,8 +94,19 @@ static struct record *record_new(struct cell *cell) {
     return record;
 }
 
+/* The same thread did the same before, and nobody did anything else: true of most accesses. */
+static bool repeats_only(const struct cell *cell, uint8_t bytes, unsigned kind) {
+    const struct record *only = &records[cell->records];
+    return cell->records && !only->next && only->bytes == bytes && only->thread == run.current && only->kind == kind;
+}
+
 /* Checks against earlier accesses; drops those that this one stands for, and adds it. */
 static void remember(struct cell *cell, uint64_t address, uint8_t bytes, unsigned kind) {
+    if (repeats_only(cell, bytes, kind)) {
+        records[cell->records].clock = self()->happened.at[run.current];
+        records[cell->records].pc = (uint32_t)client_pc;
+        return;
+    }
     struct record *mine = NULL;
     for (uint32_t *link = &cell->records; *link;) {
         struct record *record = &records[*link];

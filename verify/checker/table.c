@@ -31,9 +31,10 @@ void table_begin_pass(void) {
 }
 
 bool table_adopt(void) {
-    bool grown = memcmp(shared->expected, shared->learned, sizeof shared->expected) != 0;
-    if (grown) memcpy(shared->expected, shared->learned, sizeof shared->expected);
-    return grown;
+    if (!shared->grown) return false;
+    shared->grown = 0;
+    memcpy(shared->expected, (const void *)shared->learned, sizeof shared->expected);
+    return true;
 }
 
 bool table_may_write(unsigned thread, uint32_t key, uint32_t event) {
@@ -45,6 +46,7 @@ void table_learn(unsigned thread, uint32_t key, uint32_t event) {
     uint32_t known = atomic_load_explicit(learned, memory_order_relaxed);
     while (known < event) {
         if (!atomic_compare_exchange_weak(learned, &known, event)) continue;
+        shared->grown = 1;
         if (event > shared->refused[key][thread]) shared->restart = 1;
         return;
     }
