@@ -59,7 +59,7 @@ static uint32_t block_end(uint64_t block) {
 }
 
 static bool take(_Atomic(uint64_t) *slot, uint64_t block) {
-    /* [SM1] acquire: the block was cleared before; pairs [SM2] */
+    /* [SM1] acquire: the block was cleared before; pairs [SM2]; kept: this platform is the unit tests', not the product's */
     return atomic_compare_exchange_strong_explicit(slot, &block, 0, memory_order_acquire, memory_order_relaxed);
 }
 
@@ -75,7 +75,7 @@ static void put(uint32_t first, uint32_t end) {
     }
     for (unsigned i = 0; i < FREE_BLOCKS; i++) {
         uint64_t empty = 0;
-        /* [SM2] release: the block is cleared; pairs [SM1] */
+        /* [SM2] release: the block is cleared; pairs [SM1]; kept: as SM1 */
         if (atomic_compare_exchange_strong_explicit(&free_blocks[i], &empty, (uint64_t)first << 32 | (end - first),
                                                     memory_order_release, memory_order_relaxed))
             return;
