@@ -100,13 +100,15 @@ void platform_keep_output(void) {
     if (!identify(STDERR_FILENO, &kept_output.file)) return;
     long copy = kernel_call(SYS_fcntl, ARGUMENTS(STDERR_FILENO, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY));
     if (kernel_failed(copy)) return;
-    atomic_store_explicit(&kept_output.descriptor, copy, memory_order_release); /* [OU1] pairs [OU2] */
+    /* [OU1] release: which file it is; pairs [OU2]; client kept_output */
+    atomic_store_explicit(&kept_output.descriptor, copy, memory_order_release);
 }
 
 /* Standard error, or its copy when only that one is still open. */
 static long open_output(void) {
     struct statx now = {0}, *then = &kept_output.file;
-    long copy = atomic_load_explicit(&kept_output.descriptor, memory_order_acquire); /* [OU2] pairs [OU1] */
+    /* [OU2] acquire: as OU1; pairs [OU1]; client kept_output */
+    long copy = atomic_load_explicit(&kept_output.descriptor, memory_order_acquire);
     if (copy == 0 || identify(STDERR_FILENO, &now) || !identify(copy, &now)) return STDERR_FILENO;
     bool same = now.stx_ino == then->stx_ino && now.stx_dev_major == then->stx_dev_major &&
                 now.stx_dev_minor == then->stx_dev_minor;

@@ -1,0 +1,87 @@
+/* reclaim_stack - reclamation threads are started on two stacks, while another start is refused by the kernel.
+ *
+ * bound     2 threads, 2 starts and 1 that is refused; a new thread finds on its stack what it runs, and the kernel's
+ *           last act for it is to clear the stack's word
+ * property  no two threads have a stack at a time; who starts one sees where its stack is
+ */
+#define _GNU_SOURCE 1
+#include "verify/clients/kernel.h"
+
+#include "verify/clients/client.h"
+
+enum { THREADS = 2, STACKS = 2, MAPPING = 32 * 1024, PAGE = MAPPING / 2 };
+
+static _Alignas(PAGE) char mappings[STACKS][MAPPING];
+static _Atomic(unsigned) mapped, made;
+static pthread_t threads[THREADS];
+static _Thread_local bool refused;
+
+struct birth { /* at the stack's upper end */
+    void (*body)(void);
+    _Atomic(uint32_t) *clear;
+};
+
+static void *run(void *stack) {
+    struct birth *birth = stack;
+    birth->body();
+    _Atomic(uint32_t) *clear = birth->clear;
+    birth->body = NULL;
+    atomic_store_explicit(clear, 0, memory_order_release);
+    return NULL;
+}
+
+static long raw_thread(long flags, void *stack, void *clear, void (*body)(void)) {
+    (void)flags;
+    if (refused) return -1;
+    struct birth *birth = (struct birth *)stack - 1;
+    birth->body = body;
+    birth->clear = clear;
+    threads[atomic_fetch_add_explicit(&made, 1, memory_order_relaxed)] = start(run, birth);
+    return 1;
+}
+
+#define PLAIN_THREAD 0
+#include "platform/linux_thread.c"
+
+_Atomic(size_t) linux_calls;
+
+static long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
+    (void)number, (void)arguments;
+    return 0;
+}
+
+size_t platform_page_size(void) {
+    return PAGE;
+}
+
+void *platform_reserve(size_t size, size_t alignment, const char *name) {
+    (void)size, (void)alignment, (void)name;
+    unsigned number = atomic_fetch_add_explicit(&mapped, 1, memory_order_relaxed);
+    assert(number < STACKS);
+    return mappings[number];
+}
+
+static void reclaim(void) {
+}
+
+static void *starting(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < THREADS; i++) platform_thread_start(reclaim);
+    return NULL;
+}
+
+static void *refused_start(void *unused) {
+    (void)unused;
+    refused = true;
+    enum platform_start result = platform_thread_start(reclaim);
+    assert(result != START_STARTED);
+    return NULL;
+}
+
+int main(void) {
+    pthread_t a = start(starting, NULL), b = start(refused_start, NULL);
+    finish(a);
+    finish(b);
+    for (unsigned i = 0; i < atomic_load_explicit(&made, memory_order_relaxed); i++) finish(threads[i]);
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* whole.h - the whole allocator's clients: an object is handed to another thread, and at the end nothing is left. */
+#ifndef JW_WHOLE_H
+#define JW_WHOLE_H
+
+#include "backend/backend.h"
+#include "frontend/allocator.h"
+#include "verify/clients/client.h"
+#include "verify/platform/model.h"
+
+static _Atomic(void *) handed;
+
+static inline void begin(void) {
+    model_reservations_left = -1;
+    bool started = allocator_start();
+    assert(started);
+}
+
+static inline void *filled(void *object, size_t size, uint64_t value) {
+    assert(object);
+    fill(object, size, value);
+    return object;
+}
+
+static inline void release(void *object, size_t size, uint64_t value) {
+    expect(object, size, value);
+    jw_free(object);
+}
+
+static inline void hand_over(void *object) {
+    atomic_store_explicit(&handed, object, memory_order_release);
+}
+
+/* NULL: it has not come yet. */
+static inline void *receive(void) {
+    return atomic_exchange_explicit(&handed, NULL, memory_order_acquire);
+}
+
+/* Frees what nobody has received, and looks whether all of the memory goes back. */
+static inline void end(size_t size, uint64_t value) {
+    void *object = receive();
+    if (object) release(object, size, value);
+    thrift_purge();
+    assert(model_reserved_roots() == 0);
+}
+
+#endif

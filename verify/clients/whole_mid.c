@@ -1,0 +1,33 @@
+/* whole_mid - the whole allocator: an object of the midend is allocated here and freed there.
+ *
+ * bound     2 threads that end: 2 allocations and 1 free; 1 free of what the other thread has allocated
+ * property  every object is its holder's alone; all memory goes back in the end
+ */
+#include "verify/clients/whole.h"
+
+enum { SIZE = 128 };
+
+static void *allocating(void *unused) {
+    (void)unused;
+    hand_over(filled(jw_malloc(SIZE), SIZE, 1));
+    release(filled(jw_malloc(SIZE), SIZE, 2), SIZE, 2);
+    model_thread_exit();
+    return NULL;
+}
+
+static void *freeing(void *unused) {
+    (void)unused;
+    void *object = receive();
+    if (object) release(object, SIZE, 1);
+    model_thread_exit();
+    return NULL;
+}
+
+int main(void) {
+    begin();
+    pthread_t a = start(allocating, NULL), b = start(freeing, NULL);
+    finish(a);
+    finish(b);
+    end(SIZE, 1);
+    return 0;
+}
