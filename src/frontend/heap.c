@@ -186,8 +186,7 @@ static struct slab *empty_slab(struct heap *heap, unsigned class) {
         slab = backend_fetch(1, &zeroed);
         if (!slab) return NULL;
         slab_format(slab, heap, class);
-        /* [SL1] release: the header, for the statistics' walk; pairs [SL2] */
-        atomic_store_explicit(&map.leaf[granule_of(slab)], heap->tag, memory_order_release);
+        leaf_set(granule_of(slab), heap->tag);
     }
     slab->bound = slab->cross_bound = size_class_bound(class);
     list_push(&heap->in_use, slab);

@@ -1,0 +1,27 @@
+/* statistics_walk - the statistics' walk over all slabs while slabs are made and go back, the last one with its root.
+ *
+ * bound     2 threads: 1 walk; 1 slab of 2 objects that goes back, with a round that gives its root back
+ * property  the walk touches no memory that is gone, and counts no more than there is
+ */
+#include "verify/clients/frontend_client.h"
+
+enum { SIZE = 80 };
+
+static void *walking(void *unused) {
+    (void)unused;
+    struct frontend_statistics statistics;
+    frontend_statistics(&statistics);
+    assert(statistics.reserved <= GRANULE_SIZE && statistics.classes[size_class_of(SIZE)].objects <= 2);
+    return NULL;
+}
+
+int main(void) {
+    start_allocator();
+    heap_retire(heap_take());
+    pthread_t a = start(walking, NULL);
+    give(get(SIZE, 1), SIZE, 1);
+    heap_flush();
+    finish(a);
+    expect_nothing_left();
+    return 0;
+}
