@@ -121,6 +121,14 @@ static void print_execution(void) {
     for (unsigned i = first; i < run.events; i++) print_event(i, places[i - first]);
 }
 
+static const char *other_place(const char *kind) {
+    static const char *const names[][2] = {
+        {"race", "against"}, {"use-after-free", "freed at"}, {"double-free", "freed at"}, {"unmapped", "unmapped at"}};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(kind, names[i][0])) return names[i][1];
+    return strcmp(kind, "mixed-size") ? "allocated at" : "against";
+}
+
 static void print_failure(const char *kind, uint64_t address, uint32_t other_pc, const char *message) {
     struct counters sum = shared_counters();
     char places[2][160], name[96];
@@ -129,7 +137,7 @@ static void print_failure(const char *kind, uint64_t address, uint32_t other_pc,
     printf("FAILED after %" PRIu64 " runs: T%u: %s: %s\n", sum.complete + sum.dead_ends + 1, run.current, kind,
            message);
     if (client_pc) printf("  at %s\n", places[0]);
-    if (other_pc) printf("  and %s\n", places[1]);
+    if (other_pc) printf("  %s %s\n", other_place(kind), places[1]);
     if (address) {
         describe_address(address, name, sizeof name);
         printf("  address %" PRIx64 ", %s\n", address, name);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { RECORDS = 1 << 20, STEPS = 100 << 20 };
+enum { RECORDS = 1 << 20, STEPS = 20 << 20 };
 
 struct record {
     uint32_t next, clock, pc;
