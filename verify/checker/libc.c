@@ -79,9 +79,11 @@ static void release(void *p) {
 }
 
 void heap_check_leaks(void) {
-    for (unsigned i = 0; i < block_count; i++)
-        if (!blocks[i].freed)
-            fail("leak", blocks[i].address, blocks[i].pc, "%zu bytes were never freed", blocks[i].size);
+    for (unsigned i = 0; i < block_count; i++) {
+        if (blocks[i].freed) continue;
+        client_pc = blocks[i].pc;
+        fail("leak", blocks[i].address, 0, "%zu bytes, allocated here, were never freed", blocks[i].size);
+    }
 }
 
 EXPORT void *__wrap_malloc(size_t size);
