@@ -15,8 +15,11 @@ declare -A packages=(
     [check]="clang-format-16:clang-format-16 clang-tidy-16:clang-tidy-16 shellcheck:shellcheck :python3-venv"
     [valgrind]="valgrind:valgrind"
     [verify]="python3:python3 gcc:gcc clang-16:clang-16 :libc6-dev addr2line:binutils"
+    [peers]="g++:g++ make:make cargo:cargo :libjemalloc2 :libmimalloc2.0 :libtcmalloc-minimal4 :libtbbmalloc2
+             :libclang-rt-16-dev valgrind:valgrind"
+    [report]=":python3-venv"
 )
-purposes="build tests programs clang i386 aarch64 check valgrind verify"
+purposes="build tests programs clang i386 aarch64 check valgrind verify peers report"
 
 usage() {
     echo "usage: ./jw setup [PURPOSE...]"

@@ -1,0 +1,218 @@
+"""The allocators that ./jw bench compares: ours, the C library's, Debian's packages, and sources that crates carry.
+
+A crate is fetched by cargo, its checksum compared with the one below, and its C or C++ source built into build/peers
+as a library to preload. Nothing of it is in this repository. A peer that cannot be had is left out, with a word.
+"""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import flavours
+
+PEERS = flavours.BUILD / "peers"
+OURS = "jwmalloc"
+SYSTEM = "glibc"
+CRATES = {
+    "libmimalloc-sys": ("0.1.49", "6a45a52f43e1c16f667ccfe4dd8c85b7f7c204fd5e3bf46c5b0db9a5c3c0b8e9"),
+    "rpmalloc-sys": ("0.2.3", "8d4b7d5e225a53887ee57fcec492eaf114b8e290f7072d035adc6ddd6810b67b"),
+    "snmalloc-sys": ("0.7.6", "f09c93c55f9a2b8dab75738a83c771231c5f408af65b8657433fe5bc93cc76cb"),
+    "tikv-jemalloc-sys": ("0.7.1", "1a2825c78386b4ae0314074867860ba9577875de945f05992c38815cbec327f0"),
+}
+COMPILE = ["-O3", "-DNDEBUG", "-fPIC", "-shared", "-pthread", "-ftls-model=initial-exec", "-fno-builtin-malloc", "-w"]
+
+
+@dataclass
+class Allocator:
+    name: str
+    version: str
+    library: Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    huge_pages: bool = True
+
+    def preloaded(self) -> dict[str, str]:
+        """The environment of a program that is to run on this allocator."""
+        result = {key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "JWMALLOC_CONF")}
+        result |= self.environment | {"LD_BIND_NOW": "1"}
+        return result | ({"LD_PRELOAD": str(self.library)} if self.library else {})
+
+
+def fetch_crates() -> Path:
+    """The crates' sources, each of exactly the version and checksum above."""
+    vendor, done = PEERS / "crates", PEERS / "fetched"
+    wanted = "\n".join(f"{name} {version} {checksum}" for name, (version, checksum) in CRATES.items())
+    if done.exists() and done.read_text() == wanted:
+        return vendor
+    PEERS.mkdir(parents=True, exist_ok=True)
+    needs = "".join(f'{name} = "={version}"\n' for name, (version, _) in CRATES.items())
+    package = '[package]\nname = "peers"\nversion = "0.0.0"\nedition = "2021"\n[lib]\npath = "nothing.rs"\n'
+    (PEERS / "Cargo.toml").write_text(f"{package}[dependencies]\n{needs}")
+    (PEERS / "nothing.rs").touch()
+    (PEERS / "Cargo.lock").unlink(missing_ok=True)
+    manifest = ["--manifest-path", PEERS / "Cargo.toml"]
+    flavours.quietly("cargo", "generate-lockfile", *manifest)
+    # Cargo compares what it fetches with the lock file; so it is the lock file that we compare.
+    locked = dict(re.findall(r'name = "(.+)"\nversion = .*\nsource = .*\nchecksum = "(.+)"', lock_text()))
+    for name, (version, checksum) in CRATES.items():
+        if locked.get(name) != checksum:
+            raise SystemExit(f"jw bench: {name} {version} is not what it was: checksum {locked.get(name)}")
+    flavours.quietly("cargo", "vendor", "--locked", *manifest, vendor)
+    done.write_text(wanted)
+    return vendor
+
+
+def lock_text() -> str:
+    return (PEERS / "Cargo.lock").read_text()
+
+
+def build_mimalloc(source: Path, library: Path) -> None:
+    source = source / "c_src/mimalloc" / ("v3" if "3" in library.stem else "v2")
+    flags = ["-DMI_MALLOC_OVERRIDE", "-DMI_SHARED_LIB", "-DMI_SHARED_LIB_EXPORT", "-DMI_BUILD_RELEASE", "-DMI_DEBUG=0"]
+    command = ["gcc", "-std=gnu11", *COMPILE, *flags, "-fvisibility=hidden", f"-I{source}/include", f"-I{source}/src"]
+    flavours.quietly(*command, source / "src/static.c", "-o", library)
+
+
+def build_rpmalloc(source: Path, library: Path) -> None:
+    source = source / "rpmalloc/rpmalloc"
+    command = ["gcc", "-std=gnu11", *COMPILE, "-D_GNU_SOURCE", "-DENABLE_PRELOAD=1", "-DENABLE_OVERRIDE=1"]
+    flavours.quietly(*command, source / "rpmalloc.c", "-o", library)
+
+
+def build_snmalloc(source: Path, library: Path) -> None:
+    built = PEERS / "snmalloc-build"
+    switches = ["-DCMAKE_BUILD_TYPE=Release", "-DSNMALLOC_BUILD_TESTING=OFF", "-GNinja"]
+    flavours.quietly("cmake", "-S", source / "upstream", "-B", built, *switches)
+    flavours.quietly("cmake", "--build", built, "--target", "snmallocshim", "--parallel", "2")
+    (built / "libsnmallocshim.so").replace(library)
+
+
+def build_jemalloc(source: Path, library: Path) -> None:
+    """In a copy: it writes into its tree, and the crate keeps configure elsewhere."""
+    built = PEERS / "jemalloc-build"
+    shutil.copytree(source / "jemalloc", built, dirs_exist_ok=True)
+    shutil.copytree(source / "configure", built, dirs_exist_ok=True)
+    version = re.search(r'tikv-jemalloc-sys"\nversion = "\d+\.\d+\.\d+\+(.+)"', lock_text())[1]
+    configure = ["sh", "configure", "--disable-doc", f"--with-version={version}"]
+    flavours.quietly("env", "-C", built, *configure)
+    flavours.quietly("make", "-s", "-C", built, "-j2", "build_lib_shared")
+    (built / "lib/libjemalloc.so.2").replace(library)
+
+
+BUILDS: dict[str, tuple[str, Callable[[Path, Path], None]]] = {
+    "mimalloc3": ("libmimalloc-sys", build_mimalloc),
+    "mimalloc2": ("libmimalloc-sys", build_mimalloc),
+    "rpmalloc": ("rpmalloc-sys", build_rpmalloc),
+    "snmalloc": ("snmalloc-sys", build_snmalloc),
+    "jemalloc": ("tikv-jemalloc-sys", build_jemalloc),
+}
+# Package, and its library.
+PACKAGES = {
+    "jemalloc-deb": ("libjemalloc2", r"libjemalloc\.so\.2$"),
+    "mimalloc-deb": ("libmimalloc2.0", r"libmimalloc\.so\.2\.0$"),
+    "tcmalloc": ("libtcmalloc-minimal4", r"libtcmalloc_minimal\.so\.4$"),
+    "tbb": ("libtbbmalloc2", r"libtbbmalloc_proxy\.so\.2$"),
+    "scudo": ("libclang-rt-16-dev", rf"libclang_rt\.scudo_standalone-{platform.machine()}\.so$"),
+}
+# mimalloc asks for huge pages by itself, which trades memory for page faults.
+VARIANTS = {"mimalloc3-small": "mimalloc3", "mimalloc2-small": "mimalloc2"}
+NAMES = [OURS, SYSTEM, *BUILDS, *PACKAGES, *VARIANTS]
+QUICK = [OURS, SYSTEM, "jemalloc", "mimalloc3", "rpmalloc", "snmalloc", "tcmalloc"]
+
+
+def crate_version(name: str) -> str:
+    crate = BUILDS[name][0]
+    sources = {
+        "mimalloc3": ("c_src/mimalloc/v3/include/mimalloc.h", r"MI_MALLOC_VERSION (\d)(\d\d)(\d\d)\b"),
+        "mimalloc2": ("c_src/mimalloc/v2/include/mimalloc.h", r"MI_MALLOC_VERSION (\d)(\d\d)(\d\d)\b"),
+    }
+    if name not in sources:
+        return re.search(rf'name = "{crate}"\nversion = "(.+)"', lock_text())[1].split("-0-g")[0]
+    file, pattern = sources[name]
+    numbers = re.search(pattern, (PEERS / "crates" / crate / file).read_text()).groups()
+    return ".".join(str(int(number)) for number in numbers)
+
+
+def from_crate(name: str) -> Allocator:
+    crate, build = BUILDS[name]
+    source, library = fetch_crates() / crate, PEERS / f"{name}.so"
+    # What a change of the recipe or of the crate must build anew.
+    recipe, stamp = f"{CRATES[crate]} {COMPILE} {build.__code__.co_code.hex()}", library.with_suffix(".recipe")
+    if not library.exists() or not stamp.exists() or stamp.read_text() != recipe:
+        build(source, library)
+        stamp.write_text(recipe)
+    return Allocator(name, crate_version(name), library)
+
+
+def from_package(name: str) -> Allocator:
+    package, pattern = PACKAGES[name]
+    query = ["dpkg-query", "-W", "-f", "${Version}", package]
+    version = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    files = subprocess.run(["dpkg", "-L", package], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    found = [line for line in files.splitlines() if re.search(pattern, line)]
+    if not found:
+        raise OSError(f"package {package} is not there")
+    return Allocator(name, version, Path(found[0]))
+
+
+def ours() -> Allocator:
+    library = flavours.build("release") / "libjwmalloc.so"
+    command = ["git", "-C", flavours.ROOT, "describe", "--always", "--dirty"]
+    version = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
+    return Allocator(OURS, version, library.resolve())
+
+
+def provide(name: str) -> Allocator:
+    if name == OURS:
+        return ours()
+    if name == SYSTEM:
+        return Allocator(SYSTEM, platform.libc_ver()[1])
+    if base := VARIANTS.get(name):
+        allocator = from_crate(base)
+        return Allocator(name, allocator.version, allocator.library, huge_pages=False)
+    return from_crate(name) if name in BUILDS else from_package(name)
+
+
+def added(text: str) -> Allocator:
+    """NAME=LIB.so of the command line."""
+    name, _, path = text.partition("=")
+    library = Path(path).resolve()
+    if not re.fullmatch(r"[\w.+-]+", name) or not library.is_file():
+        raise SystemExit(f"jw bench: --peer wants NAME=LIB.so with a library that exists, not '{text}'")
+    return Allocator(name, "", library)
+
+
+def serves(allocator: Allocator, program: Path) -> bool:
+    """Whether a program that allocates runs on it, and its malloc is that library's."""
+    done = subprocess.run([program], env=allocator.preloaded(), stdout=subprocess.PIPE, text=True)
+    where = Path(done.stdout.strip() or "/").resolve()
+    return done.returncode == 0 and (allocator.library is None or where == allocator.library.resolve())
+
+
+def collect(names: list[str], extra: list[str], program: Path) -> list[Allocator]:
+    """Those of the names that can be had here, and the added ones; ours first."""
+    try:
+        flavours.setup("peers")
+    except subprocess.CalledProcessError:
+        print("  some packages of peers are missing; see above", file=sys.stderr)
+    result = []
+    for name in names:
+        try:
+            allocator = provide(name)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"  left out: {name}: {error}", file=sys.stderr)
+            continue
+        if serves(allocator, program):
+            result.append(allocator)
+        else:
+            print(f"  left out: {name}: a program does not run on it", file=sys.stderr)
+    for allocator in map(added, extra):
+        if not serves(allocator, program):
+            raise SystemExit(f"jw bench: a program with {allocator.library} preloaded does not use its malloc")
+        result.append(allocator)
+    return result
