@@ -103,7 +103,7 @@ class Exploration(unittest.TestCase):
                 self.assertEqual(deepened.outcomes, plain.outcomes)
 
     def test_limits_end_a_run_without_a_verdict(self) -> None:
-        for limit in (("--max", 3), ("--random", 5), ("--bound", 0)):
+        for limit in (("--max", 3), ("--max", 0), ("--bound", 0)):
             result = harness.run(self.large, TARGET, *limit, PROGRAM=0)
             with self.subTest(limit):
                 self.assertEqual(result.status, harness.INCOMPLETE, result.output)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -68,32 +69,22 @@ def build(source: Path, target: Target, name: str, defines: Iterable[str] = ()) 
     return program
 
 
-def build_engine(folder: Path) -> Path:
-    """A checker from other sources than its own; a program uses it when it is preloaded."""
-    library = folder / "libchecker.so"
-    sources = [source for source in folder.glob("*.c") if source.name != "main.c"]
-    checker.run("gcc", "-std=gnu11", *checker.ENGINE, "-fcf-protection=none", "-o", library, *sources)
-    return library
-
-
 def run(program: Path, target: Target, *options: object, timeout: float = 120, **variables: object) -> Result:
-    """Runs a program of build(); what it reports must be about this run, so that files of earlier runs go first."""
-    report = program.with_name(f"{program.name}{variables.get('PROGRAM', '')}.json")
-    replay = report.with_suffix(".replay")
-    report.unlink(missing_ok=True)
-    where = [] if "--replay" in options else ["--save", replay]
-    command = [*checker.command(program, target.compiler), "--json", report, *where, *options]
+    """Runs a program of build(), with these variables in its environment."""
+    command = [*checker.command(program, target.compiler), "--save", os.devnull, *options]
     environment = os.environ | {name: str(value) for name, value in variables.items()}
-    done = subprocess.run(
-        [str(word) for word in command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env=environment,
-        timeout=timeout,
-    )
-    found = json.loads(report.read_text()) if report.exists() else {}
+    with TemporaryDirectory(dir=BUILD) as folder:
+        report = Path(folder) / "report.json"
+        done = subprocess.run(
+            [*map(str, command), "--json", str(report)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment,
+            timeout=timeout,
+        )
+        found = json.loads(report.read_text()) if report.exists() else {}
     return Result(done.returncode, found, done.stdout)
 
 

@@ -26,7 +26,7 @@ class Generator:
         self.sequential = sequential  # sequentially consistent accesses, too
         self.plain = random.choice((0, 0, 0.1, 0.2))
         self.guarded = random.choice((0, 0.2, 0.6))
-        self.fences = random.choice((0, 0.15, 0.35))
+        self.fences = random.choice((0, 0.2, 0.5))
         self.mutex = random.random() < 0.15
         self.weak = random.random() < 0.2
         atomic = random.choice((1, 2, 2, 2, 3))
@@ -65,33 +65,33 @@ class Generator:
         return Operation(weak, order, place, self.value(place), random.choice((0, 0, 1, 2)), failure)
 
     def idiom(self) -> list[Operation]:
-        """A part in passing plain memory on; left to chance, nearly every program with plain memory would race."""
+        """A part in passing something on; left to chance, hardly any program would pass plain memory without a race."""
         random = self.random
-        touch = random.choice((Operation("load", "plain", self.atomic), Operation("store", "plain", self.atomic, 7)))
+        fenced = random.random() < self.fences
+        release, acquire = ("relaxed", "relaxed") if fenced else ("release", "acquire")
+        order, place = ("plain", self.atomic) if self.plain else ("relaxed", len(self.bits) - 1 - self.mutex)
+        touch = random.choice((Operation("load", order, place), Operation("store", order, place, 7)))
         odd = 2 * random.randrange(4) + 1
-        publish = (
-            Operation("store", random.choice(STORE_ORDERS), 0, odd),
-            Operation("add", random.choice(("release", "acq_rel")), 0, odd),
-            Operation("strong", "release", 0, odd, 0),
-        )
-        take = (
-            Operation("load", random.choice(LOAD_ORDERS), 0),
-            Operation("exchange", random.choice(("acquire", "acq_rel")), 0, odd - 1),
-            Operation("strong", random.choice(("acquire", "acq_rel")), 0, 0, odd, "acquire"),
-        )
         if random.random() < 0.4:
-            return [touch, random.choice(publish)]
-        after = [Operation("fence", "acquire")] * (random.random() < 0.2)
-        return [random.choice(take), *after, replace(touch, guard=(0, True))]
+            kind = random.choice(("store", "store", "add", "strong"))
+            weaker = release if random.random() < 0.8 else "relaxed"
+            return [touch, *[Operation("fence", "release")] * fenced, Operation(kind, weaker, 0, odd)]
+        kind = random.choice(("load", "load", "add", "strong"))
+        weaker = acquire if random.random() < 0.8 else "relaxed"
+        take = Operation(kind, weaker, 0, 8, odd if kind == "strong" else 0, weaker)
+        guard = (0, True) if order == "plain" or random.random() < 0.5 else None
+        return [take, *[Operation("fence", "acquire")] * fenced, replace(touch, guard=guard)]
 
     def thread(self, length: int) -> tuple[Operation, ...]:
-        steps = self.idiom() if self.plain and self.random.random() < 0.7 else []
+        steps = self.idiom() if self.random.random() < (0.7 if self.plain else 0.2) else []
         mutex = len(self.bits) - 1
         entered = self.random.choice((0, 1)) if self.mutex else None  # the step that the lock comes before
         for index in range(len(steps), length):
             if index == entered:
                 steps.append(Operation("lock", "acquire", mutex))
             step = self.step()
+            while steps and steps[-1].kind == step.kind == "fence":
+                step = self.step()  # compilers make one of two, and executions fewer
             reads = [at for at, earlier in enumerate(steps) if earlier.kind in SHOWN]
             wanted = 0.8 if step.order == "plain" else self.guarded
             if reads and self.random.random() < wanted:

@@ -36,30 +36,36 @@ def seeded() -> list[Seeded]:
     return found
 
 
-def check_mistake(bug: Seeded, target: harness.Target) -> str | None:
-    program = harness.build(bug.source, target, bug.name, [bug.variant] if bug.variant else [])
-    result = harness.run(program, target, *bug.options)
+def build(bug: Seeded, target: harness.Target) -> tuple[Path, Path]:
+    """The program with the mistake and its corrected twin."""
+    variant = [bug.variant] if bug.variant else []
+    return (
+        harness.build(bug.source, target, bug.name, variant),
+        harness.build(bug.source, target, f"{bug.name}-corrected", [*variant, "CORRECTED"]),
+    )
+
+
+def misjudged(bug: Seeded, target: harness.Target, programs: tuple[Path, Path], **variables: object) -> str | None:
+    """What is wrong with the checker's verdicts on the two."""
+    mistaken, corrected = programs
+    result = harness.run(mistaken, target, *bug.options, "--save", mistaken.with_suffix(".replay"), **variables)
     if (result.status, result.kind) != (harness.FAILED, bug.expected):
         return f"{result.kind} instead of {bug.expected}\n{result.output}"
+    twin = harness.run(corrected, target, *bug.options, **variables)
+    if twin.status != harness.COMPLETE:
+        return f"the corrected twin:\n{twin.output}"
     if bug.expected == UNREPEATABLE:
         return None
-    again = harness.run(program, target, *bug.options, "--replay", program.with_suffix(".replay"))
-    same = all(again.report.get(key) == result.report.get(key) for key in ("kind", "message"))
-    return None if again.status == harness.FAILED and same else f"not the same when replayed:\n{again.output}"
-
-
-def check_twin(bug: Seeded, target: harness.Target) -> str | None:
-    variant = [bug.variant] if bug.variant else []
-    program = harness.build(bug.source, target, f"{bug.name}-corrected", [*variant, "CORRECTED"])
-    result = harness.run(program, target, *bug.options)
-    return None if result.status == harness.COMPLETE else f"the corrected twin:\n{result.output}"
+    again = harness.run(mistaken, target, *bug.options, "--replay", mistaken.with_suffix(".replay"), **variables)
+    same = again.status == harness.FAILED and again.report["message"] == result.report["message"]
+    return None if same and again.kind == result.kind else f"not the same when replayed:\n{again.output}"
 
 
 def check(case: tuple[Seeded, harness.Target]) -> str | None:
     bug, target = case
     if bug.compilers and bug.compilers not in target.compiler:
         return None
-    wrong = check_mistake(bug, target) or check_twin(bug, target)
+    wrong = misjudged(bug, target, build(bug, target))
     return f"{target} {bug.name}: {wrong}" if wrong else None
 
 
