@@ -1,6 +1,7 @@
 /* model.c - platform.h for the model checkers (model.h). */
 #include "platform/platform.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,13 +243,12 @@ uint64_t platform_system_calls(void) {
     return 0;
 }
 
-/* The checkers show where they stopped; the message would only cost them executions. */
+/* Nothing is printed here: the checkers show what was broken, and where. */
 _Noreturn void misuse(const char *kind, const void *address, const char *where) {
-    (void)kind, (void)address, (void)where;
-    abort();
+    (void)address;
+    __assert_fail(kind, where, 0, __func__);
 }
 
 _Noreturn void invariant_broken(const char *condition, const char *file, int line) {
-    (void)condition, (void)file, (void)line;
-    abort();
+    __assert_fail(condition, file, (unsigned)line, __func__);
 }
