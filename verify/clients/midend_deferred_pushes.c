@@ -2,7 +2,7 @@
  *
  * bound     3 threads, 1 free each; 1 slot, which is taken, and the lists locked as by a fork
  * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1
- * property  no slab is lost
+ * property  no slab is lost; who allocates finds them
  */
 #include "verify/clients/midend_slabs.h"
 
@@ -24,6 +24,10 @@ int main(void) {
     finish(b);
     finish(c);
     midend_after_fork(false);
+    void *taken[OBJECTS];
+    take_slab(taken, 2);
+    assert(slabs() == SLABS + 1);
+    for (unsigned i = 0; i < OBJECTS; i++) give(taken[i], 2);
     give(in_slot, 1);
     for (unsigned i = 2; i < OBJECTS; i++) give(objects[0][i], 1);
     for (unsigned i = 1; i < OBJECTS; i++) give(objects[1][i], 1);

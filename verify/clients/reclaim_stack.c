@@ -2,7 +2,7 @@
  *
  * bound     2 threads, 2 starts and 1 that is refused; a new thread finds on its stack what it runs, and the kernel's
  *           last act for it is to clear the stack's word
- * property  no two threads have a stack at a time; who starts one sees where its stack is
+ * property  no two threads have a stack at a time; who starts one sees where its stack is; none is lost
  */
 #define _GNU_SOURCE 1
 #include "verify/clients/kernel.h"
@@ -83,5 +83,6 @@ int main(void) {
     finish(a);
     finish(b);
     for (unsigned i = 0; i < atomic_load_explicit(&made, memory_order_relaxed); i++) finish(threads[i]);
+    for (unsigned i = 0; i < STACKS; i++) assert(atomic_load_explicit(&stacks[i].busy, memory_order_relaxed) == 0);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* whole_calloc - dirty memory is freed, and given back at once, while zeroed memory is allocated.
  *
- * bound     2 threads: a free above the watermark; a zeroed allocation of a large object, the root having no other range for it
+ * bound     2 threads: a free above the watermark; a zeroed allocation of a large object, the root having no other
+ *           range for it
  * property  zeroed memory is zero, whether it was given back or cleared; all memory goes back in the end
  */
 #include "config/options.h"
