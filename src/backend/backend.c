@@ -6,20 +6,24 @@
 #include "platform/platform.h"
 
 /* Splits the held range down to `weight`; the remainders wait in the state that the range was in. */
-static granule_id cut(granule_id range, uint32_t weight, enum slot_code state) {
-    while (knit_weight(range) != weight) {
+static void cut(granule_id range, uint32_t weight, enum slot_code state) {
+    if (knit_weight(range) == weight) return;
+    do {
         granule_id rest = knit_split(range, weight);
         leaf_set(rest, leaf_word(HELD, 0));
         range_place(rest, state);
-    }
-    return range;
+    } while (knit_weight(range) != weight);
+    thrift_notice();
 }
 
 void *backend_fetch(uint32_t weight, bool *zeroed) {
     weight = weight_round_up(weight);
     enum slot_code state = MAPPED;
     granule_id range = range_acquire(MAPPED, weight);
-    if (!range && range_place_deferred()) range = range_acquire(MAPPED, weight);
+    if (!range && range_place_deferred()) {
+        range = range_acquire(MAPPED, weight);
+        thrift_notice();
+    }
     if (!range) {
         state = UNMAPPED;
         range = range_acquire(UNMAPPED, weight);
@@ -27,7 +31,8 @@ void *backend_fetch(uint32_t weight, bool *zeroed) {
     if (!range) range = root_create();
     if (!range) return NULL;
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
-    return granule_address(cut(range, weight, state));
+    cut(range, weight, state);
+    return granule_address(range);
 }
 
 void backend_place(granule_id range) {

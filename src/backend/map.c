@@ -46,10 +46,10 @@ bool map_start(void) {
 static bool claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = 0;
-    /* [MP1] acquire: the last owner is done with the slot; release: for the walker; pairs [MP2] [MP3] */
+    /* [MP1] acquire: the last owner is done with the slot's records; pairs [MP2]; client root_back */
     return id != 0 &&
            atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
-                                                   memory_order_acq_rel, memory_order_relaxed);
+                                                   memory_order_acquire, memory_order_relaxed);
 }
 
 /* Cuts [start, start + size) out of an area that is larger by `room`, where its slot is free. */
@@ -83,7 +83,8 @@ void map_abandon(char *address) {
     platform_discard(&map.leaf[id], ROOT_GRANULES * sizeof(record_word));
     platform_discard(&map.node[id], ROOT_GRANULES * sizeof(record_word));
     platform_discard(&map.link[id], ROOT_GRANULES * sizeof(record_word));
-    atomic_store_explicit(&map.roots[id / ROOT_GRANULES], 0, memory_order_release); /* [MP2] pairs [MP1] */
+    atomic_store_explicit(&map.roots[id / ROOT_GRANULES], 0,
+                          memory_order_release); /* [MP2] pairs [MP1]; client root_back */
 }
 
 bool map_release(char *address, size_t size) {
@@ -101,6 +102,6 @@ size_t map_metadata(void) {
 
 void map_walk(void (*visit)(granule_id id, void *context), void *context) {
     for (size_t slot = 0; slot < window_roots(); slot++)
-        if (atomic_load_explicit(&map.roots[slot], memory_order_acquire)) /* [MP3] pairs [MP1] */
+        if (atomic_load_explicit(&map.roots[slot], memory_order_relaxed))
             visit((granule_id)(slot * ROOT_GRANULES), context);
 }

@@ -10,8 +10,9 @@ enum { TRIES = JW_RANGE_TRIES };
 #define DEFERRED_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))
 
 static void count(enum slot_code state, intptr_t granules) {
-    /* [OW1] acq_rel: meets thrift's last look before the reclamation thread ends; pairs [TH1] */
-    atomic_fetch_add_explicit(&ownership.cached[state == UNMAPPED], granules, memory_order_acq_rel);
+    /* [OW1] acquire: who adds after the reclamation thread's last look sees that it has ended; pairs [TH1];
+     * client thread_end_free */
+    atomic_fetch_add_explicit(&ownership.cached[state == UNMAPPED], granules, memory_order_acquire);
 }
 
 size_t range_cached(enum slot_code state) {
@@ -30,8 +31,8 @@ static void defer(granule_id range, uint32_t payload) {
     uint32_t place = link_get(range) & 0x7f000000u;
     uint32_t first = atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
     do link_set(range, place | first);
-    /* [DF1] release: the range's words; pairs [DF2] */
-    while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_release,
+    /* [DF1] release: the range's words; acquire: as OW1; pairs [DF2] [TH10]; clients deferred_list thread_end_deferred */
+    while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_acq_rel,
                                                   memory_order_relaxed));
 }
 
@@ -134,7 +135,7 @@ void range_place(granule_id range, enum slot_code state) {
 
 bool range_place_deferred(void) {
     if (!atomic_load_explicit(&ownership.deferred, memory_order_relaxed)) return false;
-    /* [DF2] acquire: the ranges' words; pairs [DF1] */
+    /* [DF2] acquire: the ranges' words; pairs [DF1]; client deferred_list */
     granule_id range = atomic_exchange_explicit(&ownership.deferred, 0, memory_order_acquire);
     for (granule_id next; range; range = next) {
         next = link_get(range) & ID_MASK;

@@ -21,7 +21,8 @@ granule_id root_create(void) {
 }
 
 bool root_destroy(granule_id root) {
-    uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire); /* [WK1] pairs [WK4] */
+    /* [WK1] acquire: the walkers are done with the memory; pairs [WK4]; client root_walker */
+    uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire);
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
         leaf_set(root, leaf_word(NONE, 0));
@@ -29,7 +30,8 @@ bool root_destroy(granule_id root) {
         if (!gone) leaf_set(root, leaf_word(HELD, 0));
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release); /* [WK2] pairs [WK3] */
+    /* [WK2] release: the root is gone from the map; pairs [WK3]; client root_walker */
+    atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release);
     return gone;
 }
 
@@ -38,14 +40,15 @@ size_t root_count(void) {
 }
 
 bool root_walk_begin(void) {
-    uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire); /* [WK3] pairs [WK2] */
+    /* [WK3] acquire: which roots are gone; pairs [WK2]; client root_walker */
+    uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire);
     if (before < ONE_RELEASE) return true;
     root_walk_end();
     return false;
 }
 
 void root_walk_end(void) {
-    atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* [WK4] pairs [WK1] */
+    atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* [WK4] pairs [WK1]; client root_walker */
 }
 
 void root_forget_walkers(void) {

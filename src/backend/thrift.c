@@ -6,9 +6,10 @@
 #include "platform/platform.h"
 
 enum { NO_THREAD, RUNNING, REFUSED };
-enum {
-    RETRY_PERIOD = 1024
-}; /* frees between two looks at the clock, or two tries to start the thread, where it was refused */
+/* Frees between two looks at the clock, or two tries to start the thread, where it was refused. */
+#ifndef JW_RETRY_PERIOD
+#define JW_RETRY_PERIOD 1024
+#endif
 
 enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
 
@@ -107,11 +108,13 @@ static size_t end_round(unsigned standby) {
 
 /* Nothing waits for a round any more but what cannot be given back, and nobody has asked for one. */
 static bool nothing_left(size_t kept) {
-    /* [TH7] acq_rel: of this and of who asks the later sees what the earlier did before; pairs [TH8] */
-    bool asked = atomic_fetch_add_explicit(&round_asked, 0, memory_order_acq_rel);
-    /* [TH1] acq_rel: the same of this and of who adds ranges; pairs [OW1] */
-    return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_acq_rel) <= (intptr_t)kept && !asked &&
-           !atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
+    /* [TH7] release: who asks after this look sees what was announced before it; pairs [TH8];
+     * client thread_end_asked */
+    bool asked = atomic_fetch_add_explicit(&round_asked, 0, memory_order_release);
+    /* [TH1] release: the same for who adds ranges; pairs [OW1]; client thread_end_free */
+    bool mapped = atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_release) > (intptr_t)kept;
+    /* [TH10] release: the same for who defers ranges; pairs [DF1]; client thread_end_deferred */
+    return !atomic_fetch_add_explicit(&ownership.deferred, 0, memory_order_release) && !mapped && !asked;
 }
 
 /* The longer waits are announced only while they last, and only if nothing has come before the announcement. */
@@ -125,7 +128,8 @@ static void wait_for_round(unsigned quiet, size_t kept) {
 static void reclamation_thread(void) {
     size_t kept = 0;
     for (unsigned quiet = 0;;) {
-        /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8] */
+        /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8];
+         * client thread_end_asked */
         atomic_exchange_explicit(&round_asked, 0, memory_order_acquire);
         bool more = begin_round();
         unsigned standby = swap_buffers();
@@ -134,10 +138,12 @@ static void reclamation_thread(void) {
         kept = end_round(standby);
         quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
         if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
-        atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release); /* [TH2] pairs [TH3] [TH4] */
+        /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
+         * kept: TH7 and TH9 order them too, but for load buffering, which the checker does not explore */
+        atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release);
         uint32_t expected = NO_THREAD;
         if (nothing_left(kept)) return;
-        /* [TH3] acquire: as TH4; pairs [TH2] */
+        /* [TH3] acquire: as TH4, should another thread have come and gone; pairs [TH2]; kept: as TH2 */
         if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
                                                      memory_order_relaxed))
             return;
@@ -147,7 +153,7 @@ static void reclamation_thread(void) {
 
 static void start_thread(void) {
     uint32_t expected = NO_THREAD;
-    /* [TH4] acquire: the thread before is done with its rounds; pairs [TH2] */
+    /* [TH4] acquire: the thread before is done with its rounds; pairs [TH2]; kept: as TH2 */
     if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
@@ -160,10 +166,10 @@ static void start_thread(void) {
 
 /* A round by a freeing thread: the time between two rounds is the wait. */
 static void round_without_thread(void) {
-    if (atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % RETRY_PERIOD) return;
+    if (atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % JW_RETRY_PERIOD) return;
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     uint32_t expected = 0;
-    /* [TH5] acquire: the round before is done; pairs [TH6] */
+    /* [TH5] acquire: the round before is done; pairs [TH6]; client rounds_in_turn */
     if (now - last < option(&options.reclaim_interval) ||
         !atomic_compare_exchange_strong_explicit(&in_round, &expected, 1, memory_order_acquire, memory_order_relaxed))
         return;
@@ -171,7 +177,7 @@ static void round_without_thread(void) {
     end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed));
     begin_round();
     swap_buffers();
-    atomic_store_explicit(&in_round, 0, memory_order_release); /* [TH6] pairs [TH5] */
+    atomic_store_explicit(&in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
     uint32_t refused = REFUSED;
     if (option(&options.reclaim_thread) &&
         atomic_compare_exchange_strong_explicit(&thread_state, &refused, NO_THREAD, memory_order_relaxed,
@@ -186,7 +192,7 @@ static void wake_early(void) {
 }
 
 void thrift_wake(void) {
-    /* [TH8] acq_rel: as TH7; pairs [TH7] [TH9] */
+    /* [TH8] acquire: as OW1; release: what is asked for; pairs [TH7] [TH9]; client thread_end_asked */
     atomic_fetch_or_explicit(&round_asked, 1, memory_order_acq_rel);
     if (atomic_load_explicit(&thread_state, memory_order_relaxed) == NO_THREAD) start_thread();
     if (atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
@@ -217,7 +223,13 @@ void thrift_free(granule_id range) {
     } else {
         range_place(range, MAPPED);
     }
-    if (cached << JW_GRANULE_SHIFT < option(&options.reclaim_start)) return;
+    thrift_notice();
+}
+
+void thrift_notice(void) {
+    if (range_cached(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
+        !atomic_load_explicit(&ownership.deferred, memory_order_relaxed))
+        return;
     uint32_t state = atomic_load_explicit(&thread_state, memory_order_relaxed);
     if (state == NO_THREAD) start_thread();
     if (state == RUNNING && atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();

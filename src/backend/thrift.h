@@ -28,6 +28,9 @@ enum { MIDEND_HOOK, FRONTEND_HOOK, ROUND_HOOKS };
 /* Frees a held range of ours: into the mapped Nest, or straight back to the OS above the watermark. */
 void thrift_free(granule_id range);
 
+/* After ranges were placed mapped, or deferred: when enough waits, somebody must come for it. */
+void thrift_notice(void);
+
 /* Gives back every free range now. Returns the bytes given back. */
 size_t thrift_purge(void);
 

@@ -30,14 +30,14 @@ static _Atomic(uintptr_t) next_end;
 static _Atomic(uint32_t) unmappings;
 
 static void before_unmapping(void) {
-    /* [UM1] release: the last uses of the memory; pairs [UM2] */
+    /* [UM1] release: the last uses of the memory; pairs [UM2]; client unmap_map */
     atomic_fetch_add_explicit(&unmappings, 1, memory_order_release);
 }
 
 static uintptr_t map(uintptr_t address, size_t size, long flags) {
     long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), PROT_READ | PROT_WRITE,
                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1));
-    /* [UM2] acquire: the last uses of what was mapped here before; pairs [UM1] */
+    /* [UM2] acquire: the last uses of what was mapped here before; pairs [UM1]; client unmap_map */
     atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
     return kernel_failed(result) ? 0 : (uintptr_t)result;
 }

@@ -1,0 +1,45 @@
+/* huge_lookup - a huge object is freed and a root takes its slot of the window, while another thread looks up its own
+ * object there and an address that is nobody's.
+ *
+ * bound     2 threads: 1 free, 1 new root; 2 lookups; the window has room for 3 mappings
+ * property  nobody's address is never said to be a live object of the wrong kind; the new root's records are its own
+ * defines   -DJW_NEST_SLOTS=1
+ */
+#include "backend/huge.h"
+#include "verify/clients/ranges.h"
+
+static uint64_t *huge, *second;
+
+static void *freeing(void *unused) {
+    (void)unused;
+    huge_free(huge);
+    return NULL;
+}
+
+static void *making(void *unused) {
+    (void)unused;
+    granule_id root = root_create();
+    if (root == 0) return NULL;
+    own(root);
+    leaf_set(root, leaf_word(LARGE, 0));
+    assert(huge_usable_size(granule_address(root)) == 0 && backend_usable_size(granule_address(root)) == ROOT_SIZE);
+    assert(huge_usable_size(second) == 2 * ROOT_SIZE);
+    leaf_set(root, leaf_word(HELD, 0));
+    range_place(root, UNMAPPED);
+    return NULL;
+}
+
+int main(void) {
+    begin();
+    huge = huge_allocate(ROOT_SIZE, 1);
+    second = huge_allocate(2 * ROOT_SIZE, 1);
+    assert(huge && second && huge_usable_size(huge) == ROOT_SIZE);
+    huge[0] = 1;
+    pthread_t a = start(freeing, NULL), b = start(making, NULL);
+    finish(a);
+    finish(b);
+    assert(root_count() == 0 && model_reserved_roots() == 2);
+    huge_free(second);
+    assert(model_reserved_roots() == 0);
+    return 0;
+}

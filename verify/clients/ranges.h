@@ -1,0 +1,68 @@
+/* ranges.h - ranges of the backend for its clients: written as a whole when taken, and all given back in the end. */
+#ifndef JW_RANGES_H
+#define JW_RANGES_H
+
+#include "backend/backend.h"
+#include "backend/root.h"
+#include "config/options.h"
+#include "platform/platform.h"
+#include "verify/clients/client.h"
+#include "verify/platform/model.h"
+
+static inline void begin(void) {
+    model_reservations_left = -1;
+    bool started = map_start();
+    assert(started);
+}
+
+/* The range is ours: a word of each granule says so, until release finds them unchanged. */
+static inline granule_id own(granule_id range) {
+    for (granule_id i = 0, weight = range ? knit_weight(range) : 0; i < weight; i++)
+        *(uint64_t *)granule_address(range + i) = range;
+    return range;
+}
+
+static inline granule_id disown(granule_id range) {
+    for (granule_id i = 0, weight = knit_weight(range); i < weight; i++)
+        assert(*(uint64_t *)granule_address(range + i) == range);
+    return range;
+}
+
+static inline granule_id fetch(uint32_t weight) {
+    bool zeroed;
+    void *memory = backend_fetch(weight, &zeroed);
+    assert(memory);
+    for (granule_id i = 0; zeroed && i < weight; i++) assert(*(uint64_t *)((char *)memory + i * GRANULE_SIZE) == 0);
+    return own(granule_of(memory));
+}
+
+/* Frees a range in that state, or as the backend does it. */
+static inline void place(granule_id range, enum slot_code state) {
+    disown(range);
+    leaf_set(range, leaf_word(HELD, 0));
+    if (state == UNMAPPED) platform_discard(granule_address(range), knit_weight(range) * GRANULE_SIZE);
+    range_place(range, state);
+}
+
+static inline void give(granule_id range) {
+    backend_place(disown(range));
+}
+
+static inline void join_all_unmapped(void) {
+    granule_id ranges[32], range;
+    unsigned count = 0;
+    while ((range = range_acquire(UNMAPPED, 1))) ranges[count++] = range;
+    while (count > 0) range_place(ranges[--count], UNMAPPED);
+}
+
+/* After the threads: each granule is free, and once; then all join, and every root goes back to the OS. What is placed
+ * again before its neighbour has been acquired is deferred once more. */
+static inline void end(void) {
+    for (int rounds = 0; range_place_deferred(); rounds++) assert(rounds < 3);
+    for (granule_id range; (range = range_acquire(MAPPED, 1));) range_place(range, UNMAPPED);
+    join_all_unmapped();
+    assert(range_cached(MAPPED) == 0 && range_cached(UNMAPPED) == 0);
+    assert(root_count() == 0 && model_reserved_roots() == 0);
+}
+
+#endif
