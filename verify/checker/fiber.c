@@ -107,5 +107,5 @@ void fiber_leave(void) {
 }
 
 void fiber_use_main_tls(void) {
-    arch_set_tls(main_tls);
+    if (main_tls) arch_set_tls(main_tls); /* 0: no fiber has run yet */
 }

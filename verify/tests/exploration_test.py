@@ -110,7 +110,7 @@ class Exploration(unittest.TestCase):
                 self.assertEqual(result.report.get("verdict"), "incomplete")
 
     def test_wrong_use_is_told(self) -> None:
-        for wrong in (["--no-such-option"], ["--jobs"], ["--replay", "/no/such/file"]):
+        for wrong in (["--no-such-option"], ["--jobs", "many"], ["--bound"], ["--replay", "/no/such/file"]):
             with self.subTest(wrong):
                 self.assertEqual(harness.run(self.large, TARGET, *wrong, PROGRAM=0).status, harness.USAGE)
 

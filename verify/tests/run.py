@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """run.py [NAME...] - the tests of the checker itself; those whose names hold one of the words, when any are given.
 
-litmus_test: known answers. random_test: what the axioms allow. seeded_test: every kind of mistake. exploration_test: each
-execution once. faults_test: a checker that is wrong is noticed. Nothing may use the same build folder at the same time.
+litmus_test: known answers. random_test: what the axioms allow. seeded_test: every kind of mistake. faults_test: that a
+checker with a fault is noticed. exploration_test: each execution once. Two runs at a time would mix their builds.
 """
 
 import sys
