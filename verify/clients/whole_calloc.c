@@ -38,6 +38,12 @@ int main(void) {
     finish(b);
     release(rest, 2 * GRANULE_SIZE, 2);
     if (zeroed) release(zeroed, SIZE, 1);
+    model_reservations_left = -1;
+    atomic_store_explicit(&options.cache_min, SIZE, memory_order_relaxed);
+    fill(zeroed = allocate_zeroed(SIZE), SIZE, 1);
+    release(zeroed, SIZE, 1); /* stays mapped, and dirty */
+    expect(zeroed = allocate_zeroed(SIZE), SIZE, 0);
+    jw_free(zeroed);
     end(0, 0);
     return 0;
 }
