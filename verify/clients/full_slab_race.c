@@ -26,6 +26,11 @@ int main(void) {
     finish(b);
     give(objects[3], SIZE, 3);
     give(other, 80, 10);
+    heap_tidy(thread_heap, true);
+    uint64_t *all[6];
+    for (size_t i = 0; i < 6; i++) all[i] = get(SIZE, 20);
+    assert(thread_heap->in_use_count == 2); /* two slabs of three: none of their objects is lost */
+    for (size_t i = 0; i < 6; i++) give(all[i], SIZE, 20);
     expect_nothing_left();
     return 0;
 }

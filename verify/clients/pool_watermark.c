@@ -31,6 +31,8 @@ int main(void) {
     assert(thread_heap->pool_count == 0 && thread_heap->in_use_count == 1);
     finish(a);
     give(other, OTHER, 10);
+    uint64_t *again[2] = {get(SIZE, 3), get(SIZE, 4)}; /* the second needs another slab */
+    for (size_t i = 0; i < 2; i++) give(again[i], SIZE, 3 + i);
     give(objects[2], SIZE, 2);
     heap_retire(heap);
     expect_nothing_left();

@@ -1,7 +1,7 @@
 /* slab_reused - two threads free the last objects of a full slab, and its owner makes a slab of another class of it: no
  * push of before may reach the new one.
  *
- * bound     3 threads: 2 frees by others; 1 look at all slabs and 2 allocations of another class; 2 objects a slab
+ * bound     3 threads: 2 frees by others; 1 look at all slabs and 3 allocations of another class; 2 objects a slab
  * property  the new slab has its own objects only, each its holder's alone
  */
 #include "verify/clients/frontend_client.h"
@@ -21,13 +21,14 @@ int main(void) {
     later = get(SIZE, 2); /* the first slab is full now */
     pthread_t a = start(freeing, (void *)0), b = start(freeing, (void *)1);
     heap_tidy(thread_heap, true);
-    uint64_t *first = get(OTHER, 10), *second = get(OTHER, 11);
+    uint64_t *first = get(OTHER, 10), *second = get(OTHER, 11), *third = get(OTHER, 12);
     struct slab *slab = slab_of(first);
     assert(slab == slab_of(second) && cross_count(&slab->cross) == 0);
     finish(a);
     finish(b);
     give(first, OTHER, 10);
     give(second, OTHER, 11);
+    give(third, OTHER, 12);
     give(later, SIZE, 2);
     expect_nothing_left();
     return 0;
