@@ -27,7 +27,11 @@ enum {
     EVENTS = 1 << 17,
     CHOICES = 1 << 16,
     CANDIDATES = 1024,
-    KEYS = 8192, /* different atomic addresses over all executions */
+    KEYS = 4096,   /* different atomic addresses over all executions */
+    POINTS = 8192, /* of threads, in the table of possible writes */
+    ROWS = POINTS + THREADS,
+    NUMBERED = 1 << 15,
+    CALLERS = 64,
     WORKERS = 16,
     OUTCOME_VALUES = 16,
     OUTCOMES = 1 << 14,
@@ -85,9 +89,10 @@ struct store {
     struct store *newer, *older; /* in modification order */
     const struct snapshot *view; /* what reading it with acquire tells */
     struct clock happened;       /* likewise */
-    uint32_t sequence;           /* in order of execution */
-    uint32_t clock;              /* the writer's own step */
-    int32_t event;               /* -1: initial */
+    struct clock depends;
+    uint32_t sequence; /* in order of execution */
+    uint32_t clock;    /* the writer's own step */
+    int32_t event;     /* -1: initial */
     uint8_t thread;
     bool taken; /* a read-modify-write has read it: no second one may */
     bool uninitialised;
@@ -125,13 +130,18 @@ struct thread {
     struct clock happened, acquirable, released; /* now; after an acquire fence; at the last release fence */
     struct view current, pending;                /* now; what an acquire fence would add */
     const struct snapshot *release_view;         /* at the last release fence */
+    struct clock depends;                        /* per thread, the events that this one's state follows from */
     struct request request;
     const struct location *last_read, *spun_on; /* spun_on: yielded after reading this value there */
     uint64_t last_value, spun_value;
     unsigned joins;
     bool joined;
-    uint32_t repeats; /* loads in a row that told it nothing new */
-    uintptr_t pc;     /* where it waits */
+    uint32_t repeats;              /* loads in a row that told it nothing new */
+    uintptr_t pc;                  /* where it waits */
+    uint32_t point, visited_count; /* in the table of possible writes */
+    uint16_t visited[ROWS];
+    uint64_t callers[CALLERS]; /* a hash of each, and of those below */
+    unsigned depth;
     void *stack_pointer;
     uint64_t tls;
     void *(*body)(void *);
@@ -161,7 +171,8 @@ struct run {
     unsigned events;
     unsigned postponements;
     bool active; /* client code is running under the engine */
-    uint64_t steps;
+    bool vain;   /* a dead end */
+    uint64_t steps, number;
 };
 
 extern struct run run;
@@ -175,7 +186,8 @@ static inline struct thread *self(void) {
 
 void *run_allocate(size_t size); /* until the end of the run */
 void run_release(void);
-bool run_execution(void);       /* true: complete, false: a dead end */
+bool run_execution(void); /* true: complete, false: a dead end */
+void run_end_if_vain(void);
 void run_wait(void);            /* gives the processor to the scheduler */
 _Noreturn void run_block(void); /* this thread goes no further; the execution is a dead end */
 struct event *event_log(enum operation operation, uint64_t address, unsigned size, enum order order);
@@ -252,10 +264,11 @@ const char *heap_describe(uint64_t address, uint64_t *offset, uint32_t *allocate
 
 uint32_t key_of(uint64_t address);
 void table_begin_pass(void);
-bool table_adopt(void); /* takes over what was learned; true: it was more */
-void table_learn(unsigned thread, uint32_t key, uint32_t event);
-void table_refuse(unsigned thread, uint32_t key, uint32_t event);
-bool table_may_write(unsigned thread, uint32_t key, uint32_t event);
+bool table_has_grown(void); /* since it was asked last */
+void table_move(unsigned thread, uint64_t place, unsigned result);
+void table_learn(uint32_t key);
+void table_refuse(unsigned thread, uint32_t key, unsigned active);
+bool table_may_write(unsigned thread, uint32_t key, unsigned active);
 bool table_contradicted(void);
 
 /* ---- explore.c */
@@ -290,13 +303,21 @@ struct outcome {
     int values[OUTCOME_VALUES];
 };
 
+struct numbering {
+    _Atomic uint64_t thing[NUMBERED];
+    _Atomic uint32_t number[NUMBERED], count; /* number + 1; 0: not known yet */
+};
+
 struct shared {
     _Atomic uint32_t grown, restart, stop, failed, cut, duplicates;
     _Atomic uint64_t runs;
     struct counters counters[WORKERS];
-    _Atomic uint64_t key[KEYS];
-    uint32_t expected[KEYS][THREADS];
-    _Atomic uint32_t learned[KEYS][THREADS], refused[KEYS][THREADS];
+    struct numbering keys, points;
+    uint32_t expected_latest[KEYS][THREADS], expected_ease[KEYS][THREADS][THREADS];
+    uint64_t expected_after[ROWS][KEYS / 64];
+    _Atomic uint32_t learned_latest[KEYS][THREADS], refused_latest[KEYS][THREADS];
+    _Atomic uint32_t learned_ease[KEYS][THREADS][THREADS], refused_needs[KEYS][THREADS][THREADS];
+    _Atomic uint64_t learned_after[ROWS][KEYS / 64], refused_after[ROWS][KEYS / 64];
     _Atomic uint32_t lock;
     unsigned outcomes;
     struct outcome outcome[OUTCOMES];

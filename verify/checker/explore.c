@@ -142,7 +142,7 @@ static uint64_t walk_at_random(void) {
     for (; run_number < settings.random; run_number++) {
         choice_count = 0;
         count_run(run_execution());
-        if (table_adopt()) stable = run_number;
+        if (table_has_grown()) stable = run_number;
         if (settings.budget > 0 && now() > settings.budget * 0.2) break;
         if (settings.progress) report_progress(false);
         if (run_number > 200 && run_number > 8 * stable) break; /* nothing new for long */

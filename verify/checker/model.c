@@ -155,6 +155,7 @@ static struct candidate read_from(struct request request) {
     for (uint32_t since = 0;;) {
         unsigned count = candidates(list, since);
         if (count) {
+            run_end_if_vain();
             bool offered = postponement_offered(count);
             unsigned pick = choose(count + offered, request.kind, location->address);
             if (pick < count) {
@@ -181,11 +182,12 @@ static struct candidate read_from(struct request request) {
 /* ---- Effects */
 
 static void attempt(const struct location *location) {
-    table_learn(run.current, location->key, self()->events + 1);
+    table_learn(location->key);
 }
 
 static void acquire(const struct location *location, const struct store *store, enum order order) {
     struct thread *thread = self();
+    clock_join(&thread->depends, &store->depends);
     view_raise(&thread->current, location->index, store->label);
     if (order == RELAXED || order == RELEASE) {
         view_join(&thread->pending, store->view);
@@ -201,6 +203,7 @@ static void publish(struct location *location, struct store *store, const struct
     bool releases = event->order >= RELEASE, acquires = event->order >= ACQ_REL;
     store->clock = thread->happened.at[run.current];
     store->event = (int32_t)(event - events);
+    store->depends = thread->depends;
     store->view = releases ? view_freeze(&thread->current) : thread->release_view;
     store->happened = releases ? thread->happened : thread->released;
     if (source && !(releases && acquires)) {
@@ -211,8 +214,13 @@ static void publish(struct location *location, struct store *store, const struct
     event->sequence = store->sequence;
     event->early = store->newer != NULL;
     if (!event->early) memory_set(location->address, location->size, store->value);
-    table_learn(run.current, location->key, thread->events);
     thread->happened.at[run.current]++;
+}
+
+/* Where the thread is now, as far as the table of possible writes tells points apart: zero or not is what code asks. */
+static void moved(const struct event *event) {
+    uint64_t seen = event->operation == LOAD ? event->value : event->old;
+    table_move(run.current, client_pc, (event->failed ? 2u : 0) | (seen ? 1u : 0));
 }
 
 static void note_source(struct event *event, const struct store *store) {
@@ -246,7 +254,6 @@ static void sc_leave(struct store *last, const struct location *location) {
     } else {
         next->view = snapshot_join(last->view, view_freeze(&self()->current));
     }
-    table_learn(run.current, run.location[0].key, self()->events);
 }
 
 /* ---- Operations */
@@ -261,6 +268,7 @@ uint64_t model_load(uint64_t address, unsigned size, enum order order) {
     struct event *event = event_log(LOAD, address, size, order);
     event->value = store->value;
     note_source(event, store);
+    moved(event);
     acquire(location, store, order);
     if (sc) sc_leave(sc, location);
     return store->value;
@@ -274,6 +282,7 @@ static struct store *choose_place(struct location *location, uint64_t lower) {
         if (count == CANDIDATES) stop_unable("more than %d places for a store", CANDIDATES);
         if (!s->taken) places[count++] = s;
     }
+    if (count > 1) run_end_if_vain();
     return places[choose(count, STORE, location->address)];
 }
 
@@ -285,14 +294,12 @@ void model_store(uint64_t address, unsigned size, uint64_t value, enum order ord
     struct location *location = location_at(address, size);
     shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
     uint64_t lower = view_get(&self()->current, location->index);
-    struct store *sc = NULL;
-    if (order == SEQ_CST) {
-        attempt(location);
-        sc = sc_enter(location, &lower);
-    }
+    attempt(location);
+    struct store *sc = order == SEQ_CST ? sc_enter(location, &lower) : NULL;
     struct store *store = store_insert(location, choose_place(location, lower), truncated(value, size));
     struct event *event = event_log(STORE, address, size, order);
     event->value = store->value;
+    moved(event);
     publish(location, store, NULL, event);
     if (sc) sc_leave(sc, location);
 }
@@ -314,6 +321,7 @@ static void replace(struct location *location, struct store *source, uint64_t va
     event->value = value;
     event->old = source->value;
     note_source(event, source);
+    moved(event);
     acquire(location, source, (enum order)event->order);
     source->taken = true;
     publish(location, store_insert(location, source, value), source, event);
@@ -368,6 +376,7 @@ bool model_compare_exchange(struct request wanted, uint64_t *expected, uint64_t 
         event->failed = true;
         event->spurious = chosen.spurious;
         note_source(event, chosen.store);
+        moved(event);
         acquire(location, chosen.store, orders[1]);
     }
     if (sc) sc_leave(sc, location);
@@ -379,7 +388,7 @@ void model_fence(enum order order) {
     struct thread *thread = self();
     uint64_t none = 0;
     struct store *sc = order == SEQ_CST ? sc_enter(NULL, &none) : NULL;
-    event_log(FENCE, 0, 0, order);
+    moved(event_log(FENCE, 0, 0, order));
     if (order != RELEASE) {
         view_join(&thread->current, view_freeze(&thread->pending));
         clock_join(&thread->happened, &thread->acquirable);

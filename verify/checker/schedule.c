@@ -73,7 +73,7 @@ static bool is_stuck(const struct thread *thread) {
 static bool is_hoped_for(unsigned waiter, unsigned active) {
     uint32_t key = run.thread[waiter].request.location->key;
     for (unsigned other = 0; other < THREADS; other++)
-        if (active >> other & 1 && table_may_write(other, key, run.thread[other].events)) return true;
+        if (active >> other & 1 && table_may_write(other, key, active)) return true;
     return false;
 }
 
@@ -109,7 +109,7 @@ static void note_refusals(unsigned active) {
     for (unsigned i = 0; i < run.threads; i++) {
         if (run.thread[i].state != WAITING || active >> i & 1) continue;
         for (unsigned other = 0; other < THREADS; other++)
-            if (active >> other & 1) table_refuse(other, run.thread[i].request.location->key, run.thread[other].events);
+            if (active >> other & 1) table_refuse(other, run.thread[i].request.location->key, active);
     }
 }
 
@@ -122,6 +122,13 @@ static bool waits_in_vain(void) {
         return true;
     }
     return false;
+}
+
+/* Called before anything is chosen: a dead end found now is one, found later it is many. */
+void run_end_if_vain(void) {
+    if (choice_replays() || !run.postponements || !waits_in_vain()) return;
+    run.vain = true;
+    fiber_leave();
 }
 
 /* May the running thread's request wait for a store to come? */
@@ -155,6 +162,7 @@ struct event *event_log(enum operation operation, uint64_t address, unsigned siz
         fail("endless", address, 0, "more than %d events in a thread: a loop that neither ends nor yields",
              THREAD_EVENTS);
     if (run.events == EVENTS) stop_unable("more than %d events in an execution", EVENTS);
+    thread->depends.at[run.current] = thread->events;
     struct event *event = &events[run.events++];
     *event = (struct event){.thread = (uint8_t)run.current,
                             .operation = (uint8_t)operation,
@@ -170,7 +178,9 @@ static void reset(void) {
     run_release();
     run.threads = 1;
     run.current = run.locations = run.stores = run.sequence = run.events = run.postponements = 0;
+    run.vain = false;
     run.steps = 0;
+    run.number++;
     choice_position = 0;
     for (unsigned i = 0; i < THREADS; i++) {
         struct thread *thread = &run.thread[i];
@@ -179,10 +189,13 @@ static void reset(void) {
         thread->last_read = thread->spun_on = NULL;
         thread->repeats = 0;
         thread->joined = false;
-        thread->happened = thread->acquirable = thread->released = (struct clock){{0}};
+        thread->happened = thread->acquirable = thread->released = thread->depends = (struct clock){{0}};
         view_clear(&thread->current);
         view_clear(&thread->pending);
         thread->release_view = NULL;
+        thread->depth = thread->visited_count = 0;
+        thread->callers[0] = 0;
+        table_move(i, 0, 0);
     }
     run.thread[0].happened.at[0] = 1;
     memory_restore();
@@ -246,6 +259,10 @@ bool run_execution(void) {
         }
         run.current = next;
         fiber_enter(next);
+        if (run.vain) {
+            run.active = false;
+            return false;
+        }
     }
     run.current = 0;
     heap_check_leaks();

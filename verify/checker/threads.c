@@ -44,6 +44,7 @@ EXPORT int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attrib
     shadow_access((uint64_t)thread, sizeof *thread, WRITE_ACCESS);
     *thread = (pthread_t)number + 1;
     child->happened = parent->happened;
+    child->depends = parent->depends;
     child->happened.at[number]++;
     view_join(&child->current, view_freeze(&parent->current));
     parent->happened.at[run.current]++;
@@ -64,6 +65,7 @@ EXPORT int __wrap_pthread_join(pthread_t thread, void **result) {
     joined->joined = true;
     event_log(JOIN, number, 0, RELAXED);
     clock_join(&joiner->happened, &joined->happened);
+    clock_join(&joiner->depends, &joined->depends);
     view_join(&joiner->current, view_freeze(&joined->current));
     if (!result) return 0;
     shadow_access((uint64_t)result, sizeof *result, WRITE_ACCESS);
