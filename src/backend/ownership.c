@@ -130,6 +130,7 @@ void range_place(granule_id range, enum slot_code state) {
         }
         leaf_set(range, leaf_word(HELD, 0));
     }
+    count(state, (intptr_t)knit_weight(range)); /* it waits, and the watermark must know */
     defer(range, state == UNMAPPED ? DEFERRED_UNMAPPED : 0);
 }
 
@@ -141,13 +142,11 @@ bool range_place_deferred(void) {
         next = link_get(range) & ID_MASK;
         uint32_t payload = leaf_get(range);
         enum slot_code state = payload & DEFERRED_UNMAPPED ? UNMAPPED : MAPPED;
-        if (payload & DEFERRED_NOT_ACQUIRED) {
-            if (knit_acquire(range) == IN_USE) {
-                defer(range, payload & (DEFERRED_NOT_ACQUIRED | DEFERRED_UNMAPPED));
-                continue;
-            }
-            count(state, -(intptr_t)knit_weight(range));
+        if (payload & DEFERRED_NOT_ACQUIRED && knit_acquire(range) == IN_USE) {
+            defer(range, payload & (DEFERRED_NOT_ACQUIRED | DEFERRED_UNMAPPED));
+            continue;
         }
+        count(state, -(intptr_t)knit_weight(range));
         leaf_set(range, leaf_word(HELD, 0));
         range_place(range, state);
     }
