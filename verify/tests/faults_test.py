@@ -10,11 +10,11 @@ from pathlib import Path
 import harness
 import seeded_test
 from axiomatic import Program, Verdict, verdict
-from random_test import BATCH, build_batch, disagreement, programs, run_program
+from random_test import BATCH, Case, disagreement
 
 TARGET = harness.Target("gcc", "-O1")
 FOLDER = harness.BUILD / "faults"
-SEEDS = (1, 7, 13)  # of batches, tried until one finds the fault
+CASES = [Case(1, TARGET), Case(7, TARGET), Case(101, TARGET, interpreted=True)]  # tried until one finds the fault
 
 
 # What the checker would be like: file, text, replacement.
@@ -135,16 +135,18 @@ def faulty_engine(fault: str, parts: dict[str, Path]) -> Path:
 class Batch:
     """Random programs with what they may do, shared by all faults."""
 
-    def __init__(self, seed: int) -> None:
-        self.programs: list[Program] = programs(seed, TARGET)
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.programs: list[Program] = case.programs()
         self.verdicts: list[Verdict] = [verdict(program) for program in self.programs]
-        self.binary = build_batch(f"faults{seed}", TARGET, self.programs)
+        self.binary = case.build(self.programs, "faults")
 
     def finds(self, engine: Path) -> bool:
         return any(self.differs(number, engine) for number in range(BATCH))
 
     def differs(self, number: int, engine: Path) -> str | None:
-        return disagreement(run_program(self.binary, TARGET, number, LD_PRELOAD=engine), self.verdicts[number])
+        result = self.case.run(self.binary, number, self.programs[number], LD_PRELOAD=engine)
+        return disagreement(result, self.verdicts[number])
 
 
 class Faults(unittest.TestCase):
@@ -159,7 +161,7 @@ class Faults(unittest.TestCase):
         self.assertEqual([], [fault for fault, good in zip(faults, found, strict=True) if not good])
 
     def test_random_programs_find_each(self) -> None:
-        batches = [Batch(seed) for seed in SEEDS]
+        batches = [Batch(case) for case in CASES]
         self.expect_all(FAULTS, lambda engine: any(batch.finds(engine) for batch in batches))
 
     def test_seeded_bugs_find_the_others(self) -> None:

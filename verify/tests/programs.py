@@ -125,6 +125,11 @@ def without_spurious_failures(program: Program) -> Program:
     return replace(program, threads=tuple(threads))
 
 
+def with_words(program: Program) -> Program:
+    """The same with locations of 32 bits only."""
+    return replace(program, bits=tuple(min(bits, 1) * 32 for bits in program.bits))
+
+
 def size(program: Program) -> int:
     """How many choices the enumerator has, roughly, as a power of two."""
     steps = [step for thread in program.threads for step in thread]
@@ -204,6 +209,24 @@ def batch(programs: list[Program]) -> str:
     lines.append(f"static void (*const programs[])(void) = {{{names}}};")
     lines.append('int main(void) {\n  programs[atoi(getenv("PROGRAM"))]();\n  return 0;\n}')
     return "\n".join(lines) + "\n"
+
+
+KINDS = "load store fence lock unlock strong weak add sub and or xor nand exchange".split()
+ORDERS = "relaxed consume acquire release acq_rel seq_cst".split()
+
+
+def spelled(program: Program) -> dict[str, object]:
+    """The environment that makes interpreter.c run the program, whose locations have 32 bits each."""
+    numbers = []
+    for thread, steps in enumerate(program.threads):
+        for step in steps:
+            plain = step.order == "plain"
+            kind = len(KINDS) + (step.kind == "store") if plain else KINDS.index(step.kind)
+            order = 0 if plain else ORDERS.index(step.order)
+            index, parity = step.guard or (-1, False)
+            failure = ORDERS.index(step.failure)
+            numbers += [thread, kind, order, max(step.location, 0), step.operand, step.expected, failure, index, parity]
+    return {"PROGRAM": " ".join(str(int(number)) for number in numbers), "PLACES": sum(map(bool, program.bits))}
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ Where there is no race, it also explores exactly as many executions as the axiom
 """
 
 import unittest
+from dataclasses import dataclass
 from itertools import chain
 from multiprocessing import Pool
 from pathlib import Path
@@ -11,30 +12,40 @@ from random import Random
 
 import harness
 from axiomatic import Program, Verdict, verdict
-from programs import batch, random_program, without_spurious_failures
+from programs import batch, random_program, spelled, with_words, without_spurious_failures
 
 BATCH = 100
-BATCHES = 24
-SEQUENTIAL_BATCHES = 2
+COMPILED, INTERPRETED, SEQUENTIAL = 18, 8, 2  # batches
 
 
-def programs(seed: int, target: harness.Target, sequential: bool = False) -> list[Program]:
-    random = Random(seed)
-    found = [random_program(random, sequential) for _ in range(BATCH)]
-    return found if target.has_weak else [without_spurious_failures(program) for program in found]
+@dataclass(frozen=True)
+class Case:
+    """A batch: which programs, and how the checker gets them."""
 
+    seed: int
+    target: harness.Target
+    sequential: bool = False  # accesses, too, not only fences
+    interpreted: bool = False  # one client that takes programs as data
 
-def build_batch(name: str, target: harness.Target, chosen: list[Program]) -> Path:
-    source = harness.BUILD / f"{name}.c"
-    source.parent.mkdir(parents=True, exist_ok=True)
-    source.write_text(batch(chosen))
-    return harness.build(source, target, source.stem)
+    def programs(self) -> list[Program]:
+        random = Random(self.seed)
+        found = [random_program(random, self.sequential) for _ in range(BATCH)]
+        found = [with_words(program) for program in found] if self.interpreted else found
+        return found if self.target.has_weak else [without_spurious_failures(program) for program in found]
 
+    def build(self, programs: list[Program], name: str = "random") -> Path:
+        if self.interpreted:
+            return harness.build(harness.HERE / "interpreter.c", self.target, f"interpreter{self.seed}")
+        source = harness.BUILD / f"{name}{self.seed}.c"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(batch(programs))
+        return harness.build(source, self.target, source.stem)
 
-def run_program(binary: Path, target: harness.Target, number: int, **variables: object) -> harness.Result:
-    """Half of them without the random walk, whose knowledge makes up for what the passes should learn."""
-    options = ["--outcomes", "--spurious", 9, *(["--random", 0] if number % 2 else [])]
-    return harness.run(binary, target, *options, PROGRAM=number, **variables)
+    def run(self, binary: Path, number: int, program: Program, **variables: object) -> harness.Result:
+        """Half of them without the random walk, whose knowledge makes up for what the passes should learn."""
+        options = ["--outcomes", "--spurious", 9, *(["--random", 0] if number % 2 else [])]
+        variables |= spelled(program) if self.interpreted else {"PROGRAM": number}
+        return harness.run(binary, self.target, *options, **variables)
 
 
 def disagreement(result: harness.Result, expected: Verdict, sequential: bool = False) -> str | None:
@@ -55,31 +66,35 @@ def disagreement(result: harness.Result, expected: Verdict, sequential: bool = F
     return None
 
 
-def check_batch(case: tuple[int, harness.Target, bool]) -> list[str]:
-    seed, target, sequential = case
-    chosen = programs(seed, target, sequential)
-    binary = build_batch(f"random{seed}", target, chosen)
+def check_batch(case: Case) -> list[str]:
+    chosen = case.programs()
+    binary = case.build(chosen)
     found = []
     for number, program in enumerate(chosen):
-        result = run_program(binary, target, number)
-        if wrong := disagreement(result, verdict(program), sequential):
-            found.append(f"{target} seed {seed} program {number}: {wrong}")
+        result = case.run(binary, number, program)
+        if wrong := disagreement(result, verdict(program), case.sequential):
+            found.append(f"{case} program {number}: {wrong}")
     return found
 
 
 class RandomPrograms(unittest.TestCase):
-    def check_all(self, cases: list[tuple[int, harness.Target, bool]]) -> None:
+    def check_all(self, cases: list[Case]) -> None:
         with Pool(harness.AT_ONCE) as pool:
             complaints = list(chain(*pool.imap_unordered(check_batch, cases)))
         self.assertEqual(0, len(complaints), "\n".join(complaints))
 
     def test_checker_agrees_with_the_axioms(self) -> None:
         targets = harness.TARGETS
-        self.check_all([(seed, targets[seed % len(targets)], False) for seed in range(BATCHES)])
+        self.check_all([Case(seed, targets[seed % len(targets)]) for seed in range(COMPILED)])
+
+    def test_checker_agrees_when_threads_share_code(self) -> None:
+        targets = [harness.Target(compiler, "-O1") for compiler in harness.COMPILERS]
+        cases = [Case(100 + seed, targets[seed % len(targets)], interpreted=True) for seed in range(INTERPRETED)]
+        self.check_all(cases)
 
     def test_sequentially_consistent_accesses_add_nothing(self) -> None:
         target = harness.Target("gcc", "-O1")
-        self.check_all([(1000 + seed, target, True) for seed in range(SEQUENTIAL_BATCHES)])
+        self.check_all([Case(1000 + seed, target, sequential=True) for seed in range(SEQUENTIAL)])
 
 
 if __name__ == "__main__":
