@@ -61,8 +61,11 @@ static inline void end(void) {
     for (int rounds = 0; range_place_deferred(); rounds++) assert(rounds < 3);
     for (granule_id range; (range = range_acquire(MAPPED, 1));) range_place(range, UNMAPPED);
     join_all_unmapped();
+    for (unsigned nest = 0; nest < NESTS; nest++)
+        for (unsigned class = 0; class < RANGE_CLASSES; class ++)
+            assert(nest_count(&ownership.nests[nest], class) == 0);
     assert(range_cached(MAPPED) == 0 && range_cached(UNMAPPED) == 0);
-    assert(root_count() == 0 && model_reserved_roots() == 0);
+    assert(root_count() == 0 && map_metadata() == 0 && model_reserved_roots() == 0);
 }
 
 #endif
