@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SIZE = 64, SMALL_BATCH = 64, LARGE_BATCH = 4096, ROUNDS = 2 };
+#ifndef LARGE_BATCH
+#define LARGE_BATCH 4096
+#endif
+enum { SIZE = 64, SMALL_BATCH = 64, ROUNDS = 2 };
 
 typedef void *allocate_function(size_t size);
 typedef void free_function(void *object);

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import asm
+import bench
 import check
 import demo
 import flavours
@@ -26,7 +27,7 @@ def main() -> int:
         prog="./jw", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
-    for module in (demo, flavours, suite, verify, options, asm, check):
+    for module in (demo, bench, flavours, suite, verify, options, asm, check):
         module.add_command(commands)
     arguments = parser.parse_args(sys.argv[1:] or ["--help"])
     try:

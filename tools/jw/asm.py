@@ -72,7 +72,8 @@ def stepped(program: Path) -> tuple[str, Iterator[int]]:
     trace = OUTPUT / "trace"
     command = [OUTPUT / "step", trace, program, "stop"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    addresses = (word[0] for word in struct.iter_unpack("<Q", trace.read_bytes()))
+    # Bit 63 says what this command finds out by itself: that the instruction is a conditional branch.
+    addresses = (word[0] & ~(1 << 63) for word in struct.iter_unpack("<Q", trace.read_bytes()))
     return done.stdout, addresses
 
 

@@ -122,7 +122,7 @@ PACKAGES = {
 # mimalloc asks for huge pages by itself, which trades memory for page faults.
 VARIANTS = {"mimalloc3-small": "mimalloc3", "mimalloc2-small": "mimalloc2"}
 NAMES = [OURS, SYSTEM, *BUILDS, *PACKAGES, *VARIANTS]
-QUICK = [OURS, SYSTEM, "jemalloc", "mimalloc3", "rpmalloc", "snmalloc", "tcmalloc"]
+QUICK = [OURS, SYSTEM, "jemalloc-deb", "tcmalloc", "mimalloc3", "rpmalloc"]
 
 
 def crate_version(name: str) -> str:

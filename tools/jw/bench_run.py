@@ -1,0 +1,147 @@
+"""How ./jw bench compiles its programs and runs them: interleaved, repeated, watched."""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import flavours
+from bench_peers import Allocator
+from bench_stats import Result
+
+SOURCES = flavours.ROOT / "bench"
+OUTPUT = flavours.BUILD / "bench"
+FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "-fno-plt", "-pthread"]
+PROGRAMS = {
+    "whose": ["whose.c"],
+    "empty": ["empty.c"],
+    "rptest": ["rptest.c"],
+    "xmalloc": ["xmalloc.c"],
+    "mstress": ["mstress.c"],
+    "mstress-latency": ["mstress.c", "-DBENCH_LATENCY"],
+    "mleak": ["mleak.c"],
+    "scale": ["scale.c"],
+    "replay": ["replay.c", "trace.c"],
+    "calls": ["../tools/hitpath/calls.c"],
+    "calls-quick": ["../tools/hitpath/calls.c", "-DLARGE_BATCH=512"],
+    "step": ["../tools/hitpath/step.c"],
+}
+PATIENCE = 300
+Measure = Callable[[Allocator], dict[str, tuple]]
+PR_SET_THP_DISABLE = 41
+
+
+def compile_programs(output: Path = OUTPUT) -> None:
+    output.mkdir(parents=True, exist_ok=True)
+    newest = max(path.stat().st_mtime for path in [*SOURCES.glob("*.[ch]"), *SOURCES.parent.glob("tools/hitpath/*.c")])
+    for name, (source, *others) in PROGRAMS.items():
+        program = output / name
+        if program.exists() and program.stat().st_mtime > newest:
+            continue
+        rest = [word if word.startswith("-") else SOURCES / word for word in others]
+        flavours.quietly("gcc", *FLAGS, "-o", program, SOURCES / source, *rest)
+
+
+def without_huge_pages() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
+
+
+def start(allocator: Allocator, command: list[object], **pipes: object) -> subprocess.Popen:
+    """Runs a program on an allocator; what it prints can be read from the result."""
+    return subprocess.Popen(
+        [str(word) for word in command],
+        env=allocator.preloaded(),
+        preexec_fn=None if allocator.huge_pages else without_huge_pages,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **pipes,
+    )
+
+
+def finish(process: subprocess.Popen) -> str:
+    """What the program printed; RuntimeError when it failed or took too long."""
+    try:
+        printed, errors = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise RuntimeError(f"not done after {PATIENCE} s") from None
+    if process.returncode:
+        last = errors.strip().splitlines()[-1:] or ["no message"]
+        raise RuntimeError(f"status {process.returncode}: {last[0][:200]}")
+    return printed
+
+
+def driver(allocator: Allocator, program: str, *options: str | Path) -> list[dict]:
+    """The lines of results that one of our drivers prints."""
+    printed = finish(start(allocator, [OUTPUT / program, *options]))
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+@dataclass
+class Session:
+    """What a run of ./jw bench is about, and what it has found so far."""
+
+    allocators: list[Allocator]
+    rounds: int
+    quick: bool
+    deadline: float
+    traces: list[Path]
+    results: dict[tuple, Result] = field(default_factory=dict)
+    curves: list[dict] = field(default_factory=list)
+    failures: list[dict] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    begun: float = field(default_factory=time.monotonic)
+    benchmark: str = ""
+
+    @property
+    def cores(self) -> int:
+        return len(os.sched_getaffinity(0))
+
+    def note(self, case: str, allocator: str, values: dict[str, tuple]) -> None:
+        """Adds one round's values: metric to (value, unit) or (value, unit, "higher")."""
+        for metric, (value, unit, *better) in values.items():
+            key = self.benchmark, case, metric, allocator
+            made = Result(self.benchmark, case, metric, unit, allocator, *better)
+            self.results.setdefault(key, made).values.append(value)
+
+    def progress(self, text: str) -> None:
+        elapsed = time.monotonic() - self.begun
+        line = f"[{elapsed // 60:3.0f}:{elapsed % 60:02.0f}] {self.benchmark}: {text}"
+        if sys.stderr.isatty():
+            print(f"\r\033[K{line[:110]}", end="", file=sys.stderr, flush=True)
+        elif text.endswith("1"):
+            print(line, file=sys.stderr, flush=True)
+
+    def interleave(
+        self, case: str, measure: Callable[[Allocator], dict[str, tuple]], rounds: int | None = None
+    ) -> None:
+        """Measures all allocators in turn, round by round, each round beginning with another one."""
+        for number in range(rounds or self.rounds):
+            first = number % len(self.allocators)
+            for allocator in self.allocators[first:] + self.allocators[:first]:
+                if time.monotonic() > self.deadline:
+                    if case not in self.skipped:
+                        self.skipped.append(f"{self.benchmark} {case}")
+                    return
+                self.progress(f"{case} {allocator.name} round {number + 1}")
+                try:
+                    self.note(case, allocator.name, measure(allocator))
+                except RuntimeError as error:
+                    self.fail(case, allocator.name, str(error))
+
+    def fail(self, case: str, allocator: str, error: str) -> None:
+        """A round without values; those of later rounds stay with their round."""
+        self.failures.append({"benchmark": self.benchmark, "case": case, "allocator": allocator, "error": error})
+        for key, result in self.results.items():
+            if key[:2] == (self.benchmark, case) and key[3] == allocator:
+                result.values.append(None)
+
+    def of(self, benchmark: str, metric: str) -> Iterable[Result]:
+        return (result for key, result in self.results.items() if key[0] == benchmark and key[2] == metric)
