@@ -1,7 +1,7 @@
 /* engine.h - what the parts of the checker share. docs/checker.md explains the algorithm and the memory model.
  *
  *   explore.c   which executions, in which order          schedule.c   one execution: fibers, waiting, dead ends
- *   table.c     what threads may still write              model.c      atomic operations, fences
+ *   table.c     may a read wait?                          model.c      atomic operations, fences
  *   parallel.c  several processes, one tree               view.c       who has seen which stores
  *   shadow.c    plain memory: races, bounds, lifetimes    memory.c     the client's memory, put back before each run
  *   abi.c, libc.c, threads.c   what client code calls     fiber.c      stacks, registers, thread-local storage
@@ -27,9 +27,9 @@ enum {
     EVENTS = 1 << 17,
     CHOICES = 1 << 16,
     CANDIDATES = 1024,
-    KEYS = 4096,   /* different atomic addresses over all executions */
-    POINTS = 8192, /* of threads, in the table of possible writes */
-    ROWS = POINTS + THREADS,
+    KEYS = 4096,  /* different atomic addresses over all executions */
+    READS = 8192, /* of threads, by place in the program */
+    ROWS = READS + THREADS,
     NUMBERED = 1 << 15,
     CALLERS = 64,
     WORKERS = 16,
@@ -98,6 +98,11 @@ struct store {
     bool uninitialised;
 };
 
+struct past_read {
+    struct past_read *older;
+    uint32_t event, row;
+};
+
 struct location {
     uint64_t address;
     uint64_t top_label;
@@ -107,6 +112,7 @@ struct location {
     uint16_t index; /* in views; 0 is the order of SC operations */
     uint16_t next;  /* in the same eight bytes; 0: none */
     uint8_t size;
+    struct past_read *reads[THREADS]; /* newest first */
 };
 
 /* ---- Threads. */
@@ -120,6 +126,7 @@ struct request {
     uint64_t lower; /* label of the oldest store that coherence allows */
     uint32_t since; /* waiting for a store later than this */
     enum operation kind;
+    uint32_t row; /* of the table: where in the program */
     bool weak;
 };
 
@@ -136,10 +143,8 @@ struct thread {
     uint64_t last_value, spun_value;
     unsigned joins;
     bool joined;
-    uint32_t repeats;              /* loads in a row that told it nothing new */
-    uintptr_t pc;                  /* where it waits */
-    uint32_t point, visited_count; /* in the table of possible writes */
-    uint16_t visited[ROWS];
+    uint32_t repeats;          /* loads in a row that told it nothing new */
+    uintptr_t pc;              /* where it waits */
     uint64_t callers[CALLERS]; /* a hash of each, and of those below */
     unsigned depth;
     void *stack_pointer;
@@ -265,10 +270,12 @@ const char *heap_describe(uint64_t address, uint64_t *offset, uint32_t *allocate
 uint32_t key_of(uint64_t address);
 void table_begin_pass(void);
 bool table_has_grown(void); /* since it was asked last */
-void table_move(unsigned thread, uint64_t place, unsigned result);
-void table_learn(uint32_t key);
-void table_refuse(unsigned thread, uint32_t key, unsigned active);
-bool table_may_write(unsigned thread, uint32_t key, unsigned active);
+uint32_t table_read(uint64_t place);
+void table_learn_read(struct location *location, uint32_t row, uint32_t event);
+void table_learn_attempt(const struct location *location);
+void table_refuse(unsigned thread, uint32_t key);
+bool table_may_write(unsigned thread, uint32_t key);
+bool table_may_race(uint32_t row, uint32_t key);
 bool table_contradicted(void);
 
 /* ---- explore.c */
@@ -312,12 +319,11 @@ struct shared {
     _Atomic uint32_t grown, restart, stop, failed, cut, duplicates;
     _Atomic uint64_t runs;
     struct counters counters[WORKERS];
-    struct numbering keys, points;
-    uint32_t expected_latest[KEYS][THREADS], expected_ease[KEYS][THREADS][THREADS];
-    uint64_t expected_after[ROWS][KEYS / 64];
+    struct numbering keys, reads;
+    uint32_t expected_latest[KEYS][THREADS];
     _Atomic uint32_t learned_latest[KEYS][THREADS], refused_latest[KEYS][THREADS];
-    _Atomic uint32_t learned_ease[KEYS][THREADS][THREADS], refused_needs[KEYS][THREADS][THREADS];
-    _Atomic uint64_t learned_after[ROWS][KEYS / 64], refused_after[ROWS][KEYS / 64];
+    uint64_t expected_races[ROWS][KEYS / 64];
+    _Atomic uint64_t learned_races[ROWS][KEYS / 64], refused_races[ROWS][KEYS / 64];
     _Atomic uint32_t lock;
     unsigned outcomes;
     struct outcome outcome[OUTCOMES];

@@ -132,7 +132,8 @@ static unsigned candidates(struct candidate *list, uint32_t since) {
 
 static bool postponement_offered(unsigned count) {
     if (choice_replays()) return choice_recorded_options() > count;
-    if (!may_postpone()) return false;
+    const struct request *request = &self()->request;
+    if (!table_may_race(request->row, request->location->key) || !may_postpone()) return false;
     if (settings.bound < 0 || run.postponements < (unsigned)settings.bound) return true;
     shared->cut = 1;
     return false;
@@ -150,6 +151,7 @@ static struct candidate read_from(struct request request) {
     static struct candidate list[CANDIDATES];
     struct thread *thread = self();
     struct location *location = request.location;
+    request.row = table_read(client_pc);
     thread->request = request;
     if (location->index && thread->spun_on != location) thread->spun_on = NULL;
     for (uint32_t since = 0;;) {
@@ -182,7 +184,7 @@ static struct candidate read_from(struct request request) {
 /* ---- Effects */
 
 static void attempt(const struct location *location) {
-    table_learn(location->key);
+    table_learn_attempt(location);
 }
 
 static void acquire(const struct location *location, const struct store *store, enum order order) {
@@ -217,13 +219,8 @@ static void publish(struct location *location, struct store *store, const struct
     thread->happened.at[run.current]++;
 }
 
-/* Where the thread is now, as far as the table of possible writes tells points apart: zero or not is what code asks. */
-static void moved(const struct event *event) {
-    uint64_t seen = event->operation == LOAD ? event->value : event->old;
-    table_move(run.current, client_pc, (event->failed ? 2u : 0) | (seen ? 1u : 0));
-}
-
 static void note_source(struct event *event, const struct store *store) {
+    table_learn_read(self()->request.location, self()->request.row, self()->events);
     event->from = store->event;
     event->from_sequence = store->sequence;
     event->stale = store->newer != NULL;
@@ -235,6 +232,7 @@ static struct store *sc_enter(struct location *location, uint64_t *lower) {
     attempt(&run.location[0]);
     struct store *last = read_from((struct request){.location = &run.location[0], .kind = RMW}).store;
     last->taken = true;
+    table_learn_read(&run.location[0], self()->request.row, self()->events + 1);
     if (location) {
         uint64_t label = snapshot_get(last->view, location->index);
         if (*lower < label) *lower = label;
@@ -268,7 +266,6 @@ uint64_t model_load(uint64_t address, unsigned size, enum order order) {
     struct event *event = event_log(LOAD, address, size, order);
     event->value = store->value;
     note_source(event, store);
-    moved(event);
     acquire(location, store, order);
     if (sc) sc_leave(sc, location);
     return store->value;
@@ -296,10 +293,10 @@ void model_store(uint64_t address, unsigned size, uint64_t value, enum order ord
     uint64_t lower = view_get(&self()->current, location->index);
     attempt(location);
     struct store *sc = order == SEQ_CST ? sc_enter(location, &lower) : NULL;
+    if (sc) attempt(location);
     struct store *store = store_insert(location, choose_place(location, lower), truncated(value, size));
     struct event *event = event_log(STORE, address, size, order);
     event->value = store->value;
-    moved(event);
     publish(location, store, NULL, event);
     if (sc) sc_leave(sc, location);
 }
@@ -321,7 +318,6 @@ static void replace(struct location *location, struct store *source, uint64_t va
     event->value = value;
     event->old = source->value;
     note_source(event, source);
-    moved(event);
     acquire(location, source, (enum order)event->order);
     source->taken = true;
     publish(location, store_insert(location, source, value), source, event);
@@ -338,6 +334,7 @@ uint64_t model_update(uint64_t address, unsigned size, enum update update, uint6
     uint64_t lower = view_get(&self()->current, location->index);
     attempt(location);
     struct store *sc = order == SEQ_CST ? sc_enter(location, &lower) : NULL;
+    if (sc) attempt(location);
     struct store *source = read_from((struct request){.location = location, .kind = RMW, .lower = lower}).store;
     struct event *event = event_log(RMW, address, size, order);
     replace(location, source, truncated(updated(update, source->value, operand), size), event);
@@ -364,6 +361,7 @@ bool model_compare_exchange(struct request wanted, uint64_t *expected, uint64_t 
     wanted.lower = view_get(&self()->current, location->index);
     bool in_sc_order = orders[0] == SEQ_CST || orders[1] == SEQ_CST;
     struct store *sc = in_sc_order ? sc_enter(location, &wanted.lower) : NULL;
+    if (sc) attempt(location);
     struct candidate chosen = read_from(wanted);
     bool done = chosen.store->value == wanted.expected && !chosen.spurious;
     *expected = chosen.store->value;
@@ -376,7 +374,6 @@ bool model_compare_exchange(struct request wanted, uint64_t *expected, uint64_t 
         event->failed = true;
         event->spurious = chosen.spurious;
         note_source(event, chosen.store);
-        moved(event);
         acquire(location, chosen.store, orders[1]);
     }
     if (sc) sc_leave(sc, location);
@@ -388,7 +385,7 @@ void model_fence(enum order order) {
     struct thread *thread = self();
     uint64_t none = 0;
     struct store *sc = order == SEQ_CST ? sc_enter(NULL, &none) : NULL;
-    moved(event_log(FENCE, 0, 0, order));
+    event_log(FENCE, 0, 0, order);
     if (order != RELEASE) {
         view_join(&thread->current, view_freeze(&thread->pending));
         clock_join(&thread->happened, &thread->acquirable);

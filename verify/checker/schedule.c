@@ -73,7 +73,7 @@ static bool is_stuck(const struct thread *thread) {
 static bool is_hoped_for(unsigned waiter, unsigned active) {
     uint32_t key = run.thread[waiter].request.location->key;
     for (unsigned other = 0; other < THREADS; other++)
-        if (active >> other & 1 && table_may_write(other, key, active)) return true;
+        if (active >> other & 1 && table_may_write(other, key)) return true;
     return false;
 }
 
@@ -109,7 +109,7 @@ static void note_refusals(unsigned active) {
     for (unsigned i = 0; i < run.threads; i++) {
         if (run.thread[i].state != WAITING || active >> i & 1) continue;
         for (unsigned other = 0; other < THREADS; other++)
-            if (active >> other & 1) table_refuse(other, run.thread[i].request.location->key, active);
+            if (active >> other & 1) table_refuse(other, run.thread[i].request.location->key);
     }
 }
 
@@ -193,9 +193,8 @@ static void reset(void) {
         view_clear(&thread->current);
         view_clear(&thread->pending);
         thread->release_view = NULL;
-        thread->depth = thread->visited_count = 0;
+        thread->depth = 0;
         thread->callers[0] = 0;
-        table_move(i, 0, 0);
     }
     run.thread[0].happened.at[0] = 1;
     memory_restore();

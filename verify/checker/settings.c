@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct settings settings = {.jobs = 1, .bound = -1, .random = 20000, .max = UINT64_MAX};
+struct settings settings = {.jobs = 1, .bound = -1, .random = 2000, .max = UINT64_MAX};
 
 static const char usage[] =
     "Explores every execution of the client linked into this program.\n"
@@ -15,7 +15,7 @@ static const char usage[] =
     "  --budget S       seconds\n"
     "  --bound K        at most K postponed reads in an execution\n"
     "  --deepen         bounds 0, 1, 2, ... until nothing is left out\n"
-    "  --random N       at most N random executions first (20000)\n"
+    "  --random N       at most N random executions first (2000)\n"
     "  --seed S         of the random ones (0)\n"
     "  --spurious N     times that weak compare-exchanges of a thread may fail for no reason (0)\n"
     "  --max N          executions after the random ones\n"
