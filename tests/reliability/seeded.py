@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""seeded.py MISTAKE COMPILER PROGRAM [ARGUMENT...] - a test of a test: with the mistake in, the program must fail.
+
+The mistake is a replacement in the source, whose text must stand there once; the library built from it is preloaded.
+`locks` is no change but another allocator: the system's, which has locks.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+FLAGS = (
+    "-std=gnu11 -O1 -g -fPIC -shared -pthread -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector "
+    "-fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free -fno-semantic-interposition "
+    "-DJW_OVERRIDE=1 -DJW_CHECKED=0 -Wl,-z,nodelete"
+).split()
+
+
+class Mistake(NamedTuple):
+    file: str
+    old: str
+    new: str
+    finding: str  # what the program must print
+
+
+MISTAKES = {
+    "locks": Mistake("", "", "", "a hang"),
+    "waits": Mistake(
+        "backend/nest.c",
+        "    if (!list_try_lock(class, &first)) return false;\n    set_previous(range, 0);\n",
+        "    while (!list_try_lock(class, &first)) {}\n    set_previous(range, 0);\n",
+        "a hang: the others run in circles",
+    ),
+    "uncounted": Mistake(
+        "backend/ownership.c",
+        "    count(state, (intptr_t)knit_weight(range)); /* it waits, and the watermark must know */\n",
+        "",
+        "above the watermark",
+    ),
+    "dirty": Mistake(
+        "platform/linux_memory.c", "MADV_DONTNEED)) == 0;", "MADV_DONTNEED)) <= 0;", "CHECK failed: bytes_are_zero"
+    ),
+    "leak": Mistake("frontend/heap.c", "    backend_place(granule_of(slab));\n", "", "CHECK failed: mapped <= ROOT"),
+    "short": Mistake(
+        "frontend/allocator.c",
+        "memcpy(new, object, size < old ? size : old);",
+        "memcpy(new, object, (size < old ? size : old) - 1);",
+        "CHECK failed: pattern_holds",
+    ),
+}
+
+
+def build(mistake: Mistake, compiler: str, directory: str) -> str:
+    copy = Path(directory) / "src"
+    shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("sim*"))
+    text = (copy / mistake.file).read_text()
+    if text.count(mistake.old) != 1:
+        raise SystemExit(f"{mistake.file}: the text to be replaced stands there {text.count(mistake.old)} times")
+    (copy / mistake.file).write_text(text.replace(mistake.old, mistake.new))
+    library = f"{directory}/libseeded.so"
+    sources = [str(path) for path in copy.rglob("*.c")]
+    subprocess.run([compiler, *FLAGS, f"-I{copy}", f"-I{ROOT / 'include'}", *sources, "-o", library], check=True)
+    return library
+
+
+def main() -> int:
+    mistake, compiler, command = MISTAKES[sys.argv[1]], sys.argv[2], sys.argv[3:]
+    with tempfile.TemporaryDirectory() as directory:
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        if mistake.file:
+            environment["LD_PRELOAD"] = build(mistake, compiler, directory)
+        done = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+    print(done.stdout)
+    if done.returncode == 77:
+        return 77
+    found = done.returncode != 0 and mistake.finding in done.stdout
+    print(f"{'found' if found else 'NOT FOUND'}: {mistake.finding}")
+    return 0 if found else 1
+
+
+sys.exit(main())

@@ -1,0 +1,31 @@
+/* soak.c [MILLIONS] - the mixed work of stress/mixed.c, for long, and what is left of it in the end.
+ *
+ * All byte patterns are checked all the time, threads come and go. When everything has been freed and three rounds of
+ * reclamation are over, at most one root and 256 KB are left. The argument counts millions of operations; one takes ten
+ * to thirty seconds.
+ */
+#define main mixed_main
+#include "stress/mixed.c"
+#undef main
+
+enum { ROUNDS = 3, ROOT = 4 << 20, REST = 256 << 10 };
+
+int main(int count, char **arguments) {
+    int millions = count > 1 ? atoi(arguments[1]) : 1;
+    setvbuf(stdout, NULL, _IONBF, 0);
+    free(malloc(1));
+    resident_bytes();
+    size_t before = resident_bytes();
+    for (int million = 0; million < millions; million++) {
+        char seed[16], *work[] = {"mixed", "4", "50000", "5", seed, NULL};
+        snprintf(seed, sizeof seed, "%d", million * 1000 + 1);
+        CHECK(mixed_main(5, work) == 0);
+    }
+    for (int round = 0; round < ROUNDS; round++) malloc_trim(0);
+    size_t after = resident_bytes(), mapped = under_jwmalloc() ? mallinfo2().arena : 0;
+    printf("%d million operations; then %zu KB in roots, %zu KB more resident than before\n", millions, mapped >> 10,
+           after > before ? (after - before) >> 10 : 0);
+    CHECK(mapped <= ROOT);
+    CHECK(after <= before + REST);
+    return 0;
+}
