@@ -49,7 +49,7 @@ FAULTS = {
     "SC fences are not ordered": ("model.c", "if (sc) view_join(&thread->current, sc->view);", ""),
     "attempted updates are forgotten": (
         "model.c",
-        "table_learn(run.current, location->key, self()->events + 1);",
+        "table_learn_attempt(location);",
         "(void)location;",
     ),
     "a contradiction is overlooked": (
