@@ -242,3 +242,21 @@ EXPORT int __wrap_sched_yield(void) {
     self()->spun_value = self()->last_value;
     return 0;
 }
+
+/* ---- Not modelled: better no verdict than a wrong one. */
+
+#define UNSUPPORTED(name)                                                                                              \
+    EXPORT _Noreturn void __wrap_##name(void);                                                                         \
+    EXPORT _Noreturn void __wrap_##name(void) {                                                                        \
+        stop_unable("the client calls " #name ", which the checker does not know");                                    \
+    }
+
+UNSUPPORTED(pthread_rwlock_rdlock)
+UNSUPPORTED(pthread_rwlock_wrlock)
+UNSUPPORTED(pthread_spin_lock)
+UNSUPPORTED(pthread_barrier_wait)
+UNSUPPORTED(pthread_cond_timedwait)
+UNSUPPORTED(pthread_mutex_timedlock)
+UNSUPPORTED(pthread_cancel)
+UNSUPPORTED(sem_wait)
+UNSUPPORTED(fork)
