@@ -91,32 +91,43 @@ static inline size_t mean_size(uint32_t octaves) {
     return 12 * (((size_t)1 << octaves) - 1) / octaves;
 }
 
-/* An object begins with its size, ends with a tag of its address and size, and has each of its pages written. */
+/* A live object begins with its size and a tag of its address and size, ends with the tag, and has each page written.
+ * The first tag goes when the object ends: so memory that is given out twice shows.
+ */
+struct mark {
+    uint32_t size, tag;
+};
+
 static inline uint32_t object_tag(const char *object, uint32_t size) {
-    return (uint32_t)((uintptr_t)object ^ size) * 0x9e3779b1u;
+    return (uint32_t)((uintptr_t)object ^ size) * 0x9e3779b1u | 1;
 }
 
 static inline char *object_make(size_t length) {
     char *object = measured_malloc(length);
     CHECK(object != NULL);
-    uint32_t size = (uint32_t)length, tag = object_tag(object, size);
+    struct mark old, mark = {(uint32_t)length, object_tag(object, (uint32_t)length)};
+    memcpy(&old, object, sizeof old);
+    CHECK(old.tag != object_tag(object, old.size));
     for (size_t offset = PAGE; offset < length; offset += PAGE) ((volatile char *)object)[offset] = 1;
-    memcpy(object, &size, sizeof size);
-    memcpy(object + length - sizeof tag, &tag, sizeof tag);
+    if (length >= sizeof mark + sizeof mark.tag) memcpy(object + length - sizeof mark.tag, &mark.tag, sizeof mark.tag);
+    memcpy(object, &mark, sizeof mark);
     return object;
 }
 
 static inline uint32_t object_check(const char *object) {
-    uint32_t size, tag;
-    memcpy(&size, object, sizeof size);
-    CHECK(size > 8 && size <= MOST_SIZE);
-    memcpy(&tag, object + size - sizeof tag, sizeof tag);
-    CHECK(tag == object_tag(object, size));
-    return size;
+    struct mark mark;
+    uint32_t last;
+    memcpy(&mark, object, sizeof mark);
+    CHECK(mark.tag == object_tag(object, mark.size) && mark.size <= MOST_SIZE);
+    last = mark.tag;
+    if (mark.size >= sizeof mark + sizeof last) memcpy(&last, object + mark.size - sizeof last, sizeof last);
+    CHECK(last == mark.tag);
+    return mark.size;
 }
 
 static inline void object_end(char *object) {
     object_check(object);
+    memset(object, 0, sizeof(struct mark));
     measured_free(object);
 }
 

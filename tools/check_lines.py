@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ["src", "include", "tests", "tools", "cmake", "docs"]
+FOLDERS = ["src", "include", "tests", "tools", "bench", "cmake", "docs"]
 ENDINGS = {".c", ".h", ".cc", ".cpp", ".hpp", ".py", ".sh", ".cmake", ".def"}
 LINES, COLUMNS = 500, 120
 

@@ -16,7 +16,8 @@ from bench_stats import Result
 
 SOURCES = flavours.ROOT / "bench"
 OUTPUT = flavours.BUILD / "bench"
-FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "-fno-plt", "-pthread"]
+FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fno-plt", "-pthread"]
+FLAGS += [f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "aligned_alloc", "free")]
 PROGRAMS = {
     "whose": ["whose.c"],
     "empty": ["empty.c"],
@@ -126,15 +127,21 @@ class Session:
         for number in range(rounds or self.rounds):
             first = number % len(self.allocators)
             for allocator in self.allocators[first:] + self.allocators[:first]:
-                if time.monotonic() > self.deadline:
-                    if case not in self.skipped:
-                        self.skipped.append(f"{self.benchmark} {case}")
+                if self.over(case):
                     return
                 self.progress(f"{case} {allocator.name} round {number + 1}")
                 try:
                     self.note(case, allocator.name, measure(allocator))
                 except RuntimeError as error:
                     self.fail(case, allocator.name, str(error))
+
+    def over(self, case: str) -> bool:
+        """Whether the benchmark's time is up, which is written down."""
+        late = time.monotonic() > self.deadline
+        text = f"{self.benchmark} {case}"
+        if late and text not in self.skipped:
+            self.skipped.append(text)
+        return late
 
     def fail(self, case: str, allocator: str, error: str) -> None:
         """A round without values; those of later rounds stay with their round."""

@@ -14,7 +14,7 @@ ROOT = flavours.ROOT
 VENV = flavours.BUILD / "venv"
 
 
-def sources(*endings: str, folders: tuple[str, ...] = ("src", "include", "tests", "tools")) -> list[Path]:
+def sources(*endings: str, folders: tuple[str, ...] = ("src", "include", "tests", "tools", "bench")) -> list[Path]:
     """Those written by hand."""
     found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in endings]
     return [path for path in found if not path.read_text(encoding="utf-8").startswith("/* Generated")]

@@ -1,0 +1,167 @@
+"""bench_test.py - the measuring itself is right: known numbers go in, and must come out."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "tools/jw"))
+
+import bench_count  # noqa: E402
+import bench_run  # noqa: E402
+from bench_peers import Allocator  # noqa: E402
+from bench_stats import Result, advantage, crossing, geometric_mean  # noqa: E402
+
+MALLOC, FREE = (8, 1), (3, 0)  # instructions and conditional branches of known.c
+NATIVE = platform.machine() == "x86_64"
+
+
+def known(folder: Path, *flags: str) -> Allocator:
+    library = folder / "libknown.so"
+    command = ["gcc", "-O2", "-shared", "-fPIC", "-fno-builtin", *flags, "-o", library, HERE / "known.c"]
+    subprocess.run(command, check=True)
+    return Allocator("known", "", library)
+
+
+class Statistics(unittest.TestCase):
+    def result(self, *values: float | None, better: str = "lower") -> Result:
+        return Result("b", "c", "m", "u", "a", better, list(values))
+
+    def test_median_and_spread(self) -> None:
+        self.assertEqual(self.result(3, 1, 2).median(), 2)
+        self.assertEqual(self.result(3, None, 1, 2).median(), 2)
+        self.assertEqual(self.result(9, 10, 11).spread(), 0.1)
+        self.assertAlmostEqual(self.result(8, 9, 10, 11, 12).spread(), 0.15)
+        self.assertIsNone(self.result(5).spread())
+        self.assertIsNone(self.result(None).median())
+
+    def test_ratio_is_by_round(self) -> None:
+        ours, theirs = self.result(10, 100, 20), self.result(20, 210, 41)
+        ratio = advantage(ours, theirs)
+        self.assertAlmostEqual(ratio.middle, 2.05)
+        self.assertTrue(ratio.counts())
+        self.assertFalse(advantage(self.result(10, 12), self.result(11, 11)).counts())
+
+    def test_more_may_be_better(self) -> None:
+        ratio = advantage(self.result(30, 30, better="higher"), self.result(10, 10, better="higher"))
+        self.assertAlmostEqual(ratio.middle, 3)
+
+    def test_failed_rounds_stay_with_their_round(self) -> None:
+        self.assertAlmostEqual(advantage(self.result(1, None, 1), self.result(2, 50, 2)).middle, 2)
+        self.assertIsNone(advantage(self.result(None), self.result(2)))
+
+    def test_means_and_curves(self) -> None:
+        self.assertAlmostEqual(geometric_mean([1, 4]), 2)
+        self.assertIsNone(geometric_mean([]))
+        self.assertEqual(crossing([(0, 5), (1, 6), (2, 7)], 1.5), 6)
+        self.assertIsNone(crossing([(1, 6)], 0.5))
+
+
+class Counting(unittest.TestCase):
+    def test_calls_from_steps(self) -> None:
+        branch = bench_count.CONDITIONAL
+        places = {"program": [100, 200], "mark": [110], "malloc": [500], "free": [600]}
+        words = [110, 120, 500, 501 | branch, 502, 121, 500, 503, 122, 110, 600, 123, 110, 700]
+        calls = bench_count.calls_in(words, places, ["malloc", "free"])
+        self.assertEqual(calls, [[(3, 1), (2, 0)], [(1, 0)]])
+
+    def test_callgrind_file(self) -> None:
+        text = ["ob=(1) /bin/driver", "fn=(1) main", "0 100", "cob=(2) /lib/own.so", "cfn=(2) malloc", "calls=2 0",
+                "0 50", "+1 7", "ob=(2)", "fn=(2)", "0 30", "cob=(3) /lib/c.so", "cfn=(3) memset", "calls=1 0", "* 20",
+                "ob=(3)", "fn=(3)", "0 20", "totals: 157"]  # fmt: skip
+        profile = bench_count.Profile("\n".join(text))
+        self.assertEqual(profile.own, {"/bin/driver": 107, "/lib/own.so": 30, "/lib/c.so": 20})
+        self.assertEqual(profile.of_library("/lib/own.so"), 50)
+        self.assertEqual(profile.of_calls("/bin/driver", {"malloc"}), 50)
+
+
+class Programs(unittest.TestCase):
+    """The drivers, and what reads them."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = Path(tempfile.mkdtemp())
+        bench_run.OUTPUT = bench_count.OUTPUT = cls.folder
+        bench_run.compile_programs(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        shutil.rmtree(cls.folder)
+
+    def replay(self, text: str) -> subprocess.CompletedProcess:
+        trace = self.folder / "trace.txt"
+        trace.write_text(text)
+        return subprocess.run([self.folder / "replay", trace, "sample=1"], capture_output=True, text=True)
+
+    def test_trace(self) -> None:
+        text = ["1: malloc 0x10 1000", "2: calloc 0x20 10 50 12345", "1: free 0x99", "1: realloc 0x10 0x10 3000",
+                "2: memalign 0x30 4096 10", "1: free 0x20", "1: realloc 0x0 0x30 0", "2: thread_done 0x0",
+                "1: free 0x0"]  # fmt: skip
+        done = self.replay("\n".join(text))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        about, measured = map(json.loads, done.stdout.splitlines())
+        self.assertEqual(about["threads"], 2)
+        self.assertEqual(about["live_kb"], (3000 + 500 + 10) // 1024)
+        self.assertEqual(about["ignored"], 2)
+        self.assertEqual(measured["operations"], 7)
+
+    def test_bad_traces(self) -> None:
+        lines = ["nonsense", "1 malloc 0x10 5", "1: mallok 0x10 5", "1: malloc 0x10", "1: malloc 0x1g 5", "1:",
+                 "1: free", "1: malloc 0x10 99999999999999999999", "1: calloc 0x10 0xffffffffffff 0xffffffffff",
+                 "1: malloc 0x10 -1", "1: memalign 0x10 3 5", "1: malloc 0x5 5", "", "1: malloc"]  # fmt: skip
+        for line in lines:
+            done = self.replay(f"1: malloc 0x5 1\n{line}\n1: free 0x5\n")
+            self.assertEqual(done.returncode, 2, line)
+            self.assertIn("trace.txt:2: ", done.stderr, line)
+        self.assertEqual(self.replay("").returncode, 2)
+        missing = subprocess.run([self.folder / "replay", "/nowhere"], capture_output=True)
+        self.assertEqual(missing.returncode, 2)
+
+    def test_operations_are_as_many_as_wanted(self) -> None:
+        system = Allocator("glibc", "")
+        for program in ("rptest", "xmalloc", "mstress", "mleak", "scale"):
+            for threads in (1, 3):
+                line = bench_run.driver(system, program, f"threads={threads}", "work=20000", "live=1000000")[-1]
+                self.assertGreaterEqual(line["operations"], 19000, program)
+                self.assertLess(line["operations"], 50000, program)
+        with self.assertRaises(RuntimeError):
+            bench_run.driver(system, "rptest", "threads=0")
+
+    def test_memory_is_as_large_as_it_is(self) -> None:
+        line = self.replay("1: malloc 0x10 33554432\n")
+        self.assertAlmostEqual(json.loads(line.stdout.splitlines()[0])["growth_kb"], 32768, delta=256)
+
+    @unittest.skipUnless(NATIVE, "known.c is for x86-64")
+    def test_steps_of_known_functions(self) -> None:
+        cases = bench_count.per_call(known(self.folder), quick=True)
+        for case, values in cases.items():
+            wanted = MALLOC if case.startswith("malloc") else FREE
+            self.assertEqual((values["instructions"][0], values["branches"][0]), wanted, case)
+            self.assertEqual(values["mean"][0], wanted[0], case)
+
+    @unittest.skipUnless(NATIVE and shutil.which("valgrind"), "needs x86-64 and valgrind")
+    def test_callgrind_of_known_functions(self) -> None:
+        allocator = known(self.folder)
+        profile, printed = bench_count.profile(allocator, "rptest", "work=20000", "live=100000")
+        own = bench_count.allocator_side(profile, allocator, "rptest")
+        # As many calls of malloc as of free, and a few of the C library.
+        wanted = json.loads(printed)["operations"] * (MALLOC[0] + FREE[0]) / 2
+        self.assertAlmostEqual(own, wanted, delta=wanted * 0.02)
+
+    @unittest.skipUnless(NATIVE, "known.c is for x86-64")
+    def test_a_broken_allocator_is_noticed(self) -> None:
+        broken = known(self.folder, "-DBROKEN")
+        for program in ("rptest", "mstress", "mleak", "scale"):
+            with self.assertRaises(RuntimeError, msg=program):
+                bench_run.driver(broken, program, "work=20000", "live=1000000")
+
+
+if __name__ == "__main__":
+    os.environ.pop("LD_PRELOAD", None)
+    unittest.main()
