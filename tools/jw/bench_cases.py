@@ -81,7 +81,7 @@ def instructions(session: Session) -> None:
     for allocator in session.allocators:
         if session.over(allocator.name):
             return
-        session.progress(f"{allocator.name} round 1")
+        session.progress("one call", allocator.name)
         try:
             for case, values in bench_count.per_call(allocator, session.quick).items():
                 session.note(case, allocator.name, values)
@@ -188,7 +188,7 @@ def size(session: Session) -> None:
     baseline: dict[str, float] = {}
     system = Allocator(SYSTEM, "")
     for allocator in [system, *session.allocators]:
-        session.progress(f"{allocator.name} round 1")
+        session.progress("empty program", allocator.name)
         values = {}
         try:
             values |= bench_memory.at_start(allocator)

@@ -100,6 +100,7 @@ class Session:
     skipped: list[str] = field(default_factory=list)
     begun: float = field(default_factory=time.monotonic)
     benchmark: str = ""
+    shown: tuple[str, str] = "", ""
 
     @property
     def cores(self) -> int:
@@ -112,13 +113,15 @@ class Session:
             made = Result(self.benchmark, case, metric, unit, allocator, *better)
             self.results.setdefault(key, made).values.append(value)
 
-    def progress(self, text: str) -> None:
+    def progress(self, case: str, where: str) -> None:
+        """On a terminal one line that changes; elsewhere a line for each case."""
         elapsed = time.monotonic() - self.begun
-        line = f"[{elapsed // 60:3.0f}:{elapsed % 60:02.0f}] {self.benchmark}: {text}"
+        line = f"[{elapsed // 60:3.0f}:{elapsed % 60:02.0f}] {self.benchmark}: {case}"
         if sys.stderr.isatty():
-            print(f"\r\033[K{line[:110]}", end="", file=sys.stderr, flush=True)
-        elif text.endswith("1"):
+            print(f"\r\033[K{line}  {where}"[:110], end="", file=sys.stderr, flush=True)
+        elif self.shown != (self.benchmark, case):
             print(line, file=sys.stderr, flush=True)
+        self.shown = self.benchmark, case
 
     def interleave(
         self, case: str, measure: Callable[[Allocator], dict[str, tuple]], rounds: int | None = None
@@ -129,7 +132,7 @@ class Session:
             for allocator in self.allocators[first:] + self.allocators[:first]:
                 if self.over(case):
                     return
-                self.progress(f"{case} {allocator.name} round {number + 1}")
+                self.progress(case, f"round {number + 1}: {allocator.name}")
                 try:
                     self.note(case, allocator.name, measure(allocator))
                 except RuntimeError as error:
