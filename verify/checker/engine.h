@@ -3,6 +3,7 @@
  *   explore.c   which executions, in which order          schedule.c   one execution: fibers, waiting, dead ends
  *   table.c     may a read wait?                          model.c      atomic operations, fences
  *   parallel.c  several processes, one tree               view.c       who has seen which stores
+ *                                                         sc.c         the order of SC fences
  *   shadow.c    plain memory: races, bounds, lifetimes    memory.c     the client's memory, put back before each run
  *   abi.c, libc.c, threads.c   what client code calls     fiber.c      stacks, registers, thread-local storage
  *   report.c, settings.c       what the user sees
@@ -69,6 +70,7 @@ void view_join(struct view *view, const struct snapshot *other);
 void view_clear(struct view *view);
 const struct snapshot *view_freeze(struct view *view);
 uint64_t snapshot_get(const struct snapshot *snapshot, unsigned location);
+bool view_crosses(const struct view *positions, const struct snapshot *labels);
 const struct snapshot *snapshot_join(const struct snapshot *one, const struct snapshot *other);
 
 /* ---- Happens-before: per thread, how many of its steps are known. */
@@ -109,7 +111,7 @@ struct location {
     struct store *newest; /* NULL: memory holds the value; nobody knows of earlier stores any more */
     uint32_t last_sequence;
     uint32_t key;   /* of the address, for the table of possible writes */
-    uint16_t index; /* in views; 0 is the order of SC operations */
+    uint16_t index; /* in views, from 1 */
     uint16_t next;  /* in the same eight bytes; 0: none */
     uint8_t size;
     struct past_read *reads[THREADS]; /* newest first */
@@ -127,7 +129,7 @@ struct request {
     uint32_t since; /* waiting for a store later than this */
     enum operation kind;
     uint32_t row; /* of the table: where in the program */
-    bool weak;
+    bool weak, in_sc_order;
 };
 
 struct thread {
@@ -216,6 +218,13 @@ void model_lock(uint64_t address);
 bool model_once_begin(uint64_t address); /* true: the caller is the one */
 void model_wait_change(uint64_t address, uint64_t value);
 void location_forget(unsigned first, uint64_t address, size_t size);
+
+/* ---- sc.c */
+
+void sc_reset(void);
+bool sc_allows(const struct thread *thread, const struct store *store);
+void sc_note(const struct location *location, uint64_t label, uint64_t position, enum order order);
+void sc_fence(const struct snapshot *known);
 
 /* ---- shadow.c */
 

@@ -8,8 +8,7 @@
  * A store may be placed in modification order before stores that were executed earlier, where coherence allows. A
  * read-modify-write comes directly after what it read, so only one may read each store.
  *
- * SC fences form a chain of read-modify-writes on location 0, which carries a view but no happens-before. SC accesses
- * enter the same chain; that is a little stronger than RC11 where SC and weaker accesses meet on one location.
+ * Sequential consistency rules out some of what is left, see sc.c.
  */
 #include "engine.h"
 
@@ -56,10 +55,8 @@ static struct store *store_insert(struct location *location, struct store *older
 /* ---- Locations */
 
 void model_reset(void) {
-    struct location *sc = &run.location[0];
-    *sc = (struct location){.key = key_of(1)};
     run.locations = 1;
-    store_insert(sc, NULL, 0);
+    sc_reset();
 }
 
 static bool overlaps(const struct location *location, uint64_t address, size_t size) {
@@ -153,7 +150,7 @@ static struct candidate read_from(struct request request) {
     struct location *location = request.location;
     request.row = table_read(client_pc);
     thread->request = request;
-    if (location->index && thread->spun_on != location) thread->spun_on = NULL;
+    if (thread->spun_on != location) thread->spun_on = NULL;
     for (uint32_t since = 0;;) {
         unsigned count = candidates(list, since);
         if (count) {
@@ -163,7 +160,6 @@ static struct candidate read_from(struct request request) {
             if (pick < count) {
                 struct candidate chosen = list[pick];
                 thread->spurious += chosen.spurious;
-                if (!location->index) return chosen;
                 if (chosen.store->uninitialised)
                     fail("uninitialised", location->address, 0, "atomic read of bytes never written");
                 thread->spun_on = NULL;
@@ -216,6 +212,7 @@ static void publish(struct location *location, struct store *store, const struct
     event->sequence = store->sequence;
     event->early = store->newer != NULL;
     if (!event->early) memory_set(location->address, location->size, store->value);
+    sc_note(location, store->label, source ? source->label + 1 : store->label, (enum order)event->order);
     thread->happened.at[run.current]++;
 }
 
@@ -226,58 +223,35 @@ static void note_source(struct event *event, const struct store *store) {
     event->stale = store->newer != NULL;
 }
 
-/* ---- The SC order */
-
-static struct store *sc_enter(struct location *location, uint64_t *lower) {
-    attempt(&run.location[0]);
-    struct store *last = read_from((struct request){.location = &run.location[0], .kind = RMW}).store;
-    last->taken = true;
-    table_learn_read(&run.location[0], self()->request.row, self()->events + 1);
-    if (location) {
-        uint64_t label = snapshot_get(last->view, location->index);
-        if (*lower < label) *lower = label;
-    }
-    return last;
-}
-
-/* Adds to the chain: an access tells of its location, a fence (NULL) of all its thread has seen. */
-static void sc_leave(struct store *last, const struct location *location) {
-    static struct view seen;
-    struct store *next = store_insert(&run.location[0], last, 0);
-    if (location) {
-        view_clear(&seen);
-        view_join(&seen, last->view);
-        view_raise(&seen, location->index, view_get(&self()->current, location->index));
-        next->view = view_freeze(&seen);
-    } else {
-        next->view = snapshot_join(last->view, view_freeze(&self()->current));
-    }
-}
-
 /* ---- Operations */
+
+static struct request request_for(struct location *location, enum operation kind, enum order order) {
+    uint64_t lower = view_get(&self()->current, location->index);
+    return (struct request){.location = location, .kind = kind, .lower = lower, .in_sc_order = order == SEQ_CST};
+}
 
 uint64_t model_load(uint64_t address, unsigned size, enum order order) {
     if (!run.active) return memory_get(address, size);
     struct location *location = location_at(address, size);
     shadow_access(address, size, ATOMIC_ACCESS | READ_ACCESS);
-    uint64_t lower = view_get(&self()->current, location->index);
-    struct store *sc = order == SEQ_CST ? sc_enter(location, &lower) : NULL;
-    struct store *store = read_from((struct request){.location = location, .kind = LOAD, .lower = lower}).store;
+    struct store *store = read_from(request_for(location, LOAD, order)).store;
     struct event *event = event_log(LOAD, address, size, order);
     event->value = store->value;
     note_source(event, store);
     acquire(location, store, order);
-    if (sc) sc_leave(sc, location);
+    sc_note(location, store->label, store->label + 1, order);
     return store->value;
 }
 
 /* Where in modification order: after any store that coherence allows, but not between a store and its update. */
-static struct store *choose_place(struct location *location, uint64_t lower) {
+static struct store *choose_place(struct request request) {
     static struct store *places[CANDIDATES];
+    struct location *location = request.location;
     unsigned count = 0;
-    for (struct store *s = location->newest; s && s->label >= lower; s = s->older) {
+    self()->request = request;
+    for (struct store *s = location->newest; s && s->label >= request.lower; s = s->older) {
         if (count == CANDIDATES) stop_unable("more than %d places for a store", CANDIDATES);
-        if (!s->taken) places[count++] = s;
+        if (!s->taken && sc_allows(self(), s)) places[count++] = s;
     }
     if (count > 1) run_end_if_vain();
     return places[choose(count, STORE, location->address)];
@@ -290,15 +264,12 @@ void model_store(uint64_t address, unsigned size, uint64_t value, enum order ord
     }
     struct location *location = location_at(address, size);
     shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
-    uint64_t lower = view_get(&self()->current, location->index);
     attempt(location);
-    struct store *sc = order == SEQ_CST ? sc_enter(location, &lower) : NULL;
-    if (sc) attempt(location);
-    struct store *store = store_insert(location, choose_place(location, lower), truncated(value, size));
+    struct store *place = choose_place(request_for(location, STORE, order));
+    struct store *store = store_insert(location, place, truncated(value, size));
     struct event *event = event_log(STORE, address, size, order);
     event->value = store->value;
     publish(location, store, NULL, event);
-    if (sc) sc_leave(sc, location);
 }
 
 static uint64_t updated(enum update update, uint64_t old, uint64_t operand) {
@@ -331,14 +302,10 @@ uint64_t model_update(uint64_t address, unsigned size, enum update update, uint6
     }
     struct location *location = location_at(address, size);
     shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
-    uint64_t lower = view_get(&self()->current, location->index);
     attempt(location);
-    struct store *sc = order == SEQ_CST ? sc_enter(location, &lower) : NULL;
-    if (sc) attempt(location);
-    struct store *source = read_from((struct request){.location = location, .kind = RMW, .lower = lower}).store;
+    struct store *source = read_from(request_for(location, RMW, order)).store;
     struct event *event = event_log(RMW, address, size, order);
     replace(location, source, truncated(updated(update, source->value, operand), size), event);
-    if (sc) sc_leave(sc, location);
     return source->value;
 }
 
@@ -359,9 +326,7 @@ bool model_compare_exchange(struct request wanted, uint64_t *expected, uint64_t 
     wanted.location = location;
     wanted.expected = truncated(*expected, size);
     wanted.lower = view_get(&self()->current, location->index);
-    bool in_sc_order = orders[0] == SEQ_CST || orders[1] == SEQ_CST;
-    struct store *sc = in_sc_order ? sc_enter(location, &wanted.lower) : NULL;
-    if (sc) attempt(location);
+    wanted.in_sc_order = orders[0] == SEQ_CST || orders[1] == SEQ_CST;
     struct candidate chosen = read_from(wanted);
     bool done = chosen.store->value == wanted.expected && !chosen.spurious;
     *expected = chosen.store->value;
@@ -375,28 +340,25 @@ bool model_compare_exchange(struct request wanted, uint64_t *expected, uint64_t 
         event->spurious = chosen.spurious;
         note_source(event, chosen.store);
         acquire(location, chosen.store, orders[1]);
+        sc_note(location, chosen.store->label, chosen.store->label + 1, orders[1]);
     }
-    if (sc) sc_leave(sc, location);
     return done;
 }
 
 void model_fence(enum order order) {
     if (!run.active || order == RELAXED) return;
     struct thread *thread = self();
-    uint64_t none = 0;
-    struct store *sc = order == SEQ_CST ? sc_enter(NULL, &none) : NULL;
     event_log(FENCE, 0, 0, order);
     if (order != RELEASE) {
         view_join(&thread->current, view_freeze(&thread->pending));
         clock_join(&thread->happened, &thread->acquirable);
         view_clear(&thread->pending);
     }
-    if (sc) view_join(&thread->current, sc->view);
     if (order >= RELEASE) {
         thread->release_view = view_freeze(&thread->current);
         thread->released = thread->happened;
     }
-    if (sc) sc_leave(sc, NULL);
+    if (order == SEQ_CST) sc_fence(thread->release_view);
     thread->happened.at[run.current]++;
 }
 

@@ -30,7 +30,8 @@ void run_release(void) {
 }
 
 bool may_fail_spuriously(const struct thread *thread, const struct store *store) {
-    return thread->request.weak && thread->spurious < settings.spurious && store->value == thread->request.expected;
+    return thread->request.weak && thread->spurious < settings.spurious && store->value == thread->request.expected &&
+           sc_allows(thread, store);
 }
 
 static bool repeats_spin(const struct thread *thread, const struct store *store) {
@@ -40,7 +41,7 @@ static bool repeats_spin(const struct thread *thread, const struct store *store)
 /* May the thread's request read this store? Not considering spurious failure. */
 bool admissible(const struct thread *thread, const struct store *store) {
     const struct request *request = &thread->request;
-    if (store->label < request->lower) return false;
+    if (store->label < request->lower || !sc_allows(thread, store)) return false;
     switch (request->kind) {
     case LOCK: return !store->taken && store->value == 0;
     case ONCE: return store->value == 2 || (store->value == 0 && !store->taken);

@@ -78,3 +78,11 @@ const struct snapshot *snapshot_join(const struct snapshot *one, const struct sn
     view_join(&both, other);
     return view_freeze(&both);
 }
+
+/* Is there a location whose label reaches the position? */
+bool view_crosses(const struct view *positions, const struct snapshot *labels) {
+    for (unsigned i = 0; labels && i < positions->used && i < labels->used; i++)
+        for (unsigned k = 0; positions->chunk[i] && labels->chunk[i] && k < CHUNK; k++)
+            if (~positions->chunk[i]->label[k] <= labels->chunk[i]->label[k]) return true;
+    return false;
+}

@@ -62,7 +62,7 @@ class Verdict:
 
     outcomes: frozenset[tuple[int, ...]]
     racy: bool
-    executions: int  # those that differ in rf, mo or the order of sequentially consistent operations
+    executions: int  # those that differ in rf or mo
 
 
 def as_int(value: int) -> int:
@@ -98,17 +98,13 @@ def inverse(relation: Relation) -> Relation:
     return result
 
 
-def total_orders(relation: Relation, events: int) -> int:
-    """How many total orders of the events extend the relation; none when it has a cycle."""
-    count = {0: 1}  # of the sets that nothing outside of has to precede
-    for _ in members(events):
-        grown: dict[int, int] = {}
-        for placed, ways in count.items():
-            for event in members(events & ~placed):
-                if not any(relation[other] >> event & 1 for other in members(events & ~placed)):
-                    grown[placed | 1 << event] = grown.get(placed | 1 << event, 0) + ways
-        count = grown
-    return count.get(events, 0)
+def is_cyclic(relation: Relation) -> bool:
+    reach = list(relation)
+    for middle in range(len(reach)):
+        for event in range(len(reach)):
+            if reach[event] >> middle & 1:
+                reach[event] |= reach[middle]
+    return any(mask >> event & 1 for event, mask in enumerate(reach))
 
 
 class Frame:
@@ -273,13 +269,13 @@ class Execution:
         after = self.communication(chain, readers)
         return not any(mask & self.before[event] for event, mask in enumerate(after) if mask)
 
-    def sc_orders(self, chains: tuple[list[int], ...]) -> int:
-        """In how many ways psc, the partial order of sequentially consistent accesses and fences, can be made total."""
+    def is_sc(self, chains: tuple[list[int], ...]) -> bool:
+        """No cycle in psc, the partial order of sequentially consistent accesses and fences."""
         operations, size = self.frame.operations, len(self.frame.operations)
         ordered = sum(1 << e for e in members(self.done) if self.effective(e) == "seq_cst")
         fences = ordered & sum(1 << e for e in range(size) if operations[e].kind == "fence")
         if ordered.bit_count() < 2:
-            return 1
+            return True
         here = [operations[event].location for event in range(size)]
         same = [sum(1 << b for b in range(size) if here[a] == here[b] >= 0) for a in range(size)]
         hb = inverse(self.before)
@@ -302,7 +298,7 @@ class Execution:
         base = compose(compose(left, scb), right)
         between = union(hb, compose(compose(hb, eco), hb))
         psc = [base[e] | (between[e] & fences if fences >> e & 1 else 0) for e in range(size)]
-        return total_orders(psc, ordered)
+        return not is_cyclic(psc)
 
     def races(self) -> bool:
         for a, b in self.frame.conflicts:
@@ -330,8 +326,8 @@ def verdict(program: Program) -> Verdict:
             registers = tuple(execution.register.get(read, SKIPPED) for read in reads)
             ways = 0
             for chains in product(*orders):
-                if more := execution.sc_orders(chains):
-                    ways += more
+                if execution.is_sc(chains):
+                    ways += 1
                     final = tuple(execution.written[chains[place][-1]] for place in shown)
                     outcomes.add(tuple(map(as_int, registers + final)))
             executions += ways

@@ -72,6 +72,7 @@ TESTS = {
     "WRC+rel+acq": ("Wx1 | Rx Wy1.rel | Ry.acq Rx", "7 without 110"),
     "WRC+fsc": ("Wx1 | Rx Fsc Wy1 | Ry Fsc Rx", "7 without 110"),
     "ISA2": ("Wx1 Wy1.rel | Ry.acq Wz1.rel | Rz.acq Rx", "7 without 110"),
+    "ISA2+fsc+relaxed+fsc": ("Wx1 Fsc Wy1 | Ry Wz1 | Rz Fsc Rx", "000 001 010 011 100 101 110 111"),
     "ISA2+relaxed": ("Wx1 Wy1.rel | Ry Wz1.rel | Rz.acq Rx", "000 001 010 011 100 101 110 111"),
     "Z6.3": ("Wx1 Wy1.rel | Wy2 Wz1.rel | Rz.acq Rx / y", "00/1 00/2 01/1 01/2 10/1 10/2 11/1 11/2"),
     "W+RWC+fsc": ("Wx1 Wy1.rel | Ry.acq Fsc Rz | Wz1 Fsc Rx", "7 without 100"),
