@@ -4,9 +4,11 @@ A crate is fetched by cargo, its checksum compared with the one below, and its C
 as a library to preload. Nothing of it is in this repository. A peer that cannot be had is left out, with a word.
 """
 
+import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import flavours
 PEERS = flavours.BUILD / "peers"
 OURS = "jwmalloc"
 SYSTEM = "glibc"
+ABLATION = "jw+jemalloc"
 CRATES = {
     "libmimalloc-sys": ("0.1.49", "6a45a52f43e1c16f667ccfe4dd8c85b7f7c204fd5e3bf46c5b0db9a5c3c0b8e9"),
     "rpmalloc-sys": ("0.2.3", "8d4b7d5e225a53887ee57fcec492eaf114b8e290f7072d035adc6ddd6810b67b"),
@@ -92,14 +95,18 @@ def build_snmalloc(source: Path, library: Path) -> None:
     (built / "libsnmallocshim.so").replace(library)
 
 
-def build_jemalloc(source: Path, library: Path) -> None:
+def configure_jemalloc(source: Path, built: Path, *switches: str) -> None:
     """In a copy: it writes into its tree, and the crate keeps configure elsewhere."""
-    built = PEERS / "jemalloc-build"
     shutil.copytree(source / "jemalloc", built, dirs_exist_ok=True)
     shutil.copytree(source / "configure", built, dirs_exist_ok=True)
     version = re.search(r'tikv-jemalloc-sys"\nversion = "\d+\.\d+\.\d+\+(.+)"', lock_text())[1]
-    configure = ["sh", "configure", "--disable-doc", f"--with-version={version}"]
+    configure = ["sh", "configure", "--disable-doc", f"--with-version={version}", *switches]
     flavours.quietly("env", "-C", built, *configure)
+
+
+def build_jemalloc(source: Path, library: Path) -> None:
+    built = PEERS / "jemalloc-build"
+    configure_jemalloc(source, built)
     flavours.quietly("make", "-s", "-C", built, "-j2", "build_lib_shared")
     (built / "lib/libjemalloc.so.2").replace(library)
 
@@ -121,7 +128,7 @@ PACKAGES = {
 }
 # mimalloc asks for huge pages by itself, which trades memory for page faults.
 VARIANTS = {"mimalloc3-small": "mimalloc3", "mimalloc2-small": "mimalloc2"}
-NAMES = [OURS, SYSTEM, *BUILDS, *PACKAGES, *VARIANTS]
+NAMES = [OURS, ABLATION, SYSTEM, *BUILDS, *PACKAGES, *VARIANTS]
 QUICK = [OURS, SYSTEM, "jemalloc-deb", "tcmalloc", "mimalloc3", "rpmalloc"]
 
 
@@ -160,16 +167,42 @@ def from_package(name: str) -> Allocator:
     return Allocator(name, version, Path(found[0]))
 
 
+def ablation() -> Allocator:
+    """Our frontend and midend on jemalloc's backend: one source of ours is another, all else is what we measure."""
+    built, library = PEERS / "jemalloc-prefixed", PEERS / "jw+jemalloc.so"
+    archive, replaced = built / "lib/libjemalloc_pic.a", flavours.ROOT / "src/backend/backend.c"
+    if not archive.exists():
+        switches = ["--with-jemalloc-prefix=je_", "--disable-cxx"]
+        configure_jemalloc(fetch_crates() / BUILDS["jemalloc"][0], built, *switches)
+        flavours.quietly("make", "-s", "-C", built, "-j2", "build_lib_static")
+    build = flavours.build("release")
+    stand_in, compiled = flavours.ROOT / "bench/ablation/backend_jemalloc.c", PEERS / "backend_jemalloc.o"
+    entries = json.loads((build / "compile_commands.json").read_text())
+    commands = {one["file"]: shlex.split(one["command"]) for one in entries if "/jwmalloc-objects." in one["command"]}
+    outputs = {file: build / words[words.index("-o") + 1] for file, words in commands.items()}
+    changes = {str(replaced): stand_in, str(outputs[str(replaced)].relative_to(build)): compiled}
+    flavours.quietly(*(changes.get(word, word) for word in commands[str(replaced)]))
+    others = [output for file, output in outputs.items() if file != str(replaced)]
+    link = ["gcc", "-shared", "-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", "-pthread"]
+    flavours.quietly(*link, "-o", library, compiled, *others, archive, "-lm", "-ldl")
+    return Allocator(ABLATION, f"{source_version()} on {crate_version('jemalloc')}", library)
+
+
+def source_version() -> str:
+    command = ["git", "-C", flavours.ROOT, "describe", "--always", "--dirty"]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
+
+
 def ours() -> Allocator:
     library = flavours.build("release") / "libjwmalloc.so"
-    command = ["git", "-C", flavours.ROOT, "describe", "--always", "--dirty"]
-    version = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
-    return Allocator(OURS, version, library.resolve())
+    return Allocator(OURS, source_version(), library.resolve())
 
 
 def provide(name: str) -> Allocator:
     if name == OURS:
         return ours()
+    if name == ABLATION:
+        return ablation()
     if name == SYSTEM:
         return Allocator(SYSTEM, platform.libc_ver()[1])
     if base := VARIANTS.get(name):

@@ -1,0 +1,96 @@
+/* backend_jemalloc.c - our frontend and midend on jemalloc's backend: ranges and large objects come from mallocx.
+ *
+ * Stands in for src/backend/backend.c in the peer jw+jemalloc (tools/jw/bench_peers.py), which shows what each half of
+ * jwmalloc does, as the paper's variant of that name. For measuring only: memory of jemalloc's that shares a place in
+ * the window with other memory is refused, statistics are empty.
+ */
+#include "backend/backend.h"
+
+#include "base/misuse.h"
+
+/* Of jemalloc, built with the prefix je_. */
+void *je_mallocx(size_t size, int flags);
+void je_sdallocx(void *object, size_t size, int flags);
+size_t je_sallocx(const void *object, int flags);
+
+enum { GRANULE_FLAGS = JW_GRANULE_SHIFT }; /* jemalloc's flags begin with the alignment's logarithm */
+
+/* Enters each root's place that the memory touches, for granule_address(); false when another one has it. */
+static bool enter(const char *memory, size_t size) {
+    uintptr_t root = (uintptr_t)memory & ~(uintptr_t)(ROOT_SIZE - 1);
+    for (; root < (uintptr_t)memory + size; root += ROOT_SIZE) {
+        _Atomic(uintptr_t) *place = &map.roots[granule_of((void *)root) / ROOT_GRANULES];
+        uintptr_t known = 0;
+        bool entered =
+            atomic_compare_exchange_strong_explicit(place, &known, root, memory_order_relaxed, memory_order_relaxed);
+        if (!entered && known != root) return false;
+    }
+    return true;
+}
+
+static char *fetch(size_t size, int flags) {
+    char *memory = je_mallocx(size, flags);
+    if (memory && !enter(memory, size)) {
+        je_sdallocx(memory, size, flags);
+        return NULL;
+    }
+    return memory;
+}
+
+void *backend_fetch(uint32_t weight, bool *zeroed) {
+    size_t size = (size_t)weight << JW_GRANULE_SHIFT;
+    char *memory = fetch(size, GRANULE_FLAGS);
+    if (!memory) return NULL;
+    *zeroed = false;
+    leaf_set(granule_of(memory), leaf_word(HELD, 0));
+    return memory;
+}
+
+static void give_back(granule_id range) {
+    char *memory = granule_address(range);
+    leaf_set(range, leaf_word(NONE, 0));
+    je_sdallocx(memory, je_sallocx(memory, GRANULE_FLAGS), GRANULE_FLAGS);
+}
+
+void backend_place(granule_id range) {
+    give_back(range);
+}
+
+void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
+    int shift = alignment > GRANULE_SIZE ? __builtin_ctzll(alignment) : JW_GRANULE_SHIFT;
+    char *object = fetch(size, shift);
+    if (!object) return NULL;
+    *zeroed = false;
+    leaf_set(granule_of(object), leaf_word(LARGE, 0));
+    return object;
+}
+
+static bool is_large(const void *object) {
+    return map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 &&
+           leaf_get(granule_of(object)) == leaf_word(LARGE, 0);
+}
+
+void backend_free(void *object) {
+    if (!is_large(object)) misuse("invalid free", object, "not a live object");
+    give_back(granule_of(object));
+}
+
+size_t backend_usable_size(const void *object) {
+    return is_large(object) ? je_sallocx(object, GRANULE_FLAGS) : 0;
+}
+
+size_t backend_good_size(size_t size) {
+    return (size + GRANULE_SIZE - 1) & ~(size_t)(GRANULE_SIZE - 1);
+}
+
+void backend_before_fork(void) {
+}
+
+/* jemalloc has handlers of its own. */
+void backend_after_fork(bool child) {
+    if (child) thrift_forget_thread();
+}
+
+void backend_statistics(struct backend_statistics *statistics) {
+    *statistics = (struct backend_statistics){.metadata = map_metadata()};
+}
