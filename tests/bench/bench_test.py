@@ -63,6 +63,32 @@ class Statistics(unittest.TestCase):
         self.assertIsNone(crossing([(1, 6)], 0.5))
 
 
+class Rounds(unittest.TestCase):
+    """Interleaving: who is measured when, and what becomes of failures."""
+
+    def test_order_and_failures(self) -> None:
+        allocators = [Allocator(name, "") for name in "abc"]
+        session = bench_run.Session(allocators, 3, False, float("inf"), [], benchmark="b")
+        order = []
+
+        def measure(allocator: Allocator) -> dict[str, tuple]:
+            order.append(allocator.name)
+            if allocator.name == "b" and len(order) < 4:
+                raise RuntimeError("once")
+            return {"m": (len(order), "u")}
+
+        session.interleave("c", measure)
+        self.assertEqual("".join(order), "abcbcacab")
+        self.assertEqual(session.results["b", "c", "m", "a"].values, [1, 6, 8])
+        self.assertEqual(session.results["b", "c", "m", "b"].values, [None, 4, 9])
+        self.assertEqual([failure["error"] for failure in session.failures], ["once"])
+
+    def test_time_is_up(self) -> None:
+        session = bench_run.Session([Allocator("a", "")], 3, True, 0.0, [], benchmark="b")
+        session.interleave("c", lambda _: self.fail("measured all the same"))
+        self.assertEqual(session.skipped, ["b c"])
+
+
 class Counting(unittest.TestCase):
     def test_calls_from_steps(self) -> None:
         branch = bench_count.CONDITIONAL

@@ -28,7 +28,8 @@ EPILOG = """benchmarks (all when none is named):
 peers ({quick} with --quick):
 {peers}
 
-  jw+jemalloc is our frontend on jemalloc's backend. Those whose name ends in -small get no transparent huge pages, which mimalloc asks for by itself.
+  jw+jemalloc is our frontend on jemalloc's backend. Those whose name ends in -small get no transparent huge pages,
+  which mimalloc asks for by itself.
 
 The first run installs Debian packages, and fetches and builds peers from crates (five minutes or so). A full run takes
 hours; quiet machines only. Results: report.html, results.json, results.csv. How to read them: docs/benchmarks.md"""

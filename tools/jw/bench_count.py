@@ -13,7 +13,7 @@ from bench_peers import SYSTEM, Allocator
 from bench_run import OUTPUT, PATIENCE, start
 
 CONDITIONAL = 1 << 63
-QUICK_BATCH = 512
+QUICK_BATCH = 256
 SYSTEM_NAMES = {"malloc", "calloc", "realloc", "free", "aligned_alloc", "memalign", "posix_memalign"}
 Call = tuple[int, int]
 
@@ -52,7 +52,7 @@ def summarize(calls: list[Call]) -> dict[str, tuple]:
 
 
 def per_call(allocator: Allocator, quick: bool = False) -> dict[str, dict[str, tuple]]:
-    """By case: malloc, free of an own object, free of another thread's, in batches of 64 and of 4,096 (quick: 512)."""
+    """By case: malloc, free of an own object, free of another thread's, in batches of 64 and of 4,096 (quick: 256)."""
     trace = OUTPUT / "steps"
     process = start(allocator, [OUTPUT / "step", trace, OUTPUT / ("calls-quick" if quick else "calls"), "stop"])
     try:

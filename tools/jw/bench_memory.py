@@ -52,6 +52,8 @@ def footprint(allocator: Allocator, curves: dict[str, list], *options: str) -> d
         "peak PSS": (max(fields["Pss"] for _, fields in samples) / 1024, "MB"),
         "mean PSS": (sum(fields["Pss"] for _, fields in samples) / len(samples) / 1024, "MB"),
     }
+    # The kernel's high-water mark does not miss a peak between two samples.
+    result["peak RSS"] = lines[-1]["peak_kb"] / 1024, "MB"
     sleeps = [line for line in lines if "idle" in line]
     if sleeps:
         idle = [(crossing(rss, line["idle"] + INTO_SLEEP) or 0.0, line["live"] / 1024) for line in sleeps]

@@ -97,7 +97,7 @@ BARS = {
     "load": ["allocator"],
     "instructions": ["instructions", "branches", "mean"],
     "replay": ["time", "allocator", "peak RSS growth"],
-    "footprint": ["peak PSS", "idle RSS"],
+    "footprint": ["peak RSS", "idle RSS"],
     "latency": ["P50", "P99.99"],
     "size": ["text"],
     "scale": [],

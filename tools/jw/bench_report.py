@@ -17,7 +17,7 @@ from bench_stats import Ratio, Result, advantage, geometric_mean
 
 # What one number per peer can be made of.
 SUMMARIES = [("micro", "throughput"), ("micro", "cpu"), ("load", "allocator"), ("replay", "time"),
-             ("replay", "allocator"), ("replay", "peak RSS growth"), ("footprint", "peak PSS"),
+             ("replay", "allocator"), ("replay", "peak RSS growth"), ("footprint", "peak RSS"),
              ("footprint", "idle RSS"), ("latency", "P50"), ("latency", "P99.99")]  # fmt: skip
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:1250px;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;font-size:12.5px;margin:1em 0}td,th{padding:2px 8px;text-align:right;white-space:nowrap}

@@ -29,7 +29,7 @@ PROGRAMS = {
     "scale": ["scale.c"],
     "replay": ["replay.c", "trace.c"],
     "calls": ["../tools/hitpath/calls.c"],
-    "calls-quick": ["../tools/hitpath/calls.c", "-DLARGE_BATCH=512"],
+    "calls-quick": ["../tools/hitpath/calls.c", "-DLARGE_BATCH=256"],
     "step": ["../tools/hitpath/step.c"],
 }
 PATIENCE = 300
@@ -106,12 +106,13 @@ class Session:
     def cores(self) -> int:
         return len(os.sched_getaffinity(0))
 
-    def note(self, case: str, allocator: str, values: dict[str, tuple]) -> None:
-        """Adds one round's values: metric to (value, unit) or (value, unit, "higher")."""
+    def note(self, case: str, allocator: str, values: dict[str, tuple], number: int = 0) -> None:
+        """Adds one round's values: metric to (value, unit) or (value, unit, "higher"); None for rounds that failed."""
         for metric, (value, unit, *better) in values.items():
             key = self.benchmark, case, metric, allocator
             made = Result(self.benchmark, case, metric, unit, allocator, *better)
-            self.results.setdefault(key, made).values.append(value)
+            known = self.results.setdefault(key, made).values
+            known += [None] * (number - len(known)) + [value]
 
     def progress(self, case: str, where: str) -> None:
         """On a terminal one line that changes; elsewhere a line for each case."""
@@ -134,7 +135,7 @@ class Session:
                     return
                 self.progress(case, f"round {number + 1}: {allocator.name}")
                 try:
-                    self.note(case, allocator.name, measure(allocator))
+                    self.note(case, allocator.name, measure(allocator), number)
                 except RuntimeError as error:
                     self.fail(case, allocator.name, str(error))
 
@@ -147,11 +148,8 @@ class Session:
         return late
 
     def fail(self, case: str, allocator: str, error: str) -> None:
-        """A round without values; those of later rounds stay with their round."""
+        """A round without values."""
         self.failures.append({"benchmark": self.benchmark, "case": case, "allocator": allocator, "error": error})
-        for key, result in self.results.items():
-            if key[:2] == (self.benchmark, case) and key[3] == allocator:
-                result.values.append(None)
 
     def of(self, benchmark: str, metric: str) -> Iterable[Result]:
         return (result for key, result in self.results.items() if key[0] == benchmark and key[2] == metric)
