@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Generates config/size_classes_table.h, for the product and for the model checker's small slabs: the frontend's size classes, tuned to the slab.
+"""Generates config/size_classes_table.h, for the product and for the model checker's small slabs: the frontend's
+size classes, tuned to the slab.
 
 A slab is one granule with a header of 96 B, so the classes follow from how many objects fit, not the other way round.
 Bounds, checked for every class:

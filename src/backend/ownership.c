@@ -31,7 +31,8 @@ static void defer(granule_id range, uint32_t payload) {
     uint32_t place = link_get(range) & 0x7f000000u;
     uint32_t first = atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
     do link_set(range, place | first);
-    /* [DF1] release: the range's words; acquire: as OW1; pairs [DF2] [TH10]; clients deferred_list thread_end_deferred */
+    /* [DF1] release: the range's words; acquire: as OW1; pairs [DF2] [TH10];
+     * clients deferred_list thread_end_deferred */
     while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_acq_rel,
                                                   memory_order_relaxed));
 }

@@ -26,7 +26,7 @@ static ALWAYS_INLINE void free_remotely(void *object) {
 
 JW_EXPORT void jw_free(void *object) {
     uint32_t leaf = leaf_of(object);
-    if (UNLIKELY(leaf != thread_heap->tag)) {
+    if (UNLIKELY(leaf != thread_tag)) {
         if (LIKELY((int32_t)leaf < 0)) free_remotely(object);
         else deallocate_slowly(object, leaf);
         return;
@@ -36,8 +36,8 @@ JW_EXPORT void jw_free(void *object) {
         not_an_object(object);
         return;
     }
-    *(void **)object = slab->local;
-    slab->local = object;
+    *(void **)object = slab->freed;
+    slab->freed = object;
     if (UNLIKELY(--slab->budget == 0)) heap_budget_spent(slab);
 }
 

@@ -19,6 +19,7 @@ static struct slab no_slab;
 #define ALL_EMPTY [0 ... MAP_ENTRIES - 1] = &no_slab
 struct heap no_heap = {.tag = ~0u, .map = {ALL_EMPTY}};
 _Thread_local struct heap *thread_heap __attribute__((tls_model("initial-exec"))) = &no_heap;
+_Thread_local uint32_t thread_tag __attribute__((tls_model("initial-exec"))) = ~0u;
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
 
 static _Atomic(struct heap *) chunks[CHUNKS];
@@ -122,8 +123,8 @@ void heap_retire(struct heap *heap) {
 static void thread_ends(void *value) {
     struct heap *heap = value;
     thread_has_ended = true;
-    thread_heap = &no_heap;
-    heap_tidy(heap, false);
+    heap_enter(&no_heap);
+    heap_tidy(heap, TIDY_CURRENT);
     heap_give_back_pool(heap);
     bool more = heap->in_use_count > 0;
     push(heap, waiting_stack());
@@ -133,7 +134,7 @@ static void thread_ends(void *value) {
 struct heap *heap_attach(void) {
     struct heap *heap = heap_take();
     if (!heap) return NULL;
-    thread_heap = heap;
+    heap_enter(heap);
     /* where the platform cannot tell us of the thread's end, its heap stays with it */
     platform_on_thread_exit(thread_ends, heap);
     return heap;
@@ -144,7 +145,7 @@ static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
     struct heap *drained = NULL, *heap;
     unsigned count = 0;
     for (; count < most && (heap = pop(stack)); count++) {
-        heap_tidy(heap, true);
+        heap_tidy(heap, TIDY_ALL);
         heap_give_back_pool(heap);
         *more |= heap->in_use_count > 0;
         atomic_store_explicit(&heap->resting_next, drained ? drained->number : 0, memory_order_relaxed);
@@ -158,7 +159,7 @@ static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
     return count;
 }
 
-/* Reclamation's round over the heaps that rest. True: slabs remain for a later round. */
+/* A round over the heaps that rest. True: slabs remain for a later round. */
 static bool drain_resting(void) {
     enum { MOST_PASSES = 32 }; /* each drains half of what is left, and threads that end meanwhile add to it */
     unsigned stack = waiting_stack();
@@ -169,6 +170,16 @@ static bool drain_resting(void) {
     return more;
 }
 
+/* Reclamation's round over the frontend: what rests, then all pools. */
+static bool frontend_round(void) {
+    bool more = drain_resting();
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        struct heap *heap = heap_by_number(number);
+        more |= heap && heap_pool_round(heap);
+    }
+    return more;
+}
+
 void handover_start(void) {
-    thrift_on_round(FRONTEND_HOOK, drain_resting);
+    thrift_on_round(FRONTEND_HOOK, frontend_round);
 }

@@ -4,10 +4,10 @@
 #include "base/assert.h"
 #include "config/options.h"
 
-enum {
-    TIDY_PERIOD = 64,
-    LOOK_AT = 16
-}; /* refills between two looks at slabs that other threads may have emptied, and how many */
+/* Refills between two looks at slabs that other threads may have emptied, and how many. */
+enum { TIDY_PERIOD = 64, LOOK_AT = 16 };
+
+enum { ROUND_FROM = 32 }; /* slabs in a pool from which the reclamation thread should know of it */
 
 static void list_push(struct slab_list *list, struct slab *slab) {
     slab->all_next = list->first;
@@ -42,39 +42,39 @@ static void set_current(struct heap *heap, unsigned class, struct slab *slab) {
     for (unsigned entry = first; entry < end; entry++) heap->map[entry] = slab;
 }
 
-/* An empty slab that is in none of its heap's lists any more goes back to the backend. */
-static void give_back(struct heap *heap, struct slab *slab) {
-    class_remove(&heap->empty[slab->class], slab);
-    list_remove(&heap->pool, slab);
-    heap->pool_count--;
-    backend_place(granule_of(slab));
+static void give_back(struct slab *first) {
+    for (struct slab *slab = first, *next; slab; slab = next) {
+        next = slab->next;
+        backend_place(granule_of(slab));
+    }
 }
 
-static uint32_t pool_watermark(const struct heap *heap) {
-    size_t least = option(&options.pool_min), share = heap->in_use_count * option(&options.pool_percent) / 100;
-    return (uint32_t)(share > least ? share : least);
+/* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may hold, and a minimum. */
+static uint32_t pool_limit(const struct heap *heap) {
+    size_t limit = option(&options.pool_min), of_own = heap->in_use_count * option(&options.pool_percent) / 100,
+           of_all = (option(&options.pool_total) >> JW_GRANULE_SHIFT) / heap_count();
+    if (limit < of_own) limit = of_own;
+    return (uint32_t)(limit < of_all ? of_all : limit);
 }
 
-/* A slab without objects, in no class list: into the class's empty list and the pool, from whose old end the watermark
- * takes. */
+/* A slab without objects, in no class list, into the pool. Above the limit a quarter goes back, the oldest. */
 static void make_empty(struct heap *heap, struct slab *slab) {
     invariant(atomic_load_explicit(&slab->cross, memory_order_relaxed) == 0);
+    invariant(slab_list_length(slab->freed) + slab_list_length(slab->local) == slab->carved);
     slab->state = EMPTY;
     slab->budget = 0;
     slab->bound = slab->cross_bound = 0;
     list_remove(&heap->in_use, slab);
     heap->in_use_count--;
-    list_push(&heap->pool, slab);
-    heap->pool_count++;
-    class_push(&heap->empty[slab->class], slab);
-    /* the watermark falls with the slabs in use, by less than one for each emptied: two keep up */
-    for (int most = 2; most > 0 && heap->pool.last && heap->pool_count > pool_watermark(heap); most--)
-        give_back(heap, heap->pool.last);
+    pool_push(&heap->pool, slab);
+    uint32_t limit = pool_limit(heap);
+    if (heap->pool.count > limit) give_back(pool_trim(&heap->pool, limit - limit / 4));
+    else if (heap->pool.count == ROUND_FROM) thrift_wake();
 }
 
-static void make_partial(struct heap *heap, struct slab *slab, uint32_t used) {
-    slab->budget = used;
-    if (used == cross_count(&slab->cross)) {
+static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
+    slab->budget = out;
+    if (out == cross_count(&slab->cross)) {
         slab_collect(slab);
         make_empty(heap, slab);
         return;
@@ -85,7 +85,9 @@ static void make_partial(struct heap *heap, struct slab *slab, uint32_t used) {
 
 static void make_current(struct heap *heap, struct slab *slab) {
     slab->state = CURRENT;
-    slab->budget++;
+    slab->local = slab->freed;
+    slab->freed = NULL;
+    slab->budget = slab->carved + 1u;
     set_current(heap, slab->class, slab);
 }
 
@@ -108,7 +110,7 @@ void heap_budget_spent(struct slab *slab) {
 void heap_return_slab(struct slab *slab) {
     struct heap *heap = slab->heap;
     struct slab *first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
-    do slab->returned_next = first;
+    do slab->next = first;
     /* [RS1] release: the link; pairs [RS2]; client returned_stack */
     while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, slab, memory_order_release,
                                                   memory_order_relaxed));
@@ -120,9 +122,9 @@ static void collect_returned(struct heap *heap) {
     /* [RS2] acquire: the links; pairs [RS1]; client returned_stack */
     struct slab *slab = atomic_exchange_explicit(&heap->returned, NULL, memory_order_acquire);
     for (struct slab *next; slab; slab = next) {
-        next = slab->returned_next;
+        next = slab->next;
         invariant(slab->state == FULL || slab->state == RETURNING);
-        make_partial(heap, slab, slab_used(slab));
+        make_partial(heap, slab, slab_out(slab));
     }
 }
 
@@ -150,37 +152,58 @@ static void collect_all(struct heap *heap) {
     }
 }
 
-void heap_tidy(struct heap *heap, bool collect) {
+/* Whether all objects of a current slab are in its lists. */
+static bool is_unused(const struct slab *slab) {
+    uint32_t elsewhere = slab->budget - 1 - cross_count(&slab->cross);
+    const void *object = slab->local;
+    for (; elsewhere > 0 && !slab_list_end(object); elsewhere--) object = *(void *const *)object;
+    return elsewhere == 0 && slab_list_end(object);
+}
+
+static void tidy_current(struct heap *heap, unsigned class) {
+    struct slab *slab = current(heap, class);
+    if (slab == no_heap.map[0] || !is_unused(slab)) return;
+    slab_collect(slab);
+    set_current(heap, class, no_heap.map[0]);
+    make_empty(heap, slab);
+}
+
+void heap_tidy(struct heap *heap, enum tidy depth) {
     collect_returned(heap);
-    if (collect) collect_all(heap);
+    if (depth == TIDY_ALL) collect_all(heap);
+    heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        struct slab *slab = current(heap, class);
-        if (!collect) collect_some(heap, class);
-        if (slab == no_heap.map[0] || slab->budget - 1 != cross_count(&slab->cross)) continue;
-        slab_collect(slab);
-        set_current(heap, class, no_heap.map[0]);
-        make_empty(heap, slab);
+        if (depth != TIDY_ALL) collect_some(heap, class);
+        if (depth != TIDY_SOME || class == heap->tidied) tidy_current(heap, class);
     }
+    give_back(pool_trim_unused(&heap->pool));
 }
 
 void heap_give_back_pool(struct heap *heap) {
-    while (heap->pool.last) give_back(heap, heap->pool.last);
+    give_back(pool_take_all(&heap->pool));
+}
+
+bool heap_pool_round(struct heap *heap) {
+    if (pool_is_empty(&heap->pool)) return false;
+    if (!pool_is_idle(&heap->pool)) {
+        thrift_wake(); /* there will be another round, to see it idle */
+        return true;
+    }
+    heap_give_back_pool(heap);
+    return false;
 }
 
 void heap_flush(void) {
     if (thread_heap == &no_heap) return;
-    heap_tidy(thread_heap, true);
+    heap_tidy(thread_heap, TIDY_ALL);
     heap_give_back_pool(thread_heap);
 }
 
-/* A slab without objects for the class: the class's own, any other of the pool, or a new one. */
+/* A slab without objects for the class: of the pool, or a new one. */
 static struct slab *empty_slab(struct heap *heap, unsigned class) {
-    struct slab *slab = heap->empty[class] ? heap->empty[class] : heap->pool.first;
+    struct slab *slab = pool_take(&heap->pool);
     if (slab) {
-        class_remove(&heap->empty[slab->class], slab);
-        list_remove(&heap->pool, slab);
-        heap->pool_count--;
-        if (slab->class != class) slab_format(slab, heap, class);
+        if (slab->class != class || !slab_list_end(slab->local)) slab_format(slab, heap, class);
     } else {
         bool zeroed;
         slab = backend_fetch(1, &zeroed);
@@ -211,7 +234,7 @@ void *heap_refill(struct heap *heap, unsigned class) {
         } while (!make_full(slab));
         set_current(heap, class, no_heap.map[0]);
     }
-    if (++heap->refills % TIDY_PERIOD == 0) heap_tidy(heap, false);
+    if (++heap->refills % TIDY_PERIOD == 0) heap_tidy(heap, TIDY_SOME);
     else collect_returned(heap);
     slab = heap->partial[class];
     if (slab) class_remove(&heap->partial[class], slab);

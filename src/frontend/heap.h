@@ -18,7 +18,7 @@
 
 #include "backend/map.h"
 #include "config/statistics_types.h"
-#include "frontend/slab.h"
+#include "frontend/pool.h"
 
 /* Entries of the direct map: one per eight bytes, and a last one for all that is larger (or 0), whose slab is always
  * empty. */
@@ -29,20 +29,28 @@ struct slab_list {
 };
 
 struct heap {
-    uint32_t tag; /* the leaf word of its slabs */
-    uint32_t refills;
-    struct slab *map[MAP_ENTRIES];
-    struct slab *partial[SIZE_CLASS_COUNT], *empty[SIZE_CLASS_COUNT];
-    struct slab_list in_use, pool; /* pool: empty slabs of all classes, the most recently emptied first */
-    uint32_t in_use_count, pool_count;
-    uint32_t number;
+    _Alignas(64) _Atomic(struct slab *) returned; /* written by other threads, as what stands beside it by rounds */
     _Atomic(uint32_t) resting_next;               /* number of the next resting heap */
-    _Alignas(64) _Atomic(struct slab *) returned; /* written by other threads */
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
+    struct pool pool;
+    struct slab_list in_use;
+    uint32_t in_use_count;
+    uint32_t number, tag; /* tag: the leaf word of its slabs */
+    uint32_t refills;
+    uint32_t tidied; /* the class whose current slab was looked at last */
+    struct slab *map[MAP_ENTRIES];
+    struct slab *partial[SIZE_CLASS_COUNT];
 };
 
 extern struct heap no_heap HIDDEN;
 extern _Thread_local struct heap *thread_heap HIDDEN __attribute__((tls_model("initial-exec")));
+extern _Thread_local uint32_t thread_tag HIDDEN __attribute__((tls_model("initial-exec"))); /* thread_heap's */
+
+/* Makes it the calling thread's. */
+static inline void heap_enter(struct heap *heap) {
+    thread_heap = heap;
+    thread_tag = heap->tag;
+}
 
 /* Gives the calling thread a heap. NULL when there is no memory. */
 struct heap *heap_attach(void);
@@ -66,12 +74,17 @@ void heap_budget_spent(struct slab *slab);
 /* Tells the owner of a slab that the caller's push has cleared its full mark. */
 void heap_return_slab(struct slab *slab);
 
-/* Takes back returned slabs, and current slabs without objects; with `collect` looks at every slab's cross list too. */
-void heap_tidy(struct heap *heap, bool collect);
+/* Takes back returned slabs and looks for slabs without objects: some partial ones and one class's current one, or
+ * every class's, or all there are. */
+enum tidy { TIDY_SOME, TIDY_CURRENT, TIDY_ALL };
+void heap_tidy(struct heap *heap, enum tidy depth);
 
 /* The calling thread's empty slabs go to the backend. */
 void heap_flush(void);
 void heap_give_back_pool(struct heap *heap);
+
+/* A round's look at the pool of a heap that may be another thread's. True: slabs remain for a later round. */
+bool heap_pool_round(struct heap *heap);
 
 /* Prepares the hand-over of dead threads' heaps. Called once, by the first slow path. */
 void handover_start(void);

@@ -9,7 +9,15 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct sl
     view->state = slab->state;
     view->budget = slab->budget;
     view->hidden = slab->hidden;
+    view->heap = slab->heap;
+    view->local = slab->local;
     atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
+}
+
+/* Objects of the calling thread's current slabs that it has not given out. Of other threads' they count as given out:
+ * only the owner can tell. */
+static unsigned not_given_out(const struct slab *view) {
+    return view->heap == thread_heap && view->state == CURRENT ? slab_list_length(view->local) : 0;
 }
 
 static void count_slab(const struct slab *slab, struct frontend_statistics *statistics) {
@@ -19,7 +27,8 @@ static void count_slab(const struct slab *slab, struct frontend_statistics *stat
     statistics->reserved += GRANULE_SIZE;
     statistics->pooled_slabs += view.state == EMPTY;
     if (class >= SIZE_CLASS_COUNT) return;
-    uint64_t used = slab_used(&view), waiting = cross_count(&view.cross), capacity = size_class_capacity(class);
+    uint64_t used = slab_out(&view) - not_given_out(&view), waiting = cross_count(&view.cross),
+             capacity = size_class_capacity(class);
     statistics->classes[class].slabs++;
     statistics->classes[class].capacity += capacity;
     if (used <= capacity && waiting <= used) statistics->classes[class].objects += used - waiting;

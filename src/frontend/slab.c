@@ -4,7 +4,7 @@
 
 void slab_format(struct slab *slab, struct heap *heap, unsigned class) {
     const struct size_class *shape = &size_classes[class];
-    slab->local = NULL;
+    slab->local = slab->freed = NULL;
     slab->budget = slab->hidden = 0;
     slab->origin = slab->cross_origin = (uint32_t)(uintptr_t)slab + shape->origin;
     slab->reciprocal = slab->cross_reciprocal = shape->reciprocal;
@@ -12,7 +12,6 @@ void slab_format(struct slab *slab, struct heap *heap, unsigned class) {
     slab->carved = 0;
     slab->class = (uint8_t) class;
     slab->heap = heap;
-    slab->returned_next = NULL;
     atomic_store_explicit(&slab->cross, 0, memory_order_relaxed);
 }
 
@@ -27,17 +26,23 @@ static bool carve(struct slab *slab) {
     for (char *object = first; object < last; object += shape->size) *(void **)object = object + shape->size;
     *(void **)last = NULL;
     slab->carved = (uint16_t)(slab->carved + batch);
+    slab->budget += batch;
     slab->local = first;
     return true;
 }
 
 bool slab_refill(struct slab *slab) {
-    invariant(slab_list_end(slab->local));
+    invariant(slab->state == CURRENT && slab_list_end(slab->local));
+    if (!slab_list_end(slab->freed)) {
+        slab->local = slab->freed;
+        slab->freed = NULL;
+        slab->budget = slab->carved + 1u;
+        return true;
+    }
     unsigned count;
     void *first = cross_drain(&slab->cross, (char *)slab, &count);
     if (count == 0) return carve(slab);
     slab->local = first;
-    slab->budget -= count;
     return true;
 }
 
@@ -47,7 +52,7 @@ void slab_collect(struct slab *slab) {
     if (count == 0) return;
     void *last = first;
     while (!slab_list_end(*(void **)last)) last = *(void **)last;
-    *(void **)last = slab->local;
-    slab->local = first;
+    *(void **)last = slab->freed;
+    slab->freed = first;
     slab->budget -= count;
 }

@@ -1,19 +1,21 @@
 /* slab.h - a frontend slab: one granule of equal objects behind a header, owned by one heap for as long as it is a
  * slab.
  *
- * The owner allocates from and frees to the local list; other threads push to the cross list. The owner counts down
- * `budget` on each of its frees, so that one test finds both events that need attention:
+ * The owner allocates from the local list and frees to the freed list, which becomes the local one when that is empty;
+ * other threads push to the cross list. So malloc counts nothing: `out` is what is given out, or waits in the local or
+ * the cross list, and only frees change it. The owner counts down `budget` on each of its frees, so that one test finds
+ * both events that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
- *   CURRENT     none; in the direct map      used + 1 (pinned)            never
- *   PARTIAL     partial                      used                         the slab is empty
- *   EMPTY       empty, pool                  0; bound 0: any free is misuse
- *   FULL        none; cross list marked      1; hidden = used - 1         an own object came back: PARTIAL
- *   RETURNING   none; on its way to the      used + 1 (pinned)            never
+ *   CURRENT     none; in the direct map      out + 1 (pinned)             never
+ *   PARTIAL     partial                      out                          the slab is empty
+ *   EMPTY       pool                         0; bound 0: any free is misuse
+ *   FULL        none; cross list marked      1; hidden = out - 1          an own object came back: PARTIAL
+ *   RETURNING   none; on its way to the      out + 1 (pinned)             never
  *               owner's "returned" stack
  *
- * used counts objects given out or waiting in the cross list. Invariant: used + length of local list + not yet carved =
- * capacity.
+ * Invariants: out + length of freed list + not yet carved = capacity; only CURRENT slabs have a local list (an EMPTY
+ * one may have the rest of one, which is carved anew).
  *
  * The first cache line is the owner's; the second holds what other threads need to free an object.
  */
@@ -28,7 +30,8 @@ enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
 struct heap;
 
 struct slab {
-    void *local; /* first free object; an address with offset 0 ends the list */
+    void *local; /* first object to give out; an address with offset 0 ends the list */
+    void *freed; /* first object that the owner has freed */
     uint32_t budget;
     uint32_t origin;     /* low bits of the first object's address */
     uint32_t reciprocal; /* of the object size (size_classes.h) */
@@ -36,16 +39,16 @@ struct slab {
     uint32_t hidden;
     uint16_t carved; /* objects that were put into a list so far */
     uint8_t class, state;
-    struct slab *next, *previous;         /* in its class's partial or empty list */
-    struct slab *all_next, *all_previous; /* in the heap's in-use list, or while EMPTY in its pool */
+    struct slab *next, *previous; /* in its class's partial list; next: in the heap's returned stack or pool, too */
+    struct slab *all_next;        /* in the heap's in-use list, as all_previous */
 
     _Alignas(64) cross_list cross;
     uint32_t cross_origin, cross_reciprocal, cross_bound;
     struct heap *heap;
-    struct slab *returned_next;
+    struct slab *all_previous;
 };
 
-_Static_assert(sizeof(struct slab) <= 128 && offsetof(struct slab, returned_next) + sizeof(void *) <= SLAB_HEADER_SIZE,
+_Static_assert(sizeof(struct slab) <= 128 && offsetof(struct slab, all_previous) + sizeof(void *) <= SLAB_HEADER_SIZE,
                "the header ends before the first object");
 
 static ALWAYS_INLINE struct slab *slab_of(const void *object) {
@@ -63,8 +66,8 @@ static ALWAYS_INLINE bool slab_list_end(const void *object) {
     return ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0;
 }
 
-/* Objects given out or waiting in the cross list. */
-static inline unsigned slab_used(const struct slab *slab) {
+/* Objects given out, or waiting in the local or the cross list. */
+static inline unsigned slab_out(const struct slab *slab) {
     switch ((enum slab_state)slab->state) {
     case PARTIAL: return slab->budget;
     case FULL: return slab->budget + slab->hidden;
@@ -73,21 +76,27 @@ static inline unsigned slab_used(const struct slab *slab) {
     }
 }
 
+static inline unsigned slab_list_length(const void *object) {
+    unsigned length = 0;
+    for (; !slab_list_end(object); object = *(void *const *)object) length++;
+    return length;
+}
+
 /* Takes the first object of the local list, which is not empty. */
 static ALWAYS_INLINE void *slab_pop(struct slab *slab) {
     void *object = slab->local;
     slab->local = *(void **)object;
-    slab->budget++;
     return object;
 }
 
 /* Makes a fresh slab of a granule whose header may hold anything. Its state is left to the caller. */
 void slab_format(struct slab *slab, struct heap *heap, unsigned class);
 
-/* Refills the empty local list from the cross list, or from objects never given out. False when all are in use. */
+/* Refills the empty local list of a CURRENT slab: from the freed list, the cross list, or objects never given out.
+ * False when all are in use. */
 bool slab_refill(struct slab *slab);
 
-/* Moves everything from the cross list to the local list, which may not be empty. Walks the cross list. */
+/* Moves everything from the cross list to the freed list. Walks the cross list. */
 void slab_collect(struct slab *slab);
 
 #endif

@@ -37,8 +37,8 @@ static void run_named(void) {
     ((void (*)(void))atomic_load_explicit(&thread_body, memory_order_relaxed))();
 }
 
-/* Sanitizers keep their state of a thread in thread-local storage, so theirs must be an ordinary one. The model checker,
- * which uses their instrumentation only, says 0. */
+/* Sanitizers keep their state of a thread in thread-local storage, so theirs must be an ordinary one. The model
+ * checker, which uses their instrumentation only, says 0. */
 #ifndef PLAIN_THREAD
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define PLAIN_THREAD 1

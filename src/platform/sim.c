@@ -59,7 +59,7 @@ static uint32_t block_end(uint64_t block) {
 }
 
 static bool take(_Atomic(uint64_t) *slot, uint64_t block) {
-    /* [SM1] acquire: the block was cleared before; pairs [SM2]; kept: this platform is the unit tests', not the product's */
+    /* [SM1] acquire: the block was cleared before; pairs [SM2]; kept: this platform is the unit tests' */
     return atomic_compare_exchange_strong_explicit(slot, &block, 0, memory_order_acquire, memory_order_relaxed);
 }
 

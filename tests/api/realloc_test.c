@@ -7,7 +7,7 @@ static const size_t stations[] = {1,       7,       8,       9,       16,      1
                                   1 << 20, 3 << 20, 4194303, 4194304, 4194305, 6 << 20, (8 << 20) + 1, 20 << 20};
 enum { STATIONS = sizeof stations / sizeof *stations };
 
-/* Pairs above this many bytes cost the most: a third of them will do; under an emulator much smaller ones cost as much. */
+/* Pairs above this many bytes cost the most: a third of them will do. Under an emulator smaller ones cost as much. */
 #ifdef JW_EMULATED
 enum { ALL_PAIRS_TO = 100 << 10, STEPS = 300 };
 #else

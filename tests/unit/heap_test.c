@@ -15,36 +15,37 @@ static void start(void) {
     if (!heaps[0]) heaps[0] = heap_attach();
     for (unsigned i = 1; i < HEAPS; i++)
         if (!heaps[i]) heaps[i] = heap_take();
-    thread_heap = heaps[0];
-    for (unsigned i = 0; i < HEAPS; i++) CHECK(heaps[i] && heaps[i]->in_use_count == 0 && heaps[i]->pool_count == 0);
+    heap_enter(heaps[0]);
+    for (unsigned i = 0; i < HEAPS; i++)
+        CHECK(heaps[i] && heaps[i]->in_use_count == 0 && pool_is_empty(&heaps[i]->pool));
 }
 
 /* All objects are free: so are all slabs, and the roots go back. */
 static void finish(void) {
     for (unsigned i = 0; i < HEAPS; i++) {
-        thread_heap = heaps[i];
+        heap_enter(heaps[i]);
         heap_flush();
         walk_heap(heaps[i]);
         assert_int_equal(heaps[i]->in_use_count, 0);
-        assert_int_equal(heaps[i]->pool_count, 0);
+        assert_true(pool_is_empty(&heaps[i]->pool));
     }
-    thread_heap = heaps[0];
+    heap_enter(heaps[0]);
     thrift_purge();
     assert_int_equal(root_count(), 0);
 }
 
 static void *allocate_as(unsigned heap, size_t size) {
-    thread_heap = heaps[heap];
+    heap_enter(heaps[heap]);
     void *object = jw_malloc(size);
     CHECK(object);
-    thread_heap = heaps[0];
+    heap_enter(heaps[0]);
     return object;
 }
 
 static void free_as(unsigned heap, void *object) {
-    thread_heap = heaps[heap];
+    heap_enter(heaps[heap]);
     jw_free(object);
-    thread_heap = heaps[0];
+    heap_enter(heaps[0]);
 }
 
 static void walk_all(void) {
@@ -107,7 +108,7 @@ static void a_full_slab_returns_after_a_cross_free(void **state) {
     free_as(1, filled[2]);
     free_as(2, filled[4]);
     assert_ptr_equal(heaps[0]->returned, full);
-    assert_null(full->returned_next);
+    assert_null(full->next);
     walk_all();
     void *rest[1 << JW_GRANULE_SHIFT];
     for (unsigned i = 0; i + 1 < capacity; i++) rest[i] = allocate_as(0, SMALL); /* the current one fills up */
@@ -127,7 +128,7 @@ static void an_own_free_opens_a_full_slab(void **state) {
     struct slab *full = slab_of(filled[0]);
     free_as(0, filled[0]);
     assert_int_equal(full->state, PARTIAL);
-    assert_int_equal(slab_used(full), capacity - 1);
+    assert_int_equal(slab_out(full), capacity - 1);
     assert_null(heaps[0]->returned);
     walk_all();
     free_filled(1, capacity + 1, 0);
@@ -150,7 +151,7 @@ static void own_frees_meet_a_returning_slab(void **state) {
         free_filled(remote + 1, capacity, 0);
         assert_int_equal(full->state, RETURNING);
         walk_all();
-        heap_tidy(heaps[0], false);
+        heap_tidy(heaps[0], TIDY_CURRENT);
         assert_int_equal(full->state, EMPTY);
         walk_all();
         free_as(0, filled[capacity]);
@@ -166,9 +167,9 @@ static void counts_tell_of_empty_slabs(void **state) {
     free_as(0, filled[0]); /* partial */
     free_filled(1, capacity + 1, 1);
     assert_int_equal(heaps[0]->in_use_count, 2);
-    heap_tidy(heaps[0], true);
+    heap_tidy(heaps[0], TIDY_ALL);
     assert_int_equal(heaps[0]->in_use_count, 0); /* the current one, too */
-    assert_int_equal(heaps[0]->pool_count, 2);
+    assert_int_equal(heaps[0]->pool.count, 2);
     walk_all();
     finish();
 }
@@ -182,14 +183,15 @@ static void the_pool_keeps_to_its_watermark(void **state) {
         start();
         options.pool_min = 3;
         options.pool_percent = percent;
+        options.pool_total = 0;
         for (unsigned i = 0; i < SLABS; i++)
             for (unsigned j = 0; j < 2; j++) objects[i][j] = allocate_as(0, GRANULE_SIZE == 4096 ? FRONTEND_MAX : 16);
         unsigned most = 0;
         for (unsigned i = 0; i < SLABS; i++) {
             struct slab *slab = slab_of(objects[i][0]);
             for (unsigned j = 0; j < 2; j++) free_as(0, objects[i][j]);
-            if (heaps[0]->pool_count > most) most = heaps[0]->pool_count;
-            assert_true(heaps[0]->pool_count <= 3 + heaps[0]->in_use_count * percent / 100);
+            if (heaps[0]->pool.count > most) most = heaps[0]->pool.count;
+            assert_true(heaps[0]->pool.count <= 3 + heaps[0]->in_use_count * percent / 100);
             if (slab->state == EMPTY) assert_ptr_equal(heaps[0]->pool.first, slab); /* the oldest go first */
         }
         if (GRANULE_SIZE == 4096) assert_true(most >= 3 && (percent < 50 || most > 3));
@@ -207,7 +209,7 @@ static void an_empty_slab_serves_any_class(void **state) {
     assert_ptr_equal(heaps[0]->pool.first, slab);
     void *other = allocate_as(0, 16);
     assert_ptr_equal(slab_of(other), slab);
-    assert_int_equal(heaps[0]->pool_count, 0);
+    assert_true(pool_is_empty(&heaps[0]->pool));
     walk_all();
     free_as(0, other);
     free_as(0, filled[capacity]);
@@ -260,7 +262,7 @@ static void a_round_drains_the_heaps_of_ended_threads(void **state) {
     assert_int_equal(heap_resting_count(), 1);
     thrift_purge();
     walk_heap(heap);
-    assert_true(heap->in_use_count > 0 && heap->pool_count == 0);
+    assert_true(heap->in_use_count > 0 && pool_is_empty(&heap->pool));
     for (unsigned i = 0; i < 100; i++) {
         assert_true(pattern_holds(filled[i], SMALL, i));
         free_as(0, filled[i]);
@@ -268,7 +270,7 @@ static void a_round_drains_the_heaps_of_ended_threads(void **state) {
     thrift_purge();
     assert_int_equal(heap_resting_count(), 1);
     assert_int_equal(heap->in_use_count, 0);
-    assert_int_equal(heap->pool_count, 0);
+    assert_true(pool_is_empty(&heap->pool));
     assert_int_equal(root_count(), 0);
     finish();
 }

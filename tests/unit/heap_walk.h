@@ -17,40 +17,43 @@ static inline bool list_has(const struct slab *first, const struct slab *slab) {
 }
 
 static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
-    unsigned class = slab->class, capacity = size_class_capacity(class), used = slab_used(slab),
-             count = cross_count(&slab->cross);
+    unsigned class = slab->class, capacity = size_class_capacity(class), out = slab_out(slab),
+             count = cross_count(&slab->cross), freed = list_length(slab->freed), local = list_length(slab->local);
     bool current = heap->map[size_classes[class].size / 8 - 1] == slab;
     CHECK(slab->heap == heap && leaf_of(slab) == heap->tag && class < SIZE_CLASS_COUNT);
-    CHECK(used + list_length(slab->local) + (capacity - slab->carved) == capacity);
-    CHECK(count <= used);
+    CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
+    CHECK(count + local <= out || slab->state == EMPTY);
+    CHECK(local == 0 || slab->state == CURRENT || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
     CHECK(list_has(heap->partial[class], slab) == (slab->state == PARTIAL));
-    CHECK(list_has(heap->empty[class], slab) == (slab->state == EMPTY));
     CHECK((slab->bound == 0) == (slab->state == EMPTY) && (slab->cross_bound == 0) == (slab->state == EMPTY));
-    if (slab->state == EMPTY) CHECK(used == 0 && slab->budget == 0 && slab->cross == 0);
-    if (slab->state == PARTIAL) CHECK(used > 0 && list_length(slab->local) + (capacity - slab->carved) + count > 0);
-    if (slab->state == FULL) CHECK(slab->budget == 1 && used == capacity);
+    if (slab->state == EMPTY) CHECK(slab->budget == 0 && slab->cross == 0 && freed + local == slab->carved);
+    if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->carved) + count > 0);
+    if (slab->state == FULL) CHECK(slab->budget == 1 && out == capacity);
     if (slab->state != FULL && slab->state != RETURNING) CHECK(!(slab->cross & CROSS_FULL));
     if (slab->state == FULL && !(slab->cross & CROSS_FULL)) CHECK(count > 0); /* on its way to the owner */
 }
 
+static inline unsigned pool_length(const struct heap *heap) {
+    unsigned length = 0;
+    for (const struct slab *slab = heap->pool.first; slab; slab = slab->next) length++;
+    return length;
+}
+
 static inline void walk_heap(const struct heap *heap) {
-    unsigned in_use = 0, pool = 0, returned = 0, returning = 0, empties = 0;
+    unsigned in_use = 0, returned = 0, returning = 0;
     for (const struct slab *slab = heap->in_use.first; slab; slab = slab->all_next, in_use++) {
         CHECK(slab->state != EMPTY);
         CHECK((slab->all_next ? slab->all_next->all_previous : heap->in_use.last) == slab);
         walk_slab(heap, slab);
         returning += slab->state == RETURNING || (slab->state == FULL && !(slab->cross & CROSS_FULL));
     }
-    for (const struct slab *slab = heap->pool.first; slab; slab = slab->all_next, pool++) {
+    for (const struct slab *slab = heap->pool.first; slab; slab = slab->next) {
         CHECK(slab->state == EMPTY);
-        CHECK((slab->all_next ? slab->all_next->all_previous : heap->pool.last) == slab);
         walk_slab(heap, slab);
     }
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-        for (const struct slab *slab = heap->empty[class]; slab; slab = slab->next) empties++;
-    for (const struct slab *slab = heap->returned; slab; slab = slab->returned_next) returned++;
-    CHECK(in_use == heap->in_use_count && pool == heap->pool_count && empties == pool);
+    for (const struct slab *slab = heap->returned; slab; slab = slab->next) returned++;
+    CHECK(in_use == heap->in_use_count && pool_length(heap) <= heap->pool.count);
     CHECK(returned == returning); /* each is told to the owner once */
 }
 

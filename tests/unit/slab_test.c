@@ -105,13 +105,13 @@ static void the_full_mark_is_seen_by_one(void **state) {
     assert_int_equal(count, 3);
 }
 
-static unsigned length(const struct slab *of) {
+static unsigned length(void *object) {
     unsigned count = 0;
-    for (void *object = of->local; !slab_list_end(object); object = *(void **)object) count++;
+    for (; !slab_list_end(object); object = *(void **)object) count++;
     return count;
 }
 
-/* used + length of local list + not yet carved = capacity, after every step. */
+/* out + length of freed list + not yet carved = capacity, after every step. */
 static void objects_are_carved_once_and_come_back(void **state) {
     (void)state;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
@@ -126,39 +126,46 @@ static void objects_are_carved_once_and_come_back(void **state) {
             size_t offset = (size_t)((char *)slab_pop(slab) - start_of_slab);
             assert_true(offset < GRANULE_SIZE && !used[offset]);
             used[offset] = true;
-            assert_int_equal(slab_used(slab) + length(slab) + (capacity - slab->carved), capacity);
+            assert_int_equal(slab_out(slab) + length(slab->freed) + (capacity - slab->carved), capacity);
+            assert_int_equal(given + 1 + length(slab->local), slab_out(slab));
         }
         assert_int_equal(given, capacity);
         for (size_t offset = 0; offset < GRANULE_SIZE; offset++)
             if (used[offset]) push(start_of_slab + offset, false);
-        assert_int_equal(slab_used(slab), capacity);
+        assert_int_equal(slab_out(slab), capacity);
         if (class % 2) {
-            assert_true(slab_refill(slab));
+            assert_true(slab_refill(slab)); /* they are out as long as they are in the local list */
+            assert_int_equal(slab_out(slab), capacity);
         } else {
             slab_collect(slab);
+            assert_int_equal(slab_out(slab), 0);
+            assert_int_equal(length(slab->freed), capacity);
+            assert_true(slab_refill(slab));
         }
-        assert_int_equal(slab_used(slab), 0);
-        assert_int_equal(length(slab), capacity);
+        assert_int_equal(length(slab->local), capacity);
     }
 }
 
-/* Collecting puts the cross list before what the local list holds. */
-static void collecting_keeps_the_local_list(void **state) {
+/* Collecting puts the cross list before what the freed list holds, and leaves the local one alone. */
+static void collecting_keeps_the_freed_list(void **state) {
     (void)state;
-    slab_format(slab, &heap, SIZE_CLASS_COUNT - 2);
+    slab_format(slab, &heap, SIZE_CLASS_COUNT - 3);
     slab->state = CURRENT;
     slab->budget = 1;
     assert_true(slab_refill(slab));
-    void *first = slab_pop(slab), *second = slab_pop(slab);
-    unsigned left = length(slab);
-    assert_true(left > 0);
+    void *first = slab_pop(slab), *second = slab_pop(slab), *third = slab_pop(slab);
+    unsigned left = length(slab->local), out = slab_out(slab);
+    *(void **)third = slab->freed;
+    slab->freed = third;
+    slab->budget--;
     slab_collect(slab); /* nothing to collect */
-    assert_int_equal(length(slab), left);
+    assert_int_equal(length(slab->freed), 1);
     push(first, false);
     push(second, true);
     slab_collect(slab);
-    assert_int_equal(length(slab), left + 2);
-    assert_int_equal(slab_used(slab), 0);
+    assert_int_equal(length(slab->freed), 3);
+    assert_int_equal(length(slab->local), left);
+    assert_int_equal(slab_out(slab), out - 3);
 }
 
 int main(void) {
@@ -166,7 +173,7 @@ int main(void) {
         cmocka_unit_test(classes_cover_all_sizes),         cmocka_unit_test(objects_lie_in_the_slab),
         cmocka_unit_test(an_address_is_an_object_or_not),  cmocka_unit_test(the_cross_list_counts_and_leads),
         cmocka_unit_test(the_full_mark_is_seen_by_one),    cmocka_unit_test(objects_are_carved_once_and_come_back),
-        cmocka_unit_test(collecting_keeps_the_local_list),
+        cmocka_unit_test(collecting_keeps_the_freed_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

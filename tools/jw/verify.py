@@ -12,7 +12,7 @@ from pathlib import Path
 import genmc
 import verify_table
 from clients import Client, Programs, clients
-from flavours import BUILD, setup
+from flavours import setup
 from mutants import Mutant, all_mutants
 
 COMPLETE, FAILED, USAGE, INCOMPLETE = range(4)

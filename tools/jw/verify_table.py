@@ -7,7 +7,8 @@ from flavours import ROOT
 
 DOCUMENT = ROOT / "docs/verification.md"
 BEGIN, END = "<!-- table: ./jw verify --table -->", "<!-- end of table -->"
-HEAD = "| client | bound | property | executions | dead ends | s | mutants killed |\n| --- | --- | --- | ---: | ---: | ---: | ---: |"
+HEAD = """| client | bound | property | executions | dead ends | s | mutants killed |
+| --- | --- | --- | ---: | ---: | ---: | ---: |"""
 
 
 def rows(results: dict) -> list[str]:

@@ -20,7 +20,7 @@ int main(void) {
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i); /* the fourth is of another slab */
     pthread_t a = start(freeing, (void *)0), b = start(freeing, (void *)1);
     give(objects[2], SIZE, 2);
-    heap_tidy(thread_heap, true);
+    heap_tidy(thread_heap, TIDY_ALL);
     uint64_t *other = get(80, 10);
     finish(a);
     finish(b);

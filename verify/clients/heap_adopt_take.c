@@ -21,9 +21,10 @@ int main(void) {
     start_allocator();
     struct heap *heaps[HEAPS];
     for (size_t h = 0; h < HEAPS; h++) {
-        thread_heap = heaps[h] = heap_take();
+        heaps[h] = heap_take();
+        heap_enter(heaps[h]);
         for (size_t i = 0; i < OBJECTS; i++) objects[h][i] = get(SIZE, h);
-        thread_heap = &no_heap;
+        heap_enter(&no_heap);
     }
     for (size_t h = 0; h < HEAPS; h++) {
         heap_retire(heaps[h]);

@@ -13,7 +13,7 @@ static uint64_t *objects[OBJECTS];
 static struct heap *heap;
 
 static void *allocating(void *object) {
-    thread_heap = heap;
+    heap_enter(heap);
     *(uint64_t **)object = get(OTHER, 10);
     return NULL;
 }
@@ -22,13 +22,14 @@ int main(void) {
     start_allocator();
     atomic_store_explicit(&options.pool_min, 0, memory_order_relaxed);
     atomic_store_explicit(&options.pool_percent, 0, memory_order_relaxed);
+    atomic_store_explicit(&options.pool_total, 0, memory_order_relaxed);
     heap = heap_take();
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i);
     give(objects[0], SIZE, 0);
     uint64_t *other;
     pthread_t a = start(allocating, &other);
     give(objects[1], SIZE, 1);
-    assert(thread_heap->pool_count == 0 && thread_heap->in_use_count == 1);
+    assert(pool_is_empty(&thread_heap->pool) && thread_heap->in_use_count == 1);
     finish(a);
     give(other, OTHER, 10);
     uint64_t *again[2] = {get(SIZE, 3), get(SIZE, 4)}; /* the second needs another slab */
