@@ -70,37 +70,34 @@ static bool is_stuck(const struct thread *thread) {
     return !finds_store(thread, 0);
 }
 
-/* Would an active thread still write what this one waits for? */
-static bool is_hoped_for(unsigned waiter, unsigned active) {
-    uint32_t key = run.thread[waiter].request.location->key;
-    for (unsigned other = 0; other < THREADS; other++)
-        if (active >> other & 1 && table_may_write(other, key)) return true;
+static bool can_go(const struct thread *thread) {
+    return thread->state == READY || (thread->state == WAITING && can_wake(thread)) ||
+           (thread->state == JOINING && run.thread[thread->joins].state == DONE);
+}
+
+/* Would an active thread go on to give this one what it waits for? */
+static bool is_hoped_for(const struct thread *thread, unsigned active) {
+    if (thread->state == JOINING) return active >> thread->joins & 1;
+    for (unsigned left = active; left; left &= left - 1)
+        if (table_may_write((unsigned)__builtin_ctz(left), thread->request.location->key)) return true;
     return false;
 }
 
-static bool becomes_active(unsigned i, unsigned active) {
-    const struct thread *thread = &run.thread[i];
-    switch (thread->state) {
-    case ABSENT: return active; /* an active thread may create it */
-    case JOINING: return active >> thread->joins & 1;
-    case WAITING: return is_hoped_for(i, active);
-    default: return false;
-    }
-}
-
-/* The threads that may still move, as bits. */
+/* The threads that may still move, as bits; with those that active ones may still create. */
 static unsigned active_threads(void) {
-    unsigned active = 0, before;
+    unsigned active = 0, waiting = 0, before;
     for (unsigned i = 0; i < run.threads; i++) {
         const struct thread *thread = &run.thread[i];
-        if (thread->state == READY || (thread->state == WAITING && can_wake(thread)) ||
-            (thread->state == JOINING && run.thread[thread->joins].state == DONE))
-            active |= 1u << i;
+        if (can_go(thread)) active |= 1u << i;
+        else if (thread->state == WAITING || thread->state == JOINING) waiting |= 1u << i;
     }
+    if (active) active |= (1u << THREADS) - (1u << run.threads);
     do {
         before = active;
-        for (unsigned i = 0; i < THREADS; i++)
-            if (!(active >> i & 1) && becomes_active(i, active)) active |= 1u << i;
+        for (unsigned left = waiting & ~active; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            if (is_hoped_for(&run.thread[i], active)) active |= 1u << i;
+        }
     } while (active != before);
     return active;
 }
@@ -115,14 +112,14 @@ static void note_refusals(unsigned active) {
 }
 
 static bool waits_in_vain(void) {
+    unsigned postponed = 0;
+    for (unsigned i = 0; i < run.threads; i++)
+        if (run.thread[i].state == WAITING && !is_stuck(&run.thread[i])) postponed |= 1u << i;
+    if (!postponed) return false;
     unsigned active = active_threads();
-    for (unsigned i = 0; i < run.threads; i++) {
-        const struct thread *thread = &run.thread[i];
-        if (thread->state != WAITING || active >> i & 1 || is_stuck(thread)) continue;
-        note_refusals(active);
-        return true;
-    }
-    return false;
+    if (!(postponed & ~active)) return false;
+    note_refusals(active);
+    return true;
 }
 
 /* Called before anything is chosen: a dead end found now is one, found later it is many. */
@@ -237,9 +234,7 @@ static unsigned next_thread(bool *left, bool *postponed) {
         if (thread->state == DONE) continue;
         *left = true;
         if (thread->state == BLOCKED || (thread->state == WAITING && !is_stuck(thread))) *postponed = true;
-        bool can = thread->state == READY || (thread->state == WAITING && can_wake(thread)) ||
-                   (thread->state == JOINING && run.thread[thread->joins].state == DONE);
-        if (can && next == THREADS) next = i;
+        if (next == THREADS && can_go(thread)) next = i;
     }
     return next;
 }

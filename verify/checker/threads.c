@@ -18,10 +18,12 @@ static struct {
     void (*destructor)(void *);
 } keys[SPECIFIC_KEYS];
 static void *specific[THREADS][SPECIFIC_KEYS];
+static unsigned keys_end; /* none was used from here on */
 
 void threads_reset(void) {
-    memset(keys, 0, sizeof keys);
-    memset(specific, 0, sizeof specific);
+    memset(keys, 0, keys_end * sizeof keys[0]);
+    for (unsigned i = 0; i < THREADS; i++) memset(specific[i], 0, keys_end * sizeof specific[i][0]);
+    keys_end = 0;
 }
 
 /* ---- Threads: numbered as they are created, the main one 0. */
@@ -108,6 +110,7 @@ EXPORT int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void
     while (i < SPECIFIC_KEYS && keys[i].used) i++;
     if (i == SPECIFIC_KEYS) return EAGAIN;
     keys[i].used = true;
+    if (keys_end <= i) keys_end = i + 1;
     keys[i].destructor = destructor;
     shadow_access((uint64_t)key, sizeof *key, WRITE_ACCESS);
     *key = i;
@@ -132,7 +135,7 @@ EXPORT int __wrap_pthread_setspecific(pthread_key_t key, const void *value) {
 void thread_run_destructors(void) {
     if (run.current == 0) return; /* returning from main runs none */
     for (unsigned round = 0; round < DESTRUCTOR_ROUNDS; round++)
-        for (unsigned i = 0; i < SPECIFIC_KEYS; i++) {
+        for (unsigned i = 0; i < keys_end; i++) {
             void *value = specific[run.current][i];
             specific[run.current][i] = NULL;
             if (value && keys[i].used && keys[i].destructor) keys[i].destructor(value);
