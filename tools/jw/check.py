@@ -9,12 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import flavours
+import orders
 
 ROOT = flavours.ROOT
 VENV = flavours.BUILD / "venv"
 
 
-def sources(*endings: str, folders: tuple[str, ...] = ("src", "include", "tests", "tools", "bench")) -> list[Path]:
+FOLDERS = ("src", "include", "tests", "tools", "bench", "verify")
+
+
+def sources(*endings: str, folders: tuple[str, ...] = FOLDERS) -> list[Path]:
     """Those written by hand."""
     found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in endings]
     return [path for path in found if not path.read_text(encoding="utf-8").startswith("/* Generated")]
@@ -63,7 +67,7 @@ def check_layers() -> bool:
 
 
 def check_orders() -> bool:
-    return passes(sys.executable, "-B", ROOT / "tools/check_orders.py")
+    return orders.check()
 
 
 def check_lines() -> bool:

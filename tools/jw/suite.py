@@ -1,4 +1,6 @@
-"""./jw test: every test of every flavour; which flavour runs which is in CMakePresets.json."""
+"""./jw test: every test of every flavour; which flavour runs which is in CMakePresets.json.
+
+Then the model checker's own tests, and what it says of the allocator (verify.py)."""
 
 import os
 import re
@@ -7,6 +9,7 @@ import sys
 import time
 
 import flavours
+import verify
 
 QUICK = {"release": "^(unit|api)$", "checked": "^unit$"}
 CLOSING = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
@@ -26,9 +29,40 @@ def run_flavour(flavour: str, chosen: list[str]) -> tuple[int, int]:
     return failed, total
 
 
+def run_checker_tests() -> tuple[int, int]:
+    """The tests of the model checker itself."""
+    flavours.setup("verify", "aarch64")
+    command = [sys.executable, "-B", flavours.ROOT / "verify/tests/run.py"]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+    sys.stdout.write(done.stderr)
+    ran = re.search(r"^Ran (\d+) tests?", done.stderr, re.M)
+    bad = sum(map(int, re.findall(r"(?:failures|errors)=(\d+)", done.stderr)))
+    total = int(ran.group(1)) if ran else 1
+    return (max(bad, 1) if done.returncode else 0), total
+
+
+# Beside the flavours of the library.
+OTHERS = {
+    "checker": ("the model checker's own tests", run_checker_tests),
+    "verify": ("the model checker's clients, the quick ones", verify.test),
+}
+
+
+def run_others(chosen: list[str]) -> tuple[int, int]:
+    failed = total = 0
+    for name in chosen:
+        description, suite = OTHERS[name]
+        print(f"\n== {name}: {description}", flush=True)
+        failures, count = suite()
+        failed, total = failed + failures, total + count
+    return failed, total
+
+
 def run(arguments) -> int:
     start = time.monotonic()
-    chosen = list(QUICK) if arguments.quick else arguments.flavour or list(flavours.flavours())
+    everything = [*flavours.flavours(), *([] if arguments.only or arguments.list else OTHERS)]
+    wanted = list(QUICK) if arguments.quick else arguments.flavour or everything
+    chosen = [name for name in wanted if name not in OTHERS]
     options = ["--no-tests=ignore", "-R", arguments.only] if arguments.only else []
     options += ["--show-only"] if arguments.list else []
     if not arguments.quick:
@@ -47,6 +81,8 @@ def run(arguments) -> int:
         failed, total = failed + failures, total + count
     if arguments.list:
         return 0
+    failures, count = run_others([name for name in wanted if name in OTHERS])
+    failed, total = failed + failures, total + count
     print(f"\nAll flavours together, {time.monotonic() - start:.0f} s:")
     share = round(100 * (total - failed) / total) if total else 0
     share = min(share, 99) if failed else share
@@ -64,5 +100,5 @@ def add_command(commands) -> None:
     command.add_argument("--quick", action="store_true", help="unit and interface tests of release and checked only")
     command.add_argument("--only", metavar="NAME", help="tests whose name matches this regular expression")
     command.add_argument("--list", action="store_true", help="list the tests, run none")
-    command.add_argument("--flavour", action="append", choices=flavours.flavours(), help="repeatable")
+    command.add_argument("--flavour", action="append", choices=[*flavours.flavours(), *OTHERS], help="repeatable")
     command.set_defaults(run=run)
