@@ -27,6 +27,7 @@ class Generator:
         self.plain = random.choice((0, 0, 0.1, 0.2))
         self.guarded = random.choice((0, 0.2, 0.6))
         self.fences = random.choice((0, 0.2, 0.5))
+        self.handshakes = random.choice((0, 0.5, 0.7)) if self.fences else 0
         self.mutex = random.random() < 0.15
         self.weak = random.random() < 0.2
         atomic = random.choice((1, 2, 2, 2, 3))
@@ -82,8 +83,20 @@ class Generator:
         guard = (0, True) if order == "plain" or random.random() < 0.5 else None
         return [take, *[Operation("fence", "acquire")] * fenced, replace(touch, guard=guard)]
 
+    def handshake(self) -> list[Operation]:
+        """Accesses with a fence between them, which only takes part in anything if others do the same."""
+        places = self.random.sample(range(self.atomic), 2) if self.atomic > 1 else [0, 0]
+        accesses = [
+            Operation("store", self.random.choice(STORE_ORDERS), place, self.value(place))
+            if self.random.random() < 0.5
+            else Operation("load", self.random.choice(LOAD_ORDERS), place)
+            for place in places
+        ]
+        return [accesses[0], Operation("fence", "seq_cst"), accesses[1]]
+
     def thread(self, length: int) -> tuple[Operation, ...]:
         steps = self.idiom() if self.random.random() < (0.7 if self.plain else 0.2) else []
+        steps = self.handshake() if self.random.random() < self.handshakes else steps
         mutex = len(self.bits) - 1
         entered = self.random.choice((0, 1)) if self.mutex else None  # the step that the lock comes before
         for index in range(len(steps), length):
@@ -104,7 +117,7 @@ class Generator:
         return tuple(steps)
 
     def program(self) -> Program:
-        count = self.random.choice((2, 2, 3))
+        count = self.random.choice((2, 3, 3) if self.handshakes else (2, 2, 3))
         longest = 6 if count == 2 else 4
         return Program(tuple(self.thread(self.random.randint(2, longest)) for _ in range(count)), tuple(self.bits))
 
