@@ -33,7 +33,8 @@ int main(void) {
         bool placed = nest_place(&nest, CLASS, range);
         assert(placed);
     }
-    pthread_t a = start(placer, NULL), b = start(taker_of_given, (void *)DEEP), c = start(taker_of_given, (void *)FIRST);
+    pthread_t a = start(placer, NULL), b = start(taker_of_given, (void *)DEEP),
+              c = start(taker_of_given, (void *)FIRST);
     finish(a);
     finish(b);
     finish(c);

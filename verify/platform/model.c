@@ -67,8 +67,7 @@ static bool claim_slot(unsigned slot) {
 }
 
 static void release_slots(unsigned first, unsigned end) {
-    for (unsigned slot = first; slot < end; slot++)
-        atomic_store_explicit(&claimed[slot], 0, memory_order_release);
+    for (unsigned slot = first; slot < end; slot++) atomic_store_explicit(&claimed[slot], 0, memory_order_release);
 }
 
 static void *reserve_roots(size_t size, size_t alignment) {
