@@ -70,6 +70,14 @@ static void release_slots(unsigned first, unsigned end) {
     for (unsigned slot = first; slot < end; slot++) atomic_store_explicit(&claimed[slot], 0, memory_order_release);
 }
 
+static void map_afresh(void *address, size_t size) {
+#ifdef GENMC
+    (void)address, (void)size; /* wiped when it was released */
+#else
+    checker_allow(address, size, true);
+#endif
+}
+
 static void *reserve_roots(size_t size, size_t alignment) {
     unsigned count = (unsigned)((size + ROOT_SIZE - 1) / ROOT_SIZE), step = (unsigned)(alignment / ROOT_SIZE);
     for (unsigned first = step; first + count <= MODEL_ROOTS; first += step) {
@@ -80,9 +88,7 @@ static void *reserve_roots(size_t size, size_t alignment) {
             continue;
         }
         char *address = (char *)roots + first * ROOT_SIZE;
-#ifndef GENMC
-        checker_allow(address, count * ROOT_SIZE, true);
-#endif
+        map_afresh(address, count * ROOT_SIZE);
         return address;
     }
     return NULL;
@@ -135,6 +141,7 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
         return false;
     }
     if (new_size < old_size) forbid((char *)address + new_size, old_size - new_size);
+    else map_afresh((char *)address + old_size, new_size - old_size);
     release_slots(end, old_end);
     return true;
 }
