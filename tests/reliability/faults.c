@@ -22,7 +22,7 @@ enum { COUNT = 300, OPERATIONS = 900 };
 static const char *mode = "sites";
 static uint32_t argument;
 static uint64_t nulls, runs;
-static size_t resident_before;
+static size_t resident_before, addresses_before;
 
 /* Whatever is refused, memory already there goes on to serve; only new memory may be missing. */
 static bool may_be_refused(void) {
@@ -64,7 +64,8 @@ static void renew(struct object *object, size_t number, uint64_t *random) {
 }
 
 static void resize(struct object *object, size_t number, uint64_t *random) {
-    size_t size = object->size > 4 * MB ? object->size + 2 * MB : some_size(random);
+    size_t size = some_size(random);
+    if (object->size > 4 * MB) size = random_below(random, 2) == 0 ? object->size + 2 * MB : 4 * MB + 5000;
     errno = 0;
     char *resized = realloc(object->bytes, size);
     if (resized == NULL) {
@@ -182,6 +183,7 @@ static void *work(void *unused) {
     for (int i = 0; i < 3; i++) malloc_trim(0);
     resident_bytes(); /* streams need memory once */
     resident_before = resident_bytes();
+    addresses_before = proc_bytes("/proc/self/status", "VmSize");
     if (strcmp(mode, "sites") == 0) fail_sites();
     if (strcmp(mode, "calls") == 0) fail_calls();
     if (strcmp(mode, "random") == 0) fail_at_random();
@@ -197,5 +199,7 @@ int main(int count, char **arguments) {
     supervise(work);
     printf("%s: %u sites, %llu runs, %u system calls, %u refused, %llu times NULL, %zu KB stuck\n", mode, site_count,
            (unsigned long long)runs, calls_seen, calls_refused, (unsigned long long)nulls, bytes_stuck >> 10);
+    printf("%zd KB of address space more than before\n",
+           (ssize_t)(proc_bytes("/proc/self/status", "VmSize") - addresses_before) / 1024);
     return 0;
 }
