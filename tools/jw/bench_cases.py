@@ -1,7 +1,6 @@
 """The benchmarks of ./jw bench: which programs run with which options, and what is taken from what they print."""
 
 import json
-import os
 import re
 import subprocess
 import zipfile
@@ -232,14 +231,20 @@ def scale(session: Session) -> None:
     for threads in [1, 8, MANY_THREADS] if session.quick else [1, 2, 8, 64, 256, MANY_THREADS]:
         options = [f"threads={threads}", "octaves=9", f"work={work}", f"live={MICRO_LIVE}"]
         session.interleave(f"threads-{threads}", lambda one, o=options: speed(driver(one, "scale", *o)))
-    for kind in ("live", "threads"):
-        curves: dict[str, dict] = {}
-        for result in session.of("scale", "cpu"):
-            if result.case.startswith(kind) and result.median():
-                points = curves.setdefault(result.allocator, {"x": [], "y": []})
-                points["x"].append(float(result.case.split("-")[1].removesuffix("MB")))
-                points["y"].append(result.median())
-        add_curves(session, kind, "live heap, MB" if kind == "live" else "threads", "ns/operation", curves)
+    grow(session, "live", "live heap, MB")
+    grow(session, "threads", "threads")
+
+
+def grow(session: Session, kind: str, label: str) -> None:
+    """The cost of an operation as a curve; and as a multiple of the smallest case's, which peers' caches share."""
+    curves: dict[str, dict] = {}
+    for result in list(session.of("scale", "cpu")):
+        if result.case.startswith(kind) and result.median():
+            points = curves.setdefault(result.allocator, {"x": [], "y": []})
+            points["x"].append(float(result.case.split("-")[1].removesuffix("MB")))
+            points["y"].append(result.median())
+            session.note(result.case, result.allocator, {"growth": (result.median() / points["y"][0], "times")})
+    add_curves(session, kind, label, "ns/operation", curves)
 
 
 BENCHMARKS: dict[str, Callable[[Session], None]] = {
@@ -256,6 +261,6 @@ BENCHMARKS: dict[str, Callable[[Session], None]] = {
 
 def default_traces() -> list[Path]:
     """The one that is committed, and those that lie beside the repository."""
-    beside = flavours.ROOT.parent / os.environ.get("JW_TRACES", "shared/data/traces")
+    beside = flavours.ROOT.parent / "shared/data/traces"
     found = [path for path in sorted(beside.glob("*")) if path.suffix in (".zip", ".txt")] if beside.is_dir() else []
     return [flavours.ROOT / "tests/trace/synthetic.txt", *found]

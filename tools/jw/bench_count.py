@@ -1,6 +1,5 @@
 """Exact counts of instructions: of single calls by stepping through them, of whole benchmarks by callgrind."""
 
-import platform
 import re
 import subprocess
 from array import array
@@ -146,7 +145,3 @@ def allocator_side(found: Profile, allocator: Allocator, program: str) -> int:
     names = {name for kind, name in found.names.items() if kind[0] == "ob" and Path(name).parent == folder}
     related = {name for name in names if Path(name).name.split("_")[0] == Path(library).name.split("_")[0]}
     return sum(found.of_library(name) for name in related | {library})
-
-
-def can_step() -> bool:
-    return platform.machine() in ("x86_64", "aarch64")
