@@ -152,7 +152,7 @@ def replay(session: Session) -> None:
             case = f"{trace.stem}-{kind}"
             if not (session.quick and threads):
                 session.interleave(case, lambda one, t=text, n=threads: replay_time(one, t, n))
-                every = (8000 if session.quick else 250) if large else 50 if session.quick else 5
+                every = (8000 if session.quick else 250) if large else 20
                 session.interleave(case, lambda one, t=text, n=threads, e=every: replay_memory(one, t, n, e), 1)
         if not session.quick:
             session.interleave(f"{trace.stem}-flat", lambda one, t=text: replay_load(one, t), 1)

@@ -1,7 +1,6 @@
 """Exact counts of instructions: of single calls by stepping through them, of whole benchmarks by callgrind."""
 
 import re
-import subprocess
 from array import array
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import asm
 from bench_peers import SYSTEM, Allocator
-from bench_run import OUTPUT, PATIENCE, start
+from bench_run import OUTPUT, finish, start
 
 CONDITIONAL = 1 << 63
 QUICK_BATCH = 256
@@ -54,14 +53,7 @@ def per_call(allocator: Allocator, quick: bool = False) -> dict[str, dict[str, t
     """By case: malloc, free of an own object, free of another thread's, in batches of 64 and of 4,096 (quick: 256)."""
     trace = OUTPUT / "steps"
     process = start(allocator, [OUTPUT / "step", trace, OUTPUT / ("calls-quick" if quick else "calls"), "stop"])
-    try:
-        printed, _ = process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise RuntimeError(f"not stepped through in {PATIENCE} s") from None
-    if process.returncode:
-        raise RuntimeError(f"status {process.returncode} when stepped")
+    printed = finish(process)
     words = array("Q")
     with trace.open("rb") as file:
         words.frombytes(file.read())
@@ -124,15 +116,7 @@ def profile(allocator: Allocator, program: str, *options: str | Path) -> tuple[P
     file = OUTPUT / "callgrind.out"
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", "--max-threads=2000"]
     process = start(allocator, [*tool, OUTPUT / program, *options])
-    try:
-        printed, errors = process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise RuntimeError(f"not done under valgrind in {PATIENCE} s") from None
-    if process.returncode:
-        wanted = [line for line in errors.splitlines() if not line.startswith("==")]
-        raise RuntimeError(f"does not run under valgrind: {' '.join(wanted)[:150]}")
+    printed = finish(process)
     return Profile(file.read_text()), printed
 
 

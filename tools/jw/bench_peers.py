@@ -185,7 +185,9 @@ def ablation() -> Allocator:
     others = [output for file, output in outputs.items() if file != str(replaced)]
     link = ["gcc", "-shared", "-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", "-pthread"]
     flavours.quietly(*link, "-o", library, compiled, *others, archive, "-lm", "-ldl")
-    return Allocator(ABLATION, f"{source_version()} on {crate_version('jemalloc')}", library)
+    # jemalloc needs thread-local storage, which our reclamation thread does without.
+    settings = {"JWMALLOC_CONF": "reclaim_thread:false"}
+    return Allocator(ABLATION, f"{source_version()} on {crate_version('jemalloc')}", library, settings)
 
 
 def source_version() -> str:

@@ -66,16 +66,19 @@ def start(allocator: Allocator, command: list[object], **pipes: object) -> subpr
 
 
 def finish(process: subprocess.Popen) -> str:
-    """What the program printed; RuntimeError when it failed or took too long."""
+    """What the program printed; RuntimeError when it failed or took too long. It does not outlive us."""
     try:
         printed, errors = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
         raise RuntimeError(f"not done after {PATIENCE} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
     if process.returncode:
-        last = errors.strip().splitlines()[-1:] or ["no message"]
-        raise RuntimeError(f"status {process.returncode}: {last[0][:200]}")
+        # What the program says, rather than what valgrind says of it.
+        lines = [line for line in errors.splitlines() if line.strip() and not line.startswith("==")]
+        raise RuntimeError(f"status {process.returncode}: {lines[-1][:200] if lines else 'no message'}")
     return printed
 
 
