@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import flavours
+import genmc
 import orders
 
 ROOT = flavours.ROOT
@@ -70,6 +71,12 @@ def check_orders() -> bool:
     return orders.check()
 
 
+def check_genmc() -> bool:
+    """The model checker's clients are readable for GenMC, too."""
+    flavours.setup("verify")
+    return genmc.compiles_all()
+
+
 def check_lines() -> bool:
     return passes(sys.executable, "-B", ROOT / "tools/check_lines.py")
 
@@ -116,6 +123,7 @@ CHECKS: dict[str, Callable[[], bool]] = {
     "shell": check_shell,
     "warnings": check_warnings,
     "tidy": check_tidy,
+    "genmc": check_genmc,
 }
 
 
