@@ -30,7 +30,7 @@ def included_sources(client: Client) -> set[str]:
 
 
 def needed(client: Client) -> list[Path]:
-    """The sources behind the headers that the client includes, and behind those that these include, and so on; less those
+    """The sources behind the headers that the client includes, and those that these include, and so on; less those
     that it includes itself."""
     own = included_sources(client)
     by_name = {source.stem: source for source in production()}
