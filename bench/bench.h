@@ -99,7 +99,8 @@ struct mark {
 };
 
 static inline uint32_t object_tag(const char *object, uint32_t size) {
-    return (uint32_t)((uintptr_t)object ^ size) * 0x9e3779b1u | 1;
+    uint64_t mixed = (uint64_t)(uintptr_t)object * 0x9e3779b97f4a7c15u + size * 0xc2b2ae3d27d4eb4fu;
+    return (uint32_t)(mixed >> 32) | 1;
 }
 
 static inline char *object_make(size_t length) {
@@ -107,7 +108,8 @@ static inline char *object_make(size_t length) {
     CHECK(object != NULL);
     struct mark old, mark = {(uint32_t)length, object_tag(object, (uint32_t)length)};
     memcpy(&old, object, sizeof old);
-    CHECK(old.tag != object_tag(object, old.size));
+    /* What other objects left here may look like a tag, but hardly has a size that is one, too. */
+    CHECK(old.size <= 8 || old.size > MOST_SIZE || old.tag != object_tag(object, old.size));
     for (size_t offset = PAGE; offset < length; offset += PAGE) ((volatile char *)object)[offset] = 1;
     if (length >= sizeof mark + sizeof mark.tag) memcpy(object + length - sizeof mark.tag, &mark.tag, sizeof mark.tag);
     memcpy(object, &mark, sizeof mark);
