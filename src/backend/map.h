@@ -17,7 +17,8 @@
  *   FREE       nest (bits 24-25), prev          the range's holder; prev: the holder of the list's lock
  *   MID        class (bits 24-27), prev         as FREE
  *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
- *   INTERIOR   granules back to the start       the holder: granules 1.. of a mid slab, aligned pointers into a range
+ *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range
+ *              granules back to the start
  *   HUGE       0                                as LARGE
  *   DEFERRED   state (24-25), not acquired (26) the holder, on its way to or on a deferred list
  *   HELD       0                                the holder, in transit

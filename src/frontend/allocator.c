@@ -90,7 +90,9 @@ static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
     *zeroed = false;
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = NULL;
-    if (size < BACKEND_MIN && alignment <= GRANULE_SIZE) object = midend_allocate(size, alignment);
+    struct heap *heap = thread_heap;
+    if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
+        object = midend_allocate(heap == &no_heap ? NULL : heap->holds, size, alignment);
     if (object) return object;
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
     if (size <= BACKEND_MAX && slack <= BACKEND_MAX - size) {
@@ -102,26 +104,38 @@ static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
     return object ? object : out_of_memory();
 }
 
-void *allocate_slowly(struct heap *heap, size_t size) {
-    if (size == 0) return jw_malloc(1);
-    if (size > FRONTEND_MAX) {
-        bool zeroed;
-        return allocate_large(size, 1, &zeroed);
-    }
+static NOINLINE void *allocate_not_held(size_t size) {
+    bool zeroed;
+    return allocate_large(size, 1, &zeroed);
+}
+
+static NOINLINE void *allocate_small(struct heap *heap, size_t size) {
+    if (UNLIKELY(size == 0)) return jw_malloc(1);
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
     void *object = heap_refill(heap, size_class_of(size));
     return object ? object : out_of_memory();
+}
+
+void *allocate_slowly(struct heap *heap, size_t size) {
+    if (size <= FRONTEND_MAX) return allocate_small(heap, size);
+    void *object = mid_allocate_held(heap->holds, size);
+    return LIKELY(object) ? object : allocate_not_held(size);
 }
 
 void *allocate(size_t size) {
     return jw_malloc(size);
 }
 
+static NOINLINE void *allocate_large_zeroed(size_t size) {
+    bool zeroed;
+    void *object = allocate_large(size, 1, &zeroed);
+    return object && !zeroed ? memset(object, 0, size) : object;
+}
+
 void *allocate_zeroed(size_t size) {
-    bool zeroed = false;
-    void *object = size > FRONTEND_MAX ? allocate_large(size, 1, &zeroed) : jw_malloc(size);
-    if (object && !zeroed) memset(object, 0, size);
-    return object;
+    if (UNLIKELY(size >= BACKEND_MIN)) return allocate_large_zeroed(size);
+    void *object = jw_malloc(size);
+    return LIKELY(object != NULL) ? memset(object, 0, size) : NULL;
 }
 
 void *allocate_aligned(size_t alignment, size_t size) {
@@ -137,7 +151,7 @@ void *allocate_aligned(size_t alignment, size_t size) {
     return allocate_large(size, alignment, &zeroed);
 }
 
-void deallocate_slowly(void *object, uint32_t leaf) {
+static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
     if (!object) return;
     granule_id start = granule_of(object);
     if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
@@ -151,19 +165,23 @@ void deallocate_slowly(void *object, uint32_t leaf) {
     }
 }
 
-static size_t slab_object_size(const void *object) {
+void deallocate_slowly(void *object, uint32_t leaf) {
+    if (UNLIKELY(!mid_free_held(thread_heap->holds, object, leaf))) deallocate_not_held(object, leaf);
+}
+
+/* For the address of anything whose leaf word is `leaf`: false unless it is a small object. */
+static ALWAYS_INLINE bool small_object_size(const void *object, uint32_t leaf, size_t *size) {
     const struct slab *slab = slab_of(object);
-    return slab_has_object(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound)
-               ? size_classes[slab->class].size
-               : 0;
+    if (!(leaf & LEAF_SLAB) || !slab_has_object(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))
+        return false;
+    *size = size_classes[slab->class].size;
+    return true;
 }
 
 size_t object_size(const void *object) {
     uint32_t leaf = leaf_of(object);
     size_t size = 0;
-    if (leaf & LEAF_SLAB) {
-        size = slab_object_size(object);
-    } else {
+    if (!small_object_size(object, leaf, &size)) {
         granule_id start = granule_of(object);
         if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
         enum leaf_kind kind = leaf_kind(leaf_get(start));
@@ -184,17 +202,29 @@ size_t good_size(size_t size) {
 }
 
 /* An object stays where it is when it fits and would not leave half of it unused. */
-void *reallocate(void *object, size_t size) {
-    size_t old = object_size(object);
-    if (size <= old && (size > old / 2 || old <= 32)) return object;
-    if (size > PTRDIFF_MAX) return out_of_memory();
-    if (old > BACKEND_MAX && size > BACKEND_MAX) {
-        void *resized = huge_resize(object, size);
-        if (resized) return resized;
-    }
+static ALWAYS_INLINE bool stays(size_t old, size_t size) {
+    return size <= old && (size > old / 2 || old <= 32);
+}
+
+static NOINLINE void *move(void *object, size_t size, size_t old) {
+    size_t length = size < old ? size : old;
     void *new = jw_malloc(size);
-    if (!new) return NULL;
-    memcpy(new, object, size < old ? size : old);
+    if (UNLIKELY(!new)) return NULL;
+    memcpy(new, object, length);
     jw_free(object);
     return new;
+}
+
+static NOINLINE void *reallocate_large(void *object, size_t size) {
+    size_t old = object_size(object);
+    if (stays(old, size)) return object;
+    if (size > PTRDIFF_MAX) return out_of_memory();
+    void *resized = old > BACKEND_MAX && size > BACKEND_MAX ? huge_resize(object, size) : NULL;
+    return resized ? resized : move(object, size, old);
+}
+
+void *reallocate(void *object, size_t size) {
+    size_t old;
+    if (UNLIKELY(!small_object_size(object, leaf_of(object), &old))) return reallocate_large(object, size);
+    return stays(old, size) ? object : move(object, size, old);
 }

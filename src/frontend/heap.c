@@ -169,6 +169,7 @@ static void tidy_current(struct heap *heap, unsigned class) {
 }
 
 void heap_tidy(struct heap *heap, enum tidy depth) {
+    midend_let_go(heap->holds);
     collect_returned(heap);
     if (depth == TIDY_ALL) collect_all(heap);
     heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;

@@ -19,6 +19,7 @@
 #include "backend/map.h"
 #include "config/statistics_types.h"
 #include "frontend/pool.h"
+#include "midend/midend.h"
 
 /* Entries of the direct map: one per eight bytes, and a last one for all that is larger (or 0), whose slab is always
  * empty. */
@@ -38,6 +39,7 @@ struct heap {
     uint32_t number, tag; /* tag: the leaf word of its slabs */
     uint32_t refills;
     uint32_t tidied; /* the class whose current slab was looked at last */
+    struct mid_hold holds[MID_HOLDS];
     struct slab *map[MAP_ENTRIES];
     struct slab *partial[SIZE_CLASS_COUNT];
 };
@@ -75,7 +77,7 @@ void heap_budget_spent(struct slab *slab);
 void heap_return_slab(struct slab *slab);
 
 /* Takes back returned slabs and looks for slabs without objects: some partial ones and one class's current one, or
- * every class's, or all there are. */
+ * every class's, or all there are. Lets go of mid slabs. */
 enum tidy { TIDY_SOME, TIDY_CURRENT, TIDY_ALL };
 void heap_tidy(struct heap *heap, enum tidy depth);
 

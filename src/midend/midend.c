@@ -5,8 +5,9 @@
 #include "base/misuse.h"
 #include "config/size_classes.h"
 
+#define HELD (1u << 31)
 #define LISTED (1u << 30)
-#define FREE_BITS (LISTED - 1)
+#define FREE_BITS MID_FREE_BITS
 enum { MOST_OBJECTS = 30, LEAST_OBJECTS = 4 };
 enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's bits; and the Nest has no more */
 
@@ -20,7 +21,8 @@ struct shape {
 
 static bool trim(void);
 static struct shape shapes[CLASSES];
-static unsigned first_class, class_count; /* first_class: in S(3) of units */
+uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];
+static unsigned class_count;
 static struct nest nest;
 static _Atomic(uint32_t) deferred; /* slabs whose Nest was busy: pushed by compare-exchange, taken by one exchange */
 static _Atomic(size_t) slab_counts[CLASSES];
@@ -47,19 +49,22 @@ static uint32_t units_of(size_t size) {
 void midend_start(void) {
     unsigned class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
     while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shapes[0])) class ++;
-    first_class = class;
     class_count = 0;
     for (; weight_of_class(class) << UNIT_SHIFT < BACKEND_MIN && class_count < CLASSES; class ++) {
         if (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shapes[class_count])) break;
         class_count++;
+    }
+    class = 0;
+    for (unsigned unit = 0; unit < BACKEND_MIN >> UNIT_SHIFT; unit++) {
+        while (class < class_count && shapes[class].size <= unit << UNIT_SHIFT) class ++;
+        mid_class_index[unit] = (uint8_t) class;
     }
     thrift_on_round(MIDEND_HOOK, trim);
 }
 
 /* The class of a size; class_count when the size is above all. */
 static unsigned class_of(size_t size) {
-    unsigned class = class_of_weight(weight_round_up(units_of(size)));
-    return class > first_class ? class - first_class : 0;
+    return mid_class_index[(size - 1) >> UNIT_SHIFT];
 }
 
 static record_word *word_of(granule_id slab) {
@@ -141,28 +146,54 @@ static granule_id new_slab(unsigned class) {
     void *start = backend_fetch(shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
-    for (uint32_t i = 1; i < shapes[class].weight; i++) leaf_set(slab + i, leaf_word(INTERIOR, i));
+    for (uint32_t i = 1; i < shapes[class].weight; i++)
+        leaf_set(slab + i, leaf_word(INTERIOR, class << LEAF_HIGH_SHIFT | i));
     leaf_set(slab, leaf_word(MID, class << LEAF_HIGH_SHIFT));
     atomic_store_explicit(word_of(slab), LISTED | all_free(class), memory_order_relaxed);
     atomic_fetch_add_explicit(&slab_counts[class], 1, memory_order_relaxed);
     return slab;
 }
 
-/* Claims an object of a slab that this thread took out of the Nest, and places the slab again unless it is full. */
-static void *claim(granule_id slab, unsigned class) {
+/* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
+ * again where there is no `hold` for it. */
+static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
+    const struct shape *shape = &shapes[class];
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest, bit;
     do {
-        invariant((word & LISTED) && (word & FREE_BITS));
+        invariant(!(word & HELD) && (word & LISTED) && (word & FREE_BITS));
         bit = word & -word;
         rest = word & ~bit;
         if (!(rest & FREE_BITS)) rest = 0;
+        if (rest && hold) rest |= HELD;
         /* [MW2] acquire: the object's last user is done with it; release: the slab's words, to who frees into it when
          * it is full; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (
         !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acq_rel, memory_order_relaxed));
-    void *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
+    char *start = granule_address(slab);
+    uint32_t bytes = shape->count * shape->size;
+    if (rest & HELD) *hold = (struct mid_hold){start, word_of(slab), bytes, shape->size, shape->reciprocal, class + 1};
+    else if (rest) place(slab, class);
+    return start + (size_t)__builtin_ctz(bit) * shape->size;
+}
+
+/* The slab's holder leaves it to all threads. */
+static void let_go(struct mid_hold *hold) {
+    if (!hold->kind) return;
+    granule_id slab = granule_of(hold->start);
+    unsigned class = hold->kind - 1;
+    *hold = (struct mid_hold){0};
+    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest;
+    do {
+        invariant((word & HELD) && (word & LISTED));
+        rest = word & FREE_BITS ? word & ~HELD : 0;
+        /* relaxed: since MW2 the holder has changed no words of the slab, and its frees are passed on by placing it */
+    } while (
+        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_relaxed, memory_order_relaxed));
     if (rest) place(slab, class);
-    return object;
+}
+
+void midend_let_go(struct mid_hold *holds) {
+    for (unsigned i = 0; i < MID_HOLDS; i++) let_go(&holds[i]);
 }
 
 static granule_id find_slab(unsigned class) {
@@ -171,22 +202,28 @@ static granule_id find_slab(unsigned class) {
     return slab ? slab : new_slab(class);
 }
 
-void *midend_allocate(size_t size, size_t alignment) {
+void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment) {
     unsigned class = class_of(size);
     while (class < class_count && shapes[class].size & (alignment - 1)) class ++;
     if (class >= class_count) return NULL;
+    struct mid_hold *hold = holds ? &holds[class % MID_HOLDS] : NULL;
+    if (hold) {
+        void *object = mid_hold_pop(hold, class);
+        if (object) return object;
+        let_go(hold);
+    }
     granule_id slab = find_slab(class);
-    return slab ? claim(slab, class) : NULL;
+    return slab ? claim(slab, class, hold) : NULL;
 }
 
 /* The slab of an object and the object's bit; 0 when the address is not one. */
 static granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
-    granule_id slab = granule_of(object);
-    if (leaf_kind(leaf_get(slab)) == INTERIOR) slab -= leaf_get(slab) & ID_MASK;
+    uint32_t leaf = leaf_of(object), back = leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0;
+    granule_id slab = granule_of(object) - back;
     if (!map_owns(object) || leaf_kind(leaf_get(slab)) != MID) return 0;
     *class = class_of_slab(slab);
     const struct shape *shape = &shapes[*class];
-    uint32_t offset = (uint32_t)((const char *)object - granule_address(slab));
+    uint32_t offset = back << JW_GRANULE_SHIFT | ((uint32_t)(uintptr_t)object & (GRANULE_SIZE - 1));
     uint32_t index = (uint32_t)((uint64_t)offset * shape->reciprocal >> 32);
     if (index >= shape->count || index * shape->size != offset) return 0;
     *bit = 1u << index;
@@ -201,7 +238,7 @@ void midend_free(void *object) {
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
     do {
         if (word & bit) misuse("double free", object, "free in its slab");
-        /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2];
+        /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2] [MH1];
          * clients midend_free_allocate midend_full_words */
     } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, word | bit | LISTED, memory_order_acq_rel,
                                                     memory_order_relaxed));

@@ -4,17 +4,23 @@
  * its state is one word in the link table (at its second granule, where no range begins), and it waits in a Nest by
  * that range's own records.
  *
- *   word   | 30 listed | 29..0 one bit an object: free |
+ *   word   | 31 held | 30 listed | 29..0 one bit an object: free |
  *
- *   state     listed  free bits   leaves it by
- *   full      0       none        free: sets the bit and LISTED in one step; that thread places the slab
- *   partial   1       some        allocate: takes the slab from the Nest, clears a bit, places it again; clearing the
- *                                 last bit clears LISTED too and the slab stays out
- *   empty     1       all         stays as its class's only one until the next round, else: take it from the Nest, give
- *                                 the range back
+ *   state     held  listed  free bits   leaves it by
+ *   full      0     0       none        free: sets the bit and LISTED in one step; that thread places the slab
+ *   partial   0     1       some        allocate: takes the slab from the Nest, clears a bit, and holds it or places it
+ *                                       again; clearing the last bit clears LISTED too and the slab stays out
+ *   empty     0     1       all         stays as its class's only one until the next round, else: take it from the
+ *                                       Nest, give the range back
+ *   held      1     1       any         the holder lets go of it: full without a bit, else partial or empty and placed
  *
  * LISTED means: in the Nest, deferred, or in the hands of a thread that will place it. Only who took a slab out of the
- * Nest clears bits. Progress: lock-free, as Nest. Invariant: LISTED exactly if a bit is set.
+ * Nest clears bits. Progress: lock-free, as Nest. Invariant: LISTED exactly if a bit is set or the slab is held.
+ *
+ * A thread holds the slabs that it last allocated from, so that what it takes from these, and what it frees there, is
+ * one read-modify-write of the word. Others free into a held slab as into a listed one; whether it is empty is looked
+ * at when its holder lets go: to hold a slab of another class, when no object is left, when its heap is tidied (once in
+ * 64 refills, and when the thread ends).
  */
 #ifndef JW_MIDEND_H
 #define JW_MIDEND_H
@@ -22,27 +28,76 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "config/geometry.h"
+#include "backend/map.h"
 #include "config/statistics_types.h"
+
+#define MID_FREE_BITS 0x3fffffffu
+enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
+
+/* A slab that a thread holds, with what the hit paths need of it. All zero: none. */
+struct mid_hold {
+    char *start;
+    record_word *word;
+    uint32_t bytes;            /* of all its objects */
+    uint32_t size, reciprocal; /* of its shape */
+    uint32_t kind;             /* class + 1 */
+};
+
+extern uint8_t mid_class_index[BACKEND_MIN >> JW_MIDEND_UNIT_SHIFT] HIDDEN; /* by (size - 1) in units */
 
 /* Computes the shapes of the slabs. Called once, by the first slow path. */
 void midend_start(void);
 
 /* An object of at least `size` bytes (below BACKEND_MIN) at a multiple of `alignment` (at most GRANULE_SIZE). NULL when
- * there is no memory, or no class has the alignment. */
-void *midend_allocate(size_t size, size_t alignment);
+ * there is no memory, or no class has the alignment. `holds`: the calling thread's, MID_HOLDS of them; NULL: it may
+ * hold nothing. */
+void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment);
 
 /* Frees an object of a mid slab, or says what is wrong with the address and aborts. */
 void midend_free(void *object);
 
+/* The calling thread lets go of what it holds. */
+void midend_let_go(struct mid_hold *holds);
+
 /* Usable bytes of an object of a mid slab; 0 when the address is not one. */
 size_t midend_usable_size(const void *object);
 
-/* Bytes that midend_allocate(size) gives. */
+/* Bytes that midend_allocate gives for `size`. */
 size_t midend_good_size(size_t size);
 
 void midend_before_fork(void);
 void midend_after_fork(bool child);
 void midend_statistics(struct midend_statistics *statistics);
+
+/* An object of the held slab. NULL: none is free, or the slab is of another class, or none. */
+static ALWAYS_INLINE void *mid_hold_pop(const struct mid_hold *hold, unsigned class) {
+    if (UNLIKELY(hold->kind != class + 1)) return NULL;
+    uint32_t bits = atomic_load_explicit(hold->word, memory_order_relaxed) & MID_FREE_BITS;
+    if (UNLIKELY(bits == 0)) return NULL;
+    /* the bit is set: only the holder clears any */
+    /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client midend_hold_free */
+    atomic_fetch_xor_explicit(hold->word, bits & -bits, memory_order_acquire);
+    return hold->start + (size_t)__builtin_ctz(bits) * hold->size;
+}
+
+/* The hit path of malloc, for sizes above the frontend's. NULL: midend_allocate must look. */
+static ALWAYS_INLINE void *mid_allocate_held(const struct mid_hold *holds, size_t size) {
+    if (UNLIKELY(size >= BACKEND_MIN)) return NULL;
+    unsigned class = mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
+    return mid_hold_pop(&holds[class % MID_HOLDS], class);
+}
+
+/* The hit path of free, for the address of anything whose leaf word is `leaf`. False, with nothing done, unless it is
+ * that of an object in use of a held slab. */
+static ALWAYS_INLINE bool mid_free_held(const struct mid_hold *holds, const void *object, uint32_t leaf) {
+    const struct mid_hold *hold = &holds[(leaf >> LEAF_HIGH_SHIFT) % MID_HOLDS];
+    uintptr_t distance = (uintptr_t)object - (uintptr_t)hold->start;
+    if (UNLIKELY(distance >= hold->bytes)) return false;
+    uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * hold->reciprocal >> 32);
+    if (UNLIKELY(index * hold->size != offset)) return false;
+    uint32_t bit = 1u << index;
+    /* relaxed: the next user is the holder itself, or comes after the holder has let go */
+    return LIKELY(!(atomic_fetch_or_explicit(hold->word, bit, memory_order_relaxed) & bit));
+}
 
 #endif

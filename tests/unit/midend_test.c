@@ -9,8 +9,11 @@
 
 enum { SMALLEST = 2001, THREADS = 4, OBJECTS = 64, STEPS = 20000 };
 
+static struct mid_hold holds[MID_HOLDS];
+
 static void start(void) {
     start_backend();
+    memset(holds, 0, sizeof holds);
     options = default_options;
     memset(&nest, 0, sizeof nest);
     deferred = 0;
@@ -61,7 +64,7 @@ static void addresses_divide_exactly(void **state) {
     for (unsigned class = 0; class < CLASSES; class ++) {
         start();
         if (class >= class_count) return;
-        char *first = midend_allocate(shapes[class].size, 1);
+        char *first = midend_allocate(NULL, shapes[class].size, 1);
         granule_id slab = granule_of(first);
         uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT;
         for (uint32_t offset = 0; offset < bytes; offset++) {
@@ -82,7 +85,7 @@ static void objects_are_aligned(void **state) {
     start();
     for (size_t alignment = 16; alignment <= GRANULE_SIZE; alignment *= 2) {
         for (size_t size = SMALLEST; size < BACKEND_MIN; size += 239) {
-            void *object = midend_allocate(size, alignment);
+            void *object = midend_allocate(NULL, size, alignment);
             bool possible = false;
             for (unsigned class = class_of(size); class < class_count; class ++)
                 possible |= shapes[class].size % alignment == 0;
@@ -105,7 +108,7 @@ static void slabs_go_through_their_states(void **state) {
         unsigned count = shapes[class].count;
         uint32_t all = all_free(class), used = 0;
         for (unsigned i = 0; i < count; i++) {
-            objects[i] = midend_allocate(shapes[class].size, 1);
+            objects[i] = midend_allocate(NULL, shapes[class].size, 1);
             pattern_fill(objects[i], shapes[class].size, i);
             used |= 1u << (uint32_t)(objects[i] - objects[0]) / shapes[class].size;
             uint32_t rest = all & ~used;
@@ -114,7 +117,7 @@ static void slabs_go_through_their_states(void **state) {
         }
         granule_id slab = granule_of(objects[0]);
         assert_int_equal(used, all);
-        char *other = midend_allocate(shapes[class].size, 1); /* the full slab has left the Nest */
+        char *other = midend_allocate(NULL, shapes[class].size, 1); /* the full slab has left the Nest */
         assert_true(granule_of(other) != slab && slab_counts[class] == 2);
         for (unsigned i = 0; i < count; i++) {
             assert_true(pattern_holds(objects[i], shapes[class].size, i));
@@ -125,7 +128,7 @@ static void slabs_go_through_their_states(void **state) {
         midend_free(other);
         assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
         assert_int_equal(word(granule_of(other)), LISTED | all);
-        assert_ptr_equal(midend_allocate(shapes[class].size, 1), other);
+        assert_ptr_equal(midend_allocate(NULL, shapes[class].size, 1), other);
         trim();
         assert_int_equal(slab_counts[class], 1); /* in use */
         midend_free(other);
@@ -136,11 +139,90 @@ static void slabs_go_through_their_states(void **state) {
     finish();
 }
 
+/* As malloc and free do it for a thread that has a heap. */
+static void *allocate_held(size_t size) {
+    void *object = mid_allocate_held(holds, size);
+    return object ? object : midend_allocate(holds, size, 1);
+}
+
+static void free_held(void *object) {
+    if (!mid_free_held(holds, object, leaf_of(object))) midend_free(object);
+}
+
+/* Held; exhausted and left as full; let go of partial, and empty. */
+static void slabs_are_held(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count; class ++) {
+        char *objects[MOST_OBJECTS];
+        unsigned count = shapes[class].count;
+        uint32_t all = all_free(class), used = 0;
+        for (unsigned i = 0; i < count; i++) {
+            objects[i] = allocate_held(shapes[class].size);
+            pattern_fill(objects[i], shapes[class].size, i);
+            used |= 1u << (uint32_t)(objects[i] - objects[0]) / shapes[class].size;
+            assert_int_equal(word(granule_of(objects[0])), HELD | LISTED | (all & ~used));
+            assert_int_equal(nest_count(&nest, class), 0);
+        }
+        granule_id slab = granule_of(objects[0]);
+        assert_int_equal(used, all);
+        char *other = allocate_held(shapes[class].size);
+        assert_int_equal(word(slab), 0);
+        assert_true(word(granule_of(other)) & HELD);
+        free_held(objects[0]); /* as another thread's: placed */
+        assert_int_equal(nest_count(&nest, class), 1);
+        free_held(other);
+        assert_int_equal(word(granule_of(other)), HELD | LISTED | all);
+        assert_ptr_equal(allocate_held(shapes[class].size), other);
+        midend_free(other); /* as another thread does: nobody gives a held slab back */
+        trim();
+        assert_int_equal(slab_counts[class], 2);
+        midend_let_go(holds);
+        assert_int_equal(slab_counts[class], 1); /* it was empty, and not the only one */
+        assert_ptr_equal(allocate_held(shapes[class].size), objects[0]);
+        free_held(objects[0]);
+        for (unsigned i = 1; i < count; i++) {
+            assert_true(pattern_holds(objects[i], shapes[class].size, i));
+            midend_free(objects[i]);
+        }
+        midend_let_go(holds);
+        assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
+        trim();
+        assert_int_equal(slab_counts[class], 0);
+    }
+    finish();
+}
+
+/* Which addresses the hit path of free takes for objects of a held slab, and that it leaves the others alone. */
+static void held_addresses_divide_exactly(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count; class ++) {
+        char *first = allocate_held(shapes[class].size);
+        record_word *of = word_of(granule_of(first));
+        uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT, all = all_free(class);
+        for (uint32_t offset = 0; offset < bytes; offset++) {
+            *of = HELD | LISTED; /* all are in use */
+            uint32_t index = offset / shapes[class].size;
+            bool object = offset % shapes[class].size == 0 && index < shapes[class].count;
+            CHECK(mid_free_held(holds, first + offset, leaf_of(first + offset)) == object);
+            CHECK(*of == (HELD | LISTED | (object ? 1u << index : 0)));
+        }
+        void *alias = (void *)((uintptr_t)first ^ (uintptr_t)1 << (sizeof(void *) * 8 - 1)); /* a foreign one */
+        CHECK(!mid_free_held(holds, first - 1, leaf_of(first)) && !mid_free_held(holds, first + bytes, leaf_of(first)));
+        CHECK(!mid_free_held(holds, NULL, 0) && !mid_free_held(holds, alias, leaf_of(first)));
+        *of = HELD | LISTED | all;
+        CHECK(!mid_free_held(holds, first, leaf_of(first))); /* free already */
+        midend_let_go(holds);
+    }
+    finish();
+}
+
 static void a_busy_nest_defers_the_slab(void **state) {
     (void)state;
     start();
     void *objects[MOST_OBJECTS];
-    for (unsigned i = 0; i < shapes[0].count; i++) objects[i] = midend_allocate(shapes[0].size, 1);
+    for (unsigned i = 0; i < shapes[0].count; i++) objects[i] = midend_allocate(NULL, shapes[0].size, 1);
     granule_id slab = granule_of(objects[0]);
     nest.classes[0].summary = ~(uintptr_t)0;
     nest.classes[0].list |= LOCK_BIT;
@@ -149,7 +231,7 @@ static void a_busy_nest_defers_the_slab(void **state) {
     nest.classes[0].summary = 0;
     nest.classes[0].list = 0;
     assert_int_equal(deferred, slab);
-    assert_ptr_equal(midend_allocate(shapes[0].size, 1), objects[0]); /* found there, before any new slab */
+    assert_ptr_equal(midend_allocate(NULL, shapes[0].size, 1), objects[0]); /* found there, before any new slab */
     assert_int_equal(deferred, 0);
     assert_int_equal(slab_counts[0], 1);
     midend_free(objects[0]);
@@ -158,13 +240,35 @@ static void a_busy_nest_defers_the_slab(void **state) {
 }
 
 static void free_twice(void) {
-    void *object = midend_allocate(shapes[0].size, 1);
+    void *object = midend_allocate(NULL, shapes[0].size, 1);
     midend_free(object);
     midend_free(object);
 }
 
+static void free_held_twice(void) {
+    void *object = allocate_held(shapes[0].size);
+    free_held(object);
+    free_held(object);
+}
+
+static void free_held_here_and_there(void) {
+    void *object = allocate_held(shapes[0].size);
+    free_held(object);
+    midend_free(object);
+}
+
+static void free_held_there_and_here(void) {
+    void *object = allocate_held(shapes[0].size);
+    midend_free(object);
+    free_held(object);
+}
+
+static void free_inside_held(void) {
+    free_held((char *)allocate_held(shapes[1].size) + 16);
+}
+
 static void free_inside(void) {
-    midend_free((char *)midend_allocate(shapes[1].size, 1) + 16);
+    midend_free((char *)midend_allocate(NULL, shapes[1].size, 1) + 16);
 }
 
 static bool has_tail(unsigned class) {
@@ -175,13 +279,18 @@ static void free_the_tail(void) {
     unsigned class = 0;
     while (class < class_count && !has_tail(class)) class ++;
     if (class == class_count) misuse("invalid free", NULL, "no class has a tail here");
-    midend_free((char *)midend_allocate(shapes[class].size, 1) + (size_t)shapes[class].count * shapes[class].size);
+    midend_free((char *)midend_allocate(NULL, shapes[class].size, 1) +
+                (size_t)shapes[class].count * shapes[class].size);
 }
 
 static void misuse_is_told(void **state) {
     (void)state;
     start();
     expect_abort(free_twice, "jwmalloc: double free: address 0x");
+    expect_abort(free_held_twice, "jwmalloc: double free: address 0x");
+    expect_abort(free_held_here_and_there, "jwmalloc: double free: address 0x");
+    expect_abort(free_held_there_and_here, "jwmalloc: double free: address 0x");
+    expect_abort(free_inside_held, "jwmalloc: invalid free: address 0x");
     expect_abort(free_inside, "jwmalloc: invalid free: address 0x");
     expect_abort(free_the_tail, "jwmalloc: invalid free: address 0x");
 }
@@ -190,30 +299,35 @@ static void no_memory_gives_null(void **state) {
     (void)state;
     start();
     sim_fail_after(0);
-    assert_null(midend_allocate(SMALLEST, 1));
+    assert_null(midend_allocate(NULL, SMALLEST, 1));
     sim_fail_after(SIM_NEVER);
-    assert_null(midend_allocate(shapes[class_count - 1].size + 1, 1));
+    assert_null(midend_allocate(NULL, shapes[class_count - 1].size + 1, 1));
     finish();
 }
 
 /* Slots of objects that all threads share: whoever exchanges one out has it. */
 static _Atomic(uintptr_t) shared[OBJECTS];
 
-static void check_and_free(void *object) {
+static void check_and_free(struct mid_hold *held, void *object) {
     CHECK(pattern_holds(object, midend_usable_size(object), (uintptr_t)object));
-    midend_free(object);
+    if (!held || !mid_free_held(held, object, leaf_of(object))) midend_free(object);
 }
 
+/* Every other thread holds slabs, and lets go of them now and then. */
 static void *churn(void *seed) {
     uint64_t randomness = (uintptr_t)seed;
+    struct mid_hold own[MID_HOLDS] = {0}, *held = (uintptr_t)seed % 2 ? own : NULL;
     for (unsigned step = 0; step < STEPS; step++) {
         size_t size = SMALLEST + (size_t)random_below(&randomness, shapes[1].size * 2 - SMALLEST);
-        void *object = midend_allocate(size, 1);
+        void *object = held ? mid_allocate_held(held, size) : NULL;
+        if (!object) object = midend_allocate(held, size, 1);
         CHECK(object && midend_usable_size(object) >= size);
         pattern_fill(object, midend_usable_size(object), (uintptr_t)object);
         uintptr_t old = atomic_exchange(&shared[random_below(&randomness, OBJECTS)], (uintptr_t)object);
-        if (old) check_and_free((void *)old);
+        if (old) check_and_free(held, (void *)old);
+        if (step % 1024 == 0) midend_let_go(own);
     }
+    midend_let_go(own);
     return NULL;
 }
 
@@ -224,7 +338,7 @@ static void threads_share_slabs(void **state) {
     for (uintptr_t i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)) == 0);
     for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     for (unsigned i = 0; i < OBJECTS; i++)
-        if (shared[i]) check_and_free((void *)shared[i]);
+        if (shared[i]) check_and_free(NULL, (void *)shared[i]);
     finish();
 }
 
@@ -235,6 +349,8 @@ int main(void) {
         cmocka_unit_test(addresses_divide_exactly),
         cmocka_unit_test(objects_are_aligned),
         cmocka_unit_test(slabs_go_through_their_states),
+        cmocka_unit_test(slabs_are_held),
+        cmocka_unit_test(held_addresses_divide_exactly),
         cmocka_unit_test(a_busy_nest_defers_the_slab),
         cmocka_unit_test(misuse_is_told),
         cmocka_unit_test(no_memory_gives_null),

@@ -17,7 +17,7 @@ static inline void begin(void) {
 }
 
 static inline void *take(uint64_t value) {
-    void *object = midend_allocate(SIZE, 1);
+    void *object = midend_allocate(NULL, SIZE, 1);
     assert(object);
     fill(object, SIZE, value);
     return object;
@@ -26,6 +26,20 @@ static inline void *take(uint64_t value) {
 static inline void give(void *object, uint64_t value) {
     expect(object, SIZE, value);
     midend_free(object);
+}
+
+/* The same by a thread that holds slabs. */
+static inline void *take_held(struct mid_hold *holds, uint64_t value) {
+    void *object = mid_allocate_held(holds, SIZE);
+    if (!object) object = midend_allocate(holds, SIZE, 1);
+    assert(object);
+    fill(object, SIZE, value);
+    return object;
+}
+
+static inline void give_held(struct mid_hold *holds, void *object, uint64_t value) {
+    expect(object, SIZE, value);
+    if (!mid_free_held(holds, object, leaf_of(object))) midend_free(object);
 }
 
 static inline void take_slab(void *objects[OBJECTS], uint64_t value) {

@@ -1,0 +1,35 @@
+/* midend_hold_last - the last object of a held slab is freed by another thread while the holder lets go of it.
+ *
+ * bound     2 threads, 1 free, 1 letting go; another slab of the class is in the Nest
+ * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * property  the slab is given back by one of them, and nothing is lost
+ */
+#include "verify/clients/midend_slabs.h"
+
+static struct mid_hold holds[MID_HOLDS];
+static void *object, *other;
+
+static void *freeing(void *unused) {
+    (void)unused;
+    give(object, 1);
+    return NULL;
+}
+
+static void *letting_go(void *unused) {
+    (void)unused;
+    midend_let_go(holds);
+    return NULL;
+}
+
+int main(void) {
+    begin();
+    object = take_held(holds, 1);
+    other = take(2);
+    pthread_t a = start(freeing, NULL), b = start(letting_go, NULL);
+    finish(a);
+    finish(b);
+    assert(!is_slab(granule_of(object)) && is_slab(granule_of(other)));
+    give(other, 2);
+    expect_nothing_left();
+    return 0;
+}
