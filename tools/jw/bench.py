@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import bench_peers
 import flavours
 
 VENV = flavours.BUILD / "bench-venv"
@@ -32,7 +33,7 @@ peers ({quick} with --quick):
   which mimalloc asks for by itself.
 
 The first run installs Debian packages, and fetches and builds peers from crates (five minutes or so). A full run takes
-hours; quiet machines only. Results: report.html, results.json, results.csv. How to read them: docs/benchmarks.md"""
+three hours or so; quiet machines only. Results: report.html, results.json, results.csv. How to read them: docs/benchmarks.md"""
 
 
 def enter_environment() -> None:
@@ -50,8 +51,6 @@ def enter_environment() -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    import bench_peers
-
     for kind, given, known in (
         ("benchmark", arguments.benchmark, NAMES),
         ("peer", arguments.peers or [], bench_peers.NAMES),
@@ -67,8 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def measure(arguments: argparse.Namespace, traces: list[Path]) -> int:
+    # These need the environment.
     import bench_cases
-    import bench_peers
     import bench_report
     import bench_run
 
@@ -105,8 +104,6 @@ def measure(arguments: argparse.Namespace, traces: list[Path]) -> int:
 
 
 def add_command(commands) -> None:
-    import bench_peers
-
     command = commands.add_parser(
         "bench",
         help="measure it against other allocators: speed, instructions, memory, latency",
