@@ -1,6 +1,8 @@
 """seeded_test.py - every kind of mistake is found as what it is, again when replayed, and not in the corrected twin."""
 
 import re
+import shutil
+import subprocess
 import unittest
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +79,17 @@ class SeededBugs(unittest.TestCase):
 
     def test_all_are_found(self) -> None:
         self.check_all(harness.TARGETS)
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb here")
+    def test_debugger_stops_at_the_failure(self) -> None:
+        target = harness.Target("gcc", "-O0")
+        bug = next(bug for bug in seeded() if bug.name == "use_after_free")
+        program = build(bug, target)[0]
+        replay = program.with_suffix(".replay")
+        harness.run(program, target, "--save", replay)
+        command = ["gdb", "-batch", "-nx", "-ex", "run", "-ex", "bt", "--args", program, "--replay", replay]
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
+        self.assertRegex(shown, r"SIGTRAP(.|\n)*\n#\d+ .* in reader \(.*use_after_free\.c:\d+")
 
     def test_all_are_found_on_aarch64(self) -> None:
         self.check_all([harness.EMULATED])
