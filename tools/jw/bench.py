@@ -33,7 +33,8 @@ peers ({quick} with --quick):
   which mimalloc asks for by itself.
 
 The first run installs Debian packages, and fetches and builds peers from crates (five minutes or so). A full run takes
-three hours or so; quiet machines only. Results: report.html, results.json, results.csv. How to read them: docs/benchmarks.md"""
+three hours or so; quiet machines only. Results: report.html, results.json, results.csv. How to read them:
+docs/benchmarks.md"""
 
 
 def enter_environment() -> None:
