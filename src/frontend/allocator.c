@@ -126,14 +126,14 @@ void *allocate(size_t size) {
     return jw_malloc(size);
 }
 
-static NOINLINE void *allocate_large_zeroed(size_t size) {
+static NOINLINE void *allocate_zeroed_large(size_t size) {
     bool zeroed;
     void *object = allocate_large(size, 1, &zeroed);
     return object && !zeroed ? memset(object, 0, size) : object;
 }
 
 void *allocate_zeroed(size_t size) {
-    if (UNLIKELY(size >= BACKEND_MIN)) return allocate_large_zeroed(size);
+    if (UNLIKELY(size >= BACKEND_MIN)) return allocate_zeroed_large(size);
     void *object = jw_malloc(size);
     return LIKELY(object != NULL) ? memset(object, 0, size) : NULL;
 }
@@ -206,7 +206,7 @@ static ALWAYS_INLINE bool stays(size_t old, size_t size) {
     return size <= old && (size > old / 2 || old <= 32);
 }
 
-static NOINLINE void *move(void *object, size_t size, size_t old) {
+static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old) {
     size_t length = size < old ? size : old;
     void *new = jw_malloc(size);
     if (UNLIKELY(!new)) return NULL;
@@ -220,11 +220,11 @@ static NOINLINE void *reallocate_large(void *object, size_t size) {
     if (stays(old, size)) return object;
     if (size > PTRDIFF_MAX) return out_of_memory();
     void *resized = old > BACKEND_MAX && size > BACKEND_MAX ? huge_resize(object, size) : NULL;
-    return resized ? resized : move(object, size, old);
+    return resized ? resized : reallocate_elsewhere(object, size, old);
 }
 
 void *reallocate(void *object, size_t size) {
     size_t old;
     if (UNLIKELY(!small_object_size(object, leaf_of(object), &old))) return reallocate_large(object, size);
-    return stays(old, size) ? object : move(object, size, old);
+    return stays(old, size) ? object : reallocate_elsewhere(object, size, old);
 }

@@ -154,10 +154,18 @@ static granule_id new_slab(unsigned class) {
     return slab;
 }
 
+static void note_held(struct mid_hold *hold, granule_id slab, unsigned class) {
+    hold->start = granule_address(slab);
+    hold->word = word_of(slab);
+    hold->bytes = shapes[class].count * shapes[class].size;
+    hold->size = shapes[class].size;
+    hold->reciprocal = shapes[class].reciprocal;
+    hold->kind = class + 1;
+}
+
 /* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
  * again where there is no `hold` for it. */
 static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
-    const struct shape *shape = &shapes[class];
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest, bit;
     do {
         invariant(!(word & HELD) && (word & LISTED) && (word & FREE_BITS));
@@ -169,11 +177,9 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
          * it is full; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (
         !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acq_rel, memory_order_relaxed));
-    char *start = granule_address(slab);
-    uint32_t bytes = shape->count * shape->size;
-    if (rest & HELD) *hold = (struct mid_hold){start, word_of(slab), bytes, shape->size, shape->reciprocal, class + 1};
+    if (rest & HELD) note_held(hold, slab, class);
     else if (rest) place(slab, class);
-    return start + (size_t)__builtin_ctz(bit) * shape->size;
+    return granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
 }
 
 /* The slab's holder leaves it to all threads. */
@@ -181,7 +187,7 @@ static void let_go(struct mid_hold *hold) {
     if (!hold->kind) return;
     granule_id slab = granule_of(hold->start);
     unsigned class = hold->kind - 1;
-    *hold = (struct mid_hold){0};
+    hold->kind = hold->bytes = 0;
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest;
     do {
         invariant((word & HELD) && (word & LISTED));

@@ -34,7 +34,7 @@
 #define MID_FREE_BITS 0x3fffffffu
 enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
 
-/* A slab that a thread holds, with what the hit paths need of it. All zero: none. */
+/* A slab that a thread holds, with what the hit paths need of it. `kind` and `bytes` 0: none. */
 struct mid_hold {
     char *start;
     record_word *word;
