@@ -3,6 +3,7 @@
 import argparse
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -88,6 +89,8 @@ def measure(arguments: argparse.Namespace, traces: list[Path]) -> int:
         traces or bench_cases.default_traces(),
     )
     about = bench_report.machine()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)  # in the background as well
     if os.getloadavg()[0] > 0.5:
         print(f"  this machine is busy (load {os.getloadavg()[0]:.1f}): times will spread", file=sys.stderr)
     try:
