@@ -177,7 +177,7 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
          * it is full; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (
         !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acq_rel, memory_order_relaxed));
-    if (rest & HELD) note_held(hold, slab, class);
+    if (rest && hold) note_held(hold, slab, class);
     else if (rest) place(slab, class);
     return granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
 }
