@@ -48,8 +48,8 @@ MISTAKES = {
     "leak": Mistake("frontend/heap.c", "    backend_place(granule_of(slab));\n", "", "CHECK failed: mapped <= ROOT"),
     "short": Mistake(
         "frontend/allocator.c",
-        "memcpy(new, object, size < old ? size : old);",
-        "memcpy(new, object, (size < old ? size : old) - 1);",
+        "memcpy(new, object, length);",
+        "memcpy(new, object, length - 1);",
         "CHECK failed: pattern_holds",
     ),
 }
