@@ -103,7 +103,7 @@ class Counting(unittest.TestCase):
                 "ob=(3)", "fn=(3)", "0 20", "totals: 157"]  # fmt: skip
         profile = bench_count.Profile("\n".join(text))
         self.assertEqual(profile.own, {"/bin/driver": 107, "/lib/own.so": 30, "/lib/c.so": 20})
-        self.assertEqual(profile.of_library("/lib/own.so"), 50)
+        self.assertEqual(profile.of_libraries("/lib/own.so"), 50)
         self.assertEqual(profile.of_calls("/bin/driver", {"malloc"}), 50)
 
 
