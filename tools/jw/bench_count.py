@@ -106,7 +106,7 @@ class Profile:
         elsewhere = [
             cost for (one, other, _), cost in self.calls.items() if one in libraries and other not in libraries
         ]
-        return sum(self.own[library] for library in libraries) + sum(elsewhere)
+        return sum(self.own[library] for library in libraries) + sum(self.calls[pair] for pair in outward)
 
     def of_calls(self, program: str, functions: set[str]) -> int:
         """Instructions of the program's calls of these functions."""
