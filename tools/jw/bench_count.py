@@ -103,9 +103,7 @@ class Profile:
 
     def of_libraries(self, *libraries: str) -> int:
         """Instructions in the libraries, and in what they call elsewhere: also in threads of their own."""
-        elsewhere = [
-            cost for (one, other, _), cost in self.calls.items() if one in libraries and other not in libraries
-        ]
+        outward = [pair for pair in self.calls if pair[0] in libraries and pair[1] not in libraries]
         return sum(self.own[library] for library in libraries) + sum(self.calls[pair] for pair in outward)
 
     def of_calls(self, program: str, functions: set[str]) -> int:
