@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import checker
 import genmc
 import verify_table
 from clients import Client, Programs, clients
@@ -30,11 +31,11 @@ class Result:
     seconds: float
 
 
-def run_program(program: Path, *options: object) -> Result:
+def run_program(program: Path, compiler: str, *options: object) -> Result:
     report = program.with_suffix(".json")
     report.unlink(missing_ok=True)
     start = time.monotonic()
-    command = [program, "--json", report, "--save", program.with_suffix(".replay"), *options]
+    command = [*checker.command(program, compiler), "--json", report, "--save", program.with_suffix(".replay"), *options]
     done = subprocess.run(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
@@ -47,7 +48,7 @@ def check_client(programs: Programs, client: Client, budget: int, jobs: int) -> 
         program = programs.client(client)
     except subprocess.CalledProcessError as error:
         return Result(USAGE, {}, f"it does not build: {' '.join(map(str, error.cmd))}", 0)
-    return run_program(program, "--budget", budget, "--jobs", jobs)
+    return run_program(program, programs.compiler, "--budget", budget, "--jobs", jobs)
 
 
 def check_mutant(programs: Programs, mutant: Mutant, known: dict[str, Client], budget: int) -> dict:
@@ -59,7 +60,7 @@ def check_mutant(programs: Programs, mutant: Mutant, known: dict[str, Client], b
         if name not in known:
             return found | {"problem": f"there is no client {name}"}
         try:
-            result = run_program(programs.client(known[name], mutant), "--budget", budget)
+            result = run_program(programs.client(known[name], mutant), programs.compiler, "--budget", budget)
         except subprocess.CalledProcessError:
             return found | {"problem": "it does not compile"}
         if result.status == FAILED:
@@ -145,7 +146,9 @@ def choose(arguments) -> tuple[list[Client], list[Mutant]]:
 
 
 def replay(path: Path) -> int:
-    program = path.with_suffix("")
+    program = path.resolve().with_suffix("")
+    if not program.exists():
+        sys.exit(f"jw verify: {path} belongs to a program {program}, which is not there")
     return subprocess.run([program, "--replay", path], check=False).returncode
 
 
@@ -207,7 +210,7 @@ def add_command(commands) -> None:
     command.add_argument("--genmc", action="store_true", help="run the clients by GenMC, where it is installed")
     command.add_argument("--budget", type=int, default=BUDGET, metavar="SECONDS", help="for each client (%(default)s)")
     command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (%(default)s)")
-    command.add_argument("--compiler", default="gcc", help="that compiles the code under test (gcc, clang-16)")
+    command.add_argument("--compiler", default="gcc", help="that compiles the code under test (gcc, clang-16, aarch64-linux-gnu-gcc)")
     command.add_argument("--level", default="-O1", help="optimisation of the code under test (%(default)s)")
     command.add_argument("--json", type=Path, metavar="FILE", help="write all results")
     command.add_argument("--table", action="store_true", help="write the table in docs/verification.md anew")
