@@ -35,7 +35,14 @@ def run_program(program: Path, compiler: str, *options: object) -> Result:
     report = program.with_suffix(".json")
     report.unlink(missing_ok=True)
     start = time.monotonic()
-    command = [*checker.command(program, compiler), "--json", report, "--save", program.with_suffix(".replay"), *options]
+    command = [
+        *checker.command(program, compiler),
+        "--json",
+        report,
+        "--save",
+        program.with_suffix(".replay"),
+        *options,
+    ]
     done = subprocess.run(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
@@ -210,7 +217,9 @@ def add_command(commands) -> None:
     command.add_argument("--genmc", action="store_true", help="run the clients by GenMC, where it is installed")
     command.add_argument("--budget", type=int, default=BUDGET, metavar="SECONDS", help="for each client (%(default)s)")
     command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (%(default)s)")
-    command.add_argument("--compiler", default="gcc", help="that compiles the code under test (gcc, clang-16, aarch64-linux-gnu-gcc)")
+    command.add_argument(
+        "--compiler", default="gcc", help="that compiles the code under test (gcc, clang-16, aarch64-linux-gnu-gcc)"
+    )
     command.add_argument("--level", default="-O1", help="optimisation of the code under test (%(default)s)")
     command.add_argument("--json", type=Path, metavar="FILE", help="write all results")
     command.add_argument("--table", action="store_true", help="write the table in docs/verification.md anew")
