@@ -105,12 +105,6 @@ static void the_full_mark_is_seen_by_one(void **state) {
     assert_int_equal(count, 3);
 }
 
-static unsigned length(void *object) {
-    unsigned count = 0;
-    for (; !slab_list_end(object); object = *(void **)object) count++;
-    return count;
-}
-
 /* out + length of freed list + not yet carved = capacity, after every step. */
 static void objects_are_carved_once_and_come_back(void **state) {
     (void)state;
@@ -126,8 +120,8 @@ static void objects_are_carved_once_and_come_back(void **state) {
             size_t offset = (size_t)((char *)slab_pop(slab) - start_of_slab);
             assert_true(offset < GRANULE_SIZE && !used[offset]);
             used[offset] = true;
-            assert_int_equal(slab_out(slab) + length(slab->freed) + (capacity - slab->carved), capacity);
-            assert_int_equal(given + 1 + length(slab->local), slab_out(slab));
+            assert_int_equal(slab_out(slab) + slab_list_length(slab->freed) + (capacity - slab->carved), capacity);
+            assert_int_equal(given + 1 + slab_list_length(slab->local), slab_out(slab));
         }
         assert_int_equal(given, capacity);
         for (size_t offset = 0; offset < GRANULE_SIZE; offset++)
@@ -139,10 +133,10 @@ static void objects_are_carved_once_and_come_back(void **state) {
         } else {
             slab_collect(slab);
             assert_int_equal(slab_out(slab), 0);
-            assert_int_equal(length(slab->freed), capacity);
+            assert_int_equal(slab_list_length(slab->freed), capacity);
             assert_true(slab_refill(slab));
         }
-        assert_int_equal(length(slab->local), capacity);
+        assert_int_equal(slab_list_length(slab->local), capacity);
     }
 }
 
@@ -154,17 +148,17 @@ static void collecting_keeps_the_freed_list(void **state) {
     slab->budget = 1;
     assert_true(slab_refill(slab));
     void *first = slab_pop(slab), *second = slab_pop(slab), *third = slab_pop(slab);
-    unsigned left = length(slab->local), out = slab_out(slab);
+    unsigned left = slab_list_length(slab->local), out = slab_out(slab);
     *(void **)third = slab->freed;
     slab->freed = third;
     slab->budget--;
     slab_collect(slab); /* nothing to collect */
-    assert_int_equal(length(slab->freed), 1);
+    assert_int_equal(slab_list_length(slab->freed), 1);
     push(first, false);
     push(second, true);
     slab_collect(slab);
-    assert_int_equal(length(slab->freed), 3);
-    assert_int_equal(length(slab->local), left);
+    assert_int_equal(slab_list_length(slab->freed), 3);
+    assert_int_equal(slab_list_length(slab->local), left);
     assert_int_equal(slab_out(slab), out - 3);
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import flavours
 import genmc
 import orders
+import verify_table
 
 ROOT = flavours.ROOT
 VENV = flavours.BUILD / "venv"
@@ -124,6 +125,7 @@ CHECKS: dict[str, Callable[[], bool]] = {
     "warnings": check_warnings,
     "tidy": check_tidy,
     "genmc": check_genmc,
+    "table": verify_table.check,
 }
 
 

@@ -3,7 +3,9 @@
 import re
 from collections import Counter
 
+from clients import clients
 from flavours import ROOT
+from mutants import all_mutants
 
 DOCUMENT = ROOT / "docs/verification.md"
 BEGIN, END = "<!-- table: ./jw verify --table -->", "<!-- end of table -->"
@@ -29,6 +31,13 @@ def write(results: dict) -> None:
     DOCUMENT.write_text(re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: table, text, flags=re.S))
 
 
-def listed() -> set[str]:
-    """The clients that the table has."""
-    return set(re.findall(r"^\| `(\w+)` \|", DOCUMENT.read_text(), re.M))
+def check() -> bool:
+    """The table has the clients and the mutants that there are."""
+    text = DOCUMENT.read_text()
+    listed, known = set(re.findall(r"^\| `(\w+)` \|", text, re.M)), {client.name for client in clients()}
+    mutants = len(all_mutants())
+    if listed == known and f"\n{mutants} mutants: " in text:
+        return True
+    print(f"{DOCUMENT}: not of these clients ({', '.join(listed ^ known) or 'none'}) and {mutants} mutants;")
+    print("./jw verify --table writes it anew")
+    return False

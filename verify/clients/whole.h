@@ -35,12 +35,36 @@ static inline void *receive(void) {
     return atomic_exchange_explicit(&handed, NULL, memory_order_acquire);
 }
 
+/* The other thread: frees what has come, of the size that is its argument, and ends. */
+static inline void *freeing(void *size) {
+    void *object = receive();
+    if (object) release(object, (size_t)size, 1);
+    model_thread_exit();
+    return NULL;
+}
+
+static inline void *reclaiming(void *unused) {
+    (void)unused;
+    thrift_purge();
+    return NULL;
+}
+
 /* Frees what nobody has received, and looks whether all of the memory goes back. */
 static inline void end(size_t size, uint64_t value) {
     void *object = receive();
     if (object) release(object, size, value);
     for (unsigned round = 0; round < 2; round++) thrift_purge(); /* one for each stack of resting heaps */
     assert(model_reserved_roots() == 0);
+}
+
+/* A whole client: one thread allocates and hands over, another frees, a third runs a round. */
+static inline void run_with_round(void *(*allocating)(void *), size_t size) {
+    begin();
+    pthread_t a = start(allocating, NULL), b = start(freeing, (void *)size), c = start(reclaiming, NULL);
+    finish(a);
+    finish(b);
+    finish(c);
+    end(size, 1);
 }
 
 #endif

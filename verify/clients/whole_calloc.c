@@ -11,7 +11,7 @@ enum { SIZE = 6 * GRANULE_SIZE };
 
 static void *dirty, *zeroed;
 
-static void *freeing(void *unused) {
+static void *freeing_dirty(void *unused) {
     (void)unused;
     release(dirty, SIZE, ~(uint64_t)0);
     return NULL;
@@ -33,7 +33,7 @@ int main(void) {
     dirty = filled(jw_malloc(SIZE), SIZE, ~(uint64_t)0);
     void *rest = filled(jw_malloc(2 * GRANULE_SIZE), 2 * GRANULE_SIZE, 2);
     model_reservations_left = 0;
-    pthread_t a = start(freeing, NULL), b = start(allocating, NULL);
+    pthread_t a = start(freeing_dirty, NULL), b = start(allocating, NULL);
     finish(a);
     finish(b);
     release(rest, 2 * GRANULE_SIZE, 2);

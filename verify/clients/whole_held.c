@@ -17,16 +17,9 @@ static void *holding(void *unused) {
     return NULL;
 }
 
-static void *freeing(void *unused) {
-    (void)unused;
-    void *object = receive();
-    if (object) release(object, SIZE, 1);
-    return NULL;
-}
-
 int main(void) {
     begin();
-    pthread_t a = start(holding, NULL), b = start(freeing, NULL);
+    pthread_t a = start(holding, NULL), b = start(freeing, (void *)SIZE);
     finish(a);
     finish(b);
     jw_free(small);

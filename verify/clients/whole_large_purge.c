@@ -13,25 +13,7 @@ static void *allocating(void *unused) {
     return NULL;
 }
 
-static void *freeing(void *unused) {
-    (void)unused;
-    void *object = receive();
-    if (object) release(object, SIZE, 1);
-    return NULL;
-}
-
-static void *reclaiming(void *unused) {
-    (void)unused;
-    thrift_purge();
-    return NULL;
-}
-
 int main(void) {
-    begin();
-    pthread_t a = start(allocating, NULL), b = start(freeing, NULL), c = start(reclaiming, NULL);
-    finish(a);
-    finish(b);
-    finish(c);
-    end(SIZE, 1);
+    run_with_round(allocating, SIZE);
     return 0;
 }

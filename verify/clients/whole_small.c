@@ -1,49 +1,28 @@
 /* whole_small - the whole allocator: an object of the frontend is allocated here and freed there.
  *
- * bound     2 threads, 2 allocations of the largest class (2 to a slab), 1 free of another thread's object
- * property  every object is its holder's alone
+ * bound     2 threads that end: 3 allocations of the largest class (2 to a slab) and 2 frees; 1 free of what the other
+ *           thread has allocated
+ * property  every object is its holder's alone; all memory goes back in the end
  */
-#include "frontend/allocator.h"
-#include "verify/clients/client.h"
-#include "verify/platform/model.h"
+#include "verify/clients/whole.h"
 
 enum { SIZE = 80 };
 
-static _Atomic(void *) handed;
-
 static void *allocating(void *unused) {
     (void)unused;
-    uint64_t *object = jw_malloc(SIZE);
-    fill(object, SIZE, 1);
-    atomic_store_explicit(&handed, object, memory_order_release);
-    uint64_t *second = jw_malloc(SIZE), *third;
-    fill(second, SIZE, 2);
-    third = jw_malloc(SIZE);
-    fill(third, SIZE, 3);
-    expect(second, SIZE, 2);
-    jw_free(second);
-    jw_free(third);
-    model_thread_exit();
-    return NULL;
-}
-
-static void *freeing(void *unused) {
-    (void)unused;
-    uint64_t *object = atomic_load_explicit(&handed, memory_order_acquire);
-    if (object) {
-        expect(object, SIZE, 1);
-        jw_free(object);
-    }
+    hand_over(filled(jw_malloc(SIZE), SIZE, 1));
+    void *second = filled(jw_malloc(SIZE), SIZE, 2), *third = filled(jw_malloc(SIZE), SIZE, 3);
+    release(second, SIZE, 2);
+    release(third, SIZE, 3);
     model_thread_exit();
     return NULL;
 }
 
 int main(void) {
-    model_reservations_left = -1;
-    bool started = allocator_start();
-    assert(started);
-    pthread_t a = start(allocating, NULL), b = start(freeing, NULL);
+    begin();
+    pthread_t a = start(allocating, NULL), b = start(freeing, (void *)SIZE);
     finish(a);
     finish(b);
+    end(SIZE, 1);
     return 0;
 }

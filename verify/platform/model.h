@@ -18,15 +18,9 @@ extern int model_reservations_left;
 /* Reservations that are refused first. Plain, as whatever a failed start may leave behind. */
 extern int model_refusals_left;
 
-/* Whether platform_discard and platform_release are refused. */
-extern bool model_refuses_discard, model_refuses_release;
-
 /* Whether a futex wait may end before the word changes, as by its time; otherwise the waiting thread gives way until
  * the word has changed. */
 extern bool model_waits_end;
-
-/* What the clock shows, in milliseconds. */
-extern uint32_t model_clock;
 
 /* What the allocator gave to platform_thread_start, which says "started" if there is room for it here; the client
  * runs it in a thread of its own, or not at all. */
