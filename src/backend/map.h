@@ -52,8 +52,10 @@ enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, HUGE_MAPPING, DEFERRED, HELD 
 #define ID_MASK 0x00ffffffu
 
 struct map {
-    uintptr_t mask; /* of a granule's number */
-    record_word *leaf, *node, *link;
+    _Alignas(64) uintptr_t mask; /* of a granule's number */
+    record_word *leaf;
+    uint64_t key; /* the frontend's (link.h): in the line that free reads */
+    record_word *node, *link;
     _Atomic(uintptr_t) *roots; /* address of the mapping that claims the slot, 0: none */
 };
 

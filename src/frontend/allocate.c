@@ -3,12 +3,12 @@
 #include "frontend/allocator.h"
 
 JW_EXPORT void *jw_malloc(size_t size) {
-    struct heap *heap = thread_heap;
+    struct heap *heap = thread.heap;
     size_t entry = (size - 1) / 8;
     entry = entry < MAP_ENTRIES - 1 ? entry : MAP_ENTRIES - 1;
     struct slab *slab = heap->map[entry];
-    if (UNLIKELY(slab_list_end(slab->local))) return allocate_slowly(heap, size);
-    return slab_pop(slab);
+    if (UNLIKELY(link_end(slab->local))) return allocate_slowly(heap, size);
+    return slab_pop(slab, thread.key);
 }
 
 #if JW_OVERRIDE

@@ -74,7 +74,7 @@ static void *allocate_after_the_end(unsigned class) {
     struct heap *heap = heap_take();
     if (!heap) return out_of_memory();
     struct slab *slab = heap->map[size_classes[class].size / 8 - 1];
-    void *object = slab_list_end(slab->local) ? heap_refill(heap, class) : slab_pop(slab);
+    void *object = link_end(slab->local) ? heap_refill(heap, class) : slab_pop(slab, map.key);
     heap_retire(heap);
     return object ? object : out_of_memory();
 }
@@ -90,7 +90,7 @@ static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
     *zeroed = false;
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = NULL;
-    struct heap *heap = thread_heap;
+    struct heap *heap = thread.heap;
     if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
         object = midend_allocate(heap == &no_heap ? NULL : heap->holds, size, alignment);
     if (object) return object;
@@ -166,13 +166,13 @@ static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
 }
 
 void deallocate_slowly(void *object, uint32_t leaf) {
-    if (UNLIKELY(!mid_free_held(thread_heap->holds, object, leaf))) deallocate_not_held(object, leaf);
+    if (UNLIKELY(!mid_free_held(thread.heap->holds, object, leaf))) deallocate_not_held(object, leaf);
 }
 
 /* For the address of anything whose leaf word is `leaf`: false unless it is a small object. */
 static ALWAYS_INLINE bool small_object_size(const void *object, uint32_t leaf, size_t *size) {
     const struct slab *slab = slab_of(object);
-    if (!(leaf & LEAF_SLAB) || !slab_has_object(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))
+    if (!(leaf & LEAF_SLAB) || !slab_has_object(object, &slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))
         return false;
     *size = size_classes[slab->class].size;
     return true;
@@ -181,7 +181,10 @@ static ALWAYS_INLINE bool small_object_size(const void *object, uint32_t leaf, s
 size_t object_size(const void *object) {
     uint32_t leaf = leaf_of(object);
     size_t size = 0;
-    if (!small_object_size(object, leaf, &size)) {
+    if (small_object_size(object, leaf, &size)) return size;
+    if (leaf & LEAF_SLAB) {
+        if (slab_has_doubtful_object(object)) size = size_classes[slab_of(object)->class].size;
+    } else {
         granule_id start = granule_of(object);
         if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
         enum leaf_kind kind = leaf_kind(leaf_get(start));

@@ -1,6 +1,6 @@
 /* cross_list.h - the objects of a slab that other threads have freed: one word.
  *
- *   cross   | 31..16 offset in the slab of the first object, 0: none | 15 full | 14..0 count |
+ *   cross   | 31 full | 30..16 count | 15..0 offset in the slab of the first object, 0: none |
  *
  *   transition   by whom                     word
  *   push         any thread but the owner    count + 1, offset = the object, full = 0; the link in the object leads on
@@ -10,8 +10,7 @@
  *                                            thread does
  *   unmark       owner, frees one itself     only from {full, 0, 0}: 0
  *
- * Links at offset 0 of a free object lead to the next; the last leads to an address whose offset is 0 (the slab itself,
- * or NULL). The count alone answers the periodic question whether all objects of the slab are free. Progress:
+ * The objects are linked (link.h). The count alone answers the periodic question whether all objects of the slab are free. Progress:
  * lock-free.
  */
 #ifndef JW_CROSS_LIST_H
@@ -21,39 +20,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
-#include "config/geometry.h"
+#include "frontend/link.h"
 
 typedef _Atomic(uint32_t) cross_list;
 
-#define CROSS_FULL 0x8000u
+#define CROSS_FULL 0x80000000u
+#define CROSS_ONE 0x10000u
 
 static inline unsigned cross_count(const cross_list *list) {
-    return atomic_load_explicit(list, memory_order_relaxed) & (CROSS_FULL - 1);
+    return (atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL) / CROSS_ONE;
+}
+
+static ALWAYS_INLINE char *cross_first(char *slab, uint32_t word) {
+    return slab + (uint16_t)word;
 }
 
 /* The word after a push onto a list that is not marked full: one more object, and the offset moves from `first` to
  * `object`. */
 static ALWAYS_INLINE uint32_t cross_pushed(uint32_t old, const char *first, const char *object) {
-    return old + (((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first) << 16) + 1;
+    return old + CROSS_ONE + ((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first);
 }
 
 /* One try to push onto a list that is not marked full. False: use cross_push_slowly. */
 static ALWAYS_INLINE bool cross_push(cross_list *list, char *slab, void *object) {
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL;
-    char *first = slab + (old >> 16);
-    *(void **)object = first;
+    char *first = cross_first(slab, old);
+    uint32_t new = cross_pushed(old, first, object);
+    link_write(object, first);
     /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3]; client cross_push_drain */
-    return atomic_compare_exchange_strong_explicit(list, &old, cross_pushed(old, first, object), memory_order_release,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(list, &old, new, memory_order_release, memory_order_relaxed);
 }
 
 /* The general push. True: the slab was marked full, and the caller must return it to its owner. */
 static inline bool cross_push_slowly(cross_list *list, char *slab, void *object) {
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed), new;
     do {
-        char *first = slab + (old >> 16);
-        *(void **)object = first;
+        char *first = cross_first(slab, old);
+        link_write(object, first);
         new = cross_pushed(old & ~CROSS_FULL, first, object);
         /* [CL2] release: as CL1; acquire: the owner is done with the slab's last return; pairs [CL3] [CL4];
          * client cross_push_drain */
@@ -67,8 +70,8 @@ static inline void *cross_drain(cross_list *list, char *slab, unsigned *count) {
     if (!atomic_load_explicit(list, memory_order_relaxed)) return slab;
     /* [CL3] pairs [CL1] [CL2]; client cross_push_drain */
     uint32_t old = atomic_exchange_explicit(list, 0, memory_order_acquire);
-    *count = old & (CROSS_FULL - 1);
-    return slab + (old >> 16);
+    *count = (old & ~CROSS_FULL) / CROSS_ONE;
+    return cross_first(slab, old);
 }
 
 /* False: objects have come back meanwhile. */

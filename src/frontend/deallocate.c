@@ -3,11 +3,16 @@
 
 #include "base/misuse.h"
 
-static COLD void not_an_object(const void *object) {
+/* Misuse, unless the program has written what looks like a link, into an object that it may free. */
+static COLD void free_doubtful(void *object) {
     const struct slab *slab = slab_of(object);
     if (!map_owns(object)) misuse("invalid free", object, "not allocated here");
-    if (slab->bound == 0) misuse("double free", object, "its slab is empty");
-    misuse("invalid free", object, "not at the start of an object in its slab");
+    if (slab->cross_bound == 0) misuse("double free", object, "its slab is empty");
+    if (!slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))
+        misuse("invalid free", object, "not at the start of an object in its slab");
+    if (link_is(object)) misuse("double free", object, "in its slab's free objects");
+    link_clear(object);
+    jw_free(object);
 }
 
 static NOINLINE void free_to_full_slab(void *object) {
@@ -17,8 +22,8 @@ static NOINLINE void free_to_full_slab(void *object) {
 
 static ALWAYS_INLINE void free_remotely(void *object) {
     struct slab *slab = slab_of(object);
-    if (UNLIKELY(!slab_has_object(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))) {
-        not_an_object(object);
+    if (UNLIKELY(!slab_has_object(object, &slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))) {
+        free_doubtful(object);
         return;
     }
     if (UNLIKELY(!cross_push(&slab->cross, (char *)slab, object))) free_to_full_slab(object);
@@ -26,17 +31,17 @@ static ALWAYS_INLINE void free_remotely(void *object) {
 
 JW_EXPORT void jw_free(void *object) {
     uint32_t leaf = leaf_of(object);
-    if (UNLIKELY(leaf != thread_tag)) {
+    if (UNLIKELY(leaf != thread.tag)) {
         if (LIKELY((int32_t)leaf < 0)) free_remotely(object);
         else deallocate_slowly(object, leaf);
         return;
     }
     struct slab *slab = slab_of(object);
-    if (UNLIKELY(!slab_has_object(object, slab->origin, slab->reciprocal, slab->bound))) {
-        not_an_object(object);
+    if (UNLIKELY(!slab_has_object(object, &slab->origin, slab->reciprocal, slab->bound))) {
+        free_doubtful(object);
         return;
     }
-    *(void **)object = slab->freed;
+    link_write(object, slab->freed);
     slab->freed = object;
     if (UNLIKELY(--slab->budget == 0)) heap_budget_spent(slab);
 }

@@ -18,8 +18,7 @@ enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 static struct slab no_slab;
 #define ALL_EMPTY [0 ... MAP_ENTRIES - 1] = &no_slab
 struct heap no_heap = {.tag = ~0u, .map = {ALL_EMPTY}};
-_Thread_local struct heap *thread_heap __attribute__((tls_model("initial-exec"))) = &no_heap;
-_Thread_local uint32_t thread_tag __attribute__((tls_model("initial-exec"))) = ~0u;
+_Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .tag = ~0u};
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
 
 static _Atomic(struct heap *) chunks[CHUNKS];
@@ -181,5 +180,6 @@ static bool frontend_round(void) {
 }
 
 void handover_start(void) {
+    map.key = link_key_of(platform_random());
     thrift_on_round(FRONTEND_HOOK, frontend_round);
 }

@@ -156,8 +156,8 @@ static void collect_all(struct heap *heap) {
 static bool is_unused(const struct slab *slab) {
     uint32_t elsewhere = slab->budget - 1 - cross_count(&slab->cross);
     const void *object = slab->local;
-    for (; elsewhere > 0 && !slab_list_end(object); elsewhere--) object = *(void *const *)object;
-    return elsewhere == 0 && slab_list_end(object);
+    for (; elsewhere > 0 && !link_end(object); elsewhere--) object = link_next(object, map.key);
+    return elsewhere == 0 && link_end(object);
 }
 
 static void tidy_current(struct heap *heap, unsigned class) {
@@ -195,16 +195,16 @@ bool heap_pool_round(struct heap *heap) {
 }
 
 void heap_flush(void) {
-    if (thread_heap == &no_heap) return;
-    heap_tidy(thread_heap, TIDY_ALL);
-    heap_give_back_pool(thread_heap);
+    if (thread.heap == &no_heap) return;
+    heap_tidy(thread.heap, TIDY_ALL);
+    heap_give_back_pool(thread.heap);
 }
 
 /* A slab without objects for the class: of the pool, or a new one. */
 static struct slab *empty_slab(struct heap *heap, unsigned class) {
     struct slab *slab = pool_take(&heap->pool);
     if (slab) {
-        if (slab->class != class || !slab_list_end(slab->local)) slab_format(slab, heap, class);
+        if (slab->class != class || !link_end(slab->local)) slab_format(slab, heap, class);
     } else {
         bool zeroed;
         slab = backend_fetch(1, &zeroed);
@@ -231,7 +231,7 @@ void *heap_refill(struct heap *heap, unsigned class) {
     struct slab *slab = current(heap, class);
     if (slab != no_heap.map[0]) {
         do {
-            if (!slab_list_end(slab->local) || slab_refill(slab)) return slab_pop(slab);
+            if (!link_end(slab->local) || slab_refill(slab)) return slab_pop(slab, map.key);
         } while (!make_full(slab));
         set_current(heap, class, no_heap.map[0]);
     }
@@ -241,8 +241,8 @@ void *heap_refill(struct heap *heap, unsigned class) {
     if (slab) class_remove(&heap->partial[class], slab);
     else if (!(slab = empty_slab(heap, class))) return NULL;
     make_current(heap, slab);
-    bool filled = !slab_list_end(slab->local) || slab_refill(slab);
+    bool filled = !link_end(slab->local) || slab_refill(slab);
     invariant(filled); /* a partial slab has an object in one of its lists */
     (void)filled;
-    return slab_pop(slab);
+    return slab_pop(slab, map.key);
 }

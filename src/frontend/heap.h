@@ -45,13 +45,21 @@ struct heap {
 };
 
 extern struct heap no_heap HIDDEN;
-extern _Thread_local struct heap *thread_heap HIDDEN __attribute__((tls_model("initial-exec")));
-extern _Thread_local uint32_t thread_tag HIDDEN __attribute__((tls_model("initial-exec"))); /* thread_heap's */
+
+/* What the hit paths need, in one cache line. */
+struct thread {
+    struct heap *heap;
+    uint64_t key; /* map.key, once there is a heap */
+    uint32_t tag; /* the heap's */
+};
+
+extern _Thread_local struct thread thread HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* Makes it the calling thread's. */
 static inline void heap_enter(struct heap *heap) {
-    thread_heap = heap;
-    thread_tag = heap->tag;
+    thread.heap = heap;
+    thread.key = map.key;
+    thread.tag = heap->tag;
 }
 
 /* Gives the calling thread a heap. NULL when there is no memory. */

@@ -17,7 +17,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct sl
 /* Objects of the calling thread's current slabs that it has not given out. Of other threads' they count as given out:
  * only the owner can tell. */
 static unsigned not_given_out(const struct slab *view) {
-    return view->heap == thread_heap && view->state == CURRENT ? slab_list_length(view->local) : 0;
+    return view->heap == thread.heap && view->state == CURRENT ? slab_list_length(view->local) : 0;
 }
 
 static void count_slab(const struct slab *slab, struct frontend_statistics *statistics) {

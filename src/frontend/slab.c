@@ -6,13 +6,18 @@ void slab_format(struct slab *slab, struct heap *heap, unsigned class) {
     const struct size_class *shape = &size_classes[class];
     slab->local = slab->freed = NULL;
     slab->budget = slab->hidden = 0;
-    slab->origin = slab->cross_origin = (uint32_t)(uintptr_t)slab + shape->origin;
+    slab->origin = slab->cross_origin = (uint32_t)(uintptr_t)slab + shape->origin - 1;
     slab->reciprocal = slab->cross_reciprocal = shape->reciprocal;
     slab->bound = slab->cross_bound = size_class_bound(class);
     slab->carved = 0;
     slab->class = (uint8_t) class;
     slab->heap = heap;
     atomic_store_explicit(&slab->cross, 0, memory_order_relaxed);
+}
+
+bool slab_has_doubtful_object(const void *object) {
+    const struct slab *slab = slab_of(object);
+    return slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound) && !link_is(object);
 }
 
 /* Puts objects never given out into the empty local list: no more than a page of them at a time. */
@@ -23,8 +28,8 @@ static bool carve(struct slab *slab) {
     if (batch > capacity - slab->carved) batch = capacity - slab->carved;
     char *first = (char *)slab + shape->origin + (size_t)slab->carved * shape->size;
     char *last = first + (size_t)(batch - 1) * shape->size;
-    for (char *object = first; object < last; object += shape->size) *(void **)object = object + shape->size;
-    *(void **)last = NULL;
+    for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size);
+    link_write(last, NULL);
     slab->carved = (uint16_t)(slab->carved + batch);
     slab->budget += batch;
     slab->local = first;
@@ -32,8 +37,8 @@ static bool carve(struct slab *slab) {
 }
 
 bool slab_refill(struct slab *slab) {
-    invariant(slab->state == CURRENT && slab_list_end(slab->local));
-    if (!slab_list_end(slab->freed)) {
+    invariant(slab->state == CURRENT && link_end(slab->local));
+    if (!link_end(slab->freed)) {
         slab->local = slab->freed;
         slab->freed = NULL;
         slab->budget = slab->carved + 1u;
@@ -50,9 +55,9 @@ void slab_collect(struct slab *slab) {
     unsigned count;
     void *first = cross_drain(&slab->cross, (char *)slab, &count);
     if (count == 0) return;
-    void *last = first;
-    while (!slab_list_end(*(void **)last)) last = *(void **)last;
-    *(void **)last = slab->freed;
+    void *last = first, *next;
+    while (!link_end(next = link_next(last, map.key))) last = next;
+    link_write(last, slab->freed);
     slab->freed = first;
     slab->budget -= count;
 }

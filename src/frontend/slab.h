@@ -33,7 +33,7 @@ struct slab {
     void *local; /* first object to give out; an address with offset 0 ends the list */
     void *freed; /* first object that the owner has freed */
     uint32_t budget;
-    uint32_t origin;     /* low bits of the first object's address */
+    uint32_t origin;     /* low bits of the first object's address, less 1 */
     uint32_t reciprocal; /* of the object size (size_classes.h) */
     uint32_t bound;      /* of what an object's address gives (size_class_bound); 0 while EMPTY */
     uint32_t hidden;
@@ -55,16 +55,36 @@ static ALWAYS_INLINE struct slab *slab_of(const void *object) {
     return (struct slab *)((uintptr_t)object & ~(uintptr_t)(GRANULE_SIZE - 1));
 }
 
-/* Whether an address is that of an object: size_class_bound says why. Also false, but for one in a million, for a
- * foreign address that shares a slab's place in the window. */
-static ALWAYS_INLINE bool slab_has_object(const void *object, uint32_t origin, uint32_t reciprocal, uint32_t bound) {
-    return ((uint32_t)(uintptr_t)object - origin) * reciprocal < bound;
+/* Whether an address is where an object begins: size_class_bound says why. False as well, but for one in a million, for
+ * a foreign address that shares a slab's place in the window. */
+static ALWAYS_INLINE bool slab_has_start(const void *object, uint32_t origin, uint32_t reciprocal, uint32_t bound) {
+    return ((uint32_t)(uintptr_t)object - origin - 1) * reciprocal < bound;
 }
 
-/* Whether the address ends a list of free objects. */
-static ALWAYS_INLINE bool slab_list_end(const void *object) {
-    return ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0;
+/* An object's distance from the origin, and 1 less where its first word may be a link. GCC does not find the subtraction
+ * with borrow for x86-64 by itself. */
+static ALWAYS_INLINE uint32_t slab_distance(const void *object, const uint32_t *origin) {
+    uint32_t distance = (uint32_t)(uintptr_t)object;
+#if defined __x86_64__ && !JW_CHECKED
+    __asm__("cmpl %[mark], %[word]\n\tsbbl %[origin], %[distance]"
+            : [distance] "+r"(distance)
+            : [origin] "m"(*origin), [word] "m"(*link_upper_half(object)), [mark] "i"(LINK_MARK)
+            : "cc");
+#else
+    distance -= *origin + (*link_upper_half(object) < LINK_MARK);
+#endif
+    return distance;
 }
+
+/* The same of an object in use: what may be a link puts the address off by one, so that no branch is needed to see a
+ * double free. False as well where a program has written what looks like a link. */
+static ALWAYS_INLINE bool slab_has_object(const void *object, const uint32_t *origin, uint32_t reciprocal,
+                                          uint32_t bound) {
+    return slab_distance(object, origin) * reciprocal < bound;
+}
+
+/* Whether an object in use begins there, told for certain where slab_has_object is in doubt. */
+bool slab_has_doubtful_object(const void *object);
 
 /* Objects given out, or waiting in the local or the cross list. */
 static inline unsigned slab_out(const struct slab *slab) {
@@ -78,14 +98,15 @@ static inline unsigned slab_out(const struct slab *slab) {
 
 static inline unsigned slab_list_length(const void *object) {
     unsigned length = 0;
-    for (; !slab_list_end(object); object = *(void *const *)object) length++;
+    for (; !link_end(object); object = link_next(object, map.key)) length++;
     return length;
 }
 
 /* Takes the first object of the local list, which is not empty. */
-static ALWAYS_INLINE void *slab_pop(struct slab *slab) {
+static ALWAYS_INLINE void *slab_pop(struct slab *slab, uint64_t key) {
     void *object = slab->local;
-    slab->local = *(void **)object;
+    slab->local = link_next(object, key);
+    link_clear(object);
     return object;
 }
 

@@ -1,4 +1,4 @@
-/* heap_test.c - heaps, one thread playing several: whose heap thread_heap points to, he is the thread. */
+/* heap_test.c - heaps, one thread playing several: whose heap thread.heap points to, he is the thread. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -240,14 +240,14 @@ static void *leave_objects(void *argument) {
         filled[i] = jw_malloc(SMALL);
         pattern_fill(filled[i], SMALL, i);
     }
-    struct heap *mine = thread_heap;
+    struct heap *mine = thread.heap;
     sim_thread_exit();
-    CHECK(thread_heap == &no_heap && heap_thread_has_ended());
+    CHECK(thread.heap == &no_heap && heap_thread_has_ended());
     uint32_t count = heap_count();
     void *late[50]; /* in some later destructor */
     for (unsigned i = 0; i < 50; i++) late[i] = jw_malloc(i * 40);
     for (unsigned i = 0; i < 50; i++) jw_free(late[i]);
-    CHECK(heap_count() == count && thread_heap == &no_heap);
+    CHECK(heap_count() == count && thread.heap == &no_heap);
     return mine;
 }
 

@@ -80,11 +80,11 @@ static void own_frees_race_with_the_return(void **state) {
         for (unsigned i = 0; i < split; i++) jw_free(contested[i]);
         pthread_barrier_wait(&together);
         states[full->state]++;
-        walk_heap(thread_heap);
+        walk_heap(thread.heap);
         jw_free(contested[capacity]);
-        heap_tidy(thread_heap, TIDY_ALL);
-        walk_heap(thread_heap);
-        CHECK(thread_heap->in_use_count == 0);
+        heap_tidy(thread.heap, TIDY_ALL);
+        walk_heap(thread.heap);
+        CHECK(thread.heap->in_use_count == 0);
     }
     pthread_join(other, NULL);
     printf("partial %u, empty %u, full %u, returning %u\n", states[PARTIAL], states[EMPTY], states[FULL],
@@ -98,7 +98,7 @@ static void *be_one_of_many(void *argument) {
     pthread_barrier_wait(&together); /* all have a heap now */
     trade(&randomness, 20);
     pthread_barrier_wait(&together); /* nobody frees any more */
-    walk_heap(thread_heap);
+    walk_heap(thread.heap);
     return NULL;
 }
 

@@ -7,7 +7,7 @@
 
 static inline unsigned list_length(const void *object) {
     unsigned length = 0;
-    for (; !slab_list_end(object); object = *(void *const *)object) CHECK(++length <= GRANULE_SIZE / 8);
+    for (; !link_end(object); object = link_next(object, map.key)) CHECK(++length <= GRANULE_SIZE / 8);
     return length;
 }
 

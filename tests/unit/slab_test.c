@@ -44,12 +44,12 @@ static void an_address_is_an_object_or_not(void **state) {
         unsigned wrong = 0;
         for (size_t offset = 0; offset < GRANULE_SIZE; offset++) {
             bool is_object = offset >= first && offset < end && (offset - first) % shape->size == 0;
-            bool told = slab_has_object(start_of_slab + offset, slab->origin, slab->reciprocal, slab->bound);
+            bool told = slab_has_object(start_of_slab + offset, &slab->origin, slab->reciprocal, slab->bound);
             if (told != is_object && wrong++ == 0)
                 printf("class of %u B: offset %zu of %zu is told wrong\n", shape->size, offset, end);
-            CHECK(told == slab_has_object(start_of_slab + offset, slab->cross_origin, slab->cross_reciprocal,
+            CHECK(told == slab_has_object(start_of_slab + offset, &slab->cross_origin, slab->cross_reciprocal,
                                           slab->cross_bound));
-            CHECK(!slab_has_object(start_of_slab + offset, slab->origin, slab->reciprocal,
+            CHECK(!slab_has_object(start_of_slab + offset, &slab->origin, slab->reciprocal,
                                    0)); /* an empty slab has none */
         }
         wrong_classes += wrong > 0;
@@ -78,8 +78,33 @@ static void the_cross_list_counts_and_leads(void **state) {
     char *object = cross_drain(&slab->cross, start_of_slab, &count);
     assert_int_equal(count, capacity);
     assert_int_equal(slab->cross, 0);
-    for (unsigned i = capacity; i-- > 0; object = *(char **)object) assert_ptr_equal(object, order[i]);
-    assert_true(slab_list_end(object));
+    for (unsigned i = capacity; i-- > 0; object = link_next(object, map.key)) assert_ptr_equal(object, order[i]);
+    assert_true(link_end(object));
+}
+
+/* Free objects are told from all others, whatever those hold. */
+static void free_objects_are_told(void **state) {
+    (void)state;
+    slab_format(slab, &heap, 1);
+    slab->state = CURRENT;
+    assert_true(slab_refill(slab));
+    void *object = slab_pop(slab, map.key), *next = slab->local;
+    assert_true(slab_has_object(object, &slab->origin, slab->reciprocal, slab->bound));
+    assert_true(slab_has_doubtful_object(object));
+    assert_false(slab_has_object(next, &slab->origin, slab->reciprocal, slab->bound));
+    assert_false(slab_has_doubtful_object(next));
+    for (int64_t number = -1; number > INT64_MIN / 4; number *= 3) {
+        memcpy(object, &number, sizeof number); /* what a link looks like, but it is none */
+        bool told = slab_has_object(object, &slab->origin, slab->reciprocal, slab->bound);
+        assert_true(told == (number < -(1ll << 48)));
+        assert_true(slab_has_doubtful_object(object));
+    }
+    link_write(object, NULL); /* the last one of a list, and that of a cross list */
+    assert_false(slab_has_doubtful_object(object));
+    link_write(object, slab);
+    assert_false(slab_has_doubtful_object(object));
+    link_write(object, start_of_slab + GRANULE_SIZE);
+    assert_true(slab_has_doubtful_object(object));
 }
 
 static void the_full_mark_is_seen_by_one(void **state) {
@@ -116,8 +141,8 @@ static void objects_are_carved_once_and_come_back(void **state) {
         slab->budget = 1;
         unsigned capacity = size_class_capacity(class), given = 0;
         for (;; given++) {
-            if (slab_list_end(slab->local) && !slab_refill(slab)) break;
-            size_t offset = (size_t)((char *)slab_pop(slab) - start_of_slab);
+            if (link_end(slab->local) && !slab_refill(slab)) break;
+            size_t offset = (size_t)((char *)slab_pop(slab, map.key) - start_of_slab);
             assert_true(offset < GRANULE_SIZE && !used[offset]);
             used[offset] = true;
             assert_int_equal(slab_out(slab) + slab_list_length(slab->freed) + (capacity - slab->carved), capacity);
@@ -147,9 +172,9 @@ static void collecting_keeps_the_freed_list(void **state) {
     slab->state = CURRENT;
     slab->budget = 1;
     assert_true(slab_refill(slab));
-    void *first = slab_pop(slab), *second = slab_pop(slab), *third = slab_pop(slab);
+    void *first = slab_pop(slab, map.key), *second = slab_pop(slab, map.key), *third = slab_pop(slab, map.key);
     unsigned left = slab_list_length(slab->local), out = slab_out(slab);
-    *(void **)third = slab->freed;
+    link_write(third, slab->freed);
     slab->freed = third;
     slab->budget--;
     slab_collect(slab); /* nothing to collect */
@@ -164,9 +189,13 @@ static void collecting_keeps_the_freed_list(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_cover_all_sizes),         cmocka_unit_test(objects_lie_in_the_slab),
-        cmocka_unit_test(an_address_is_an_object_or_not),  cmocka_unit_test(the_cross_list_counts_and_leads),
-        cmocka_unit_test(the_full_mark_is_seen_by_one),    cmocka_unit_test(objects_are_carved_once_and_come_back),
+        cmocka_unit_test(classes_cover_all_sizes),
+        cmocka_unit_test(objects_lie_in_the_slab),
+        cmocka_unit_test(an_address_is_an_object_or_not),
+        cmocka_unit_test(the_cross_list_counts_and_leads),
+        cmocka_unit_test(free_objects_are_told),
+        cmocka_unit_test(the_full_mark_is_seen_by_one),
+        cmocka_unit_test(objects_are_carved_once_and_come_back),
         cmocka_unit_test(collecting_keeps_the_freed_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

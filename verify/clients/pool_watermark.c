@@ -29,7 +29,7 @@ int main(void) {
     uint64_t *other;
     pthread_t a = start(allocating, &other);
     give(objects[1], SIZE, 1);
-    assert(pool_is_empty(&thread_heap->pool) && thread_heap->in_use_count == 1);
+    assert(pool_is_empty(&thread.heap->pool) && thread.heap->in_use_count == 1);
     finish(a);
     give(other, OTHER, 10);
     uint64_t *again[2] = {get(SIZE, 3), get(SIZE, 4)}; /* the second needs another slab */
