@@ -24,6 +24,12 @@ endif()
 # A new-handler may throw through operator new.
 set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
+# Where nobody waits for speed: a phone pays for every page of text.
+set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/handover.c
+    backend/map.c backend/huge.c backend/root.c platform/linux.c platform/linux_memory.c platform/linux_thread.c
+    platform/misuse.c api/glibc.c)
+list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
+
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [DEFINITIONS -DX=Y...]): the object library NAME of all sources.
 function(jw_objects name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "OVERRIDE;PLATFORM" "DEFINITIONS")
@@ -36,6 +42,7 @@ function(jw_objects name)
     add_library(${name} OBJECT ${sources})
     set_source_files_properties(${jw_unwound_sources} PROPERTIES
         COMPILE_OPTIONS "-fexceptions;-fasynchronous-unwind-tables")
+    set_source_files_properties(${jw_cold_sources} PROPERTIES COMPILE_OPTIONS $<$<NOT:$<BOOL:${JW_CHECKED}>>:-Os>)
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
     target_compile_options(${name} PRIVATE ${jw_compile_options} $<IF:$<BOOL:${JW_CHECKED}>,-O1,-O2>)
     if(JW_WERROR)

@@ -48,9 +48,9 @@ extern struct heap no_heap HIDDEN;
 
 /* What the hit paths need, in one cache line. */
 struct thread {
+    uint32_t tag; /* the heap's */
     struct heap *heap;
     uint64_t key; /* map.key, once there is a heap */
-    uint32_t tag; /* the heap's */
 };
 
 extern _Thread_local struct thread thread HIDDEN __attribute__((tls_model("initial-exec")));

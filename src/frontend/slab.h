@@ -71,7 +71,8 @@ static ALWAYS_INLINE uint32_t slab_distance(const void *object, const uint32_t *
             : [origin] "m"(*origin), [word] "m"(*link_upper_half(object)), [mark] "i"(LINK_MARK)
             : "cc");
 #else
-    distance -= *origin + (*link_upper_half(object) < LINK_MARK);
+    uint32_t unused;
+    distance = distance - __builtin_sub_overflow(*link_upper_half(object), LINK_MARK, &unused) - *origin;
 #endif
     return distance;
 }
