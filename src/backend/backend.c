@@ -63,6 +63,13 @@ static granule_id range_of(const void *object, uint32_t *offset) {
     return ours && leaf_get(range) == leaf_word(LARGE, *offset) ? range : 0;
 }
 
+/* What a second free of the object is told by. */
+static void leave_trace(granule_id range, uint32_t offset) {
+    uint32_t granules = knit_weight(range) - offset;
+    if (offset) leaf_set(range + offset, leaf_word(NONE, TRACE_HERE | granules));
+    else if (granules > 1) leaf_set(range + 1, leaf_word(NONE, TRACE_BEFORE | granules));
+}
+
 void backend_free(void *object) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
@@ -70,8 +77,8 @@ void backend_free(void *object) {
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
     if (!range || !atomic_compare_exchange_strong_explicit(&map.leaf[range], &expected, leaf_word(HELD, 0),
                                                            memory_order_relaxed, memory_order_relaxed))
-        misuse("invalid free", object, "not a live object");
-    if (offset) leaf_set(range + offset, leaf_word(NONE, 0));
+        misuse(INVALID_FREE, object, 0);
+    leave_trace(range, offset);
     thrift_free(range);
 }
 

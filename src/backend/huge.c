@@ -46,7 +46,7 @@ void huge_free(void *object) {
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
     if (!is_huge(object) || !atomic_compare_exchange_strong_explicit(&map.leaf[id], &expected, leaf_word(NONE, 0),
                                                                      memory_order_relaxed, memory_order_relaxed))
-        misuse("invalid free", object, "not a live object");
+        misuse(INVALID_FREE, object, 0);
     size_t size = size_of(id);
     if (!map_release(object, size)) {
         /* too many mappings to split one: the memory goes, the addresses stay */
@@ -61,7 +61,7 @@ size_t huge_usable_size(const void *object) {
 
 void *huge_resize(void *object, size_t size) {
     size_t old = huge_usable_size(object), new = huge_good_size(size);
-    if (old == 0) misuse("invalid realloc", object, "not a live object");
+    if (old == 0) misuse(INVALID_POINTER, object, 0);
     if (new == 0 || new >> JW_GRANULE_SHIFT > UINT32_MAX) return NULL;
     if (new == old) return object;
     if (platform_resize(object, old, new)) {
@@ -75,13 +75,13 @@ void *huge_resize(void *object, size_t size) {
         /* the OS may have unmapped the target before it refused, and another thread mapped something there: leave the
          * addresses alone */
         leaf_set(granule_of(moved), leaf_word(NONE, 0));
-        map_abandon(moved);
+        map_abandon(moved, new);
         count((size_t)-1, (size_t) - new);
         return NULL;
     }
     if (old > new) platform_release((char *)object + new, old - new);
     leaf_set(granule_of(object), leaf_word(NONE, 0));
-    map_abandon(object);
+    map_abandon(object, old);
     count((size_t)-1, (size_t)-old);
     return moved;
 }

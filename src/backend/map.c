@@ -45,9 +45,9 @@ bool map_start(void) {
 
 static bool claim(char *address) {
     granule_id id = granule_of(address);
-    uintptr_t expected = 0;
+    uintptr_t expected = slot_word(address);
     /* [MP1] acquire: the last owner is done with the slot's records; pairs [MP2]; client root_back */
-    return id != 0 &&
+    return id != 0 && !slot_is_claimed(expected) &&
            atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
                                                    memory_order_acquire, memory_order_relaxed);
 }
@@ -78,30 +78,31 @@ char *map_reserve(size_t size, size_t alignment, const char *name) {
     return NULL;
 }
 
-void map_abandon(char *address) {
+void map_abandon(char *address, size_t size) {
     granule_id id = granule_of(address);
     platform_discard(&map.leaf[id], ROOT_GRANULES * sizeof(record_word));
     platform_discard(&map.node[id], ROOT_GRANULES * sizeof(record_word));
     platform_discard(&map.link[id], ROOT_GRANULES * sizeof(record_word));
-    atomic_store_explicit(&map.roots[id / ROOT_GRANULES], 0,
+    size_t granules = size >> JW_GRANULE_SHIFT, told = granules < SLOT_MOST_TOLD ? granules : SLOT_MOST_TOLD;
+    atomic_store_explicit(&map.roots[id / ROOT_GRANULES], (uintptr_t)address | told << 1 | SLOT_GONE,
                           memory_order_release); /* [MP2] pairs [MP1]; client root_back */
 }
 
 bool map_release(char *address, size_t size) {
     if (!platform_release(address, size)) return false;
-    map_abandon(address);
+    map_abandon(address, size);
     return true;
 }
 
 size_t map_metadata(void) {
     size_t claimed = 0;
     for (size_t slot = 0; slot < window_roots(); slot++)
-        claimed += atomic_load_explicit(&map.roots[slot], memory_order_relaxed) != 0;
+        claimed += slot_is_claimed(atomic_load_explicit(&map.roots[slot], memory_order_relaxed));
     return claimed * ((size_t)3 * ROOT_GRANULES * sizeof(record_word) + sizeof(uintptr_t));
 }
 
 void map_walk(void (*visit)(granule_id id, void *context), void *context) {
     for (size_t slot = 0; slot < window_roots(); slot++)
-        if (atomic_load_explicit(&map.roots[slot], memory_order_relaxed))
+        if (slot_is_claimed(atomic_load_explicit(&map.roots[slot], memory_order_relaxed)))
             visit((granule_id)(slot * ROOT_GRANULES), context);
 }

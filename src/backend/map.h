@@ -13,7 +13,9 @@
  *          | 0 |  kind   | payload            |   all others
  *
  *   kind       payload                          who may write the word
- *   NONE       0                                a granule inside a range, or nothing of ours
+ *   NONE       0; trace of a large object       a granule inside a range, or nothing of ours. A trace is left by who
+ *              freed: here (23), before (22),   frees the object: in its own granule if that is no range's first, else
+ *              granules (21..0)                 in the next. It means something only inside a free range (misuse)
  *   FREE       nest (bits 24-25), prev          the range's holder; prev: the holder of the list's lock
  *   MID        class (bits 24-27), prev         as FREE
  *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
@@ -46,17 +48,24 @@ typedef uint32_t granule_id;
 
 enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, HUGE_MAPPING, DEFERRED, HELD };
 
+/* A slot's word: 0 before the first claim, the address while claimed; then what it was stays, for who frees it again
+ * (docs/misuse.md). */
+#define SLOT_GONE 1u
+#define SLOT_MOST_TOLD (((uintptr_t)1 << (JW_ROOT_SHIFT - 1)) - 1) /* granules; more are not told apart */
+
 #define LEAF_SLAB 0x80000000u
 #define LEAF_KIND_SHIFT 28
 #define LEAF_HIGH_SHIFT 24
 #define ID_MASK 0x00ffffffu
+#define TRACE_HERE 0x00800000u
+#define TRACE_BEFORE 0x00400000u
 
 struct map {
     _Alignas(64) uintptr_t mask; /* of a granule's number */
     record_word *leaf;
     uint64_t key; /* the frontend's (link.h): in the line that free reads */
     record_word *node, *link;
-    _Atomic(uintptr_t) *roots; /* address of the mapping that claims the slot, 0: none */
+    _Atomic(uintptr_t) *roots; /* by slot: | address of the mapping that claims it, or did | granules it had | gone | */
 };
 
 extern struct map map HIDDEN;
@@ -102,10 +111,18 @@ static inline char *granule_address(granule_id id) {
     return (char *)root + (size_t)(id % ROOT_GRANULES) * GRANULE_SIZE;
 }
 
+static inline uintptr_t slot_word(const void *address) {
+    return atomic_load_explicit(&map.roots[granule_of(address) / ROOT_GRANULES], memory_order_relaxed);
+}
+
+static inline bool slot_is_claimed(uintptr_t word) {
+    return word && !(word & SLOT_GONE);
+}
+
 /* Whether the address lies in a root of ours, or in the first root's size of a huge mapping of ours. */
 static inline bool map_owns(const void *address) {
     uintptr_t root = (uintptr_t)address & ~(uintptr_t)(ROOT_SIZE - 1);
-    return root && atomic_load_explicit(&map.roots[granule_of(address) / ROOT_GRANULES], memory_order_relaxed) == root;
+    return root && slot_word(address) == root;
 }
 
 /* Reserves a mapping of `size` bytes at a multiple of `alignment` (at least ROOT_SIZE) whose slot is its own.
@@ -115,8 +132,8 @@ char *map_reserve(size_t size, size_t alignment, const char *name);
 /* Gives the mapping and its slot back. False when the OS refuses to unmap: then nothing has changed. */
 bool map_release(char *address, size_t size);
 
-/* Gives back the slot and the records of a mapping that is gone already. */
-void map_abandon(char *address);
+/* Gives back the slot and the records of a mapping that is gone already. `size` is remembered. */
+void map_abandon(char *address, size_t size);
 
 /* Bytes of the tables that a claimed slot may have touched. */
 size_t map_metadata(void);

@@ -1,11 +1,45 @@
-/* misuse.h - what a program did wrong with our memory, told in one line before the process ends.
+/* misuse.h - what a program did wrong with our memory, told in one line before the process ends (docs/misuse.md).
  *
- * The definition is in platform/misuse.c: only the platform can write and abort, and base knows nothing below itself.
+ *   jwmalloc: KIND: address 0x..., tier TIER, size class N B, owner thread ID (REMARK)
+ *
+ * The line is the platform's (platform/misuse.c): only the platform can write and abort. What the address is, only the
+ * uppermost tier knows (frontend/find.c): base knows nothing below or above itself.
  */
 #ifndef JW_MISUSE_H
 #define JW_MISUSE_H
 
-/* Prints `jwmalloc: <kind>: address 0x... (<where>)` to standard error and aborts. Allocates nothing. */
-_Noreturn void misuse(const char *kind, const void *address, const char *where);
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+/* INVALID_FREE becomes DOUBLE_FREE where the address turns out to be that of free memory. */
+enum misuse { DOUBLE_FREE, INVALID_FREE, INVALID_POINTER, WRONG_SIZE, WRONG_ALIGNMENT, WRITE_AFTER_FREE, OVERFLOW };
+
+/* Prints the line and aborts. Allocates nothing. `number`: the size or alignment that the program gave; the offset in
+ * the object of the first byte that was overwritten; of no meaning for the first three kinds. */
+_Noreturn void misuse(enum misuse kind, const void *address, size_t number);
+
+enum found_tier { TIER_NONE, TIER_SMALL, TIER_MID, TIER_LARGE, TIER_HUGE };
+enum found_state {
+    FOUND_FOREIGN,
+    FOUND_IN_USE,
+    FOUND_INSIDE,
+    FOUND_BETWEEN, /* a slab's header, or what is left behind its objects */
+    FOUND_FREE,
+    FOUND_FREE_MEMORY,
+    FOUND_GONE /* unmapped */
+};
+enum { OWNER_NONE = 0, OWNER_ENDED = 0x7fffffff };
+
+struct found {
+    enum found_tier tier;
+    enum found_state state;
+    size_t size;    /* of the tier's objects here; 0: unknown */
+    uint32_t owner; /* number of the thread, or one of the above */
+};
+
+/* Looks an address up: a moment's view, of what other threads may be changing. NULL where only some tiers are built. */
+HIDDEN void misuse_find(const void *address, struct found *found) __attribute__((weak));
 
 #endif

@@ -29,6 +29,7 @@ static void after_fork(void) {
 static void after_fork_in_child(void) {
     midend_after_fork(true);
     backend_after_fork(true);
+    heap_note_thread();
 }
 
 static bool start(void) {
@@ -159,9 +160,7 @@ static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
     case MID: midend_free(object); return;
     case LARGE: backend_free(object); return;
     case HUGE_MAPPING: huge_free(object); return;
-    case FREE:
-    case DEFERRED: misuse(map_owns(object) ? "double free" : "invalid free", object, "in a free range");
-    default: misuse("invalid free", object, map_owns(object) ? "inside a range" : "not allocated here");
+    default: misuse(INVALID_FREE, object, 0);
     }
 }
 
@@ -192,7 +191,7 @@ size_t object_size(const void *object) {
         if (kind == LARGE) size = backend_usable_size(object);
         if (kind == HUGE_MAPPING) size = huge_usable_size(object);
     }
-    if (size == 0) misuse("invalid pointer", object, map_owns(object) ? "not a live object" : "not allocated here");
+    if (size == 0) misuse(INVALID_POINTER, object, 0);
     return size;
 }
 

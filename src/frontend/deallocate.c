@@ -5,12 +5,7 @@
 
 /* Misuse, unless the program has written what looks like a link, into an object that it may free. */
 static COLD void free_doubtful(void *object) {
-    const struct slab *slab = slab_of(object);
-    if (!map_owns(object)) misuse("invalid free", object, "not allocated here");
-    if (slab->cross_bound == 0) misuse("double free", object, "its slab is empty");
-    if (!slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))
-        misuse("invalid free", object, "not at the start of an object in its slab");
-    if (link_is(object)) misuse("double free", object, "in its slab's free objects");
+    if (!map_owns(object) || !slab_has_doubtful_object(object)) misuse(INVALID_FREE, object, 0);
     link_clear(object);
     jw_free(object);
 }

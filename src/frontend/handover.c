@@ -122,6 +122,7 @@ void heap_retire(struct heap *heap) {
 static void thread_ends(void *value) {
     struct heap *heap = value;
     thread_has_ended = true;
+    atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     heap_enter(&no_heap);
     heap_tidy(heap, TIDY_CURRENT);
     heap_give_back_pool(heap);
@@ -130,10 +131,16 @@ static void thread_ends(void *value) {
     if (more) thrift_wake();
 }
 
+void heap_note_thread(void) {
+    if (thread.heap != &no_heap)
+        atomic_store_explicit(&thread.heap->thread, platform_thread_id(), memory_order_relaxed);
+}
+
 struct heap *heap_attach(void) {
     struct heap *heap = heap_take();
     if (!heap) return NULL;
     heap_enter(heap);
+    heap_note_thread();
     /* where the platform cannot tell us of the thread's end, its heap stays with it */
     platform_on_thread_exit(thread_ends, heap);
     return heap;

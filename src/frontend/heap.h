@@ -36,7 +36,8 @@ struct heap {
     struct pool pool;
     struct slab_list in_use;
     uint32_t in_use_count;
-    uint32_t number, tag; /* tag: the leaf word of its slabs */
+    uint32_t number, tag;     /* tag: the leaf word of its slabs */
+    _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t refills;
     uint32_t tidied; /* the class whose current slab was looked at last */
     struct mid_hold holds[MID_HOLDS];
@@ -61,6 +62,9 @@ static inline void heap_enter(struct heap *heap) {
     thread.key = map.key;
     thread.tag = heap->tag;
 }
+
+/* Writes the calling thread's number into its heap; after a fork it has a new one. */
+void heap_note_thread(void);
 
 /* Gives the calling thread a heap. NULL when there is no memory. */
 struct heap *heap_attach(void);

@@ -240,10 +240,10 @@ void midend_free(void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = slab_of(object, &class, &bit);
-    if (!slab) misuse("invalid free", object, "not an object of its slab");
+    if (!slab) misuse(INVALID_FREE, object, 0);
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
     do {
-        if (word & bit) misuse("double free", object, "free in its slab");
+        if (word & bit) misuse(DOUBLE_FREE, object, 0);
         /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2] [MH1];
          * clients midend_free_allocate midend_full_words */
     } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, word | bit | LISTED, memory_order_acq_rel,
@@ -257,6 +257,20 @@ size_t midend_usable_size(const void *object) {
     uint32_t bit = 0;
     granule_id slab = slab_of(object, &class, &bit);
     return slab && !(atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit) ? shapes[class].size : 0;
+}
+
+COLD void midend_find(const void *object, struct found *found) {
+    unsigned class = 0;
+    uint32_t bit = 0;
+    granule_id slab = slab_of(object, &class, &bit);
+    uint32_t back = leaf_kind(leaf_of(object)) == INTERIOR ? leaf_of(object) & ID_MASK : 0;
+    if (!slab) class = class_of_slab(granule_of(object) - back);
+    const struct shape *shape = &shapes[class];
+    uint32_t offset = back << JW_GRANULE_SHIFT | ((uint32_t)(uintptr_t)object & (GRANULE_SIZE - 1));
+    found->tier = TIER_MID;
+    found->size = shape->size;
+    if (!slab) found->state = offset < shape->count * shape->size ? FOUND_INSIDE : FOUND_BETWEEN;
+    else found->state = atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit ? FOUND_FREE : FOUND_IN_USE;
 }
 
 size_t midend_good_size(size_t size) {

@@ -29,6 +29,7 @@
 #include <stddef.h>
 
 #include "backend/map.h"
+#include "base/misuse.h"
 #include "config/statistics_types.h"
 
 #define MID_FREE_BITS 0x3fffffffu
@@ -61,6 +62,9 @@ void midend_let_go(struct mid_hold *holds);
 
 /* Usable bytes of an object of a mid slab; 0 when the address is not one. */
 size_t midend_usable_size(const void *object);
+
+/* Describes an address inside a mid slab (base/misuse.h). */
+void midend_find(const void *object, struct found *found);
 
 /* Bytes that midend_allocate gives for `size`. */
 size_t midend_good_size(size_t size);

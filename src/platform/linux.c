@@ -66,6 +66,11 @@ uint32_t platform_thread_id(void) {
     return (uint32_t)kernel_call(SYS_gettid, ARGUMENTS(0));
 }
 
+bool platform_thread_lives(uint32_t number) {
+    long process = kernel_call(SYS_getpid, ARGUMENTS(0));
+    return kernel_call(SYS_tgkill, ARGUMENTS(process, number, 0)) == 0;
+}
+
 char **platform_environment(void) {
     return environ;
 }

@@ -13,15 +13,55 @@ static _Noreturn void end(struct print_buffer *text) {
     platform_abort();
 }
 
-COLD _Noreturn void misuse(const char *kind, const void *address, const char *where) {
+/* By enum: misuse, found_tier, found_state; then what the number means, from WRONG_SIZE on. */
+static const char kinds[] = "double free\0invalid free\0invalid pointer\0wrong size\0wrong alignment\0"
+                            "write after free\0overflow";
+static const char tiers[] = "none\0small\0mid\0large\0huge";
+static const char states[] = "not allocated here\0in use\0inside an object\0between objects\0free already\0"
+                             "in free memory\0in memory given back to the system";
+static const char numbers[] = "given size \0given alignment \0changed at byte \0changed at byte ";
+
+/* One string and no array of pointers, each of which the loader would have to relocate. */
+static COLD void print_word(struct print_buffer *text, const char *words, unsigned index) {
+    while (index > 0) index -= *words++ == 0;
+    print_text(text, words);
+}
+
+static COLD void print_found(struct print_buffer *text, const struct found *found) {
+    print_text(text, ", tier ");
+    print_word(text, tiers, found->tier);
+    print_text(text, ", size class ");
+    if (found->size) {
+        print_unsigned(text, found->size);
+        print_text(text, " B");
+    } else {
+        print_text(text, "none");
+    }
+    print_text(text, ", owner thread ");
+    if (found->owner == OWNER_NONE) print_text(text, "none");
+    else if (found->owner == OWNER_ENDED) print_text(text, "ended");
+    else print_unsigned(text, found->owner);
+}
+
+COLD _Noreturn void misuse(enum misuse kind, const void *address, size_t number) {
     char data[LINE_MAX_BYTES];
     struct print_buffer text = {.data = data, .size = sizeof data};
+    struct found found = {.tier = TIER_NONE};
+    if (misuse_find) misuse_find(address, &found);
+    if (kind == INVALID_FREE && found.state >= FOUND_FREE) kind = DOUBLE_FREE;
+    if (kind == DOUBLE_FREE && found.state < FOUND_FREE) found.state = FOUND_FREE;
     print_text(&text, "jwmalloc: ");
-    print_text(&text, kind);
+    print_word(&text, kinds, kind);
     print_text(&text, ": address ");
     print_hex(&text, (uintptr_t)address);
+    print_found(&text, &found);
     print_text(&text, " (");
-    print_text(&text, where);
+    if (kind >= WRONG_SIZE) {
+        print_word(&text, numbers, kind - WRONG_SIZE);
+        print_unsigned(&text, number);
+    } else {
+        print_word(&text, states, found.state);
+    }
     print_text(&text, ")");
     end(&text);
 }

@@ -72,6 +72,9 @@ bool platform_is_privileged(void);
 /* Number of the calling thread in the kernel's terms. */
 uint32_t platform_thread_id(void);
 
+/* Whether the process has a thread of that number. */
+bool platform_thread_lives(uint32_t number);
+
 /* The process's environment, ended by NULL. NULL itself as long as libc has none yet: the loader allocates before. */
 char **platform_environment(void);
 

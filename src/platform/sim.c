@@ -221,6 +221,10 @@ uint32_t platform_thread_id(void) {
     return this_thread.id;
 }
 
+bool platform_thread_lives(uint32_t number) {
+    return number != 0;
+}
+
 char **platform_environment(void) {
     return environ;
 }

@@ -196,7 +196,9 @@ static void operator_new_without_memory(void) {
     operator_new(IMPOSSIBLE_SIZE);
 }
 
-#define ADDRESS ": address 0x[0-9a-f]+ \\([^()]+\\)"
+#define ADDRESS                                                                                                        \
+    ": address 0x[0-9a-f]+, tier (none|small|mid|large|huge), size class (none|[0-9]+ B), "                            \
+    "owner thread (none|ended|[0-9]+) \\([^()]+\\)"
 #define INVALID_FREE "invalid free" ADDRESS
 #define INVALID "invalid pointer" ADDRESS
 #define DOUBLE_FREE "(double|invalid) free" ADDRESS

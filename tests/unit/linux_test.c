@@ -171,14 +171,15 @@ static void misuse_says_one_line_and_aborts(void **state) {
     if (forked == 0) {
         signal(SIGABRT, SIG_IGN); /* does not help */
         dup2(ends[1], STDERR_FILENO);
-        misuse("double free", (void *)(uintptr_t)0x1234, "in a free range");
+        misuse(WRONG_SIZE, (void *)(uintptr_t)0x1234, 100);
     }
     CHECK(read(ends[0], line, sizeof line - 1) > 0);
     CHECK(waitpid(forked, &status, 0) == forked);
     char *remark = strstr(line, "qemu: "); /* which the emulator may add to a death */
     if (remark) *remark = '\0';
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    assert_string_equal(line, "jwmalloc: double free: address 0x1234 (in a free range)\n");
+    assert_string_equal(line, "jwmalloc: wrong size: address 0x1234, tier none, size class none, owner thread none "
+                              "(given size 100)\n");
 }
 
 int main(void) {

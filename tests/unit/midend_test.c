@@ -278,7 +278,7 @@ static bool has_tail(unsigned class) {
 static void free_the_tail(void) {
     unsigned class = 0;
     while (class < class_count && !has_tail(class)) class ++;
-    if (class == class_count) misuse("invalid free", NULL, "no class has a tail here");
+    if (class == class_count) misuse(INVALID_FREE, NULL, 0);
     midend_free((char *)midend_allocate(NULL, shapes[class].size, 1) +
                 (size_t)shapes[class].count * shapes[class].size);
 }

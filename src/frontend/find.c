@@ -1,0 +1,93 @@
+/* find.c - what an address is: for the last words of a process that misused it (base/misuse.h).
+ *
+ * Other threads go on meanwhile, so nothing is relied on but the bounds of tables.
+ */
+#include "backend/huge.h"
+#include "backend/knit.h"
+#include "frontend/heap.h"
+#include "platform/platform.h"
+
+static COLD void find_owner(const struct heap *heap, struct found *found) {
+    uint32_t thread = atomic_load_explicit(&heap->thread, memory_order_relaxed);
+    /* a fork's child has the heaps of the parent's threads, and not these */
+    found->owner = thread && platform_thread_lives(thread) ? thread : OWNER_ENDED;
+}
+
+static COLD void find_small(const void *object, struct found *found) {
+    const struct slab *slab = slab_of(object);
+    const struct size_class *shape = &size_classes[slab->class % SIZE_CLASS_COUNT];
+    unsigned offset = (unsigned)((uintptr_t)object & (GRANULE_SIZE - 1)), capacity = size_class_capacity(slab->class);
+    found->tier = TIER_SMALL;
+    found->size = shape->size;
+    find_owner(slab->heap, found);
+    if (offset < shape->origin || offset >= shape->origin + capacity * shape->size) found->state = FOUND_BETWEEN;
+    else if ((offset - shape->origin) % shape->size) found->state = FOUND_INSIDE;
+    else found->state = slab->state == EMPTY || link_is(object) ? FOUND_FREE : FOUND_IN_USE;
+}
+
+static COLD void find_large(const void *object, granule_id range, struct found *found) {
+    uint32_t offset = leaf_get(range) & ID_MASK;
+    found->tier = TIER_LARGE;
+    found->size = (size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT;
+    found->state = object == granule_address(range) + offset * GRANULE_SIZE ? FOUND_IN_USE : FOUND_INSIDE;
+}
+
+/* In a free range: the object that began here may have left its size. */
+static COLD void find_trace(const void *object, struct found *found) {
+    granule_id id = granule_of(object);
+    uint32_t here = leaf_get(id), next = (id + 1) % ROOT_GRANULES ? leaf_get(id + 1) : 0, trace = 0;
+    found->state = FOUND_FREE_MEMORY;
+    if (leaf_kind(here) == NONE && here & TRACE_HERE) trace = here;
+    else if (leaf_kind(next) == NONE && next & TRACE_BEFORE) trace = next;
+    if (!trace || object != granule_address(id)) return;
+    found->tier = TIER_LARGE;
+    found->state = FOUND_FREE;
+    found->size = (size_t)(trace & (TRACE_BEFORE - 1)) << JW_GRANULE_SHIFT;
+}
+
+static COLD void find_in_root(const void *object, struct found *found) {
+    granule_id id = granule_of(object);
+    /* to the first granule of what this one belongs to */
+    while (leaf_kind(leaf_get(id)) == NONE && id % ROOT_GRANULES) id--;
+    if (leaf_kind(leaf_get(id)) == INTERIOR) id -= leaf_get(id) & ID_MASK;
+    uint32_t leaf = leaf_get(id);
+    if (leaf & LEAF_SLAB) find_small(object, found);
+    else if (leaf_kind(leaf) == MID) midend_find(object, found);
+    else if (leaf_kind(leaf) == LARGE) find_large(object, id, found);
+    else if (leaf_kind(leaf) != HUGE_MAPPING) find_trace(object, found);
+}
+
+struct search {
+    const char *address;
+    struct found *found;
+};
+
+/* Of a huge mapping only the first root's size is in the map; the rest is found from there. */
+static COLD void find_in_huge(granule_id id, void *context) {
+    struct search *search = context;
+    const char *start = granule_address(id);
+    size_t size = huge_usable_size(start);
+    if (search->address < start || (size_t)(search->address - start) >= size) return;
+    *search->found = (struct found){
+        .tier = TIER_HUGE, .size = size, .state = search->address == start ? FOUND_IN_USE : FOUND_INSIDE};
+}
+
+/* In a mapping that is gone: if it was not a root, a huge object began it. */
+static COLD void find_gone(const void *object, uintptr_t word, struct found *found) {
+    uintptr_t granules = (word & (ROOT_SIZE - 1)) >> 1;
+    found->state = FOUND_GONE;
+    if (granules == ROOT_GRANULES || (uintptr_t)object % ROOT_SIZE) return;
+    found->tier = TIER_HUGE;
+    found->state = FOUND_FREE;
+    if (granules != SLOT_MOST_TOLD) found->size = (size_t)granules << JW_GRANULE_SHIFT;
+}
+
+COLD void misuse_find(const void *address, struct found *found) {
+    struct search search = {.address = address, .found = found};
+    uintptr_t word = slot_word(address);
+    *found = (struct found){.tier = TIER_NONE, .state = FOUND_FOREIGN, .owner = OWNER_NONE};
+    map_walk(find_in_huge, &search);
+    if (found->tier != TIER_NONE) return;
+    if (map_owns(address)) find_in_root(address, found);
+    else if (word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE) find_gone(address, word, found);
+}
