@@ -6,9 +6,9 @@ JW_EXPORT void *jw_malloc(size_t size) {
     struct heap *heap = thread.heap;
     size_t entry = (size - 1) / 8;
     entry = entry < MAP_ENTRIES - 1 ? entry : MAP_ENTRIES - 1;
-    struct slab *slab = heap->map[entry];
-    if (UNLIKELY(link_end(slab->local))) return allocate_slowly(heap, size);
-    return slab_pop(slab, thread.key);
+    unsigned class = heap->map[entry];
+    if (UNLIKELY(link_end(heap->local[class]))) return allocate_slowly(heap, size);
+    return heap_pop(heap, class, thread.key);
 }
 
 #if JW_OVERRIDE

@@ -74,8 +74,7 @@ static void *out_of_memory(void) {
 static void *allocate_after_the_end(unsigned class) {
     struct heap *heap = heap_take();
     if (!heap) return out_of_memory();
-    struct slab *slab = heap->map[size_classes[class].size / 8 - 1];
-    void *object = link_end(slab->local) ? heap_refill(heap, class) : slab_pop(slab, map.key);
+    void *object = link_end(heap->local[class]) ? heap_refill(heap, class) : heap_pop(heap, class, map.key);
     heap_retire(heap);
     return object ? object : out_of_memory();
 }

@@ -15,9 +15,7 @@
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
-static struct slab no_slab;
-#define ALL_EMPTY [0 ... MAP_ENTRIES - 1] = &no_slab
-struct heap no_heap = {.tag = ~0u, .map = {ALL_EMPTY}};
+struct heap no_heap = {.tag = ~0u};
 _Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .tag = ~0u};
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
 
@@ -70,7 +68,8 @@ static struct heap *create(void) {
     struct heap *heap = heap_by_number(++number);
     heap->number = number;
     heap->tag = LEAF_SLAB | number;
-    for (unsigned entry = 0; entry < MAP_ENTRIES; entry++) heap->map[entry] = &no_slab;
+    for (unsigned entry = 0; entry < MAP_ENTRIES - 1; entry++) heap->map[entry] = size_class_index[entry];
+    heap->map[MAP_ENTRIES - 1] = SIZE_CLASS_COUNT;
     return heap;
 }
 

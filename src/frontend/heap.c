@@ -33,15 +33,6 @@ static void class_remove(struct slab **first, struct slab *slab) {
     if (slab->next) slab->next->previous = slab->previous;
 }
 
-static struct slab *current(const struct heap *heap, unsigned class) {
-    return heap->map[size_classes[class].size / 8 - 1];
-}
-
-static void set_current(struct heap *heap, unsigned class, struct slab *slab) {
-    unsigned first = class ? size_classes[class - 1].size / 8 : 0, end = size_classes[class].size / 8;
-    for (unsigned entry = first; entry < end; entry++) heap->map[entry] = slab;
-}
-
 static void give_back(struct slab *first) {
     for (struct slab *slab = first, *next; slab; slab = next) {
         next = slab->next;
@@ -60,7 +51,7 @@ static uint32_t pool_limit(const struct heap *heap) {
 /* A slab without objects, in no class list, into the pool. Above the limit a quarter goes back, the oldest. */
 static void make_empty(struct heap *heap, struct slab *slab) {
     invariant(atomic_load_explicit(&slab->cross, memory_order_relaxed) == 0);
-    invariant(slab_list_length(slab->freed) + slab_list_length(slab->local) == slab->carved);
+    invariant(slab_list_length(slab->freed) == slab->carved);
     slab->state = EMPTY;
     slab->budget = 0;
     slab->bound = slab->cross_bound = 0;
@@ -85,10 +76,8 @@ static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
 
 static void make_current(struct heap *heap, struct slab *slab) {
     slab->state = CURRENT;
-    slab->local = slab->freed;
-    slab->freed = NULL;
-    slab->budget = slab->carved + 1u;
-    set_current(heap, slab->class, slab);
+    slab->budget += 1;
+    heap->current[slab->class] = slab;
 }
 
 void heap_budget_spent(struct slab *slab) {
@@ -153,18 +142,20 @@ static void collect_all(struct heap *heap) {
 }
 
 /* Whether all objects of a current slab are in its lists. */
-static bool is_unused(const struct slab *slab) {
+static bool is_unused(const struct slab *slab, const void *local) {
     uint32_t elsewhere = slab->budget - 1 - cross_count(&slab->cross);
-    const void *object = slab->local;
-    for (; elsewhere > 0 && !link_end(object); elsewhere--) object = link_next(object, map.key);
-    return elsewhere == 0 && link_end(object);
+    for (; elsewhere > 0 && !link_end(local); elsewhere--) local = link_next(local, map.key);
+    return elsewhere == 0 && link_end(local);
 }
 
 static void tidy_current(struct heap *heap, unsigned class) {
-    struct slab *slab = current(heap, class);
-    if (slab == no_heap.map[0] || !is_unused(slab)) return;
+    struct slab *slab = heap->current[class];
+    void *local = heap->local[class];
+    if (!slab || !is_unused(slab, local)) return;
+    if (!link_end(local)) slab_put_back(slab, local);
     slab_collect(slab);
-    set_current(heap, class, no_heap.map[0]);
+    heap->current[class] = NULL;
+    heap->local[class] = NULL;
     make_empty(heap, slab);
 }
 
@@ -204,7 +195,7 @@ void heap_flush(void) {
 static struct slab *empty_slab(struct heap *heap, unsigned class) {
     struct slab *slab = pool_take(&heap->pool);
     if (slab) {
-        if (slab->class != class || !link_end(slab->local)) slab_format(slab, heap, class);
+        if (slab->class != class) slab_format(slab, heap, class);
     } else {
         bool zeroed;
         slab = backend_fetch(1, &zeroed);
@@ -227,13 +218,20 @@ static bool make_full(struct slab *slab) {
     return true;
 }
 
+static void *refilled(struct heap *heap, unsigned class, void *first) {
+    heap->local[class] = first;
+    return heap_pop(heap, class, map.key);
+}
+
 void *heap_refill(struct heap *heap, unsigned class) {
-    struct slab *slab = current(heap, class);
-    if (slab != no_heap.map[0]) {
+    invariant(link_end(heap->local[class]));
+    struct slab *slab = heap->current[class];
+    if (slab) {
         do {
-            if (!link_end(slab->local) || slab_refill(slab)) return slab_pop(slab, map.key);
+            void *first = slab_refill(slab);
+            if (first) return refilled(heap, class, first);
         } while (!make_full(slab));
-        set_current(heap, class, no_heap.map[0]);
+        heap->current[class] = NULL;
     }
     if (++heap->refills % TIDY_PERIOD == 0) heap_tidy(heap, TIDY_SOME);
     else collect_returned(heap);
@@ -241,8 +239,7 @@ void *heap_refill(struct heap *heap, unsigned class) {
     if (slab) class_remove(&heap->partial[class], slab);
     else if (!(slab = empty_slab(heap, class))) return NULL;
     make_current(heap, slab);
-    bool filled = !link_end(slab->local) || slab_refill(slab);
-    invariant(filled); /* a partial slab has an object in one of its lists */
-    (void)filled;
-    return slab_pop(slab, map.key);
+    void *first = slab_refill(slab);
+    invariant(first); /* a partial slab has an object in one of its lists */
+    return refilled(heap, class, first);
 }

@@ -1,4 +1,4 @@
-/* heap.h - a heap: the slabs of one thread, and the direct map that leads from a size to the current slab.
+/* heap.h - a heap: the slabs of one thread, and the direct map that leads from a size to the objects at hand.
  *
  *   life of a heap    created or taken from the resting heaps by a thread's first small allocation -> attached ->
  *                     the thread ends: retired -> resting (the reclamation thread drains it) -> taken by the next
@@ -10,8 +10,8 @@
  *               thread that cleared a slab's full mark), all taken by one exchange (owner).
  *   resting     (handover.c) stack of heaps without a thread.
  *
- * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, whose slabs are all
- * empty and whose tag matches nothing, so that the hit paths need no test for it.
+ * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects and
+ * whose tag matches nothing, so that the hit paths need no test for it.
  */
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
@@ -21,8 +21,8 @@
 #include "frontend/pool.h"
 #include "midend/midend.h"
 
-/* Entries of the direct map: one per eight bytes, and a last one for all that is larger (or 0), whose slab is always
- * empty. */
+/* Entries of the direct map, classes: one per eight bytes, and a last one for all that is larger (or 0), the class
+ * SIZE_CLASS_COUNT, which never has objects. */
 enum { MAP_ENTRIES = FRONTEND_MAX / 8 + 1 };
 
 struct slab_list {
@@ -30,6 +30,10 @@ struct slab_list {
 };
 
 struct heap {
+    /* First object to give out of each class; an address with offset 0: none. At offset 0 for malloc's sake. */
+    _Alignas(64) void *local[SIZE_CLASS_COUNT + 1];
+    uint8_t map[MAP_ENTRIES];
+    struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
     _Alignas(64) _Atomic(struct slab *) returned; /* written by other threads, as what stands beside it by rounds */
     _Atomic(uint32_t) resting_next;               /* number of the next resting heap */
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
@@ -41,8 +45,6 @@ struct heap {
     uint32_t refills;
     uint32_t tidied; /* the class whose current slab was looked at last */
     struct mid_hold holds[MID_HOLDS];
-    struct slab *map[MAP_ENTRIES];
-    struct slab *partial[SIZE_CLASS_COUNT];
 };
 
 extern struct heap no_heap HIDDEN;
@@ -65,6 +67,14 @@ static inline void heap_enter(struct heap *heap) {
 
 /* Writes the calling thread's number into its heap; after a fork it has a new one. */
 void heap_note_thread(void);
+
+/* Takes the first object of a local list that is not empty. */
+static ALWAYS_INLINE void *heap_pop(struct heap *heap, unsigned class, uint64_t key) {
+    void *object = heap->local[class];
+    heap->local[class] = link_next(object, key);
+    link_clear(object);
+    return object;
+}
 
 /* Gives the calling thread a heap. NULL when there is no memory. */
 struct heap *heap_attach(void);

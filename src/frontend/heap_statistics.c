@@ -10,14 +10,14 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct sl
     view->budget = slab->budget;
     view->hidden = slab->hidden;
     view->heap = slab->heap;
-    view->local = slab->local;
     atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
 }
 
 /* Objects of the calling thread's current slabs that it has not given out. Of other threads' they count as given out:
  * only the owner can tell. */
 static unsigned not_given_out(const struct slab *view) {
-    return view->heap == thread.heap && view->state == CURRENT ? slab_list_length(view->local) : 0;
+    bool mine = view->heap == thread.heap && view->state == CURRENT;
+    return mine ? slab_list_length(thread.heap->local[view->class]) : 0;
 }
 
 static void count_slab(const struct slab *slab, struct frontend_statistics *statistics) {

@@ -4,7 +4,7 @@
 
 void slab_format(struct slab *slab, struct heap *heap, unsigned class) {
     const struct size_class *shape = &size_classes[class];
-    slab->local = slab->freed = NULL;
+    slab->freed = NULL;
     slab->budget = slab->hidden = 0;
     slab->origin = slab->cross_origin = (uint32_t)(uintptr_t)slab + shape->origin - 1;
     slab->reciprocal = slab->cross_reciprocal = shape->reciprocal;
@@ -20,11 +20,11 @@ bool slab_has_doubtful_object(const void *object) {
     return slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound) && !link_is(object);
 }
 
-/* Puts objects never given out into the empty local list: no more than a page of them at a time. */
-static bool carve(struct slab *slab) {
+/* A list of objects never given out: no more than a page of them at a time. */
+static void *carve(struct slab *slab) {
     const struct size_class *shape = &size_classes[slab->class];
     unsigned capacity = size_class_capacity(slab->class), batch = 4096 / shape->size + 1;
-    if (slab->carved == capacity) return false;
+    if (slab->carved == capacity) return NULL;
     if (batch > capacity - slab->carved) batch = capacity - slab->carved;
     char *first = (char *)slab + shape->origin + (size_t)slab->carved * shape->size;
     char *last = first + (size_t)(batch - 1) * shape->size;
@@ -32,32 +32,33 @@ static bool carve(struct slab *slab) {
     link_write(last, NULL);
     slab->carved = (uint16_t)(slab->carved + batch);
     slab->budget += batch;
-    slab->local = first;
-    return true;
+    return first;
 }
 
-bool slab_refill(struct slab *slab) {
-    invariant(slab->state == CURRENT && link_end(slab->local));
-    if (!link_end(slab->freed)) {
-        slab->local = slab->freed;
+void *slab_refill(struct slab *slab) {
+    invariant(slab->state == CURRENT);
+    void *first = slab->freed;
+    if (!link_end(first)) {
         slab->freed = NULL;
         slab->budget = slab->carved + 1u;
-        return true;
+        return first;
     }
     unsigned count;
-    void *first = cross_drain(&slab->cross, (char *)slab, &count);
-    if (count == 0) return carve(slab);
-    slab->local = first;
-    return true;
+    first = cross_drain(&slab->cross, (char *)slab, &count);
+    return count > 0 ? first : carve(slab);
+}
+
+void slab_put_back(struct slab *slab, void *first) {
+    void *last = first, *next;
+    while (!link_end(next = link_next(last, map.key))) last = next;
+    link_write(last, slab->freed);
+    slab->freed = first;
 }
 
 void slab_collect(struct slab *slab) {
     unsigned count;
     void *first = cross_drain(&slab->cross, (char *)slab, &count);
     if (count == 0) return;
-    void *last = first, *next;
-    while (!link_end(next = link_next(last, map.key))) last = next;
-    link_write(last, slab->freed);
-    slab->freed = first;
+    slab_put_back(slab, first);
     slab->budget -= count;
 }

@@ -1,21 +1,20 @@
 /* slab.h - a frontend slab: one granule of equal objects behind a header, owned by one heap for as long as it is a
  * slab.
  *
- * The owner allocates from the local list and frees to the freed list, which becomes the local one when that is empty;
- * other threads push to the cross list. So malloc counts nothing: `out` is what is given out, or waits in the local or
- * the cross list, and only frees change it. The owner counts down `budget` on each of its frees, so that one test finds
+ * The owner allocates from the local list of its current slab, which stands in the heap, and frees to the freed list, which
+ * becomes the local one when that is empty; other threads push to the cross list. So malloc counts nothing and reads no
+ * header: `out` is what is given out, or waits in the local or the cross list, and only frees change it. The owner counts down `budget` on each of its frees, so that one test finds
  * both events that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
- *   CURRENT     none; in the direct map      out + 1 (pinned)             never
+ *   CURRENT     the class's current one      out + 1 (pinned)             never
  *   PARTIAL     partial                      out                          the slab is empty
  *   EMPTY       pool                         0; bound 0: any free is misuse
  *   FULL        none; cross list marked      1; hidden = out - 1          an own object came back: PARTIAL
  *   RETURNING   none; on its way to the      out + 1 (pinned)             never
  *               owner's "returned" stack
  *
- * Invariants: out + length of freed list + not yet carved = capacity; only CURRENT slabs have a local list (an EMPTY
- * one may have the rest of one, which is carved anew).
+ * Invariant: out + length of freed list + not yet carved = capacity; only CURRENT slabs have a local list.
  *
  * The first cache line is the owner's; the second holds what other threads need to free an object.
  */
@@ -30,8 +29,7 @@ enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
 struct heap;
 
 struct slab {
-    void *local; /* first object to give out; an address with offset 0 ends the list */
-    void *freed; /* first object that the owner has freed */
+    void *freed; /* first object that the owner has freed; an address with offset 0 ends the list */
     uint32_t budget;
     uint32_t origin;     /* low bits of the first object's address, less 1 */
     uint32_t reciprocal; /* of the object size (size_classes.h) */
@@ -103,22 +101,17 @@ static inline unsigned slab_list_length(const void *object) {
     return length;
 }
 
-/* Takes the first object of the local list, which is not empty. */
-static ALWAYS_INLINE void *slab_pop(struct slab *slab, uint64_t key) {
-    void *object = slab->local;
-    slab->local = link_next(object, key);
-    link_clear(object);
-    return object;
-}
-
 /* Makes a fresh slab of a granule whose header may hold anything. Its state is left to the caller. */
 void slab_format(struct slab *slab, struct heap *heap, unsigned class);
 
-/* Refills the empty local list of a CURRENT slab: from the freed list, the cross list, or objects never given out.
- * False when all are in use. */
-bool slab_refill(struct slab *slab);
+/* A new local list for a CURRENT slab: of the freed list, the cross list, or objects never given out. NULL when all are
+ * in use. */
+void *slab_refill(struct slab *slab);
 
-/* Moves everything from the cross list to the freed list. Walks the cross list. */
+/* Moves a list of the slab's objects to the freed list. Walks it. */
+void slab_put_back(struct slab *slab, void *first);
+
+/* The same with all of the cross list. */
 void slab_collect(struct slab *slab);
 
 #endif

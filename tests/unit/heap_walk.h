@@ -18,16 +18,16 @@ static inline bool list_has(const struct slab *first, const struct slab *slab) {
 
 static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     unsigned class = slab->class, capacity = size_class_capacity(class), out = slab_out(slab),
-             count = cross_count(&slab->cross), freed = list_length(slab->freed), local = list_length(slab->local);
-    bool current = heap->map[size_classes[class].size / 8 - 1] == slab;
+             count = cross_count(&slab->cross), freed = list_length(slab->freed);
+    bool current = heap->current[class] == slab;
+    unsigned local = current ? list_length(heap->local[class]) : 0;
     CHECK(slab->heap == heap && leaf_of(slab) == heap->tag && class < SIZE_CLASS_COUNT);
     CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);
-    CHECK(local == 0 || slab->state == CURRENT || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
     CHECK(list_has(heap->partial[class], slab) == (slab->state == PARTIAL));
     CHECK((slab->bound == 0) == (slab->state == EMPTY) && (slab->cross_bound == 0) == (slab->state == EMPTY));
-    if (slab->state == EMPTY) CHECK(slab->budget == 0 && slab->cross == 0 && freed + local == slab->carved);
+    if (slab->state == EMPTY) CHECK(slab->budget == 0 && slab->cross == 0 && freed == slab->carved);
     if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->carved) + count > 0);
     if (slab->state == FULL) CHECK(slab->budget == 1 && out == capacity);
     if (slab->state != FULL && slab->state != RETURNING) CHECK(!(slab->cross & CROSS_FULL));

@@ -10,6 +10,15 @@ static char *const start_of_slab = memory + ((size_t)FAR << JW_GRANULE_SHIFT);
 static struct slab *const slab = (struct slab *)(memory + ((size_t)FAR << JW_GRANULE_SHIFT));
 static struct heap heap;
 
+static void **local(void) {
+    return &heap.local[slab->class];
+}
+
+static bool refill(void) {
+    *local() = slab_refill(slab);
+    return *local();
+}
+
 static void classes_cover_all_sizes(void **state) {
     (void)state;
     for (size_t size = 1; size <= FRONTEND_MAX; size++) {
@@ -87,8 +96,8 @@ static void free_objects_are_told(void **state) {
     (void)state;
     slab_format(slab, &heap, 1);
     slab->state = CURRENT;
-    assert_true(slab_refill(slab));
-    void *object = slab_pop(slab, map.key), *next = slab->local;
+    assert_true(refill());
+    void *object = heap_pop(&heap, slab->class, map.key), *next = *local();
     assert_true(slab_has_object(object, &slab->origin, slab->reciprocal, slab->bound));
     assert_true(slab_has_doubtful_object(object));
     assert_false(slab_has_object(next, &slab->origin, slab->reciprocal, slab->bound));
@@ -139,29 +148,30 @@ static void objects_are_carved_once_and_come_back(void **state) {
         slab_format(slab, &heap, class);
         slab->state = CURRENT;
         slab->budget = 1;
+        *local() = NULL;
         unsigned capacity = size_class_capacity(class), given = 0;
         for (;; given++) {
-            if (link_end(slab->local) && !slab_refill(slab)) break;
-            size_t offset = (size_t)((char *)slab_pop(slab, map.key) - start_of_slab);
+            if (link_end(*local()) && !refill()) break;
+            size_t offset = (size_t)((char *)heap_pop(&heap, slab->class, map.key) - start_of_slab);
             assert_true(offset < GRANULE_SIZE && !used[offset]);
             used[offset] = true;
             assert_int_equal(slab_out(slab) + slab_list_length(slab->freed) + (capacity - slab->carved), capacity);
-            assert_int_equal(given + 1 + slab_list_length(slab->local), slab_out(slab));
+            assert_int_equal(given + 1 + slab_list_length(*local()), slab_out(slab));
         }
         assert_int_equal(given, capacity);
         for (size_t offset = 0; offset < GRANULE_SIZE; offset++)
             if (used[offset]) push(start_of_slab + offset, false);
         assert_int_equal(slab_out(slab), capacity);
         if (class % 2) {
-            assert_true(slab_refill(slab)); /* they are out as long as they are in the local list */
+            assert_true(refill()); /* they are out as long as they are in the local list */
             assert_int_equal(slab_out(slab), capacity);
         } else {
             slab_collect(slab);
             assert_int_equal(slab_out(slab), 0);
             assert_int_equal(slab_list_length(slab->freed), capacity);
-            assert_true(slab_refill(slab));
+            assert_true(refill());
         }
-        assert_int_equal(slab_list_length(slab->local), capacity);
+        assert_int_equal(slab_list_length(*local()), capacity);
     }
 }
 
@@ -171,9 +181,10 @@ static void collecting_keeps_the_freed_list(void **state) {
     slab_format(slab, &heap, SIZE_CLASS_COUNT - 3);
     slab->state = CURRENT;
     slab->budget = 1;
-    assert_true(slab_refill(slab));
-    void *first = slab_pop(slab, map.key), *second = slab_pop(slab, map.key), *third = slab_pop(slab, map.key);
-    unsigned left = slab_list_length(slab->local), out = slab_out(slab);
+    assert_true(refill());
+    void *first = heap_pop(&heap, slab->class, map.key), *second = heap_pop(&heap, slab->class, map.key),
+         *third = heap_pop(&heap, slab->class, map.key);
+    unsigned left = slab_list_length(*local()), out = slab_out(slab);
     link_write(third, slab->freed);
     slab->freed = third;
     slab->budget--;
@@ -183,7 +194,7 @@ static void collecting_keeps_the_freed_list(void **state) {
     push(second, true);
     slab_collect(slab);
     assert_int_equal(slab_list_length(slab->freed), 3);
-    assert_int_equal(slab_list_length(slab->local), left);
+    assert_int_equal(slab_list_length(*local()), left);
     assert_int_equal(slab_out(slab), out - 3);
 }
 
