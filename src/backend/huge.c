@@ -1,7 +1,9 @@
 #include "backend/huge.h"
 
 #include "backend/map.h"
+#include "backend/thrift.h"
 #include "base/misuse.h"
+#include "platform/kept.h"
 #include "platform/platform.h"
 
 static _Atomic(size_t) mappings, bytes, mapped_total;
@@ -40,6 +42,13 @@ static bool is_huge(const void *object) {
     return map_owns(object) && ((uintptr_t)object & (ROOT_SIZE - 1)) == 0 && leaf_kind(leaf_of(object)) == HUGE_MAPPING;
 }
 
+/* What the OS does not take now it is offered again by rounds, and by who next makes a mapping. */
+static void drop(char *object, size_t size) {
+    if (!unmap_or_keep(object, size)) thrift_wake();
+    map_abandon(object, size);
+    count((size_t)-1, (size_t)-size);
+}
+
 void huge_free(void *object) {
     granule_id id = granule_of(object);
     uint32_t expected = leaf_word(HUGE_MAPPING, 0);
@@ -47,12 +56,7 @@ void huge_free(void *object) {
     if (!is_huge(object) || !atomic_compare_exchange_strong_explicit(&map.leaf[id], &expected, leaf_word(NONE, 0),
                                                                      memory_order_relaxed, memory_order_relaxed))
         misuse(INVALID_FREE, object, 0);
-    size_t size = size_of(id);
-    if (!map_release(object, size)) {
-        /* too many mappings to split one: the memory goes, the addresses stay */
-        platform_discard(object, size);
-    }
-    count((size_t)-1, (size_t)-size);
+    drop(object, size_of(id));
 }
 
 size_t huge_usable_size(const void *object) {
@@ -69,21 +73,24 @@ void *huge_resize(void *object, size_t size) {
         count(0, new - old);
         return object;
     }
+    if (new < old) { /* the tail stays mapped, and the object's */
+        platform_discard((char *)object + new, old - new);
+        return object;
+    }
     char *moved = huge_allocate(new, ROOT_SIZE);
     if (!moved) return NULL;
-    if (!platform_move(object, moved, old < new ? old : new)) {
-        /* the OS may have unmapped the target before it refused, and another thread mapped something there: leave the
-         * addresses alone */
-        leaf_set(granule_of(moved), leaf_word(NONE, 0));
-        map_abandon(moved, new);
-        count((size_t)-1, (size_t) - new);
+    enum platform_moved result = platform_move(object, moved, old);
+    char *gone = result == MOVED ? object : moved;
+    leaf_set(granule_of(gone), leaf_word(NONE, 0));
+    if (result == MOVE_REFUSED) {
+        drop(moved, new);
         return NULL;
     }
-    if (old > new) platform_release((char *)object + new, old - new);
-    leaf_set(granule_of(object), leaf_word(NONE, 0));
-    map_abandon(object, old);
-    count((size_t)-1, (size_t)-old);
-    return moved;
+    if (result == MOVE_LOST_TARGET) unmap_or_keep(moved + old, new - old);
+    size_t size_gone = result == MOVED ? old : new;
+    map_abandon(gone, size_gone);
+    count((size_t)-1, (size_t)-size_gone);
+    return result == MOVED ? moved : NULL;
 }
 
 void huge_statistics(struct huge_statistics *statistics) {

@@ -1,6 +1,7 @@
 #include "backend/map.h"
 
 #include "base/assert.h"
+#include "platform/kept.h"
 #include "platform/platform.h"
 
 /* Before map_start: one word that says "not ours" for every address. */
@@ -56,8 +57,8 @@ static bool claim(char *address) {
 static char *claim_inside(char *area, size_t size, size_t alignment, size_t room) {
     for (size_t before = 0; before <= room; before += alignment) {
         if (!claim(area + before)) continue;
-        if (before > 0) platform_release(area, before);
-        if (room > before) platform_release(area + before + size, room - before);
+        unmap_or_keep(area, before);
+        unmap_or_keep(area + before + size, room - before);
         return area + before;
     }
     return NULL;
@@ -67,12 +68,13 @@ static char *claim_inside(char *area, size_t size, size_t alignment, size_t room
  * window. */
 char *map_reserve(size_t size, size_t alignment, const char *name) {
     const size_t window = (size_t)map.mask << JW_GRANULE_SHIFT;
+    unmap_kept();
     for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + alignment : window) {
         char *area = platform_reserve(size + room, alignment, name);
         if (!area) return NULL;
         char *address = claim_inside(area, size, alignment, room);
         if (address) return address;
-        platform_release(area, size + room);
+        unmap_or_keep(area, size + room);
         if (room == window) return NULL;
     }
     return NULL;

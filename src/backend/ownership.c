@@ -112,7 +112,10 @@ void range_place(granule_id range, enum slot_code state) {
         invariant(leaf_kind(leaf_get(range)) == HELD);
         range = join_siblings(range, state);
         bool root = knit_is_root(range);
-        if (root && state == UNMAPPED && root_destroy(range)) return;
+        if (root && state == UNMAPPED) {
+            if (root_destroy(range)) return;
+            note_rollback(); /* the next round tries again */
+        }
         uint32_t weight = knit_weight(range);
         unsigned nest =
             state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed);

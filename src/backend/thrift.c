@@ -3,6 +3,7 @@
 #include "backend/root.h"
 #include "base/assert.h"
 #include "config/options.h"
+#include "platform/kept.h"
 #include "platform/platform.h"
 
 enum { NO_THREAD, RUNNING, REFUSED };
@@ -23,6 +24,8 @@ static _Atomic(uint32_t) in_round;    /* 1 while a thread without the reclamatio
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */
 static _Atomic(round_hook) hooks[ROUND_HOOKS];
+static _Atomic(bool) os_refused; /* madvise has failed since the last look */
+static _Atomic(size_t) rollbacks_seen;
 struct thrift_counters thrift_counters;
 
 static void note(_Atomic(size_t) *counter, size_t amount) {
@@ -42,7 +45,11 @@ static bool can_give_back(granule_id range, uint32_t weight) {
 /* Gives the pages of a held range back. False when they stay. */
 static bool give_back(granule_id range) {
     uint32_t weight = knit_weight(range);
-    if (!can_give_back(range, weight) || !platform_discard(granule_address(range), weight * GRANULE_SIZE)) return false;
+    if (!can_give_back(range, weight)) return false;
+    if (!platform_discard(granule_address(range), weight * GRANULE_SIZE)) {
+        atomic_store_explicit(&os_refused, true, memory_order_relaxed);
+        return false;
+    }
     note(&thrift_counters.given_back, weight * GRANULE_SIZE);
     return true;
 }
@@ -65,10 +72,9 @@ static size_t reclaim(unsigned nest) {
     return kept;
 }
 
-/* After rollbacks unmapped neighbours may have stayed apart (LEFT, see ownership.h), and with them a root: placing what
- * waits once more joins them. The mapped ones meet in reclaim. */
+/* After rollbacks unmapped neighbours may have stayed apart (LEFT, see ownership.h), and with them a root; or the OS has
+ * not taken a root: placing what waits once more joins them, and offers it again. The mapped ones meet in reclaim. */
 static void rejoin_unmapped(void) {
-    static _Atomic(size_t) rollbacks_seen;
     size_t rollbacks = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed);
     if (atomic_exchange_explicit(&rollbacks_seen, rollbacks, memory_order_relaxed) == rollbacks) return;
     for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
@@ -98,7 +104,14 @@ static bool begin_round(void) {
     }
     range_place_deferred();
     rejoin_unmapped();
-    return more;
+    return more | unmap_kept();
+}
+
+/* The OS has refused something in this round: a later one may have better luck. */
+static bool refusals(void) {
+    return atomic_exchange_explicit(&os_refused, false, memory_order_relaxed) ||
+           atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed) !=
+               atomic_load_explicit(&rollbacks_seen, memory_order_relaxed);
 }
 
 static size_t end_round(unsigned standby) {
@@ -136,6 +149,7 @@ static void reclamation_thread(void) {
         wait_for_round(quiet, kept);
         bool woken = atomic_exchange_explicit(&pressure, 0, memory_order_relaxed);
         kept = end_round(standby);
+        more |= refusals();
         quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
         if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
         /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];

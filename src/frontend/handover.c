@@ -11,6 +11,7 @@
  */
 #include "backend/backend.h"
 #include "frontend/heap.h"
+#include "platform/kept.h"
 #include "platform/platform.h"
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
@@ -55,7 +56,7 @@ static bool make_chunk(uint32_t number) {
     /* [CH2] release: the chunk is mapped; pairs [CH1]; client heap_create */
     if (!atomic_compare_exchange_strong_explicit(&chunks[number / CHUNK_HEAPS], &expected, chunk, memory_order_release,
                                                  memory_order_relaxed))
-        platform_release(chunk, size);
+        unmap_or_keep(chunk, size);
     return true;
 }
 

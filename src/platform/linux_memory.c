@@ -1,9 +1,12 @@
 /* linux_memory.c - address space and pages from the Linux kernel. */
 #define _GNU_SOURCE 1 /* MREMAP_FIXED */
 #include "base/compiler.h"
+#include "platform/kept.h"
 #include "platform/linux_call.h"
 #include "platform/platform.h"
 
+#include <errno.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -54,7 +57,7 @@ static uintptr_t map_at_guess(size_t size, size_t alignment) {
     if (wanted < LOWEST_ADDRESS) return 0;
     uintptr_t got = map(wanted, size, MAP_FIXED_NOREPLACE);
     if (got == 0 || (got & (alignment - 1)) == 0) return got;
-    unmap(got, size); /* a kernel before 4.17 takes the flag for a hint and maps elsewhere */
+    unmap_or_keep((void *)got, size); /* a kernel before 4.17 takes the flag for a hint and maps elsewhere */
     return 0;
 }
 
@@ -64,18 +67,18 @@ static uintptr_t map_and_trim(size_t size, size_t alignment) {
     uintptr_t got = map(0, size + extra, 0);
     if (got == 0) return 0;
     uintptr_t address = (got + alignment - 1) & ~(alignment - 1);
-    unmap(got, address - got);
-    unmap(address + size, got + extra - address);
+    unmap_or_keep((void *)got, address - got);
+    unmap_or_keep((void *)(address + size), got + extra - address);
     return address;
 }
 
-/* The name is kept by the kernel (5.17, or Android's); elsewhere the call fails once and is not made again. */
+/* The name is kept by the kernel (5.17, or Android's). Others do not know the call, which is then not made again. */
 static void name_mapping(uintptr_t address, size_t size, const char *name) {
-    static _Atomic(bool) refused;
-    if (atomic_load_explicit(&refused, memory_order_relaxed)) return;
+    static _Atomic(bool) unknown;
+    if (atomic_load_explicit(&unknown, memory_order_relaxed)) return;
     long result = kernel_call(
         SYS_prctl, ARGUMENTS(PR_SET_VMA, PR_SET_VMA_ANON_NAME, ARGUMENT(address), ARGUMENT(size), ARGUMENT(name)));
-    if (result != 0) atomic_store_explicit(&refused, true, memory_order_relaxed);
+    if (result == -EINVAL) atomic_store_explicit(&unknown, true, memory_order_relaxed);
 }
 
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
@@ -115,16 +118,35 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
         kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
 }
 
-bool platform_move(void *from, void *to, size_t size) {
+/* Whether moves go through: what is written to the target before one tells afterwards whose it is. That costs a page, or
+ * a huge one, so it is left out from the first success to the first refusal. */
+enum { UNTRIED, MOVES, REFUSED };
+static _Atomic(uint32_t) moving;
+
+static bool holds(uintptr_t address, uint32_t mark) {
+    long no_time[2] = {0}; /* an address that is not mapped, or not readable, is an error and no crash */
+    return kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(address), FUTEX_WAIT_PRIVATE, ARGUMENT(mark),
+                                            ARGUMENT(no_time))) == -ETIMEDOUT;
+}
+
+enum platform_moved platform_move(void *from, void *to, size_t size) {
+    uint32_t before = atomic_load_explicit(&moving, memory_order_relaxed);
+    uint32_t mark = (uint32_t)((uintptr_t)to >> 12) * 0x9e3779b9u | 1;
+    if (before != MOVES) *(volatile uint32_t *)to = mark;
     before_unmapping();
     long result = kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(from), ARGUMENT(size), ARGUMENT(size),
                                                     MREMAP_MAYMOVE | MREMAP_FIXED, ARGUMENT(to)));
-    if (!kernel_failed(result)) return true;
-    /* The kernel clears the target before it looks at the source (which may be several mappings by now, when the
-     * program used mprotect in it): put the target back. Where it was not cleared, this call changes nothing. */
+    if (!kernel_failed(result)) {
+        if (before == UNTRIED) atomic_store_explicit(&moving, MOVES, memory_order_relaxed);
+        return MOVED;
+    }
+    atomic_store_explicit(&moving, REFUSED, memory_order_relaxed);
+    /* The kernel may clear the target before it looks at the source (several mappings by now, when the program used
+     * mprotect in it): put the target back. Where it was not cleared, this call changes nothing. */
     uintptr_t got = map((uintptr_t)to, size, MAP_FIXED_NOREPLACE);
-    if (got != 0 && got != (uintptr_t)to) unmap(got, size);
-    return false;
+    if (got == (uintptr_t)to) return MOVE_REFUSED;
+    if (got != 0) unmap_or_keep((void *)got, size);
+    return before != MOVES && holds((uintptr_t)to, mark) ? MOVE_REFUSED : MOVE_LOST_TARGET;
 }
 
 void platform_no_huge_pages(void *address, size_t size) {

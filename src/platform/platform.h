@@ -35,8 +35,10 @@ bool platform_discard(void *address, size_t size);
 bool platform_resize(void *address, size_t old_size, size_t new_size);
 
 /* Moves the pages of [from, from + size) over the start of the reserved mapping at `to`, without copying; `from` is
- * unmapped afterwards. False when refused: then nothing has changed. */
-bool platform_move(void *from, void *to, size_t size);
+ * unmapped afterwards. When refused, `from` is as it was, and `to` still reserved (its contents undefined); or
+ * [to, to + size) may be another's by now, and nobody can say. */
+enum platform_moved { MOVED, MOVE_REFUSED, MOVE_LOST_TARGET };
+enum platform_moved platform_move(void *from, void *to, size_t size);
 
 /* Keeps transparent huge pages away from [address, address + size): tables are touched sparsely. */
 void platform_no_huge_pages(void *address, size_t size);

@@ -161,11 +161,11 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
     return true;
 }
 
-bool platform_move(void *from, void *to, size_t size) {
-    if (!allowed()) return false;
+enum platform_moved platform_move(void *from, void *to, size_t size) {
+    if (!allowed()) return MOVE_REFUSED;
     memcpy(to, from, size);
     release_pages(from, size);
-    return true;
+    return MOVED;
 }
 
 void platform_no_huge_pages(void *address, size_t size) {

@@ -45,6 +45,13 @@ MISTAKES = {
     "dirty": Mistake(
         "platform/linux_memory.c", "MADV_DONTNEED)) == 0;", "MADV_DONTNEED)) <= 0;", "CHECK failed: bytes_are_zero"
     ),
+    "unkept": Mistake("platform/kept.c", "    link_kept(mapping, mapping);\n", "", "CHECK failed: back"),
+    "stays": Mistake(
+        "backend/ownership.c",
+        "            note_rollback(); /* the next round tries again */\n",
+        "",
+        "CHECK failed: back",
+    ),
     "leak": Mistake("frontend/heap.c", "    backend_place(granule_of(slab));\n", "", "CHECK failed: mapped <= ROOT"),
     "short": Mistake(
         "frontend/allocator.c",

@@ -28,7 +28,6 @@
 struct site sites[SITES_MAX];
 _Atomic(uint32_t) site_count, calls_seen, calls_refused;
 struct plan plan;
-size_t bytes_stuck;
 
 static const struct {
     uint32_t call;
@@ -89,14 +88,6 @@ static int decide(uint32_t site, uint32_t number) {
     return plan.error != 0 ? plan.error : errors[random_below(&random_state, 3)];
 }
 
-static void note_stuck(const struct seccomp_data *data) {
-    static uint64_t not_unmapped, size;
-    if (data->nr == SYS_madvise && data->args[0] == not_unmapped && data->args[1] == size) bytes_stuck += (size_t)size;
-    if (data->nr != SYS_munmap) return;
-    not_unmapped = data->args[0];
-    size = data->args[1];
-}
-
 static void answer(int file) {
     struct seccomp_notif notice;
     memset(&notice, 0, sizeof notice);
@@ -108,7 +99,6 @@ static void answer(int file) {
         sites[site].calls++;
         int error = decide(site, ++calls_seen);
         if (error != 0) {
-            note_stuck(&notice.data);
             response.flags = 0;
             response.error = -error;
         }

@@ -23,9 +23,6 @@ extern _Atomic(uint32_t) site_count;
 /* Calls of the allocator so far, and those of them that were refused. */
 extern _Atomic(uint32_t) calls_seen, calls_refused;
 
-/* Bytes that madvise was not allowed to discard right after munmap was not allowed to unmap them. */
-extern size_t bytes_stuck;
-
 /* What fails from now on. The work waits for nothing while it changes this. */
 extern struct plan {
     enum { ALL_SUCCEED, ONE_SITE_FAILS, ONE_CALL_FAILS, SOME_FAIL } kind;

@@ -34,7 +34,8 @@ def production() -> list[Path]:
     tiers = [
         source for tier in ("config", "backend", "midend", "frontend") for source in (ROOT / "src" / tier).glob("*.c")
     ]
-    return sorted([*tiers, ROOT / "src/base/print.c", ROOT / "verify/platform/model.c"])
+    others = ("src/base/print.c", "src/platform/kept.c", "verify/platform/model.c")
+    return sorted([*tiers, *(ROOT / path for path in others)])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from clients import INCLUDES, Client, clients, production
 from flavours import BUILD, ROOT
 
 CLANG = "clang-16"
-TIERS = ["base", "config", "backend", "midend", "frontend", "verify"]
+TIERS = ["base", "platform", "config", "backend", "midend", "frontend", "verify"]
 CLASH = re.compile(r"^(\S+?):\d+:\d+: error: (?:conflicting types for|redefinition of) (?:enumerator )?'(\w+)'", re.M)
 # Copies of whole objects stand on paths of their own (calloc, realloc, statistics), which no client takes there.
 UNREADABLE = re.compile(r"call void @llvm\.mem(?:cpy|set|move)|call .* asm |i128\*|sret\(")
@@ -47,7 +47,7 @@ def needed(client: Client) -> list[Path]:
 
 
 def tier(source: Path) -> int:
-    return next(number for number, name in enumerate(TIERS) if name in source.parts)
+    return TIERS.index(source.parts[1] if source.parts[0] == "src" else "verify")
 
 
 def unit(client: Client, renames: dict[Path, set[str]]) -> str:

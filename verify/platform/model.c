@@ -28,6 +28,7 @@ static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
 static _Atomic(size_t) pages_used;
 
 int model_reservations_left, model_refusals_left;
+_Atomic(int) model_releases_refused;
 bool model_waits_end, model_starts_threads;
 void (*_Atomic model_thread_body)(void);
 
@@ -114,6 +115,11 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
 
 bool platform_release(void *address, size_t size) {
     if (!in_roots(address)) return true;
+    int left = atomic_load_explicit(&model_releases_refused, memory_order_relaxed);
+    while (left > 0)
+        if (atomic_compare_exchange_weak_explicit(&model_releases_refused, &left, left - 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return false;
     forbid(address, size);
     release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
     return true;
@@ -143,9 +149,10 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
     return true;
 }
 
-bool platform_move(void *from, void *to, size_t size) {
+enum platform_moved platform_move(void *from, void *to, size_t size) {
     for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)to)[i] = ((uint64_t *)from)[i];
-    return platform_release(from, size);
+    platform_release(from, size);
+    return MOVED;
 }
 
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {

@@ -18,6 +18,9 @@ extern int model_reservations_left;
 /* Reservations that are refused first. Plain, as whatever a failed start may leave behind. */
 extern int model_refusals_left;
 
+/* Releases of roots that are refused first, whoever makes them. */
+extern _Atomic(int) model_releases_refused;
+
 /* Whether a futex wait may end before the word changes, as by its time; otherwise the waiting thread gives way until
  * the word has changed. */
 extern bool model_waits_end;

@@ -1,0 +1,123 @@
+/* kept_test.c - what the OS refuses to unmap is kept, offered again, and costs neither a slot nor a root for good. */
+#include "unit.h"
+
+#include "backend/backend.h"
+#include "backend/huge.h"
+#include "platform/kept.h"
+
+enum { MAPPINGS = 20, SIZE = 8192, HUGE_SIZE = 5 << 20 };
+
+static size_t before;
+
+static void start(void) {
+    start_backend();
+    options = default_options;
+    before = sim_reserved();
+}
+
+static void finish(void) {
+    sim_fail_after(SIM_NEVER);
+    sim_take_thread();
+    thrift_forget_thread();
+    assert_int_equal(sim_reserved(), before);
+    assert_int_equal(map_metadata(), 0);
+    assert_int_equal(root_count(), 0);
+}
+
+static void all_are_unmapped_when_refusals_end(void **state) {
+    (void)state;
+    start();
+    char *mappings[MAPPINGS];
+    for (unsigned i = 0; i < MAPPINGS; i++) mappings[i] = platform_reserve(SIZE, SIZE, "test");
+    assert_false(unmap_kept());
+    sim_fail_after(0);
+    for (unsigned i = 0; i < MAPPINGS; i++) assert_false(unmap_or_keep(mappings[i], SIZE));
+    uint64_t calls = platform_system_calls();
+    assert_true(unmap_kept());
+    assert_true(platform_system_calls() - calls <= 20); /* not two for each of them */
+    assert_int_equal(sim_reserved(), before + MAPPINGS * SIZE);
+    sim_fail_after(3); /* others come first in turn */
+    assert_true(unmap_kept());
+    assert_int_equal(sim_reserved(), before + (MAPPINGS - 3) * SIZE);
+    sim_fail_after(SIM_NEVER);
+    for (unsigned rounds = 0; unmap_kept(); rounds++) assert_true(rounds < 3);
+    assert_true(unmap_or_keep(NULL, 0));
+    finish();
+}
+
+static void a_refused_huge_object_costs_no_slot(void **state) {
+    (void)state;
+    start();
+    void *object = huge_allocate(HUGE_SIZE, 1);
+    memset(object, 1, HUGE_SIZE);
+    sim_fail_after(0);
+    huge_free(object);
+    assert_int_equal(huge_usable_size(object), 0);
+    assert_int_equal(map_metadata(), 0);
+    assert_int_equal(sim_reserved(), before + HUGE_SIZE);
+    sim_fail_after(SIM_NEVER);
+    assert_non_null(object = huge_allocate(HUGE_SIZE, 1)); /* the next one that is made offers it again */
+    assert_int_equal(sim_reserved(), before + HUGE_SIZE);
+    huge_free(object);
+    finish();
+}
+
+static void the_reclamation_thread_offers_it(void **state) {
+    (void)state;
+    start();
+    void *object = huge_allocate(HUGE_SIZE, 1);
+    sim_fail_after(0);
+    huge_free(object);
+    sim_fail_after(SIM_NEVER);
+    thrift_forget_thread();
+    thrift_wake();
+    sim_take_thread()();
+    finish();
+}
+
+static void a_huge_object_survives_a_refused_resize(void **state) {
+    (void)state;
+    start();
+    char *object = huge_allocate(2 * HUGE_SIZE, 1);
+    pattern_fill(object, HUGE_SIZE, 1);
+    sim_fail_after(0);
+    assert_ptr_equal(huge_resize(object, HUGE_SIZE), object); /* smaller: it stays as it is */
+    assert_int_equal(huge_usable_size(object), 2 * HUGE_SIZE);
+    assert_true(pattern_holds(object, HUGE_SIZE, 1));
+    assert_null(huge_resize(object, 3 * HUGE_SIZE));
+    sim_fail_after(2); /* the resize in place is refused by itself, a new mapping and its move must be had */
+    assert_null(huge_resize(object, 3 * HUGE_SIZE));
+    assert_true(pattern_holds(object, HUGE_SIZE, 1));
+    sim_fail_after(SIM_NEVER);
+    assert_ptr_equal(huge_resize(object, HUGE_SIZE), object);
+    huge_free(object);
+    unmap_kept();
+    finish();
+}
+
+/* A root that the OS does not take waits as an unmapped range, and the next round offers it. */
+static void a_refused_root_goes_with_the_next_round(void **state) {
+    (void)state;
+    start();
+    bool zeroed;
+    granule_id range = granule_of(backend_fetch(ROOT_GRANULES, &zeroed));
+    backend_place(range);
+    sim_fail_after(1); /* madvise is granted */
+    thrift_purge();
+    assert_int_equal(root_count(), 1);
+    assert_int_equal(range_cached(UNMAPPED), ROOT_GRANULES);
+    sim_fail_after(SIM_NEVER);
+    thrift_purge();
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_are_unmapped_when_refusals_end),
+        cmocka_unit_test(a_refused_huge_object_costs_no_slot),
+        cmocka_unit_test(the_reclamation_thread_offers_it),
+        cmocka_unit_test(a_huge_object_survives_a_refused_resize),
+        cmocka_unit_test(a_refused_root_goes_with_the_next_round),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
