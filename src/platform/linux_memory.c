@@ -118,8 +118,8 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
         kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
 }
 
-/* Whether moves go through: what is written to the target before one tells afterwards whose it is. That costs a page, or
- * a huge one, so it is left out from the first success to the first refusal. */
+/* Whether moves go through: what is written to the target before one tells afterwards whose it is. That costs a page,
+ * or a huge one, so it is left out from the first success to the first refusal. */
 enum { UNTRIED, MOVES, REFUSED };
 static _Atomic(uint32_t) moving;
 
