@@ -9,8 +9,9 @@
 #include "config/size_classes_table.h"
 
 struct size_class {
-    uint16_t size, origin; /* of an object; offset of the first one in a slab */
-    uint32_t reciprocal;   /* floor(2^32 / size) + 1 */
+    uint16_t size, origin;      /* of an object; offset of the first one in a slab */
+    uint16_t capacity, batch;   /* objects of a slab; how many get their links at a time, about a page of them */
+    uint32_t reciprocal, bound; /* floor(2^32 / size) + 1; see size_class_bound */
 };
 
 extern const struct size_class size_classes[SIZE_CLASS_COUNT];
@@ -22,7 +23,7 @@ static inline unsigned size_class_of(size_t size) {
 }
 
 static inline unsigned size_class_capacity(unsigned class) {
-    return (unsigned)((GRANULE_SIZE - size_classes[class].origin) / size_classes[class].size);
+    return size_classes[class].capacity;
 }
 
 /* An address n bytes after the first object is an object exactly if n * reciprocal (mod 2^32) < bound. With e =
@@ -30,8 +31,7 @@ static inline unsigned size_class_capacity(unsigned class) {
  * multiple about reciprocal or more, what lies before the first object nearly 2^32, what would be the next after the
  * last count * e. */
 static inline uint32_t size_class_bound(unsigned class) {
-    uint32_t step = size_classes[class].reciprocal * size_classes[class].size;
-    return (size_class_capacity(class) - 1) * step + 1;
+    return size_classes[class].bound;
 }
 
 /* The largest power of two that every object of the class is aligned to. */

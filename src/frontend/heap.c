@@ -4,8 +4,8 @@
 #include "base/assert.h"
 #include "config/options.h"
 
-/* Refills between two looks at slabs that other threads may have emptied, and how many. */
-enum { TIDY_PERIOD = 64, LOOK_AT = 16 };
+/* Refills between two looks at slabs that other threads may have emptied; of how many classes, how many of each. */
+enum { TIDY_PERIOD = 64, TIDY_CLASSES = 8, LOOK_AT = 16 };
 
 enum { ROUND_FROM = 32 }; /* slabs in a pool from which the reclamation thread should know of it */
 
@@ -163,10 +163,10 @@ void heap_tidy(struct heap *heap, enum tidy depth) {
     midend_let_go(heap->holds);
     collect_returned(heap);
     if (depth == TIDY_ALL) collect_all(heap);
-    heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        if (depth != TIDY_ALL) collect_some(heap, class);
-        if (depth != TIDY_SOME || class == heap->tidied) tidy_current(heap, class);
+    for (unsigned left = depth == TIDY_SOME ? TIDY_CLASSES : SIZE_CLASS_COUNT; left > 0; left--) {
+        heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
+        if (depth != TIDY_ALL) collect_some(heap, heap->tidied);
+        tidy_current(heap, heap->tidied);
     }
     give_back(pool_trim_unused(&heap->pool));
 }
@@ -218,13 +218,22 @@ static bool make_full(struct slab *slab) {
     return true;
 }
 
-static void *refilled(struct heap *heap, unsigned class, void *first) {
+static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class] = first;
     return heap_pop(heap, class, map.key);
 }
 
-void *heap_refill(struct heap *heap, unsigned class) {
-    invariant(link_end(heap->local[class]));
+/* A slab of the class with a free object. */
+static struct slab *next_slab(struct heap *heap, unsigned class) {
+    if (UNLIKELY(++heap->refills % TIDY_PERIOD == 0)) heap_tidy(heap, TIDY_SOME);
+    else collect_returned(heap);
+    struct slab *slab = heap->partial[class];
+    if (UNLIKELY(!slab)) return empty_slab(heap, class);
+    class_remove(&heap->partial[class], slab);
+    return slab;
+}
+
+static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
     struct slab *slab = heap->current[class];
     if (slab) {
         do {
@@ -233,13 +242,17 @@ void *heap_refill(struct heap *heap, unsigned class) {
         } while (!make_full(slab));
         heap->current[class] = NULL;
     }
-    if (++heap->refills % TIDY_PERIOD == 0) heap_tidy(heap, TIDY_SOME);
-    else collect_returned(heap);
-    slab = heap->partial[class];
-    if (slab) class_remove(&heap->partial[class], slab);
-    else if (!(slab = empty_slab(heap, class))) return NULL;
+    slab = next_slab(heap, class);
+    if (!slab) return NULL;
     make_current(heap, slab);
     void *first = slab_refill(slab);
     invariant(first); /* a partial slab has an object in one of its lists */
     return refilled(heap, class, first);
+}
+
+void *heap_refill(struct heap *heap, unsigned class) {
+    invariant(link_end(heap->local[class]));
+    struct slab *slab = heap->current[class];
+    void *first = slab ? slab_refill_freed(slab) : NULL;
+    return first ? refilled(heap, class, first) : refill_slowly(heap, class);
 }

@@ -23,9 +23,8 @@ bool slab_has_doubtful_object(const void *object) {
 /* A list of objects never given out: no more than a page of them at a time. */
 static void *carve(struct slab *slab) {
     const struct size_class *shape = &size_classes[slab->class];
-    unsigned capacity = size_class_capacity(slab->class), batch = 4096 / shape->size + 1;
-    if (slab->carved == capacity) return NULL;
-    if (batch > capacity - slab->carved) batch = capacity - slab->carved;
+    unsigned left = (unsigned)shape->capacity - slab->carved, batch = left < shape->batch ? left : shape->batch;
+    if (left == 0) return NULL;
     char *first = (char *)slab + shape->origin + (size_t)slab->carved * shape->size;
     char *last = first + (size_t)(batch - 1) * shape->size;
     for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size);
@@ -35,16 +34,9 @@ static void *carve(struct slab *slab) {
     return first;
 }
 
-void *slab_refill(struct slab *slab) {
-    invariant(slab->state == CURRENT);
-    void *first = slab->freed;
-    if (!link_end(first)) {
-        slab->freed = NULL;
-        slab->budget = slab->carved + 1u;
-        return first;
-    }
+void *slab_refill_slowly(struct slab *slab) {
     unsigned count;
-    first = cross_drain(&slab->cross, (char *)slab, &count);
+    void *first = cross_drain(&slab->cross, (char *)slab, &count);
     return count > 0 ? first : carve(slab);
 }
 

@@ -104,9 +104,23 @@ static inline unsigned slab_list_length(const void *object) {
 /* Makes a fresh slab of a granule whose header may hold anything. Its state is left to the caller. */
 void slab_format(struct slab *slab, struct heap *heap, unsigned class);
 
-/* A new local list for a CURRENT slab: of the freed list, the cross list, or objects never given out. NULL when all are
- * in use. */
-void *slab_refill(struct slab *slab);
+/* A new local list for a CURRENT slab: the freed list. NULL when it is empty. */
+static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
+    void *first = slab->freed;
+    if (link_end(first)) return NULL;
+    slab->freed = NULL;
+    slab->budget = slab->carved + 1u;
+    return first;
+}
+
+/* The same of the cross list, or of objects never given out. */
+void *slab_refill_slowly(struct slab *slab);
+
+/* The same of all three: NULL when all objects are in use. */
+static inline void *slab_refill(struct slab *slab) {
+    void *first = slab_refill_freed(slab);
+    return first ? first : slab_refill_slowly(slab);
+}
 
 /* Moves a list of the slab's objects to the freed list. Walks it. */
 void slab_put_back(struct slab *slab, void *first);
