@@ -16,6 +16,12 @@ static void cut(granule_id range, uint32_t weight, enum slot_code state) {
     thrift_notice();
 }
 
+/* A range without pages, of a new root where there is none. */
+static granule_id acquire_unmapped(uint32_t weight) {
+    granule_id range = range_acquire(UNMAPPED, weight);
+    return range ? range : root_create();
+}
+
 void *backend_fetch(uint32_t weight, bool *zeroed) {
     weight = weight_round_up(weight);
     enum slot_code state = MAPPED;
@@ -26,9 +32,9 @@ void *backend_fetch(uint32_t weight, bool *zeroed) {
     }
     if (!range) {
         state = UNMAPPED;
-        range = range_acquire(UNMAPPED, weight);
+        range = acquire_unmapped(weight);
+        if (!range && thrift_make_room()) range = acquire_unmapped(weight);
     }
-    if (!range) range = root_create();
     if (!range) return NULL;
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
     cut(range, weight, state);

@@ -1,6 +1,5 @@
 #include "backend/huge.h"
 
-#include "backend/map.h"
 #include "backend/thrift.h"
 #include "base/misuse.h"
 #include "platform/kept.h"
@@ -29,7 +28,9 @@ static void set_size(granule_id id, size_t size) {
 void *huge_allocate(size_t size, size_t alignment) {
     size = huge_good_size(size);
     if (size == 0 || size >> JW_GRANULE_SHIFT > UINT32_MAX) return NULL;
-    char *object = map_reserve(size, alignment > ROOT_SIZE ? alignment : ROOT_SIZE, "jwmalloc: huge");
+    if (alignment < ROOT_SIZE) alignment = ROOT_SIZE;
+    char *object = map_reserve(size, alignment, "jwmalloc: huge");
+    if (!object && thrift_make_room()) object = map_reserve(size, alignment, "jwmalloc: huge");
     if (!object) return NULL;
     set_size(granule_of(object), size);
     leaf_set(granule_of(object), leaf_word(HUGE_MAPPING, 0));

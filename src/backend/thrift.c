@@ -23,6 +23,10 @@ static _Atomic(uint32_t) pressure;    /* futex: 1 asks the sleeping thread to go
 static _Atomic(uint32_t) in_round;    /* 1 while a thread without the reclamation thread runs a round */
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */
+static _Atomic(size_t)
+    /* granules in use at one time, as far as freeing threads saw when much was cached: the most since the last round,
+     * and in that one */
+    most_in_use[2];
 static _Atomic(round_hook) hooks[ROUND_HOOKS];
 static _Atomic(bool) os_refused; /* madvise has failed since the last look */
 static _Atomic(size_t) rollbacks_seen;
@@ -114,8 +118,15 @@ static bool refusals(void) {
                atomic_load_explicit(&rollbacks_seen, memory_order_relaxed);
 }
 
-static size_t end_round(unsigned standby) {
+static void age_peak(void) {
+    size_t most = atomic_exchange_explicit(&most_in_use[0], 0, memory_order_relaxed);
+    atomic_store_explicit(&most_in_use[1], most, memory_order_relaxed);
+}
+
+/* `woken`: early, above the watermark; that is no reason to forget how much was in use. */
+static size_t end_round(unsigned standby, bool woken) {
     note(&thrift_counters.rounds, 1);
+    if (!woken) age_peak();
     return reclaim(standby);
 }
 
@@ -148,10 +159,11 @@ static void reclamation_thread(void) {
         unsigned standby = swap_buffers();
         wait_for_round(quiet, kept);
         bool woken = atomic_exchange_explicit(&pressure, 0, memory_order_relaxed);
-        kept = end_round(standby);
+        kept = end_round(standby, woken);
         more |= refusals();
         quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
         if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
+        age_peak(); /* the next round may be far */
         /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
          * kept: TH7 and TH9 order them too, but for load buffering, which the checker does not explore */
         atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release);
@@ -188,7 +200,7 @@ static void round_without_thread(void) {
         !atomic_compare_exchange_strong_explicit(&in_round, &expected, 1, memory_order_acquire, memory_order_relaxed))
         return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
-    end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed));
+    end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed), false);
     begin_round();
     swap_buffers();
     atomic_store_explicit(&in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
@@ -212,22 +224,28 @@ void thrift_wake(void) {
     if (atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
 }
 
-/* Granules that may wait mapped before freeing threads give back themselves: a share of what is in use, and never less
- * than a minimum. Without the reclamation thread only the minimum: nobody comes for what waits when the
- * program is quiet.
+/* Granules that may wait mapped, `waiting` among them, before freeing threads give back themselves. Never less than a
+ * minimum; and as long as what is in use and what waits are together not much more than what was in use alone within
+ * the last two rounds: a program that frees much and soon allocates it again needs no new pages, and its peak is no
+ * higher. Without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet.
  */
-static size_t watermark(void) {
+static size_t watermark(size_t waiting) {
+    size_t least = option(&options.cache_min) >> JW_GRANULE_SHIFT, percent = option(&options.cache_percent);
+    bool refused = atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED;
+    if (LIKELY(waiting <= least) || percent == 0 || refused) return least;
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
     size_t in_use = all > cached ? all - cached : 0;
-    size_t share = in_use * option(&options.cache_percent) / 100,
-           least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
-    bool refused = atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED;
-    return share > least && !refused ? share : least;
+    size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
+    size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
+    if (in_use > most) atomic_store_explicit(&most_in_use[0], most = in_use, memory_order_relaxed);
+    if (before > most) most = before;
+    size_t share = most * percent / 100;
+    return most - in_use + (share > least ? share : least);
 }
 
 void thrift_free(granule_id range) {
     size_t weight = knit_weight(range), cached = range_cached(MAPPED) + weight;
-    if (UNLIKELY(cached > watermark())) {
+    if (UNLIKELY(cached > watermark(cached))) {
         bool given = give_back(range);
         range_place(range, given ? UNMAPPED : MAPPED);
         if (given) {
@@ -258,6 +276,12 @@ size_t thrift_purge(void) {
     swap_buffers();
     reclaim(active);
     return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
+}
+
+bool thrift_make_room(void) {
+    if (!range_cached(MAPPED)) return false;
+    thrift_purge();
+    return true;
 }
 
 void thrift_forget_thread(void) {

@@ -34,6 +34,9 @@ void thrift_notice(void);
 /* Gives back every free range now. Returns the bytes given back. */
 size_t thrift_purge(void);
 
+/* The OS has refused address space: gives back what waits. Whether that may have helped. */
+bool thrift_make_room(void);
+
 /* There is work for a round although no range was freed (a heap was handed over). */
 void thrift_wake(void);
 

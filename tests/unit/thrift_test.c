@@ -147,32 +147,101 @@ static void little_memory_starts_no_thread(void **state) {
     finish();
 }
 
-/* In use: 1024, 896, 768, 640 granules; half of that may be cached. */
-static void above_the_watermark_freeing_gives_back(void **state) {
-    (void)state;
+enum { PARTS = 8, PART = ROOT_GRANULES / PARTS };
+
+/* A root in parts of which every second is free: 512 granules in use, and 512 cached that nothing larger can take. */
+static void scatter(granule_id *parts) {
     start();
     backend_place(a);
     backend_place(b);
     finish();
     atomic_store(&thrift_counters.given_back, 0);
+    atomic_store(&thrift_counters.sync_reclaims, 0);
     options.cache_min = 0;
-    options.cache_percent = 50;
-    granule_id parts[8];
-    for (unsigned i = 0; i < 8; i++) parts[i] = fetch(ROOT_GRANULES / 8);
+    options.cache_percent = 25;
+    for (unsigned i = 0; i < PARTS; i++) parts[i] = fetch(PART);
     assert_int_equal(root_count(), 1);
-    for (unsigned i = 0; i < 6; i += 2) backend_place(parts[i]);
-    assert_int_equal(thrift_counters.sync_reclaims, 0);
-    backend_place(parts[6]);
-    assert_int_equal(thrift_counters.sync_reclaims, 1);
-    assert_int_equal(thrift_counters.given_back, ROOT_SIZE / 8);
-    assert_int_equal(range_cached(MAPPED), 3 * ROOT_GRANULES / 8);
-    assert_int_equal(range_cached(UNMAPPED), ROOT_GRANULES / 8);
-    assert_true(is_dirty(parts[4]) && !is_dirty(parts[6]));
-    run_thread(); /* was woken early: its first wait takes no time */
-    assert_int_equal(platform_milliseconds(), (waits - 1) * options.reclaim_interval);
-    for (unsigned i = 1; i < 8; i += 2) backend_place(parts[i]);
+    for (unsigned i = 0; i < PARTS; i += 2) backend_place(parts[i]);
+    assert_int_equal(range_cached(MAPPED), ROOT_GRANULES / 2);
+}
+
+static void give_scattered_back(granule_id *parts) {
+    for (unsigned i = 1; i < PARTS; i += 2)
+        if (parts[i]) backend_place(parts[i]);
     thrift_purge();
     assert_int_equal(root_count(), 0);
+}
+
+/* As much as was in use may be cached: whoever frees all and allocates it again needs no new pages. */
+static void up_to_the_recent_peak_freeing_keeps(void **state) {
+    (void)state;
+    granule_id parts[PARTS];
+    scatter(parts);
+    for (unsigned i = 1; i < PARTS; i += 2) backend_place(parts[i]);
+    assert_int_equal(range_cached(MAPPED), ROOT_GRANULES);
+    for (unsigned i = 0; i < PARTS; i++) parts[i] = fetch(PART);
+    for (unsigned i = 0; i < PARTS; i += 2) backend_place(parts[i]);
+    assert_int_equal(thrift_counters.sync_reclaims, 0);
+    assert_int_equal(thrift_counters.given_back, 0);
+    give_scattered_back(parts);
+}
+
+/* Another root in use: 1,536 granules at most, and up to 1,920 with what is cached. It is 2,048. */
+static void above_the_watermark_freeing_gives_back(void **state) {
+    (void)state;
+    granule_id parts[PARTS];
+    scatter(parts);
+    granule_id whole = fetch(ROOT_GRANULES);
+    backend_place(parts[1]);
+    assert_int_equal(thrift_counters.sync_reclaims, 1);
+    assert_int_equal(thrift_counters.given_back, PART * GRANULE_SIZE);
+    assert_int_equal(range_cached(MAPPED), ROOT_GRANULES / 2);
+    assert_int_equal(range_cached(UNMAPPED), PART);
+    assert_true(is_dirty(parts[0]) && !is_dirty(parts[1]));
+    parts[1] = 0;
+    run_thread(); /* was woken early: its first wait takes no time */
+    assert_int_equal(platform_milliseconds(), (waits - 1) * options.reclaim_interval);
+    backend_place(whole);
+    give_scattered_back(parts);
+}
+
+/* As before, but after five roots were in use; whether a range is given back then. */
+static bool gives_back_after_a_peak(bool rounds) {
+    granule_id parts[PARTS], many[4];
+    scatter(parts);
+    for (unsigned i = 0; i < 4; i++) many[i] = fetch(ROOT_GRANULES);
+    for (unsigned i = 0; i < 4; i++) backend_place(many[i]);
+    if (rounds) run_thread();
+    for (unsigned i = 0; i < PARTS; i += 2) parts[i] = fetch(PART);
+    for (unsigned i = 0; i < PARTS; i += 2) backend_place(parts[i]);
+    granule_id whole = fetch(ROOT_GRANULES);
+    size_t before = thrift_counters.sync_reclaims;
+    backend_place(parts[1]);
+    parts[1] = 0;
+    size_t after = thrift_counters.sync_reclaims;
+    backend_place(whole);
+    give_scattered_back(parts);
+    return after > before;
+}
+
+static void an_old_peak_is_forgotten(void **state) {
+    (void)state;
+    assert_false(gives_back_after_a_peak(false));
+    assert_true(gives_back_after_a_peak(true));
+}
+
+/* 0 %: whatever was in use, only the minimum. */
+static void without_a_share_the_minimum_is_all(void **state) {
+    (void)state;
+    granule_id parts[PARTS];
+    scatter(parts);
+    options.cache_min = ROOT_SIZE / 2;
+    options.cache_percent = 0;
+    backend_place(parts[1]);
+    assert_int_equal(thrift_counters.sync_reclaims, 1);
+    assert_int_equal(range_cached(MAPPED), ROOT_GRANULES / 2);
+    parts[1] = 0;
+    give_scattered_back(parts);
 }
 
 static void a_refused_discard_keeps_the_range_mapped(void **state) {
@@ -301,7 +370,10 @@ int main(void) {
         cmocka_unit_test(a_join_restarts_the_countdown),
         cmocka_unit_test(what_is_reused_stays),
         cmocka_unit_test(little_memory_starts_no_thread),
+        cmocka_unit_test(up_to_the_recent_peak_freeing_keeps),
         cmocka_unit_test(above_the_watermark_freeing_gives_back),
+        cmocka_unit_test(an_old_peak_is_forgotten),
+        cmocka_unit_test(without_a_share_the_minimum_is_all),
         cmocka_unit_test(a_refused_discard_keeps_the_range_mapped),
         cmocka_unit_test(without_a_thread_freeing_threads_run_rounds),
         cmocka_unit_test(a_refused_thread_is_tried_again),
