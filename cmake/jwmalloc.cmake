@@ -30,14 +30,21 @@ set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/
     platform/kept.c platform/misuse.c api/glibc.c)
 list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
-# jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [DEFINITIONS -DX=Y...]): the object library NAME of all sources.
+# jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all
+# sources; SECURE: hardened, as all are with JW_SECURE.
 function(jw_objects name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OVERRIDE;PLATFORM" "DEFINITIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SECURE" "OVERRIDE;PLATFORM" "DEFINITIONS")
+    if(JW_SECURE)
+        set(arg_SECURE TRUE)
+    endif()
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
     if(arg_PLATFORM STREQUAL "sim")
         list(FILTER sources EXCLUDE REGEX "/src/platform/linux[^/]*\\.c$")
     else()
         list(FILTER sources EXCLUDE REGEX "/src/platform/sim[^/]*\\.c$")
+    endif()
+    if(NOT arg_SECURE)
+        list(FILTER sources EXCLUDE REGEX "/src/(secure|shield)/|/src/platform/linux_secure\\.c$")
     endif()
     add_library(${name} OBJECT ${sources})
     set_source_files_properties(${jw_unwound_sources} PROPERTIES
@@ -51,6 +58,7 @@ function(jw_objects name)
     target_compile_definitions(${name} PRIVATE JW_OVERRIDE=${arg_OVERRIDE})
     # Headers depend on these, so whoever includes them must see the same values.
     target_compile_definitions(${name} PUBLIC JW_CHECKED=$<BOOL:${JW_CHECKED}>
+        $<$<BOOL:${arg_SECURE}>:JW_SECURE=1>
         $<$<BOOL:${JW_GRANULE_SHIFT}>:JW_GRANULE_SHIFT=${JW_GRANULE_SHIFT}> ${arg_DEFINITIONS})
     if(JW_OPTIONS_FILE)
         target_compile_definitions(${name} PRIVATE JW_OPTIONS_FILE="${JW_OPTIONS_FILE}")

@@ -7,6 +7,7 @@
 #include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
+#include "shield/shield.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,6 +24,7 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
 
 /* Everything the calling thread can spare, then everything that is free. */
 static bool give_back(void) {
+    if (JW_SECURE) shield_flush();
     heap_flush();
     return thrift_purge() > 0;
 }

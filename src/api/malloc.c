@@ -3,8 +3,8 @@
  * Sizes above PTRDIFF_MAX and lack of memory are the allocating functions' to find: they return NULL with ENOMEM.
  */
 #include "api/override.h"
+#include "api/serve.h"
 #include "base/compiler.h"
-#include "frontend/allocator.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
 
@@ -24,12 +24,12 @@ static bool is_power_of_two(size_t number) {
 JW_EXPORT void *jw_calloc(size_t count, size_t size) {
     size_t total;
     if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
-    return allocate_zeroed(total);
+    return serve_zeroed(total);
 }
 
 JW_EXPORT void *jw_realloc(void *object, size_t size) {
     if (UNLIKELY(object == NULL)) return jw_malloc(size);
-    if (LIKELY(size > 0)) return reallocate(object, size);
+    if (LIKELY(size > 0)) return serve_resized(object, size);
     jw_free(object);
     return NULL;
 }
@@ -42,13 +42,13 @@ JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size) {
 
 JW_EXPORT void *jw_aligned_alloc(size_t alignment, size_t size) {
     if (UNLIKELY(!is_power_of_two(alignment))) return fail(EINVAL);
-    return allocate_aligned(alignment, size);
+    return serve_aligned(alignment, size);
 }
 
 JW_EXPORT int jw_posix_memalign(void **object, size_t alignment, size_t size) {
     if (UNLIKELY(!is_power_of_two(alignment) || alignment % sizeof(void *) != 0)) return EINVAL;
     int before = errno;
-    void *made = allocate_aligned(alignment, size);
+    void *made = serve_aligned(alignment, size);
     errno = before;
     if (UNLIKELY(made == NULL)) return ENOMEM;
     *object = made;
@@ -59,17 +59,17 @@ JW_EXPORT void *jw_memalign(size_t alignment, size_t size) {
     if (UNLIKELY(alignment > SIZE_MAX / 2 + 1)) return fail(EINVAL);
     size_t power = 1;
     while (power < alignment) power *= 2;
-    return allocate_aligned(power, size);
+    return serve_aligned(power, size);
 }
 
 JW_EXPORT void *jw_valloc(size_t size) {
-    return allocate_aligned(platform_page_size(), size);
+    return serve_aligned(platform_page_size(), size);
 }
 
 JW_EXPORT void *jw_pvalloc(size_t size) {
     size_t page = platform_page_size(), rounded;
     if (UNLIKELY(__builtin_add_overflow(size, page - 1, &rounded))) return fail(ENOMEM);
-    return allocate_aligned(page, rounded & ~(page - 1));
+    return serve_aligned(page, rounded & ~(page - 1));
 }
 
 JW_EXPORT void jw_cfree(void *object) {
@@ -89,11 +89,11 @@ JW_EXPORT void jw_free_aligned_sized(void *object, size_t alignment, size_t size
 }
 
 JW_EXPORT size_t jw_malloc_usable_size(const void *object) {
-    return object == NULL ? 0 : object_size(object);
+    return object == NULL ? 0 : serve_object_size(object);
 }
 
 JW_EXPORT size_t jw_malloc_good_size(size_t size) {
-    return good_size(size);
+    return serve_good_size(size);
 }
 
 OVERRIDES(calloc, jw_calloc);

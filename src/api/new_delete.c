@@ -7,9 +7,9 @@
 
 #if JW_OVERRIDE
 
+#include "api/serve.h"
 #include "base/compiler.h"
 #include "base/print.h"
-#include "frontend/allocator.h"
 #include "platform/catch.h"
 #include "platform/platform.h"
 
@@ -48,7 +48,7 @@ static COLD _Noreturn void give_up(size_t size) {
 static void *try_once(size_t size, size_t alignment) {
     if (LIKELY(alignment == 1)) return jw_malloc(size);
     if (UNLIKELY(alignment == 0 || (alignment & (alignment - 1)) != 0)) return NULL;
-    return allocate_aligned(alignment, size);
+    return serve_aligned(alignment, size);
 }
 
 /* Calls the new-handler. False: it threw, and the exception is no more. */

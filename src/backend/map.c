@@ -1,8 +1,8 @@
 #include "backend/map.h"
 
 #include "base/assert.h"
+#include "platform/fence.h"
 #include "platform/kept.h"
-#include "platform/platform.h"
 
 /* Before map_start: one word that says "not ours" for every address. */
 static record_word nothing[1];
@@ -27,7 +27,7 @@ static bool make_tables(unsigned shift) {
            page = platform_page_size();
     size_t size = granules * 3 * sizeof(record_word) + roots * sizeof(uintptr_t);
     size = (size + page - 1) & ~(page - 1);
-    char *tables = platform_reserve(size, page, "jwmalloc: records");
+    char *tables = fenced_reserve(size, "jwmalloc: records");
     if (!tables) return false;
     platform_no_huge_pages(tables, size);
     map.node = (record_word *)tables + granules;

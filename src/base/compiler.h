@@ -15,4 +15,9 @@
 #define JW_CHECKED 0
 #endif
 
+/* The hardened build (docs/hardening.md). */
+#ifndef JW_SECURE
+#define JW_SECURE 0
+#endif
+
 #endif

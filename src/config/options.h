@@ -8,6 +8,7 @@
 #ifndef JW_OPTIONS_H
 #define JW_OPTIONS_H
 
+#include "base/compiler.h"
 #include "base/print.h"
 
 #include <stdatomic.h>

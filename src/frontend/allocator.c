@@ -10,6 +10,8 @@
 #include "config/options.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
+#include "platform/tags.h"
+#include "secure/secret.h"
 
 /* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where
  * a thread waits for another: two threads whose first allocations, the first of the process, come at the same time. */
@@ -33,8 +35,10 @@ static void after_fork_in_child(void) {
 }
 
 static bool start(void) {
+    if (JW_SECURE) tags_start();
     if (!map_start()) return false;
     options_read();
+    if (JW_SECURE) secrets_start();
     midend_start();
     handover_start();
     return true;
@@ -82,7 +86,7 @@ static void *allocate_after_the_end(unsigned class) {
 static COLD void *allocate_without_heap(size_t size) {
     if (!allocator_start()) return out_of_memory();
     if (heap_thread_has_ended()) return allocate_after_the_end(size_class_of(size));
-    return heap_attach() ? jw_malloc(size) : out_of_memory();
+    return heap_attach() ? allocate(size) : out_of_memory();
 }
 
 /* Above the frontend. */
@@ -110,7 +114,7 @@ static NOINLINE void *allocate_not_held(size_t size) {
 }
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size) {
-    if (UNLIKELY(size == 0)) return jw_malloc(1);
+    if (UNLIKELY(size == 0)) return allocate(1);
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
     void *object = heap_refill(heap, size_class_of(size));
     return object ? object : out_of_memory();
@@ -122,10 +126,6 @@ void *allocate_slowly(struct heap *heap, size_t size) {
     return LIKELY(object) ? object : allocate_not_held(size);
 }
 
-void *allocate(size_t size) {
-    return jw_malloc(size);
-}
-
 static NOINLINE void *allocate_zeroed_large(size_t size) {
     bool zeroed;
     void *object = allocate_large(size, 1, &zeroed);
@@ -134,18 +134,18 @@ static NOINLINE void *allocate_zeroed_large(size_t size) {
 
 void *allocate_zeroed(size_t size) {
     if (UNLIKELY(size >= BACKEND_MIN)) return allocate_zeroed_large(size);
-    void *object = jw_malloc(size);
+    void *object = allocate(size);
     return LIKELY(object != NULL) ? memset(object, 0, size) : NULL;
 }
 
 void *allocate_aligned(size_t alignment, size_t size) {
     if (size == 0) size = 1;
     if (alignment > 8 && size <= 8) size = 16;
-    if (alignment <= 16) return jw_malloc(size);
+    if (alignment <= 16) return allocate(size);
     if (size <= FRONTEND_MAX) {
         unsigned class = size_class_of(size);
         while (class < SIZE_CLASS_COUNT && size_class_alignment(class) < alignment) class ++;
-        if (class < SIZE_CLASS_COUNT) return jw_malloc(size_classes[class].size);
+        if (class < SIZE_CLASS_COUNT) return allocate(size_classes[class].size);
     }
     bool zeroed;
     return allocate_large(size, alignment, &zeroed);
@@ -170,18 +170,21 @@ void deallocate_slowly(void *object, uint32_t leaf) {
 /* For the address of anything whose leaf word is `leaf`: false unless it is a small object. */
 static ALWAYS_INLINE bool small_object_size(const void *object, uint32_t leaf, size_t *size) {
     const struct slab *slab = slab_of(object);
-    if (!(leaf & LEAF_SLAB) || !slab_has_object(object, &slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))
+    if (!(leaf & LEAF_SLAB)) return false;
+    /* the shield's trailers tell what is free, and its tags keep us from reading the object */
+    if (JW_SECURE ? !slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound)
+                  : !slab_has_object(object, &slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))
         return false;
     *size = size_classes[slab->class].size;
     return true;
 }
 
-size_t object_size(const void *object) {
+static ALWAYS_INLINE size_t live_size(const void *object) {
     uint32_t leaf = leaf_of(object);
     size_t size = 0;
     if (small_object_size(object, leaf, &size)) return size;
     if (leaf & LEAF_SLAB) {
-        if (slab_has_doubtful_object(object)) size = size_classes[slab_of(object)->class].size;
+        if (!JW_SECURE && slab_has_doubtful_object(object)) size = size_classes[slab_of(object)->class].size;
     } else {
         granule_id start = granule_of(object);
         if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
@@ -190,6 +193,17 @@ size_t object_size(const void *object) {
         if (kind == LARGE) size = backend_usable_size(object);
         if (kind == HUGE_MAPPING) size = huge_usable_size(object);
     }
+    return size;
+}
+
+#if JW_SECURE
+size_t size_if_live(const void *object) {
+    return live_size(object);
+}
+#endif
+
+size_t object_size(const void *object) {
+    size_t size = live_size(object);
     if (size == 0) misuse(INVALID_POINTER, object, 0);
     return size;
 }
@@ -209,10 +223,10 @@ static ALWAYS_INLINE bool stays(size_t old, size_t size) {
 
 static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old) {
     size_t length = size < old ? size : old;
-    void *new = jw_malloc(size);
+    void *new = allocate(size);
     if (UNLIKELY(!new)) return NULL;
     memcpy(new, object, length);
-    jw_free(object);
+    deallocate(object);
     return new;
 }
 

@@ -13,6 +13,10 @@
 #include "frontend/heap.h"
 
 /* The hit paths (allocate.c, deallocate.c). */
+void *allocate(size_t size);
+void deallocate(void *object);
+
+/* The same functions by their exported names; in the hardened build the shield's, around them. */
 void *jw_malloc(size_t size);
 void jw_free(void *object);
 
@@ -22,14 +26,14 @@ void *allocate_slowly(struct heap *heap, size_t size);
 /* What the hit path could not free: NULL, objects of the other tiers, misuse. */
 void deallocate_slowly(void *object, uint32_t leaf);
 
-void *allocate(size_t size);
 void *allocate_zeroed(size_t size);
 void *allocate_aligned(size_t alignment, size_t size);
 
 /* `object` is not NULL, `size` not 0. NULL: the object is as it was. */
 void *reallocate(void *object, size_t size);
 
-/* Usable bytes of a live object. */
+/* Usable bytes of a live object; size_if_live: 0 when it is none (hardened build). */
+size_t size_if_live(const void *object);
 size_t object_size(const void *object);
 
 /* Usable bytes that allocate(size) would give; 0 when no object can be so large. */

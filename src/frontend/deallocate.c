@@ -7,7 +7,7 @@
 static COLD void free_doubtful(void *object) {
     if (!map_owns(object) || !slab_has_doubtful_object(object)) misuse(INVALID_FREE, object, 0);
     link_clear(object);
-    jw_free(object);
+    deallocate(object);
 }
 
 static NOINLINE void free_to_full_slab(void *object) {
@@ -24,7 +24,7 @@ static ALWAYS_INLINE void free_remotely(void *object) {
     if (UNLIKELY(!cross_push(&slab->cross, (char *)slab, object))) free_to_full_slab(object);
 }
 
-JW_EXPORT void jw_free(void *object) {
+void deallocate(void *object) {
     uint32_t leaf = leaf_of(object);
     if (UNLIKELY(leaf != thread.tag)) {
         if (LIKELY((int32_t)leaf < 0)) free_remotely(object);
@@ -41,6 +41,9 @@ JW_EXPORT void jw_free(void *object) {
     if (UNLIKELY(--slab->budget == 0)) heap_budget_spent(slab);
 }
 
+#if !JW_SECURE
+JW_EXPORT void jw_free(void *object) __attribute__((alias("deallocate")));
 #if JW_OVERRIDE
-JW_EXPORT void free(void *object) __attribute__((alias("jw_free")));
+JW_EXPORT void free(void *object) __attribute__((alias("deallocate")));
+#endif
 #endif

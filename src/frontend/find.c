@@ -6,6 +6,7 @@
 #include "backend/knit.h"
 #include "frontend/heap.h"
 #include "platform/platform.h"
+#include "secure/trailer.h"
 
 static COLD void find_owner(const struct heap *heap, struct found *found) {
     uint32_t thread = atomic_load_explicit(&heap->thread, memory_order_relaxed);
@@ -82,6 +83,13 @@ static COLD void find_gone(const void *object, uintptr_t word, struct found *fou
     if (granules != SLOT_MOST_TOLD) found->size = (size_t)granules << JW_GRANULE_SHIFT;
 }
 
+/* Hardened build: what waits in a quarantine is in use only as far as the tiers know. */
+static COLD void find_quarantined(const char *object, struct found *found) {
+    uint32_t payload;
+    uint64_t word = atomic_load_explicit(trailer_of(object, found->size), memory_order_relaxed);
+    if (trailer_read(object, word, &payload) == FREED) found->state = FOUND_FREE;
+}
+
 COLD void misuse_find(const void *address, struct found *found) {
     struct search search = {.address = address, .found = found};
     uintptr_t word = slot_word(address);
@@ -90,4 +98,5 @@ COLD void misuse_find(const void *address, struct found *found) {
     if (found->tier != TIER_NONE) return;
     if (map_owns(address)) find_in_root(address, found);
     else if (word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE) find_gone(address, word, found);
+    if (JW_SECURE && found->state == FOUND_IN_USE) find_quarantined(address, found);
 }

@@ -11,8 +11,8 @@
  */
 #include "backend/backend.h"
 #include "frontend/heap.h"
-#include "platform/kept.h"
-#include "platform/platform.h"
+#include "platform/fence.h"
+#include "secure/quarantined.h"
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
@@ -50,13 +50,13 @@ static bool make_chunk(uint32_t number) {
     if (heap_by_number(number)) return true;
     struct heap *expected = NULL;
     size_t page = platform_page_size(), size = (sizeof(struct heap) * CHUNK_HEAPS + page - 1) & ~(page - 1);
-    struct heap *chunk = platform_reserve(size, page, "jwmalloc: heaps");
+    struct heap *chunk = fenced_reserve(size, "jwmalloc: heaps");
     if (!chunk) return false;
     platform_no_huge_pages(chunk, size);
     /* [CH2] release: the chunk is mapped; pairs [CH1]; client heap_create */
     if (!atomic_compare_exchange_strong_explicit(&chunks[number / CHUNK_HEAPS], &expected, chunk, memory_order_release,
                                                  memory_order_relaxed))
-        unmap_or_keep(chunk, size);
+        fenced_release(chunk, size);
     return true;
 }
 
@@ -123,6 +123,7 @@ static void thread_ends(void *value) {
     struct heap *heap = value;
     thread_has_ended = true;
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
+    if (JW_SECURE) quarantine_leave(heap);
     heap_enter(&no_heap);
     heap_tidy(heap, TIDY_CURRENT);
     heap_give_back_pool(heap);

@@ -1,8 +1,8 @@
 #include "frontend/heap.h"
 
-#include "backend/backend.h"
 #include "base/assert.h"
 #include "config/options.h"
+#include "secure/guard.h"
 
 /* Refills between two looks at slabs that other threads may have emptied; of how many classes, how many of each. */
 enum { TIDY_PERIOD = 64, TIDY_CLASSES = 8, LOOK_AT = 16 };
@@ -35,8 +35,9 @@ static void class_remove(struct slab **first, struct slab *slab) {
 
 static void give_back(struct slab *first) {
     for (struct slab *slab = first, *next; slab; slab = next) {
+        slab_check(slab);
         next = slab->next;
-        backend_place(granule_of(slab));
+        slab_place(granule_of(slab), 1);
     }
 }
 
@@ -111,6 +112,7 @@ static void collect_returned(struct heap *heap) {
     /* [RS2] acquire: the links; pairs [RS1]; client returned_stack */
     struct slab *slab = atomic_exchange_explicit(&heap->returned, NULL, memory_order_acquire);
     for (struct slab *next; slab; slab = next) {
+        slab_check(slab);
         next = slab->next;
         invariant(slab->state == FULL || slab->state == RETURNING);
         make_partial(heap, slab, slab_out(slab));
@@ -129,6 +131,7 @@ static void collect_some(struct heap *heap, unsigned class) {
     struct slab *next = heap->partial[class];
     for (unsigned left = LOOK_AT; next && left > 0; left--) {
         struct slab *slab = next;
+        slab_check(slab);
         next = slab->next;
         collect_if_empty(heap, slab);
     }
@@ -136,6 +139,7 @@ static void collect_some(struct heap *heap, unsigned class) {
 
 static void collect_all(struct heap *heap) {
     for (struct slab *slab = heap->in_use.first, *next; slab; slab = next) {
+        slab_check(slab);
         next = slab->all_next;
         collect_if_empty(heap, slab);
     }
@@ -143,8 +147,9 @@ static void collect_all(struct heap *heap) {
 
 /* Whether all objects of a current slab are in its lists. */
 static bool is_unused(const struct slab *slab, const void *local) {
+    slab_check(slab);
     uint32_t elsewhere = slab->budget - 1 - cross_count(&slab->cross);
-    for (; elsewhere > 0 && !link_end(local); elsewhere--) local = link_next(local, map.key);
+    for (; elsewhere > 0 && !link_end(local); elsewhere--) local = slab_next(local, map.key);
     return elsewhere == 0 && link_end(local);
 }
 
@@ -195,10 +200,11 @@ void heap_flush(void) {
 static struct slab *empty_slab(struct heap *heap, unsigned class) {
     struct slab *slab = pool_take(&heap->pool);
     if (slab) {
+        slab_check(slab);
         if (slab->class != class) slab_format(slab, heap, class);
     } else {
         bool zeroed;
-        slab = backend_fetch(1, &zeroed);
+        slab = slab_fetch(1, &zeroed);
         if (!slab) return NULL;
         slab_format(slab, heap, class);
         leaf_set(granule_of(slab), heap->tag);
@@ -229,6 +235,7 @@ static struct slab *next_slab(struct heap *heap, unsigned class) {
     else collect_returned(heap);
     struct slab *slab = heap->partial[class];
     if (UNLIKELY(!slab)) return empty_slab(heap, class);
+    slab_check(slab);
     class_remove(&heap->partial[class], slab);
     return slab;
 }
@@ -253,6 +260,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
 void *heap_refill(struct heap *heap, unsigned class) {
     invariant(link_end(heap->local[class]));
     struct slab *slab = heap->current[class];
+    if (slab) slab_check(slab);
     void *first = slab ? slab_refill_freed(slab) : NULL;
     return first ? refilled(heap, class, first) : refill_slowly(heap, class);
 }

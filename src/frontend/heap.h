@@ -45,6 +45,9 @@ struct heap {
     uint32_t refills;
     uint32_t tidied; /* the class that was looked at last */
     struct mid_hold holds[MID_HOLDS];
+#if JW_SECURE
+    struct quarantine *quarantine; /* its thread's freed objects (shield/quarantine.h), NULL: none yet */
+#endif
 };
 
 extern struct heap no_heap HIDDEN;
@@ -71,7 +74,8 @@ void heap_note_thread(void);
 /* Takes the first object of a local list that is not empty. */
 static ALWAYS_INLINE void *heap_pop(struct heap *heap, unsigned class, uint64_t key) {
     void *object = heap->local[class];
-    heap->local[class] = link_next(object, key);
+    slab_check(slab_of(object));
+    heap->local[class] = slab_next(object, key);
     link_clear(object);
     return object;
 }

@@ -12,6 +12,7 @@
 #define JW_LINK_H
 
 #include "backend/map.h"
+#include "secure/secret.h"
 
 typedef uint64_t __attribute__((may_alias)) link_word;
 typedef uint32_t __attribute__((may_alias)) link_half;
@@ -22,12 +23,17 @@ static inline uint64_t link_key_of(uint64_t random) {
     return random | (uint64_t)LINK_MARK << 32;
 }
 
+/* In the hardened build every place has a key of its own, so that who reads a link cannot write another. */
+static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
+    return JW_SECURE ? key ^ mixed(secrets.link ^ (uintptr_t)object) >> 16 : key;
+}
+
 static ALWAYS_INLINE void link_write(void *object, const void *next) {
-    *(link_word *)object = (uintptr_t)next ^ map.key;
+    *(link_word *)object = (uintptr_t)next ^ link_key_at(object, map.key);
 }
 
 static ALWAYS_INLINE void *link_next(const void *object, uint64_t key) {
-    return (void *)(uintptr_t)(*(const link_word *)object ^ key);
+    return (void *)(uintptr_t)(*(const link_word *)object ^ link_key_at(object, key));
 }
 
 /* Leaves no link in an object that is given out. */
@@ -47,7 +53,7 @@ static ALWAYS_INLINE bool link_end(const void *object) {
 
 /* Whether the object's first word is a link within its slab. */
 static inline bool link_is(const void *object) {
-    uint64_t next = *(const link_word *)object ^ map.key;
+    uint64_t next = *(const link_word *)object ^ link_key_at(object, map.key);
     return next == 0 || (next ^ (uintptr_t)object) < GRANULE_SIZE;
 }
 

@@ -1,9 +1,15 @@
 #include "frontend/slab.h"
 
 #include "base/assert.h"
+#include "secure/trailer.h"
+
+enum { MOST_SHUFFLED = 4096 / 8 + 1 }; /* the largest batch of any class */
 
 void slab_format(struct slab *slab, struct heap *heap, unsigned class) {
     const struct size_class *shape = &size_classes[class];
+#if JW_SECURE
+    slab->word = header_word(slab);
+#endif
     slab->freed = NULL;
     slab->budget = slab->hidden = 0;
     slab->origin = slab->cross_origin = (uint32_t)(uintptr_t)slab + shape->origin - 1;
@@ -20,6 +26,24 @@ bool slab_has_doubtful_object(const void *object) {
     return slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound) && !link_is(object);
 }
 
+/* Hardened build: links the objects in random order, each with the trailer of a free one. The first. */
+static void *shuffle(char *first, unsigned count, unsigned size) {
+    uint16_t order[MOST_SHUFFLED];
+    void *next = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned other = random_less(i + 1);
+        order[i] = order[other];
+        order[other] = (uint16_t)i;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        char *object = first + (size_t)order[i] * size;
+        atomic_store_explicit(trailer_of(object, size), trailer_made(object, 0, FREED), memory_order_relaxed);
+        link_write(object, next);
+        next = object;
+    }
+    return next;
+}
+
 /* A list of objects never given out: no more than a page of them at a time. */
 static void *carve(struct slab *slab) {
     const struct size_class *shape = &size_classes[slab->class];
@@ -27,10 +51,11 @@ static void *carve(struct slab *slab) {
     if (left == 0) return NULL;
     char *first = (char *)slab + shape->origin + (size_t)slab->carved * shape->size;
     char *last = first + (size_t)(batch - 1) * shape->size;
-    for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size);
-    link_write(last, NULL);
     slab->carved = (uint16_t)(slab->carved + batch);
     slab->budget += batch;
+    if (JW_SECURE) return shuffle(first, batch, shape->size);
+    for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size);
+    link_write(last, NULL);
     return first;
 }
 
@@ -42,7 +67,7 @@ void *slab_refill_slowly(struct slab *slab) {
 
 void slab_put_back(struct slab *slab, void *first) {
     void *last = first, *next;
-    while (!link_end(next = link_next(last, map.key))) last = next;
+    while (!link_end(next = slab_next(last, map.key))) last = next;
     link_write(last, slab->freed);
     slab->freed = first;
 }

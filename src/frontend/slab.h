@@ -23,12 +23,16 @@
 
 #include "config/size_classes.h"
 #include "frontend/cross_list.h"
+#include "secure/header.h"
 
 enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
 
 struct heap;
 
 struct slab {
+#if JW_SECURE
+    uint64_t word; /* secure/header.h */
+#endif
     void *freed; /* first object that the owner has freed; an address with offset 0 ends the list */
     uint32_t budget;
     uint32_t origin;     /* low bits of the first object's address, less 1 */
@@ -84,6 +88,30 @@ static ALWAYS_INLINE bool slab_has_object(const void *object, const uint32_t *or
 
 /* Whether an object in use begins there, told for certain where slab_has_object is in doubt. */
 bool slab_has_doubtful_object(const void *object);
+
+/* Hardened build: whether what others write beside the slab has reached its header. Before that is used. */
+static ALWAYS_INLINE void slab_check(const struct slab *slab) {
+#if JW_SECURE
+    header_check(slab, slab->word);
+#else
+    (void)slab;
+#endif
+}
+
+/* Whether a link may lead there from a free object: to another one of its slab, or to an end. */
+static inline bool slab_may_list(const void *object, const void *next) {
+    const struct slab *slab = slab_of(object);
+    if (link_end(next)) return !next || next == slab;
+    return slab_of(next) == slab &&
+           slab_has_start(next, slab->cross_origin, slab->cross_reciprocal, size_class_bound(slab->class));
+}
+
+/* The object behind a free one. Hardened build: what leads elsewhere is no link. */
+static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
+    void *next = link_next(object, key);
+    if (JW_SECURE && UNLIKELY(!slab_may_list(object, next))) misuse(WRITE_AFTER_FREE, object, 0);
+    return next;
+}
 
 /* Objects given out, or waiting in the local or the cross list. */
 static inline unsigned slab_out(const struct slab *slab) {

@@ -1,9 +1,9 @@
 #include "midend/midend.h"
 
-#include "backend/backend.h"
 #include "base/assert.h"
 #include "base/misuse.h"
 #include "config/size_classes.h"
+#include "secure/guard.h"
 
 #define HELD (1u << 31)
 #define LISTED (1u << 30)
@@ -85,7 +85,7 @@ static void retire(granule_id slab, unsigned class) {
     for (uint32_t i = 1; i < shapes[class].weight; i++) leaf_set(slab + i, leaf_word(NONE, 0));
     link_set(slab + 1, 0);
     atomic_fetch_sub_explicit(&slab_counts[class], 1, memory_order_relaxed);
-    backend_place(slab);
+    slab_place(slab, shapes[class].weight);
 }
 
 /* Into the Nest, or onto the deferred list when that is busy (false). */
@@ -143,7 +143,7 @@ static bool trim(void) {
 
 static granule_id new_slab(unsigned class) {
     bool zeroed;
-    void *start = backend_fetch(shapes[class].weight, &zeroed);
+    void *start = slab_fetch(shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
     for (uint32_t i = 1; i < shapes[class].weight; i++)
@@ -169,7 +169,7 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest, bit;
     do {
         invariant(!(word & HELD) && (word & LISTED) && (word & FREE_BITS));
-        bit = word & -word;
+        bit = mid_choose(word);
         rest = word & ~bit;
         if (!(rest & FREE_BITS)) rest = 0;
         if (rest && hold) rest |= HELD;

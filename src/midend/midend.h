@@ -31,6 +31,7 @@
 #include "backend/map.h"
 #include "base/misuse.h"
 #include "config/statistics_types.h"
+#include "secure/secret.h"
 
 #define MID_FREE_BITS 0x3fffffffu
 enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
@@ -73,6 +74,14 @@ void midend_before_fork(void);
 void midend_after_fork(bool child);
 void midend_statistics(struct midend_statistics *statistics);
 
+/* The bit of the object that is given out: the first free one, or in the hardened build any. */
+static ALWAYS_INLINE uint32_t mid_choose(uint32_t word) {
+    if (JW_SECURE) word &= MID_FREE_BITS;
+    uint32_t passed = JW_SECURE ? random_less((uint32_t)__builtin_popcount(word)) : 0;
+    for (; passed > 0; passed--) word &= word - 1;
+    return word & -word;
+}
+
 /* An object of the held slab. NULL: none is free, or the slab is of another class, or none. */
 static ALWAYS_INLINE void *mid_hold_pop(const struct mid_hold *hold, unsigned class) {
     if (UNLIKELY(hold->kind != class + 1)) return NULL;
@@ -80,8 +89,9 @@ static ALWAYS_INLINE void *mid_hold_pop(const struct mid_hold *hold, unsigned cl
     if (UNLIKELY(bits == 0)) return NULL;
     /* the bit is set: only the holder clears any */
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client midend_hold_free */
-    atomic_fetch_xor_explicit(hold->word, bits & -bits, memory_order_acquire);
-    return hold->start + (size_t)__builtin_ctz(bits) * hold->size;
+    uint32_t bit = mid_choose(bits);
+    atomic_fetch_xor_explicit(hold->word, bit, memory_order_acquire);
+    return hold->start + (size_t)__builtin_ctz(bit) * hold->size;
 }
 
 /* The hit path of malloc, for sizes above the frontend's. NULL: midend_allocate must look. */

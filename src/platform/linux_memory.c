@@ -4,6 +4,7 @@
 #include "platform/kept.h"
 #include "platform/linux_call.h"
 #include "platform/platform.h"
+#include "platform/tags.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -38,7 +39,8 @@ static void before_unmapping(void) {
 }
 
 static uintptr_t map(uintptr_t address, size_t size, long flags) {
-    long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), PROT_READ | PROT_WRITE,
+    long protection = PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
+    long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection,
                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1));
     /* [UM2] acquire: the last uses of what was mapped here before; pairs [UM1]; client unmap_map */
     atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/print.h"
 #include "platform/platform.h"
+#include "platform/tags.h"
 
 enum { LINE_MAX_BYTES = 512 };
 
@@ -47,6 +48,7 @@ COLD _Noreturn void misuse(enum misuse kind, const void *address, size_t number)
     char data[LINE_MAX_BYTES];
     struct print_buffer text = {.data = data, .size = sizeof data};
     struct found found = {.tier = TIER_NONE};
+    tags_ignore();
     if (misuse_find) misuse_find(address, &found);
     if (kind == INVALID_FREE && found.state >= FOUND_FREE) kind = DOUBLE_FREE;
     if (kind == DOUBLE_FREE && found.state < FOUND_FREE) found.state = FOUND_FREE;

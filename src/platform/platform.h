@@ -40,6 +40,10 @@ bool platform_resize(void *address, size_t old_size, size_t new_size);
 enum platform_moved { MOVED, MOVE_REFUSED, MOVE_LOST_TARGET };
 enum platform_moved platform_move(void *from, void *to, size_t size);
 
+/* Hardened build: takes whole OS pages of a mapping out of everybody's reach, or gives them back, readable and writable
+ * with their contents. False when refused: then they are as they were, or some of them are. */
+bool platform_protect(void *address, size_t size, bool accessible);
+
 /* Keeps transparent huge pages away from [address, address + size): tables are touched sparsely. */
 void platform_no_huge_pages(void *address, size_t size);
 

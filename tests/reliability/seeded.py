@@ -52,7 +52,7 @@ MISTAKES = {
         "",
         "CHECK failed: back",
     ),
-    "leak": Mistake("frontend/heap.c", "    backend_place(granule_of(slab));\n", "", "CHECK failed: mapped <= ROOT"),
+    "leak": Mistake("frontend/heap.c", "    slab_place(granule_of(slab), 1);\n", "", "CHECK failed: mapped <= ROOT"),
     "short": Mistake(
         "frontend/allocator.c",
         "memcpy(new, object, length);",

@@ -1,0 +1,28 @@
+/* fence.h - metadata between two pages that nobody may touch, in the hardened build: an overflow of what lies beside it
+ * ends in a fault. In the plain build, a plain mapping. */
+#ifndef JW_FENCE_H
+#define JW_FENCE_H
+
+#include "base/compiler.h"
+#include "platform/kept.h"
+#include "platform/platform.h"
+
+/* As platform_reserve, of whole pages. Where the kernel refuses the fence, without it. */
+static inline void *fenced_reserve(size_t size, const char *name) {
+    size_t page = platform_page_size();
+    if (!JW_SECURE) return platform_reserve(size, page, name);
+    char *area = (char *)platform_reserve(size + 2 * page, page, name);
+    if (!area) return NULL;
+    platform_protect(area, page, false);
+    platform_protect(area + page + size, page, false);
+    return area + page;
+}
+
+static inline void fenced_release(void *address, size_t size) {
+    size_t fence = JW_SECURE ? platform_page_size() : 0;
+    char *area = (char *)address - fence;
+    if (JW_SECURE) platform_protect(area, fence, true); /* what is kept is written to */
+    unmap_or_keep(area, size + 2 * fence);
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* tags.h - AArch64's memory tags (MTE) in the hardened build: each 16 bytes of memory have four bits, and so does a
+ * pointer, in its bits 56 to 59; an access through a pointer whose bits are others ends in a fault.
+ *
+ * Tag 0 is the allocator's own: of its headers, of free memory, of what is never tagged, and of its pointers. Where the
+ * processor or the kernel has no tags, `tags_active` stays false and nothing else here is called.
+ */
+#ifndef JW_TAGS_H
+#define JW_TAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum { TAG_BYTES = 16, TAG_SHIFT = 56, PROTECTION_TAGS = 0x20 /* PROT_MTE */ };
+
+#if JW_SECURE && defined(__aarch64__)
+
+extern bool tags_active HIDDEN;
+
+/* Asks the kernel for tags, and for a fault at once where they differ. Before the first mapping; inherited by threads
+ * that start later. */
+void tags_start(void);
+
+static inline unsigned tag_of_pointer(const void *pointer) {
+    return (unsigned)((uintptr_t)pointer >> TAG_SHIFT & 15);
+}
+
+static inline void *with_tag(const void *pointer, unsigned tag) {
+    return (void *)(((uintptr_t)pointer & ~((uintptr_t)15 << TAG_SHIFT)) | (uintptr_t)tag << TAG_SHIFT);
+}
+
+/* Of the 16 bytes at the address, which is ours and not protected. */
+static inline unsigned tag_of_memory(const void *address) {
+    uintptr_t word = (uintptr_t)address;
+    __asm__ volatile(".arch armv8.5-a+memtag\n\tldg %0, [%0]" : "+r"(word));
+    return (unsigned)(word >> TAG_SHIFT & 15);
+}
+
+/* Of all 16 bytes that [address, address + size) touches. */
+static inline void tag_memory(const void *address, size_t size, unsigned tag) {
+    uintptr_t at = (uintptr_t)with_tag(address, tag), end = at + size;
+    for (; at < end; at += TAG_BYTES) __asm__ volatile(".arch armv8.5-a+memtag\n\tstg %0, [%0]" ::"r"(at) : "memory");
+}
+
+/* For the calling thread, from here on. */
+static inline void tags_ignore(void) {
+    if (tags_active) __asm__ volatile(".arch armv8.5-a+memtag\n\tmsr tco, #1" ::: "memory");
+}
+
+#else
+
+enum { tags_active = 0 };
+static inline void tags_start(void) {
+}
+static inline void tags_ignore(void) {
+}
+static inline unsigned tag_of_pointer(const void *pointer) {
+    (void)pointer;
+    return 0;
+}
+static inline void *with_tag(const void *pointer, unsigned tag) {
+    (void)tag;
+    return (void *)(uintptr_t)pointer;
+}
+static inline unsigned tag_of_memory(const void *address) {
+    (void)address;
+    return 0;
+}
+static inline void tag_memory(const void *address, size_t size, unsigned tag) {
+    (void)address;
+    (void)size;
+    (void)tag;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,42 @@
+#include "secure/guard.h"
+
+#include "backend/knit.h"
+#include "config/options.h"
+#include "platform/platform.h"
+#include "secure/secret.h"
+
+/* Each costs the process two of its mappings, of which Linux allows 65,530. */
+enum { MOST_GUARDS = 16384 };
+
+static _Atomic(uint32_t) guards;
+
+static bool wanted(void) {
+    uint32_t rate = (uint32_t)option(&options.guard_rate);
+    return rate != 0 && random_less(rate) == 0 && platform_page_size() <= GRANULE_SIZE &&
+           atomic_load_explicit(&guards, memory_order_relaxed) < MOST_GUARDS;
+}
+
+/* What of a range is no slab of `weight` granules. */
+static size_t rest_of(granule_id range, uint32_t weight) {
+    return (size_t)(knit_weight(range) - weight) << JW_GRANULE_SHIFT;
+}
+
+void *guarded_fetch(uint32_t weight, bool *zeroed) {
+    if (!wanted()) return backend_fetch(weight, zeroed);
+    char *slab = backend_fetch(weight + 1, zeroed);
+    if (!slab) return backend_fetch(weight, zeroed);
+    /* refused: the range is too large, no more */
+    platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);
+    atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed);
+    return slab;
+}
+
+void guarded_place(granule_id range, uint32_t weight) {
+    size_t rest = rest_of(range, weight);
+    if (rest) {
+        char *guard = granule_address(range) + ((size_t)weight << JW_GRANULE_SHIFT);
+        atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
+        if (!platform_protect(guard, rest, true)) return; /* nobody can use it as it is: it stays out of use */
+    }
+    backend_place(range);
+}

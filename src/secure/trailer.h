@@ -1,0 +1,66 @@
+/* trailer.h - the last eight bytes of every object in the hardened build: how long the object is, and a code that an
+ * overflow destroys.
+ *
+ *   trailer   | 63..32 payload, hidden | 31..2 code of secret, address and payload | 1..0 state |
+ *
+ *   state     payload                                              left by
+ *   LIVE      bytes between the request's end and the trailer      free, by compare-exchange: of two one goes on
+ *   FREE      the object's last memory tag                         malloc
+ *
+ * The lowest byte is never 0, so that the 0 behind a string that is one too long shows. The word is read relaxed by
+ * whoever frees the object behind it; both states are right then.
+ */
+#ifndef JW_TRAILER_H
+#define JW_TRAILER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "secure/secret.h"
+
+typedef _Atomic(uint64_t) trailer_word;
+enum trailer_state { BROKEN, LIVE, FREED };
+enum { TRAILER_SIZE = 8, FILLED_MOST = 32 /* bytes behind the request's end that are checked */ };
+
+static inline trailer_word *trailer_of(const char *object, size_t slot) {
+    return (trailer_word *)(object + slot - TRAILER_SIZE);
+}
+
+static inline uint64_t trailer_pad(const void *object) {
+    return mixed(secrets.trailer ^ (uintptr_t)object);
+}
+
+static inline uint64_t trailer_made(const void *object, uint32_t payload, enum trailer_state state) {
+    uint64_t pad = trailer_pad(object);
+    uint32_t code = (uint32_t)mixed(pad + payload) & ~3u;
+    return ((pad ^ (uint64_t)payload << 32) & ~(uint64_t)UINT32_MAX) | code | state;
+}
+
+/* What a word says: BROKEN, or a state and its payload. */
+static inline enum trailer_state trailer_read(const void *object, uint64_t word, uint32_t *payload) {
+    enum trailer_state state = (enum trailer_state)(word & 3);
+    *payload = (uint32_t)((word ^ trailer_pad(object)) >> 32);
+    bool right = (state == LIVE || state == FREED) && word == trailer_made(object, *payload, state);
+    return right ? state : BROKEN;
+}
+
+/* How many bytes behind the request's end are filled. */
+static inline size_t filled(size_t slack) {
+    return slack < FILLED_MOST ? slack : FILLED_MOST;
+}
+
+/* How many bytes are as they were filled, of `size`. */
+static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
+    const uint64_t eight = with * 0x0101010101010101u;
+    size_t left = 0;
+    for (uint64_t word; left + sizeof word <= size; left += sizeof word) {
+        memcpy(&word, from + left, sizeof word);
+        if (word != eight) break;
+    }
+    while (left < size && (uint8_t)from[left] == with) left++;
+    return left;
+}
+
+#endif

@@ -1,0 +1,13 @@
+/* quarantine.h - freed objects that wait before the allocator may give them out again: a ring of addresses for each
+ * heap, outside the objects, first in first out. Its thread's alone.
+ */
+#ifndef JW_QUARANTINE_H
+#define JW_QUARANTINE_H
+
+#include "frontend/heap.h"
+#include "secure/quarantined.h"
+
+/* Takes an object that is closed (shield.c): clears or fills it, and lets it wait or gives it to the allocator. */
+void quarantine_push(char *object, size_t slot);
+
+#endif

@@ -1,0 +1,175 @@
+#include "shield/shield.h"
+
+#include <string.h>
+
+#include "base/misuse.h"
+#include "config/options.h"
+#include "platform/tags.h"
+#include "secure/trailer.h"
+#include "shield/quarantine.h"
+#include "shield/retag.h"
+
+/* A slot for `size` bytes; what is too much stays too much. */
+static size_t slot_for(size_t size) {
+    return size < SIZE_MAX - 2 * TRAILER_SIZE ? size + TRAILER_SIZE + (size == 0) : SIZE_MAX;
+}
+
+/* Whether a slot is a small object's; then its slab's header is whole. */
+static bool is_small(const char *object) {
+    if (!(leaf_of(object) & LEAF_SLAB)) return false;
+    slab_check(slab_of(object));
+    return true;
+}
+
+/* The trailer, by a pointer that may touch it: the object's last bytes can share their tag with it. */
+static trailer_word *trailer_at(const char *object, size_t slot) {
+    trailer_word *trailer = trailer_of(object, slot);
+    return tags_active ? (trailer_word *)with_tag(trailer, tag_of_memory(trailer)) : trailer;
+}
+
+static enum trailer_state read_trailer(const char *object, size_t slot, uint32_t *payload) {
+    return trailer_read(object, atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed), payload);
+}
+
+/* Fill, trailer and tag of an object of `size` bytes in its slot. */
+static void *seal(char *object, size_t slot, size_t size, unsigned tag) {
+    size_t slack = slot - TRAILER_SIZE - size;
+    memset(object + size, secrets.fill, filled(slack));
+    atomic_store_explicit(trailer_of(object, slot), trailer_made(object, (uint32_t)slack, LIVE), memory_order_relaxed);
+    if (!tag) return object;
+    tag_memory(object, size ? size : 1, tag);
+    return with_tag(object, tag);
+}
+
+/* What the allocator gave, made an object. */
+static void *seal_new(char *object, size_t size, bool clear) {
+    if (UNLIKELY(!object)) return NULL;
+    size_t slot = object_size(object);
+    uint32_t last_tag = 0;
+    if (UNLIKELY(read_trailer(object, slot, &last_tag) != FREED)) {
+        if (is_small(object)) misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
+        last_tag = 0; /* memory that was no object before */
+    }
+    if (clear) memset(object, 0, size);
+    return seal(object, slot, size, tags_active && slot < BACKEND_MIN ? tag_for(object, slot, last_tag) : 0);
+}
+
+JW_EXPORT void *jw_malloc(size_t size) {
+    return seal_new((char *)allocate(slot_for(size)), size, option(&options.zero_on_free));
+}
+
+void *shield_allocate_zeroed(size_t size) {
+    bool large = slot_for(size) >= BACKEND_MIN; /* which may be known to be zero */
+    return seal_new((char *)(large ? allocate_zeroed(slot_for(size)) : allocate(slot_for(size))), size, !large);
+}
+
+void *shield_allocate_aligned(size_t alignment, size_t size) {
+    return seal_new((char *)allocate_aligned(alignment, slot_for(size)), size, option(&options.zero_on_free));
+}
+
+/* An object that is in use, whole as far as can be told. */
+struct opened {
+    char *object;
+    size_t slot, size;
+    unsigned tag;
+};
+
+/* The object before a small one is whole, too: its overflow would have come here. */
+static void check_neighbour(const char *object) {
+    const struct slab *slab = slab_of(object);
+    size_t slot = size_classes[slab->class].size;
+    uint32_t payload;
+    if (object == (const char *)slab + size_classes[slab->class].origin || sizeof(void *) < 8) return;
+    if (UNLIKELY(read_trailer(object - slot, slot, &payload) == BROKEN))
+        misuse(OVERFLOW, object - slot, slot - TRAILER_SIZE);
+}
+
+/* Looks at what the program calls an object. False: it is none that is in use, as the allocator will say. */
+static bool open_object(const void *pointer, struct opened *opened, enum misuse freed) {
+    char *object = opened->object = (char *)with_tag(pointer, 0);
+    bool small = is_small(object);
+    size_t slot = opened->slot = size_if_live(object);
+    if (UNLIKELY(slot == 0)) return false;
+    opened->tag = tag_of_pointer(pointer);
+    if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != opened->tag)) misuse(freed, object, 0);
+    uint32_t slack;
+    enum trailer_state state = read_trailer(object, slot, &slack);
+    if (UNLIKELY(state == FREED)) misuse(freed, object, 0);
+    if (UNLIKELY(state == BROKEN || slack > slot - TRAILER_SIZE)) misuse(OVERFLOW, object, slot - TRAILER_SIZE);
+    opened->size = slot - TRAILER_SIZE - slack;
+    if (small) check_neighbour(object);
+    return true;
+}
+
+/* Nobody's object any more, and the allocator's to touch. */
+static void close_object(const struct opened *opened) {
+    char *object = opened->object;
+    size_t slack = opened->slot - TRAILER_SIZE - opened->size;
+    uint64_t live = trailer_made(object, (uint32_t)slack, LIVE), freed = trailer_made(object, opened->tag, FREED);
+    /* relaxed: of two threads that free the same object one goes on, and nothing else passes between them */
+    if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer_at(object, opened->slot), &live, freed,
+                                                          memory_order_relaxed, memory_order_relaxed)))
+        misuse(DOUBLE_FREE, object, 0);
+    if (opened->tag) tag_memory(object, opened->size ? opened->size : 1, 0);
+    size_t left = fill_left(object + opened->size, filled(slack), secrets.fill);
+    if (UNLIKELY(left != filled(slack))) misuse(OVERFLOW, object, opened->size + left);
+}
+
+JW_EXPORT void jw_free(void *pointer) {
+    if (!pointer) return;
+    struct opened opened;
+    if (UNLIKELY(!open_object(pointer, &opened, DOUBLE_FREE))) {
+        tags_ignore(); /* it says what is wrong and ends the process */
+        deallocate(opened.object);
+        return;
+    }
+    close_object(&opened);
+    quarantine_push(opened.object, opened.slot);
+}
+
+/* Within its slot, with the tag that it has. */
+static void *resize(const struct opened *opened, size_t size) {
+    close_object(opened);
+    size_t old = opened->size, kept = size < old ? size : old;
+    if (option(&options.zero_on_free)) memset(opened->object + kept, 0, size + old - 2 * kept);
+    return seal(opened->object, opened->slot, size, opened->tag);
+}
+
+static void *reallocate_huge(const struct opened *opened, size_t size) {
+    close_object(opened);
+    char *moved = (char *)reallocate(opened->object, slot_for(size));
+    if (moved) return seal(moved, object_size(moved), size, 0);
+    seal(opened->object, opened->slot, opened->size, 0);
+    return NULL;
+}
+
+void *shield_reallocate(void *pointer, size_t size) {
+    struct opened opened;
+    if (UNLIKELY(!open_object(pointer, &opened, INVALID_POINTER))) return reallocate(opened.object, size);
+    size_t slot = slot_for(size);
+    if (slot <= opened.slot && (slot > opened.slot / 2 || opened.slot <= 32)) return resize(&opened, size);
+    if (opened.slot > BACKEND_MAX && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
+    void *moved = jw_malloc(size);
+    if (!moved) return NULL;
+    memcpy(moved, pointer, size < opened.size ? size : opened.size);
+    jw_free(pointer);
+    return moved;
+}
+
+size_t shield_object_size(const void *pointer) {
+    struct opened opened;
+    return open_object(pointer, &opened, INVALID_POINTER) ? opened.size : object_size(opened.object);
+}
+
+size_t shield_good_size(size_t size) {
+    return good_size(slot_for(size)) ? size : 0;
+}
+
+void shield_flush(void) {
+    if (thread.heap != &no_heap) quarantine_leave(thread.heap);
+}
+
+#if JW_OVERRIDE
+JW_EXPORT void *malloc(size_t size) __attribute__((alias("jw_malloc")));
+JW_EXPORT void free(void *object) __attribute__((alias("jw_free")));
+#endif

@@ -1,0 +1,314 @@
+/* hardened.c CASE - what the hardened build promises (docs/hardening.md), case by case. promises.py says how each must
+ * end: in a line and an abort, in a fault, or with the exit code that means "the property is there". On the plain build
+ * each ends with 0, so each is seen to fail.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "check.h"
+#include "entry_points.h"
+
+enum { GRANULE = 4096, MOST = 4096, SHOWN = 40 /* exit code: the property is there */ };
+
+static char *object(size_t size) {
+    char *bytes = malloc(size);
+    CHECK(bytes != NULL);
+    memset(bytes, 0x5a, size);
+    return bytes;
+}
+
+static void show(bool property) {
+    _exit(property ? SHOWN : 0);
+}
+
+/* Frees and allocates until whatever was freed before has been used again. */
+static void churn(size_t size) {
+    for (unsigned i = 0; i < 200000; i++) free(malloc(size));
+}
+
+/* One byte too many, at the end of what was asked for; a 0 as a string's end is one. */
+static void overflow(size_t size, char byte) {
+    char *bytes = object(size);
+    bytes[size] = byte;
+    free(bytes);
+}
+static void overflow_small(void) {
+    overflow(24, 1);
+}
+static void overflow_small_by_zero(void) {
+    overflow(24, 0);
+}
+static void overflow_small_slack(void) {
+    overflow(20, 0);
+}
+static void overflow_mid(void) {
+    overflow(5000, 1);
+}
+static void overflow_large(void) {
+    overflow(100000, 0);
+}
+static void overflow_huge(void) {
+    overflow((size_t)5 << 20 | 100, 0);
+}
+static void overflow_aligned(void) {
+    char *bytes = aligned_alloc(256, 700);
+    bytes[700] = 0;
+    free(bytes);
+}
+static void overflow_resized(void) {
+    char *bytes = realloc(object(100), 90);
+    bytes[90] = 0;
+    free(bytes);
+}
+static void overflow_found_by_realloc(void) {
+    char *bytes = object(50);
+    bytes[50] = 0;
+    CHECK(realloc(bytes, 5000) != NULL);
+}
+
+/* Objects of one size in the order of their addresses. */
+static char **sorted(size_t size, unsigned count) {
+    static char *objects[MOST];
+    for (unsigned i = 0; i < count; i++) {
+        char *made = object(size);
+        unsigned at = i;
+        for (; at > 0 && objects[at - 1] > made; at--) objects[at] = objects[at - 1];
+        objects[at] = made;
+    }
+    return objects;
+}
+
+/* Found when the object behind is freed, while the one that was too short is still in use. */
+static void overflow_into_next(void) {
+    char **objects = sorted(120, 200);
+    for (unsigned i = 0; i + 1 < 200; i++)
+        if (objects[i + 1] - objects[i] == 128) {
+            memset(objects[i] + 120, 7, 12);
+            free(objects[i + 1]);
+            return;
+        }
+}
+
+static bool begins_granule(const char *address) {
+    return (uintptr_t)address % GRANULE < 300;
+}
+
+/* From the last object of a slab into the header of the next one, of which an object is freed then. */
+static void overflow_into_header(void) {
+    char **objects = sorted(1000, 1500);
+    for (unsigned i = 0; i + 1 < 1500; i++) {
+        char *next = (char *)(((uintptr_t)objects[i + 1]) & ~(uintptr_t)(GRANULE - 1));
+        if (next - objects[i] <= 0 || next - objects[i] > 1400 || !begins_granule(objects[i + 1])) continue;
+        memset(objects[i] + 1000, 0, (size_t)(next + 8 - (objects[i] + 1000)));
+        free(objects[i + 1]);
+        return;
+    }
+}
+
+/* With a guard behind each slab. */
+static void overflow_into_guard(void) {
+    char **objects = sorted(1000, 1500);
+    memset(objects[700], 0, 2 * GRANULE);
+}
+static void overflow_into_guard_mid(void) {
+    char **objects = sorted(3000, 200);
+    memset(objects[100], 0, 5 * GRANULE);
+}
+
+static void write_after_free(size_t size, size_t offset) {
+    char *bytes = object(size);
+    free(bytes);
+    bytes[offset] = 1;
+    churn(size);
+}
+static void write_after_free_small(void) {
+    write_after_free(100, 50);
+}
+static void write_after_free_end(void) {
+    write_after_free(100, 99);
+}
+static void write_after_free_mid(void) {
+    write_after_free(4000, 2000);
+}
+
+/* Without a quarantine: the link in a free object is made to lead to another place, and the object is used again. */
+static void forge_link(char *target) {
+    char *bytes[2] = {object(100), object(100)};
+    free(bytes[0]);
+    free(bytes[1]);
+    *(void **)bytes[1] = target;
+    for (unsigned i = 0; i < 100; i++)
+        if (malloc(100) == bytes[1]) return;
+    check_failed(__FILE__, __LINE__, "the object is used again");
+}
+static void forged_link(void) {
+    static _Alignas(16) char target[64];
+    forge_link(target);
+}
+static void forged_link_in_heap(void) {
+    forge_link(object(100));
+}
+
+/* Through the quarantine, and out of it. */
+static void double_free(void) {
+    char *bytes = object(100), *other = object(100);
+    free(bytes);
+    free(other);
+    free(bytes);
+}
+static void double_free_late(void) {
+    char *bytes = object(100), *kept[50];
+    free(bytes);
+    for (unsigned i = 0; i < 50; i++) kept[i] = object(100);
+    free(bytes);
+    free(kept[0]);
+}
+static void *free_it(void *bytes) {
+    free(bytes);
+    return NULL;
+}
+static void double_free_elsewhere(void) {
+    pthread_t thread;
+    char *bytes = object(100);
+    CHECK(pthread_create(&thread, NULL, free_it, bytes) == 0);
+    pthread_join(thread, NULL);
+    free(bytes);
+}
+static void realloc_after_free(void) {
+    char *bytes = object(100);
+    free(bytes);
+    CHECK(realloc(bytes, 200) != NULL);
+}
+
+/* A freed object does not come back before 32 KB of others. */
+static void quarantine_delays(void) {
+    char *bytes = object(1000);
+    free(bytes);
+    bool delayed = true;
+    for (unsigned i = 0; i < 32; i++) {
+        char *other = malloc(1000);
+        delayed &= other != bytes;
+        free(other);
+    }
+    show(delayed);
+}
+static void quarantine_ends(void) {
+    char *bytes = object(1000), *again[MOST];
+    free(bytes);
+    bool came_back = false;
+    churn(500);
+    for (unsigned i = 0; i < 500; i++) came_back |= (again[i] = malloc(1000)) == bytes;
+    bool delayed = malloc_usable_size(again[0]) == 1000; /* not the plain build, where it comes back as well */
+    show(came_back && delayed);
+}
+
+/* What a new slab gives out first, for promises.py to compare between processes. */
+static void say_order(size_t size) {
+    char *first = malloc(size);
+    for (unsigned i = 0; i < 6; i++) printf("%ld ", (long)((char *)malloc(size) - first));
+}
+static void order_small(void) {
+    say_order(200);
+}
+static void order_mid(void) {
+    say_order(2048);
+}
+
+static void zero_on_free(void) {
+    char *bytes = object(500);
+    free(bytes);
+    show(bytes_are_zero(bytes + 16, 500 - 16 - 8));
+}
+static void zero_on_allocation(void) {
+    bool zero = true;
+    for (size_t size = 1; size < 200000; size += size / 3 + 1)
+        for (unsigned i = 0; i < 10; i++) {
+            char *bytes = object(size);
+            char *other = malloc(size);
+            zero &= bytes_are_zero(other, size);
+            memset(other, 1, size);
+            free(bytes);
+            free(other);
+        }
+    show(zero);
+}
+
+static void size_is_exact(void) {
+    bool exact = true;
+    for (size_t size = 1; size < 300000; size += size / 2 + 1) {
+        char *bytes = object(size);
+        exact &= malloc_usable_size(bytes) == size;
+        bytes = realloc(bytes, size + 3);
+        exact &= malloc_usable_size(bytes) == size + 3;
+        free(bytes);
+    }
+    show(exact);
+}
+
+/* The tables of records are the largest mapping that can be written to; before and behind it nobody may. */
+static void records_are_fenced(void) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512], before[5] = "", rights[5] = "";
+    unsigned long from, to = 0, end = 0;
+    bool fenced = false, large = false;
+    CHECK(maps != NULL);
+    for (; fgets(line, sizeof line, maps) != NULL; memcpy(before, rights, 5), end = to) {
+        CHECK(sscanf(line, "%lx-%lx %4s", &from, &to, rights) == 3);
+        if (large) fenced |= from == end && strcmp(rights, "---p") == 0;
+        large = to - from > 32ul << 20 && strcmp(rights, "rw-p") == 0 && from == end && strcmp(before, "---p") == 0;
+    }
+    show(fenced);
+}
+
+#define CASE(name)                                                                                                     \
+    { #name, name }
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    CASE(overflow_small),
+    CASE(overflow_small_by_zero),
+    CASE(overflow_small_slack),
+    CASE(overflow_mid),
+    CASE(overflow_large),
+    CASE(overflow_huge),
+    CASE(overflow_aligned),
+    CASE(overflow_resized),
+    CASE(overflow_found_by_realloc),
+    CASE(overflow_into_next),
+    CASE(overflow_into_header),
+    CASE(overflow_into_guard),
+    CASE(overflow_into_guard_mid),
+    CASE(write_after_free_small),
+    CASE(write_after_free_end),
+    CASE(write_after_free_mid),
+    CASE(forged_link),
+    CASE(forged_link_in_heap),
+    CASE(double_free),
+    CASE(double_free_late),
+    CASE(double_free_elsewhere),
+    CASE(realloc_after_free),
+    CASE(quarantine_delays),
+    CASE(quarantine_ends),
+    CASE(order_small),
+    CASE(order_mid),
+    CASE(zero_on_free),
+    CASE(zero_on_allocation),
+    CASE(size_is_exact),
+    CASE(records_are_fenced),
+};
+
+int main(int count, char **arguments) {
+    CHECK(count == 2);
+    if (!under_jwmalloc()) check_skip("the C library's malloc promises other things");
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(arguments[1], cases[i].name) != 0) continue;
+        cases[i].run();
+        fflush(stdout);
+        _exit(0); /* what is broken now must not end the process later */
+    }
+    CHECK(!"a case of that name");
+}

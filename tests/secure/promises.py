@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""promises.py caught|unnoticed CASE|all PROGRAM... - runs the cases of hardened.c and looks at how they end.
+
+caught: on the hardened build each must be. unnoticed: on the plain build none may be, but for what it sees as well.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from typing import NamedTuple
+
+PROPERTY = 40  # the program's exit code
+TIMES = 4  # processes whose order is compared
+
+
+class Promise(NamedTuple):
+    ends: str  # the kind of misuse that the line names; or fault, property, order
+    options: str = ""
+    seen_by_all: bool = False
+
+
+OVERFLOW, WRITTEN = Promise("overflow"), Promise("write after free")
+PROMISES = {
+    "overflow_small": OVERFLOW,
+    "overflow_small_by_zero": OVERFLOW,
+    "overflow_small_slack": OVERFLOW,
+    "overflow_mid": OVERFLOW,
+    "overflow_large": OVERFLOW,
+    "overflow_huge": OVERFLOW,
+    "overflow_aligned": OVERFLOW,
+    "overflow_resized": OVERFLOW,
+    "overflow_found_by_realloc": OVERFLOW,
+    "overflow_into_next": OVERFLOW,
+    "overflow_into_header": Promise("overflow", "guard_rate:0"),
+    "overflow_into_guard": Promise("fault", "guard_rate:1"),
+    "overflow_into_guard_mid": Promise("fault", "guard_rate:1"),
+    "write_after_free_small": WRITTEN,
+    "write_after_free_end": WRITTEN,
+    "write_after_free_mid": WRITTEN,
+    "forged_link": Promise("write after free", "quarantine:0"),
+    "forged_link_in_heap": Promise("write after free", "quarantine:0"),
+    "double_free": Promise("double free", seen_by_all=True),
+    "double_free_late": Promise("double free", seen_by_all=True),
+    "double_free_elsewhere": Promise("double free", seen_by_all=True),
+    "realloc_after_free": Promise("invalid pointer", seen_by_all=True),
+    "quarantine_delays": Promise("property"),
+    "quarantine_ends": Promise("property"),
+    "order_small": Promise("order"),
+    "order_mid": Promise("order"),
+    "zero_on_free": Promise("property", "zero_on_free:true"),
+    "zero_on_allocation": Promise("property", "zero_on_free:true"),
+    "size_is_exact": Promise("property"),
+    "records_are_fenced": Promise("property"),
+}
+
+
+def run(program: list[str], case: str, options: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "JWMALLOC_CONF": options}
+    return subprocess.run([*program, case], env=environment, capture_output=True, text=True, errors="replace")
+
+
+def is_kept(promise: Promise, done: subprocess.CompletedProcess[str]) -> bool:
+    if promise.ends == "fault":
+        return -done.returncode == signal.SIGSEGV
+    if promise.ends == "property":
+        return done.returncode == PROPERTY
+    line = f"jwmalloc: {promise.ends}[^\n]*\n"
+    return -done.returncode == signal.SIGABRT and re.match(line, done.stderr) is not None
+
+
+def check(program: list[str], case: str, hardened: bool) -> bool:
+    promise = PROMISES[case]
+    options = promise.options if hardened else ""
+    done = run(program, case, options)
+    if promise.ends == "order":
+        orders = {done.stdout} | {run(program, case, options).stdout for _ in range(TIMES - 1)}
+        right = done.returncode == 0 and len(orders) == (TIMES if hardened else 1)
+    else:
+        right = is_kept(promise, done) if hardened else done.returncode == 0
+    print(f"{case:28} {'ok' if right else 'WRONG'}: {done.returncode}, {(done.stderr or done.stdout).strip()}")
+    return right
+
+
+def main() -> int:
+    hardened, chosen, program = sys.argv[1] == "caught", sys.argv[2], sys.argv[3:]
+    cases = [case for case in PROMISES if chosen in ("all", case)]
+    if not hardened:
+        cases = [case for case in cases if not PROMISES[case].seen_by_all]
+    if run(program, cases[0], "").returncode == 77:
+        return 77
+    right = sum(check(program, case, hardened) for case in cases)
+    return 0 if right == len(cases) else 1
+
+
+sys.exit(main())
