@@ -21,6 +21,8 @@ static _Atomic(uint32_t) mark;                     /* pages below are reserved, 
 static _Atomic(uint64_t) free_blocks[FREE_BLOCKS]; /* first page << 32 | pages; 0: empty */
 static _Atomic(uint32_t) reserved_pages;
 static _Atomic(int64_t) successes_left = SIM_NEVER;
+static _Atomic(uint32_t) refusable = SIM_ANY;
+static _Atomic(uint64_t) refused;
 static _Atomic(uint64_t) clock_now, random_state, calls;
 static _Atomic(uintptr_t) waiting_body;
 static _Atomic(uint32_t) threads;
@@ -41,13 +43,15 @@ static unsigned char *base(void) {
     return arena + (-start & (JW_SIM_ALIGNMENT - 1));
 }
 
-static bool allowed(void) {
+static bool allowed(enum sim_operation operation) {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    if (!(atomic_load_explicit(&refusable, memory_order_relaxed) & operation)) return true;
     int64_t left = atomic_load_explicit(&successes_left, memory_order_relaxed);
     while (left > 0)
         if (atomic_compare_exchange_weak_explicit(&successes_left, &left, left - 1, memory_order_relaxed,
                                                   memory_order_relaxed))
             return true;
+    if (left == 0) atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
     return left != 0;
 }
 
@@ -125,7 +129,7 @@ size_t platform_address_limit(void) {
 
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
     (void)name;
-    if (!allowed() || size > JW_SIM_ARENA || alignment > JW_SIM_ALIGNMENT) return NULL;
+    if (!allowed(SIM_RESERVE) || size > JW_SIM_ARENA || alignment > JW_SIM_ALIGNMENT) return NULL;
     uint32_t pages = (uint32_t)(size / page_size), start;
     uint32_t aligned = alignment < page_size ? 1 : (uint32_t)(alignment / page_size);
     if (!reserve_from_table(pages, aligned, &start) && !reserve_from_mark(pages, aligned, &start)) return NULL;
@@ -141,13 +145,13 @@ static void release_pages(void *address, size_t size) {
 }
 
 bool platform_release(void *address, size_t size) {
-    if (!allowed()) return false;
+    if (!allowed(SIM_RELEASE)) return false;
     release_pages(address, size);
     return true;
 }
 
 bool platform_discard(void *address, size_t size) {
-    if (!allowed()) return false;
+    if (!allowed(SIM_DISCARD)) return false;
     uintptr_t from = ((uintptr_t)address + page_size - 1) & ~(page_size - 1);
     uintptr_t to = ((uintptr_t)address + size) & ~(page_size - 1);
     if (from < to) memset((void *)from, 0, to - from);
@@ -156,13 +160,13 @@ bool platform_discard(void *address, size_t size) {
 
 /* Only shrinking, as if the place above were always taken. */
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
-    if (!allowed() || new_size > old_size) return false;
+    if (!allowed(SIM_RESIZE) || new_size > old_size) return false;
     if (new_size < old_size) release_pages((unsigned char *)address + new_size, old_size - new_size);
     return true;
 }
 
 enum platform_moved platform_move(void *from, void *to, size_t size) {
-    if (!allowed()) return MOVE_REFUSED;
+    if (!allowed(SIM_MOVE)) return MOVE_REFUSED;
     memcpy(to, from, size);
     release_pages(from, size);
     return MOVED;
@@ -187,13 +191,13 @@ void platform_futex_wake(_Atomic(uint32_t) *word) {
 }
 
 enum platform_start platform_thread_start(void (*body)(void)) {
-    if (!allowed()) return START_REFUSED;
+    if (!allowed(SIM_THREAD)) return START_REFUSED;
     atomic_store_explicit(&waiting_body, (uintptr_t)body, memory_order_relaxed);
     return START_STARTED;
 }
 
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
-    if (!allowed()) return false;
+    if (!allowed(SIM_EXIT)) return false;
     this_thread.at_exit = at_exit;
     this_thread.value = value;
     return true;
@@ -271,6 +275,7 @@ void sim_reset(void) {
     atomic_store_explicit(&calls, 0, memory_order_relaxed);
     atomic_store_explicit(&waiting_body, 0, memory_order_relaxed);
     sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
     page_size = JW_SIM_PAGE;
     abort_hook = NULL;
     last_text[0] = '\0';
@@ -279,6 +284,14 @@ void sim_reset(void) {
 
 void sim_fail_after(int64_t count) {
     atomic_store_explicit(&successes_left, count, memory_order_relaxed);
+}
+
+void sim_fail_only(unsigned operations) {
+    atomic_store_explicit(&refusable, operations, memory_order_relaxed);
+}
+
+uint64_t sim_refused(void) {
+    return atomic_load_explicit(&refused, memory_order_relaxed);
 }
 
 void sim_set_page_size(size_t size) {

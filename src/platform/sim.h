@@ -29,6 +29,22 @@ void sim_reset(void);
 #define SIM_NEVER (-1)
 void sim_fail_after(int64_t count);
 
+/* Which of them sim_fail_after counts and refuses; all at first. */
+enum sim_operation {
+    SIM_RESERVE = 1,
+    SIM_RELEASE = 2,
+    SIM_DISCARD = 4,
+    SIM_RESIZE = 8,
+    SIM_MOVE = 16,
+    SIM_THREAD = 32,
+    SIM_EXIT = 64,
+    SIM_ANY = 127
+};
+void sim_fail_only(unsigned operations);
+
+/* How many have been refused since the program's start. */
+uint64_t sim_refused(void);
+
 /* A power of two, at least JW_SIM_PAGE; between sim_reset and the first use. */
 void sim_set_page_size(size_t size);
 

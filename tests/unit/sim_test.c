@@ -53,8 +53,13 @@ static void refusals_begin_when_told(void **state) {
     assert_true(platform_discard(first, JW_SIM_PAGE));
     assert_false(platform_release(first, JW_SIM_PAGE));
     assert_null(platform_reserve(JW_SIM_PAGE, JW_SIM_PAGE, ""));
-    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_DISCARD);
     assert_true(platform_release(first, JW_SIM_PAGE));
+    uint64_t refused = sim_refused();
+    assert_false(platform_discard(first, JW_SIM_PAGE));
+    assert_int_equal(sim_refused(), refused + 1);
+    sim_fail_after(SIM_NEVER);
+    assert_true(platform_discard(first, JW_SIM_PAGE));
 }
 
 static void time_passes_only_when_waited_for(void **state) {
