@@ -112,7 +112,7 @@ struct jw_mallinfo2 {
     size_t hblkhd; /* bytes in these */
     size_t usmblks;
     size_t fsmblks;
-    size_t uordblks; /* in objects, all sizes together */
+    size_t uordblks; /* in objects, but for those of `hblks` */
     size_t fordblks; /* in `arena` and not in objects */
     size_t keepcost; /* free, with memory still behind it: what jw_malloc_trim can give back */
 };

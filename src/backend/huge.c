@@ -14,7 +14,8 @@ static void count(size_t number, size_t size) {
 
 size_t huge_good_size(size_t size) {
     size_t unit = platform_page_size() > GRANULE_SIZE ? platform_page_size() : GRANULE_SIZE;
-    return (size + unit - 1) & ~(unit - 1);
+    size = (size + unit - 1) & ~(unit - 1);
+    return size <= PTRDIFF_MAX && size >> JW_GRANULE_SHIFT <= UINT32_MAX ? size : 0;
 }
 
 static size_t size_of(granule_id id) {
@@ -27,7 +28,7 @@ static void set_size(granule_id id, size_t size) {
 
 void *huge_allocate(size_t size, size_t alignment) {
     size = huge_good_size(size);
-    if (size == 0 || size >> JW_GRANULE_SHIFT > UINT32_MAX) return NULL;
+    if (size == 0) return NULL;
     if (alignment < ROOT_SIZE) alignment = ROOT_SIZE;
     char *object = map_reserve(size, alignment, "jwmalloc: huge");
     if (!object && thrift_make_room()) object = map_reserve(size, alignment, "jwmalloc: huge");
@@ -67,7 +68,7 @@ size_t huge_usable_size(const void *object) {
 void *huge_resize(void *object, size_t size) {
     size_t old = huge_usable_size(object), new = huge_good_size(size);
     if (old == 0) misuse(INVALID_POINTER, object, 0);
-    if (new == 0 || new >> JW_GRANULE_SHIFT > UINT32_MAX) return NULL;
+    if (new == 0) return NULL;
     if (new == old) return object;
     if (platform_resize(object, old, new)) {
         set_size(granule_of(object), new);

@@ -263,6 +263,24 @@ static void a_refused_discard_keeps_the_range_mapped(void **state) {
     finish();
 }
 
+static void a_root_that_the_system_did_not_take_is_offered_again(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = 0;
+    backend_place(before);
+    backend_place(one);
+    backend_place(keeper);
+    backend_place(a);
+    backend_place(b);
+    sim_fail_only(SIM_RELEASE);
+    sim_fail_after(0);
+    thrift_purge();
+    assert_int_equal(root_count(), 1);
+    sim_fail_after(SIM_NEVER);
+    thrift_purge();
+    assert_int_equal(root_count(), 0);
+}
+
 /* Frees a granule that joins nothing, again and again, one millisecond each. */
 static void free_often(unsigned times) {
     while (times-- > 0) {
@@ -375,6 +393,7 @@ int main(void) {
         cmocka_unit_test(an_old_peak_is_forgotten),
         cmocka_unit_test(without_a_share_the_minimum_is_all),
         cmocka_unit_test(a_refused_discard_keeps_the_range_mapped),
+        cmocka_unit_test(a_root_that_the_system_did_not_take_is_offered_again),
         cmocka_unit_test(without_a_thread_freeing_threads_run_rounds),
         cmocka_unit_test(a_refused_thread_is_tried_again),
         cmocka_unit_test(quiet_rounds_fade_away),
