@@ -68,12 +68,13 @@ static enum operation read_operation(struct reader *reader) {
 }
 
 static uint32_t read_thread(struct reader *reader) {
-    uint32_t id = (uint32_t)read_number(reader);
+    uint64_t id = read_number(reader);
+    if (id > UINT32_MAX) refuse(reader, "a number is too large");
     if (reader->at == reader->end || *reader->at++ != ':') refuse(reader, "no colon after the thread");
     for (uint32_t i = 0; i < reader->trace.threads; i++)
         if (reader->thread_ids[i] == id) return i;
     if (reader->trace.threads == MOST_TRACED_THREADS) refuse(reader, "too many threads");
-    reader->thread_ids[reader->trace.threads] = id;
+    reader->thread_ids[reader->trace.threads] = (uint32_t)id;
     return reader->trace.threads++;
 }
 
@@ -89,6 +90,7 @@ static struct known *find(struct reader *reader, uint64_t pointer) {
 static uint32_t take_slot(struct reader *reader, uint64_t pointer, uint64_t size) {
     struct known *known = find(reader, pointer);
     if (known->slot != NO_SLOT) refuse(reader, "allocates a pointer that is not free");
+    if (size > INT64_MAX - reader->live) refuse(reader, "a size is too large");
     known->slot = reader->free_count > 0 ? reader->free_slots[--reader->free_count] : reader->trace.slots++;
     known->size = size;
     reader->live += size;
@@ -119,7 +121,7 @@ static bool read_line(struct reader *reader, struct line *line) {
     }
     uint64_t first = read_number(reader), second = line->operation == MALLOC_LINE ? 1 : read_number(reader);
     if (line->operation == REALLOC_LINE && first != 0) line->old = give_slot(reader, first);
-    if (line->operation == MEMALIGN_LINE) line->alignment = first;
+    if (line->operation == MEMALIGN_LINE && first != 0) line->alignment = first;
     bool product = line->operation == MALLOC_LINE || line->operation == CALLOC_LINE;
     if (product && first != 0 && second > INT64_MAX / first) refuse(reader, "a size is too large");
     line->size = product ? first * second : second;

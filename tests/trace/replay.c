@@ -3,27 +3,16 @@
  *   replay [-threads] FILE       FILE is a trace, or a zip archive of one (unpacked by python3)
  *
  * Without -threads one thread does it all, in the trace's order. With it a thread per traced thread does that one's
- * operations, in the same order: the baton goes from thread to thread. Lines are kept outside the heap under test.
+ * operations, in the same order: the baton goes from thread to thread. The trace is kept outside the heap under test.
  */
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "../../bench/trace.h"
 #include "check.h"
 #include "entry_points.h"
 
-enum { MAX_THREADS = 256, MAX_LINES = 1 << 22, TABLE = 1 << 23 };
-
-enum operation { MALLOC, CALLOC, REALLOC, MEMALIGN, FREE, THREAD_DONE };
-
-struct line {
-    uint32_t thread; /* index into players */
-    uint32_t operation;
-    uint64_t pointer, old, size, alignment;
-};
-
-/* What stands for a traced pointer: open addressing, entries are never removed, only their object. */
 struct object {
-    uint64_t pointer;
     char *bytes;
     size_t size;
     uint64_t seed;
@@ -31,16 +20,15 @@ struct object {
 
 struct player {
     pthread_t thread;
-    uint32_t id;
+    pthread_cond_t turn;
     bool running;
 };
 
-static struct line *lines;
-static size_t count, position;
-static struct object *table;
-static struct player players[MAX_THREADS];
-static size_t player_count;
-static size_t live_bytes, peak_bytes;
+static struct trace trace;
+static size_t position;
+static struct object *objects; /* one for each slot of the trace */
+static struct player *players;
+static size_t live_bytes;
 
 static void *outside_heap(size_t size) {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -48,62 +36,29 @@ static void *outside_heap(size_t size) {
     return pages;
 }
 
-static struct object *find(uint64_t pointer) {
-    size_t slot = (size_t)((pointer * 0x9e3779b97f4a7c15u) >> 40) % TABLE;
-    while (table[slot].pointer != pointer && table[slot].pointer != 0) slot = (slot + 1) % TABLE;
-    table[slot].pointer = pointer;
-    return &table[slot];
-}
-
-static uint32_t player_of(uint32_t id) {
-    for (uint32_t i = 0; i < player_count; i++)
-        if (players[i].id == id) return i;
-    CHECK(player_count < MAX_THREADS);
-    players[player_count].id = id;
-    return (uint32_t)player_count++;
-}
-
-static void parse(const char *text) {
-    static const char *const names[] = {"malloc", "calloc", "realloc", "memalign", "free", "thread_done"};
-    unsigned id;
-    char name[16];
-    unsigned long long pointer, first = 0, second = 0;
-    int got = sscanf(text, "%u: %15s %llx %lli %lli", &id, name, &pointer, &first, &second);
-    CHECK(got >= 3 && count < MAX_LINES);
-    struct line *line = &lines[count++];
-    line->thread = player_of(id);
-    line->pointer = pointer;
-    while (strcmp(names[line->operation], name) != 0) CHECK(++line->operation <= THREAD_DONE);
-    line->size = line->operation == MALLOC ? first : line->operation == CALLOC ? first * second : second;
-    line->old = line->operation == REALLOC ? first : 0;
-    line->alignment = line->operation == MEMALIGN ? first : 1;
-}
-
-static void read_lines(const char *path) {
-    char command[1024], text[256];
-    const char *end = strrchr(path, '.');
-    bool zipped = end != NULL && strcmp(end, ".zip") == 0;
+static void read_archive(const char *path) {
+    char command[1024], text[32];
+    int file = memfd_create("trace", 0);
+    CHECK(file >= 0);
     snprintf(command, sizeof command,
-             "exec python3 -c \"import sys, zipfile, shutil; z = zipfile.ZipFile('%s'); "
-             "shutil.copyfileobj(z.open(z.namelist()[0]), sys.stdout.buffer)\"",
-             path);
-    FILE *file = zipped ? popen(command, "r") : fopen(path, "r");
-    CHECK(file != NULL);
-    while (fgets(text, sizeof text, file) != NULL) parse(text);
-    CHECK((zipped ? pclose(file) : fclose(file)) == 0);
-    CHECK(count > 0);
+             "exec python3 -c \"import sys, zipfile, shutil; z = zipfile.ZipFile(sys.argv[1]); "
+             "shutil.copyfileobj(z.open(z.namelist()[0]), sys.stdout.buffer)\" '%s' >&%d",
+             path, file);
+    CHECK(system(command) == 0);
+    snprintf(text, sizeof text, "/proc/self/fd/%d", file);
+    trace = trace_read(text);
 }
 
-static void object_set(struct object *object, void *bytes, size_t size) {
-    CHECK(bytes != NULL && object->bytes == NULL);
+static void object_set(uint32_t slot, void *bytes, size_t size) {
+    CHECK(bytes != NULL && objects[slot].bytes == NULL);
     CHECK(((uintptr_t)bytes & (size < 16 ? 7 : 15)) == 0);
-    *object = (struct object){object->pointer, bytes, size, position};
-    pattern_fill(bytes, size, object->seed);
+    objects[slot] = (struct object){bytes, size, position};
+    pattern_fill(bytes, size, position);
     live_bytes += size;
-    if (live_bytes > peak_bytes) peak_bytes = live_bytes;
 }
 
-static char *object_take(struct object *object) {
+static char *object_take(uint32_t slot) {
+    struct object *object = &objects[slot];
     char *bytes = object->bytes;
     CHECK(pattern_holds(bytes, object->size, object->seed));
     live_bytes -= object->size;
@@ -111,42 +66,36 @@ static char *object_take(struct object *object) {
     return bytes;
 }
 
-/* A real trace begins in the middle: an unknown pointer is one allocated before. */
 static void replay_line(const struct line *line) {
-    struct object *object = find(line->pointer);
+    size_t size = (size_t)line->size;
     char *bytes;
+    CHECK(size == line->size);
     switch ((enum operation)line->operation) {
-    case MALLOC: object_set(object, malloc(line->size), line->size); break;
-    case CALLOC:
-        bytes = calloc(1, line->size);
-        CHECK(bytes != NULL && bytes_are_zero(bytes, line->size));
-        object_set(object, bytes, line->size);
+    case MALLOC_LINE: object_set(line->slot, malloc(size), size); break;
+    case CALLOC_LINE:
+        bytes = calloc(1, size);
+        CHECK(bytes != NULL && bytes_are_zero(bytes, size));
+        object_set(line->slot, bytes, size);
         break;
-    case MEMALIGN:
-        bytes = memalign(line->alignment, line->size);
+    case MEMALIGN_LINE:
+        bytes = memalign((size_t)line->alignment, size);
         CHECK(((uintptr_t)bytes & (line->alignment - 1)) == 0);
-        object_set(object, bytes, line->size);
+        object_set(line->slot, bytes, size);
         break;
-    case REALLOC: {
-        struct object *from = line->old != 0 ? find(line->old) : NULL;
-        bool known = from != NULL && from->bytes != NULL;
-        size_t kept = !known ? 0 : from->size < line->size ? from->size : line->size;
-        uint64_t seed = known ? from->seed : 0;
-        bytes = realloc(known ? object_take(from) : NULL, line->size > 0 ? line->size : 1);
-        CHECK(bytes != NULL && pattern_holds(bytes, kept, seed));
-        object_set(object, bytes, line->size);
+    case REALLOC_LINE: {
+        struct object old = line->old != NO_SLOT ? objects[line->old] : (struct object){0};
+        bytes = realloc(line->old != NO_SLOT ? object_take(line->old) : NULL, size > 0 ? size : 1);
+        CHECK(bytes != NULL && pattern_holds(bytes, old.size < size ? old.size : size, old.seed));
+        object_set(line->slot, bytes, size);
         break;
     }
-    case FREE:
-        if (object->bytes != NULL) free(object_take(object));
-        break;
-    case THREAD_DONE: break;
+    case FREE_LINE: free(object_take(line->slot)); break;
+    default: break;
     }
 }
 
-/* The baton: the player of lines[position]; nobody's at the end. */
+/* The baton: the player of trace.lines[position]; nobody's at the end. */
 static pthread_mutex_t baton = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t turns[MAX_THREADS];
 
 static void hand_over(void);
 
@@ -156,11 +105,11 @@ static void *play(void *argument) {
     bool done = false;
     pthread_mutex_lock(&baton);
     while (!done) {
-        while (position < count && lines[position].thread != index) pthread_cond_wait(&turns[index], &baton);
-        if (position == count) break;
-        while (!done && position < count && lines[position].thread == index) {
-            done = lines[position].operation == THREAD_DONE;
-            replay_line(&lines[position++]);
+        while (position < trace.count && trace.lines[position].thread != index) pthread_cond_wait(&self->turn, &baton);
+        if (position == trace.count) break;
+        while (!done && position < trace.count && trace.lines[position].thread == index) {
+            done = trace.lines[position].operation == THREAD_DONE_LINE;
+            replay_line(&trace.lines[position++]);
         }
         if (done) self->running = false;
         hand_over();
@@ -171,13 +120,13 @@ static void *play(void *argument) {
 
 /* With the baton held: the thread whose turn it is may not have begun, or have ended and be needed again. */
 static void hand_over(void) {
-    if (position == count) {
-        for (size_t i = 0; i < player_count; i++) pthread_cond_signal(&turns[i]);
+    if (position == trace.count) {
+        for (size_t i = 0; i < trace.threads; i++) pthread_cond_signal(&players[i].turn);
         return;
     }
-    struct player *next = &players[lines[position].thread];
+    struct player *next = &players[trace.lines[position].thread];
     if (next->running) {
-        pthread_cond_signal(&turns[next - players]);
+        pthread_cond_signal(&next->turn);
         return;
     }
     if (next->thread != 0) CHECK(pthread_detach(next->thread) == 0);
@@ -186,7 +135,7 @@ static void hand_over(void) {
 }
 
 static void replay_with_threads(void) {
-    for (size_t i = 0; i < player_count; i++) CHECK(pthread_cond_init(&turns[i], NULL) == 0);
+    for (size_t i = 0; i < trace.threads; i++) CHECK(pthread_cond_init(&players[i].turn, NULL) == 0);
     pthread_mutex_lock(&baton);
     hand_over();
     pthread_mutex_unlock(&baton);
@@ -194,28 +143,32 @@ static void replay_with_threads(void) {
     for (bool ended = false; !ended;) {
         usleep(1000);
         pthread_mutex_lock(&baton);
-        ended = position == count;
+        ended = position == trace.count;
         pthread_mutex_unlock(&baton);
     }
-    for (size_t i = 0; i < player_count; i++) CHECK(pthread_join(players[i].thread, NULL) == 0);
+    for (size_t i = 0; i < trace.threads; i++)
+        if (players[i].thread != 0) CHECK(pthread_join(players[i].thread, NULL) == 0);
 }
 
-int main(int argument_count, char **arguments) {
-    bool threads = argument_count == 3 && strcmp(arguments[1], "-threads") == 0;
-    CHECK(argument_count == (threads ? 3 : 2));
-    lines = outside_heap(sizeof *lines * MAX_LINES);
-    table = outside_heap(sizeof *table * TABLE);
-    read_lines(arguments[argument_count - 1]);
+int main(int count, char **arguments) {
+    bool threads = count == 3 && strcmp(arguments[1], "-threads") == 0;
+    CHECK(count == (threads ? 3 : 2));
+    const char *path = arguments[count - 1], *end = strrchr(path, '.');
+    if (end != NULL && strcmp(end, ".zip") == 0) read_archive(path);
+    else trace = trace_read(path);
+    objects = outside_heap(sizeof *objects * (trace.slots + 1));
+    players = outside_heap(sizeof *players * trace.threads);
     if (threads) replay_with_threads();
     else
-        for (; position < count; position++) replay_line(&lines[position]);
+        for (; position < trace.count; position++) replay_line(&trace.lines[position]);
     size_t left = 0;
-    for (size_t i = 0; i < TABLE; i++) {
-        if (table[i].bytes == NULL) continue;
-        free(object_take(&table[i]));
+    for (uint32_t slot = 0; slot < trace.slots; slot++) {
+        if (objects[slot].bytes == NULL) continue;
+        free(object_take(slot));
         left++;
     }
-    printf("%zu operations of %zu threads, at most %zu bytes alive, %zu objects left at the end\n", count, player_count,
-           peak_bytes, left);
+    CHECK(live_bytes == 0);
+    printf("%llu operations of %u threads, at most %llu bytes alive, %zu objects left at the end\n",
+           (unsigned long long)trace.count, trace.threads, (unsigned long long)trace.peak_live, left);
     return 0;
 }
