@@ -9,6 +9,8 @@ declare -A packages=(
     [tests]="g++:g++ :libcmocka-dev"
     [programs]="git:git sqlite3:sqlite3 redis-server:redis-server redis-benchmark:redis-tools node:nodejs"
     [clang]="clang-16:clang-16"
+    [fuzz]="clang-16:clang-16 :libclang-rt-16-dev"
+    [coverage]="llvm-cov-16:llvm-16"
     [i386]="g++:g++ :g++-GCC-multilib"
     [aarch64]="aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu
                qemu-aarch64:qemu-user"
@@ -19,7 +21,7 @@ declare -A packages=(
              :libclang-rt-16-dev valgrind:valgrind"
     [report]=":python3-venv"
 )
-purposes="build tests programs clang i386 aarch64 check valgrind verify peers report"
+purposes="build tests programs clang fuzz i386 aarch64 check valgrind verify peers report"
 
 usage() {
     echo "usage: ./jw setup [PURPOSE...]"

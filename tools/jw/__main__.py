@@ -9,6 +9,7 @@ import bench
 import check
 import demo
 import flavours
+import fuzz
 import options
 import suite
 import verify
@@ -27,7 +28,7 @@ def main() -> int:
         prog="./jw", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
-    for module in (demo, bench, flavours, suite, verify, options, asm, check):
+    for module in (demo, bench, flavours, suite, fuzz, verify, options, asm, check):
         module.add_command(commands)
     arguments = parser.parse_args(sys.argv[1:] or ["--help"])
     try:

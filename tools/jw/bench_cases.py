@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import bench_count
 import bench_latency
 import bench_memory
 import flavours
+import traces
 from bench_peers import SYSTEM, Allocator
 from bench_run import OUTPUT, Session, driver
 
@@ -132,21 +132,10 @@ def latency(session: Session) -> None:
         add_curves(session, case, "share of calls that take longer", "ns", curves)
 
 
-def unpacked(trace: Path) -> Path:
-    """The trace as text, out of its archive if it is in one."""
-    if trace.suffix != ".zip":
-        return trace
-    target = OUTPUT / f"{trace.stem}.txt"
-    if not target.exists() or target.stat().st_mtime < trace.stat().st_mtime:
-        with zipfile.ZipFile(trace) as archive:
-            target.write_bytes(archive.read(archive.namelist()[0]))
-    return target
-
-
 def replay(session: Session) -> None:
     """Real programs' allocation traces, in one thread and in theirs."""
     for trace in session.traces[-1:] if session.quick else session.traces:
-        text = unpacked(trace)
+        text = traces.unpacked(trace, OUTPUT)
         large = text.stat().st_size > 1 << 20
         for kind, threads in (("flat", 0), ("threads", 1)):
             case = f"{trace.stem}-{kind}"
