@@ -5,6 +5,7 @@
 #include <jwmalloc.h>
 #include <pthread.h>
 
+#include "base/compiler.h"
 #include "config/options.h"
 #include "platform/platform.h"
 
@@ -14,6 +15,10 @@ static void choose_options(uint8_t kind) {
         "reclaim_thread:false,cache_min:0,cache_percent:0",
         "reclaim_thread:false,pool_min:0,pool_percent:0,pool_total:0",
         "reclaim_thread:false,cache_min:0,cache_percent:0,reclaim_start:0,pool_min:0,pool_percent:0,pool_total:0",
+#if JW_SECURE
+        "reclaim_thread:false,guard_rate:1,quarantine:256",
+        "reclaim_thread:false,quarantine:0",
+#endif
 #if JW_FUZZ_SIM
         "cache_min:64K,cache_percent:0,reclaim_start:0",
         "pool_min:0,pool_percent:0,pool_total:0",

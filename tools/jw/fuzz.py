@@ -40,7 +40,7 @@ def files(target: str) -> list[Path]:
     return [path for path in (CORPUS / f"{target}.txt", CORPUS / f"{target}-chosen.txt") if path.exists()]
 
 
-def configure(directory: Path, fuzzer: str, sanitizers: str) -> None:
+def configure(directory: Path, *options: str) -> None:
     flavours.setup("build", "tests", "fuzz")
     probe = "int LLVMFuzzerTestOneInput(const char *b, unsigned long n) { return b[0] == 1 && n > 9; }"
     command = ["clang-16", "-fsanitize=fuzzer", "-x", "c", "-", "-o", "/dev/null"]
@@ -50,16 +50,21 @@ def configure(directory: Path, fuzzer: str, sanitizers: str) -> None:
     flavours.quietly(
         *("cmake", "-S", flavours.ROOT, "-B", directory, "-G", "Ninja"),
         *(f"-DCMAKE_{name}={value}" for name, value in switches.items()),
-        *("-DJW_TESTS=ON", "-DJW_CHECKED=ON", f"-DJW_SANITIZE={sanitizers}", f"-DJW_FUZZER={fuzzer}"),
+        *("-DJW_TESTS=ON", "-DJW_CHECKED=ON", *options),
     )
 
 
-def build(targets: list[str], fuzzer: str = "ON", sanitizers: str = "undefined") -> Path:
+def build(targets: list[str], kind: str, *options: str) -> Path:
     """Where the programs are."""
-    directory = WORK / fuzzer.lower()
-    configure(directory, fuzzer, sanitizers)
+    directory = WORK / kind
+    configure(directory, *options)
     flavours.quietly("ninja", "-C", directory, *(f"fuzz-{target}" for target in targets))
     return directory / "tests/fuzz"
+
+
+def build_fuzzers(targets: list[str], secure: bool) -> Path:
+    options = ["-DJW_FUZZER=ON", "-DJW_SANITIZE=undefined", f"-DJW_SECURE={'ON' if secure else 'OFF'}"]
+    return build(targets, "secure" if secure else "plain", *options)
 
 
 def spread(target: str) -> Path:
@@ -152,7 +157,7 @@ def keep(program: Path, target: str) -> None:
 def coverage(targets: list[str]) -> bool:
     """Replays the repository's corpus and tells which share of the lines of src it reaches."""
     flavours.setup("coverage")
-    programs = build(targets, "COVERAGE", "")
+    programs = build(targets, "coverage", "-DJW_FUZZER=COVERAGE")
     profiles = []
     for target in targets:
         profiles.append(WORK / f"{target}.profraw")
@@ -175,11 +180,14 @@ def coverage(targets: list[str]) -> bool:
 def run(arguments: argparse.Namespace) -> int:
     targets = [arguments.target] if arguments.target else list(TARGETS)
     path = arguments.reproduce or arguments.minimise
+    if arguments.secure:
+        targets = ["api"]
     if path and not (arguments.target and path.is_file()):
         raise SystemExit("jw fuzz: --reproduce and --minimise need a TARGET, and a file that holds the input")
     if arguments.coverage:
         return 0 if coverage(targets) else 1
-    programs = {target: build(targets) / f"fuzz-{target}" for target in targets}
+    built = build_fuzzers(targets, arguments.secure)
+    programs = {target: built / f"fuzz-{target}" for target in targets}
     if arguments.reproduce:
         return 0 if reproduce(programs[arguments.target], path) else 1
     if arguments.minimise:
@@ -214,6 +222,9 @@ def add_command(commands) -> None:
     command.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time; default: 1")
     command.add_argument("--reproduce", type=Path, metavar="FILE", help="run this one input and tell what it does")
     command.add_argument("--minimise", type=Path, metavar="FILE", help="shrink this failing input")
+    command.add_argument(
+        "--secure", action="store_true", help="the hardened build (docs/hardening.md); target api only"
+    )
     command.add_argument("--keep", action="store_true", help="afterwards, put the inputs worth keeping into the corpus")
     command.add_argument("--coverage", action="store_true", help="which lines of src the repository's corpus reaches")
     command.set_defaults(run=run)
