@@ -4,6 +4,7 @@ The corpus in the repository is one text file for each target (tests/fuzz/replay
 ./jw test replays it without libFuzzer. What a run finds on top is kept in build/fuzz."""
 
 import argparse
+import fcntl
 import re
 import shutil
 import subprocess
@@ -57,8 +58,11 @@ def configure(directory: Path, *options: str) -> None:
 def build(targets: list[str], kind: str, *options: str) -> Path:
     """Where the programs are."""
     directory = WORK / kind
-    configure(directory, *options)
-    flavours.quietly("ninja", "-C", directory, *(f"fuzz-{target}" for target in targets))
+    WORK.mkdir(parents=True, exist_ok=True)
+    with (WORK / "lock").open("w") as lock:  # another ./jw fuzz may be building
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        configure(directory, *options)
+        flavours.quietly("ninja", "-C", directory, *(f"fuzz-{target}" for target in targets))
     return directory / "tests/fuzz"
 
 
@@ -90,10 +94,10 @@ def search(program: Path, target: str, arguments: argparse.Namespace) -> bool:
         [program, *options, corpus], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
     runs = re.findall(r"number_of_executed_units: (\d+)|^#(\d+): cov", done.stdout, re.M)
-    covered = re.findall(r"cov: (\d+)", done.stdout)
+    covered = re.findall(r"cov: (\d+)", done.stdout) if arguments.jobs == 1 else []  # several do not tell it
     tried = max((int(a or b) for a, b in runs), default=0)
     print(
-        f"  {tried:,} inputs tried, {covered[-1] if covered else 0} places of the code reached; "
+        f"  {tried:,} inputs tried, {f'{covered[-1]} places of the code reached, ' if covered else ''}"
         f"{len(list(corpus.iterdir())) - before} inputs new in {corpus.relative_to(flavours.ROOT)}"
     )
     if done.returncode == 0:
@@ -173,6 +177,8 @@ def coverage(targets: list[str]) -> bool:
     for row in report.split("\n"):
         if found := re.match(r"(\S+\.[ch]|TOTAL)\s" + r"+\S+\s" * 6 + r"+(\d+)\s+(\d+)", row):
             lines, missed = int(found[2]), int(found[3])
+            if lines == 0:
+                continue
             print(f"{found[1]:36}{lines:8}{lines - missed:9}{100 * (lines - missed) // max(lines, 1):6}%")
     return True
 
