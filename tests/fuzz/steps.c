@@ -110,8 +110,7 @@ static void put_object(struct object *object, char *bytes, size_t size, size_t a
     expect_place(bytes, size, alignment);
     *object = (struct object){.bytes = bytes, .size = size, .usable = jw_malloc_usable_size(bytes)};
     object->room = object->usable + (alignment > GRANULE_SIZE ? alignment : 0);
-    if (alignment == 1 && !call_was_refused() && !world_is_crowded())
-        EXPECT(object->usable == usable_size(size));
+    if (alignment == 1 && !call_was_refused() && !world_is_crowded()) EXPECT(object->usable == usable_size(size));
     expect_errno(MARK);
     object_add(object);
     if (size > WORLD_SURE) free_object(object, FREE);
