@@ -76,16 +76,14 @@ JW_EXPORT void jw_cfree(void *object) {
     jw_free(object);
 }
 
-/* The sizes could find the class sooner, but the header of the slab, needed anyway, knows it for certain. */
+/* The sizes could find the class sooner, but the header of the slab, needed anyway, knows it for certain; so they serve
+ * to see mistakes. */
 JW_EXPORT void jw_free_sized(void *object, size_t size) {
-    (void)size;
-    jw_free(object);
+    serve_free_sized(object, 1, size);
 }
 
 JW_EXPORT void jw_free_aligned_sized(void *object, size_t alignment, size_t size) {
-    (void)alignment;
-    (void)size;
-    jw_free(object);
+    serve_free_sized(object, alignment, size);
 }
 
 JW_EXPORT size_t jw_malloc_usable_size(const void *object) {

@@ -124,7 +124,7 @@ void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag) 
     return make(size, alignment, false);
 }
 
-/* Deletes: what comes behind the object is not needed, its slab or range knows. */
+/* Deletes: what comes behind the object is not needed, its slab or range knows; it serves to see mistakes. */
 JW_EXPORT void delete_object(void *object) __asm__("_ZdlPv");
 JW_EXPORT void delete_array(void *object) __asm__("_ZdaPv");
 JW_EXPORT void delete_object_nothrow(void *object, const void *tag) __asm__("_ZdlPv" NOTHROW);
@@ -158,47 +158,37 @@ void delete_array_nothrow(void *object, const void *tag) {
 }
 
 void delete_object_sized(void *object, size_t size) {
-    (void)size;
-    jw_free(object);
+    serve_free_sized(object, 1, size);
 }
 
 void delete_array_sized(void *object, size_t size) {
-    (void)size;
-    jw_free(object);
+    serve_free_sized(object, 1, size);
 }
 
 void delete_object_aligned(void *object, size_t alignment) {
-    (void)alignment;
-    jw_free(object);
+    serve_free_sized(object, alignment, SIZE_UNKNOWN);
 }
 
 void delete_array_aligned(void *object, size_t alignment) {
-    (void)alignment;
-    jw_free(object);
+    serve_free_sized(object, alignment, SIZE_UNKNOWN);
 }
 
 void delete_object_aligned_nothrow(void *object, size_t alignment, const void *tag) {
-    (void)alignment;
     (void)tag;
-    jw_free(object);
+    serve_free_sized(object, alignment, SIZE_UNKNOWN);
 }
 
 void delete_array_aligned_nothrow(void *object, size_t alignment, const void *tag) {
-    (void)alignment;
     (void)tag;
-    jw_free(object);
+    serve_free_sized(object, alignment, SIZE_UNKNOWN);
 }
 
 void delete_object_sized_aligned(void *object, size_t size, size_t alignment) {
-    (void)size;
-    (void)alignment;
-    jw_free(object);
+    serve_free_sized(object, alignment, size);
 }
 
 void delete_array_sized_aligned(void *object, size_t size, size_t alignment) {
-    (void)size;
-    (void)alignment;
-    jw_free(object);
+    serve_free_sized(object, alignment, size);
 }
 
 #endif

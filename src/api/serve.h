@@ -21,7 +21,12 @@ static inline size_t serve_object_size(const void *object) {
 }
 
 static inline size_t serve_good_size(size_t size) {
-    return JW_SECURE ? shield_good_size(size) : good_size(size);
+    return JW_SECURE ? shield_good_size(size) : good_size(1, size);
+}
+
+static inline void serve_free_sized(void *object, size_t alignment, size_t size) {
+    if (JW_SECURE) shield_deallocate_sized(object, alignment, size);
+    else deallocate_sized(object, alignment, size);
 }
 
 #endif

@@ -101,11 +101,11 @@ size_t backend_good_size(size_t size) {
 /* Several threads may fork at once: each undoes what it locked. */
 static _Thread_local uint64_t lists_locked[NESTS] __attribute__((tls_model("initial-exec")));
 
-void backend_before_fork(void) {
+COLD void backend_before_fork(void) {
     for (unsigned nest = 0; nest < NESTS; nest++) lists_locked[nest] = nest_lock_all(&ownership.nests[nest]);
 }
 
-void backend_after_fork(bool child) {
+COLD void backend_after_fork(bool child) {
     for (unsigned nest = 0; nest < NESTS; nest++)
         nest_unlock_all(&ownership.nests[nest], child ? ~(uint64_t)0 : lists_locked[nest]);
     if (!child) return;
@@ -113,7 +113,7 @@ void backend_after_fork(bool child) {
     thrift_forget_thread();
 }
 
-void backend_statistics(struct backend_statistics *statistics) {
+COLD void backend_statistics(struct backend_statistics *statistics) {
     size_t mapped = range_cached(MAPPED) << JW_GRANULE_SHIFT, unmapped = range_cached(UNMAPPED) << JW_GRANULE_SHIFT;
     size_t all = root_count() * ROOT_SIZE;
     *statistics = (struct backend_statistics){

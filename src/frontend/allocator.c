@@ -34,7 +34,7 @@ static void after_fork_in_child(void) {
     heap_note_thread();
 }
 
-static bool start(void) {
+static COLD bool start(void) {
     if (JW_SECURE) tags_start();
     if (!map_start()) return false;
     options_read();
@@ -44,7 +44,7 @@ static bool start(void) {
     return true;
 }
 
-bool allocator_start(void) {
+COLD bool allocator_start(void) {
     for (;;) {
         /* [GO1] pairs [GO3]; client start_twice */
         uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire);
@@ -138,15 +138,20 @@ void *allocate_zeroed(size_t size) {
     return LIKELY(object != NULL) ? memset(object, 0, size) : NULL;
 }
 
+/* Size of the smallest class of the frontend for these; 0: there is none. */
+static NOINLINE size_t small_size(size_t alignment, size_t size) {
+    if (size > FRONTEND_MAX) return 0;
+    unsigned class = size_class_of(size);
+    while (class < SIZE_CLASS_COUNT && size_class_alignment(class) < alignment) class ++;
+    return class < SIZE_CLASS_COUNT ? size_classes[class].size : 0;
+}
+
 void *allocate_aligned(size_t alignment, size_t size) {
     if (size == 0) size = 1;
     if (alignment > 8 && size <= 8) size = 16;
     if (alignment <= 16) return allocate(size);
-    if (size <= FRONTEND_MAX) {
-        unsigned class = size_class_of(size);
-        while (class < SIZE_CLASS_COUNT && size_class_alignment(class) < alignment) class ++;
-        if (class < SIZE_CLASS_COUNT) return allocate(size_classes[class].size);
-    }
+    size_t small = small_size(alignment, size);
+    if (small) return allocate(small);
     bool zeroed;
     return allocate_large(size, alignment, &zeroed);
 }
@@ -208,17 +213,23 @@ size_t object_size(const void *object) {
     return size;
 }
 
-size_t good_size(size_t size) {
+size_t good_size(size_t alignment, size_t size) {
     if (size > PTRDIFF_MAX || !allocator_start()) return 0;
     if (size == 0) size = 1;
-    if (size <= FRONTEND_MAX) return size_classes[size_class_of(size)].size;
-    if (size < BACKEND_MIN) return midend_good_size(size);
-    return size <= BACKEND_MAX ? backend_good_size(size) : huge_good_size(size);
+    if (alignment > 8 && size <= 8) size = 16;
+    size_t small = small_size(alignment > 16 ? alignment : 1, size);
+    if (small) return small;
+    if (size < BACKEND_MIN && alignment <= GRANULE_SIZE) return midend_good_size(size, alignment);
+    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
+    return size <= BACKEND_MAX && slack <= BACKEND_MAX - size ? backend_good_size(size + slack) : huge_good_size(size);
 }
 
-/* An object stays where it is when it fits and would not leave half of it unused. */
-static ALWAYS_INLINE bool stays(size_t old, size_t size) {
-    return size <= old && (size > old / 2 || old <= 32);
+_Atomic(bool) shrunk_in_place;
+
+static ALWAYS_INLINE void *stay(void *object, size_t old, size_t good) {
+    if (good != old && !atomic_load_explicit(&shrunk_in_place, memory_order_relaxed))
+        atomic_store_explicit(&shrunk_in_place, true, memory_order_relaxed);
+    return object;
 }
 
 static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old) {
@@ -232,7 +243,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
 
 static NOINLINE void *reallocate_large(void *object, size_t size) {
     size_t old = object_size(object);
-    if (stays(old, size)) return object;
+    if (stays(old, size)) return stay(object, old, good_size(1, size));
     if (size > PTRDIFF_MAX) return out_of_memory();
     void *resized = old > BACKEND_MAX && size > BACKEND_MAX ? huge_resize(object, size) : NULL;
     return resized ? resized : reallocate_elsewhere(object, size, old);
@@ -241,5 +252,6 @@ static NOINLINE void *reallocate_large(void *object, size_t size) {
 void *reallocate(void *object, size_t size) {
     size_t old;
     if (UNLIKELY(!small_object_size(object, leaf_of(object), &old))) return reallocate_large(object, size);
-    return stays(old, size) ? object : reallocate_elsewhere(object, size, old);
+    if (!stays(old, size)) return reallocate_elsewhere(object, size, old);
+    return stay(object, old, size_classes[size_class_of(size)].size);
 }

@@ -36,8 +36,22 @@ void *reallocate(void *object, size_t size);
 size_t size_if_live(const void *object);
 size_t object_size(const void *object);
 
-/* Usable bytes that allocate(size) would give; 0 when no object can be so large. */
-size_t good_size(size_t size);
+/* Usable bytes that allocate_aligned would give, for alignments above a granule at most; 0 when no object can be so
+ * large. */
+size_t good_size(size_t alignment, size_t size);
+
+/* Frees an object that the program takes for one of that alignment (1: any) and size, or tells that it is not. */
+#define SIZE_UNKNOWN SIZE_MAX
+void deallocate_sized(void *object, size_t alignment, size_t size);
+
+/* Whether realloc has left any object in place that is of a smaller class now: from then on a sized free has to take
+ * what `stays` allows. A hint: the thread that frees the object knows of its realloc. */
+extern _Atomic(bool) shrunk_in_place HIDDEN;
+
+/* An object stays where it is when it fits and would not leave half of it unused. */
+static ALWAYS_INLINE bool stays(size_t old, size_t size) {
+    return size <= old && (size > old / 2 || old <= 32);
+}
 
 /* Reads the options and makes the tables, once; called by every slow path that may be the first. False when there is no
  * memory for them. */

@@ -21,6 +21,7 @@ static ALWAYS_INLINE void free_remotely(void *object) {
         free_doubtful(object);
         return;
     }
+    slab_fill(slab, object);
     if (UNLIKELY(!cross_push(&slab->cross, (char *)slab, object))) free_to_full_slab(object);
 }
 
@@ -36,6 +37,7 @@ void deallocate(void *object) {
         free_doubtful(object);
         return;
     }
+    slab_fill(slab, object);
     link_write(object, slab->freed);
     slab->freed = object;
     if (UNLIKELY(--slab->budget == 0)) heap_budget_spent(slab);

@@ -5,14 +5,7 @@
 #include "backend/huge.h"
 #include "backend/knit.h"
 #include "frontend/heap.h"
-#include "platform/platform.h"
 #include "secure/trailer.h"
-
-static COLD void find_owner(const struct heap *heap, struct found *found) {
-    uint32_t thread = atomic_load_explicit(&heap->thread, memory_order_relaxed);
-    /* a fork's child has the heaps of the parent's threads, and not these */
-    found->owner = thread && platform_thread_lives(thread) ? thread : OWNER_ENDED;
-}
 
 static COLD void find_small(const void *object, struct found *found) {
     const struct slab *slab = slab_of(object);
@@ -20,7 +13,8 @@ static COLD void find_small(const void *object, struct found *found) {
     unsigned offset = (unsigned)((uintptr_t)object & (GRANULE_SIZE - 1)), capacity = size_class_capacity(slab->class);
     found->tier = TIER_SMALL;
     found->size = shape->size;
-    find_owner(slab->heap, found);
+    uint32_t thread = atomic_load_explicit(&slab->heap->thread, memory_order_relaxed);
+    found->owner = thread ? thread : OWNER_ENDED;
     if (offset < shape->origin || offset >= shape->origin + capacity * shape->size) found->state = FOUND_BETWEEN;
     else if ((offset - shape->origin) % shape->size) found->state = FOUND_INSIDE;
     else found->state = slab->state == EMPTY || link_is(object) ? FOUND_FREE : FOUND_IN_USE;
@@ -46,6 +40,15 @@ static COLD void find_trace(const void *object, struct found *found) {
     found->size = (size_t)(trace & (TRACE_BEFORE - 1)) << JW_GRANULE_SHIFT;
 }
 
+static COLD void find_huge(granule_id id, const char *address, struct found *found) {
+    const char *start = granule_address(id);
+    size_t size = huge_usable_size(start);
+    if ((uintptr_t)address - (uintptr_t)start >= size) return;
+    found->tier = TIER_HUGE;
+    found->size = size;
+    found->state = address == start ? FOUND_IN_USE : FOUND_INSIDE;
+}
+
 static COLD void find_in_root(const void *object, struct found *found) {
     granule_id id = granule_of(object);
     /* to the first granule of what this one belongs to */
@@ -55,7 +58,8 @@ static COLD void find_in_root(const void *object, struct found *found) {
     if (leaf & LEAF_SLAB) find_small(object, found);
     else if (leaf_kind(leaf) == MID) midend_find(object, found);
     else if (leaf_kind(leaf) == LARGE) find_large(object, id, found);
-    else if (leaf_kind(leaf) != HUGE_MAPPING) find_trace(object, found);
+    else if (leaf_kind(leaf) == HUGE_MAPPING) find_huge(id, object, found);
+    else find_trace(object, found);
 }
 
 struct search {
@@ -66,11 +70,7 @@ struct search {
 /* Of a huge mapping only the first root's size is in the map; the rest is found from there. */
 static COLD void find_in_huge(granule_id id, void *context) {
     struct search *search = context;
-    const char *start = granule_address(id);
-    size_t size = huge_usable_size(start);
-    if (search->address < start || (size_t)(search->address - start) >= size) return;
-    *search->found = (struct found){
-        .tier = TIER_HUGE, .size = size, .state = search->address == start ? FOUND_IN_USE : FOUND_INSIDE};
+    find_huge(id, search->address, search->found);
 }
 
 /* In a mapping that is gone: if it was not a root, a huge object began it. */
@@ -94,9 +94,9 @@ COLD void misuse_find(const void *address, struct found *found) {
     struct search search = {.address = address, .found = found};
     uintptr_t word = slot_word(address);
     *found = (struct found){.tier = TIER_NONE, .state = FOUND_FOREIGN, .owner = OWNER_NONE};
-    map_walk(find_in_huge, &search);
-    if (found->tier != TIER_NONE) return;
     if (map_owns(address)) find_in_root(address, found);
-    else if (word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE) find_gone(address, word, found);
+    else map_walk(find_in_huge, &search);
     if (JW_SECURE && found->state == FOUND_IN_USE) find_quarantined(address, found);
+    if (found->state != FOUND_FOREIGN) return;
+    if (word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE) find_gone(address, word, found);
 }

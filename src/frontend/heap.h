@@ -75,6 +75,7 @@ void heap_note_thread(void);
 static ALWAYS_INLINE void *heap_pop(struct heap *heap, unsigned class, uint64_t key) {
     void *object = heap->local[class];
     slab_check(slab_of(object));
+    slab_check_fill(object);
     heap->local[class] = slab_next(object, key);
     link_clear(object);
     return object;

@@ -51,6 +51,7 @@ static void *carve(struct slab *slab) {
     if (left == 0) return NULL;
     char *first = (char *)slab + shape->origin + (size_t)slab->carved * shape->size;
     char *last = first + (size_t)(batch - 1) * shape->size;
+    for (char *object = first; JW_FILL && object <= last; object += shape->size) slab_fill(slab, object);
     slab->carved = (uint16_t)(slab->carved + batch);
     slab->budget += batch;
     if (JW_SECURE) return shuffle(first, batch, shape->size);

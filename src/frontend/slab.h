@@ -21,6 +21,7 @@
 #ifndef JW_SLAB_H
 #define JW_SLAB_H
 
+#include "base/fill.h"
 #include "config/size_classes.h"
 #include "frontend/cross_list.h"
 #include "secure/header.h"
@@ -127,6 +128,20 @@ static inline unsigned slab_list_length(const void *object) {
     unsigned length = 0;
     for (; !link_end(object); object = link_next(object, map.key)) length++;
     return length;
+}
+
+static ALWAYS_INLINE void slab_fill(const struct slab *slab, void *object) {
+    if (JW_FILL) fill_write(object, sizeof(link_word), size_classes[slab->class].size);
+}
+
+/* Whether a free object is as it was left (checked builds). */
+static ALWAYS_INLINE void slab_check_fill(const void *object) {
+    if (!JW_FILL) return;
+    const struct slab *slab = slab_of(object);
+    const void *next = link_next(object, map.key);
+    bool within = link_end(next) || slab_has_start(next, slab->origin, slab->reciprocal, slab->bound);
+    if (!link_is(object) || !within) misuse(WRITE_AFTER_FREE, object, 0);
+    fill_check(object, sizeof(link_word), size_classes[slab->class].size);
 }
 
 /* Makes a fresh slab of a granule whose header may hold anything. Its state is left to the caller. */

@@ -1,7 +1,6 @@
 #include "midend/midend.h"
 
 #include "base/assert.h"
-#include "base/misuse.h"
 #include "config/size_classes.h"
 #include "secure/guard.h"
 
@@ -28,7 +27,7 @@ static _Atomic(uint32_t) deferred; /* slabs whose Nest was busy: pushed by compa
 static _Atomic(size_t) slab_counts[CLASSES];
 
 /* The smallest slab with enough objects whose tail is at most a sixteenth. */
-static bool shape_for(uint32_t size, struct shape *shape) {
+static COLD bool shape_for(uint32_t size, struct shape *shape) {
     for (unsigned class = 1; class < RANGE_CLASSES; class ++) {
         uint32_t weight = weight_of_class(class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
         if (count > MOST_OBJECTS) return false;
@@ -46,7 +45,7 @@ static uint32_t units_of(size_t size) {
     return (uint32_t)((size + (1u << UNIT_SHIFT) - 1) >> UNIT_SHIFT);
 }
 
-void midend_start(void) {
+COLD void midend_start(void) {
     unsigned class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
     while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shapes[0])) class ++;
     class_count = 0;
@@ -65,6 +64,12 @@ void midend_start(void) {
 /* The class of a size; class_count when the size is above all. */
 static unsigned class_of(size_t size) {
     return mid_class_index[(size - 1) >> UNIT_SHIFT];
+}
+
+static unsigned class_for(size_t size, size_t alignment) {
+    unsigned class = class_of(size);
+    while (class < class_count && shapes[class].size & (alignment - 1)) class ++;
+    return class;
 }
 
 static record_word *word_of(granule_id slab) {
@@ -149,6 +154,7 @@ static granule_id new_slab(unsigned class) {
     for (uint32_t i = 1; i < shapes[class].weight; i++)
         leaf_set(slab + i, leaf_word(INTERIOR, class << LEAF_HIGH_SHIFT | i));
     leaf_set(slab, leaf_word(MID, class << LEAF_HIGH_SHIFT));
+    fill_write(start, 0, (size_t)shapes[class].count * shapes[class].size);
     atomic_store_explicit(word_of(slab), LISTED | all_free(class), memory_order_relaxed);
     atomic_fetch_add_explicit(&slab_counts[class], 1, memory_order_relaxed);
     return slab;
@@ -179,7 +185,9 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
         !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acq_rel, memory_order_relaxed));
     if (rest && hold) note_held(hold, slab, class);
     else if (rest) place(slab, class);
-    return granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
+    char *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
+    fill_check(object, 0, shapes[class].size);
+    return object;
 }
 
 /* The slab's holder leaves it to all threads. */
@@ -209,8 +217,7 @@ static granule_id find_slab(unsigned class) {
 }
 
 void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment) {
-    unsigned class = class_of(size);
-    while (class < class_count && shapes[class].size & (alignment - 1)) class ++;
+    unsigned class = class_for(size, alignment);
     if (class >= class_count) return NULL;
     struct mid_hold *hold = holds ? &holds[class % MID_HOLDS] : NULL;
     if (hold) {
@@ -242,6 +249,7 @@ void midend_free(void *object) {
     granule_id slab = slab_of(object, &class, &bit);
     if (!slab) misuse(INVALID_FREE, object, 0);
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
+    if (!(word & bit)) fill_write(object, 0, shapes[class].size);
     do {
         if (word & bit) misuse(DOUBLE_FREE, object, 0);
         /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2] [MH1];
@@ -273,22 +281,22 @@ COLD void midend_find(const void *object, struct found *found) {
     else found->state = atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit ? FOUND_FREE : FOUND_IN_USE;
 }
 
-size_t midend_good_size(size_t size) {
-    unsigned class = class_of(size);
+size_t midend_good_size(size_t size, size_t alignment) {
+    unsigned class = class_for(size, alignment);
     return class < class_count ? shapes[class].size : backend_good_size(size);
 }
 
 static _Thread_local uint64_t lists_locked __attribute__((tls_model("initial-exec"))); /* by this thread's fork */
 
-void midend_before_fork(void) {
+COLD void midend_before_fork(void) {
     lists_locked = nest_lock_all(&nest);
 }
 
-void midend_after_fork(bool child) {
+COLD void midend_after_fork(bool child) {
     nest_unlock_all(&nest, child ? ~(uint64_t)0 : lists_locked);
 }
 
-static void count_free(granule_id root, void *context) {
+static COLD void count_free(granule_id root, void *context) {
     struct midend_statistics *statistics = context;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         if (leaf_kind(leaf_get(id)) != MID) continue;
@@ -298,7 +306,7 @@ static void count_free(granule_id root, void *context) {
     }
 }
 
-void midend_statistics(struct midend_statistics *statistics) {
+COLD void midend_statistics(struct midend_statistics *statistics) {
     *statistics = (struct midend_statistics){.class_count = class_count};
     for (unsigned class = 0; class < class_count; class ++) {
         uint64_t slabs = atomic_load_explicit(&slab_counts[class], memory_order_relaxed),

@@ -29,7 +29,7 @@
 #include <stddef.h>
 
 #include "backend/map.h"
-#include "base/misuse.h"
+#include "base/fill.h"
 #include "config/statistics_types.h"
 #include "secure/secret.h"
 
@@ -67,8 +67,8 @@ size_t midend_usable_size(const void *object);
 /* Describes an address inside a mid slab (base/misuse.h). */
 void midend_find(const void *object, struct found *found);
 
-/* Bytes that midend_allocate gives for `size`. */
-size_t midend_good_size(size_t size);
+/* Bytes that midend_allocate gives for these, or the backend where no class has the alignment. */
+size_t midend_good_size(size_t size, size_t alignment);
 
 void midend_before_fork(void);
 void midend_after_fork(bool child);
@@ -91,7 +91,9 @@ static ALWAYS_INLINE void *mid_hold_pop(const struct mid_hold *hold, unsigned cl
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client midend_hold_free */
     uint32_t bit = mid_choose(bits);
     atomic_fetch_xor_explicit(hold->word, bit, memory_order_acquire);
-    return hold->start + (size_t)__builtin_ctz(bit) * hold->size;
+    char *object = hold->start + (size_t)__builtin_ctz(bit) * hold->size;
+    fill_check(object, 0, hold->size);
+    return object;
 }
 
 /* The hit path of malloc, for sizes above the frontend's. NULL: midend_allocate must look. */
@@ -110,6 +112,8 @@ static ALWAYS_INLINE bool mid_free_held(const struct mid_hold *holds, const void
     uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * hold->reciprocal >> 32);
     if (UNLIKELY(index * hold->size != offset)) return false;
     uint32_t bit = 1u << index;
+    if (JW_FILL && !(atomic_load_explicit(hold->word, memory_order_relaxed) & bit))
+        fill_write(hold->start + offset, 0, hold->size);
     /* relaxed: the next user is the holder itself, or comes after the holder has let go */
     return LIKELY(!(atomic_fetch_or_explicit(hold->word, bit, memory_order_relaxed) & bit));
 }

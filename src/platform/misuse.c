@@ -50,6 +50,8 @@ COLD _Noreturn void misuse(enum misuse kind, const void *address, size_t number)
     struct found found = {.tier = TIER_NONE};
     tags_ignore();
     if (misuse_find) misuse_find(address, &found);
+    /* a fork's child has the heaps of the parent's threads, and not these */
+    if (found.owner != OWNER_NONE && !platform_thread_lives(found.owner)) found.owner = OWNER_ENDED;
     if (kind == INVALID_FREE && found.state >= FOUND_FREE) kind = DOUBLE_FREE;
     if (kind == DOUBLE_FREE && found.state < FOUND_FREE) found.state = FOUND_FREE;
     print_text(&text, "jwmalloc: ");

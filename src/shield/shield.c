@@ -127,6 +127,17 @@ JW_EXPORT void jw_free(void *pointer) {
     quarantine_push(opened.object, opened.slot);
 }
 
+/* The shield knows the very size. */
+void shield_deallocate_sized(void *pointer, size_t alignment, size_t size) {
+    struct opened opened;
+    if (pointer && open_object(pointer, &opened, DOUBLE_FREE)) {
+        char *object = opened.object;
+        if (((uintptr_t)object | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, object, alignment);
+        if (size != SIZE_UNKNOWN && size != opened.size) misuse(WRONG_SIZE, object, size);
+    }
+    jw_free(pointer);
+}
+
 /* Within its slot, with the tag that it has. */
 static void *resize(const struct opened *opened, size_t size) {
     close_object(opened);
@@ -162,7 +173,7 @@ size_t shield_object_size(const void *pointer) {
 }
 
 size_t shield_good_size(size_t size) {
-    return good_size(slot_for(size)) ? size : 0;
+    return good_size(1, slot_for(size)) ? size : 0;
 }
 
 void shield_flush(void) {

@@ -19,6 +19,7 @@
 void *shield_allocate_zeroed(size_t size);
 void *shield_allocate_aligned(size_t alignment, size_t size);
 void *shield_reallocate(void *object, size_t size);
+void shield_deallocate_sized(void *object, size_t alignment, size_t size);
 size_t shield_object_size(const void *object);
 size_t shield_good_size(size_t size);
 

@@ -24,6 +24,7 @@ CONSTANTS = {
     "JW_MIDEND_UNIT_SHIFT": 4,
     "JW_HEAPS_PER_CHUNK": 2,
     "JW_CHECKED": 1,
+    "JW_FILL": 0,
 }
 INCLUDES = [ROOT / "verify/config", ROOT / "src", ROOT / "include", ROOT]
 HEADERS = ["src/**/*.h", "src/**/*.def", "verify/**/*.h", "include/**/*.h"]

@@ -1,0 +1,30 @@
+/* fill.h - checked builds: free memory holds a pattern, which must still be there when it is given out again.
+ *
+ * So a program that writes to an object after freeing it hears of it when the memory is next used (docs/misuse.md).
+ */
+#ifndef JW_FILL_H
+#define JW_FILL_H
+
+#include <string.h>
+
+#include "base/misuse.h"
+
+#ifndef JW_FILL
+#define JW_FILL (JW_CHECKED && !JW_SECURE) /* the hardened build has a quarantine for that */
+#endif
+
+enum { FILL_BYTE = 0xdf }; /* many of them are no address, and no size */
+
+static inline void fill_write(void *object, size_t from, size_t size) {
+    if (JW_FILL && from < size) memset((char *)object + from, FILL_BYTE, size - from);
+}
+
+static inline void fill_check(const void *object, size_t from, size_t size) {
+    const unsigned char *bytes = object;
+    if (!JW_FILL || from >= size) return;
+    if (bytes[from] == FILL_BYTE && memcmp(bytes + from, bytes + from + 1, size - from - 1) == 0) return;
+    while (bytes[from] == FILL_BYTE) from++;
+    misuse(WRITE_AFTER_FREE, object, from);
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* sized.c - free by who says how large, or how aligned, the object is: the object knows better, and says so. */
+#include "frontend/allocator.h"
+
+#include "backend/backend.h"
+#include "base/misuse.h"
+
+/* Whether that size is of the object's class, told in a few loads; false where it takes a closer look. */
+static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
+    uint32_t leaf = leaf_of(object);
+    if (LIKELY(leaf & LEAF_SLAB)) return size - 1 < FRONTEND_MAX && slab_of(object)->class == size_class_of(size);
+    return leaf_kind(leaf) == MID && size - FRONTEND_MAX - 1 < BACKEND_MIN - FRONTEND_MAX - 1 &&
+           (leaf >> LEAF_HIGH_SHIFT & 15) == mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
+}
+
+/* What realloc may have left in place. */
+static COLD bool was_shrunk(const struct found *found, size_t size) {
+    return atomic_load_explicit(&shrunk_in_place, memory_order_relaxed) && stays(found->size, size);
+}
+
+static COLD bool has_size(const struct found *found, size_t alignment, size_t size) {
+    size_t good = good_size(alignment, size);
+    if (size > found->size) return false;
+    if (found->size == good || was_shrunk(found, size)) return true;
+    /* a range also serves what the midend has no memory for; and where the object may move in it, less is left */
+    return found->tier == TIER_LARGE &&
+           (found->size == backend_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));
+}
+
+static COLD void check(const void *object, size_t alignment, size_t size) {
+    struct found found;
+    if (!object) return;
+    misuse_find(object, &found);
+    if (found.state != FOUND_IN_USE) return; /* free says what is wrong */
+    if (((uintptr_t)object | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, object, alignment);
+    if (size != SIZE_UNKNOWN && !has_size(&found, alignment, size)) misuse(WRONG_SIZE, object, size);
+}
+
+void deallocate_sized(void *object, size_t alignment, size_t size) {
+    if (UNLIKELY(alignment != 1 || !has_class(object, size))) check(object, alignment, size);
+    deallocate(object);
+}
