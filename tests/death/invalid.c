@@ -98,7 +98,7 @@ static void free_inside_of_ended_thread(size_t size) {
 }
 
 static void free_of_slab_header(size_t offset) {
-    char *bytes = object(2000), *header = (char *)((uintptr_t)bytes & ~(uintptr_t)4095);
+    char *bytes = object(1300), *header = (char *)((uintptr_t)bytes & ~(uintptr_t)4095);
     expect_object(FREE, header + offset, bytes, BETWEEN);
     free(header + offset);
 }
