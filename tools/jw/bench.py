@@ -29,6 +29,7 @@ EPILOG = """benchmarks (all when none is named):
 
 peers ({quick} with --quick):
 {peers}
+  and only when named: {hardened}
 
   jw+jemalloc is our frontend on jemalloc's backend. Those whose name ends in -small get no transparent huge pages,
   which mimalloc asks for by itself.
@@ -55,7 +56,7 @@ def enter_environment() -> None:
 def run(arguments: argparse.Namespace) -> int:
     for kind, given, known in (
         ("benchmark", arguments.benchmark, NAMES),
-        ("peer", arguments.peers or [], bench_peers.NAMES),
+        ("peer", arguments.peers or [], bench_peers.NAMES + bench_peers.HARDENED),
     ):
         if unknown := [name for name in given if name not in known]:
             raise SystemExit(f"jw bench: no such {kind}: {', '.join(unknown)}; see ./jw bench --help")
@@ -117,6 +118,7 @@ def add_command(commands) -> None:
             listing="\n".join(f"  {name:14}{text}" for name, text in NAMES.items()),
             peers="  " + " ".join(bench_peers.NAMES),
             quick=", ".join(bench_peers.QUICK),
+            hardened=" ".join(bench_peers.HARDENED),
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -20,9 +20,11 @@ import flavours
 
 PEERS = flavours.BUILD / "peers"
 OURS = "jwmalloc"
+OURS_SECURE = "jw-secure"
 SYSTEM = "glibc"
 ABLATION = "jw+jemalloc"
 CRATES = {
+    "hardened-malloc-sys": ("16.0.2026071503", "8a634cdd17eb2cea9e8ab0977f9b7401a5882db9fadb594d080bc67f230b6ec2"),
     "libmimalloc-sys": ("0.1.49", "6a45a52f43e1c16f667ccfe4dd8c85b7f7c204fd5e3bf46c5b0db9a5c3c0b8e9"),
     "rpmalloc-sys": ("0.2.3", "8d4b7d5e225a53887ee57fcec492eaf114b8e290f7072d035adc6ddd6810b67b"),
     "snmalloc-sys": ("0.7.6", "f09c93c55f9a2b8dab75738a83c771231c5f408af65b8657433fe5bc93cc76cb"),
@@ -77,8 +79,19 @@ def lock_text() -> str:
 def build_mimalloc(source: Path, library: Path) -> None:
     source = source / "c_src/mimalloc" / ("v3" if "3" in library.stem else "v2")
     flags = ["-DMI_MALLOC_OVERRIDE", "-DMI_SHARED_LIB", "-DMI_SHARED_LIB_EXPORT", "-DMI_BUILD_RELEASE", "-DMI_DEBUG=0"]
+    flags += ["-DMI_SECURE=4"] if "secure" in library.stem else []
     command = ["gcc", "-std=gnu11", *COMPILE, *flags, "-fvisibility=hidden", f"-I{source}/include", f"-I{source}/src"]
     flavours.quietly(*command, source / "src/static.c", "-o", library)
+
+
+def build_hardened_malloc(source: Path, library: Path) -> None:
+    """As its own default configuration says, which the crate carries. It is C23, more than GCC 12 has."""
+    flavours.setup("clang")
+    code, lines = source / "vendor/hardened-malloc", (source / "config-default.conf").read_text().splitlines()
+    settings = [f"-D{line}" for line in lines if "=" in line and not line.startswith("#")]
+    sources = [code / f"{name}.c" for name in ("chacha", "h_malloc", "memory", "pages", "random", "util")]
+    command = ["clang-16", "-std=c2x", *COMPILE, "-D_GNU_SOURCE", "-fvisibility=hidden", f"-I{code}", f"-I{code}/include"]
+    flavours.quietly(*command, *settings, f"-I{code}/third_party", *sources, "-o", library)
 
 
 def build_rpmalloc(source: Path, library: Path) -> None:
@@ -117,6 +130,8 @@ BUILDS: dict[str, tuple[str, Callable[[Path, Path], None]]] = {
     "rpmalloc": ("rpmalloc-sys", build_rpmalloc),
     "snmalloc": ("snmalloc-sys", build_snmalloc),
     "jemalloc": ("tikv-jemalloc-sys", build_jemalloc),
+    "mimalloc2-secure": ("libmimalloc-sys", build_mimalloc),
+    "hardened_malloc": ("hardened-malloc-sys", build_hardened_malloc),
 }
 # Package, and its library.
 PACKAGES = {
@@ -128,13 +143,16 @@ PACKAGES = {
 }
 # mimalloc asks for huge pages by itself, which trades memory for page faults.
 VARIANTS = {"mimalloc3-small": "mimalloc3", "mimalloc2-small": "mimalloc2"}
-NAMES = [OURS, ABLATION, SYSTEM, *BUILDS, *PACKAGES, *VARIANTS]
+# Compared only when they are named, as docs/hardening.md does.
+HARDENED = [OURS_SECURE, "mimalloc2-secure", "hardened_malloc"]
+NAMES = [OURS, ABLATION, SYSTEM, *(name for name in BUILDS if name not in HARDENED), *PACKAGES, *VARIANTS]
 QUICK = [OURS, SYSTEM, "jemalloc-deb", "tcmalloc", "mimalloc3", "rpmalloc"]
 
 
 def crate_version(name: str) -> str:
     crate = BUILDS[name][0]
     sources = {
+        "mimalloc2-secure": ("c_src/mimalloc/v2/include/mimalloc.h", r"MI_MALLOC_VERSION (\d)(\d\d)(\d\d)\b"),
         "mimalloc3": ("c_src/mimalloc/v3/include/mimalloc.h", r"MI_MALLOC_VERSION (\d)(\d\d)(\d\d)\b"),
         "mimalloc2": ("c_src/mimalloc/v2/include/mimalloc.h", r"MI_MALLOC_VERSION (\d)(\d\d)(\d\d)\b"),
     }
@@ -195,14 +213,14 @@ def source_version() -> str:
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
 
 
-def ours() -> Allocator:
-    library = flavours.build("release") / "libjwmalloc.so"
-    return Allocator(OURS, source_version(), library.resolve())
+def ours(name: str, flavour: str) -> Allocator:
+    library = flavours.build(flavour) / "libjwmalloc.so"
+    return Allocator(name, source_version(), library.resolve())
 
 
 def provide(name: str) -> Allocator:
-    if name == OURS:
-        return ours()
+    if name in (OURS, OURS_SECURE):
+        return ours(name, "release" if name == OURS else "secure")
     if name == ABLATION:
         return ablation()
     if name == SYSTEM:
