@@ -26,6 +26,7 @@ class Mistake(NamedTuple):
     old: str
     new: str
     finding: str  # what the program must print
+    secure: bool = False  # in the hardened build
 
 
 MISTAKES = {
@@ -64,14 +65,18 @@ MISTAKES = {
 
 def build(mistake: Mistake, compiler: str, directory: str) -> str:
     copy = Path(directory) / "src"
-    shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("sim*", "secure", "shield", "linux_secure.c"))
+    shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("sim*"))
     text = (copy / mistake.file).read_text()
     if text.count(mistake.old) != 1:
         raise SystemExit(f"{mistake.file}: the text to be replaced stands there {text.count(mistake.old)} times")
     (copy / mistake.file).write_text(text.replace(mistake.old, mistake.new))
     library = f"{directory}/libseeded.so"
-    sources = [str(path) for path in copy.rglob("*.c")]
-    subprocess.run([compiler, *FLAGS, f"-I{copy}", f"-I{ROOT / 'include'}", *sources, "-o", library], check=True)
+    hardening = {*(copy / "secure").iterdir(), *(copy / "shield").iterdir(), copy / "platform/linux_secure.c"}
+    sources = [path for path in copy.rglob("*.c") if mistake.secure or path not in hardening]
+    secure = [f"-DJW_SECURE={int(mistake.secure)}"]
+    subprocess.run(
+        [compiler, *FLAGS, *secure, f"-I{copy}", f"-I{ROOT / 'include'}", *sources, "-o", library], check=True
+    )
     return library
 
 
@@ -92,4 +97,5 @@ def main() -> int:
     return 0 if found else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -150,6 +150,16 @@ static void forged_link_in_heap(void) {
     forge_link(object(100));
 }
 
+/* Without a quarantine: behind a free object's bytes, before it is used again. */
+static void free_end_written(void) {
+    char *bytes = object(104);
+    free(bytes);
+    bytes[108] ^= 1;
+    for (unsigned i = 0; i < 100; i++)
+        if (malloc(104) == bytes) return;
+    check_failed(__FILE__, __LINE__, "the object is used again");
+}
+
 /* Through the quarantine, and out of it. */
 static void double_free(void) {
     char *bytes = object(100), *other = object(100);
@@ -220,8 +230,12 @@ static void zero_on_free(void) {
     free(bytes);
     show(bytes_are_zero(bytes + 16, 500 - 16 - 8));
 }
+/* Also where smaller objects were, with their trailers. */
 static void zero_on_allocation(void) {
     bool zero = true;
+    char **small = sorted(40, MOST);
+    for (unsigned i = 0; i < MOST; i++) free(small[i]);
+    for (unsigned i = 0; i < MOST / 4; i++) zero &= bytes_are_zero(malloc(200), 200);
     for (size_t size = 1; size < 200000; size += size / 3 + 1)
         for (unsigned i = 0; i < 10; i++) {
             char *bytes = object(size);
@@ -286,6 +300,7 @@ static const struct {
     CASE(write_after_free_mid),
     CASE(forged_link),
     CASE(forged_link_in_heap),
+    CASE(free_end_written),
     CASE(double_free),
     CASE(double_free_late),
     CASE(double_free_elsewhere),

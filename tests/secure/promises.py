@@ -41,6 +41,7 @@ PROMISES = {
     "write_after_free_mid": WRITTEN,
     "forged_link": Promise("write after free", "quarantine:0"),
     "forged_link_in_heap": Promise("write after free", "quarantine:0"),
+    "free_end_written": Promise("write after free", "quarantine:0"),
     "double_free": Promise("double free", seen_by_all=True),
     "double_free_late": Promise("double free", seen_by_all=True),
     "double_free_elsewhere": Promise("double free", seen_by_all=True),

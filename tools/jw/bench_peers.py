@@ -90,7 +90,15 @@ def build_hardened_malloc(source: Path, library: Path) -> None:
     code, lines = source / "vendor/hardened-malloc", (source / "config-default.conf").read_text().splitlines()
     settings = [f"-D{line}" for line in lines if "=" in line and not line.startswith("#")]
     sources = [code / f"{name}.c" for name in ("chacha", "h_malloc", "memory", "pages", "random", "util")]
-    command = ["clang-16", "-std=c2x", *COMPILE, "-D_GNU_SOURCE", "-fvisibility=hidden", f"-I{code}", f"-I{code}/include"]
+    command = [
+        "clang-16",
+        "-std=c2x",
+        *COMPILE,
+        "-D_GNU_SOURCE",
+        "-fvisibility=hidden",
+        f"-I{code}",
+        f"-I{code}/include",
+    ]
     flavours.quietly(*command, *settings, f"-I{code}/third_party", *sources, "-o", library)
 
 

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""seeded.py COMPILER PROGRAM [MISTAKE...] - tests of the hardened build's tests: with a mistake in, its case must fail.
+
+PROGRAM is hardened.c on the system's malloc; the library that is built with the mistake is preloaded.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "reliability"))
+
+import seeded  # noqa: E402
+
+
+def seed(file: str, text: str, instead: str, case: str) -> tuple[seeded.Mistake, str]:
+    return seeded.Mistake(file, text, instead, f"{case} ", secure=True), case
+
+
+SHIELD, QUARANTINE = "shield/shield.c", "shield/quarantine.c"
+MISTAKES = {
+    "trailer": seed(
+        SHIELD, "state == BROKEN || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"
+    ),
+    "fill": seed(SHIELD, "left != filled(slack)", "left > filled(slack)", "overflow_small_slack"),
+    "neighbour": seed(SHIELD, "    if (small) check_neighbour(object);\n", "    (void)small;\n", "overflow_into_next"),
+    "header": seed("secure/header.h", "word != header_word(slab)", "!word && !slab", "overflow_into_header"),
+    "guard": seed(
+        "secure/guard.c",
+        "platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);",
+        "",
+        "overflow_into_guard",
+    ),
+    "quarantine": seed(QUARANTINE, "slot > quarantine->limit / LARGEST_SHARE", "slot > 0", "quarantine_delays"),
+    "written": seed(QUARANTINE, "left != checked(slot)", "left > slot", "write_after_free_small"),
+    "link": seed("frontend/slab.h", "UNLIKELY(!slab_may_list(object, next))", "!object", "forged_link"),
+    "order": seed("frontend/slab.c", "unsigned other = random_less(i + 1);", "unsigned other = i;", "order_small"),
+    "mid order": seed("midend/midend.h", "random_less((uint32_t)__builtin_popcount(word))", "0", "order_mid"),
+    "seed": seed("secure/secret.c", "return platform_random() | 1;", "return 1;", "order_small"),
+    "cleared": seed(QUARANTINE, "if (clears && slot <= BACKEND_MAX)", "if (slot == 64)", "zero_on_free"),
+    "clear": seed(SHIELD, "if (clear) memset", "if (clear && size > 999) memset", "zero_on_allocation"),
+    "fence": seed("platform/fence.h", "platform_protect(area, page, false);", "", "records_are_fenced"),
+    "delivery": seed(
+        SHIELD,
+        "if (is_small(object)) misuse(WRITE_AFTER_FREE",
+        "if (!object) misuse(WRITE_AFTER_FREE",
+        "free_end_written",
+    ),
+}
+
+
+def is_found(name: str, compiler: str, program: str) -> bool:
+    mistake, case = MISTAKES[name]
+    with tempfile.TemporaryDirectory() as directory:
+        library = seeded.build(mistake, compiler, directory)
+        command = [HERE / "promises.py", "caught", case, "env", f"LD_PRELOAD={library}", program]
+        done = subprocess.run([sys.executable, "-B", *command], stdout=subprocess.PIPE, text=True, errors="replace")
+    found = done.returncode == 1 and mistake.finding in done.stdout and "WRONG" in done.stdout
+    print(f"{name}: {'found' if found else 'NOT FOUND'}: {done.stdout.strip()}", flush=True)
+    return found
+
+
+def main() -> int:
+    compiler, program, *chosen = sys.argv[1:]
+    names = chosen or list(MISTAKES)
+    return 0 if sum(is_found(name, compiler, program) for name in names) == len(names) else 1
+
+
+sys.exit(main())
