@@ -63,7 +63,8 @@ JW_API void *jw_realloc(void *object, size_t size) JW_SIZED((2));
  * need not be a multiple of it. (C17 7.22.3.1) */
 JW_API void *jw_aligned_alloc(size_t alignment, size_t size) JW_ALLOCATES((2));
 
-/* As jw_free; `size` is what the object was last asked for, or 0 with NULL. (C23 7.24.3.4) */
+/* As jw_free, for an object of jw_malloc, jw_calloc, jw_realloc or jw_reallocarray; `size` is what it was last asked
+ * for, or 0 with NULL. (C23 7.24.3.4) */
 JW_API void jw_free_sized(void *object, size_t size);
 
 /* As jw_free, for an object of jw_aligned_alloc with this alignment and size. (C23 7.24.3.5) */

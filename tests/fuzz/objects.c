@@ -109,7 +109,7 @@ void object_change(struct object *object, char *bytes, size_t size, size_t usabl
     object->bytes = bytes;
     object->size = size;
     object->usable = object->room = usable;
-    object->alignment = 0;
+    object->alignment = 1;
     EXPECT(object_holds(object, least(object->written, size)));
     list(object);
     object_write(object, size);

@@ -66,9 +66,12 @@ static void free_object(struct object *object, enum operation how) {
     object->bytes = NULL;
     begin_call();
     switch (how) {
-    case FREE_SIZED: jw_free_sized(bytes, bytes == NULL ? 0 : object->size); break;
+    case FREE_SIZED:
+        if (bytes == NULL || object->alignment == 1) jw_free_sized(bytes, bytes == NULL ? 0 : object->size);
+        else jw_free(bytes);
+        break;
     case FREE_ALIGNED_SIZED:
-        if (bytes != NULL && object->alignment != 0) jw_free_aligned_sized(bytes, object->alignment, object->size);
+        if (bytes != NULL && object->alignment > 1) jw_free_aligned_sized(bytes, object->alignment, object->size);
         else jw_free(bytes);
         break;
     case CFREE: jw_cfree(bytes); break;
@@ -108,7 +111,8 @@ static void put_object(struct object *object, char *bytes, size_t size, size_t a
     if (failed(bytes, size, alignment)) return;
     expect_errno(MARK);
     expect_place(bytes, size, alignment);
-    *object = (struct object){.bytes = bytes, .size = size, .usable = jw_malloc_usable_size(bytes)};
+    *object = (struct object){
+        .bytes = bytes, .size = size, .usable = jw_malloc_usable_size(bytes), .alignment = alignment == 1};
     object->room = object->usable + (alignment > GRANULE_SIZE ? alignment : 0);
     if (alignment == 1 && !call_was_refused() && !world_is_crowded()) EXPECT(object->usable == usable_size(size));
     expect_errno(MARK);
