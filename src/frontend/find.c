@@ -87,7 +87,7 @@ static COLD void find_gone(const void *object, uintptr_t word, struct found *fou
 static COLD void find_quarantined(const char *object, struct found *found) {
     uint32_t payload;
     uint64_t word = atomic_load_explicit(trailer_of(object, found->size), memory_order_relaxed);
-    if (trailer_read(object, word, &payload) == FREED) found->state = FOUND_FREE;
+    if (trailer_read(trailer_pad(object), word, &payload) == FREED) found->state = FOUND_FREE;
 }
 
 COLD void misuse_find(const void *address, struct found *found) {

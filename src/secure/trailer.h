@@ -28,27 +28,39 @@ static inline trailer_word *trailer_of(const char *object, size_t slot) {
     return (trailer_word *)(object + slot - TRAILER_SIZE);
 }
 
-static inline uint64_t trailer_pad(const void *object) {
+/* The secret of a place, from which its words follow. */
+static ALWAYS_INLINE uint64_t trailer_pad(const void *object) {
     return mixed(secrets.trailer ^ (uintptr_t)object);
 }
 
-static inline uint64_t trailer_made(const void *object, uint32_t payload, enum trailer_state state) {
-    uint64_t pad = trailer_pad(object);
-    uint32_t code = (uint32_t)mixed(pad + payload) & ~3u;
-    return ((pad ^ (uint64_t)payload << 32) & ~(uint64_t)UINT32_MAX) | code | state;
+static ALWAYS_INLINE uint64_t trailer_made(uint64_t pad, uint32_t payload, enum trailer_state state) {
+    uint64_t hidden = pad ^ (uint64_t)payload << 32;
+    uint32_t code = (uint32_t)((hidden * 0xbf58476d1ce4e5b9u ^ hidden) >> 32) & ~3u;
+    return (hidden & ~(uint64_t)UINT32_MAX) | code | state;
 }
 
 /* What a word says: BROKEN, or a state and its payload. */
-static inline enum trailer_state trailer_read(const void *object, uint64_t word, uint32_t *payload) {
+static ALWAYS_INLINE enum trailer_state trailer_read(uint64_t pad, uint64_t word, uint32_t *payload) {
     enum trailer_state state = (enum trailer_state)(word & 3);
-    *payload = (uint32_t)((word ^ trailer_pad(object)) >> 32);
-    bool right = (state == LIVE || state == FREED) && word == trailer_made(object, *payload, state);
+    *payload = (uint32_t)((word ^ pad) >> 32);
+    bool right = (state == LIVE || state == FREED) && word == trailer_made(pad, *payload, state);
     return right ? state : BROKEN;
 }
 
 /* How many bytes behind the request's end are filled. */
 static inline size_t filled(size_t slack) {
     return slack < FILLED_MOST ? slack : FILLED_MOST;
+}
+
+/* As memset, for the few bytes of a slack. */
+static ALWAYS_INLINE void fill_slack(char *end, size_t size, uint8_t with) {
+    const uint64_t eight = with * 0x0101010101010101u;
+    if (size < sizeof eight) {
+        while (size > 0) end[--size] = (char)with;
+        return;
+    }
+    for (; size > sizeof eight; size -= sizeof eight) memcpy(end + size - sizeof eight, &eight, sizeof eight);
+    memcpy(end, &eight, sizeof eight);
 }
 
 /* How many bytes are as they were filled, of `size`. */

@@ -60,7 +60,7 @@ static void leave(char *object, size_t slot, uint8_t fill) {
     size_t left = fill_left(object, checked(slot), fill);
     if (UNLIKELY(left != checked(slot))) misuse(WRITE_AFTER_FREE, object, left);
     uint64_t trailer = atomic_load_explicit(trailer_of(object, slot), memory_order_relaxed);
-    if (UNLIKELY(trailer_read(object, trailer, &payload) != FREED))
+    if (UNLIKELY(trailer_read(trailer_pad(object), trailer, &payload) != FREED))
         misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
     deallocate(object);
 }

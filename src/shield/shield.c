@@ -14,28 +14,21 @@ static size_t slot_for(size_t size) {
     return size < SIZE_MAX - 2 * TRAILER_SIZE ? size + TRAILER_SIZE + (size == 0) : SIZE_MAX;
 }
 
-/* Whether a slot is a small object's; then its slab's header is whole. */
-static bool is_small(const char *object) {
-    if (!(leaf_of(object) & LEAF_SLAB)) return false;
-    slab_check(slab_of(object));
-    return true;
-}
-
 /* The trailer, by a pointer that may touch it: the object's last bytes can share their tag with it. */
-static trailer_word *trailer_at(const char *object, size_t slot) {
+static ALWAYS_INLINE trailer_word *trailer_at(const char *object, size_t slot) {
     trailer_word *trailer = trailer_of(object, slot);
     return tags_active ? (trailer_word *)with_tag(trailer, tag_of_memory(trailer)) : trailer;
 }
 
-static enum trailer_state read_trailer(const char *object, size_t slot, uint32_t *payload) {
-    return trailer_read(object, atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed), payload);
+static ALWAYS_INLINE enum trailer_state read_trailer(const char *object, size_t slot, uint64_t pad, uint32_t *payload) {
+    return trailer_read(pad, atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed), payload);
 }
 
 /* Fill, trailer and tag of an object of `size` bytes in its slot. */
-static void *seal(char *object, size_t slot, size_t size, unsigned tag) {
+static ALWAYS_INLINE void *seal(char *object, size_t slot, uint64_t pad, size_t size, unsigned tag) {
     size_t slack = slot - TRAILER_SIZE - size;
-    memset(object + size, secrets.fill, filled(slack));
-    atomic_store_explicit(trailer_of(object, slot), trailer_made(object, (uint32_t)slack, LIVE), memory_order_relaxed);
+    fill_slack(object + size, filled(slack), secrets.fill);
+    atomic_store_explicit(trailer_of(object, slot), trailer_made(pad, (uint32_t)slack, LIVE), memory_order_relaxed);
     if (!tag) return object;
     tag_memory(object, size ? size : 1, tag);
     return with_tag(object, tag);
@@ -44,14 +37,16 @@ static void *seal(char *object, size_t slot, size_t size, unsigned tag) {
 /* What the allocator gave, made an object. */
 static void *seal_new(char *object, size_t size, bool clear) {
     if (UNLIKELY(!object)) return NULL;
-    size_t slot = object_size(object);
+    bool small = leaf_of(object) & LEAF_SLAB;
+    size_t slot = small ? size_classes[slab_of(object)->class].size : object_size(object);
+    uint64_t pad = trailer_pad(object);
     uint32_t last_tag = 0;
-    if (UNLIKELY(read_trailer(object, slot, &last_tag) != FREED)) {
-        if (is_small(object)) misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
+    if (UNLIKELY(read_trailer(object, slot, pad, &last_tag) != FREED)) {
+        if (small) misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
         last_tag = 0; /* memory that was no object before */
     }
     if (clear) memset(object, 0, size);
-    return seal(object, slot, size, tags_active && slot < BACKEND_MIN ? tag_for(object, slot, last_tag) : 0);
+    return seal(object, slot, pad, size, tags_active && slot < BACKEND_MIN ? tag_for(object, slot, last_tag) : 0);
 }
 
 JW_EXPORT void *jw_malloc(size_t size) {
@@ -71,41 +66,53 @@ void *shield_allocate_aligned(size_t alignment, size_t size) {
 struct opened {
     char *object;
     size_t slot, size;
+    uint64_t pad;
     unsigned tag;
 };
 
 /* The object before a small one is whole, too: its overflow would have come here. */
-static void check_neighbour(const char *object) {
-    const struct slab *slab = slab_of(object);
-    size_t slot = size_classes[slab->class].size;
+static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
+    const char *before = object - slot;
     uint32_t payload;
-    if (object == (const char *)slab + size_classes[slab->class].origin || sizeof(void *) < 8) return;
-    if (UNLIKELY(read_trailer(object - slot, slot, &payload) == BROKEN))
-        misuse(OVERFLOW, object - slot, slot - TRAILER_SIZE);
+    if ((uint32_t)(uintptr_t)object == slab_of(object)->cross_origin + 1 || sizeof(void *) < 8) return;
+    if (UNLIKELY(read_trailer(before, slot, trailer_pad(before), &payload) == BROKEN))
+        misuse(OVERFLOW, before, slot - TRAILER_SIZE);
+}
+
+/* The size of a slot in use; 0: there is none at the address. */
+static ALWAYS_INLINE size_t slot_of_object(const char *object, bool *small) {
+    *small = leaf_of(object) & LEAF_SLAB;
+    if (UNLIKELY(!*small)) return size_if_live(object);
+    const struct slab *slab = slab_of(object);
+    slab_check(slab);
+    bool is = slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound);
+    return is ? size_classes[slab->class].size : 0;
 }
 
 /* Looks at what the program calls an object. False: it is none that is in use, as the allocator will say. */
-static bool open_object(const void *pointer, struct opened *opened, enum misuse freed) {
+static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened, enum misuse freed) {
     char *object = opened->object = (char *)with_tag(pointer, 0);
-    bool small = is_small(object);
-    size_t slot = opened->slot = size_if_live(object);
+    bool small;
+    size_t slot = opened->slot = slot_of_object(object, &small);
     if (UNLIKELY(slot == 0)) return false;
     opened->tag = tag_of_pointer(pointer);
     if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != opened->tag)) misuse(freed, object, 0);
+    opened->pad = trailer_pad(object);
     uint32_t slack;
-    enum trailer_state state = read_trailer(object, slot, &slack);
+    enum trailer_state state = read_trailer(object, slot, opened->pad, &slack);
     if (UNLIKELY(state == FREED)) misuse(freed, object, 0);
     if (UNLIKELY(state == BROKEN || slack > slot - TRAILER_SIZE)) misuse(OVERFLOW, object, slot - TRAILER_SIZE);
     opened->size = slot - TRAILER_SIZE - slack;
-    if (small) check_neighbour(object);
+    if (small) check_neighbour(object, slot);
     return true;
 }
 
 /* Nobody's object any more, and the allocator's to touch. */
-static void close_object(const struct opened *opened) {
+static ALWAYS_INLINE void close_object(const struct opened *opened) {
     char *object = opened->object;
     size_t slack = opened->slot - TRAILER_SIZE - opened->size;
-    uint64_t live = trailer_made(object, (uint32_t)slack, LIVE), freed = trailer_made(object, opened->tag, FREED);
+    uint64_t live = trailer_made(opened->pad, (uint32_t)slack, LIVE),
+             freed = trailer_made(opened->pad, opened->tag, FREED);
     /* relaxed: of two threads that free the same object one goes on, and nothing else passes between them */
     if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer_at(object, opened->slot), &live, freed,
                                                           memory_order_relaxed, memory_order_relaxed)))
@@ -143,14 +150,14 @@ static void *resize(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t old = opened->size, kept = size < old ? size : old;
     if (option(&options.zero_on_free)) memset(opened->object + kept, 0, size + old - 2 * kept);
-    return seal(opened->object, opened->slot, size, opened->tag);
+    return seal(opened->object, opened->slot, opened->pad, size, opened->tag);
 }
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
     close_object(opened);
     char *moved = (char *)reallocate(opened->object, slot_for(size));
-    if (moved) return seal(moved, object_size(moved), size, 0);
-    seal(opened->object, opened->slot, opened->size, 0);
+    if (moved) return seal(moved, object_size(moved), trailer_pad(moved), size, 0);
+    seal(opened->object, opened->slot, opened->pad, opened->size, 0);
     return NULL;
 }
 

@@ -25,7 +25,9 @@ MISTAKES = {
         SHIELD, "state == BROKEN || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"
     ),
     "fill": seed(SHIELD, "left != filled(slack)", "left > filled(slack)", "overflow_small_slack"),
-    "neighbour": seed(SHIELD, "    if (small) check_neighbour(object);\n", "    (void)small;\n", "overflow_into_next"),
+    "neighbour": seed(
+        SHIELD, "    if (small) check_neighbour(object, slot);\n", "    (void)small;\n", "overflow_into_next"
+    ),
     "header": seed("secure/header.h", "word != header_word(slab)", "!word && !slab", "overflow_into_header"),
     "guard": seed(
         "secure/guard.c",
@@ -44,7 +46,7 @@ MISTAKES = {
     "fence": seed("platform/fence.h", "platform_protect(area, page, false);", "", "records_are_fenced"),
     "delivery": seed(
         SHIELD,
-        "if (is_small(object)) misuse(WRITE_AFTER_FREE",
+        "if (small) misuse(WRITE_AFTER_FREE",
         "if (!object) misuse(WRITE_AFTER_FREE",
         "free_end_written",
     ),
