@@ -39,15 +39,15 @@ struct heap {
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;
     struct slab_list in_use;
+#if JW_SECURE
+    struct quarantine *quarantine; /* its thread's freed objects (shield/quarantine.h), NULL: none yet */
+#endif
     uint32_t in_use_count;
     uint32_t number, tag;     /* tag: the leaf word of its slabs */
     _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t refills;
     uint32_t tidied; /* the class that was looked at last */
     struct mid_hold holds[MID_HOLDS];
-#if JW_SECURE
-    struct quarantine *quarantine; /* its thread's freed objects (shield/quarantine.h), NULL: none yet */
-#endif
 };
 
 extern struct heap no_heap HIDDEN;

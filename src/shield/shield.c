@@ -11,7 +11,7 @@
 
 /* A slot for `size` bytes; what is too much stays too much. */
 static size_t slot_for(size_t size) {
-    return size < SIZE_MAX - 2 * TRAILER_SIZE ? size + TRAILER_SIZE + (size == 0) : SIZE_MAX;
+    return size < SIZE_MAX - (size_t)2 * TRAILER_SIZE ? size + TRAILER_SIZE + (size == 0) : SIZE_MAX;
 }
 
 /* The trailer, by a pointer that may touch it: the object's last bytes can share their tag with it. */
@@ -122,10 +122,10 @@ static ALWAYS_INLINE void close_object(const struct opened *opened) {
     if (UNLIKELY(left != filled(slack))) misuse(OVERFLOW, object, opened->size + left);
 }
 
-JW_EXPORT void jw_free(void *pointer) {
-    if (!pointer) return;
+JW_EXPORT void jw_free(void *object) {
+    if (!object) return;
     struct opened opened;
-    if (UNLIKELY(!open_object(pointer, &opened, DOUBLE_FREE))) {
+    if (UNLIKELY(!open_object(object, &opened, DOUBLE_FREE))) {
         tags_ignore(); /* it says what is wrong and ends the process */
         deallocate(opened.object);
         return;
@@ -135,14 +135,14 @@ JW_EXPORT void jw_free(void *pointer) {
 }
 
 /* The shield knows the very size. */
-void shield_deallocate_sized(void *pointer, size_t alignment, size_t size) {
+void shield_deallocate_sized(void *object, size_t alignment, size_t size) {
     struct opened opened;
-    if (pointer && open_object(pointer, &opened, DOUBLE_FREE)) {
-        char *object = opened.object;
-        if (((uintptr_t)object | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, object, alignment);
-        if (size != SIZE_UNKNOWN && size != opened.size) misuse(WRONG_SIZE, object, size);
+    if (object && open_object(object, &opened, DOUBLE_FREE)) {
+        char *start = opened.object;
+        if (((uintptr_t)start | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, start, alignment);
+        if (size != SIZE_UNKNOWN && size != opened.size) misuse(WRONG_SIZE, start, size);
     }
-    jw_free(pointer);
+    jw_free(object);
 }
 
 /* Within its slot, with the tag that it has. */
@@ -161,22 +161,22 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     return NULL;
 }
 
-void *shield_reallocate(void *pointer, size_t size) {
+void *shield_reallocate(void *object, size_t size) {
     struct opened opened;
-    if (UNLIKELY(!open_object(pointer, &opened, INVALID_POINTER))) return reallocate(opened.object, size);
+    if (UNLIKELY(!open_object(object, &opened, INVALID_POINTER))) return reallocate(opened.object, size);
     size_t slot = slot_for(size);
     if (slot <= opened.slot && (slot > opened.slot / 2 || opened.slot <= 32)) return resize(&opened, size);
     if (opened.slot > BACKEND_MAX && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
     void *moved = jw_malloc(size);
     if (!moved) return NULL;
-    memcpy(moved, pointer, size < opened.size ? size : opened.size);
-    jw_free(pointer);
+    memcpy(moved, object, size < opened.size ? size : opened.size);
+    jw_free(object);
     return moved;
 }
 
-size_t shield_object_size(const void *pointer) {
+size_t shield_object_size(const void *object) {
     struct opened opened;
-    return open_object(pointer, &opened, INVALID_POINTER) ? opened.size : object_size(opened.object);
+    return open_object(object, &opened, INVALID_POINTER) ? opened.size : object_size(opened.object);
 }
 
 size_t shield_good_size(size_t size) {
