@@ -29,6 +29,7 @@ static void after_fork(void) {
 }
 
 static void after_fork_in_child(void) {
+    if (JW_SECURE) random_state = 0; /* drawn anew: its order is not the parent's */
     midend_after_fork(true);
     backend_after_fork(true);
     heap_note_thread();

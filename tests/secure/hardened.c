@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "check.h"
 #include "entry_points.h"
@@ -230,6 +231,28 @@ static void zero_on_free(void) {
     free(bytes);
     show(bytes_are_zero(bytes + 16, 500 - 16 - 8));
 }
+/* Nor do a process's children have each other's. */
+static void order_of_children(void) {
+    uint64_t orders[2];
+    int ends[2];
+    free(malloc(200));
+    CHECK(pipe(ends) == 0);
+    for (unsigned child = 0; child < 2; child++) {
+        pid_t made = fork();
+        CHECK(made >= 0);
+        if (made == 0) {
+            uint64_t order = 0;
+            char *first = malloc(300);
+            for (unsigned i = 0; i < 8; i++) order = order * 31 + (uint64_t)((char *)malloc(300) - first);
+            _exit(write(ends[1], &order, sizeof order) != sizeof order);
+        }
+        int status;
+        CHECK(waitpid(made, &status, 0) == made && status == 0);
+        CHECK(read(ends[0], &orders[child], sizeof *orders) == sizeof *orders);
+    }
+    show(orders[0] != orders[1]);
+}
+
 /* Also where smaller objects were, with their trailers. */
 static void zero_on_allocation(void) {
     bool zero = true;
@@ -309,6 +332,7 @@ static const struct {
     CASE(quarantine_ends),
     CASE(order_small),
     CASE(order_mid),
+    CASE(order_of_children),
     CASE(zero_on_free),
     CASE(zero_on_allocation),
     CASE(size_is_exact),

@@ -50,6 +50,7 @@ PROMISES = {
     "quarantine_ends": Promise("property"),
     "order_small": Promise("order"),
     "order_mid": Promise("order"),
+    "order_of_children": Promise("property"),
     "zero_on_free": Promise("property", "zero_on_free:true"),
     "zero_on_allocation": Promise("property", "zero_on_free:true"),
     "size_is_exact": Promise("property"),
