@@ -123,7 +123,9 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
         MMAP_THRESHOLD = -3,
         MMAP_MAX = -4,
         ARENA_TEST = -7,
-        ARENA_MAX = -8
+        ARENA_MAX = -8,
+        CHECK_ACTION = -5,
+        PERTURB = -6
     };
     switch (parameter) {
     case JW_M_PURGE:
@@ -135,7 +137,9 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
     case MMAP_THRESHOLD:
     case MMAP_MAX:
     case ARENA_TEST:
-    case ARENA_MAX: return 1;
+    case ARENA_MAX:
+    case CHECK_ACTION: return 1;
+    case PERTURB: return value == 0; /* nothing fills objects */
     default: return 0;
     }
 }

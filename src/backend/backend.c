@@ -32,6 +32,7 @@ void *backend_fetch(uint32_t weight, bool *zeroed) {
     }
     if (!range) {
         state = UNMAPPED;
+        thrift_expect(weight);
         range = acquire_unmapped(weight);
         if (!range && thrift_make_room()) range = acquire_unmapped(weight);
     }

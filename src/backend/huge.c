@@ -30,6 +30,7 @@ void *huge_allocate(size_t size, size_t alignment) {
     size = huge_good_size(size);
     if (size == 0) return NULL;
     if (alignment < ROOT_SIZE) alignment = ROOT_SIZE;
+    thrift_expect(size >> JW_GRANULE_SHIFT);
     char *object = map_reserve(size, alignment, "jwmalloc: huge");
     if (!object && thrift_make_room()) object = map_reserve(size, alignment, "jwmalloc: huge");
     if (!object) return NULL;
@@ -79,8 +80,11 @@ void *huge_resize(void *object, size_t size) {
         platform_discard((char *)object + new, old - new);
         return object;
     }
-    char *moved = huge_allocate(new, ROOT_SIZE);
+    /* with room to grow, which costs addresses only: an object that grows by little is not moved each time */
+    char *moved = huge_allocate((new + new / 8 + ROOT_SIZE - 1) & ~(size_t)(ROOT_SIZE - 1), ROOT_SIZE);
+    if (!moved) moved = huge_allocate(new, ROOT_SIZE);
     if (!moved) return NULL;
+    new = size_of(granule_of(moved));
     enum platform_moved result = platform_move(object, moved, old);
     char *gone = result == MOVED ? object : moved;
     leaf_set(granule_of(gone), leaf_word(NONE, 0));
@@ -93,6 +97,10 @@ void *huge_resize(void *object, size_t size) {
     map_abandon(gone, size_gone);
     count((size_t)-1, (size_t)-size_gone);
     return result == MOVED ? moved : NULL;
+}
+
+size_t huge_in_use(void) {
+    return atomic_load_explicit(&bytes, memory_order_relaxed);
 }
 
 void huge_statistics(struct huge_statistics *statistics) {

@@ -27,6 +27,9 @@ size_t huge_good_size(size_t size);
 /* Changes the size in place or by moving pages, without copying. NULL when the OS refuses: then nothing has changed. */
 void *huge_resize(void *object, size_t size);
 
+/* Bytes of all of them together. */
+size_t huge_in_use(void);
+
 void huge_statistics(struct huge_statistics *statistics);
 
 #endif

@@ -1,5 +1,6 @@
 #include "backend/thrift.h"
 
+#include "backend/huge.h"
 #include "backend/root.h"
 #include "base/assert.h"
 #include "config/options.h"
@@ -76,8 +77,8 @@ static size_t reclaim(unsigned nest) {
     return kept;
 }
 
-/* After rollbacks unmapped neighbours may have stayed apart (LEFT, see ownership.h), and with them a root; or the OS has
- * not taken a root: placing what waits once more joins them, and offers it again. The mapped ones meet in reclaim. */
+/* After rollbacks unmapped neighbours may have stayed apart (LEFT, see ownership.h), and with them a root; or the OS
+ * has not taken a root: placing what waits once more joins them, offers it again. The mapped ones meet in reclaim. */
 static void rejoin_unmapped(void) {
     size_t rollbacks = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed);
     if (atomic_exchange_explicit(&rollbacks_seen, rollbacks, memory_order_relaxed) == rollbacks) return;
@@ -229,23 +230,23 @@ void thrift_wake(void) {
  * the last two rounds: a program that frees much and soon allocates it again needs no new pages, and its peak is no
  * higher. Without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet.
  */
-static size_t watermark(size_t waiting) {
-    size_t least = option(&options.cache_min) >> JW_GRANULE_SHIFT, percent = option(&options.cache_percent);
+static size_t watermark(size_t waiting, size_t percent) {
+    size_t least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
     bool refused = atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED;
     if (LIKELY(waiting <= least) || percent == 0 || refused) return least;
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
-    size_t in_use = all > cached ? all - cached : 0;
+    size_t huge = huge_in_use() >> JW_GRANULE_SHIFT, in_use = (all > cached ? all - cached : 0) + huge;
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
     if (in_use > most) atomic_store_explicit(&most_in_use[0], most = in_use, memory_order_relaxed);
     if (before > most) most = before;
-    size_t share = most * percent / 100;
+    size_t share = (most > huge ? most - huge : 0) * percent / 100;
     return most - in_use + (share > least ? share : least);
 }
 
 void thrift_free(granule_id range) {
     size_t weight = knit_weight(range), cached = range_cached(MAPPED) + weight;
-    if (UNLIKELY(cached > watermark(cached))) {
+    if (UNLIKELY(cached > watermark(cached, option(&options.cache_percent)))) {
         bool given = give_back(range);
         range_place(range, given ? UNMAPPED : MAPPED);
         if (given) {
@@ -276,6 +277,28 @@ size_t thrift_purge(void) {
     swap_buffers();
     reclaim(active);
     return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
+}
+
+/* Gives back about that many granules, the largest ranges first. */
+static void give_back_some(size_t granules) {
+    for (unsigned class = RANGE_CLASSES; class -- > 0;)
+        for (unsigned nest = 0; nest < UNMAPPED_NEST; nest++) {
+            granule_id range;
+            while (granules > 0 && (range = range_acquire_from(nest, class))) {
+                size_t weight = knit_weight(range);
+                bool given = give_back(range);
+                range_place(range, given ? UNMAPPED : MAPPED);
+                if (!given) return;
+                granules -= weight < granules ? weight : granules;
+            }
+        }
+}
+
+void thrift_expect(size_t granules) {
+    size_t cached = range_cached(MAPPED), least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
+    if (LIKELY(cached <= least)) return;
+    size_t mark = watermark(cached, option(&options.cache_percent) / 2), spare = cached - least;
+    if (cached + granules > mark) give_back_some(cached + granules - mark < spare ? cached + granules - mark : spare);
 }
 
 bool thrift_make_room(void) {

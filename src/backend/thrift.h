@@ -43,6 +43,10 @@ void thrift_wake(void);
 /* In the child of a fork: the thread did not come along. */
 void thrift_forget_thread(void);
 
+/* So many granules without memory behind them come into use: what waits gives way where all together would be above the
+ * watermark, so that there is room under a limit that nobody tells us of (a cgroup's). */
+void thrift_expect(size_t granules);
+
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
 };

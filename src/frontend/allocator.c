@@ -90,10 +90,8 @@ static COLD void *allocate_without_heap(size_t size) {
     return heap_attach() ? allocate(size) : out_of_memory();
 }
 
-/* Above the frontend. */
-static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
+static void *try_large(size_t size, size_t alignment, bool *zeroed) {
     *zeroed = false;
-    if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = NULL;
     struct heap *heap = thread.heap;
     if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
@@ -106,6 +104,17 @@ static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
         object = huge_allocate(size, alignment);
         *zeroed = true;
     }
+    return object;
+}
+
+/* Above the frontend. */
+static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
+    if (UNLIKELY(!allocator_start())) return out_of_memory();
+    void *object = try_large(size, alignment, zeroed);
+    if (LIKELY(object)) return object;
+    if (thread.heap == &no_heap || size > PTRDIFF_MAX) return out_of_memory();
+    heap_flush(); /* a few empty slabs of ours may be what keeps whole roots */
+    object = try_large(size, alignment, zeroed);
     return object ? object : out_of_memory();
 }
 

@@ -165,6 +165,14 @@ static void scatter(granule_id *parts) {
     assert_int_equal(range_cached(MAPPED), ROOT_GRANULES / 2);
 }
 
+/* A root in use, while what is cached does not give way to it (thrift_expect). */
+static granule_id fetch_beside(void) {
+    options.cache_min = ROOT_SIZE * PARTS;
+    granule_id root = fetch(ROOT_GRANULES);
+    options.cache_min = 0;
+    return root;
+}
+
 static void give_scattered_back(granule_id *parts) {
     for (unsigned i = 1; i < PARTS; i += 2)
         if (parts[i]) backend_place(parts[i]);
@@ -191,7 +199,7 @@ static void above_the_watermark_freeing_gives_back(void **state) {
     (void)state;
     granule_id parts[PARTS];
     scatter(parts);
-    granule_id whole = fetch(ROOT_GRANULES);
+    granule_id whole = fetch_beside();
     backend_place(parts[1]);
     assert_int_equal(thrift_counters.sync_reclaims, 1);
     assert_int_equal(thrift_counters.given_back, PART * GRANULE_SIZE);
@@ -205,16 +213,29 @@ static void above_the_watermark_freeing_gives_back(void **state) {
     give_scattered_back(parts);
 }
 
+/* What comes into use without pages, here a root, pushes out what waits, so that both together are no more than was in
+ * use before and a bit. */
+static void what_waits_gives_way(void **state) {
+    (void)state;
+    granule_id parts[PARTS];
+    scatter(parts);
+    granule_id whole = fetch(ROOT_GRANULES);
+    assert_int_equal(range_cached(MAPPED), 0);
+    assert_int_equal(thrift_counters.given_back, ROOT_GRANULES / 2 * GRANULE_SIZE);
+    backend_place(whole);
+    give_scattered_back(parts);
+}
+
 /* As before, but after five roots were in use; whether a range is given back then. */
 static bool gives_back_after_a_peak(bool rounds) {
     granule_id parts[PARTS], many[4];
     scatter(parts);
-    for (unsigned i = 0; i < 4; i++) many[i] = fetch(ROOT_GRANULES);
+    for (unsigned i = 0; i < 4; i++) many[i] = fetch_beside();
     for (unsigned i = 0; i < 4; i++) backend_place(many[i]);
     if (rounds) run_thread();
     for (unsigned i = 0; i < PARTS; i += 2) parts[i] = fetch(PART);
     for (unsigned i = 0; i < PARTS; i += 2) backend_place(parts[i]);
-    granule_id whole = fetch(ROOT_GRANULES);
+    granule_id whole = fetch_beside();
     size_t before = thrift_counters.sync_reclaims;
     backend_place(parts[1]);
     parts[1] = 0;
@@ -390,6 +411,7 @@ int main(void) {
         cmocka_unit_test(little_memory_starts_no_thread),
         cmocka_unit_test(up_to_the_recent_peak_freeing_keeps),
         cmocka_unit_test(above_the_watermark_freeing_gives_back),
+        cmocka_unit_test(what_waits_gives_way),
         cmocka_unit_test(an_old_peak_is_forgotten),
         cmocka_unit_test(without_a_share_the_minimum_is_all),
         cmocka_unit_test(a_refused_discard_keeps_the_range_mapped),
