@@ -43,6 +43,14 @@ static size_t decode_alignment(uint8_t extra) {
     return (size_t)1 << extra % 16;
 }
 
+/* An emulator takes seconds to map what is far too large; there it becomes what nobody can have. */
+static size_t mappable(size_t number) {
+#ifdef JW_EMULATED
+    if (number > (size_t)1 << 30 && number < SIZE_MAX / 2) return SIZE_MAX / 2 + 1;
+#endif
+    return number;
+}
+
 static struct step decode(const uint8_t *bytes) {
     static const unsigned strides[] = {1, 0, 2, 3, 5, 1, 1, 7};
     struct step step = {
@@ -51,8 +59,8 @@ static struct step decode(const uint8_t *bytes) {
         .slot = bytes[1] * 4u,
         .count = bytes[2] < MANY ? 1 : (bytes[2] - MANY + 1u) * 2,
         .stride = strides[bytes[2] % 8],
-        .size = decode_size(bytes[3], bytes[4]),
-        .alignment = decode_alignment(bytes[5]),
+        .size = mappable(decode_size(bytes[3], bytes[4])),
+        .alignment = mappable(decode_alignment(bytes[5])),
         .extra = bytes[5],
     };
     return step;
