@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FLAGS = (
     "-std=gnu11 -O1 -g -fPIC -shared -pthread -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector "
     "-fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free -fno-semantic-interposition "
-    "-DJW_OVERRIDE=1 -DJW_CHECKED=0 -Wl,-z,nodelete"
+    "-DJW_OVERRIDE=1 -Wl,-z,nodelete"
 ).split()
 
 
@@ -27,6 +27,7 @@ class Mistake(NamedTuple):
     new: str
     finding: str  # what the program must print
     secure: bool = False  # in the hardened build
+    checked: bool = False  # in the checked one
 
 
 MISTAKES = {
@@ -60,6 +61,17 @@ MISTAKES = {
         "memcpy(new, object, length - 1);",
         "CHECK failed: pattern_holds",
     ),
+    # Misuse that goes unseen, or is told wrongly (tests/death).
+    "mark": Mistake("frontend/slab.c", " && !link_is(object);", ";", "WRONG"),
+    "bit": Mistake("midend/midend.c", "        if (word & bit) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"),
+    "trace": Mistake("backend/backend.c", "    leave_trace(range, offset);\n", "", "WRONG"),
+    "gone": Mistake("backend/map.c", "(uintptr_t)address | told << 1 | SLOT_GONE", "0", "WRONG"),
+    "owner": Mistake("frontend/allocator.c", "    heap_note_thread();\n", "", "WRONG"),
+    "size": Mistake("frontend/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),
+    "alignment": Mistake("frontend/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
+    "shrunk": Mistake("frontend/sized.c", " || was_shrunk(found, size)", "", "WRONG"),
+    "fill": Mistake("base/fill.h", "    misuse(WRITE_AFTER_FREE, object, from);\n", "", "WRONG", checked=True),
+    "fill_link": Mistake("frontend/slab.h", "if (!link_is(object) || !within)", "if (false)", "WRONG", checked=True),
 }
 
 
@@ -73,10 +85,8 @@ def build(mistake: Mistake, compiler: str, directory: str) -> str:
     library = f"{directory}/libseeded.so"
     hardening = {*(copy / "secure").iterdir(), *(copy / "shield").iterdir(), copy / "platform/linux_secure.c"}
     sources = [path for path in copy.rglob("*.c") if mistake.secure or path not in hardening]
-    secure = [f"-DJW_SECURE={int(mistake.secure)}"]
-    subprocess.run(
-        [compiler, *FLAGS, *secure, f"-I{copy}", f"-I{ROOT / 'include'}", *sources, "-o", library], check=True
-    )
+    flags = [*FLAGS, f"-DJW_SECURE={int(mistake.secure)}", f"-DJW_CHECKED={int(mistake.checked)}"]
+    subprocess.run([compiler, *flags, f"-I{copy}", f"-I{ROOT / 'include'}", *sources, "-o", library], check=True)
     return library
 
 
