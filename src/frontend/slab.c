@@ -37,7 +37,8 @@ static void *shuffle(char *first, unsigned count, unsigned size) {
     }
     for (unsigned i = 0; i < count; i++) {
         char *object = first + (size_t)order[i] * size;
-        atomic_store_explicit(trailer_of(object, size), trailer_made(trailer_pad(object), 0, FREED), memory_order_relaxed);
+        atomic_store_explicit(trailer_of(object, size), trailer_made(trailer_pad(object), 0, FREED),
+                              memory_order_relaxed);
         link_write(object, next);
         next = object;
     }

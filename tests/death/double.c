@@ -192,7 +192,7 @@ const struct death double_deaths[] = {
     {"of_aligned", of_aligned, {128 * KB, 8 * MB}},
     {"of_joined", of_joined, {100 * KB}},
     {"of_moved", of_moved, {100, 5 * KB, 100 * KB, 9 * MB}},
-    {"of_given_back_slab", of_given_back_slab, {5 * KB, 12 * KB}},
+    {"of_given_back_slab", of_given_back_slab, {12 * KB}},
     {"into_free_range", into_free_range, {256 * KB}},
     {"into_freed_mapping", into_freed_mapping, {9 * MB}},
     {"into_freed_root", into_freed_root, {200, 5 * KB, 256 * KB, 3 * MB}},

@@ -1,6 +1,7 @@
 /* invalid.c - addresses at which no object begins: given to free, realloc and malloc_usable_size. */
 #include "death.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #define FREE "invalid free"
@@ -42,11 +43,13 @@ static void free_of_own_mapping(size_t offset) {
     free_foreign(pages + offset);
 }
 
-__attribute__((weak)) void *__libc_malloc(size_t size);
-
+/* glibc's own malloc, which is still there. */
 static void free_of_libc_object(size_t size) {
-    CHECK(__libc_malloc != NULL);
-    free_foreign(__libc_malloc(size));
+    void *libc = dlopen("libc.so.6", RTLD_LAZY), *(*own)(size_t size);
+    CHECK(libc != NULL);
+    *(void **)&own = dlsym(libc, "malloc");
+    CHECK(own != NULL && own != malloc);
+    free_foreign(own(size));
 }
 
 static void realloc_of_stack(size_t size) {

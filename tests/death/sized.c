@@ -149,10 +149,10 @@ static void told_right_after_realloc(size_t size) {
 }
 
 #define ALL_TIERS                                                                                                      \
-    { 100, 2000, 5 * KB, 14 * KB, 256 * KB, 9 * MB }
+    { 100, 2000, 10 * KB, 14 * KB, 256 * KB, 9 * MB }
 
 const struct death sized_deaths[] = {
-    {"told_one_class_less", told_one_class_less, {100, 1300, 5 * KB, 14 * KB, 256 * KB, 9 * MB}},
+    {"told_one_class_less", told_one_class_less, {100, 1300, 10 * KB, 14 * KB, 256 * KB, 9 * MB}},
     {"told_a_class_more", told_a_class_more, ALL_TIERS},
     {"told_another_tier", told_another_tier, ALL_TIERS},
     {"told_far_too_much", told_far_too_much, ALL_TIERS},
