@@ -256,7 +256,9 @@ static NOINLINE void *reallocate_large(void *object, size_t size) {
     if (stays(old, size)) return stay(object, old, good_size(1, size));
     if (size > PTRDIFF_MAX) return out_of_memory();
     void *resized = old > BACKEND_MAX && size > BACKEND_MAX ? huge_resize(object, size) : NULL;
-    return resized ? resized : reallocate_elsewhere(object, size, old);
+    /* with room to grow, or what could not be given back */
+    if (resized) return stay(resized, object_size(resized), good_size(1, size));
+    return reallocate_elsewhere(object, size, old);
 }
 
 void *reallocate(void *object, size_t size) {

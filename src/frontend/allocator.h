@@ -44,8 +44,8 @@ size_t good_size(size_t alignment, size_t size);
 #define SIZE_UNKNOWN SIZE_MAX
 void deallocate_sized(void *object, size_t alignment, size_t size);
 
-/* Whether realloc has left any object in place that is of a smaller class now: from then on a sized free has to take
- * what `stays` allows. A hint: the thread that frees the object knows of its realloc. */
+/* Whether realloc has returned any object that is of a larger class than its size now: from then on a sized free has to
+ * take what realloc may leave so. A hint: the thread that frees the object knows of its realloc. */
 extern _Atomic(bool) shrunk_in_place HIDDEN;
 
 /* An object stays where it is when it fits and would not leave half of it unused. */

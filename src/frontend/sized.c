@@ -14,7 +14,8 @@ static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
 
 /* What realloc may have left in place. */
 static COLD bool was_shrunk(const struct found *found, size_t size) {
-    return atomic_load_explicit(&shrunk_in_place, memory_order_relaxed) && stays(found->size, size);
+    if (!atomic_load_explicit(&shrunk_in_place, memory_order_relaxed)) return false;
+    return stays(found->size, size) || (found->tier == TIER_HUGE && size > BACKEND_MAX);
 }
 
 static COLD bool has_size(const struct found *found, size_t alignment, size_t size) {

@@ -148,6 +148,13 @@ static void told_right_after_realloc(size_t size) {
         for (size_t to = from / 8; to < from * 2; to += from / 8) free_sized(realloc(object(from), to), to);
 }
 
+/* A huge object that moves gets room to grow; another one lies behind it, so that it has to. */
+static void told_right_after_growth(size_t size) {
+    expect_nothing_wrong();
+    object(size);
+    for (size_t to = size + size / 8; to < size * 2; to += size / 8) free_sized(realloc(object(size), to), to);
+}
+
 #define ALL_TIERS                                                                                                      \
     { 100, 2000, 10 * KB, 14 * KB, 256 * KB, 9 * MB }
 
@@ -171,6 +178,7 @@ const struct death sized_deaths[] = {
     {"shrunk_told_too_little", shrunk_told_too_little, {100, 5 * KB, 256 * KB}},
     {"told_right", told_right, {1, 100, 1990, 5 * KB, 13 * KB, 256 * KB}},
     {"told_right_of_huge", told_right, {4 * MB - 20, 9 * MB}},
+    {"told_right_after_growth", told_right_after_growth, {100, 1600, 5 * KB, 13 * KB, 256 * KB, 5 * MB}},
     {"told_right_after_realloc", told_right_after_realloc, {64, 1600, 5 * KB, 13 * KB, 256 * KB, 5 * MB}},
     {0},
 };
