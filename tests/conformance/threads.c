@@ -56,7 +56,7 @@ static void heritage(size_t count, size_t unused) {
     (void)unused;
     for (size_t i = 0; i < count; i++) {
         pthread_t thread;
-        void *tiers;
+        void *tiers = NULL;
         CHECK(pthread_create(&thread, NULL, leave_objects, (void *)i) == 0 && pthread_join(thread, &tiers) == 0);
         tiers_free(tiers, i);
         free(tiers);
@@ -176,7 +176,7 @@ static void cancelled(size_t count, size_t unused) {
     for (size_t i = 0; i < count; i++) {
         pthread_t thread;
         sem_t ready;
-        void *result;
+        void *result = NULL;
         sem_init(&ready, 0, 0);
         CHECK(pthread_create(&thread, NULL, work_until_cancelled, &ready) == 0);
         sem_wait(&ready);
@@ -195,7 +195,7 @@ static void ended_by_exit(size_t count, size_t unused) {
     (void)unused;
     for (size_t i = 0; i < count; i++) {
         pthread_t thread;
-        void *result;
+        void *result = NULL;
         CHECK(pthread_create(&thread, NULL, exit_early, NULL) == 0 && pthread_join(thread, &result) == 0);
         free(result);
     }

@@ -9,7 +9,9 @@
  * ptrace steps a thread of another process through each scene of scenes.c, and the reclamation thread through its
  * rounds. JWMALLOC_CONF should make these short, reclaim_interval:10; `watermark` expects cache_percent:0,cache_min:2M.
  * GROWTH 0 stops at every instruction; else at an address's first visit, and from stop to stop after GROWTH times as
- * many. The repetitions of one string instruction count once.
+ * many. `paths` stops, in each scene, at every address for each way to it, told by the last three jumps: so every
+ * instruction is met in every state that a loop comes to, but the rounds of a loop that are alike only once. The
+ * repetitions of one string instruction count once.
  *
  * A hang: the others have used two seconds of processor time for what takes milliseconds, or all of them sleep in the
  * kernel and go on sleeping.
@@ -45,8 +47,11 @@ static enum order order_at_stop = ORDER_WORK;
 static uint32_t growth = 8;
 static uint64_t random_state = 1;
 static struct address {
+    uint64_t key;
     uint32_t visits, last_stop;
 } addresses[TABLE];
+static bool by_path;
+static uintptr_t jumps[3];
 static uint64_t steps, distinct, stops;
 static pid_t process;
 static uintptr_t stopped_at;
@@ -172,14 +177,26 @@ static uintptr_t program_counter(pid_t thread) {
 static bool is_due(struct address *address) {
     if (address->visits++ == 0) distinct++;
     if (growth == 0) return true;
-    if (address->visits <= address->last_stop * growth + random_below(&random_state, growth)) return false;
+    if (by_path && address->visits > 1) return false;
+    if (!by_path && address->visits <= address->last_stop * growth + random_below(&random_state, growth)) return false;
     address->last_stop = address->visits;
     return true;
 }
 
+/* The entry of an address; by path, of the address in this scene after these jumps. */
+static struct address *find(uintptr_t address) {
+    uint64_t key = address;
+    for (unsigned i = 0; by_path && i < 3; i++) key = (key ^ jumps[i]) * 0x9e3779b97f4a7c15u ^ key >> 29;
+    if (by_path) key = key * 31 + shared->scene;
+    size_t place = (size_t)(key * 0x9e3779b97f4a7c15u >> 40) % TABLE;
+    while (addresses[place].key != 0 && addresses[place].key != key) place = (place + 1) % TABLE;
+    addresses[place].key = key;
+    return &addresses[place];
+}
+
 static void stop_at(uintptr_t address) {
     stopped_at = address;
-    if (!is_due(&addresses[address % TABLE])) return;
+    if (!is_due(find(address))) return;
     stops++;
     give_order(order_at_stop);
 }
@@ -198,6 +215,10 @@ static bool step_through(pid_t thread, uint64_t most_steps) {
         signal = 0;
         steps++;
         uintptr_t address = program_counter(thread);
+        if (address - last > 15) {
+            memmove(jumps + 1, jumps, sizeof jumps - sizeof *jumps);
+            jumps[0] = address;
+        }
         if (address != last) stop_at(address);
         last = address;
     }
@@ -220,7 +241,7 @@ static void play(uint32_t number) {
     futex_wake(&shared->seized);
     CHECK(waitpid(victim, &status, __WALL) == victim);
     if (!WIFSTOPPED(status)) end("the process has died");
-    bool stopped = step_through(victim, growth == 0 ? UINT64_MAX : MOST_STEPS);
+    bool stopped = step_through(victim, growth == 0 || by_path ? UINT64_MAX : MOST_STEPS);
     while (stopped) {
         ptrace(PTRACE_CONT, victim, NULL, NULL);
         stopped = waitpid(victim, &status, __WALL) == victim && WIFSTOPPED(status);
@@ -293,7 +314,10 @@ int main(int count, char **arguments) {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(shared != MAP_FAILED);
     choose(count > 1 ? arguments[1] : "threads");
-    if (count > 2) growth = (uint32_t)atoi(arguments[2]);
+    if (count > 2) {
+        by_path = strcmp(arguments[2], "paths") == 0;
+        if (!by_path) growth = (uint32_t)atoi(arguments[2]);
+    }
     if (count > 3) random_state = strtoull(arguments[3], NULL, 0);
     process = fork();
     CHECK(process >= 0);

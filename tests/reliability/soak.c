@@ -1,26 +1,29 @@
-/* soak.c [MILLIONS] - the mixed work of stress/mixed.c, for long, and what is left of it in the end.
+/* soak.c [SECONDS] - the mixed work of stress/mixed.c, for long, and what is left of it in the end.
  *
  * All byte patterns are checked all the time, threads come and go. When everything has been freed and three rounds of
- * reclamation are over, at most one root and 256 KB are left. The argument counts millions of operations; one takes ten
- * to thirty seconds.
+ * reclamation are over, at most one root and 256 KB are left. It goes on for at least so many seconds, and does a
+ * million operations at least.
  */
 #define main mixed_main
 #include "stress/mixed.c"
 #undef main
 
+#include <time.h>
+
 enum { ROUNDS = 3, TRIES = 100, ROOT = 4 << 20, REST = 256 << 10 };
 
 int main(int count, char **arguments) {
-    int millions = count > 1 ? atoi(arguments[1]) : 1;
+    time_t end = time(NULL) + (count > 1 ? atoi(arguments[1]) : 0);
+    int millions = 0;
     setvbuf(stdout, NULL, _IONBF, 0);
     free(malloc(1));
     resident_bytes();
     size_t before = resident_bytes();
-    for (int million = 0; million < millions; million++) {
+    do {
         char seed[16], *work[] = {"mixed", "4", "50000", "5", seed, NULL};
-        snprintf(seed, sizeof seed, "%d", million * 1000 + 1);
+        snprintf(seed, sizeof seed, "%d", millions++ * 1000 + 1);
         CHECK(mixed_main(5, work) == 0);
-    }
+    } while (time(NULL) < end);
     size_t after = 0, mapped = 0;
     int rounds = 0;
     do {

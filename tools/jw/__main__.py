@@ -11,6 +11,7 @@ import demo
 import flavours
 import fuzz
 import options
+import reliability
 import suite
 import verify
 
@@ -28,7 +29,7 @@ def main() -> int:
         prog="./jw", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
-    for module in (demo, bench, flavours, suite, fuzz, verify, options, asm, check):
+    for module in (demo, bench, flavours, suite, fuzz, reliability, verify, options, asm, check):
         module.add_command(commands)
     arguments = parser.parse_args(sys.argv[1:] or ["--help"])
     try:
