@@ -67,6 +67,7 @@ static ALWAYS_INLINE void fill_slack(char *end, size_t size, uint8_t with) {
 static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
     const uint64_t eight = with * 0x0101010101010101u;
     size_t left = 0;
+    if (size > FILLED_MOST && (uint8_t)*from == with && memcmp(from, from + 1, size - 1) == 0) return size;
     for (uint64_t word; left + sizeof word <= size; left += sizeof word) {
         memcpy(&word, from + left, sizeof word);
         if (word != eight) break;
