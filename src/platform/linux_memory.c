@@ -127,8 +127,11 @@ static _Atomic(uint32_t) moving;
 
 static bool holds(uintptr_t address, uint32_t mark) {
     long no_time[2] = {0}; /* an address that is not mapped, or not readable, is an error and no crash */
-    return kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(address), FUTEX_WAIT_PRIVATE, ARGUMENT(mark),
-                                            ARGUMENT(no_time))) == -ETIMEDOUT;
+    for (int tries = 0; tries < 16; tries++) /* this call may be refused, too */
+        if (kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(address), FUTEX_WAIT_PRIVATE, ARGUMENT(mark),
+                                             ARGUMENT(no_time))) == -ETIMEDOUT)
+            return true;
+    return false;
 }
 
 enum platform_moved platform_move(void *from, void *to, size_t size) {

@@ -137,7 +137,7 @@ static void check_reclamation_thread(void) {
 
 /* The one thing that may be lost: where mremap is refused for the first time, nobody can say whether the kernel had
  * cleared its target before (platform_move). */
-enum { LOST_ADDRESSES = 16 << 20 };
+enum { LOST_ADDRESSES = 28 << 20 }; /* the largest object there is here, and a root */
 
 static bool is_back(void) {
     struct mallinfo2 now = mallinfo2();
