@@ -242,8 +242,11 @@ static void order_of_children(void) {
         CHECK(made >= 0);
         if (made == 0) {
             uint64_t order = 0;
-            char *first = malloc(300);
-            for (unsigned i = 0; i < 8; i++) order = order * 31 + (uint64_t)((char *)malloc(300) - first);
+            /* of many classes: some slabs are the parent's, carved */
+            for (size_t size = 100; size < 900; size += 50) {
+                char *first = malloc(size);
+                order = order * 31 + (uint64_t)((char *)malloc(size) - first);
+            }
             _exit(write(ends[1], &order, sizeof order) != sizeof order);
         }
         int status;
