@@ -10,8 +10,8 @@
  *                                            thread does
  *   unmark       owner, frees one itself     only from {full, 0, 0}: 0
  *
- * The objects are linked (link.h). The count alone answers the periodic question whether all objects of the slab are free. Progress:
- * lock-free.
+ * The objects are linked (link.h). The count alone answers the periodic question whether all objects of the slab are
+ * free. Progress: lock-free.
  */
 #ifndef JW_CROSS_LIST_H
 #define JW_CROSS_LIST_H

@@ -10,8 +10,8 @@
  *               thread that cleared a slab's full mark), all taken by one exchange (owner).
  *   resting     (handover.c) stack of heaps without a thread.
  *
- * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects and
- * whose tag matches nothing, so that the hit paths need no test for it.
+ * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects
+ * and whose tag matches nothing, so that the hit paths need no test for it.
  */
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
@@ -29,7 +29,7 @@ struct slab_list {
     struct slab *first, *last;
 };
 
-struct heap {
+struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
     /* First object to give out of each class; an address with offset 0: none. At offset 0 for malloc's sake. */
     _Alignas(64) void *local[SIZE_CLASS_COUNT + 1];
     uint8_t map[MAP_ENTRIES];
@@ -103,8 +103,8 @@ void heap_budget_spent(struct slab *slab);
 /* Tells the owner of a slab that the caller's push has cleared its full mark. */
 void heap_return_slab(struct slab *slab);
 
-/* Takes back returned slabs and looks for slabs without objects: the current one and some partial ones, of some classes or
- * of all, or all there are. Lets go of mid slabs. */
+/* Takes back returned slabs and looks for slabs without objects: the current one and some partial ones, of some classes
+ * or of all, or all there are. Lets go of mid slabs. */
 enum tidy { TIDY_SOME, TIDY_CURRENT, TIDY_ALL };
 void heap_tidy(struct heap *heap, enum tidy depth);
 

@@ -3,8 +3,8 @@
  *   word   address of the next free object ^ key
  *   key    random, one for the process; its top 16 bits are set, where an address has none
  *
- * So one compare tells whether a word may be a link, which what programs write there seldom looks like (negative numbers
- * do), and all 64 bits tell for certain. What is given out has 0 there: a link is found in free objects only.
+ * So one compare tells whether a word may be a link, which what programs write there seldom looks like (negative
+ * numbers do), and all 64 bits tell for certain. What is given out has 0 there: a link is found in free objects only.
  *
  * The last link of a list leads to an address whose offset in a slab is 0: the slab itself, or NULL.
  */

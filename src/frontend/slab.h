@@ -1,10 +1,10 @@
 /* slab.h - a frontend slab: one granule of equal objects behind a header, owned by one heap for as long as it is a
  * slab.
  *
- * The owner allocates from the local list of its current slab, which stands in the heap, and frees to the freed list, which
- * becomes the local one when that is empty; other threads push to the cross list. So malloc counts nothing and reads no
- * header: `out` is what is given out, or waits in the local or the cross list, and only frees change it. The owner counts down `budget` on each of its frees, so that one test finds
- * both events that need attention:
+ * The owner allocates from the local list of its current slab, which stands in the heap, and frees to the freed list,
+ * which becomes the local one when that is empty; other threads push to the cross list. So malloc counts nothing and
+ * reads no header: `out` is what is given out, or waits in the local or the cross list, and only frees change it. The
+ * owner counts down `budget` on each of its frees, so that one test finds both events that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     the class's current one      out + 1 (pinned)             never
@@ -64,8 +64,8 @@ static ALWAYS_INLINE bool slab_has_start(const void *object, uint32_t origin, ui
     return ((uint32_t)(uintptr_t)object - origin - 1) * reciprocal < bound;
 }
 
-/* An object's distance from the origin, and 1 less where its first word may be a link. GCC does not find the subtraction
- * with borrow for x86-64 by itself. */
+/* An object's distance from the origin, and 1 less where its first word may be a link. GCC does not find the
+ * subtraction with borrow for x86-64 by itself. */
 static ALWAYS_INLINE uint32_t slab_distance(const void *object, const uint32_t *origin) {
     uint32_t distance = (uint32_t)(uintptr_t)object;
 #if defined __x86_64__ && !JW_CHECKED
