@@ -15,7 +15,7 @@
 #include "secure/secret.h"
 
 typedef uint64_t __attribute__((may_alias)) link_word;
-typedef uint32_t __attribute__((may_alias)) link_half;
+typedef uint32_t __attribute__((may_alias, aligned(1))) link_half; /* read at any address that a program frees */
 
 #define LINK_MARK 0xffff0000u /* of a link's upper half */
 
