@@ -5,6 +5,8 @@
 #include "platform/kept.h"
 #include "platform/platform.h"
 
+enum { MOST_ROOM = 1 << 28 }; /* for a moved object to grow into */
+
 static _Atomic(size_t) mappings, bytes, mapped_total;
 
 static void count(size_t number, size_t size) {
@@ -81,7 +83,8 @@ void *huge_resize(void *object, size_t size) {
         return object;
     }
     /* with room to grow, which costs addresses only: an object that grows by little is not moved each time */
-    char *moved = huge_allocate((new + new / 8 + ROOT_SIZE - 1) & ~(size_t)(ROOT_SIZE - 1), ROOT_SIZE);
+    size_t room = new / 8 < MOST_ROOM ? new / 8 : MOST_ROOM;
+    char *moved = huge_allocate((new + room + ROOT_SIZE - 1) & ~(size_t)(ROOT_SIZE - 1), ROOT_SIZE);
     if (!moved) moved = huge_allocate(new, ROOT_SIZE);
     if (!moved) return NULL;
     new = size_of(granule_of(moved));

@@ -22,6 +22,7 @@
 
 typedef _Atomic(uint64_t) trailer_word;
 enum trailer_state { BROKEN, LIVE, FREED };
+enum { SLACK_MOST = 1 << 30 /* the payload has 32 bits */ };
 enum { TRAILER_SIZE = 8, FILLED_MOST = 32 /* bytes behind the request's end that are checked */ };
 
 static inline trailer_word *trailer_of(const char *object, size_t slot) {

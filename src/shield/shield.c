@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/huge.h"
 #include "base/misuse.h"
 #include "config/options.h"
 #include "platform/tags.h"
@@ -27,6 +28,10 @@ static ALWAYS_INLINE enum trailer_state read_trailer(const char *object, size_t 
 /* Fill, trailer and tag of an object of `size` bytes in its slot. */
 static ALWAYS_INLINE void *seal(char *object, size_t slot, uint64_t pad, size_t size, unsigned tag) {
     size_t slack = slot - TRAILER_SIZE - size;
+    if (UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS would not take: it counts as the program's */
+        slack = SLACK_MOST;
+        size = slot - TRAILER_SIZE - slack;
+    }
     fill_slack(object + size, filled(slack), secrets.fill);
     atomic_store_explicit(trailer_of(object, slot), trailer_made(pad, (uint32_t)slack, LIVE), memory_order_relaxed);
     if (!tag) return object;
@@ -155,7 +160,9 @@ static void *resize(const struct opened *opened, size_t size) {
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
     close_object(opened);
-    char *moved = (char *)reallocate(opened->object, slot_for(size));
+    size_t slot = slot_for(size);
+    /* what shrinks by less than half stays with the allocator, but its slack has a bound here */
+    char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
     if (moved) return seal(moved, object_size(moved), trailer_pad(moved), size, 0);
     seal(opened->object, opened->slot, opened->pad, opened->size, 0);
     return NULL;
@@ -165,7 +172,8 @@ void *shield_reallocate(void *object, size_t size) {
     struct opened opened;
     if (UNLIKELY(!open_object(object, &opened, INVALID_POINTER))) return reallocate(opened.object, size);
     size_t slot = slot_for(size);
-    if (slot <= opened.slot && (slot > opened.slot / 2 || opened.slot <= 32)) return resize(&opened, size);
+    if (slot <= opened.slot && opened.slot - slot < SLACK_MOST && (slot > opened.slot / 2 || opened.slot <= 32))
+        return resize(&opened, size);
     if (opened.slot > BACKEND_MAX && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
     void *moved = jw_malloc(size);
     if (!moved) return NULL;

@@ -78,6 +78,23 @@ static void realloc_moves_huge_objects(void **state) {
     free(object);
 }
 
+/* More than 4 GB at a time, of which only what is read later is touched. */
+static void realloc_shrinks_and_grows_by_gigabytes(void **state) {
+    (void)state;
+    const uint64_t steps[] = {12ull << 30, 7ull << 30, 100ull << 30, 64ull << 30, (6ull << 30) + 5, 3ull << 30};
+    if (sizeof(size_t) == 4) return;
+    char *object = NULL;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char *resized = realloc(object, (size_t)steps[i]);
+        if (!resized) break; /* no room for that */
+        object = resized;
+        if (i == 0) object[0] = object[(3ull << 30) - 1] = 5;
+        assert_true(object[0] == 5 && object[(3ull << 30) - 1] == 5);
+        assert_true(malloc_usable_size(object) >= steps[i]);
+    }
+    free(object);
+}
+
 static void realloc_of_null_is_malloc(void **state) {
     (void)state;
     void *object = realloc(NULL, 100);
@@ -158,6 +175,7 @@ int main(void) {
         cmocka_unit_test(realloc_keeps_contents_between_all_tiers),
         cmocka_unit_test(realloc_grows_and_shrinks_one_object),
         cmocka_unit_test(realloc_moves_huge_objects),
+        cmocka_unit_test(realloc_shrinks_and_grows_by_gigabytes),
         cmocka_unit_test(realloc_of_null_is_malloc),
         cmocka_unit_test(realloc_to_zero_frees),
         cmocka_unit_test(failed_realloc_keeps_the_object),
