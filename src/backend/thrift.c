@@ -16,18 +16,16 @@ enum { NO_THREAD, RUNNING, REFUSED };
 enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
 
 static _Atomic(uint32_t) thread_state;
-static _Atomic(uint32_t)
-    /* rounds in a row without anything to give back, only heaps to look after: the wait doubles each time */
-    quiet_rounds;
+/* Rounds in a row without anything to give back, only heaps to look after: the wait doubles each time. */
+static _Atomic(uint32_t) quiet_rounds;
 static _Atomic(uint32_t) round_asked; /* 1: there is work for a round that is no free range (a heap handed over) */
 static _Atomic(uint32_t) pressure;    /* futex: 1 asks the sleeping thread to go on */
 static _Atomic(uint32_t) in_round;    /* 1 while a thread without the reclamation thread runs a round */
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */
-static _Atomic(size_t)
-    /* granules in use at one time, as far as freeing threads saw when much was cached: the most since the last round,
-     * and in that one */
-    most_in_use[2];
+/* Granules in use at one time, as far as freeing threads saw when much was cached: the most since the last round, and
+ * in that one. */
+static _Atomic(size_t) most_in_use[2];
 static _Atomic(round_hook) hooks[ROUND_HOOKS];
 static _Atomic(bool) os_refused; /* madvise has failed since the last look */
 static _Atomic(size_t) rollbacks_seen;
@@ -228,8 +226,7 @@ void thrift_wake(void) {
 /* Granules that may wait mapped, `waiting` among them, before freeing threads give back themselves. Never less than a
  * minimum; and as long as what is in use and what waits are together not much more than what was in use alone within
  * the last two rounds: a program that frees much and soon allocates it again needs no new pages, and its peak is no
- * higher. Without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet.
- */
+ * higher. Without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet. */
 static size_t watermark(size_t waiting, size_t percent) {
     size_t least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
     bool refused = atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED;

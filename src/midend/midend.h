@@ -87,9 +87,8 @@ static ALWAYS_INLINE void *mid_hold_pop(const struct mid_hold *hold, unsigned cl
     if (UNLIKELY(hold->kind != class + 1)) return NULL;
     uint32_t bits = atomic_load_explicit(hold->word, memory_order_relaxed) & MID_FREE_BITS;
     if (UNLIKELY(bits == 0)) return NULL;
-    /* the bit is set: only the holder clears any */
+    uint32_t bit = mid_choose(bits); /* it is set: only the holder clears any */
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client midend_hold_free */
-    uint32_t bit = mid_choose(bits);
     atomic_fetch_xor_explicit(hold->word, bit, memory_order_acquire);
     char *object = hold->start + (size_t)__builtin_ctz(bit) * hold->size;
     fill_check(object, 0, hold->size);

@@ -5,6 +5,7 @@ The corpus in the repository is one text file for each target (tests/fuzz/replay
 
 import argparse
 import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -90,8 +91,14 @@ def search(program: Path, target: str, arguments: argparse.Namespace) -> bool:
     options += [f"-artifact_prefix={findings}/{target}-", "-print_final_stats=1", "-timeout=20", "-rss_limit_mb=4096"]
     options += [f"-fork={arguments.jobs}"] if arguments.jobs > 1 else []
     print(f"{target}: {TARGETS[target]}; {arguments.seconds} s", flush=True)
+    bare = {"PATH": os.defpath}  # libFuzzer tries what it sees compared, and that is the environment too
     done = subprocess.run(
-        [program, *options, corpus], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        [program, *options, corpus],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=bare,
     )
     runs = re.findall(r"number_of_executed_units: (\d+)|^#(\d+): cov", done.stdout, re.M)
     covered = re.findall(r"cov: (\d+)", done.stdout) if arguments.jobs == 1 else []  # several do not tell it
