@@ -93,8 +93,8 @@ static inline size_t mean_size(uint32_t octaves) {
     return 12 * (((size_t)1 << octaves) - 1) / octaves;
 }
 
-/* A live object begins with its size and a tag of its address and size, ends with the tag, and has each page written.
- * The first tag goes when the object ends: so memory that is given out twice shows.
+/* A live object begins with its size and a tag of its address and size, ends with the tag, and has a byte of the tag in
+ * each page. All are looked at when it ends, and the first tag goes: so memory that is given out twice shows.
  */
 struct mark {
     uint32_t size, tag;
@@ -112,7 +112,7 @@ static inline char *object_make(size_t length) {
     memcpy(&old, object, sizeof old);
     /* What other objects left here may look like a tag, but hardly has a size that is one, too. */
     CHECK(old.size <= 8 || old.size > MOST_SIZE || old.tag != object_tag(object, old.size));
-    for (size_t offset = PAGE; offset < length; offset += PAGE) ((volatile char *)object)[offset] = 1;
+    for (size_t offset = PAGE; offset < length; offset += PAGE) object[offset] = (char)mark.tag;
     if (length >= sizeof mark + sizeof mark.tag) memcpy(object + length - sizeof mark.tag, &mark.tag, sizeof mark.tag);
     memcpy(object, &mark, sizeof mark);
     return object;
@@ -126,6 +126,9 @@ static inline uint32_t object_check(const char *object) {
     last = mark.tag;
     if (mark.size >= sizeof mark + sizeof last) memcpy(&last, object + mark.size - sizeof last, sizeof last);
     CHECK(last == mark.tag);
+    /* The last page's byte may be one of the last tag's. */
+    for (size_t offset = PAGE; offset + sizeof last < mark.size; offset += PAGE)
+        CHECK(object[offset] == (char)mark.tag);
     return mark.size;
 }
 

@@ -1,10 +1,10 @@
 /* replay.c - replays an allocation trace (trace.h); every byte of every object is written.
  *
- *   replay FILE threads=0|1 sample=N
+ *   replay FILE threads=0|1 sample=N check=0|1
  *
  * threads=0: one thread does all, in the trace's order. 1: a thread for each traced one does that one's operations, in
  * the same order, each waiting for its turn; only turns are timed. With sample, the exact resident size is read every N
- * operations, which takes long: such a run is for memory, the others are for time.
+ * operations, which takes long: such a run is for memory, the others are for time. With check the trace is only read.
  */
 #include "bench.h"
 #include "trace.h"
@@ -125,13 +125,19 @@ static void replay_with_threads(void) {
 }
 
 int main(int count, char **arguments) {
-    unsigned threads = 0;
+    unsigned threads = 0, only_read = 0;
     unsigned long long every = 0;
     for (int i = 2; i < count; i++)
-        CHECK(sscanf(arguments[i], "threads=%u", &threads) == 1 || sscanf(arguments[i], "sample=%llu", &every) == 1);
+        CHECK(sscanf(arguments[i], "threads=%u", &threads) == 1 || sscanf(arguments[i], "sample=%llu", &every) == 1 ||
+              sscanf(arguments[i], "check=%u", &only_read) == 1);
     CHECK(count >= 2);
     trace = trace_read(arguments[1]);
     sample_every = every;
+    if (only_read != 0) {
+        dprintf(STDOUT_FILENO, "{\"threads\": %u, \"live_kb\": %llu}\n", trace.threads,
+                (unsigned long long)trace.peak_live / 1024);
+        return 0;
+    }
     objects = map_table(sizeof *objects * (trace.slots + 1));
     sizes = map_table(sizeof *sizes * (trace.slots + 1));
     players = map_table(sizeof *players * trace.threads);

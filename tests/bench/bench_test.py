@@ -1,5 +1,6 @@
 """bench_test.py - the measuring itself is right: known numbers go in, and must come out."""
 
+import io
 import json
 import os
 import platform
@@ -7,16 +8,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import zipfile
+from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools/jw"))
 
 import bench_count  # noqa: E402
+import bench_peers  # noqa: E402
 import bench_run  # noqa: E402
+import traces  # noqa: E402
 from bench_peers import Allocator  # noqa: E402
-from bench_stats import Result, advantage, crossing, geometric_mean  # noqa: E402
+from bench_stats import Ratio, Result, advantage, crossing, geometric_mean  # noqa: E402
 
 MALLOC, FREE = (8, 1), (3, 0)  # instructions and conditional branches of known.c
 NATIVE = platform.machine() == "x86_64"
@@ -45,8 +51,22 @@ class Statistics(unittest.TestCase):
         ours, theirs = self.result(10, 100, 20), self.result(20, 210, 41)
         ratio = advantage(ours, theirs)
         self.assertAlmostEqual(ratio.middle, 2.05)
-        self.assertTrue(ratio.counts())
+        self.assertTrue(ratio.ahead())
         self.assertFalse(advantage(self.result(10, 12), self.result(11, 11)).counts())
+
+    def test_a_difference_counts_where_larger_than_the_spread(self) -> None:
+        for rounds, counts in (
+            ([2.0, 2.0], False),  # by chance, one time in two
+            ([1.2, 1.3, 1.4], True),
+            ([1.01, 1.5, 1.9], True),
+            ([1.01, 1.1, 1.9], False),
+            ([1.2, 1.3, 1.4, 1.2, 0.9], False),
+            ([1.2, 1.3, 1.4, 1.2, 1.3, 1.3, 1.2, 0.9], True),
+        ):
+            self.assertEqual(Ratio(rounds).counts(), counts, rounds)
+            self.assertEqual(Ratio([1 / one for one in rounds]).ahead(), False, rounds)
+        self.assertTrue(Ratio([1.01], exact=True).ahead())
+        self.assertFalse(Ratio([1.0], exact=True).counts())
 
     def test_more_may_be_better(self) -> None:
         ratio = advantage(self.result(30, 30, better="higher"), self.result(10, 10, better="higher"))
@@ -68,7 +88,7 @@ class Rounds(unittest.TestCase):
 
     def test_order_and_failures(self) -> None:
         allocators = [Allocator(name, "") for name in "abc"]
-        session = bench_run.Session(allocators, 3, False, float("inf"), [], benchmark="b")
+        session = bench_run.Session(allocators, 3, False, float("inf"), {}, benchmark="b")
         order = []
 
         def measure(allocator: Allocator) -> dict[str, tuple]:
@@ -77,16 +97,51 @@ class Rounds(unittest.TestCase):
                 raise RuntimeError("once")
             return {"m": (len(order), "u")}
 
-        session.interleave("c", measure)
-        self.assertEqual("".join(order), "abcbcacab")
-        self.assertEqual(session.results["b", "c", "m", "a"].values, [1, 6, 8])
-        self.assertEqual(session.results["b", "c", "m", "b"].values, [None, 4, 9])
+        session.interleave({"c": measure, "d": lambda one: order.append(one.name.upper()) or {}})
+        self.assertEqual("".join(order), "abcABCbcaBCAcabCAB")
+        self.assertEqual(session.results["b", "c", "m", "a"].values, [1, 9, 14])
+        self.assertEqual(session.results["b", "c", "m", "b"].values, [None, 7, 15])
         self.assertEqual([failure["error"] for failure in session.failures], ["once"])
 
     def test_time_is_up(self) -> None:
-        session = bench_run.Session([Allocator("a", "")], 3, True, 0.0, [], benchmark="b")
-        session.interleave("c", lambda _: self.fail("measured all the same"))
+        session = bench_run.Session([Allocator("a", "")], 3, True, 0.0, {}, benchmark="b")
+        session.interleave({"c": lambda _: self.fail("measured all the same")})
         self.assertEqual(session.skipped, ["b c"])
+
+    def test_as_many_rounds_as_fit(self) -> None:
+        session = bench_run.Session([Allocator("a", "")], 100, True, time.monotonic() + 0.5, {}, benchmark="b")
+        count = Counter()
+
+        def measure(name: str, seconds: float) -> dict[str, tuple]:
+            count[name] += 1
+            time.sleep(seconds)
+            return {}
+
+        session.interleave({"long": lambda _: measure("long", 0.2), "short": lambda _: measure("short", 0.01)})
+        self.assertLess(time.monotonic(), session.deadline + 0.2)
+        self.assertLessEqual(count["long"], 2)
+        self.assertGreater(count["short"], count["long"])
+
+    def test_what_allocators_may_do_to_us(self) -> None:
+        """Hang, print nonsense, crash: a failure each, said once, and the others go on."""
+        allocators = [Allocator(name, "") for name in ("good", "hangs", "prints", "lacks")]
+        session = bench_run.Session(allocators, 5, False, float("inf"), {}, benchmark="b")
+        hangs = []
+
+        def measure(allocator: Allocator) -> dict[str, tuple]:
+            if allocator.name == "hangs":
+                hangs.append(1)
+                raise bench_run.HungError("for hours")
+            if allocator.name == "prints":
+                bench_run.results("hello\n{}")
+            if allocator.name == "lacks":
+                bench_run.results("{}")[-1]["operations"]
+            return {"m": (1, "u")}
+
+        session.interleave({case: measure for case in "cdefg"})
+        self.assertEqual(len(hangs), bench_run.HANGS)
+        self.assertEqual(len(session.failures), bench_run.HANGS + 5 + 5)
+        self.assertEqual(session.results["b", "g", "m", "good"].values, [1] * 5)
 
 
 class Counting(unittest.TestCase):
@@ -148,6 +203,79 @@ class Programs(unittest.TestCase):
         self.assertEqual(self.replay("").returncode, 2)
         missing = subprocess.run([self.folder / "replay", "/nowhere"], capture_output=True)
         self.assertEqual(missing.returncode, 2)
+
+    def prepared(self, name: str, content: bytes) -> str:
+        """What is said about a trace that cannot be replayed; empty when it can."""
+        trace = self.folder / name
+        trace.write_bytes(content)
+        try:
+            traces.prepared([trace], self.folder)
+        except SystemExit as error:
+            return str(error)
+        return ""
+
+    def test_traces_are_refused_before_anything_is_measured(self) -> None:
+        good = b"1: malloc 0x10 100\n"
+        self.assertEqual(self.prepared("good.txt", good), "")
+        self.assertIn("bad.txt: line 2: not an operation", self.prepared("bad.txt", good + b"1: mallok 0x20 5\n"))
+        self.assertIn("empty.txt", self.prepared("empty.txt", b""))
+        self.assertIn("MB alive at a time", self.prepared("huge.txt", b"1: malloc 0x10 99999999999999\n"))
+        self.assertIn("no archive", self.prepared("none.zip", good))
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("folder/", "")
+        self.assertIn("it has no file", self.prepared("folder.zip", packed.getvalue()))
+        with zipfile.ZipFile(packed, "a") as archive:
+            archive.writestr("folder/trace.txt", good + b"1: free\n")
+        self.assertIn("folder.zip: line 2: not an operation", self.prepared("folder.zip", packed.getvalue()))
+        self.assertIn("unnamed: line 2: not an operation", self.prepared("unnamed", packed.getvalue()))
+
+    def test_traces_of_one_name(self) -> None:
+        paths = []
+        for number in (1, 2):
+            (self.folder / str(number)).mkdir(exist_ok=True)
+            paths.append(self.folder / str(number) / "trace.zip")
+            with zipfile.ZipFile(paths[-1], "w") as archive:
+                archive.writestr("t", f"1: malloc 0x{number}0 100\n")
+        texts = traces.prepared(paths, self.folder)
+        self.assertEqual([text.read_text()[10:14] for text in texts.values()], ["0x10", "0x20"])
+
+    def test_contents_are_checked(self) -> None:
+        """Both tags, the size, a byte in each page."""
+        source = """#include "bench.h"
+            int main(int count, char **arguments) {
+                char *object = object_make(65536);
+                if (count > 1) object[atoi(arguments[1])] ^= 1;
+                object_end(object);
+                return 0;
+            }"""
+        program = self.folder / "contents"
+        command = ["gcc", *bench_run.FLAGS, "-xc", "-", f"-I{bench_run.SOURCES}", "-o", program]
+        subprocess.run(command, input=source, text=True, check=True)
+        self.assertEqual(subprocess.run([program]).returncode, 0)
+        for place in (0, 4, *range(4096, 65536, 4096), 65535):
+            done = subprocess.run([program, str(place)], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 3, place)
+            self.assertIn("failed", done.stderr)
+
+    def test_a_peer_that_is_none(self) -> None:
+        whose = self.folder / "whose"
+        (self.folder / "text.so").write_text("no library")
+        self.assertIn("text.so", bench_peers.serves(Allocator("p", "", self.folder / "text.so"), whose))
+        command = ["gcc", "-shared", "-fPIC", "-xc", "-", "-o"]
+        for name, source, said in (
+            ("other", "int other;", "has its malloc from"),
+            ("crash", "void *malloc(unsigned long n) { (void)n; return *(void **)8; }", "status -11"),
+            ("refuse", "void *malloc(unsigned long n) { (void)n; return 0; }", "status 1"),
+        ):
+            library = self.folder / f"{name}.so"
+            subprocess.run([*command, library], input=source, text=True, check=True)
+            self.assertIn(said, bench_peers.serves(Allocator("p", "", library), whose), name)
+        for text in ("name", "=x.so", "a=/nowhere.so", "glibc=/bin/true", "sp ace=/bin/true"):
+            with self.assertRaises(SystemExit, msg=text):
+                bench_peers.added([text])
+        with self.assertRaises(SystemExit):
+            bench_peers.added(["a=/bin/true", "a=/bin/true"])
 
     def test_operations_are_as_many_as_wanted(self) -> None:
         system = Allocator("glibc", "")

@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import flavours
 
 VENV = flavours.BUILD / "bench-venv"
 REQUIREMENTS = flavours.ROOT / "bench/requirements.txt"
+ROUNDS = 5
 NAMES = {
     "instructions": "instructions and conditional branches of one call, single-stepped (Table 2)",
     "micro": "speed of rptest, xmalloc, mstress, mleak (Figure 12, upper half)",
@@ -23,7 +25,11 @@ NAMES = {
     "size": "text size; an empty program's instructions and memory",
     "scale": "cost of an operation with 1 MB to 8 GB alive, and with 1 to 742 threads",
 }
-QUICK_SECONDS = 150
+# With --quick: when measuring ends, how long a program may take, and how the benchmarks share the time that is left.
+QUICK_SECONDS = 145
+QUICK_PATIENCE = 10
+QUICK_ROUNDS = 7
+QUICK_SHARES = {name: {"micro": 5, "load": 3, "replay": 3, "footprint": 2, "scale": 2}.get(name, 1) for name in NAMES}
 EPILOG = """benchmarks (all when none is named):
 {listing}
 
@@ -47,64 +53,94 @@ def enter_environment() -> None:
     installed = VENV / "requirements.txt"
     if not installed.exists() or installed.read_text() != REQUIREMENTS.read_text():
         print("  installing what draws the plots ...", file=sys.stderr)
-        flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
-        flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", REQUIREMENTS)
+        try:
+            flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
+            flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", REQUIREMENTS)
+        except subprocess.CalledProcessError:
+            raise SystemExit(
+                "jw bench: what bench/requirements.txt names could not be installed, see above; is there a network?"
+            ) from None
         shutil.copy(REQUIREMENTS, installed)
     os.execv(VENV / "bin/python", [VENV / "bin/python", "-B", flavours.ROOT / "tools/jw", *sys.argv[1:]])
 
 
+def refuse(text: str) -> None:
+    raise SystemExit(f"jw bench: {text}")
+
+
 def run(arguments: argparse.Namespace) -> int:
+    """All that can be wrong with the options is said before anything is installed or built."""
     for kind, given, known in (
         ("benchmark", arguments.benchmark, NAMES),
         ("peer", arguments.peers or [], bench_peers.NAMES + bench_peers.HARDENED),
     ):
         if unknown := [name for name in given if name not in known]:
-            raise SystemExit(f"jw bench: no such {kind}: {', '.join(unknown)}; see ./jw bench --help")
-    traces = [Path(trace).resolve() for trace in arguments.trace or []]
-    for trace in traces:
-        if not trace.is_file():
-            raise SystemExit(f"jw bench: no such trace: {trace}")
+            refuse(f"no such {kind}: {', '.join(unknown)}; see ./jw bench --help")
+    if arguments.rounds is not None and arguments.rounds < 1:
+        refuse("--rounds wants one at least")
+    for trace in arguments.trace or []:
+        if not Path(trace).is_file():
+            refuse(f"no such trace: {trace}")
+    bench_peers.added(arguments.peer or [])
+    try:
+        arguments.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        refuse(f"--output: {error}")
     enter_environment()
-    return measure(arguments, traces)
+    return measure(arguments)
 
 
-def measure(arguments: argparse.Namespace, traces: list[Path]) -> int:
+def prepare(arguments: argparse.Namespace, begun: float):
+    """The session: programs built, traces read, peers there."""
+    import bench_run
+    import traces
+
+    print("  building the drivers and the peers ...", file=sys.stderr)
+    bench_run.compile_programs()
+    chosen = [Path(trace).resolve() for trace in arguments.trace or []]
+    if not chosen:
+        chosen = traces.defaults()[-1:] if arguments.quick else traces.defaults()
+    replayed = traces.prepared(chosen, bench_run.OUTPUT)
+    names = arguments.peers or (bench_peers.QUICK if arguments.quick else bench_peers.NAMES)
+    ordered = list(dict.fromkeys([bench_peers.OURS, *names]))
+    allocators, left_out = bench_peers.collect(ordered, arguments.peer or [], bench_run.OUTPUT / "whose")
+    end = float("inf")
+    if arguments.quick:
+        # Building does not count, where it takes long.
+        end = max(begun + QUICK_SECONDS, time.monotonic() + QUICK_SECONDS / 2)
+        bench_run.Patience.seconds = QUICK_PATIENCE
+    rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
+    return bench_run.Session(allocators, rounds, arguments.quick, end, replayed, skipped=left_out)
+
+
+def measure(arguments: argparse.Namespace) -> int:
     # These need the environment.
     import bench_cases
     import bench_report
-    import bench_run
 
-    begun = time.monotonic()
-    print("  building the drivers and the peers ...", file=sys.stderr)
-    bench_run.compile_programs()
-    names = arguments.peers or (bench_peers.QUICK if arguments.quick else bench_peers.NAMES)
-    ordered = [bench_peers.OURS, *(name for name in names if name != bench_peers.OURS)]
-    allocators = bench_peers.collect(ordered, arguments.peer or [], bench_run.OUTPUT / "whose")
-    # Building does not count, where it takes long.
-    end = max(begun + QUICK_SECONDS, time.monotonic() + QUICK_SECONDS // 2) if arguments.quick else float("inf")
-    session = bench_run.Session(
-        allocators,
-        arguments.rounds or (2 if arguments.quick else 5),
-        arguments.quick,
-        end,
-        traces or bench_cases.default_traces(),
-    )
+    session = prepare(arguments, time.monotonic())
+    end = session.deadline
     about = bench_report.machine()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)  # in the background as well
     if os.getloadavg()[0] > 0.5:
         print(f"  this machine is busy (load {os.getloadavg()[0]:.1f}): times will spread", file=sys.stderr)
+    interrupted = False
     try:
-        chosen = arguments.benchmark or list(bench_cases.BENCHMARKS)
+        chosen = [name for name in bench_cases.BENCHMARKS if name in arguments.benchmark or not arguments.benchmark]
         for number, name in enumerate(chosen):
             session.benchmark = name
             # What one benchmark does not need of its share of the time goes to those after it.
-            session.deadline = time.monotonic() + (end - time.monotonic()) / (len(chosen) - number)
+            share = QUICK_SHARES[name] / sum(QUICK_SHARES[later] for later in chosen[number:])
+            session.deadline = time.monotonic() + (end - time.monotonic()) * share
             bench_cases.BENCHMARKS[name](session)
     except KeyboardInterrupt:
-        session.skipped.append("what came after the interruption")
+        interrupted = True
+        session.skipped.append(f"{session.benchmark} and what comes after it: interrupted")
     print(file=sys.stderr)
     bench_report.write(session, about, arguments.output.resolve())
+    if interrupted:
+        return 130
     return 1 if any(failure["allocator"] == bench_peers.OURS for failure in session.failures) else 0
 
 
@@ -124,7 +160,8 @@ def add_command(commands) -> None:
     )
     command.add_argument("benchmark", nargs="*", metavar="BENCHMARK", help="see below")
     command.add_argument("--quick", action="store_true", help="less of everything: within three minutes, once built")
-    command.add_argument("--rounds", type=int, help="how often each measurement is repeated (5; 2 with --quick)")
+    command.add_argument("--rounds", type=int, help="how often each measurement is repeated (5; with --quick "
+                         "as often as there is time for)")  # fmt: skip
     command.add_argument("--peers", type=lambda text: text.split(","), metavar="A,B", help="only these of the peers")
     command.add_argument("--peer", action="append", metavar="NAME=LIB.so", help="one more allocator; repeatable")
     command.add_argument("--trace", action="append", metavar="FILE", help="replay this trace instead; repeatable")

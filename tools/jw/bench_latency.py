@@ -58,10 +58,17 @@ def measure(allocator: Allocator, merged: dict[str, HdrHistogram], *options: str
     return result
 
 
-def curve(merged: dict[str, HdrHistogram]) -> tuple[list[float], list[float]]:
-    """Share of calls that took longer, and how long that is: for a plot whose left end is the median."""
+def curve(merged: dict[str, HdrHistogram]) -> dict[str, object]:
+    """Share of calls that took longer, and how long that is, for a plot whose left end is the median; and the
+    histograms themselves, encoded as HdrHistogram does, for others to merge.
+    """
     both = HdrHistogram(1, HIGHEST, DIGITS)
     for histogram in merged.values():
         both.add(histogram)
     shares = [1 / 2**step for step in range(1, 24) if 2**step <= both.get_total_count()]
-    return shares, [both.get_value_at_percentile(100 * (1 - share)) for share in shares]
+    encoded = {kind: histogram.encode().decode() for kind, histogram in merged.items()}
+    return {
+        "x": shares,
+        "y": [both.get_value_at_percentile(100 * (1 - share)) for share in shares],
+        "histograms": encoded,
+    }

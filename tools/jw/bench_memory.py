@@ -1,13 +1,14 @@
 """Memory of a running program: its proportional and resident size, sampled over time."""
 
-import json
 import re
+import statistics
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 from bench_peers import Allocator
-from bench_run import OUTPUT, PATIENCE, finish, start
+from bench_run import OUTPUT, HungError, Patience, finish, results, start
 from bench_stats import crossing
 
 EVERY = 0.025
@@ -24,16 +25,21 @@ def rollup(pid: int) -> dict[str, int] | None:
 
 
 def watch(process: subprocess.Popen) -> list[tuple[float, dict[str, int]]]:
-    """Samples until the program ends, with the monotonic clock's time."""
+    """Samples until the program ends, with the monotonic clock's time. It does not outlive us."""
     samples = []
     begun = time.monotonic()
-    while process.poll() is None:
-        now = time.monotonic()
-        if now - begun > PATIENCE:
+    try:
+        while process.poll() is None:
+            now = time.monotonic()
+            if now - begun > Patience.seconds:
+                raise HungError(f"not done after {Patience.seconds:.0f} s")
+            if (fields := rollup(process.pid)) and "Rss" in fields:
+                samples.append((now, fields))
+            time.sleep(max(0.0, EVERY - (time.monotonic() - now)))
+    finally:
+        if process.returncode is None:
             process.kill()
-        if (fields := rollup(process.pid)) and "Rss" in fields:
-            samples.append((now, fields))
-        time.sleep(max(0.0, EVERY - (time.monotonic() - now)))
+            process.communicate()
     return samples
 
 
@@ -41,16 +47,17 @@ def footprint(allocator: Allocator, curves: dict[str, list], *options: str) -> d
     """One run of mstress; curves gets the first run's sizes over time."""
     process = start(allocator, [OUTPUT / "mstress", *options])
     samples = watch(process)
-    lines = [json.loads(line) for line in finish(process).splitlines()]
+    lines = results(finish(process))
     if not samples:
         raise RuntimeError("it ended before it could be looked at")
     begun = samples[0][0]
     curves.setdefault("x", [round(at - begun, 3) for at, _ in samples])
     curves.setdefault("y", [round(fields["Pss"] / 1024, 2) for _, fields in samples])
+    curves.setdefault("rss", [round(fields["Rss"] / 1024, 2) for _, fields in samples])
     rss = [(at, fields["Rss"]) for at, fields in samples]
     result = {
         "peak PSS": (max(fields["Pss"] for _, fields in samples) / 1024, "MB"),
-        "mean PSS": (sum(fields["Pss"] for _, fields in samples) / len(samples) / 1024, "MB"),
+        "steady PSS": (statistics.median(fields["Pss"] for _, fields in samples) / 1024, "MB"),
     }
     # The kernel's high-water mark does not miss a peak between two samples.
     result["peak RSS"] = lines[-1]["peak_kb"] / 1024, "MB"
@@ -67,9 +74,13 @@ def footprint(allocator: Allocator, curves: dict[str, list], *options: str) -> d
 def at_start(allocator: Allocator) -> dict[str, tuple]:
     """Memory of a program that allocates one object."""
     with start(allocator, [OUTPUT / "empty", "wait"], stdin=subprocess.PIPE) as process:
+        watchdog = threading.Timer(Patience.seconds, process.kill)
+        watchdog.start()
         process.stdout.readline()
         fields = rollup(process.pid)
         process.stdin.close()
+        process.wait()
+        watchdog.cancel()
     if process.returncode or not fields:
         raise RuntimeError("the empty program failed")
     return {

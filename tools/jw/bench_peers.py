@@ -4,6 +4,7 @@ A crate is fetched by cargo, its checksum compared with the one below, and its C
 as a library to preload. Nothing of it is in this repository. A peer that cannot be had is left out, with a word.
 """
 
+import functools
 import json
 import os
 import platform
@@ -154,7 +155,8 @@ VARIANTS = {"mimalloc3-small": "mimalloc3", "mimalloc2-small": "mimalloc2"}
 # Compared only when they are named, as docs/hardening.md does.
 HARDENED = [OURS_SECURE, "mimalloc2-secure", "hardened_malloc"]
 NAMES = [OURS, ABLATION, SYSTEM, *(name for name in BUILDS if name not in HARDENED), *PACKAGES, *VARIANTS]
-QUICK = [OURS, SYSTEM, "jemalloc-deb", "tcmalloc", "mimalloc3", "rpmalloc"]
+QUICK = [OURS, SYSTEM, "jemalloc-deb", "tcmalloc", "mimalloc3", "mimalloc3-small", "rpmalloc"]
+SERVES_SECONDS = 30
 
 
 def crate_version(name: str) -> str:
@@ -171,12 +173,28 @@ def crate_version(name: str) -> str:
     return ".".join(str(int(number)) for number in numbers)
 
 
+@functools.cache
+def crates() -> Path | None:
+    """Where they are; None when they cannot be had, which is tried once."""
+    try:
+        return fetch_crates()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def crate_source(name: str) -> Path:
+    if (vendor := crates()) is None:
+        raise OSError("its crate cannot be fetched, see above")
+    return vendor / BUILDS[name][0]
+
+
 def from_crate(name: str) -> Allocator:
     crate, build = BUILDS[name]
-    source, library = fetch_crates() / crate, PEERS / f"{name}.so"
+    source, library = crate_source(name), PEERS / f"{name}.so"
     # What a change of the recipe or of the crate must build anew.
     recipe, stamp = f"{CRATES[crate]} {COMPILE} {build.__code__.co_code.hex()}", library.with_suffix(".recipe")
     if not library.exists() or not stamp.exists() or stamp.read_text() != recipe:
+        print(f"  building {name} ...", file=sys.stderr)
         build(source, library)
         stamp.write_text(recipe)
     return Allocator(name, crate_version(name), library)
@@ -199,7 +217,7 @@ def ablation() -> Allocator:
     archive, replaced = built / "lib/libjemalloc_pic.a", flavours.ROOT / "src/backend/backend.c"
     if not archive.exists():
         switches = ["--with-jemalloc-prefix=je_", "--disable-cxx"]
-        configure_jemalloc(fetch_crates() / BUILDS["jemalloc"][0], built, *switches)
+        configure_jemalloc(crate_source("jemalloc"), built, *switches)
         flavours.quietly("make", "-s", "-C", built, "-j2", "build_lib_static")
     build = flavours.build("release")
     stand_in, compiled = flavours.ROOT / "bench/ablation/backend_jemalloc.c", PEERS / "backend_jemalloc.o"
@@ -239,41 +257,61 @@ def provide(name: str) -> Allocator:
     return from_crate(name) if name in BUILDS else from_package(name)
 
 
-def added(text: str) -> Allocator:
+def added(texts: list[str]) -> list[Allocator]:
     """NAME=LIB.so of the command line."""
-    name, _, path = text.partition("=")
-    library = Path(path).resolve()
-    if not re.fullmatch(r"[\w.+-]+", name) or not library.is_file():
-        raise SystemExit(f"jw bench: --peer wants NAME=LIB.so with a library that exists, not '{text}'")
-    return Allocator(name, "", library)
+    result = []
+    for text in texts:
+        name, _, path = text.partition("=")
+        library = Path(path).resolve()
+        if not re.fullmatch(r"[\w.+-]+", name) or not library.is_file():
+            raise SystemExit(f"jw bench: --peer wants NAME=LIB.so with a library that exists, not '{text}'")
+        if name in NAMES + HARDENED + [one.name for one in result]:
+            raise SystemExit(f"jw bench: --peer: there is a peer of the name {name} already")
+        result.append(Allocator(name, "", library))
+    return result
 
 
-def serves(allocator: Allocator, program: Path) -> bool:
-    """Whether a program that allocates runs on it, and its malloc is that library's."""
-    done = subprocess.run([program], env=allocator.preloaded(), stdout=subprocess.PIPE, text=True)
+def serves(allocator: Allocator, program: Path) -> str:
+    """What is wrong when a program that allocates does not run on it, or on another malloc; empty when all is well."""
+    how = {"env": allocator.preloaded(), "capture_output": True, "text": True, "errors": "replace"}
+    try:
+        done = subprocess.run([program], timeout=SERVES_SECONDS, **how)
+    except subprocess.TimeoutExpired:
+        return f"a program that allocates is not done after {SERVES_SECONDS} s"
+    # The loader goes on without a library that it cannot use, with a word.
+    said = " ".join(done.stderr.split())[:200]
+    if done.returncode:
+        return f"a program that allocates ends with status {done.returncode}" + (f": {said}" if said else "")
     where = Path(done.stdout.strip() or "/").resolve()
-    return done.returncode == 0 and (allocator.library is None or where == allocator.library.resolve())
+    if allocator.library is not None and where != allocator.library.resolve():
+        return said or f"a program with it preloaded has its malloc from {where}"
+    return ""
 
 
-def collect(names: list[str], extra: list[str], program: Path) -> list[Allocator]:
-    """Those of the names that can be had here, and the added ones; ours first."""
+def collect(names: list[str], extra: list[str], program: Path) -> tuple[list[Allocator], list[str]]:
+    """Those of the names that can be had here, and the added ones; ours first. And what is left out, and why."""
+    wanted = added(extra)
+    for allocator in wanted:
+        if why := serves(allocator, program):
+            raise SystemExit(f"jw bench: --peer {allocator.name}={allocator.library}: {why}")
     try:
         flavours.setup("peers")
     except subprocess.CalledProcessError:
         print("  some packages of peers are missing; see above", file=sys.stderr)
-    result = []
+    result, left_out = [], []
     for name in names:
         try:
             allocator = provide(name)
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"  left out: {name}: {error}", file=sys.stderr)
-            continue
-        if serves(allocator, program):
-            result.append(allocator)
+            why = serves(allocator, program)
+        except subprocess.CalledProcessError as error:
+            why = f"{' '.join(map(str, error.cmd))[:100]} failed, see above"
+        except OSError as error:
+            why = str(error)
+        if why:
+            left_out.append(f"{name}: {why}")
+            print(f"  left out: {name}: {why}", file=sys.stderr)
         else:
-            print(f"  left out: {name}: a program does not run on it", file=sys.stderr)
-    for allocator in map(added, extra):
-        if not serves(allocator, program):
-            raise SystemExit(f"jw bench: a program with {allocator.library} preloaded does not use its malloc")
-        result.append(allocator)
-    return result
+            result.append(allocator)
+    if not any(allocator.name == OURS for allocator in result):
+        raise SystemExit("jw bench: without our own library there is nothing to compare")
+    return result + wanted, left_out

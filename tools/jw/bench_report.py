@@ -80,8 +80,7 @@ def summary(session: Session) -> list[list[str]]:
         for benchmark, metric in used:
             ratios = [ratio for _, ratio in against(session, benchmark, metric, peer)]
             mean = geometric_mean(ratio.middle for ratio in ratios)
-            ahead = sum(ratio.low > 1 for ratio in ratios)
-            behind = sum(ratio.high < 1 for ratio in ratios)
+            ahead, behind = sum(ratio.ahead() for ratio in ratios), sum(ratio.behind() for ratio in ratios)
             row.append(f"{mean:.2f} (+{ahead} -{behind} of {len(ratios)})" if mean else "-")
         rows.append(row)
     last = ["best peer of each"]
@@ -130,8 +129,9 @@ def cell(result: Result | None, ours: Result | None) -> str:
     ratio = advantage(ours, result) if ours is not None and ours is not result else None
     if ratio is None:
         return f"<td>{text}</td>"
-    kind = "same" if not ratio.counts() else "good" if ratio.middle > 1 else "bad"
-    return f'<td title="{ratio.low:.2f} to {ratio.high:.2f}">{text} <span class="{kind}">{ratio.middle:.2f}</span></td>'
+    kind = "good" if ratio.ahead() else "bad" if ratio.behind() else "same"
+    span = f"{min(ratio.rounds):.2f} to {max(ratio.rounds):.2f} in {len(ratio.rounds)} rounds"
+    return f'<td title="{span}">{text} <span class="{kind}">{ratio.middle:.2f}</span></td>'
 
 
 def html_metric(session: Session, benchmark: str, metric: str) -> str:

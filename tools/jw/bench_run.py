@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import math
 import os
 import subprocess
 import sys
@@ -32,9 +33,19 @@ PROGRAMS = {
     "calls-quick": ["../tools/hitpath/calls.c", "-DLARGE_BATCH=256"],
     "step": ["../tools/hitpath/step.c"],
 }
-PATIENCE = 300
+HANGS = 3
 Measure = Callable[[Allocator], dict[str, tuple]]
 PR_SET_THP_DISABLE = 41
+
+
+class Patience:
+    """How long a program may take; a driver's work takes seconds."""
+
+    seconds = 300.0
+
+
+class HungError(RuntimeError):
+    """A program that took longer."""
 
 
 def compile_programs(output: Path = OUTPUT) -> None:
@@ -61,6 +72,7 @@ def start(allocator: Allocator, command: list[object], **pipes: object) -> subpr
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        errors="replace",
         **pipes,
     )
 
@@ -68,9 +80,9 @@ def start(allocator: Allocator, command: list[object], **pipes: object) -> subpr
 def finish(process: subprocess.Popen) -> str:
     """What the program printed; RuntimeError when it failed or took too long. It does not outlive us."""
     try:
-        printed, errors = process.communicate(timeout=PATIENCE)
+        printed, errors = process.communicate(timeout=Patience.seconds)
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"not done after {PATIENCE} s") from None
+        raise HungError(f"not done after {Patience.seconds:.0f} s") from None
     finally:
         if process.returncode is None:
             process.kill()
@@ -84,8 +96,18 @@ def finish(process: subprocess.Popen) -> str:
 
 def driver(allocator: Allocator, program: str, *options: str | Path) -> list[dict]:
     """The lines of results that one of our drivers prints."""
-    printed = finish(start(allocator, [OUTPUT / program, *options]))
-    return [json.loads(line) for line in printed.splitlines()]
+    return results(finish(start(allocator, [OUTPUT / program, *options])))
+
+
+def results(printed: str) -> list[dict]:
+    """Lines of JSON; RuntimeError for anything else, which an allocator may have printed."""
+    try:
+        lines = [json.loads(line) for line in printed.splitlines()]
+    except ValueError:
+        raise RuntimeError(f"what it printed is no result: {printed.splitlines()[0][:80]}") from None
+    if not lines or not all(isinstance(line, dict) for line in lines):
+        raise RuntimeError("it printed no result")
+    return lines
 
 
 @dataclass
@@ -96,7 +118,7 @@ class Session:
     rounds: int
     quick: bool
     deadline: float
-    traces: list[Path]
+    traces: dict[str, Path]
     results: dict[tuple, Result] = field(default_factory=dict)
     curves: list[dict] = field(default_factory=list)
     failures: list[dict] = field(default_factory=list)
@@ -127,20 +149,40 @@ class Session:
             print(line, file=sys.stderr, flush=True)
         self.shown = self.benchmark, case
 
-    def interleave(
-        self, case: str, measure: Callable[[Allocator], dict[str, tuple]], rounds: int | None = None
-    ) -> None:
-        """Measures all allocators in turn, round by round, each round beginning with another one."""
+    def interleave(self, cases: dict[str, Measure], rounds: int | None = None) -> None:
+        """Round by round all cases, each on all allocators in turn, of which each round begins with another one.
+
+        So what disturbs the machine for a while disturbs one round of many cases rather than all rounds of one. Where
+        time is short, there are as many rounds as fit: a case begins again only if it will be done in time.
+        """
+        taken: dict[str, float] = {}
+        hung: list[tuple[str, str]] = []
         for number in range(rounds or self.rounds):
             first = number % len(self.allocators)
-            for allocator in self.allocators[first:] + self.allocators[:first]:
-                if self.over(case):
-                    return
-                self.progress(case, f"round {number + 1}: {allocator.name}")
-                try:
-                    self.note(case, allocator.name, measure(allocator), number)
-                except RuntimeError as error:
-                    self.fail(case, allocator.name, str(error))
+            for case, measure in cases.items():
+                begun = time.monotonic()
+                if number and begun + taken.get(case, math.inf) > self.deadline:
+                    continue
+                for allocator in self.allocators[first:] + self.allocators[:first]:
+                    if number == 0 and self.over(case):
+                        break
+                    # Not again where it hung; and no more after it hung in a few cases.
+                    often = sum(name == allocator.name for _, name in hung) >= HANGS
+                    if not often and (case, allocator.name) not in hung and self.once(case, allocator, measure, number):
+                        hung.append((case, allocator.name))
+                else:
+                    taken[case] = time.monotonic() - begun
+
+    def once(self, case: str, allocator: Allocator, measure: Measure, number: int) -> bool:
+        """One round's values or failure; whether it hung, which once is enough to see."""
+        self.progress(case, f"round {number + 1}: {allocator.name}")
+        try:
+            self.note(case, allocator.name, measure(allocator), number)
+        except (RuntimeError, OSError, LookupError, ValueError) as error:
+            # A peer may do anything; hours of results are not to be lost by it.
+            self.fail(case, allocator.name, str(error) or type(error).__name__)
+            return isinstance(error, HungError)
+        return False
 
     def over(self, case: str) -> bool:
         """Whether the benchmark's time is up, which is written down."""
@@ -151,8 +193,10 @@ class Session:
         return late
 
     def fail(self, case: str, allocator: str, error: str) -> None:
-        """A round without values."""
-        self.failures.append({"benchmark": self.benchmark, "case": case, "allocator": allocator, "error": error})
+        """A round without values; the same failure is said once."""
+        failure = {"benchmark": self.benchmark, "case": case, "allocator": allocator, "error": error}
+        if failure not in self.failures:
+            self.failures.append(failure)
 
     def of(self, benchmark: str, metric: str) -> Iterable[Result]:
         return (result for key, result in self.results.items() if key[0] == benchmark and key[2] == metric)

@@ -5,6 +5,11 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
+# What comes out the same in each run: one round is enough.
+EXACT = ("instructions", "conditional branches", "of calls", "instructions/operation", "KB of text")
+FEWEST_ROUNDS = 3
+DISSENTERS = 8  # one round in so many
+
 
 @dataclass
 class Result:
@@ -26,27 +31,43 @@ class Result:
 
     def spread(self) -> float | None:
         """Half the distance between the quartiles, of few values half their range, as a share of the median."""
-        values, middle = self.known(), self.median()
-        if len(values) < 2 or not middle:
-            return None
-        low, _, high = statistics.quantiles(values, n=4) if len(values) > 4 else (min(values), middle, max(values))
-        return (high - low) / 2 / abs(middle)
+        return spread_of(self.known())
 
     def summary(self) -> dict:
         return asdict(self) | {"median": self.median(), "spread": self.spread()}
 
 
+def spread_of(values: list[float]) -> float | None:
+    if len(values) < 2 or not (middle := statistics.median(values)):
+        return None
+    low, _, high = statistics.quantiles(values, n=4) if len(values) > 4 else (min(values), middle, max(values))
+    return (high - low) / 2 / abs(middle)
+
+
 @dataclass
 class Ratio:
-    """Ours to another's, so that above 1 is good for us; low and high are those of the rounds."""
+    """Ours to another's in each round, so that above 1 is good for us."""
 
-    middle: float
-    low: float
-    high: float
+    rounds: list[float]
+    exact: bool = False
+
+    @property
+    def middle(self) -> float:
+        return statistics.median(self.rounds)
 
     def counts(self) -> bool:
-        """Only when all rounds agree on who is ahead is the difference larger than the spread."""
-        return self.low > 1 or self.high < 1
+        """Whether the difference is larger than the spread; and the rounds agree on who is ahead, most of many."""
+        if self.exact:
+            return self.middle != 1
+        against = sum((one > 1) != (self.middle > 1) for one in self.rounds)
+        enough = len(self.rounds) >= FEWEST_ROUNDS and against <= len(self.rounds) // DISSENTERS
+        return enough and abs(self.middle - 1) > (spread_of(self.rounds) or 0) * self.middle
+
+    def ahead(self) -> bool:
+        return self.counts() and self.middle > 1
+
+    def behind(self) -> bool:
+        return self.counts() and self.middle < 1
 
 
 def advantage(ours: Result, theirs: Result) -> Ratio | None:
@@ -57,7 +78,7 @@ def advantage(ours: Result, theirs: Result) -> Ratio | None:
     if ours.better == "lower":
         pairs = [(other, mine) for mine, other in pairs]
     ratios = [mine / other for mine, other in pairs if other]
-    return Ratio(statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+    return Ratio(ratios, ours.unit in EXACT) if ratios else None
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:
