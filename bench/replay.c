@@ -3,8 +3,9 @@
  *   replay FILE threads=0|1 sample=N check=0|1
  *
  * threads=0: one thread does all, in the trace's order. 1: a thread for each traced one does that one's operations, in
- * the same order, each waiting for its turn; only turns are timed. With sample, the exact resident size is read every N
- * operations, which takes long: such a run is for memory, the others are for time. With check the trace is only read.
+ * the same order, each waiting for its turn; only turns are timed. With sample, the exact resident size is read after N
+ * operations when there was a page fault, without which it cannot have grown. That takes long: such a run is for memory,
+ * the others are for time. With check the trace is only read.
  */
 #include "bench.h"
 #include "trace.h"
@@ -41,6 +42,15 @@ static void sample(void) {
     if (resident_end > resident_peak) resident_peak = resident_end;
 }
 
+static void sample_growth(void) {
+    static long faults;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    if (usage.ru_minflt == faults) return;
+    faults = usage.ru_minflt;
+    sample();
+}
+
 static void take(uint32_t slot, char *object, uint64_t size) {
     CHECK(object != NULL);
     memset(object, (int)(slot & 0xff), size);
@@ -71,7 +81,7 @@ static void replay_line(const struct line *line) {
     case FREE_LINE: free(give(line->slot)); break;
     default: break;
     }
-    if (sample_every != 0 && position % sample_every == 0) sample();
+    if (sample_every != 0 && position % sample_every == 0) sample_growth();
 }
 
 static void *play(void *argument);

@@ -71,7 +71,7 @@ static bool is_large(const void *object) {
 }
 
 void backend_free(void *object) {
-    if (!is_large(object)) misuse("invalid free", object, "not a live object");
+    if (!is_large(object)) misuse(INVALID_FREE, object, 0);
     give_back(granule_of(object));
 }
 

@@ -258,6 +258,17 @@ class Programs(unittest.TestCase):
             self.assertEqual(done.returncode, 3, place)
             self.assertIn("failed", done.stderr)
 
+    def test_the_ablation_follows_the_backend(self) -> None:
+        """It serves all that backend.c does, as backend.h has it today."""
+        served = []
+        for source in ("bench/ablation/backend_jemalloc.c", "src/backend/backend.c"):
+            built = self.folder / "backend.o"
+            flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Isrc", "-Iinclude", "-DJW_CHECKED=0"]
+            subprocess.run(["gcc", "-c", *flags, source, "-o", built], cwd=HERE.parents[1], check=True)
+            symbols = subprocess.run(["nm", "--defined-only", "-g", built], capture_output=True, text=True, check=True)
+            served.append({line.split()[-1] for line in symbols.stdout.splitlines()})
+        self.assertEqual(*served)
+
     def test_a_peer_that_is_none(self) -> None:
         whose = self.folder / "whose"
         (self.folder / "text.so").write_text("no library")

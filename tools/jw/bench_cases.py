@@ -17,6 +17,7 @@ SIZES = {"8B-128B": (4, 8_000_000), "8B-4KB": (9, 4_000_000), "8B-1MB": (17, 200
 MANY_THREADS = 742  # as many as one process of the paper's phone has
 MICRO_LIVE = 64 << 20
 FOOTPRINT_OCTAVES = 13
+SAMPLED_OPERATIONS = 8
 
 
 def thread_counts(session: Session) -> dict[str, int]:
@@ -135,11 +136,10 @@ def replay(session: Session) -> None:
     times, memory, loads = {}, {}, {}
     for trace, text in session.traces.items():
         large = text.stat().st_size > 1 << 20
-        every = (8000 if session.quick else 1000) if large else 20
         for kind, threads in (("flat", 0), ("threads", 1)):
             if not (session.quick and threads):
                 times[f"{trace}-{kind}"] = lambda one, t=text, n=threads: replay_time(one, t, n)
-                memory[f"{trace}-{kind}"] = lambda one, t=text, n=threads, e=every: replay_memory(one, t, n, e)
+                memory[f"{trace}-{kind}"] = lambda one, t=text, n=threads: replay_memory(one, t, n)
         if not (session.quick and large):
             loads[f"{trace}-flat"] = lambda one, t=text: counted(one, "replay", t)
     session.interleave(memory, min(3, session.rounds))
@@ -156,8 +156,8 @@ def replay_time(allocator: Allocator, trace: Path, threads: int) -> dict[str, tu
     return result
 
 
-def replay_memory(allocator: Allocator, trace: Path, threads: int, every: int) -> dict[str, tuple]:
-    line = driver(allocator, "replay", trace, f"threads={threads}", f"sample={every}")[0]
+def replay_memory(allocator: Allocator, trace: Path, threads: int) -> dict[str, tuple]:
+    line = driver(allocator, "replay", trace, f"threads={threads}", f"sample={SAMPLED_OPERATIONS}")[0]
     return {
         "peak RSS growth": (line["growth_kb"], "KB"),
         "final RSS growth": (line["left_kb"], "KB"),
@@ -174,11 +174,10 @@ def size(session: Session) -> None:
         return {f"{name} more than {SYSTEM}": (value - baseline[name][0], unit)
                 for name, (value, unit) in values.items()}  # fmt: skip
 
-    def once(allocator: Allocator) -> dict[str, tuple]:
-        text = {"text": (text_size(allocator.library.resolve()), "KB of text")} if allocator.library else {}
-        return text | more(at_start(allocator))
-
-    session.interleave({"empty program": once}, 1)
+    libraries = [allocator for allocator in session.allocators if allocator.library]
+    for allocator in libraries:
+        session.note("empty program", allocator.name, {"text": (text_size(allocator.library.resolve()), "KB of text")})
+    session.interleave({"empty program": lambda one: more(at_start(one))}, 1)
     session.interleave({"empty program": lambda one: more(bench_memory.at_start(one))})
 
 

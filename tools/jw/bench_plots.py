@@ -61,6 +61,7 @@ def bars(session: Session, folder: Path, benchmark: str, metric: str) -> str | N
         for place, value in zip(places, values, strict=True):
             if value > MOST:
                 axes.text(MOST, place, f" {value:.0f}", va="center", fontsize=7)
+    axes.set_xlim(left=0)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_yticks(range(len(found)), found)
     axes.invert_yaxis()

@@ -105,7 +105,7 @@ def print_summary(session: Session) -> None:
     for first in range(1, len(rows[0]), 4):
         print()
         print_table([[row[0], *row[first : first + 4]] for row in rows])
-    print("\n  Above 1: jwmalloc is better. (+ahead -behind): cases where all rounds agree.")
+    print("\n  Above 1: jwmalloc is better. (+ahead -behind): cases where the difference is larger than the spread.")
     for benchmark, metrics in {"instructions": ["instructions", "branches", "mean"]}.items():
         for metric in metrics:
             found = table_of(session, benchmark, metric)
@@ -114,8 +114,12 @@ def print_summary(session: Session) -> None:
                 names = [allocator.name for allocator in session.allocators]
                 print_table([["", *found], *([name, *(readable(results[name].median()) if name in results else "-"
                                                       for results in found.values())] for name in names)])  # fmt: skip
-    for failure in session.failures:
-        print(f"  failed: {failure['benchmark']} {failure['case']} on {failure['allocator']}: {failure['error']}")
+    failed: dict[tuple[str, str, str], list[str]] = {}
+    for one in session.failures:
+        failed.setdefault((one["allocator"], one["benchmark"], one["error"]), []).append(one["case"])
+    for (allocator, benchmark, error), cases in failed.items():
+        more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+        print(f"  failed: {allocator} in {benchmark}, {cases[0]}{more}: {error}")
     for skipped in session.skipped:
         print(f"  not measured: {skipped}")
 
@@ -157,8 +161,9 @@ def html(session: Session, about: dict[str, str], figures: dict[str, list[str]],
     parts = [f"<!doctype html><meta charset=utf-8><title>jwmalloc: measured</title><style>{STYLE}</style>"]
     parts.append("<h1>jwmalloc, measured</h1><p>Medians of interleaved rounds; ± is half the distance between the "
                  "quartiles. The coloured number is how many times better jwmalloc is than that allocator, compared "
-                 "round by round: green or red where all rounds agree, grey where the difference is within the spread; "
-                 "point at it for the range. docs/benchmarks.md says what each benchmark is.</p>")  # fmt: skip
+                 "round by round: green or red where the difference is larger than the spread, grey where not, or "
+                 "where fewer than three rounds were measured; point at it for the range. docs/benchmarks.md says "
+                 "what each benchmark is.</p>")  # fmt: skip
     parts.append(html_rows([["where", ""], *([name, text] for name, text in about.items())]))
     parts.append(html_rows([["allocator", "version"], *([one.name, one.version] for one in session.allocators)]))
     parts.append("<h2>At a glance</h2>" + html_rows(summary(session)))
