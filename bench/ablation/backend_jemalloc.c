@@ -20,10 +20,13 @@ static bool enter(const char *memory, size_t size) {
     uintptr_t root = (uintptr_t)memory & ~(uintptr_t)(ROOT_SIZE - 1);
     for (; root < (uintptr_t)memory + size; root += ROOT_SIZE) {
         _Atomic(uintptr_t) *place = &map.roots[granule_of((void *)root) / ROOT_GRANULES];
-        uintptr_t known = 0;
-        bool entered =
-            atomic_compare_exchange_strong_explicit(place, &known, root, memory_order_relaxed, memory_order_relaxed);
-        if (!entered && known != root) return false;
+        /* It may be that of a mapping that is gone. */
+        uintptr_t known = slot_word((void *)root);
+        while (known != root) {
+            if (slot_is_claimed(known)) return false;
+            if (atomic_compare_exchange_weak_explicit(place, &known, root, memory_order_relaxed, memory_order_relaxed))
+                break;
+        }
     }
     return true;
 }
