@@ -161,6 +161,15 @@ class Counting(unittest.TestCase):
         self.assertEqual(profile.of_libraries("/lib/own.so"), 50)
         self.assertEqual(profile.of_calls("/bin/driver", {"malloc"}), 50)
 
+    def test_events_of_a_callgrind_file(self) -> None:
+        text = ["events: Ir Bc Bcm Bi Bim", "ob=(1) /bin/driver", "fn=(1) main", "0 100 9 4", "0 5", "cob=(2) /own.so",
+                "cfn=(2) malloc", "calls=2 0", "0 50 7 3", "ob=(2)", "fn=(2)", "0 50 7 3"]  # fmt: skip
+        text = "\n".join(text)
+        self.assertEqual(bench_count.Profile(text).own, {"/bin/driver": 105, "/own.so": 50})
+        missed = bench_count.Profile(text, "Bcm")
+        self.assertEqual(missed.own, {"/bin/driver": 4, "/own.so": 3})
+        self.assertEqual(missed.of_calls("/bin/driver", {"malloc"}), 3)
+
 
 class Programs(unittest.TestCase):
     """The drivers, and what reads them."""

@@ -29,7 +29,7 @@ NAMES = {
 QUICK_SECONDS = 145
 QUICK_PATIENCE = 10
 QUICK_ROUNDS = 7
-QUICK_SHARES = {name: {"micro": 5, "load": 3, "replay": 3, "footprint": 2, "scale": 2}.get(name, 1) for name in NAMES}
+QUICK_SHARES = {name: {"micro": 5, "load": 3, "replay": 3}.get(name, 2) for name in NAMES}
 EPILOG = """benchmarks (all when none is named):
 {listing}
 
@@ -83,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             refuse(f"no such trace: {trace}")
     bench_peers.added(arguments.peer or [])
     try:
+        arguments.output = arguments.output.resolve()
         arguments.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         refuse(f"--output: {error}")
@@ -134,11 +135,12 @@ def measure(arguments: argparse.Namespace) -> int:
             share = QUICK_SHARES[name] / sum(QUICK_SHARES[later] for later in chosen[number:])
             session.deadline = time.monotonic() + (end - time.monotonic()) * share
             bench_cases.BENCHMARKS[name](session)
+            bench_report.save(session, about, arguments.output)
     except KeyboardInterrupt:
         interrupted = True
         session.skipped.append(f"{session.benchmark} and what comes after it: interrupted")
     print(file=sys.stderr)
-    bench_report.write(session, about, arguments.output.resolve())
+    bench_report.write(session, about, arguments.output)
     if interrupted:
         return 130
     return 1 if any(failure["allocator"] == bench_peers.OURS for failure in session.failures) else 0

@@ -62,22 +62,25 @@ def load(session: Session) -> None:
         for program in MICRO:
             for name, threads in counts.items():
                 options = [f"threads={threads}", f"octaves={octaves}", f"live={MICRO_LIVE}"]
-                options.append(f"work={work // (40 if session.quick else 8)}")
+                options.append(f"work={work // (80 if session.quick else 8)}")
                 cases[f"{program}-{size}-{name}"] = lambda one, p=program, o=options: counted(one, p, *o)
     # Counts hardly differ from run to run.
-    session.interleave(cases, 1)
+    session.interleave(cases, 1, session.counted())
 
 
 def counted(allocator: Allocator, program: str, *options: str | Path) -> dict[str, tuple]:
     profile, printed = bench_count.profile(allocator, program, *options)
     operations = results(printed)[-1]["operations"]
-    own = bench_count.allocator_side(profile, allocator, program)
-    return {"allocator": (own / operations, "instructions/operation")}
+    missed = bench_count.Profile(profile.text, "Bcm")
+    return {
+        "allocator": (bench_count.allocator_side(profile, allocator, program) / operations, "instructions/operation"),
+        "mispredicted": (bench_count.allocator_side(missed, allocator, program) / operations, "branches/operation"),
+    }
 
 
 def instructions(session: Session) -> None:
     """Instructions and conditional branches of one call, counted by single-stepping (Table 2)."""
-    for allocator in session.allocators:
+    for allocator in session.counted():
         if session.over(allocator.name):
             return
         session.progress("one call", allocator.name)
@@ -143,7 +146,7 @@ def replay(session: Session) -> None:
         if not (session.quick and large):
             loads[f"{trace}-flat"] = lambda one, t=text: counted(one, "replay", t)
     session.interleave(memory, min(3, session.rounds))
-    session.interleave(loads, 1)
+    session.interleave(loads, 1, session.counted())
     session.interleave(times)
 
 
@@ -177,7 +180,7 @@ def size(session: Session) -> None:
     libraries = [allocator for allocator in session.allocators if allocator.library]
     for allocator in libraries:
         session.note("empty program", allocator.name, {"text": (text_size(allocator.library.resolve()), "KB of text")})
-    session.interleave({"empty program": lambda one: more(at_start(one))}, 1)
+    session.interleave({"empty program": lambda one: more(at_start(one))}, 1, session.counted())
     session.interleave({"empty program": lambda one: more(bench_memory.at_start(one))})
 
 

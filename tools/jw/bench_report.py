@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 from html import escape
 from pathlib import Path
 
@@ -183,8 +184,8 @@ def html(session: Session, about: dict[str, str], figures: dict[str, list[str]],
     return "\n".join(parts)
 
 
-def write(session: Session, about: dict[str, str], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def save(session: Session, about: dict[str, str], folder: Path) -> None:
+    """The numbers, as far as there are any: after each benchmark, since hours may follow."""
     about["load after"] = f"{os.getloadavg()[0]:.1f}"
     results = list(session.results.values())
     versions = {allocator.name: allocator.version for allocator in session.allocators}
@@ -204,6 +205,11 @@ def write(session: Session, about: dict[str, str], folder: Path) -> None:
             values = " ".join("-" if value is None else f"{value:.6g}" for value in one.values)
             writer.writerow([one.benchmark, one.case, one.metric, one.unit, one.better, one.allocator, one.median(),
                              one.spread(), values])  # fmt: skip
+
+
+def write(session: Session, about: dict[str, str], folder: Path) -> None:
+    save(session, about, folder)
+    shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier run, which may have had others
     figures = draw(session, folder / "figures")
     (folder / "report.html").write_text(html(session, about, figures, folder / "figures"))
     print_summary(session)

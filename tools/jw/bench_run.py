@@ -41,7 +41,7 @@ PR_SET_THP_DISABLE = 41
 class Patience:
     """How long a program may take; a driver's work takes seconds."""
 
-    seconds = 300.0
+    seconds = 180.0
 
 
 class HungError(RuntimeError):
@@ -149,7 +149,16 @@ class Session:
             print(line, file=sys.stderr, flush=True)
         self.shown = self.benchmark, case
 
-    def interleave(self, cases: dict[str, Measure], rounds: int | None = None) -> None:
+    def counted(self) -> list[Allocator]:
+        """Those whose instructions are worth counting: huge pages change none."""
+        return [one for one in self.allocators if one.huge_pages or one.library not in self.libraries()]
+
+    def libraries(self) -> list[Path | None]:
+        return [one.library for one in self.allocators if one.huge_pages]
+
+    def interleave(
+        self, cases: dict[str, Measure], rounds: int | None = None, chosen: list[Allocator] | None = None
+    ) -> None:
         """Round by round all cases, each on all allocators in turn, of which each round begins with another one.
 
         So what disturbs the machine for a while disturbs one round of many cases rather than all rounds of one. Where
@@ -158,12 +167,13 @@ class Session:
         taken: dict[str, float] = {}
         hung: list[tuple[str, str]] = []
         for number in range(rounds or self.rounds):
-            first = number % len(self.allocators)
+            allocators = chosen or self.allocators
+            first = number % len(allocators)
             for case, measure in cases.items():
                 begun = time.monotonic()
                 if number and begun + taken.get(case, math.inf) > self.deadline:
                     continue
-                for allocator in self.allocators[first:] + self.allocators[:first]:
+                for allocator in allocators[first:] + allocators[:first]:
                     if number == 0 and self.over(case):
                         break
                     # Not again where it hung; and no more after it hung in a few cases.
