@@ -82,11 +82,11 @@ static inline uint32_t random_below(struct random *random, uint32_t bound) {
     return (uint32_t)(((uint64_t)random_next(random) * bound) >> 32);
 }
 
-/* Sizes above 8 B and up to 8 B << octaves: each octave, and each size in it, is as likely as any other. */
+/* Sizes from 8 B to 8 B << octaves: each octave, and each size in it, is as likely as any other. */
 static inline size_t random_size(struct random *random, uint32_t octaves) {
     uint32_t number = random_next(random);
-    size_t low = (size_t)8 << (((uint64_t)number * octaves) >> 32);
-    return low + 1 + (random_next(random) & (low - 1));
+    uint32_t low = 8u << (((uint64_t)number * octaves) >> 32);
+    return low + random_below(random, low + 1);
 }
 
 static inline size_t mean_size(uint32_t octaves) {
@@ -111,7 +111,7 @@ static inline char *object_make(size_t length) {
     struct mark old, mark = {(uint32_t)length, object_tag(object, (uint32_t)length)};
     memcpy(&old, object, sizeof old);
     /* What other objects left here may look like a tag, but hardly has a size that is one, too. */
-    CHECK(old.size <= 8 || old.size > MOST_SIZE || old.tag != object_tag(object, old.size));
+    CHECK(old.size < 8 || old.size > MOST_SIZE || old.tag != object_tag(object, old.size));
     for (size_t offset = PAGE; offset < length; offset += PAGE) object[offset] = (char)mark.tag;
     if (length >= sizeof mark + sizeof mark.tag) memcpy(object + length - sizeof mark.tag, &mark.tag, sizeof mark.tag);
     memcpy(object, &mark, sizeof mark);

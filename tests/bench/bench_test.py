@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import zipfile
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools/jw"))
@@ -22,7 +23,7 @@ import bench_peers  # noqa: E402
 import bench_run  # noqa: E402
 import traces  # noqa: E402
 from bench_peers import Allocator  # noqa: E402
-from bench_stats import Ratio, Result, advantage, crossing, geometric_mean  # noqa: E402
+from bench_stats import Ratio, Result, advantage, crossing, geometric_mean, growth  # noqa: E402
 
 MALLOC, FREE = (8, 1), (3, 0)  # instructions and conditional branches of known.c
 NATIVE = platform.machine() == "x86_64"
@@ -76,6 +77,11 @@ class Statistics(unittest.TestCase):
         self.assertAlmostEqual(advantage(self.result(1, None, 1), self.result(2, 50, 2)).middle, 2)
         self.assertIsNone(advantage(self.result(None), self.result(2)))
 
+    def test_growth_is_by_round(self) -> None:
+        found = growth({8192: self.result(30, 50), 1: self.result(10, 20, 30), 64: self.result(None, 30, 60)})
+        self.assertEqual(found, {8192: [3, 2.5], 1: [1, 1, 1], 64: [None, 1.5, 2]})
+        self.assertEqual(growth({}), {})
+
     def test_means_and_curves(self) -> None:
         self.assertAlmostEqual(geometric_mean([1, 4]), 2)
         self.assertIsNone(geometric_mean([]))
@@ -109,18 +115,17 @@ class Rounds(unittest.TestCase):
         self.assertEqual(session.skipped, ["b c"])
 
     def test_as_many_rounds_as_fit(self) -> None:
-        session = bench_run.Session([Allocator("a", "")], 100, True, time.monotonic() + 0.5, {}, benchmark="b")
-        count = Counter()
+        session = bench_run.Session([Allocator("a", "")], 100, True, 1.0, {}, benchmark="b")
+        count, clock = Counter(), [0.0]
 
         def measure(name: str, seconds: float) -> dict[str, tuple]:
             count[name] += 1
-            time.sleep(seconds)
+            clock[0] += seconds
             return {}
 
-        session.interleave({"long": lambda _: measure("long", 0.2), "short": lambda _: measure("short", 0.01)})
-        self.assertLess(time.monotonic(), session.deadline + 0.2)
-        self.assertLessEqual(count["long"], 2)
-        self.assertGreater(count["short"], count["long"])
+        with mock.patch.object(bench_run, "time", SimpleNamespace(monotonic=lambda: clock[0])):
+            session.interleave({"long": lambda _: measure("long", 0.4), "short": lambda _: measure("short", 0.04)})
+        self.assertEqual(count, {"long": 2, "short": 5})
 
     def test_what_allocators_may_do_to_us(self) -> None:
         """Hang, print nonsense, crash: a failure each, said once, and the others go on."""
@@ -249,23 +254,51 @@ class Programs(unittest.TestCase):
         texts = traces.prepared(paths, self.folder)
         self.assertEqual([text.read_text()[10:14] for text in texts.values()], ["0x10", "0x20"])
 
+    def compiled(self, name: str, source: str) -> Path:
+        program = self.folder / name
+        command = ["gcc", *bench_run.FLAGS, "-xc", "-", f"-I{bench_run.SOURCES}", "-o", program]
+        subprocess.run(command, input=f'#include "bench.h"\n{source}', text=True, check=True)
+        return program
+
     def test_contents_are_checked(self) -> None:
         """Both tags, the size, a byte in each page."""
-        source = """#include "bench.h"
-            int main(int count, char **arguments) {
+        program = self.compiled(
+            "contents",
+            """int main(int count, char **arguments) {
                 char *object = object_make(65536);
                 if (count > 1) object[atoi(arguments[1])] ^= 1;
                 object_end(object);
                 return 0;
-            }"""
-        program = self.folder / "contents"
-        command = ["gcc", *bench_run.FLAGS, "-xc", "-", f"-I{bench_run.SOURCES}", "-o", program]
-        subprocess.run(command, input=source, text=True, check=True)
+            }""",
+        )
         self.assertEqual(subprocess.run([program]).returncode, 0)
         for place in (0, 4, *range(4096, 65536, 4096), 65535):
             done = subprocess.run([program, str(place)], capture_output=True, text=True)
             self.assertEqual(done.returncode, 3, place)
             self.assertIn("failed", done.stderr)
+
+    def test_sizes_are_those_that_are_said(self) -> None:
+        program = self.compiled(
+            "sizes",
+            """int main(int count, char **arguments) {
+                struct random random = random_from((uint64_t)count);
+                size_t least = SIZE_MAX, most = 0, sum = 0, octaves = (size_t)atoi(arguments[1]), times = 2000000;
+                for (size_t i = 0; i < times; i++) {
+                    size_t size = random_size(&random, (uint32_t)octaves);
+                    least = size < least ? size : least;
+                    most = size > most ? size : most;
+                    sum += size;
+                }
+                printf("%zu %zu %f", least, most, (double)sum / (double)times / (double)mean_size((uint32_t)octaves));
+                return 0;
+            }""",
+        )
+        for octaves, most in ((4, 128), (9, 4096), (17, 1 << 20)):
+            done = subprocess.run([program, str(octaves)], capture_output=True, text=True)
+            found = done.stdout.split()
+            self.assertEqual(found[0], "8")
+            self.assertAlmostEqual(int(found[1]), most, delta=most / 10000)
+            self.assertAlmostEqual(float(found[2]), 1, delta=0.01)
 
     def test_the_ablation_follows_the_backend(self) -> None:
         """It serves all that backend.c does, as backend.h has it today."""

@@ -40,9 +40,9 @@ peers ({quick} with --quick):
   jw+jemalloc is our frontend on jemalloc's backend. Those whose name ends in -small get no transparent huge pages,
   which mimalloc asks for by itself.
 
-The first run installs Debian packages, and fetches and builds peers from crates (five minutes or so). A full run takes
-three hours or so; quiet machines only. Results: report.html, results.json, results.csv. How to read them:
-docs/benchmarks.md"""
+The first run installs Debian packages, and fetches and builds peers from crates (nine minutes or so, four with
+--quick). A full run takes four hours or so; quiet machines only. Results: report.html, results.json, results.csv. How
+to read them: docs/benchmarks.md"""
 
 
 def enter_environment() -> None:

@@ -10,6 +10,7 @@ import bench_latency
 import bench_memory
 from bench_peers import SYSTEM, Allocator
 from bench_run import Measure, Session, driver, results
+from bench_stats import growth
 
 MICRO = ("rptest", "xmalloc", "mstress", "mleak")
 # Octaves from 8 B up, and how much work takes a few tenths of a second.
@@ -225,12 +226,16 @@ def scale(session: Session) -> None:
 def grow(session: Session, kind: str, label: str) -> None:
     """The cost of an operation as a curve; and as a multiple of the smallest case's, which peers' caches share."""
     curves: dict[str, dict] = {}
-    for result in list(session.of("scale", "cpu")):
-        if result.case.startswith(kind) and result.median():
-            points = curves.setdefault(result.allocator, {"x": [], "y": []})
-            points["x"].append(float(result.case.split("-")[1].removesuffix("MB")))
-            points["y"].append(result.median())
-            session.note(result.case, result.allocator, {"growth": (result.median() / points["y"][0], "times")})
+    for allocator in session.allocators:
+        found = {
+            float(one.case.split("-")[1].removesuffix("MB")): one
+            for one in session.of("scale", "cpu")
+            if one.allocator == allocator.name and one.case.startswith(kind) and one.median()
+        }
+        curves[allocator.name] = {"x": sorted(found), "y": [found[at].median() for at in sorted(found)]}
+        for at, multiples in growth(found).items():
+            for number, value in enumerate(multiples):
+                session.note(found[at].case, allocator.name, {"growth": (value, "times")}, number)
     add_curves(session, kind, label, "ns/operation", curves)
 
 

@@ -97,3 +97,12 @@ def crossing(curve: list[tuple[float, float]], at: float) -> float | None:
     """The value of a sampled curve at a time: the last sample before it."""
     before = [value for time, value in curve if time <= at]
     return before[-1] if before else None
+
+
+def growth(results: dict[float, Result]) -> dict[float, list[float | None]]:
+    """Each round's value as a multiple of the same round's of the smallest case."""
+    least = results[min(results)].values if results else []
+    return {
+        at: [value / first if value and first else None for value, first in zip(result.values, least, strict=False)]
+        for at, result in results.items()
+    }
