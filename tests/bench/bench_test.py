@@ -124,8 +124,8 @@ class Rounds(unittest.TestCase):
             return {}
 
         with mock.patch.object(bench_run, "time", SimpleNamespace(monotonic=lambda: clock[0])):
-            session.interleave({"long": lambda _: measure("long", 0.4), "short": lambda _: measure("short", 0.04)})
-        self.assertEqual(count, {"long": 2, "short": 5})
+            session.interleave({"long": lambda _: measure("long", 0.4), "short": lambda _: measure("short", 0.03)})
+        self.assertEqual(count, {"long": 2, "short": 6})
 
     def test_what_allocators_may_do_to_us(self) -> None:
         """Hang, print nonsense, crash: a failure each, said once, and the others go on."""
