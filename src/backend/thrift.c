@@ -45,16 +45,20 @@ static bool can_give_back(granule_id range, uint32_t weight) {
     return ((start + page - 1) & ~(page - 1)) + page <= start + weight * GRANULE_SIZE;
 }
 
+bool thrift_discard(void *start, size_t size) {
+    uintptr_t page = platform_page_size(), from = ((uintptr_t)start + page - 1) & ~(page - 1);
+    uintptr_t to = ((uintptr_t)start + size) & ~(page - 1);
+    if (from >= to) return true;
+    bool given = platform_discard((void *)from, to - from);
+    if (given) note(&thrift_counters.given_back, to - from);
+    else atomic_store_explicit(&os_refused, true, memory_order_relaxed);
+    return given;
+}
+
 /* Gives the pages of a held range back. False when they stay. */
 static bool give_back(granule_id range) {
     uint32_t weight = knit_weight(range);
-    if (!can_give_back(range, weight)) return false;
-    if (!platform_discard(granule_address(range), weight * GRANULE_SIZE)) {
-        atomic_store_explicit(&os_refused, true, memory_order_relaxed);
-        return false;
-    }
-    note(&thrift_counters.given_back, weight * GRANULE_SIZE);
-    return true;
+    return can_give_back(range, weight) && thrift_discard(granule_address(range), weight * GRANULE_SIZE);
 }
 
 /* Empties a mapped buffer, the standby one, into the unmapped Nest. What cannot be given back goes to the active
@@ -99,12 +103,14 @@ static unsigned swap_buffers(void) {
     return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
 }
 
-static bool begin_round(void) {
-    bool more = false;
-    for (unsigned which = 0; which < ROUND_HOOKS; which++) {
-        round_hook hook = atomic_load_explicit(&hooks[which], memory_order_relaxed);
-        if (hook) more |= hook();
-    }
+static bool run_hook(unsigned which) {
+    round_hook hook = atomic_load_explicit(&hooks[which], memory_order_relaxed);
+    return hook && hook();
+}
+
+static bool begin_round(unsigned midend_hook) {
+    bool more = run_hook(midend_hook);
+    more |= run_hook(FRONTEND_HOOK);
     range_place_deferred();
     rejoin_unmapped();
     return more | unmap_kept();
@@ -154,7 +160,7 @@ static void reclamation_thread(void) {
         /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8];
          * client thread_end_asked */
         atomic_exchange_explicit(&round_asked, 0, memory_order_acquire);
-        bool more = begin_round();
+        bool more = begin_round(MIDEND_HOOK);
         unsigned standby = swap_buffers();
         wait_for_round(quiet, kept);
         bool woken = atomic_exchange_explicit(&pressure, 0, memory_order_relaxed);
@@ -200,7 +206,7 @@ static void round_without_thread(void) {
         return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
     end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed), false);
-    begin_round();
+    begin_round(MIDEND_HOOK);
     swap_buffers();
     atomic_store_explicit(&in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
     uint32_t refused = REFUSED;
@@ -268,7 +274,7 @@ void thrift_notice(void) {
 
 size_t thrift_purge(void) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
-    begin_round();
+    begin_round(PURGE_HOOK);
     unsigned active = atomic_load_explicit(&ownership.active, memory_order_relaxed);
     reclaim(!active);
     swap_buffers();

@@ -20,13 +20,17 @@
 
 #include "backend/ownership.h"
 
-/* What the tiers above want done once a round. True: there is more to do later, so the thread stays. */
+/* What the tiers above want done once a round. True: there is more to do later, so the thread stays. PURGE_HOOK: in
+ * place of MIDEND_HOOK where all is to go now. */
 typedef bool (*round_hook)(void);
 void thrift_on_round(unsigned which, round_hook hook);
-enum { MIDEND_HOOK, FRONTEND_HOOK, ROUND_HOOKS };
+enum { MIDEND_HOOK, PURGE_HOOK, FRONTEND_HOOK, ROUND_HOOKS };
 
 /* Frees a held range of ours: into the mapped Nest, or straight back to the OS above the watermark. */
 void thrift_free(granule_id range);
+
+/* Gives back the whole OS pages of memory that is nobody else's. False: the OS refuses, nobody knows what they hold. */
+bool thrift_discard(void *start, size_t size);
 
 /* After ranges were placed mapped, or deferred: when enough waits, somebody must come for it. */
 void thrift_notice(void);
@@ -37,7 +41,7 @@ size_t thrift_purge(void);
 /* The OS has refused address space: gives back what waits. Whether that may have helped. */
 bool thrift_make_room(void);
 
-/* There is work for a round although no range was freed (a heap was handed over). */
+/* There is work for a round although no range was freed (a heap was handed over, mid slabs were freed into). */
 void thrift_wake(void);
 
 /* In the child of a fork: the thread did not come along. */

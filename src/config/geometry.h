@@ -62,7 +62,7 @@
 #define ROOT_GRANULES (1u << (JW_ROOT_SHIFT - JW_GRANULE_SHIFT))
 
 /* Requests from here on are whole ranges. Four granules of 4 KB: below, rounding up to granules would waste over a
- * quarter. With larger granules that bound gives way to the midend's (sixteen classes, thirty objects in a slab). */
+ * quarter. With larger granules that bound gives way to the midend's (sixteen classes, 28 objects in a slab). */
 #ifndef JW_BACKEND_MIN_SHIFT
 #define JW_BACKEND_MIN_SHIFT (JW_GRANULE_SHIFT == 12 ? 14 : JW_GRANULE_SHIFT == 14 ? 15 : 16)
 #endif

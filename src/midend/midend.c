@@ -3,11 +3,15 @@
 #include "base/assert.h"
 #include "config/size_classes.h"
 #include "secure/guard.h"
+#include "secure/trailer.h"
 
 #define HELD (1u << 31)
 #define LISTED (1u << 30)
+#define GIVEN_BACK (1u << 29)
+#define SEEN (1u << 28)
 #define FREE_BITS MID_FREE_BITS
-enum { MOST_OBJECTS = 30, LEAST_OBJECTS = 4 };
+enum { MOST_OBJECTS = 28, LEAST_OBJECTS = 4 };
+enum { ROUND_FROM = 32 }; /* full slabs freed into for each of which a round is asked for */
 enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's bits; and the Nest has no more */
 
 /* Classes are S(3) in units: the first is the first above the frontend whose objects are few enough. */
@@ -19,12 +23,14 @@ struct shape {
 };
 
 static bool trim(void);
+static bool purge(void);
 static struct shape shapes[CLASSES];
 uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];
 static unsigned class_count;
 static struct nest nest;
 static _Atomic(uint32_t) deferred; /* slabs whose Nest was busy: pushed by compare-exchange, taken by one exchange */
 static _Atomic(size_t) slab_counts[CLASSES];
+static _Atomic(uint32_t) no_longer_full; /* slabs, since the start: a hint */
 
 /* The smallest slab with enough objects whose tail is at most a sixteenth. */
 static COLD bool shape_for(uint32_t size, struct shape *shape) {
@@ -59,6 +65,7 @@ COLD void midend_start(void) {
         mid_class_index[unit] = (uint8_t) class;
     }
     thrift_on_round(MIDEND_HOOK, trim);
+    thrift_on_round(PURGE_HOOK, purge);
 }
 
 /* The class of a size; class_count when the size is above all. */
@@ -105,20 +112,20 @@ static bool place_or_defer(granule_id slab, unsigned class) {
 
 /* A listed slab may have become empty. If another thread has it, that thread sees so after placing it. The slab may
  * also be gone, and its words another range's: but what nest_take_given gives is a listed slab of this class. */
-static void retire_if_empty(granule_id slab, unsigned class, bool keep_one) {
+static void retire_if_empty(granule_id slab, unsigned class) {
     /* [MF1] seq_cst: of who empties a slab and who places it, one sees what the other did; pairs [MF1]; client
      * midend_states */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(word_of(slab), memory_order_relaxed) != (LISTED | all_free(class))) return;
-    if (keep_one && !nest_has_many(&nest, class)) return;
+    if (!nest_has_many(&nest, class)) return; /* the class keeps one until the next round */
     if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return;
-    /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3]; client midend_trim */
+    /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3]; client midend_discard_last */
     if (atomic_load_explicit(word_of(slab), memory_order_acquire) == (LISTED | all_free(class))) retire(slab, class);
-    else if (place_or_defer(slab, class)) retire_if_empty(slab, class, keep_one);
+    else if (place_or_defer(slab, class)) retire_if_empty(slab, class);
 }
 
 static void place(granule_id slab, unsigned class) {
-    if (place_or_defer(slab, class)) retire_if_empty(slab, class, true);
+    if (place_or_defer(slab, class)) retire_if_empty(slab, class);
 }
 
 static bool place_deferred(void) {
@@ -132,18 +139,77 @@ static bool place_deferred(void) {
     return true;
 }
 
-/* Reclamation's round: slabs that were kept although empty go back. */
-static bool trim(void) {
-    enum { LOOK_AT = 8 };
-    place_deferred();
-    for (unsigned class = 0; class < class_count; class ++) {
-        granule_id slabs[LOOK_AT];
-        unsigned count = 0;
-        while (count < LOOK_AT && (slabs[count] = nest_take(&nest, class))) count++;
-        while (count-- > 0)
-            if (place_or_defer(slabs[count], class)) retire_if_empty(slabs[count], class, false);
+/* Discards the whole pages among the free objects of a slab that is out of the Nest. False: the OS refuses. */
+static bool discard_free(granule_id slab, const struct shape *shape, uint32_t free) {
+    char *start = granule_address(slab);
+    bool given = true;
+    for (uint32_t run; free; free &= ~run) {
+        uint32_t first = (uint32_t)__builtin_ctz(free), count = (uint32_t)__builtin_ctz(~(free >> first));
+        if (JW_SECURE) count = 1; /* a free object's trailer stays: it has the tag that the next must not get */
+        run = ((1u << count) - 1) << first;
+        char *from = start + (size_t)first * shape->size;
+        size_t size = (size_t)count * shape->size - (JW_SECURE ? TRAILER_SIZE : 0);
+        given &= thrift_discard(from, size);
+        fill_write(from, 0, size); /* checked builds: the pages come back with what free memory holds there */
     }
-    return false;
+    return given;
+}
+
+/* A round's look at a slab that it took out of the Nest. True: a later round has to look again. */
+static bool look_at_pages(granule_id slab, unsigned class, uint32_t word, bool now) {
+    bool discard = now || word & SEEN;
+    if (discard && !discard_free(slab, &shapes[class], word & FREE_BITS)) return true;
+    /* relaxed: only rounds ask for these bits. Fails where an object was freed meanwhile */
+    return !atomic_compare_exchange_strong_explicit(word_of(slab), &word, word | (discard ? GIVEN_BACK : SEEN),
+                                                    memory_order_relaxed, memory_order_relaxed) ||
+           !discard;
+}
+
+/* A round's look at what was a slab when its leaf was read, and may be gone. True: as above. */
+static bool look(granule_id slab, unsigned class, bool now) {
+    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
+    if (!(word & LISTED) || word & (HELD | GIVEN_BACK)) return false;
+    if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return true;
+    /* [MW4] acquire: the objects' last uses come before their pages' discarding, or the range's next; pairs [MW3];
+     * clients midend_trim midend_discard */
+    word = atomic_load_explicit(word_of(slab), memory_order_acquire);
+    if (word == (LISTED | all_free(class))) {
+        retire(slab, class);
+        return false;
+    }
+    bool more = !(word & GIVEN_BACK) && look_at_pages(slab, class, word, now);
+    place(slab, class);
+    return more;
+}
+
+struct round {
+    bool now, more;
+};
+
+static void look_at_root(granule_id root, void *context) {
+    struct round *round = context;
+    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+        uint32_t leaf = leaf_get(id);
+        if (leaf_kind(leaf) == MID) round->more |= look(id, leaf >> LEAF_HIGH_SHIFT & 15, round->now);
+    }
+}
+
+bool midend_round(bool now) {
+    struct round round = {.now = now};
+    size_t slabs = 0;
+    place_deferred();
+    for (unsigned class = 0; class < class_count; class ++)
+        slabs += atomic_load_explicit(&slab_counts[class], memory_order_relaxed);
+    if (slabs > 0) map_walk(look_at_root, &round);
+    return round.more;
+}
+
+static bool trim(void) {
+    return midend_round(false);
+}
+
+static bool purge(void) {
+    return midend_round(true);
 }
 
 static granule_id new_slab(unsigned class) {
@@ -176,7 +242,7 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
     do {
         invariant(!(word & HELD) && (word & LISTED) && (word & FREE_BITS));
         bit = mid_choose(word);
-        rest = word & ~bit;
+        rest = word & ~(bit | SEEN | GIVEN_BACK);
         if (!(rest & FREE_BITS)) rest = 0;
         if (rest && hold) rest |= HELD;
         /* [MW2] acquire: the object's last user is done with it; release: the slab's words, to who frees into it when
@@ -229,6 +295,13 @@ void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment) {
     return slab ? claim(slab, class, hold) : NULL;
 }
 
+/* A slab that was full. Should no range become free meanwhile, a round comes for the pages of many all the same. */
+static void place_first(granule_id slab, unsigned class) {
+    place(slab, class);
+    if (atomic_fetch_add_explicit(&no_longer_full, 1, memory_order_relaxed) % ROUND_FROM == ROUND_FROM - 1)
+        thrift_wake();
+}
+
 /* The slab of an object and the object's bit; 0 when the address is not one. */
 static granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
     uint32_t leaf = leaf_of(object), back = leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0;
@@ -248,16 +321,17 @@ void midend_free(void *object) {
     uint32_t bit = 0;
     granule_id slab = slab_of(object, &class, &bit);
     if (!slab) misuse(INVALID_FREE, object, 0);
-    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
+    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), now;
     if (!(word & bit)) fill_write(object, 0, shapes[class].size);
     do {
         if (word & bit) misuse(DOUBLE_FREE, object, 0);
-        /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2] [MH1];
-         * clients midend_free_allocate midend_full_words */
-    } while (!atomic_compare_exchange_weak_explicit(word_of(slab), &word, word | bit | LISTED, memory_order_acq_rel,
-                                                    memory_order_relaxed));
-    if (!(word & LISTED)) place(slab, class);
-    else if ((word | bit) == (LISTED | all_free(class))) retire_if_empty(slab, class, true);
+        now = (word & ~(SEEN | GIVEN_BACK)) | bit | LISTED;
+        /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2]
+         * [MW4] [MH1]; clients midend_free_allocate midend_full_words */
+    } while (
+        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, now, memory_order_acq_rel, memory_order_relaxed));
+    if (!(word & LISTED)) place_first(slab, class);
+    else if (now == (LISTED | all_free(class))) retire_if_empty(slab, class);
 }
 
 size_t midend_usable_size(const void *object) {

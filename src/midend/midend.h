@@ -1,10 +1,10 @@
 /* midend.h - the midend: objects too large to share a granule and too small for ranges of their own (2 KB to 16 KB).
  *
- * A mid slab is a range of several granules cut into 4 to 30 equal objects, shared by all threads. It has no header:
+ * A mid slab is a range of several granules cut into 4 to 28 equal objects, shared by all threads. It has no header:
  * its state is one word in the link table (at its second granule, where no range begins), and it waits in a Nest by
  * that range's own records.
  *
- *   word   | 31 held | 30 listed | 29..0 one bit an object: free |
+ *   word   | 31 held | 30 listed | 29 given back | 28 seen | 27..0 one bit an object: free |
  *
  *   state     held  listed  free bits   leaves it by
  *   full      0     0       none        free: sets the bit and LISTED in one step; that thread places the slab
@@ -16,6 +16,18 @@
  *
  * LISTED means: in the Nest, deferred, or in the hands of a thread that will place it. Only who took a slab out of the
  * Nest clears bits. Progress: lock-free, as Nest. Invariant: LISTED exactly if a bit is set or the slab is held.
+ *
+ * Whole pages of free objects go back to the OS where nobody touched the partial slab between two rounds:
+ *
+ *   given back  seen   left by
+ *   0           0      a round: takes the slab from the Nest, sets SEEN, places it
+ *   0           1      a round: takes it, discards the pages, sets GIVEN_BACK, places it; stays where the OS refuses
+ *   1           1, 0   no round looks at it
+ *   any         any    free and claim clear both
+ *
+ * While a round has the slab nobody allocates from it, so its free objects need not be claimed: their pages are
+ * nobody's. An object freed meanwhile clears both bits, and the round's compare-exchange fails. Invariant: neither is
+ * set where all objects are free, or the slab is held.
  *
  * A thread holds the slabs that it last allocated from, so that what it takes from these, and what it frees there, is
  * one read-modify-write of the word. Others free into a held slab as into a listed one; whether it is empty is looked
@@ -33,7 +45,7 @@
 #include "config/statistics_types.h"
 #include "secure/secret.h"
 
-#define MID_FREE_BITS 0x3fffffffu
+#define MID_FREE_BITS 0x0fffffffu
 enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
 
 /* A slab that a thread holds, with what the hit paths need of it. `kind` and `bytes` 0: none. */
@@ -69,6 +81,10 @@ void midend_find(const void *object, struct found *found);
 
 /* Bytes that midend_allocate gives for these, or the backend where no class has the alignment. */
 size_t midend_good_size(size_t size, size_t alignment);
+
+/* Empty slabs go back, and free pages of slabs that were left alone since the last round; `now`: of all. True: there is
+ * more for a later round. */
+bool midend_round(bool now);
 
 void midend_before_fork(void);
 void midend_after_fork(bool child);

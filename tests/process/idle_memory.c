@@ -3,6 +3,8 @@
  *   idle_memory wait    much is freed, then nobody calls malloc: waits until it has left the process (ctest's timeout
  *                       is the limit, no clock is read)
  *   idle_memory now     the same in a process that has no reclamation thread: after the frees it must not be there
+ *   idle_memory slabs   of objects of 8 KB each fourth stays: waits until most of the others' memory has left the
+ *                       process, although no slab is empty
  *   idle_memory small   one thread allocates 1 MB in all: at most 200 KB are resident beyond it
  */
 #include "tiers.h"
@@ -41,6 +43,26 @@ static void small_process(void) {
     CHECK(beyond <= 200 * 1024);
 }
 
+static void survivors(void) {
+    enum { SIZE = 8192, COUNT = 4096 };
+    static char *objects[COUNT];
+    memset(objects, 1, sizeof objects);
+    size_t before = resident_bytes(), live = (size_t)SIZE * COUNT / 4;
+    for (unsigned round = 0; round < 2; round++) {
+        for (size_t i = 0; i < COUNT; i++) {
+            if (round > 0 && i % 4 == 0) continue;
+            objects[i] = malloc(SIZE);
+            CHECK(objects[i] != NULL);
+            pattern_fill(objects[i], SIZE, i);
+        }
+        CHECK(resident_bytes() > before + 3 * live);
+        for (size_t i = 0; i < COUNT; i++)
+            if (i % 4 != 0) free(objects[i]);
+        while (resident_bytes() > before + live + live / 4) usleep(50000);
+        for (size_t i = 0; i < COUNT; i += 4) CHECK(pattern_holds(objects[i], SIZE, i));
+    }
+}
+
 int main(int count, char **arguments) {
     CHECK(count == 2);
     if (!under_jwmalloc()) check_skip("the C library's malloc promises none of this");
@@ -49,6 +71,10 @@ int main(int count, char **arguments) {
     resident_bytes();
     if (strcmp(arguments[1], "small") == 0) {
         small_process();
+        return 0;
+    }
+    if (strcmp(arguments[1], "slabs") == 0) {
+        survivors();
         return 0;
     }
     bool wait = strcmp(arguments[1], "wait") == 0;

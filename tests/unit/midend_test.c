@@ -1,36 +1,14 @@
 /* midend_test.c - mid slabs: their shapes, their three states, and what is told of a wrong free. */
-#include "unit.h"
-
 #include <pthread.h>
 
-#include "midend/midend.c"
+#include "midend_unit.h"
 
 #define LOCK_BIT 0x80000000u
 
 enum { SMALLEST = 2001, THREADS = 4, OBJECTS = 64, STEPS = 20000 };
 
-static struct mid_hold holds[MID_HOLDS];
-
-static void start(void) {
-    start_backend();
-    memset(holds, 0, sizeof holds);
-    options = default_options;
-    memset(&nest, 0, sizeof nest);
-    deferred = 0;
-    memset(slab_counts, 0, sizeof slab_counts);
-    midend_start();
-}
-
-static void finish(void) {
-    thrift_purge();
-    for (unsigned class = 0; class < class_count; class ++) assert_int_equal(slab_counts[class], 0);
-    assert_int_equal(root_count(), 0);
-    assert_int_equal(ownership.cached[0], 0);
-    assert_int_equal(ownership.cached[1], 0);
-}
-
-static uint32_t word(granule_id slab) {
-    return atomic_load_explicit(word_of(slab), memory_order_relaxed);
+static void free_held(void *object) {
+    if (!mid_free_held(holds, object, leaf_of(object))) midend_free(object);
 }
 
 static void shapes_keep_their_bounds(void **state) {
@@ -139,16 +117,6 @@ static void slabs_go_through_their_states(void **state) {
     finish();
 }
 
-/* As malloc and free do it for a thread that has a heap. */
-static void *allocate_held(size_t size) {
-    void *object = mid_allocate_held(holds, size);
-    return object ? object : midend_allocate(holds, size, 1);
-}
-
-static void free_held(void *object) {
-    if (!mid_free_held(holds, object, leaf_of(object))) midend_free(object);
-}
-
 /* Held; exhausted and left as full; let go of partial, and empty. */
 static void slabs_are_held(void **state) {
     (void)state;
@@ -221,8 +189,8 @@ static void held_addresses_divide_exactly(void **state) {
 static void a_busy_nest_defers_the_slab(void **state) {
     (void)state;
     start();
-    void *objects[MOST_OBJECTS];
-    for (unsigned i = 0; i < shapes[0].count; i++) objects[i] = midend_allocate(NULL, shapes[0].size, 1);
+    char *objects[MOST_OBJECTS];
+    fill_slab(objects, 0);
     granule_id slab = granule_of(objects[0]);
     nest.classes[0].summary = ~(uintptr_t)0;
     nest.classes[0].list |= LOCK_BIT;

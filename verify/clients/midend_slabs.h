@@ -42,6 +42,15 @@ static inline void give_held(struct mid_hold *holds, void *object, uint64_t valu
     if (!mid_free_held(holds, object, leaf_of(object))) midend_free(object);
 }
 
+/* The rest of the root that the only slab is in: nothing else is left to allocate from. */
+static inline void *take_rest(void) {
+    bool zeroed;
+    void *rest = backend_allocate(6 * GRANULE_SIZE, 1, &zeroed);
+    assert(rest);
+    model_reservations_left = 0;
+    return rest;
+}
+
 static inline void take_slab(void *objects[OBJECTS], uint64_t value) {
     for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take(value);
 }

@@ -25,11 +25,8 @@ static void *freeing(void *unused) {
 
 int main(void) {
     begin();
-    bool zeroed;
     object = take(1);
-    rest = backend_allocate(6 * GRANULE_SIZE, 1, &zeroed);
-    assert(rest);
-    model_reservations_left = 0;
+    rest = take_rest();
     pthread_t a = start(reclaiming, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);

@@ -1,0 +1,165 @@
+/* midend_pages_test.c - rounds give back the pages of free objects in mid slabs that are left alone. */
+#include "midend_unit.h"
+
+static size_t given_back(void) {
+    return atomic_load(&thrift_counters.given_back);
+}
+
+/* Bytes of a slab's pages on which only free objects lie. `look`: whether these are as given back. */
+static size_t free_pages(const char *slab, unsigned class, uint32_t free, bool look) {
+    size_t page = platform_page_size(), size = shapes[class].size, bytes = 0;
+    for (size_t at = 0; at + page <= shapes[class].count * size; at += page) {
+        bool is_free = true;
+        for (size_t i = at / size; i <= (at + page - 1) / size; i++) is_free &= free >> i & 1;
+        if (!is_free) continue;
+        bytes += page;
+        for (size_t i = 0; look && i < page; i++)
+            CHECK((unsigned char)slab[at + i] == (unsigned char)(JW_FILL ? FILL_BYTE : 0));
+    }
+    return bytes;
+}
+
+static void check_rest(char *objects[MOST_OBJECTS], unsigned class, uint32_t free) {
+    for (unsigned i = 0; i < shapes[class].count; i++)
+        CHECK(free >> i & 1 || pattern_holds(objects[i], shapes[class].size, i));
+}
+
+/* Which pages go back in a slab that two rounds find as it is: any set of free objects, in any class. */
+static void discard_in(unsigned class, uint32_t free) {
+    char *objects[MOST_OBJECTS];
+    granule_id slab = fill_slab(objects, class);
+    size_t before = given_back();
+    for (unsigned i = 0; i < shapes[class].count; i++)
+        if (free >> i & 1) midend_free(objects[i]);
+    CHECK(trim() && given_back() == before && word(slab) == (LISTED | SEEN | free));
+    CHECK(!trim() && word(slab) == (LISTED | GIVEN_BACK | SEEN | free));
+    CHECK(given_back() - before == free_pages(objects[0], class, free, true));
+    check_rest(objects, class, free);
+    CHECK(!trim() && !purge() && given_back() - before == free_pages(objects[0], class, free, false));
+    char *again = midend_allocate(NULL, shapes[class].size, 1);
+    CHECK(again == objects[__builtin_ctz(free)] && !(word(slab) & (SEEN | GIVEN_BACK)));
+    midend_free(again);
+    for (unsigned i = 0; i < shapes[class].count; i++)
+        if (!(free >> i & 1)) midend_free(objects[i]);
+    trim();
+    CHECK(slab_counts[class] == 0);
+}
+
+static void free_pages_go_back(void **state) {
+    (void)state;
+    start();
+    uint64_t randomness = 1;
+    for (unsigned class = 0; class < class_count; class ++) {
+        uint32_t all = all_free(class);
+        for (unsigned tries = 0; tries < 64; tries++) {
+            uint32_t free = all <= 64 ? tries & all : (uint32_t)random_below(&randomness, all);
+            if (free != 0 && free != all) discard_in(class, free);
+        }
+    }
+    finish();
+}
+
+/* What is freed or allocated between two rounds puts the slab's pages off; a purge does not wait. */
+static void slabs_in_use_keep_their_pages(void **state) {
+    (void)state;
+    start();
+    unsigned class = class_count - 1, size = shapes[class].size;
+    char *objects[MOST_OBJECTS];
+    granule_id slab = fill_slab(objects, class);
+    size_t before = given_back();
+    midend_free(objects[0]);
+    assert_true(trim());
+    midend_free(objects[1]);
+    assert_int_equal(word(slab), LISTED | 3);
+    assert_true(trim());
+    assert_ptr_equal(midend_allocate(NULL, size, 1), objects[0]);
+    assert_int_equal(word(slab), LISTED | 2);
+    assert_true(trim());
+    assert_ptr_equal(allocate_held(size), objects[1]); /* it was the last: nobody holds the slab */
+    midend_free(objects[0]);
+    assert_ptr_equal(allocate_held(size), objects[0]);
+    midend_free(objects[0]);
+    midend_free(objects[1]);
+    assert_ptr_equal(allocate_held(size), objects[0]);
+    midend_free(objects[2]);
+    assert_false(trim() || trim() || purge()); /* held */
+    assert_int_equal(given_back(), before);
+    midend_let_go(holds);
+    assert_int_equal(word(slab), LISTED | 6);
+    assert_false(purge());
+    assert_int_equal(given_back() - before, free_pages(objects[0], class, 6, true));
+    midend_free(objects[0]);
+    midend_free(objects[3]);
+    for (unsigned i = 4; i < shapes[class].count; i++) midend_free(objects[i]);
+    finish();
+}
+
+static void refused_discards_lose_nothing(void **state) {
+    (void)state;
+    start();
+    unsigned class = class_count - 1;
+    char *objects[MOST_OBJECTS];
+    granule_id slab = fill_slab(objects, class);
+    size_t before = given_back();
+    midend_free(objects[1]);
+    assert_true(trim());
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    assert_true(trim() && trim() && purge());
+    assert_int_equal(word(slab), LISTED | SEEN | 2);
+    assert_int_equal(given_back(), before);
+    check_rest(objects, class, 2);
+    sim_fail_after(SIM_NEVER);
+    assert_false(trim());
+    assert_int_equal(given_back() - before, free_pages(objects[0], class, 2, true));
+    for (unsigned i = 0; i < shapes[class].count; i++)
+        if (i != 1) midend_free(objects[i]);
+    finish();
+}
+
+/* No range becomes free, and yet a thread comes. */
+static void many_free_objects_ask_for_a_round(void **state) {
+    (void)state;
+    start();
+    static char *objects[ROUND_FROM][MOST_OBJECTS];
+    for (unsigned i = 0; i < ROUND_FROM; i++) fill_slab(objects[i], class_count - 1);
+    assert_null(sim_take_thread());
+    for (unsigned i = 0; i < ROUND_FROM; i++) {
+        assert_null(sim_take_thread());
+        midend_free(objects[i][1]);
+    }
+    assert_non_null(sim_take_thread());
+    thrift_forget_thread();
+    for (unsigned i = 0; i < ROUND_FROM; i++)
+        for (unsigned j = 0; j < shapes[class_count - 1].count; j++)
+            if (j != 1) midend_free(objects[i][j]);
+    finish();
+}
+
+/* Into a page that has been given back. */
+static void write_after_free(void) {
+    char *objects[MOST_OBJECTS];
+    unsigned class = class_count - 1;
+    fill_slab(objects, class);
+    midend_free(objects[0]);
+    purge();
+    objects[0][100] = 0;
+    midend_allocate(NULL, shapes[class].size, 1);
+}
+
+static void writes_after_free_are_told(void **state) {
+    (void)state;
+    start();
+    if (JW_FILL) expect_abort(write_after_free, "jwmalloc: write after free: address 0x");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(free_pages_go_back),
+        cmocka_unit_test(slabs_in_use_keep_their_pages),
+        cmocka_unit_test(refused_discards_lose_nothing),
+        cmocka_unit_test(many_free_objects_ask_for_a_round),
+        cmocka_unit_test(writes_after_free_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,50 @@
+/* midend_unit.h - a fresh midend over a fresh backend, from the inside. */
+#ifndef JW_TESTS_MIDEND_UNIT_H
+#define JW_TESTS_MIDEND_UNIT_H
+
+#include "unit.h"
+
+#include "midend/midend.c"
+
+static struct mid_hold holds[MID_HOLDS];
+
+static void start(void) {
+    start_backend();
+    memset(holds, 0, sizeof holds);
+    options = default_options;
+    memset(&nest, 0, sizeof nest);
+    deferred = 0;
+    memset(slab_counts, 0, sizeof slab_counts);
+    no_longer_full = 0;
+    midend_start();
+}
+
+static void finish(void) {
+    thrift_purge();
+    for (unsigned class = 0; class < class_count; class ++) assert_int_equal(slab_counts[class], 0);
+    assert_int_equal(root_count(), 0);
+    assert_int_equal(ownership.cached[0], 0);
+    assert_int_equal(ownership.cached[1], 0);
+}
+
+static uint32_t word(granule_id slab) {
+    return atomic_load_explicit(word_of(slab), memory_order_relaxed);
+}
+
+/* As malloc and free do it for a thread that has a heap. */
+static void *allocate_held(size_t size) {
+    void *object = mid_allocate_held(holds, size);
+    return object ? object : midend_allocate(holds, size, 1);
+}
+
+/* All objects of a new slab, in the order of their addresses. */
+static granule_id fill_slab(char *objects[MOST_OBJECTS], unsigned class) {
+    for (unsigned i = 0; i < shapes[class].count; i++) {
+        objects[i] = midend_allocate(NULL, shapes[class].size, 1);
+        pattern_fill(objects[i], shapes[class].size, i);
+    }
+    CHECK(granule_of(objects[shapes[class].count - 1]) != 0 && objects[1] == objects[0] + shapes[class].size);
+    return granule_of(objects[0]);
+}
+
+#endif
