@@ -4,8 +4,8 @@
  *
  * threads=0: one thread does all, in the trace's order. 1: a thread for each traced one does that one's operations, in
  * the same order, each waiting for its turn; only turns are timed. With sample, the exact resident size is read after N
- * operations when there was a page fault, without which it cannot have grown. That takes long: such a run is for memory,
- * the others are for time. With check the trace is only read.
+ * operations when there was a page fault, without which it cannot have grown. That takes long: such a run is for
+ * memory, the others are for time. With check the trace is only read.
  */
 #include "bench.h"
 #include "trace.h"
