@@ -137,18 +137,14 @@ def latency(session: Session) -> None:
 
 def replay(session: Session) -> None:
     """Real programs' allocation traces, in one thread and in theirs."""
-    times, memory, loads = {}, {}, {}
+    cases, loads = {}, {}
     for trace, text in session.traces.items():
-        large = text.stat().st_size > 1 << 20
-        for kind, threads in (("flat", 0), ("threads", 1)):
-            if not (session.quick and threads):
-                times[f"{trace}-{kind}"] = lambda one, t=text, n=threads: replay_time(one, t, n)
-                memory[f"{trace}-{kind}"] = lambda one, t=text, n=threads: replay_memory(one, t, n)
-        if not (session.quick and large):
+        cases[f"{trace}-flat"] = lambda one, t=text: replay_time(one, t, 0) | replay_memory(one, t, 0)
+        if not session.quick:
+            cases[f"{trace}-threads"] = lambda one, t=text: replay_time(one, t, 1) | replay_memory(one, t, 1)
             loads[f"{trace}-flat"] = lambda one, t=text: counted(one, "replay", t)
-    session.interleave(memory, min(3, session.rounds))
+    session.interleave(cases)
     session.interleave(loads, 1, session.counted())
-    session.interleave(times)
 
 
 def replay_time(allocator: Allocator, trace: Path, threads: int) -> dict[str, tuple]:
