@@ -299,12 +299,24 @@ static void *churn(void *seed) {
     return NULL;
 }
 
+static _Atomic(bool) churning;
+
+/* Every other one is a purge. Pages that it gives back while somebody has the object lose their pattern. */
+static void *run_rounds(void *unused) {
+    for (unsigned i = 0; atomic_load(&churning); i++) midend_round(i % 2);
+    return unused;
+}
+
 static void threads_share_slabs(void **state) {
     (void)state;
     start();
-    pthread_t threads[THREADS];
+    pthread_t threads[THREADS], rounds;
+    atomic_store(&churning, true);
+    CHECK(pthread_create(&rounds, NULL, run_rounds, NULL) == 0);
     for (uintptr_t i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)) == 0);
     for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    atomic_store(&churning, false);
+    pthread_join(rounds, NULL);
     for (unsigned i = 0; i < OBJECTS; i++)
         if (shared[i]) check_and_free(NULL, (void *)shared[i]);
     finish();
