@@ -25,11 +25,13 @@ NAMES = {
     "size": "text size; an empty program's instructions and memory",
     "scale": "cost of an operation with 1 MB to 8 GB alive, and with 1 to 742 threads",
 }
-# With --quick: when measuring ends, how long a program may take, and how the benchmarks share the time that is left.
+# With --quick: how long measuring may take, a single program at most, and how the benchmarks share the time.
 QUICK_SECONDS = 145
 QUICK_PATIENCE = 10
 QUICK_ROUNDS = 7
-QUICK_SHARES = {name: {"micro": 5, "load": 3, "replay": 3}.get(name, 2) for name in NAMES}
+QUICK_SHARES = {
+    name: {"micro": 5, "load": 4, "replay": 4, "footprint": 3, "latency": 1, "size": 1}.get(name, 2) for name in NAMES
+}
 EPILOG = """benchmarks (all when none is named):
 {listing}
 
@@ -40,9 +42,9 @@ peers ({quick} with --quick):
   jw+jemalloc is our frontend on jemalloc's backend. Those whose name ends in -small get no transparent huge pages,
   which mimalloc asks for by itself.
 
-The first run installs Debian packages, and fetches and builds peers from crates (nine minutes or so, four with
---quick). A full run takes four hours or so; quiet machines only. Results: report.html, results.json, results.csv. How
-to read them: docs/benchmarks.md"""
+The first run installs Debian packages, and fetches and builds peers from crates (five to seven minutes, one or two
+with --quick). A full run takes four hours or so; quiet machines only. Results: report.html, results.json, results.csv.
+How to read them: docs/benchmarks.md"""
 
 
 def enter_environment() -> None:
@@ -91,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     return measure(arguments)
 
 
-def prepare(arguments: argparse.Namespace, begun: float):
+def prepare(arguments: argparse.Namespace):
     """The session: programs built, traces read, peers there."""
     import bench_run
     import traces
@@ -107,8 +109,7 @@ def prepare(arguments: argparse.Namespace, begun: float):
     allocators, left_out = bench_peers.collect(ordered, arguments.peer or [], bench_run.OUTPUT / "whose")
     end = float("inf")
     if arguments.quick:
-        # Building does not count, where it takes long.
-        end = max(begun + QUICK_SECONDS, time.monotonic() + QUICK_SECONDS / 2)
+        end = time.monotonic() + QUICK_SECONDS
         bench_run.Patience.seconds = QUICK_PATIENCE
     rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
     return bench_run.Session(allocators, rounds, arguments.quick, end, replayed, skipped=left_out)
@@ -119,7 +120,7 @@ def measure(arguments: argparse.Namespace) -> int:
     import bench_cases
     import bench_report
 
-    session = prepare(arguments, time.monotonic())
+    session = prepare(arguments)
     end = session.deadline
     about = bench_report.machine()
     for number in (signal.SIGINT, signal.SIGTERM):
