@@ -76,7 +76,7 @@ JW_EXPORT void jw_cfree(void *object) {
     jw_free(object);
 }
 
-/* The sizes could find the class sooner, but the header of the slab, needed anyway, knows it for certain; so they serve
+/* The sizes could find the class sooner, but the record of the slab, needed anyway, knows it for certain; so they serve
  * to see mistakes. */
 JW_EXPORT void jw_free_sized(void *object, size_t size) {
     serve_free_sized(object, 1, size);

@@ -4,11 +4,16 @@
 #include "platform/fence.h"
 #include "platform/kept.h"
 
-/* Before map_start: one word that says "not ours" for every address. */
+/* Before map_start: words that say "not ours" for every address. */
 static record_word nothing[1];
+static _Alignas(RECORD_SIZE) char no_record[RECORD_SIZE];
 static _Atomic(uintptr_t) no_roots[1];
 
-struct map map = {.mask = 0, .leaf = nothing, .node = nothing, .link = nothing, .roots = no_roots};
+struct map map = {
+    .mask = 0, .records = no_record, .leaf = nothing, .node = nothing, .link = nothing, .roots = no_roots};
+
+/* Bytes of a granule in the tables of words, and in all but that of the roots. */
+enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
 
 static size_t window_roots(void) {
     return (map.mask + 1) / ROOT_GRANULES;
@@ -18,23 +23,31 @@ static size_t window_roots(void) {
 static unsigned first_window_shift(void) {
     size_t limit = platform_address_limit();
     unsigned shift = JW_WINDOW_SHIFT;
-    while (shift > JW_ROOT_SHIFT + 4 && (uint64_t)1 << (shift - 3) > limit) shift--;
+    while (shift > JW_ROOT_SHIFT + 4 && (uint64_t)1 << (shift - 1) > limit) shift--;
     return shift;
 }
 
 static bool make_tables(unsigned shift) {
     size_t granules = (size_t)1 << (shift - JW_GRANULE_SHIFT), roots = granules / ROOT_GRANULES,
            page = platform_page_size();
-    size_t size = granules * 3 * sizeof(record_word) + roots * sizeof(uintptr_t);
+    size_t size = granules * WORDS_SIZE + roots * sizeof(uintptr_t), records_size = (granules << RECORD_SHIFT) + page;
     size = (size + page - 1) & ~(page - 1);
-    char *tables = fenced_reserve(size, "jwmalloc: records");
-    if (!tables) return false;
+    /* the last page stays as it is: a fence */
+    char *records = platform_reserve_readable(records_size, "jwmalloc: slabs");
+    char *tables = records ? fenced_reserve(size, "jwmalloc: records") : NULL;
+    if (!tables) {
+        if (records) platform_release(records, records_size); /* refused: it costs addresses, no more */
+        return false;
+    }
+    platform_no_huge_pages(records, records_size);
     platform_no_huge_pages(tables, size);
-    map.node = (record_word *)tables + granules;
+    map.records = records;
+    map.leaf = (record_word *)tables;
+    map.node = map.leaf + granules;
     map.link = map.node + granules;
     map.roots = (_Atomic(uintptr_t) *)(map.link + granules);
-    map.leaf = (record_word *)tables;
     map.mask = granules - 1;
+    map.record_mask = map.mask << RECORD_SHIFT;
     return true;
 }
 
@@ -42,6 +55,10 @@ bool map_start(void) {
     for (unsigned shift = first_window_shift(); shift > JW_ROOT_SHIFT; shift--)
         if (make_tables(shift)) return true;
     return false;
+}
+
+bool map_admit_slabs(granule_id root) {
+    return platform_protect(record_at(root), ROOT_GRANULES * RECORD_SIZE, true);
 }
 
 static bool claim(char *address) {
@@ -82,6 +99,7 @@ char *map_reserve(size_t size, size_t alignment, const char *name) {
 
 void map_abandon(char *address, size_t size) {
     granule_id id = granule_of(address);
+    platform_discard(record_at(id), ROOT_GRANULES * RECORD_SIZE);
     platform_discard(&map.leaf[id], ROOT_GRANULES * sizeof(record_word));
     platform_discard(&map.node[id], ROOT_GRANULES * sizeof(record_word));
     platform_discard(&map.link[id], ROOT_GRANULES * sizeof(record_word));
@@ -100,7 +118,7 @@ size_t map_metadata(void) {
     size_t claimed = 0;
     for (size_t slot = 0; slot < window_roots(); slot++)
         claimed += slot_is_claimed(atomic_load_explicit(&map.roots[slot], memory_order_relaxed));
-    return claimed * ((size_t)3 * ROOT_GRANULES * sizeof(record_word) + sizeof(uintptr_t));
+    return claimed * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
 }
 
 void map_walk(void (*visit)(granule_id id, void *context), void *context) {

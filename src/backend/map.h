@@ -1,12 +1,14 @@
 /* map.h - from an address to what the allocator knows of it, in one load.
  *
- * Three tables hold one 32-bit word each per granule (12 B together), indexed by the low bits of the granule's
- * number - the window. A root or huge mapping claims its slot of the window before use, so that no two of them share
- * an index; a foreign address may alias one, which the slab's own check or map_owns() sees.
+ * Tables hold three 32-bit words and the frontend's record per granule (76 B together), indexed by the low bits of the
+ * granule's number - the window. A root or huge mapping claims its slot of the window before use, so that no two of
+ * them share an index; a foreign address may alias one, which the slab's own check or map_owns() sees.
  *
- *   leaf   what begins at this granule (kinds below); the word that free() reads
+ *   leaf   what begins at this granule (kinds below)
  *   node   the word of the Knit node whose unit ends here (knit.h)
  *   link   place of the range that begins here: in its parent node, and in a Nest
+ *   record the frontend's (frontend/slab.h); its tag repeats a slab's leaf word and is 0 elsewhere: what free() reads.
+ *          Where no root is, records can only be read, so that they count for no limit
  *
  *   leaf   31 30    28 27                    0
  *          | 1 |          heap number         |   a frontend slab, owned by that heap
@@ -61,9 +63,11 @@ enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, HUGE_MAPPING, DEFERRED, HELD 
 #define TRACE_BEFORE 0x00400000u
 
 struct map {
-    _Alignas(64) uintptr_t mask; /* of a granule's number */
+    _Alignas(64) uintptr_t record_mask; /* of a record's offset in its table; this line is what free reads */
+    char *records;
+    uint64_t key;   /* the frontend's (link.h) */
+    uintptr_t mask; /* of a granule's number */
     record_word *leaf;
-    uint64_t key; /* the frontend's (link.h): in the line that free reads */
     record_word *node, *link;
     _Atomic(uintptr_t) *roots; /* by slot: | address of the mapping that claims it, or did | granules it had | gone | */
 };
@@ -75,6 +79,19 @@ bool map_start(void);
 
 static ALWAYS_INLINE granule_id granule_of(const void *address) {
     return (granule_id)(((uintptr_t)address >> JW_GRANULE_SHIFT) & map.mask);
+}
+
+/* The record of an address's granule. */
+static ALWAYS_INLINE void *record_of(const void *address) {
+    return map.records + ((uintptr_t)address >> (JW_GRANULE_SHIFT - RECORD_SHIFT) & map.record_mask);
+}
+
+static inline void *record_at(granule_id id) {
+    return map.records + ((size_t)id << RECORD_SHIFT);
+}
+
+static inline granule_id record_id(const void *record) {
+    return (granule_id)((uintptr_t)((const char *)record - map.records) >> RECORD_SHIFT);
 }
 
 static ALWAYS_INLINE uint32_t leaf_of(const void *address) {
@@ -124,6 +141,9 @@ static inline bool map_owns(const void *address) {
     uintptr_t root = (uintptr_t)address & ~(uintptr_t)(ROOT_SIZE - 1);
     return root && slot_word(address) == root;
 }
+
+/* Lets the granules of a claimed root be slabs. False when the OS refuses. */
+bool map_admit_slabs(granule_id root);
 
 /* Reserves a mapping of `size` bytes at a multiple of `alignment` (at least ROOT_SIZE) whose slot is its own.
  * NULL when the OS refuses. */

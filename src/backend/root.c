@@ -1,6 +1,7 @@
 #include "backend/root.h"
 
 #include "backend/knit.h"
+#include "platform/kept.h"
 
 static _Atomic(size_t) roots;
 
@@ -14,6 +15,11 @@ granule_id root_create(void) {
     char *address = map_reserve(ROOT_SIZE, ROOT_SIZE, "jwmalloc: ranges");
     if (!address) return 0;
     granule_id root = granule_of(address);
+    if (!map_admit_slabs(root)) {
+        unmap_or_keep(address, ROOT_SIZE);
+        map_abandon(address, ROOT_SIZE);
+        return 0;
+    }
     knit_root(root);
     leaf_set(root, leaf_word(HELD, 0));
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);

@@ -25,7 +25,7 @@ enum found_state {
     FOUND_FOREIGN,
     FOUND_IN_USE,
     FOUND_INSIDE,
-    FOUND_BETWEEN, /* a slab's header, or what is left behind its objects */
+    FOUND_BETWEEN, /* what is left behind a slab's objects */
     FOUND_FREE,
     FOUND_FREE_MEMORY,
     FOUND_GONE /* unmapped */

@@ -20,7 +20,7 @@
 #endif
 
 /* The window: roots and huge mappings are told apart by these low address bits (see backend/map.h). 64 GB of ranges
- * is more than any phone has; the tables behind it cost address space only: 12 B per granule, untouched until used. */
+ * is more than any phone has; the tables behind it cost address space only: 76 B per granule, untouched until used. */
 #ifndef JW_WINDOW_SHIFT
 #if UINTPTR_MAX > 0xffffffffu
 #define JW_WINDOW_SHIFT 36
@@ -54,8 +54,10 @@
 #define JW_FORK_TRIES 1000
 #endif
 
-/* A frontend slab's header ends here; its objects begin at this offset or a little above (see size_classes.h). */
-#define SLAB_HEADER_SIZE 96u
+/* What the frontend keeps of a slab stands in a table beside the slabs, a record for each granule: one cache line, so
+ * that free touches no other (frontend/slab.h). */
+#define RECORD_SHIFT 6
+#define RECORD_SIZE ((size_t)1 << RECORD_SHIFT)
 
 #define GRANULE_SIZE ((size_t)1 << JW_GRANULE_SHIFT)
 #define ROOT_SIZE ((size_t)1 << JW_ROOT_SHIFT)

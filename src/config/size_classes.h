@@ -9,9 +9,9 @@
 #include "config/size_classes_table.h"
 
 struct size_class {
-    uint16_t size, origin;      /* of an object; offset of the first one in a slab */
+    uint16_t size;              /* of an object */
     uint16_t capacity, batch;   /* objects of a slab; how many get their links at a time, about a page of them */
-    uint32_t reciprocal, bound; /* floor(2^32 / size) + 1; see size_class_bound */
+    uintptr_t reciprocal, last; /* floor(W / size) + 1; see size_class_last. W: as many as a word has values */
 };
 
 extern const struct size_class size_classes[SIZE_CLASS_COUNT];
@@ -26,20 +26,20 @@ static inline unsigned size_class_capacity(unsigned class) {
     return size_classes[class].capacity;
 }
 
-/* An address n bytes after the first object is an object exactly if n * reciprocal (mod 2^32) < bound. With e =
- * reciprocal * size - 2^32 (1 to size), the i-th object gives i * e, and everything else in the slab more: what is no
- * multiple about reciprocal or more, what lies before the first object nearly 2^32, what would be the next after the
- * last count * e. */
-static inline uint32_t size_class_bound(unsigned class) {
-    return size_classes[class].bound;
+/* An address n bytes after the first object is an object exactly if n * reciprocal (mod W) <= last. With e =
+ * reciprocal * size - W (1 to size), the i-th object gives i * e, and everything else more: what is no multiple about
+ * reciprocal or more, what lies before the first object nearly W, what would be the next after the last count * e. On
+ * 64 bits that holds for all distances between addresses, on 32 bits for those within and around a slab. */
+static inline uintptr_t size_class_last(unsigned class) {
+    return size_classes[class].last;
 }
 
 /* The largest power of two that every object of the class is aligned to. */
 static inline size_t size_class_alignment(unsigned class) {
-    size_t bits = size_classes[class].size | size_classes[class].origin;
-    return bits & -bits;
+    size_t size = size_classes[class].size;
+    return size & -size;
 }
 
-_Static_assert(FRONTEND_MAX * 2 + SLAB_HEADER_SIZE <= GRANULE_SIZE, "a slab holds at least two objects");
+_Static_assert(FRONTEND_MAX <= GRANULE_SIZE / 2, "a slab holds at least two objects");
 
 #endif

@@ -4,10 +4,8 @@
 
 void *allocate(size_t size) {
     struct heap *heap = thread.heap;
-    size_t entry = (size - 1) / 8;
-    entry = entry < MAP_ENTRIES - 1 ? entry : MAP_ENTRIES - 1;
-    unsigned class = heap->map[entry];
-    if (UNLIKELY(link_end(heap->local[class]))) return allocate_slowly(heap, size);
+    unsigned class = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
+    if (UNLIKELY(link_end(heap->local[class]))) return allocate_slowly(heap, size, class);
     return heap_pop(heap, class, thread.key);
 }
 

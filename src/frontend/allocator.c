@@ -123,15 +123,15 @@ static NOINLINE void *allocate_not_held(size_t size) {
     return allocate_large(size, 1, &zeroed);
 }
 
-static NOINLINE void *allocate_small(struct heap *heap, size_t size) {
-    if (UNLIKELY(size == 0)) return allocate(1);
+static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
-    void *object = heap_refill(heap, size_class_of(size));
-    return object ? object : out_of_memory();
+    void *object = heap_refill(heap, class);
+    return LIKELY(object) ? object : out_of_memory();
 }
 
-void *allocate_slowly(struct heap *heap, size_t size) {
-    if (size <= FRONTEND_MAX) return allocate_small(heap, size);
+void *allocate_slowly(struct heap *heap, size_t size, unsigned class) {
+    if (class != NO_CLASS) return allocate_small(heap, size, class);
+    if (UNLIKELY(size == 0)) return allocate(1);
     void *object = mid_allocate_held(heap->holds, size);
     return LIKELY(object) ? object : allocate_not_held(size);
 }
@@ -187,9 +187,7 @@ static ALWAYS_INLINE bool small_object_size(const void *object, uint32_t leaf, s
     const struct slab *slab = slab_of(object);
     if (!(leaf & LEAF_SLAB)) return false;
     /* the shield's trailers tell what is free, and its tags keep us from reading the object */
-    if (JW_SECURE ? !slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound)
-                  : !slab_has_object(object, &slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))
-        return false;
+    if (JW_SECURE ? !slab_has_start(object, slab) : !slab_has_object(object, slab)) return false;
     *size = size_classes[slab->class].size;
     return true;
 }

@@ -20,8 +20,8 @@ void deallocate(void *object);
 void *jw_malloc(size_t size);
 void jw_free(void *object);
 
-/* What the hit path could not serve: no object at hand, size 0, or a size above the frontend's. */
-void *allocate_slowly(struct heap *heap, size_t size);
+/* What the hit path could not serve: no object at hand; NO_CLASS: size 0, or a size above the frontend's. */
+void *allocate_slowly(struct heap *heap, size_t size, unsigned class);
 
 /* What the hit path could not free: NULL, objects of the other tiers, misuse. */
 void deallocate_slowly(void *object, uint32_t leaf);

@@ -1,17 +1,16 @@
 /* cross_list.h - the objects of a slab that other threads have freed: one word.
  *
- *   cross   | 31 full | 30..16 count | 15..0 offset in the slab of the first object, 0: none |
+ *   cross   | 31 full | 30..16 count | 15..0 distance of the first object from the slab's origin, 0: none |
  *
  *   transition   by whom                     word
- *   push         any thread but the owner    count + 1, offset = the object, full = 0; the link in the object leads on
+ *   push         any thread but the owner    count + 1, distance = the object's, full = 0; its link leads on
  *   drain        owner, local list empty     0: one exchange moves the whole list; it is never walked
  *   mark full    owner, nothing left         only from 0: full = 1. The first push after that clears the bit, and with
  *                                            it the pusher takes on to tell the owner (heap.h, "returned"): exactly one
  *                                            thread does
- *   unmark       owner, frees one itself     only from {full, 0, 0}: 0
  *
- * The objects are linked (link.h). The count alone answers the periodic question whether all objects of the slab are
- * free. Progress: lock-free.
+ * The objects are linked (link.h). The origin is the address before the slab: odd, so that it ends a list. The count
+ * alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
  */
 #ifndef JW_CROSS_LIST_H
 #define JW_CROSS_LIST_H
@@ -31,31 +30,34 @@ static inline unsigned cross_count(const cross_list *list) {
     return (atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL) / CROSS_ONE;
 }
 
-static ALWAYS_INLINE char *cross_first(char *slab, uint32_t word) {
-    return slab + (uint16_t)word;
+static ALWAYS_INLINE char *cross_first(char *origin, uint32_t word) {
+    return origin + (uint16_t)word;
 }
 
-/* The word after a push onto a list that is not marked full: one more object, and the offset moves from `first` to
+/* The word after a push onto a list that is not marked full: one more object, and the distance moves from `first` to
  * `object`. */
 static ALWAYS_INLINE uint32_t cross_pushed(uint32_t old, const char *first, const char *object) {
     return old + CROSS_ONE + ((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first);
 }
 
 /* One try to push onto a list that is not marked full. False: use cross_push_slowly. */
-static ALWAYS_INLINE bool cross_push(cross_list *list, char *slab, void *object) {
+static ALWAYS_INLINE bool cross_push(cross_list *list, char *origin, void *object) {
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL;
-    char *first = cross_first(slab, old);
+    char *first = cross_first(origin, old);
     uint32_t new = cross_pushed(old, first, object);
+#if !JW_CHECKED
+    __asm__("" : "+r"(new)); /* now: then the link is made in the register of `first` */
+#endif
     link_write(object, first);
     /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3]; client cross_push_drain */
     return atomic_compare_exchange_strong_explicit(list, &old, new, memory_order_release, memory_order_relaxed);
 }
 
 /* The general push. True: the slab was marked full, and the caller must return it to its owner. */
-static inline bool cross_push_slowly(cross_list *list, char *slab, void *object) {
+static inline bool cross_push_slowly(cross_list *list, char *origin, void *object) {
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed), new;
     do {
-        char *first = cross_first(slab, old);
+        char *first = cross_first(origin, old);
         link_write(object, first);
         new = cross_pushed(old & ~CROSS_FULL, first, object);
         /* [CL2] release: as CL1; acquire: the owner is done with the slab's last return; pairs [CL3] [CL4];
@@ -64,14 +66,14 @@ static inline bool cross_push_slowly(cross_list *list, char *slab, void *object)
     return old & CROSS_FULL;
 }
 
-/* Takes all: the first object (or the slab itself: none) and their number. */
-static inline void *cross_drain(cross_list *list, char *slab, unsigned *count) {
+/* Takes all: the first object (or the origin: none) and their number. */
+static inline void *cross_drain(cross_list *list, char *origin, unsigned *count) {
     *count = 0;
-    if (!atomic_load_explicit(list, memory_order_relaxed)) return slab;
+    if (!cross_count(list)) return origin; /* a mark stays */
     /* [CL3] pairs [CL1] [CL2]; client cross_push_drain */
     uint32_t old = atomic_exchange_explicit(list, 0, memory_order_acquire);
-    *count = (old & ~CROSS_FULL) / CROSS_ONE;
-    return cross_first(slab, old);
+    *count = old / CROSS_ONE;
+    return cross_first(origin, old);
 }
 
 /* False: objects have come back meanwhile. */
@@ -80,12 +82,6 @@ static inline bool cross_mark_full(cross_list *list) {
     /* [CL4] release: done with the slab's last return; pairs [CL2]; client cross_push_drain */
     return atomic_compare_exchange_strong_explicit(list, &expected, CROSS_FULL, memory_order_release,
                                                    memory_order_relaxed);
-}
-
-/* False: another thread has cleared the mark and is returning the slab. */
-static inline bool cross_unmark_full(cross_list *list) {
-    uint32_t expected = CROSS_FULL;
-    return atomic_compare_exchange_strong_explicit(list, &expected, 0, memory_order_relaxed, memory_order_relaxed);
 }
 
 #endif

@@ -12,35 +12,42 @@ static COLD void free_doubtful(void *object) {
 
 static NOINLINE void free_to_full_slab(void *object) {
     struct slab *slab = slab_of(object);
-    if (cross_push_slowly(&slab->cross, (char *)slab, object)) heap_return_slab(slab);
+    if (cross_push_slowly(&slab->cross, slab_origin(slab), object)) heap_return_slab(slab);
 }
 
-static ALWAYS_INLINE void free_remotely(void *object) {
-    struct slab *slab = slab_of(object);
-    if (UNLIKELY(!slab_has_object(object, &slab->cross_origin, slab->cross_reciprocal, slab->cross_bound))) {
+static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
+    if (UNLIKELY(!slab_has_object(object, slab))) {
         free_doubtful(object);
         return;
     }
     slab_fill(slab, object);
-    if (UNLIKELY(!cross_push(&slab->cross, (char *)slab, object))) free_to_full_slab(object);
+    if (UNLIKELY(!cross_push(&slab->cross, slab_origin(slab), object))) free_to_full_slab(object);
 }
 
-void deallocate(void *object) {
-    uint32_t leaf = leaf_of(object);
-    if (UNLIKELY(leaf != thread.tag)) {
-        if (LIKELY((int32_t)leaf < 0)) free_remotely(object);
-        else deallocate_slowly(object, leaf);
-        return;
-    }
-    struct slab *slab = slab_of(object);
-    if (UNLIKELY(!slab_has_object(object, &slab->origin, slab->reciprocal, slab->bound))) {
-        free_doubtful(object);
-        return;
-    }
+static ALWAYS_INLINE void push_freed(struct slab *slab, void *object) {
     slab_fill(slab, object);
     link_write(object, slab->freed);
     slab->freed = object;
-    if (UNLIKELY(--slab->budget == 0)) heap_budget_spent(slab);
+}
+
+static NOINLINE void free_with_attention(struct slab *slab, void *object) {
+    if (LIKELY(slab->budget == 0 && slab_has_object(object, slab))) {
+        push_freed(slab, object);
+        heap_budget_spent(slab);
+    } else {
+        slab->budget++; /* it was not this slab's to count */
+        free_doubtful(object);
+    }
+}
+
+void deallocate(void *object) {
+    struct slab *slab = slab_of(object);
+    uint32_t tag = atomic_load_explicit(&slab->tag, memory_order_relaxed);
+    if (UNLIKELY(tag != thread.tag)) {
+        if (LIKELY((int32_t)tag < 0)) free_remotely(slab, object);
+        else deallocate_slowly(object, leaf_of(object));
+    } else if (UNLIKELY(slab_count_free(slab, object))) free_with_attention(slab, object);
+    else push_freed(slab, object);
 }
 
 #if !JW_SECURE

@@ -11,13 +11,12 @@ static COLD void find_small(const void *object, struct found *found) {
     const struct slab *slab = slab_of(object);
     const struct size_class *shape = &size_classes[slab->class % SIZE_CLASS_COUNT];
     unsigned offset = (unsigned)((uintptr_t)object & (GRANULE_SIZE - 1));
-    unsigned end = shape->origin + (unsigned)shape->capacity * shape->size;
     found->tier = TIER_SMALL;
     found->size = shape->size;
-    uint32_t thread = atomic_load_explicit(&slab->heap->thread, memory_order_relaxed);
+    uint32_t thread = atomic_load_explicit(&heap_of(slab)->thread, memory_order_relaxed);
     found->owner = thread ? thread : OWNER_ENDED;
-    if (offset < shape->origin || offset >= end) found->state = FOUND_BETWEEN;
-    else if ((offset - shape->origin) % shape->size) found->state = FOUND_INSIDE;
+    if (offset >= (unsigned)shape->capacity * shape->size) found->state = FOUND_BETWEEN;
+    else if (offset % shape->size) found->state = FOUND_INSIDE;
     else found->state = slab->state == EMPTY || link_is(object) ? FOUND_FREE : FOUND_IN_USE;
 }
 

@@ -16,7 +16,7 @@
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
-struct heap no_heap = {.tag = ~0u};
+struct heap no_heap = {.local = {[0 ... SIZE_CLASS_COUNT] = LINK_END}, .map = {NO_CLASS}, .tag = ~0u};
 _Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .tag = ~0u};
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
 
@@ -69,8 +69,12 @@ static struct heap *create(void) {
     struct heap *heap = heap_by_number(++number);
     heap->number = number;
     heap->tag = LEAF_SLAB | number;
-    for (unsigned entry = 0; entry < MAP_ENTRIES - 1; entry++) heap->map[entry] = size_class_index[entry];
-    heap->map[MAP_ENTRIES - 1] = SIZE_CLASS_COUNT;
+    heap->local[NO_CLASS] = LINK_END;
+    heap->map[0] = NO_CLASS;
+    for (unsigned class = 0, size = 1; class < SIZE_CLASS_COUNT; class ++) {
+        heap->local[class] = LINK_END;
+        for (; size <= size_classes[class].size; size++) heap->map[size] = (uint8_t) class;
+    }
     return heap;
 }
 

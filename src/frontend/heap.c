@@ -1,5 +1,7 @@
 #include "frontend/heap.h"
 
+#include <limits.h>
+
 #include "base/assert.h"
 #include "config/options.h"
 #include "secure/guard.h"
@@ -9,35 +11,27 @@ enum { TIDY_PERIOD = 64, TIDY_CLASSES = 8, LOOK_AT = 16 };
 
 enum { ROUND_FROM = 32 }; /* slabs in a pool from which the reclamation thread should know of it */
 
-static void list_push(struct slab_list *list, struct slab *slab) {
-    slab->all_next = list->first;
-    slab->all_previous = NULL;
-    *(list->first ? &list->first->all_previous : &list->last) = slab;
-    list->first = slab;
-}
-
-static void list_remove(struct slab_list *list, struct slab *slab) {
-    *(slab->all_previous ? &slab->all_previous->all_next : &list->first) = slab->all_next;
-    *(slab->all_next ? &slab->all_next->all_previous : &list->last) = slab->all_previous;
-}
-
+/* Behind all others: the longer a slab waits, the more objects come back to it, and the fewer refills there are. */
 static void class_push(struct slab **first, struct slab *slab) {
-    slab->next = *first;
-    slab->previous = NULL;
-    if (*first) (*first)->previous = slab;
-    *first = slab;
+    struct slab *last = *first ? record_at((*first)->previous) : slab;
+    slab->next = NULL;
+    slab->previous = record_id(last);
+    *(*first ? &last->next : first) = slab;
+    (*first)->previous = record_id(slab);
 }
 
 static void class_remove(struct slab **first, struct slab *slab) {
-    *(slab->previous ? &slab->previous->next : first) = slab->next;
-    if (slab->next) slab->next->previous = slab->previous;
+    struct slab *before = record_at(slab->previous);
+    *(slab == *first ? first : &before->next) = slab->next;
+    struct slab *behind = slab->next ? slab->next : *first;
+    if (behind) behind->previous = record_id(before);
 }
 
 static void give_back(struct slab *first) {
     for (struct slab *slab = first, *next; slab; slab = next) {
-        slab_check(slab);
         next = slab->next;
-        slab_place(granule_of(slab), 1);
+        atomic_store_explicit(&slab->tag, 0, memory_order_relaxed);
+        slab_place(record_id(slab), 1);
     }
 }
 
@@ -49,14 +43,19 @@ static uint32_t pool_limit(const struct heap *heap) {
     return (uint32_t)(limit < of_all ? of_all : limit);
 }
 
-/* A slab without objects, in no class list, into the pool. Above the limit a quarter goes back, the oldest. */
+/* A slab without objects, in no class list, into the pool, or left until it is returned. Above the pool's limit a
+ * quarter goes back, the oldest. */
 static void make_empty(struct heap *heap, struct slab *slab) {
-    invariant(atomic_load_explicit(&slab->cross, memory_order_relaxed) == 0);
+    invariant(cross_count(&slab->cross) == 0);
     invariant(slab_list_length(slab->freed) == slab->carved);
+    if (UNLIKELY(slab_is_on_its_way(slab))) {
+        slab->state = RETURNING;
+        slab->budget = 1;
+        return;
+    }
     slab->state = EMPTY;
     slab->budget = 0;
-    slab->bound = slab->cross_bound = 0;
-    list_remove(&heap->in_use, slab);
+    slab->origin += ASTRAY;
     heap->in_use_count--;
     pool_push(&heap->pool, slab);
     uint32_t limit = pool_limit(heap);
@@ -65,7 +64,7 @@ static void make_empty(struct heap *heap, struct slab *slab) {
 }
 
 static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
-    slab->budget = out;
+    slab->budget = (uint16_t)out;
     if (out == cross_count(&slab->cross)) {
         slab_collect(slab);
         make_empty(heap, slab);
@@ -81,73 +80,94 @@ static void make_current(struct heap *heap, struct slab *slab) {
     heap->current[slab->class] = slab;
 }
 
+/* Leaves a current slab whose lists have no object. False when some came back meanwhile. */
+static bool make_full(struct slab *slab) {
+    if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
+    slab->state = FULL;
+    slab->budget = 1;
+    return true;
+}
+
+/* Where malloc would find nothing next, a full slab to which an object has come back is current at once: no list has to
+ * change. */
+static bool take_over(struct heap *heap, struct slab *slab) {
+    unsigned class = slab->class;
+    struct slab *current = heap->current[class];
+    if (heap->partial[class] || !link_end(heap->local[class])) return false;
+    /* as often as elsewhere, the next refill looks at what others have emptied */
+    if ((heap->refills + 1) % TIDY_PERIOD == 0 || atomic_load_explicit(&heap->returned, memory_order_relaxed))
+        return false;
+    heap->refills++;
+    if (current) {
+        bool left = !link_end(current->freed) || current->carved < size_class_capacity(class);
+        if (left || !make_full(current)) return false;
+    }
+    make_current(heap, slab);
+    heap->local[class] = slab_refill_freed(slab);
+    return true;
+}
+
 void heap_budget_spent(struct slab *slab) {
-    struct heap *heap = slab->heap;
+    struct heap *heap = thread.heap;
     if (slab->state == PARTIAL) {
         class_remove(&heap->partial[slab->class], slab);
         make_empty(heap, slab);
         return;
     }
     invariant(slab->state == FULL);
-    if (cross_unmark_full(&slab->cross)) {
-        make_partial(heap, slab, slab->hidden);
-        return;
-    }
-    slab->state = RETURNING;
-    slab->budget = slab->hidden + 1;
+    if (!take_over(heap, slab)) make_partial(heap, slab, slab->carved - 1u);
 }
 
 void heap_return_slab(struct slab *slab) {
-    struct heap *heap = slab->heap;
-    struct slab *first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
-    do slab->next = first;
+    struct heap *heap = heap_of(slab);
+    granule_id first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
+    do slab->returned = first;
     /* [RS1] release: the link; pairs [RS2]; client returned_stack */
-    while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, slab, memory_order_release,
+    while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, record_id(slab), memory_order_release,
                                                   memory_order_relaxed));
     if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
 }
 
-static void collect_returned(struct heap *heap) {
-    if (!atomic_load_explicit(&heap->returned, memory_order_relaxed)) return;
-    /* [RS2] acquire: the links; pairs [RS1]; client returned_stack */
-    struct slab *slab = atomic_exchange_explicit(&heap->returned, NULL, memory_order_acquire);
-    for (struct slab *next; slab; slab = next) {
-        slab_check(slab);
-        next = slab->next;
-        invariant(slab->state == FULL || slab->state == RETURNING);
-        make_partial(heap, slab, slab_out(slab));
-    }
-}
-
-/* Slabs all of whose objects have come back, some through the cross list: told by counts alone. */
+/* A partial slab all of whose objects have come back, some through the cross list: told by counts alone. */
 static void collect_if_empty(struct heap *heap, struct slab *slab) {
-    if (slab->state != PARTIAL || slab->budget != cross_count(&slab->cross)) return;
+    if (slab->budget != cross_count(&slab->cross)) return;
     class_remove(&heap->partial[slab->class], slab);
     slab_collect(slab);
     make_empty(heap, slab);
 }
 
-static void collect_some(struct heap *heap, unsigned class) {
-    struct slab *next = heap->partial[class];
-    for (unsigned left = LOOK_AT; next && left > 0; left--) {
-        struct slab *slab = next;
-        slab_check(slab);
-        next = slab->next;
-        collect_if_empty(heap, slab);
+/* A slab that another thread has brought is an ordinary one again, which may be marked. */
+static void take_back(struct heap *heap, struct slab *slab) {
+    invariant(slab->marked && slab->state != EMPTY);
+    slab->marked = false;
+    if (slab->state == PARTIAL) collect_if_empty(heap, slab);
+    else if (slab->state == RETURNING || (slab->state == FULL && !slab_mark(slab)))
+        make_partial(heap, slab, slab_out(slab));
+}
+
+static NOINLINE void take_back_all(struct heap *heap) {
+    /* [RS2] acquire: the links; pairs [RS1]; client returned_stack */
+    granule_id id = atomic_exchange_explicit(&heap->returned, 0, memory_order_acquire);
+    while (id) {
+        struct slab *slab = record_at(id);
+        id = slab->returned;
+        take_back(heap, slab);
     }
 }
 
-static void collect_all(struct heap *heap) {
-    for (struct slab *slab = heap->in_use.first, *next; slab; slab = next) {
-        slab_check(slab);
-        next = slab->all_next;
+static ALWAYS_INLINE void collect_returned(struct heap *heap) {
+    if (UNLIKELY(atomic_load_explicit(&heap->returned, memory_order_relaxed))) take_back_all(heap);
+}
+
+static void collect(struct heap *heap, unsigned class, unsigned most) {
+    for (struct slab *slab = heap->partial[class], *next; slab && most > 0; slab = next, most--) {
+        next = slab->next;
         collect_if_empty(heap, slab);
     }
 }
 
 /* Whether all objects of a current slab are in its lists. */
 static bool is_unused(const struct slab *slab, const void *local) {
-    slab_check(slab);
     uint32_t elsewhere = slab->budget - 1 - cross_count(&slab->cross);
     for (; elsewhere > 0 && !link_end(local); elsewhere--) local = slab_next(local, map.key);
     return elsewhere == 0 && link_end(local);
@@ -160,17 +180,16 @@ static void tidy_current(struct heap *heap, unsigned class) {
     if (!link_end(local)) slab_put_back(slab, local);
     slab_collect(slab);
     heap->current[class] = NULL;
-    heap->local[class] = NULL;
+    heap->local[class] = LINK_END;
     make_empty(heap, slab);
 }
 
 void heap_tidy(struct heap *heap, enum tidy depth) {
     midend_let_go(heap->holds);
     collect_returned(heap);
-    if (depth == TIDY_ALL) collect_all(heap);
     for (unsigned left = depth == TIDY_SOME ? TIDY_CLASSES : SIZE_CLASS_COUNT; left > 0; left--) {
         heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
-        if (depth != TIDY_ALL) collect_some(heap, heap->tidied);
+        collect(heap, heap->tidied, depth == TIDY_ALL ? UINT_MAX : LOOK_AT);
         tidy_current(heap, heap->tidied);
     }
     give_back(pool_trim_unused(&heap->pool));
@@ -200,28 +219,19 @@ void heap_flush(void) {
 static struct slab *empty_slab(struct heap *heap, unsigned class) {
     struct slab *slab = pool_take(&heap->pool);
     if (slab) {
-        slab_check(slab);
-        if (slab->class != class) slab_format(slab, heap, class);
+        slab->origin -= ASTRAY;
+        if (slab->class != class) slab_format(slab, slab_origin(slab) + 1, class);
     } else {
         bool zeroed;
-        slab = slab_fetch(1, &zeroed);
-        if (!slab) return NULL;
-        slab_format(slab, heap, class);
-        leaf_set(granule_of(slab), heap->tag);
+        char *start = slab_fetch(1, &zeroed);
+        if (!start) return NULL;
+        slab = slab_of(start);
+        slab_format(slab, start, class);
+        atomic_store_explicit(&slab->tag, heap->tag, memory_order_relaxed);
+        leaf_set(granule_of(start), heap->tag);
     }
-    slab->bound = slab->cross_bound = size_class_bound(class);
-    list_push(&heap->in_use, slab);
     heap->in_use_count++;
     return slab;
-}
-
-/* Leaves the current slab, all of whose objects are in use. False when some came back meanwhile. */
-static bool make_full(struct slab *slab) {
-    if (!cross_mark_full(&slab->cross)) return false;
-    slab->state = FULL;
-    slab->hidden = slab->budget - 2;
-    slab->budget = 1;
-    return true;
 }
 
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
@@ -235,7 +245,6 @@ static struct slab *next_slab(struct heap *heap, unsigned class) {
     else collect_returned(heap);
     struct slab *slab = heap->partial[class];
     if (UNLIKELY(!slab)) return empty_slab(heap, class);
-    slab_check(slab);
     class_remove(&heap->partial[class], slab);
     return slab;
 }
@@ -260,7 +269,6 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
 void *heap_refill(struct heap *heap, unsigned class) {
     invariant(link_end(heap->local[class]));
     struct slab *slab = heap->current[class];
-    if (slab) slab_check(slab);
     void *first = slab ? slab_refill_freed(slab) : NULL;
     return first ? refilled(heap, class, first) : refill_slowly(heap, class);
 }

@@ -4,10 +4,10 @@
  *                     the thread ends: retired -> resting (the reclamation thread drains it) -> taken by the next
  *                     thread
  *
- * Heaps are never unmapped and slabs never change heaps, so that whoever frees an object may always follow slab->heap.
+ * Heaps are never unmapped and slabs never change heaps, so that whoever frees an object may always go to its slab's.
  *
- *   returned    stack of slabs that were full until another thread freed into them. Push by compare-exchange (any
- *               thread that cleared a slab's full mark), all taken by one exchange (owner).
+ *   returned    stack of slabs that were marked until another thread freed into them (slab.h). Push by compare-exchange
+ *               (the thread that cleared the mark), all taken by one exchange (owner).
  *   resting     (handover.c) stack of heaps without a thread.
  *
  * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects
@@ -21,24 +21,18 @@
 #include "frontend/pool.h"
 #include "midend/midend.h"
 
-/* Entries of the direct map, classes: one per eight bytes, and a last one for all that is larger (or 0), the class
- * SIZE_CLASS_COUNT, which never has objects. */
-enum { MAP_ENTRIES = FRONTEND_MAX / 8 + 1 };
-
-struct slab_list {
-    struct slab *first, *last;
-};
+/* The class that never has objects: that of size 0 and of all that is too large. */
+#define NO_CLASS SIZE_CLASS_COUNT
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
-    /* First object to give out of each class; an address with offset 0: none. At offset 0 for malloc's sake. */
+    /* First object to give out of each class, or an end (link.h). At offset 0 for malloc's sake. */
     _Alignas(64) void *local[SIZE_CLASS_COUNT + 1];
-    uint8_t map[MAP_ENTRIES];
+    uint8_t map[FRONTEND_MAX + 1]; /* the class of each size: a copy in each heap needs no address of its own */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    _Alignas(64) _Atomic(struct slab *) returned; /* written by other threads, as what stands beside it by rounds */
-    _Atomic(uint32_t) resting_next;               /* number of the next resting heap */
+    _Alignas(64) _Atomic(granule_id) returned; /* written by other threads, as what stands beside it by rounds */
+    _Atomic(uint32_t) resting_next;            /* number of the next resting heap */
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;
-    struct slab_list in_use;
 #if JW_SECURE
     struct quarantine *quarantine; /* its thread's freed objects (shield/quarantine.h), NULL: none yet */
 #endif
@@ -74,7 +68,6 @@ void heap_note_thread(void);
 /* Takes the first object of a local list that is not empty. */
 static ALWAYS_INLINE void *heap_pop(struct heap *heap, unsigned class, uint64_t key) {
     void *object = heap->local[class];
-    slab_check(slab_of(object));
     slab_check_fill(object);
     heap->local[class] = slab_next(object, key);
     link_clear(object);
@@ -97,7 +90,7 @@ void heap_retire(struct heap *heap);
 /* An object of the class, from the current slab or from its successor. NULL when there is no memory. */
 void *heap_refill(struct heap *heap, unsigned class);
 
-/* The slab's budget reached 0 by an own free (the state table in slab.h). */
+/* The slab's budget reached 0 by its owner's free (the state table in slab.h). */
 void heap_budget_spent(struct slab *slab);
 
 /* Tells the owner of a slab that the caller's push has cleared its full mark. */
@@ -118,9 +111,13 @@ bool heap_pool_round(struct heap *heap);
 /* Prepares the hand-over of dead threads' heaps. Called once, by the first slow path. */
 void handover_start(void);
 
-/* Highest heap number so far, and a heap by its number (1 on). */
+/* Highest heap number so far, a heap by its number (1 on), and a slab's. */
 uint32_t heap_count(void);
 struct heap *heap_by_number(uint32_t number);
+static inline struct heap *heap_of(const struct slab *slab) {
+    return heap_by_number(atomic_load_explicit(&slab->tag, memory_order_relaxed) & ~LEAF_SLAB);
+}
+
 uint32_t heap_resting_count(void);
 
 void frontend_statistics(struct frontend_statistics *statistics);

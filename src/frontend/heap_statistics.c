@@ -8,15 +8,15 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct sl
     view->class = slab->class;
     view->state = slab->state;
     view->budget = slab->budget;
-    view->hidden = slab->hidden;
-    view->heap = slab->heap;
+    view->carved = slab->carved;
+    atomic_init(&view->tag, atomic_load_explicit(&slab->tag, memory_order_relaxed));
     atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
 }
 
 /* Objects of the calling thread's current slabs that it has not given out. Of other threads' they count as given out:
  * only the owner can tell. */
 static unsigned not_given_out(const struct slab *view) {
-    bool mine = view->heap == thread.heap && view->state == CURRENT;
+    bool mine = atomic_load_explicit(&view->tag, memory_order_relaxed) == thread.tag && view->state == CURRENT;
     return mine ? slab_list_length(thread.heap->local[view->class]) : 0;
 }
 
@@ -36,8 +36,8 @@ static void count_slab(const struct slab *slab, struct frontend_statistics *stat
 
 static void count_slabs(granule_id root, void *context) {
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
-        /* relaxed: a header that is not formatted yet is no worse than that of a slab just given back */
-        if (leaf_get(id) & LEAF_SLAB) count_slab((const struct slab *)granule_address(id), context);
+        /* relaxed: a record that is not formatted yet is no worse than that of a slab just given back */
+        if (leaf_get(id) & LEAF_SLAB) count_slab((const struct slab *)record_at(id), context);
 }
 
 void frontend_statistics(struct frontend_statistics *statistics) {

@@ -6,7 +6,7 @@
  * So one compare tells whether a word may be a link, which what programs write there seldom looks like (negative
  * numbers do), and all 64 bits tell for certain. What is given out has 0 there: a link is found in free objects only.
  *
- * The last link of a list leads to an address whose offset in a slab is 0: the slab itself, or NULL.
+ * The last link of a list leads to an odd address: LINK_END, or the slab's origin (cross_list.h).
  */
 #ifndef JW_LINK_H
 #define JW_LINK_H
@@ -46,15 +46,17 @@ static ALWAYS_INLINE const link_half *link_upper_half(const void *object) {
     return (const link_half *)object + 1;
 }
 
+#define LINK_END ((void *)1)
+
 /* Whether the address ends a list of free objects. */
 static ALWAYS_INLINE bool link_end(const void *object) {
-    return ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0;
+    return (uintptr_t)object & 1;
 }
 
-/* Whether the object's first word is a link within its slab. */
+/* Whether the object's first word is a link within its slab, or from it to an end. */
 static inline bool link_is(const void *object) {
     uint64_t next = *(const link_word *)object ^ link_key_at(object, map.key);
-    return next == 0 || (next ^ (uintptr_t)object) < GRANULE_SIZE;
+    return next == (uintptr_t)LINK_END || ((next + 1) ^ (uintptr_t)object) < GRANULE_SIZE;
 }
 
 #endif

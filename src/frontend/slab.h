@@ -1,110 +1,115 @@
-/* slab.h - a frontend slab: one granule of equal objects behind a header, owned by one heap for as long as it is a
- * slab.
+/* slab.h - a frontend slab: one granule of equal objects, owned by one heap for as long as it is a slab. What is known
+ * of it stands in the granule's record (backend/map.h): one cache line, beside the slab so that no overflow reaches it
+ * and that the lines of many slabs do not all compete for the same place in a cache.
  *
  * The owner allocates from the local list of its current slab, which stands in the heap, and frees to the freed list,
  * which becomes the local one when that is empty; other threads push to the cross list. So malloc counts nothing and
- * reads no header: `out` is what is given out, or waits in the local or the cross list, and only frees change it. The
+ * reads no record: `out` is what is given out, or waits in the local or the cross list, and only frees change it. The
  * owner counts down `budget` on each of its frees, so that one test finds both events that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     the class's current one      out + 1 (pinned)             never
  *   PARTIAL     partial                      out                          the slab is empty
- *   EMPTY       pool                         0; bound 0: any free is misuse
- *   FULL        none; cross list marked      1; hidden = out - 1          an own object came back: PARTIAL
- *   RETURNING   none; on its way to the      out + 1 (pinned)             never
- *               owner's "returned" stack
+ *   EMPTY       pool                         0; origin astray: any free is misuse
+ *   FULL        none                         1; out is the capacity       an own object came back: CURRENT or PARTIAL
+ *   RETURNING   none; empty, but on its way  1 (pinned)                   never
+ *               to the "returned" stack
  *
  * Invariant: out + length of freed list + not yet carved = capacity; only CURRENT slabs have a local list.
  *
- * The first cache line is the owner's; the second holds what other threads need to free an object.
+ * Nobody looks at full slabs, so the first free by another thread brings them to their owner (cross_list.h, "full").
+ * The mark is set once, and stays whatever the owner does with the slab, until such a free:
+ *
+ *   marked   mark     the slab
+ *   no       clear    its owner looks at it when it is CURRENT or PARTIAL, and marks it before it is FULL
+ *   yes      stands   nobody is on the way with it
+ *   yes      clear    who cleared the mark is on the way with it to the owner's "returned" stack (heap.h); so it must
+ *                     not become EMPTY, nor be marked again, before it is there
  */
 #ifndef JW_SLAB_H
 #define JW_SLAB_H
 
 #include "base/fill.h"
+#include "base/misuse.h"
 #include "config/size_classes.h"
 #include "frontend/cross_list.h"
-#include "secure/header.h"
 
 enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
 
-struct heap;
-
 struct slab {
-#if JW_SECURE
-    uint64_t word; /* secure/header.h */
-#endif
-    void *freed; /* first object that the owner has freed; an address with offset 0 ends the list */
-    uint32_t budget;
-    uint32_t origin;     /* low bits of the first object's address, less 1 */
-    uint32_t reciprocal; /* of the object size (size_classes.h) */
-    uint32_t bound;      /* of what an object's address gives (size_class_bound); 0 while EMPTY */
-    uint32_t hidden;
-    uint16_t carved; /* objects that were put into a list so far */
+    cross_list cross;
+    _Atomic(uint32_t) tag;      /* the owner's, its granule's leaf word; 0: no slab */
+    uintptr_t origin;           /* the first object's address, less 1; while EMPTY, ASTRAY more: behind the slab */
+    uintptr_t reciprocal, last; /* of its class (size_classes.h) */
+    void *freed;                /* first object that the owner has freed, or an end (link.h) */
+    uint16_t budget, carved;    /* carved: objects that were put into a list so far */
     uint8_t class, state;
-    struct slab *next, *previous; /* in its class's partial list; next: in the heap's returned stack or pool, too */
-    struct slab *all_next;        /* in the heap's in-use list, as all_previous */
-
-    _Alignas(64) cross_list cross;
-    uint32_t cross_origin, cross_reciprocal, cross_bound;
-    struct heap *heap;
-    struct slab *all_previous;
+    bool marked;
+    granule_id previous; /* in its class's partial list; of the first one, the last */
+    granule_id returned; /* the next in the returned stack, 0: none */
+    struct slab *next;   /* in the partial list or in the pool */
 };
 
-_Static_assert(sizeof(struct slab) <= 128 && offsetof(struct slab, all_previous) + sizeof(void *) <= SLAB_HEADER_SIZE,
-               "the header ends before the first object");
+_Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
+
+#define ASTRAY GRANULE_SIZE
 
 static ALWAYS_INLINE struct slab *slab_of(const void *object) {
-    return (struct slab *)((uintptr_t)object & ~(uintptr_t)(GRANULE_SIZE - 1));
+    return (struct slab *)record_of(object);
 }
 
-/* Whether an address is where an object begins: size_class_bound says why. False as well, but for one in a million, for
- * a foreign address that shares a slab's place in the window. */
-static ALWAYS_INLINE bool slab_has_start(const void *object, uint32_t origin, uint32_t reciprocal, uint32_t bound) {
-    return ((uint32_t)(uintptr_t)object - origin - 1) * reciprocal < bound;
+/* Whether an address is where an object begins: size_class_last says why. On 64 bits false as well for a foreign
+ * address that shares a slab's place in the window, as the distance is that of whole addresses. */
+static ALWAYS_INLINE bool slab_has_start(const void *object, const struct slab *slab) {
+    return ((uintptr_t)object - slab->origin - 1) * slab->reciprocal <= slab->last;
 }
 
-/* An object's distance from the origin, and 1 less where its first word may be a link. GCC does not find the
+/* An object's distance from the first one, and 1 less where its first word may be a link. GCC does not find the
  * subtraction with borrow for x86-64 by itself. */
-static ALWAYS_INLINE uint32_t slab_distance(const void *object, const uint32_t *origin) {
-    uint32_t distance = (uint32_t)(uintptr_t)object;
-#if defined __x86_64__ && !JW_CHECKED
-    __asm__("cmpl %[mark], %[word]\n\tsbbl %[origin], %[distance]"
+static ALWAYS_INLINE uintptr_t slab_distance(const void *object, const struct slab *slab) {
+    uintptr_t distance = (uintptr_t)object;
+#if defined __x86_64__ && defined __LP64__ && !JW_CHECKED
+    __asm__("cmpl %[mark], %[word]\n\tsbbq %[origin], %[distance]"
             : [distance] "+r"(distance)
-            : [origin] "m"(*origin), [word] "m"(*link_upper_half(object)), [mark] "i"(LINK_MARK)
+            : [origin] "m"(slab->origin), [word] "m"(*link_upper_half(object)), [mark] "i"(LINK_MARK)
             : "cc");
 #else
     uint32_t unused;
-    distance = distance - __builtin_sub_overflow(*link_upper_half(object), LINK_MARK, &unused) - *origin;
+    distance = distance - __builtin_sub_overflow(*link_upper_half(object), LINK_MARK, &unused) - slab->origin;
 #endif
     return distance;
 }
 
 /* The same of an object in use: what may be a link puts the address off by one, so that no branch is needed to see a
  * double free. False as well where a program has written what looks like a link. */
-static ALWAYS_INLINE bool slab_has_object(const void *object, const uint32_t *origin, uint32_t reciprocal,
-                                          uint32_t bound) {
-    return slab_distance(object, origin) * reciprocal < bound;
+static ALWAYS_INLINE bool slab_has_object(const void *object, const struct slab *slab) {
+    return slab_distance(object, slab) * slab->reciprocal <= slab->last;
 }
 
 /* Whether an object in use begins there, told for certain where slab_has_object is in doubt. */
 bool slab_has_doubtful_object(const void *object);
 
-/* Hardened build: whether what others write beside the slab has reached its header. Before that is used. */
-static ALWAYS_INLINE void slab_check(const struct slab *slab) {
-#if JW_SECURE
-    header_check(slab, slab->word);
+/* Counts an own free. True: it needs attention, as the budget is spent or no object in use begins there; so that free
+ * has one branch for both. x86-64's decrement leaves the compare's carry alone. */
+static ALWAYS_INLINE bool slab_count_free(struct slab *slab, const void *object) {
+    uintptr_t product = slab_distance(object, slab) * slab->reciprocal;
+#if defined __x86_64__ && defined __LP64__ && !JW_CHECKED
+    bool attention;
+    __asm__("cmpq %[product], %[last]\n\tdecw %[budget]"
+            : "=@ccbe"(attention), [budget] "+m"(slab->budget)
+            : [product] "r"(product), [last] "m"(slab->last));
+    return attention;
 #else
-    (void)slab;
+    uint16_t budget = --slab->budget;
+    return product > slab->last || budget == 0;
 #endif
 }
 
 /* Whether a link may lead there from a free object: to another one of its slab, or to an end. */
 static inline bool slab_may_list(const void *object, const void *next) {
     const struct slab *slab = slab_of(object);
-    if (link_end(next)) return !next || next == slab;
-    return slab_of(next) == slab &&
-           slab_has_start(next, slab->cross_origin, slab->cross_reciprocal, size_class_bound(slab->class));
+    if (link_end(next)) return next == LINK_END || (uintptr_t)next == slab->origin;
+    return slab_of(next) == slab && slab_has_start(next, slab);
 }
 
 /* The object behind a free one. Hardened build: what leads elsewhere is no link. */
@@ -118,10 +123,20 @@ static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
 static inline unsigned slab_out(const struct slab *slab) {
     switch ((enum slab_state)slab->state) {
     case PARTIAL: return slab->budget;
-    case FULL: return slab->budget + slab->hidden;
+    case FULL: return slab->carved;
     case EMPTY: return 0;
     default: return slab->budget - 1;
     }
+}
+
+/* Whether another thread has cleared the mark and has not brought the slab yet. */
+static inline bool slab_is_on_its_way(const struct slab *slab) {
+    return slab->marked && !(atomic_load_explicit(&slab->cross, memory_order_relaxed) & CROSS_FULL);
+}
+
+/* Marks a slab that is not on its way. False: objects have come back meanwhile. */
+static inline bool slab_mark(struct slab *slab) {
+    return slab->marked = cross_mark_full(&slab->cross);
 }
 
 static inline unsigned slab_list_length(const void *object) {
@@ -137,22 +152,24 @@ static ALWAYS_INLINE void slab_fill(const struct slab *slab, void *object) {
 /* Whether a free object is as it was left (checked builds). */
 static ALWAYS_INLINE void slab_check_fill(const void *object) {
     if (!JW_FILL) return;
-    const struct slab *slab = slab_of(object);
-    const void *next = link_next(object, map.key);
-    bool within = link_end(next) || slab_has_start(next, slab->origin, slab->reciprocal, slab->bound);
-    if (!link_is(object) || !within) misuse(WRITE_AFTER_FREE, object, 0);
-    fill_check(object, sizeof(link_word), size_classes[slab->class].size);
+    if (!slab_may_list(object, link_next(object, map.key))) misuse(WRITE_AFTER_FREE, object, 0);
+    fill_check(object, sizeof(link_word), size_classes[slab_of(object)->class].size);
 }
 
-/* Makes a fresh slab of a granule whose header may hold anything. Its state is left to the caller. */
-void slab_format(struct slab *slab, struct heap *heap, unsigned class);
+/* Makes a fresh slab of the class at that address, marked. Its state and tag are left to the caller. */
+void slab_format(struct slab *slab, const char *start, unsigned class);
 
-/* A new local list for a CURRENT slab: the freed list. NULL when it is empty. */
+/* The address of a slab that is not EMPTY, less 1. */
+static inline char *slab_origin(const struct slab *slab) {
+    return (char *)slab->origin; // NOLINT(performance-no-int-to-ptr)
+}
+
+/* A new local list for a CURRENT slab: the freed list. NULL when there is none. */
 static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     void *first = slab->freed;
     if (link_end(first)) return NULL;
-    slab->freed = NULL;
-    slab->budget = slab->carved + 1u;
+    slab->freed = LINK_END;
+    slab->budget = (uint16_t)(slab->carved + 1);
     return first;
 }
 

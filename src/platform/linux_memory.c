@@ -38,13 +38,20 @@ static void before_unmapping(void) {
     atomic_fetch_add_explicit(&unmappings, 1, memory_order_release);
 }
 
-static uintptr_t map(uintptr_t address, size_t size, long flags) {
-    long protection = PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
+static long writable(void) {
+    return PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
+}
+
+static uintptr_t map_as(long protection, uintptr_t address, size_t size, long flags) {
     long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection,
                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1));
     /* [UM2] acquire: the last uses of what was mapped here before; pairs [UM1]; client unmap_map */
     atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
     return kernel_failed(result) ? 0 : (uintptr_t)result;
+}
+
+static uintptr_t map(uintptr_t address, size_t size, long flags) {
+    return map_as(writable(), address, size, flags);
 }
 
 static bool unmap(uintptr_t address, size_t size) {
@@ -94,6 +101,17 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
     }
     if (address != 0) name_mapping(address, size, name);
     return (void *)address;
+}
+
+void *platform_reserve_readable(size_t size, const char *name) {
+    uintptr_t address = map_as(PROT_READ, 0, size, 0);
+    if (address != 0) name_mapping(address, size, name);
+    return (void *)address;
+}
+
+bool platform_protect(void *address, size_t size, bool accessible) {
+    long protection = accessible ? writable() : PROT_NONE;
+    return kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection)) == 0;
 }
 
 bool platform_release(void *address, size_t size) {

@@ -1,4 +1,4 @@
-/* linux_secure.c - what only the hardened build asks of Linux: pages that nobody may touch, and memory tags. */
+/* linux_secure.c - what only the hardened build asks of Linux: memory tags. */
 #include "platform/linux_call.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
@@ -6,11 +6,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-
-bool platform_protect(void *address, size_t size, bool accessible) {
-    long protection = accessible ? PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0) : PROT_NONE;
-    return kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection)) == 0;
-}
 
 #ifdef __aarch64__
 bool tags_active;

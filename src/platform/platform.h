@@ -23,6 +23,10 @@ size_t platform_address_limit(void);
  * in /proc/self/maps. NULL when refused. */
 void *platform_reserve(size_t size, size_t alignment, const char *name);
 
+/* The same of a place that the kernel chooses, but only readable: what nobody can write to counts for no limit but that
+ * of the address space. platform_protect makes parts of it writable. */
+void *platform_reserve_readable(size_t size, const char *name);
+
 /* Gives the mapping [address, address + size) back. False when the kernel refuses: then it is still mapped. */
 bool platform_release(void *address, size_t size);
 
@@ -40,8 +44,8 @@ bool platform_resize(void *address, size_t old_size, size_t new_size);
 enum platform_moved { MOVED, MOVE_REFUSED, MOVE_LOST_TARGET };
 enum platform_moved platform_move(void *from, void *to, size_t size);
 
-/* Hardened build: takes whole OS pages of a mapping out of everybody's reach, or gives them back, readable and writable
- * with their contents. False when refused: then they are as they were, or some of them are. */
+/* Makes whole OS pages of a mapping readable and writable, or takes them out of everybody's reach; their contents stay.
+ * False when refused: then they are as they were, or some of them are. */
 bool platform_protect(void *address, size_t size, bool accessible);
 
 /* Keeps transparent huge pages away from [address, address + size): tables are touched sparsely. */

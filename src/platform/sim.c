@@ -137,6 +137,15 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
     return base() + start * page_size;
 }
 
+void *platform_reserve_readable(size_t size, const char *name) {
+    return platform_reserve(size, page_size, name);
+}
+
+bool platform_protect(void *address, size_t size, bool accessible) {
+    (void)address, (void)size, (void)accessible;
+    return allowed(SIM_PROTECT);
+}
+
 static void release_pages(void *address, size_t size) {
     uint32_t first = (uint32_t)((size_t)((unsigned char *)address - base()) / page_size);
     memset(address, 0, size);

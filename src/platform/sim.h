@@ -38,7 +38,8 @@ enum sim_operation {
     SIM_MOVE = 16,
     SIM_THREAD = 32,
     SIM_EXIT = 64,
-    SIM_ANY = 127
+    SIM_PROTECT = 128,
+    SIM_ANY = 255
 };
 void sim_fail_only(unsigned operations);
 

@@ -1,7 +1,7 @@
 /* tags.h - AArch64's memory tags (MTE) in the hardened build: each 16 bytes of memory have four bits, and so does a
  * pointer, in its bits 56 to 59; an access through a pointer whose bits are others ends in a fault.
  *
- * Tag 0 is the allocator's own: of its headers, of free memory, of what is never tagged, and of its pointers. Where the
+ * Tag 0 is the allocator's own: of free memory, of what is never tagged, and of its pointers. Where the
  * processor or the kernel has no tags, `tags_active` stays false and nothing else here is called.
  */
 #ifndef JW_TAGS_H

@@ -7,7 +7,6 @@ _Thread_local uint64_t random_state __attribute__((tls_model("initial-exec")));
 
 void secrets_start(void) {
     secrets.trailer = platform_random();
-    secrets.header = platform_random();
     secrets.link = platform_random();
     secrets.fill = (uint8_t)(0x80 | (platform_random() & 0x7e)); /* neither 0 nor 255 */
 }

@@ -8,7 +8,7 @@
 
 /* Drawn once, by the first slow path; a fork's child keeps its parent's, as its objects do. */
 struct secrets {
-    uint64_t trailer, header, link;
+    uint64_t trailer, link;
     uint8_t fill; /* of freed objects: a word of it is no address */
 };
 

@@ -79,7 +79,7 @@ struct opened {
 static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
     const char *before = object - slot;
     uint32_t payload;
-    if ((uint32_t)(uintptr_t)object == slab_of(object)->cross_origin + 1 || sizeof(void *) < 8) return;
+    if (((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 || sizeof(void *) < 8) return;
     if (UNLIKELY(read_trailer(before, slot, trailer_pad(before), &payload) == BROKEN))
         misuse(OVERFLOW, before, slot - TRAILER_SIZE);
 }
@@ -89,9 +89,7 @@ static ALWAYS_INLINE size_t slot_of_object(const char *object, bool *small) {
     *small = leaf_of(object) & LEAF_SLAB;
     if (UNLIKELY(!*small)) return size_if_live(object);
     const struct slab *slab = slab_of(object);
-    slab_check(slab);
-    bool is = slab_has_start(object, slab->cross_origin, slab->cross_reciprocal, slab->cross_bound);
-    return is ? size_classes[slab->class].size : 0;
+    return slab_has_start(object, slab) ? size_classes[slab->class].size : 0;
 }
 
 /* Looks at what the program calls an object. False: it is none that is in use, as the allocator will say. */

@@ -247,7 +247,7 @@ void library(std::size_t rounds, std::size_t) {
 } // namespace
 
 extern "C" void add_operators(void) {
-    const std::size_t sizes[] = {0, 1, 16, 100, 2000, 2001, 14336, 14337, 100000, 4 * MB, 5 * MB};
+    const std::size_t sizes[] = {0, 1, 16, 100, 2048, 2049, 14336, 14337, 100000, 4 * MB, 5 * MB};
     for (std::size_t size : sizes) add("operators new and delete, %zu bytes", all_forms, size, 0);
     for (std::size_t size : {SIZE_MAX, SIZE_MAX - 16, SIZE_MAX - 4096, SIZE_MAX / 2 + 1, SIZE_MAX / 4})
         add("operator new of %zx bytes", impossible_new, size, 0);

@@ -34,7 +34,7 @@ static bool secure;
 
 static const char *tier_of(size_t usable) {
     size_t size = usable + (secure ? 8 : 0);
-    if (size <= 2000) return "small";
+    if (size <= 2 * KB) return "small";
     if (size > 4 * MB) return "huge";
     return size <= (secure ? 14 : 64) * KB ? "mid"
                                            : "large"; /* between, the granule decides: no case has such a size */

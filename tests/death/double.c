@@ -64,13 +64,17 @@ static void of_empty_slab(size_t size) {
     free(bytes);
 }
 
-/* The freed list becomes the one to give out from; the object is its last. */
+/* The freed list becomes the one to give out from; the object is its last, behind one freed before. */
 static void of_list_to_give_out(size_t size) {
     char *bytes = fill(size);
+    bool first = true;
     expect_object(KIND, bytes, bytes, AGAIN);
-    free(bytes);
-    for (size_t i = 0; i < MANY; i++)
-        if (many[i] != bytes && same_block(many[i], bytes) && i % 2) free(many[i]);
+    for (size_t i = 0; i < MANY; i++) {
+        if (many[i] == bytes || !same_block(many[i], bytes)) continue;
+        if (first || i % 2) free(many[i]);
+        if (first) free(bytes);
+        first = false;
+    }
     object(size);
     free(bytes);
 }
@@ -171,16 +175,16 @@ static void into_freed_root(size_t size) {
 }
 
 #define SMALL                                                                                                          \
-    { 112, 200, 800, 2000 }
+    { 112, 200, 800, 2 * KB }
 #define ALL_TIERS                                                                                                      \
-    { 8, 64, 2000, 5 * KB, 100 * KB, 9 * MB }
+    { 8, 64, 2 * KB, 5 * KB, 100 * KB, 9 * MB }
 
 const struct death double_deaths[] = {
     {"at_once", at_once, ALL_TIERS},
     {"at_once_more_sizes", at_once, {16, 200, 14 * KB, 256 * KB, 4 * MB, 64 * MB}},
     {"with_another_between", with_another_between, ALL_TIERS},
-    {"with_many_between", with_many_between, {8, 64, 200, 2000}},
-    {"of_full_slab", of_full_slab, {112, 200, 2000, 5 * KB}},
+    {"with_many_between", with_many_between, {8, 64, 200, 2 * KB}},
+    {"of_full_slab", of_full_slab, {112, 200, 2 * KB, 5 * KB}},
     {"of_partial_slab", of_partial_slab, SMALL},
     {"of_empty_slab", of_empty_slab, SMALL},
     {"of_list_to_give_out", of_list_to_give_out, SMALL},

@@ -100,10 +100,25 @@ static void free_inside_of_ended_thread(size_t size) {
     free(bytes + 8);
 }
 
-static void free_of_slab_header(size_t offset) {
-    char *bytes = object(1300), *header = (char *)((uintptr_t)bytes & ~(uintptr_t)4095);
-    expect_object(FREE, header + offset, bytes, BETWEEN);
-    free(header + offset);
+static int by_address(const void *one, const void *other) {
+    uintptr_t a = (uintptr_t) * (char *const *)one, b = (uintptr_t) * (char *const *)other;
+    return a < b ? -1 : a > b;
+}
+
+/* Before the next slab's first object, where that is farther away than the next object would be. */
+static void free_behind_the_last(size_t offset) {
+    enum { MANY = 500 };
+    char *objects[MANY];
+    for (size_t i = 0; i < MANY; i++) objects[i] = object(1300);
+    qsort(objects, MANY, sizeof *objects, by_address);
+    ptrdiff_t step = (ptrdiff_t)malloc_usable_size(objects[0]);
+    size_t last = 0;
+    while (last + 1 < MANY &&
+           (objects[last + 1] - objects[last] <= step || objects[last + 1] - objects[last] >= 2 * step))
+        last++;
+    CHECK(last + 1 < MANY);
+    expect_object(FREE, objects[last + 1] - offset, objects[last], BETWEEN);
+    free(objects[last + 1] - offset);
 }
 
 static void realloc_inside(size_t size) {
@@ -150,7 +165,7 @@ static void usable_size_of_freed(size_t size) {
 }
 
 #define ALL_TIERS                                                                                                      \
-    { 160, 2000, 5 * KB, 14 * KB, 256 * KB, 9 * MB }
+    { 160, 2 * KB, 5 * KB, 14 * KB, 256 * KB, 9 * MB }
 
 const struct death invalid_deaths[] = {
     {"free_of_stack", free_of_stack, {16, 1, 8}},
@@ -168,8 +183,7 @@ const struct death invalid_deaths[] = {
     {"free_inside_elsewhere", free_inside_elsewhere, ALL_TIERS},
     {"free_inside_aligned", free_inside_aligned, {300 * KB, 9 * MB}},
     {"free_inside_of_ended_thread", free_inside_of_ended_thread, {160}},
-    {"free_of_slab_header", free_of_slab_header, {0}},
-    {"free_in_slab_header", free_of_slab_header, {16, 1}},
+    {"free_behind_the_last", free_behind_the_last, {16, 1}},
     {"realloc_inside", realloc_inside, ALL_TIERS},
     {"usable_size_inside", usable_size_inside, ALL_TIERS},
     {"realloc_of_freed", realloc_of_freed, ALL_TIERS},

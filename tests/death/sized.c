@@ -156,7 +156,7 @@ static void told_right_after_growth(size_t size) {
 }
 
 #define ALL_TIERS                                                                                                      \
-    { 100, 2000, 10 * KB, 14 * KB, 256 * KB, 9 * MB }
+    { 100, 2 * KB, 10 * KB, 14 * KB, 256 * KB, 9 * MB }
 
 const struct death sized_deaths[] = {
     {"told_one_class_less", told_one_class_less, {100, 1300, 10 * KB, 14 * KB, 256 * KB, 9 * MB}},
@@ -167,7 +167,7 @@ const struct death sized_deaths[] = {
     {"told_elsewhere", told_elsewhere, {64}},
     {"delete_told_wrong", delete_told_wrong, ALL_TIERS},
     {"delete_array_told_wrong", delete_array_told_wrong, ALL_TIERS},
-    {"delete_told_wrong_alignment", delete_told_wrong_alignment, {100, 2000}},
+    {"delete_told_wrong_alignment", delete_told_wrong_alignment, {100, 2 * KB}},
     {"aligned_told_wrong", aligned_told_wrong, ALL_TIERS},
     {"delete_aligned_told_wrong", delete_aligned_told_wrong, ALL_TIERS},
     {"told_no_alignment", told_no_alignment, {3, 48}},

@@ -51,14 +51,14 @@ static void read_only(size_t size) {
 }
 
 #define SIZES                                                                                                          \
-    { 16, 112, 2000, 5 * KB, 14 * KB }
+    { 16, 112, 2 * KB, 5 * KB, 14 * KB }
 
 const struct death written_deaths[] = {
     {"write_first_word", write_first_word, SIZES},
     {"write_second_word", write_second_word, SIZES},
-    {"write_last_byte", write_last_byte, {24, 112, 2000, 5 * KB, 14 * KB}},
+    {"write_last_byte", write_last_byte, {24, 112, 2 * KB, 5 * KB, 14 * KB}},
     {"write_middle_after_free_elsewhere", write_middle_after_free_elsewhere, SIZES},
     {"write_text", write_text, SIZES},
-    {"read_only", read_only, {8, 112, 2000, 5 * KB, 100 * KB}},
+    {"read_only", read_only, {8, 112, 2 * KB, 5 * KB, 100 * KB}},
     {0},
 };

@@ -61,7 +61,7 @@ MISTAKES = {
         "    return size <= PTRDIFF_MAX && size >> JW_GRANULE_SHIFT <= UINT32_MAX ? size : 0;\n",
         "    return size;\n",
     ),
-    "empty slabs are lost": Mistake("api", "src/frontend/heap.c", "    slab_place(granule_of(slab), 1);\n", ""),
+    "empty slabs are lost": Mistake("api", "src/frontend/heap.c", "    slab_place(record_id(slab), 1);\n", ""),
     "a refused madvise is taken for done": Mistake(
         "faults",
         "src/backend/thrift.c",

@@ -1,7 +1,7 @@
 /* crowd.h - the other threads' work: random operations over all tiers, cheap enough for 10,000 of them at every stop.
  *
  * An object carries words at its head, at its tail and at every granule's start: whatever else is given out on top of
- * it, an object, a slab's header or another range, begins at one of these.
+ * it, an object, or another range, begins at one of these.
  */
 #ifndef JW_TESTS_RELIABILITY_CROWD_H
 #define JW_TESTS_RELIABILITY_CROWD_H

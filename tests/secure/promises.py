@@ -33,7 +33,6 @@ PROMISES = {
     "overflow_resized": OVERFLOW,
     "overflow_found_by_realloc": OVERFLOW,
     "overflow_into_next": OVERFLOW,
-    "overflow_into_header": Promise("overflow", "guard_rate:0"),
     "overflow_into_guard": Promise("fault", "guard_rate:1"),
     "overflow_into_guard_mid": Promise("fault", "guard_rate:1"),
     "write_after_free_small": WRITTEN,

@@ -28,7 +28,6 @@ MISTAKES = {
     "neighbour": seed(
         SHIELD, "    if (small) check_neighbour(object, slot);\n", "    (void)small;\n", "overflow_into_next"
     ),
-    "header": seed("secure/header.h", "word != header_word(slab)", "!word && !slab", "overflow_into_header"),
     "guard": seed(
         "secure/guard.c",
         "platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);",

@@ -82,7 +82,7 @@ static void anyone_frees_anything(void **state) {
     finish();
 }
 
-enum { SMALL = 496 };
+enum { SMALL = 576 };
 static void *filled[1 << JW_GRANULE_SHIFT];
 
 /* Fills one slab of heap 0 and begins the next: the first is full then. Returns how many objects that has. */
@@ -107,8 +107,8 @@ static void a_full_slab_returns_after_a_cross_free(void **state) {
     struct slab *full = slab_of(filled[0]);
     free_as(1, filled[2]);
     free_as(2, filled[4]);
-    assert_ptr_equal(heaps[0]->returned, full);
-    assert_null(full->next);
+    assert_int_equal(heaps[0]->returned, record_id(full));
+    assert_int_equal(full->returned, 0);
     walk_all();
     void *rest[1 << JW_GRANULE_SHIFT];
     for (unsigned i = 0; i + 1 < capacity; i++) rest[i] = allocate_as(0, SMALL); /* the current one fills up */
@@ -129,10 +129,55 @@ static void an_own_free_opens_a_full_slab(void **state) {
     free_as(0, filled[0]);
     assert_int_equal(full->state, PARTIAL);
     assert_int_equal(slab_out(full), capacity - 1);
-    assert_null(heaps[0]->returned);
+    assert_int_equal(heaps[0]->returned, 0);
     walk_all();
     free_filled(1, capacity + 1, 0);
     assert_int_equal(full->state, EMPTY);
+    finish();
+}
+
+/* Where malloc would have to look for a slab, the one that has an object again is at hand. */
+static void a_full_slab_takes_over(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_a_slab();
+    void *rest[1 << JW_GRANULE_SHIFT];
+    for (unsigned i = 0; i + 1 < capacity; i++) rest[i] = allocate_as(0, SMALL);
+    for (unsigned i = 0; i < 10; i++) {
+        void **object = &filled[i % 2 ? capacity : 0]; /* of one slab and of the other, in turn */
+        free_as(0, *object);
+        assert_int_equal(slab_of(*object)->state, CURRENT);
+        assert_int_equal(slab_of(filled[i % 2 ? 0 : capacity])->state, FULL);
+        walk_all();
+        assert_ptr_equal(allocate_as(0, SMALL), *object);
+    }
+    free_as(0, filled[0]);
+    free_as(0, filled[capacity]); /* malloc has an object */
+    assert_int_equal(slab_of(filled[capacity])->state, PARTIAL);
+    walk_all();
+    free_filled(1, capacity, 0);
+    for (unsigned i = 0; i + 1 < capacity; i++) free_as(0, rest[i]);
+    finish();
+}
+
+/* Though free and malloc in turn need no list, what others have emptied is looked at. */
+static void taking_over_leaves_no_slab_behind(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = size_class_capacity(size_class_of(SMALL)), count = 3 * capacity;
+    void *objects[3 << (JW_GRANULE_SHIFT - 9)], *elsewhere = allocate_as(0, 16);
+    for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, SMALL);
+    assert_int_equal(heaps[0]->in_use_count, 4);
+    for (unsigned i = 0; i < capacity; i++) free_as(1, objects[i]); /* all of a full slab */
+    free_as(1, elsewhere);                                          /* and of a current one of another class */
+    for (unsigned i = 0; i < 10000 && heaps[0]->in_use_count > 2; i++) {
+        void **object = &objects[i % 2 ? capacity : count - 1]; /* of one slab and of the other, in turn */
+        free_as(0, *object);
+        *object = allocate_as(0, SMALL);
+    }
+    assert_int_equal(heaps[0]->in_use_count, 2);
+    walk_all();
+    for (unsigned i = capacity; i < count; i++) free_as(0, objects[i]);
     finish();
 }
 
@@ -146,10 +191,10 @@ static void own_frees_meet_a_returning_slab(void **state) {
         free_filled(0, remote, 1);
         assert_int_equal(full->state, FULL);
         free_as(0, filled[remote]);
-        assert_int_equal(full->state, RETURNING);
+        assert_int_equal(full->state, remote + 1 < capacity ? PARTIAL : RETURNING);
         walk_all();
         free_filled(remote + 1, capacity, 0);
-        assert_int_equal(full->state, RETURNING);
+        assert_true(slab_is_on_its_way(full));
         walk_all();
         heap_tidy(heaps[0], TIDY_CURRENT);
         assert_int_equal(full->state, EMPTY);
@@ -302,11 +347,7 @@ static void free_inside_remotely(void) {
 
 static void free_the_tail(void) {
     unsigned capacity = fill_a_slab();
-    free_as(0, (char *)slab_of(filled[0]) + size_classes[size_class_of(SMALL)].origin + (size_t)capacity * SMALL);
-}
-
-static void free_a_header(void) {
-    free_as(0, slab_of(allocate_as(0, SMALL)));
+    free_as(0, slab_origin(slab_of(filled[0])) + 1 + (size_t)capacity * SMALL);
 }
 
 static void misuse_is_told(void **state) {
@@ -316,7 +357,6 @@ static void misuse_is_told(void **state) {
     expect_abort(free_inside, "jwmalloc: invalid free: address 0x");
     expect_abort(free_inside_remotely, "jwmalloc: invalid free: address 0x");
     expect_abort(free_the_tail, "jwmalloc: invalid free: address 0x");
-    expect_abort(free_a_header, "jwmalloc: invalid free: address 0x");
 }
 
 int main(void) {
@@ -324,6 +364,8 @@ int main(void) {
         cmocka_unit_test(anyone_frees_anything),
         cmocka_unit_test(a_full_slab_returns_after_a_cross_free),
         cmocka_unit_test(an_own_free_opens_a_full_slab),
+        cmocka_unit_test(a_full_slab_takes_over),
+        cmocka_unit_test(taking_over_leaves_no_slab_behind),
         cmocka_unit_test(own_frees_meet_a_returning_slab),
         cmocka_unit_test(counts_tell_of_empty_slabs),
         cmocka_unit_test(the_pool_keeps_to_its_watermark),

@@ -21,17 +21,21 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
              count = cross_count(&slab->cross), freed = list_length(slab->freed);
     bool current = heap->current[class] == slab;
     unsigned local = current ? list_length(heap->local[class]) : 0;
-    CHECK(slab->heap == heap && leaf_of(slab) == heap->tag && class < SIZE_CLASS_COUNT);
+    CHECK(heap_of(slab) == heap && leaf_get(record_id(slab)) == heap->tag && class < SIZE_CLASS_COUNT);
     CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
     CHECK(list_has(heap->partial[class], slab) == (slab->state == PARTIAL));
-    CHECK((slab->bound == 0) == (slab->state == EMPTY) && (slab->cross_bound == 0) == (slab->state == EMPTY));
-    if (slab->state == EMPTY) CHECK(slab->budget == 0 && slab->cross == 0 && freed == slab->carved);
+    char *start = granule_address(record_id(slab)), *last = start + (size_t)(capacity - 1) * size_classes[class].size;
+    CHECK(slab_has_start(start, slab) == (slab->state != EMPTY));
+    CHECK(slab_has_start(last, slab) == (slab->state != EMPTY));
+    if (slab->state == EMPTY)
+        CHECK(slab->budget == 0 && count == 0 && freed == slab->carved && !slab_is_on_its_way(slab));
     if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->carved) + count > 0);
     if (slab->state == FULL) CHECK(slab->budget == 1 && out == capacity);
-    if (slab->state != FULL && slab->state != RETURNING) CHECK(!(slab->cross & CROSS_FULL));
-    if (slab->state == FULL && !(slab->cross & CROSS_FULL)) CHECK(count > 0); /* on its way to the owner */
+    if (slab->state == RETURNING) CHECK(slab->budget == 1 && freed == slab->carved && slab_is_on_its_way(slab));
+    if (slab->cross & CROSS_FULL) CHECK(slab->marked && count == 0);
+    else if (slab->state == FULL) CHECK(slab->marked); /* on its way to the owner */
 }
 
 static inline unsigned pool_length(const struct heap *heap) {
@@ -40,21 +44,29 @@ static inline unsigned pool_length(const struct heap *heap) {
     return length;
 }
 
+struct walk {
+    const struct heap *heap;
+    unsigned in_use, empty, returning;
+};
+
+static inline void walk_root(granule_id root, void *context) {
+    struct walk *walk = context;
+    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+        const struct slab *slab = record_at(id);
+        if (slab->tag != walk->heap->tag) continue;
+        walk_slab(walk->heap, slab);
+        *(slab->state == EMPTY ? &walk->empty : &walk->in_use) += 1;
+        walk->returning += slab_is_on_its_way(slab);
+    }
+}
+
 static inline void walk_heap(const struct heap *heap) {
-    unsigned in_use = 0, returned = 0, returning = 0;
-    for (const struct slab *slab = heap->in_use.first; slab; slab = slab->all_next, in_use++) {
-        CHECK(slab->state != EMPTY);
-        CHECK((slab->all_next ? slab->all_next->all_previous : heap->in_use.last) == slab);
-        walk_slab(heap, slab);
-        returning += slab->state == RETURNING || (slab->state == FULL && !(slab->cross & CROSS_FULL));
-    }
-    for (const struct slab *slab = heap->pool.first; slab; slab = slab->next) {
-        CHECK(slab->state == EMPTY);
-        walk_slab(heap, slab);
-    }
-    for (const struct slab *slab = heap->returned; slab; slab = slab->next) returned++;
-    CHECK(in_use == heap->in_use_count && pool_length(heap) <= heap->pool.count);
-    CHECK(returned == returning); /* each is told to the owner once */
+    struct walk walk = {.heap = heap};
+    map_walk(walk_root, &walk);
+    unsigned returned = 0;
+    for (granule_id id = heap->returned; id; id = ((const struct slab *)record_at(id))->returned) returned++;
+    CHECK(walk.in_use == heap->in_use_count && walk.empty == pool_length(heap) && walk.empty <= heap->pool.count);
+    CHECK(returned == walk.returning); /* each is told to the owner once */
 }
 
 #endif

@@ -7,7 +7,7 @@ enum { FAR = 3 }; /* granules on either side */
 
 static _Alignas(1 << JW_GRANULE_SHIFT) char memory[(2 * FAR + 1) << JW_GRANULE_SHIFT];
 static char *const start_of_slab = memory + ((size_t)FAR << JW_GRANULE_SHIFT);
-static struct slab *const slab = (struct slab *)(memory + ((size_t)FAR << JW_GRANULE_SHIFT));
+static struct slab *slab; /* no table is made, so it is the record of all addresses */
 static struct heap heap;
 
 static void **local(void) {
@@ -15,8 +15,9 @@ static void **local(void) {
 }
 
 static bool refill(void) {
-    *local() = slab_refill(slab);
-    return *local();
+    void *first = slab_refill(slab);
+    *local() = first ? first : LINK_END;
+    return first;
 }
 
 static void classes_cover_all_sizes(void **state) {
@@ -33,58 +34,68 @@ static void objects_lie_in_the_slab(void **state) {
     (void)state;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         const struct size_class *shape = &size_classes[class];
-        size_t end = shape->origin + (size_t)size_class_capacity(class) * shape->size;
-        assert_true(shape->origin >= SLAB_HEADER_SIZE && end <= GRANULE_SIZE && GRANULE_SIZE - end < shape->size);
+        size_t end = (size_t)size_class_capacity(class) * shape->size;
+        assert_true(end <= GRANULE_SIZE && GRANULE_SIZE - end < shape->size);
         assert_int_equal(shape->size % 8, 0);
         assert_true(size_class_alignment(class) >= (shape->size == 8 ? 8 : 16));
-        assert_int_equal(shape->origin % size_class_alignment(class), 0);
         assert_int_equal(shape->size % size_class_alignment(class), 0);
     }
 }
 
-/* Every address of the slab and around it, header and tail included. */
+/* Every address of the slab, its tail included, and of what shares its place in a window. */
 static void an_address_is_an_object_or_not(void **state) {
     (void)state;
     unsigned wrong_classes = 0;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         const struct size_class *shape = &size_classes[class];
-        slab_format(slab, &heap, class);
-        size_t first = shape->origin, end = first + (size_t)size_class_capacity(class) * shape->size;
+        slab_format(slab, start_of_slab, class);
+        size_t end = (size_t)size_class_capacity(class) * shape->size;
         unsigned wrong = 0;
         for (size_t offset = 0; offset < GRANULE_SIZE; offset++) {
-            bool is_object = offset >= first && offset < end && (offset - first) % shape->size == 0;
-            bool told = slab_has_object(start_of_slab + offset, &slab->origin, slab->reciprocal, slab->bound);
-            if (told != is_object && wrong++ == 0)
+            char *address = start_of_slab + offset;
+            bool is_object = offset < end && offset % shape->size == 0;
+            if (slab_has_object(address, slab) != is_object && wrong++ == 0)
                 printf("class of %u B: offset %zu of %zu is told wrong\n", shape->size, offset, end);
-            CHECK(told == slab_has_object(start_of_slab + offset, &slab->cross_origin, slab->cross_reciprocal,
-                                          slab->cross_bound));
-            CHECK(!slab_has_object(start_of_slab + offset, &slab->origin, slab->reciprocal,
-                                   0)); /* an empty slab has none */
+            slab->budget = 2;
+            CHECK(slab_count_free(slab, address) == !is_object && slab->budget == 1);
+            CHECK(slab_count_free(slab, address) && slab->budget == 0); /* the last one wants attention, too */
+            for (uint64_t far = 1 << 20; far < UINTPTR_MAX && far < 1ull << 48; far *= 2)
+                CHECK(sizeof(void *) < 8 ||
+                      (!slab_has_start(address + far, slab) && !slab_has_start(address - far, slab)));
+            slab->origin += ASTRAY; /* an empty slab has none */
+            CHECK(!slab_has_object(address, slab) && !slab_has_start(address, slab));
+            slab->origin -= ASTRAY;
         }
         wrong_classes += wrong > 0;
     }
     assert_int_equal(wrong_classes, 0);
 }
 
+static void begin_slab(unsigned class) {
+    slab_format(slab, start_of_slab, class);
+    slab->marked = false;
+    slab->cross = 0;
+}
+
 /* Pushes the way of the hit path, or the general one. */
 static void push(char *object, bool slowly) {
-    CHECK(slowly ? !cross_push_slowly(&slab->cross, start_of_slab, object)
-                 : cross_push(&slab->cross, start_of_slab, object));
+    CHECK(slowly ? !cross_push_slowly(&slab->cross, slab_origin(slab), object)
+                 : cross_push(&slab->cross, slab_origin(slab), object));
 }
 
 static void the_cross_list_counts_and_leads(void **state) {
     (void)state;
-    slab_format(slab, &heap, 1);
+    begin_slab(1);
     unsigned count, capacity = size_class_capacity(1), step = size_classes[1].size;
-    char *first = start_of_slab + size_classes[1].origin, *order[1 << (JW_GRANULE_SHIFT - 4)];
-    assert_ptr_equal(cross_drain(&slab->cross, start_of_slab, &count), start_of_slab);
+    char *first = start_of_slab, *order[1 << (JW_GRANULE_SHIFT - 4)];
+    assert_ptr_equal(cross_drain(&slab->cross, slab_origin(slab), &count), slab_origin(slab));
     assert_int_equal(count, 0);
     for (unsigned i = 0; i < capacity; i++) {
         order[i] = first + (size_t)(i * 7 % capacity) * step; /* up and down in the slab */
         push(order[i], i % 3 == 0);
         assert_int_equal(cross_count(&slab->cross), i + 1);
     }
-    char *object = cross_drain(&slab->cross, start_of_slab, &count);
+    char *object = cross_drain(&slab->cross, slab_origin(slab), &count);
     assert_int_equal(count, capacity);
     assert_int_equal(slab->cross, 0);
     for (unsigned i = capacity; i-- > 0; object = link_next(object, map.key)) assert_ptr_equal(object, order[i]);
@@ -94,23 +105,23 @@ static void the_cross_list_counts_and_leads(void **state) {
 /* Free objects are told from all others, whatever those hold. */
 static void free_objects_are_told(void **state) {
     (void)state;
-    slab_format(slab, &heap, 1);
+    begin_slab(1);
     slab->state = CURRENT;
     assert_true(refill());
     void *object = heap_pop(&heap, slab->class, map.key), *next = *local();
-    assert_true(slab_has_object(object, &slab->origin, slab->reciprocal, slab->bound));
+    assert_true(slab_has_object(object, slab));
     assert_true(slab_has_doubtful_object(object));
-    assert_false(slab_has_object(next, &slab->origin, slab->reciprocal, slab->bound));
+    assert_false(slab_has_object(next, slab));
     assert_false(slab_has_doubtful_object(next));
     for (int64_t number = -1; number > INT64_MIN / 4; number *= 3) {
         memcpy(object, &number, sizeof number); /* what a link looks like, but it is none */
-        bool told = slab_has_object(object, &slab->origin, slab->reciprocal, slab->bound);
+        bool told = slab_has_object(object, slab);
         assert_true(told == (number < -(1ll << 48)));
         assert_true(slab_has_doubtful_object(object));
     }
-    link_write(object, NULL); /* the last one of a list, and that of a cross list */
+    link_write(object, LINK_END); /* the last one of a list, and that of a cross list */
     assert_false(slab_has_doubtful_object(object));
-    link_write(object, slab);
+    link_write(object, slab_origin(slab));
     assert_false(slab_has_doubtful_object(object));
     link_write(object, start_of_slab + GRANULE_SIZE);
     assert_true(slab_has_doubtful_object(object));
@@ -118,25 +129,28 @@ static void free_objects_are_told(void **state) {
 
 static void the_full_mark_is_seen_by_one(void **state) {
     (void)state;
-    slab_format(slab, &heap, 1);
-    char *object = start_of_slab + size_classes[1].origin;
+    slab_format(slab, start_of_slab, 1);
+    char *object = start_of_slab;
     unsigned count;
-    assert_false(cross_unmark_full(&slab->cross));
-    assert_true(cross_mark_full(&slab->cross));
-    assert_int_equal(cross_count(&slab->cross), 0);
-    assert_false(cross_mark_full(&slab->cross));
-    assert_true(cross_unmark_full(&slab->cross));
-    assert_true(cross_mark_full(&slab->cross));
-    assert_false(cross_push(&slab->cross, start_of_slab, object)); /* the hit path leaves a full slab alone */
-    assert_int_equal(slab->cross, CROSS_FULL);
-    assert_true(cross_push_slowly(&slab->cross, start_of_slab, object));
-    push(object + size_classes[1].size, true);
-    push(object + 2 * size_classes[1].size, false);
-    assert_int_equal(cross_count(&slab->cross), 3);
-    assert_false(cross_unmark_full(&slab->cross));
-    assert_false(cross_mark_full(&slab->cross)); /* objects have come back */
-    assert_ptr_equal(cross_drain(&slab->cross, start_of_slab, &count), object + 2 * size_classes[1].size);
-    assert_int_equal(count, 3);
+    for (unsigned mark = 0; mark < 2; mark++) { /* a new slab has one */
+        assert_int_equal(cross_count(&slab->cross), 0);
+        assert_false(slab_is_on_its_way(slab));
+        assert_false(cross_push(&slab->cross, slab_origin(slab), object)); /* the hit path leaves the mark alone */
+        assert_int_equal(slab->cross, CROSS_FULL);
+        assert_ptr_equal(cross_drain(&slab->cross, slab_origin(slab), &count), slab_origin(slab));
+        assert_int_equal(slab->cross, CROSS_FULL);
+        assert_true(cross_push_slowly(&slab->cross, slab_origin(slab), object));
+        assert_true(slab_is_on_its_way(slab));
+        push(object + size_classes[1].size, true);
+        push(object + 2 * size_classes[1].size, false);
+        assert_int_equal(cross_count(&slab->cross), 3);
+        slab->marked = false;
+        assert_false(slab_mark(slab)); /* objects have come back */
+        assert_false(slab->marked);
+        assert_ptr_equal(cross_drain(&slab->cross, slab_origin(slab), &count), object + 2 * size_classes[1].size);
+        assert_int_equal(count, 3);
+        assert_true(slab_mark(slab));
+    }
 }
 
 /* out + length of freed list + not yet carved = capacity, after every step. */
@@ -145,10 +159,10 @@ static void objects_are_carved_once_and_come_back(void **state) {
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         static bool used[1 << JW_GRANULE_SHIFT];
         memset(used, 0, sizeof used);
-        slab_format(slab, &heap, class);
+        begin_slab(class);
         slab->state = CURRENT;
         slab->budget = 1;
-        *local() = NULL;
+        *local() = LINK_END;
         unsigned capacity = size_class_capacity(class), given = 0;
         for (;; given++) {
             if (link_end(*local()) && !refill()) break;
@@ -178,7 +192,7 @@ static void objects_are_carved_once_and_come_back(void **state) {
 /* Collecting puts the cross list before what the freed list holds, and leaves the local one alone. */
 static void collecting_keeps_the_freed_list(void **state) {
     (void)state;
-    slab_format(slab, &heap, SIZE_CLASS_COUNT - 3);
+    begin_slab(SIZE_CLASS_COUNT - 3);
     slab->state = CURRENT;
     slab->budget = 1;
     assert_true(refill());
@@ -199,6 +213,7 @@ static void collecting_keeps_the_freed_list(void **state) {
 }
 
 int main(void) {
+    slab = slab_of(start_of_slab);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_cover_all_sizes),
         cmocka_unit_test(objects_lie_in_the_slab),

@@ -6,7 +6,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 80 };
+enum { SIZE = 112 };
 
 static uint64_t *kept;
 

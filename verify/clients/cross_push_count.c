@@ -6,7 +6,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 48, OBJECTS = 4, OTHER = 80 };
+enum { SIZE = 80, OBJECTS = 4, OTHER = 112 };
 
 static uint64_t *objects[OBJECTS];
 

@@ -6,7 +6,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 48, OBJECTS = 3 };
+enum { SIZE = 80, OBJECTS = 3 };
 
 static uint64_t *objects[OBJECTS];
 

@@ -6,7 +6,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 48, OBJECTS = 4 };
+enum { SIZE = 80, OBJECTS = 4 };
 
 static uint64_t *objects[OBJECTS];
 

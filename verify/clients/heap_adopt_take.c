@@ -6,7 +6,7 @@
 #include "frontend/handover.c" /* for drain_resting: a whole round would look through all Nests, too */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 48, HEAPS = 2, OBJECTS = 3 };
+enum { SIZE = 80, HEAPS = 2, OBJECTS = 3 };
 
 static uint64_t *objects[HEAPS][OBJECTS];
 

@@ -7,7 +7,7 @@
 #include "config/options.h"
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 80, OBJECTS = 3, OTHER = 32 };
+enum { SIZE = 112, OBJECTS = 3, OTHER = 48 };
 
 static uint64_t *objects[OBJECTS];
 static struct heap *heap;

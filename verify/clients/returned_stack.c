@@ -5,7 +5,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 80, OBJECTS = 5 };
+enum { SIZE = 112, OBJECTS = 5 };
 
 static uint64_t *objects[OBJECTS];
 

@@ -1,4 +1,4 @@
-/* root_walker - a walker reads slabs' headers while their root goes back to the OS, and once more after that.
+/* root_walker - a walker reads slabs' records while their root goes back to the OS, and once more after that.
  *
  * bound     2 threads; 1 root given back, 2 walks
  * property  no walk meets memory that is unmapped

@@ -6,7 +6,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 80, OTHER = 48 };
+enum { SIZE = 112, OTHER = 80 };
 
 static uint64_t *objects[2], *later;
 

@@ -5,7 +5,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 80, TRIES_OF_A_START = JW_WINDOW_SHIFT - JW_ROOT_SHIFT };
+enum { SIZE = 112, TRIES_OF_A_START = JW_WINDOW_SHIFT - JW_ROOT_SHIFT };
 
 static void *starting(void *got) {
     uint64_t *object = jw_malloc(SIZE);

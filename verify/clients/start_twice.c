@@ -5,7 +5,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SMALL = 80, LARGE_SIZE = 1024 };
+enum { SMALL = 112, LARGE_SIZE = 1024 };
 
 static void *starting(void *unused) {
     (void)unused;

@@ -5,7 +5,7 @@
  */
 #include "verify/clients/frontend_client.h"
 
-enum { SIZE = 80 };
+enum { SIZE = 112 };
 
 static void *walking(void *unused) {
     (void)unused;

@@ -5,7 +5,7 @@
  */
 #include "verify/clients/whole.h"
 
-enum { SIZE = 80, LARGE_SIZE = 4 * GRANULE_SIZE, HUGE_SIZE = BACKEND_MAX + GRANULE_SIZE };
+enum { SIZE = 112, LARGE_SIZE = 4 * GRANULE_SIZE, HUGE_SIZE = BACKEND_MAX + GRANULE_SIZE };
 
 static void *allocating(void *unused) {
     (void)unused;

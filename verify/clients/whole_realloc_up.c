@@ -5,7 +5,7 @@
  */
 #include "verify/clients/whole.h"
 
-enum { SIZE = 80, MID_SIZE = 128 };
+enum { SIZE = 112, MID_SIZE = 128 };
 
 static void *allocating(void *unused) {
     (void)unused;

@@ -6,7 +6,7 @@
  */
 #include "verify/clients/whole.h"
 
-enum { SIZE = 80 };
+enum { SIZE = 112 };
 
 static void *allocating(void *unused) {
     (void)unused;

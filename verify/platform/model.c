@@ -19,7 +19,7 @@
 
 /* Bytes for the records' tables and for heaps. */
 #ifndef MODEL_PAGES
-#define MODEL_PAGES 8192
+#define MODEL_PAGES 12288
 #endif
 
 static _Alignas((size_t)1 << JW_WINDOW_SHIFT) uint64_t roots[MODEL_ROOTS * ROOT_SIZE / sizeof(uint64_t)];
@@ -111,6 +111,15 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
     if (model_reservations_left == 0) return NULL;
     if (model_reservations_left > 0) model_reservations_left--;
     return alignment >= ROOT_SIZE ? reserve_roots(size, alignment) : reserve_pages(size);
+}
+
+void *platform_reserve_readable(size_t size, const char *name) {
+    return platform_reserve(size, GRANULE_SIZE, name);
+}
+
+bool platform_protect(void *address, size_t size, bool accessible) {
+    (void)address, (void)size, (void)accessible;
+    return true;
 }
 
 bool platform_release(void *address, size_t size) {
