@@ -4,8 +4,8 @@
  *   faults calls [STRIDE]      a single call: the first, the second, ... of what the work makes
  *   faults random [ROUNDS]     any, by chance
  *
- * ENOMEM, EPERM and EAGAIN from mmap, munmap, madvise, mremap, clone, futex and prctl. Meanwhile every byte of every
- * object is kept; NULL, with ENOMEM, comes only where mmap has been refused. When the faults end, so do their effects:
+ * ENOMEM, EPERM and EAGAIN from mmap, mprotect, munmap, madvise, mremap, clone, futex and prctl. Meanwhile every byte of
+ * every object is kept; NULL, with ENOMEM, comes only where mmap or mprotect has been refused. When the faults end, so do their effects:
  * all sizes can be had, a reclamation thread runs, and with everything freed memory is back where it was.
  */
 #include <dirent.h>
@@ -24,10 +24,14 @@ static uint32_t argument;
 static uint64_t nulls, runs;
 static size_t resident_before, addresses_before, resident, addresses;
 
+static bool is_call(uint32_t site, const char *name) {
+    return strcmp(call_name(sites[site].call), name) == 0;
+}
+
 /* Whatever is refused, memory already there goes on to serve; only new memory may be missing. */
 static bool may_be_refused(void) {
     for (uint32_t i = 0; i < site_count; i++)
-        if (sites[i].refused > 0 && strcmp(call_name(sites[i].call), "mmap") == 0) return true;
+        if (sites[i].refused > 0 && (is_call(i, "mmap") || is_call(i, "mprotect"))) return true;
     return false;
 }
 

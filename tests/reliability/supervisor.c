@@ -33,7 +33,7 @@ static const struct {
     uint32_t call;
     const char *name;
 } supervised[] = {{MMAP_CALL, "mmap"},  {SYS_munmap, "munmap"}, {SYS_madvise, "madvise"}, {SYS_mremap, "mremap"},
-                  {SYS_clone, "clone"}, {SYS_futex, "futex"},   {SYS_prctl, "prctl"}};
+                  {SYS_clone, "clone"}, {SYS_futex, "futex"},   {SYS_prctl, "prctl"},     {SYS_mprotect, "mprotect"}};
 enum { SUPERVISED = sizeof supervised / sizeof *supervised };
 
 static _Atomic(int) listener;
