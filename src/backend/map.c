@@ -30,13 +30,14 @@ static unsigned first_window_shift(void) {
 static bool make_tables(unsigned shift) {
     size_t granules = (size_t)1 << (shift - JW_GRANULE_SHIFT), roots = granules / ROOT_GRANULES,
            page = platform_page_size();
-    size_t size = granules * WORDS_SIZE + roots * sizeof(uintptr_t), records_size = (granules << RECORD_SHIFT) + page;
+    size_t size = granules * WORDS_SIZE + roots * sizeof(uintptr_t);
+    size_t records_size = (granules << RECORD_SHIFT) + 2 * page - 1; /* whose last page is never written to: a fence */
+    records_size &= ~(page - 1);
     size = (size + page - 1) & ~(page - 1);
-    /* the last page stays as it is: a fence */
-    char *records = platform_reserve_readable(records_size, "jwmalloc: slabs");
-    char *tables = records ? fenced_reserve(size, "jwmalloc: records") : NULL;
-    if (!tables) {
-        if (records) platform_release(records, records_size); /* refused: it costs addresses, no more */
+    char *tables = fenced_reserve(size, "jwmalloc: records"), *records = NULL;
+    if (tables) records = platform_reserve_readable(records_size, "jwmalloc: slabs");
+    if (!records) {
+        if (tables) fenced_release(tables, size);
         return false;
     }
     platform_no_huge_pages(records, records_size);
@@ -58,7 +59,9 @@ bool map_start(void) {
 }
 
 bool map_admit_slabs(granule_id root) {
-    return platform_protect(record_at(root), ROOT_GRANULES * RECORD_SIZE, true);
+    size_t page = platform_page_size(), from = ((size_t)root << RECORD_SHIFT) & ~(page - 1);
+    size_t to = ((size_t)(root + ROOT_GRANULES) << RECORD_SHIFT) + page - 1;
+    return platform_protect(map.records + from, (to & ~(page - 1)) - from, true); /* a small root's share a page */
 }
 
 static bool claim(char *address) {

@@ -111,7 +111,9 @@ static void free_behind_the_last(size_t offset) {
     char *objects[MANY];
     for (size_t i = 0; i < MANY; i++) objects[i] = object(1300);
     qsort(objects, MANY, sizeof *objects, by_address);
-    ptrdiff_t step = (ptrdiff_t)malloc_usable_size(objects[0]);
+    ptrdiff_t step = objects[1] - objects[0]; /* the least */
+    for (size_t i = 0; i + 1 < MANY; i++)
+        if (objects[i + 1] - objects[i] < step) step = objects[i + 1] - objects[i];
     size_t last = 0;
     while (last + 1 < MANY &&
            (objects[last + 1] - objects[last] <= step || objects[last + 1] - objects[last] >= 2 * step))

@@ -4,9 +4,10 @@
  *   faults calls [STRIDE]      a single call: the first, the second, ... of what the work makes
  *   faults random [ROUNDS]     any, by chance
  *
- * ENOMEM, EPERM and EAGAIN from mmap, mprotect, munmap, madvise, mremap, clone, futex and prctl. Meanwhile every byte of
- * every object is kept; NULL, with ENOMEM, comes only where mmap or mprotect has been refused. When the faults end, so do their effects:
- * all sizes can be had, a reclamation thread runs, and with everything freed memory is back where it was.
+ * ENOMEM, EPERM and EAGAIN from mmap, mprotect, munmap, madvise, mremap, clone, futex and prctl. Meanwhile every byte
+ * of every object is kept; NULL, with ENOMEM, comes only where mmap or mprotect has been refused. When the faults end,
+ * so do their effects: all sizes can be had, a reclamation thread runs, and with everything freed memory is back where
+ * it was.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -71,7 +71,13 @@ MISTAKES = {
     "alignment": Mistake("frontend/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
     "shrunk": Mistake("frontend/sized.c", " || was_shrunk(found, size)", "", "WRONG"),
     "fill": Mistake("base/fill.h", "    misuse(WRITE_AFTER_FREE, object, from);\n", "", "WRONG", checked=True),
-    "fill_link": Mistake("frontend/slab.h", "if (!link_is(object) || !within)", "if (false)", "WRONG", checked=True),
+    "fill_link": Mistake(
+        "frontend/slab.h",
+        "if (!slab_may_list(object, link_next(object, map.key)))",
+        "if (false)",
+        "WRONG",
+        checked=True,
+    ),
 }
 
 
