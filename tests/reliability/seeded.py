@@ -54,7 +54,7 @@ MISTAKES = {
         "",
         "CHECK failed: back",
     ),
-    "leak": Mistake("frontend/heap.c", "    slab_place(granule_of(slab), 1);\n", "", "CHECK failed: mapped <= ROOT"),
+    "leak": Mistake("frontend/heap.c", "    slab_place(record_id(slab), 1);\n", "", "CHECK failed: mapped <= ROOT"),
     "short": Mistake(
         "frontend/allocator.c",
         "memcpy(new, object, length);",
