@@ -5,8 +5,9 @@
  *   transition   by whom                     word
  *   push         any thread but the owner    count + 1, distance = the object's, full = 0; its link leads on
  *   drain        owner, local list empty     0: one exchange moves the whole list; it is never walked
- *   mark full    owner, nothing left         only from 0: full = 1. The first push after that clears the bit, and with
- *                                            it the pusher takes on to tell the owner (heap.h, "returned"): exactly one
+ *   format       owner                       a new slab is marked: full = 1
+ *   mark full    owner, nothing left and     only from 0: full = 1. The first push after that clears the bit, and with
+ *                not marked (slab.h)         it the pusher takes on to tell the owner (heap.h, "returned"): exactly one
  *                                            thread does
  *
  * The objects are linked (link.h). The origin is the address before the slab: odd, so that it ends a list. The count

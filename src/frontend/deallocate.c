@@ -10,6 +10,7 @@ static COLD void free_doubtful(void *object) {
     deallocate(object);
 }
 
+/* Where the mark stands, or another thread was faster. */
 static NOINLINE void free_to_full_slab(void *object) {
     struct slab *slab = slab_of(object);
     if (cross_push_slowly(&slab->cross, slab_origin(slab), object)) heap_return_slab(slab);
@@ -30,6 +31,7 @@ static ALWAYS_INLINE void push_freed(struct slab *slab, void *object) {
     slab->freed = object;
 }
 
+/* The last object of a partial slab, the first of a full one, or misuse (slab_count_free). */
 static NOINLINE void free_with_attention(struct slab *slab, void *object) {
     if (LIKELY(slab->budget == 0 && slab_has_object(object, slab))) {
         push_freed(slab, object);

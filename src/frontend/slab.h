@@ -36,6 +36,9 @@
 
 enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
 
+/* `tag` is written when the granule becomes a slab and when it ceases to be one; `origin`, `reciprocal` and `last`
+ * before an object is given out, and others read them to free it. `cross` and `returned` are shared; all else is the
+ * owner's. */
 struct slab {
     cross_list cross;
     _Atomic(uint32_t) tag;      /* the owner's, its granule's leaf word; 0: no slab */
@@ -46,7 +49,7 @@ struct slab {
     uint8_t class, state;
     bool marked;
     granule_id previous; /* in its class's partial list; of the first one, the last */
-    granule_id returned; /* the next in the returned stack, 0: none */
+    granule_id returned; /* the next in the returned stack, 0: none; written by who is on its way with the slab */
     struct slab *next;   /* in the partial list or in the pool */
 };
 
