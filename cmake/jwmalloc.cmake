@@ -7,13 +7,18 @@ set(jw_compile_options
     -fvisibility=hidden -fPIC
     # Our own names must stay calls to, and bodies of, our own functions.
     -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
-    -fno-semantic-interposition -fno-plt
+    -fno-semantic-interposition
     # One instruction to the thread's heap; a dynamic model could call malloc to find it.
     -ftls-model=initial-exec
     # The reclamation thread has no thread-local storage, which is where a stack protector keeps its canary.
     -fno-stack-protector
     # Only what an exception can pass through needs unwind tables, see below; debuggers have .debug_frame.
     -fno-asynchronous-unwind-tables -fno-unwind-tables)
+
+# Spares calls into libc a jump. Elsewhere than on x86, whose linker mends them, our own calls would go by a table, too.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86")
+    list(APPEND jw_compile_options -fno-plt)
+endif()
 
 # A call to a helper for each atomic operation would cost free() a stack frame. Builds for Armv8.1 and up should say so
 # (-march=armv8.1-a): then each is one instruction.
@@ -26,7 +31,7 @@ set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
 # Where nobody waits for speed: a phone pays for every page of text.
 set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/handover.c
-    frontend/find.c backend/map.c backend/huge.c backend/root.c platform/linux.c platform/linux_memory.c
+    frontend/find.c frontend/loose.c backend/map.c backend/huge.c backend/root.c platform/linux.c platform/linux_memory.c
     platform/linux_thread.c platform/kept.c platform/misuse.c api/glibc.c
     api/libc_names.c)
 list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
