@@ -6,8 +6,12 @@
 #include "config/options.h"
 #include "secure/guard.h"
 
-/* Refills between two looks at slabs that other threads may have emptied; of how many classes, how many of each. */
-enum { TIDY_PERIOD = 64, TIDY_CLASSES = 8, LOOK_AT = 16 };
+/* Refills between two looks at slabs that other threads may have emptied, each time of another class; how many slabs or
+ * objects a look is at, but for those that may be long. Refills between two looks at what else the heap keeps. */
+enum { TIDY_PERIOD = 8, LOOK_AT = 16, LONG_PERIOD = 128, KEEP_PERIOD = 64 };
+
+/* How much is done in one go while a program waits for malloc or free. */
+enum { GIVE_AT_ONCE = 2, TAKE_AT_ONCE = 4 };
 
 enum { ROUND_FROM = 32 }; /* slabs in a pool from which the reclamation thread should know of it */
 
@@ -27,12 +31,14 @@ static void class_remove(struct slab **first, struct slab *slab) {
     if (behind) behind->previous = record_id(before);
 }
 
-static void give_back(struct slab *first) {
-    for (struct slab *slab = first, *next; slab; slab = next) {
-        next = slab->next;
-        atomic_store_explicit(&slab->tag, 0, memory_order_relaxed);
-        slab_place(record_id(slab), 1);
-    }
+static void give_back(struct slab *slab) {
+    atomic_store_explicit(&slab->tag, 0, memory_order_relaxed);
+    slab_place(record_id(slab), 1);
+}
+
+static void give_back_some(struct heap *heap, unsigned count) {
+    struct slab *slab;
+    for (unsigned left = count; left > 0 && (slab = pool_take(&heap->pool)); left--) give_back(slab);
 }
 
 /* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may hold, and a minimum. */
@@ -43,8 +49,7 @@ static uint32_t pool_limit(const struct heap *heap) {
     return (uint32_t)(limit < of_all ? of_all : limit);
 }
 
-/* A slab without objects, in no class list, into the pool, or left until it is returned. Above the pool's limit a
- * quarter goes back, the oldest. */
+/* A slab without objects, in no class list, into the pool, or left until it is returned. */
 static void make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);
     invariant(slab_list_length(slab->freed) == slab->carved);
@@ -58,8 +63,7 @@ static void make_empty(struct heap *heap, struct slab *slab) {
     slab->origin += ASTRAY;
     heap->in_use_count--;
     pool_push(&heap->pool, slab);
-    uint32_t limit = pool_limit(heap);
-    if (heap->pool.count > limit) give_back(pool_trim(&heap->pool, limit - limit / 4));
+    if (heap->pool.count > pool_limit(heap)) give_back_some(heap, GIVE_AT_ONCE);
     else if (heap->pool.count == ROUND_FROM) thrift_wake();
 }
 
@@ -88,15 +92,18 @@ static bool make_full(struct slab *slab) {
     return true;
 }
 
+static ALWAYS_INLINE bool has_returned(const struct heap *heap) {
+    return heap->brought | atomic_load_explicit(&heap->returned, memory_order_relaxed);
+}
+
 /* Where malloc would find nothing next, a full slab to which an object has come back is current at once: no list has to
  * change. */
 static bool take_over(struct heap *heap, struct slab *slab) {
     unsigned class = slab->class;
     struct slab *current = heap->current[class];
     if (heap->partial[class] || !link_end(heap->local[class])) return false;
-    /* as often as elsewhere, the next refill looks at what others have emptied */
-    if ((heap->refills + 1) % TIDY_PERIOD == 0 || atomic_load_explicit(&heap->returned, memory_order_relaxed))
-        return false;
+    /* now and then a refill looks at what others have emptied */
+    if ((heap->refills + 1) % KEEP_PERIOD == 0 || has_returned(heap)) return false;
     heap->refills++;
     if (current) {
         bool left = !link_end(current->freed) || current->carved < size_class_capacity(class);
@@ -145,18 +152,19 @@ static void take_back(struct heap *heap, struct slab *slab) {
         make_partial(heap, slab, slab_out(slab));
 }
 
-static NOINLINE void take_back_all(struct heap *heap) {
-    /* [RS2] acquire: the links; pairs [RS1]; client returned_stack */
-    granule_id id = atomic_exchange_explicit(&heap->returned, 0, memory_order_acquire);
-    while (id) {
-        struct slab *slab = record_at(id);
-        id = slab->returned;
+/* A few: they may be many, and their records are in other processors' caches. */
+static NOINLINE void take_back_some(struct heap *heap, unsigned most) {
+    if (!heap->brought) /* [RS2] acquire: the links; pairs [RS1]; client returned_stack */
+        heap->brought = atomic_exchange_explicit(&heap->returned, 0, memory_order_acquire);
+    for (; heap->brought && most > 0; most--) {
+        struct slab *slab = record_at(heap->brought);
+        heap->brought = slab->returned;
         take_back(heap, slab);
     }
 }
 
 static ALWAYS_INLINE void collect_returned(struct heap *heap) {
-    if (UNLIKELY(atomic_load_explicit(&heap->returned, memory_order_relaxed))) take_back_all(heap);
+    if (UNLIKELY(has_returned(heap))) take_back_some(heap, TAKE_AT_ONCE);
 }
 
 static void collect(struct heap *heap, unsigned class, unsigned most) {
@@ -166,17 +174,18 @@ static void collect(struct heap *heap, unsigned class, unsigned most) {
     }
 }
 
-/* Whether all objects of a current slab are in its lists. */
-static bool is_unused(const struct slab *slab, const void *local) {
+/* Whether all objects of a current slab are in its lists, as far as that takes no more than so many steps. */
+static bool is_unused(const struct slab *slab, const void *local, unsigned most) {
     uint32_t elsewhere = slab->budget - 1 - cross_count(&slab->cross);
+    if (elsewhere > most) return false;
     for (; elsewhere > 0 && !link_end(local); elsewhere--) local = slab_next(local, map.key);
     return elsewhere == 0 && link_end(local);
 }
 
-static void tidy_current(struct heap *heap, unsigned class) {
+static void tidy_current(struct heap *heap, unsigned class, unsigned most) {
     struct slab *slab = heap->current[class];
     void *local = heap->local[class];
-    if (!slab || !is_unused(slab, local)) return;
+    if (!slab || !is_unused(slab, local, most)) return;
     if (!link_end(local)) slab_put_back(slab, local);
     slab_collect(slab);
     heap->current[class] = NULL;
@@ -184,19 +193,33 @@ static void tidy_current(struct heap *heap, unsigned class) {
     make_empty(heap, slab);
 }
 
+/* One class, so that no malloc takes long. */
+static NOINLINE void tidy_some(struct heap *heap) {
+    heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
+    collect(heap, heap->tidied, LOOK_AT);
+    tidy_current(heap, heap->tidied, heap->refills % LONG_PERIOD == 0 ? UINT_MAX : LOOK_AT);
+    if (heap->refills % KEEP_PERIOD == 0) {
+        midend_let_go(heap->holds);
+        pool_look(&heap->pool);
+    }
+    give_back_some(heap, pool_unused(&heap->pool, GIVE_AT_ONCE));
+}
+
 void heap_tidy(struct heap *heap, enum tidy depth) {
     midend_let_go(heap->holds);
-    collect_returned(heap);
-    for (unsigned left = depth == TIDY_SOME ? TIDY_CLASSES : SIZE_CLASS_COUNT; left > 0; left--) {
-        heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
-        collect(heap, heap->tidied, depth == TIDY_ALL ? UINT_MAX : LOOK_AT);
-        tidy_current(heap, heap->tidied);
+    take_back_some(heap, UINT_MAX); /* what is on its way already, then what others have brought since */
+    take_back_some(heap, UINT_MAX);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        collect(heap, class, depth == TIDY_ALL ? UINT_MAX : LOOK_AT);
+        tidy_current(heap, class, UINT_MAX);
     }
-    give_back(pool_trim_unused(&heap->pool));
 }
 
 void heap_give_back_pool(struct heap *heap) {
-    give_back(pool_take_all(&heap->pool));
+    for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
+        next = slab->next;
+        give_back(slab);
+    }
 }
 
 bool heap_pool_round(struct heap *heap) {
@@ -215,22 +238,21 @@ void heap_flush(void) {
     heap_give_back_pool(thread.heap);
 }
 
-/* A slab without objects for the class: of the pool, or a new one. */
-static struct slab *empty_slab(struct heap *heap, unsigned class) {
+static struct slab *slab_of_pool(struct heap *heap, unsigned class) {
     struct slab *slab = pool_take(&heap->pool);
-    if (slab) {
-        slab->origin -= ASTRAY;
-        if (slab->class != class) slab_format(slab, slab_origin(slab) + 1, class);
-    } else {
-        bool zeroed;
-        char *start = slab_fetch(1, &zeroed);
-        if (!start) return NULL;
-        slab = slab_of(start);
-        slab_format(slab, start, class);
-        atomic_store_explicit(&slab->tag, heap->tag, memory_order_relaxed);
-        leaf_set(granule_of(start), heap->tag);
-    }
-    heap->in_use_count++;
+    if (!slab) return NULL;
+    slab->origin -= ASTRAY;
+    if (slab->class != class) slab_format(slab, slab_origin(slab) + 1, class);
+    return slab;
+}
+
+static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
+    char *start = slab_fetch(1, zeroed);
+    if (!start) return NULL;
+    struct slab *slab = slab_of(start);
+    slab_format(slab, start, class);
+    atomic_store_explicit(&slab->tag, heap->tag, memory_order_relaxed);
+    leaf_set(granule_of(start), heap->tag);
     return slab;
 }
 
@@ -239,14 +261,20 @@ static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *fir
     return heap_pop(heap, class, map.key);
 }
 
-/* A slab of the class with a free object. */
-static struct slab *next_slab(struct heap *heap, unsigned class) {
-    if (UNLIKELY(++heap->refills % TIDY_PERIOD == 0)) heap_tidy(heap, TIDY_SOME);
-    else collect_returned(heap);
-    struct slab *slab = heap->partial[class];
-    if (UNLIKELY(!slab)) return empty_slab(heap, class);
-    class_remove(&heap->partial[class], slab);
-    return slab;
+/* From a slab without objects. */
+static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
+    bool untouched = false;
+    struct slab *slab = slab_of_pool(heap, class);
+    if (!slab) slab = new_slab(heap, class, &untouched);
+    if (!slab) return NULL;
+    heap->in_use_count++;
+    make_current(heap, slab);
+    if (!untouched || JW_SECURE || JW_FILL) return refilled(heap, class, slab_refill(slab));
+    /* No link is written yet: the program is about to touch the object, and its page need not come while it waits for
+     * malloc. */
+    slab->carved++;
+    slab->budget++;
+    return slab_origin(slab) + 1;
 }
 
 static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
@@ -258,8 +286,11 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
         } while (!make_full(slab));
         heap->current[class] = NULL;
     }
-    slab = next_slab(heap, class);
-    if (!slab) return NULL;
+    if (UNLIKELY(++heap->refills % TIDY_PERIOD == 0)) tidy_some(heap);
+    collect_returned(heap);
+    slab = heap->partial[class];
+    if (UNLIKELY(!slab)) return refill_anew(heap, class);
+    class_remove(&heap->partial[class], slab);
     make_current(heap, slab);
     void *first = slab_refill(slab);
     invariant(first); /* a partial slab has an object in one of its lists */

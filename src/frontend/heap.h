@@ -40,7 +40,8 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint32_t number, tag;     /* tag: the leaf word of its slabs */
     _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t refills;
-    uint32_t tidied; /* the class that was looked at last */
+    uint32_t tidied;    /* the class that was looked at last */
+    granule_id brought; /* first of the returned slabs that were taken off the stack and not looked at, 0: none */
     struct mid_hold holds[MID_HOLDS];
 };
 
@@ -96,9 +97,9 @@ void heap_budget_spent(struct slab *slab);
 /* Tells the owner of a slab that the caller's push has cleared its full mark. */
 void heap_return_slab(struct slab *slab);
 
-/* Takes back returned slabs and looks for slabs without objects: the current one and some partial ones, of some classes
- * or of all, or all there are. Lets go of mid slabs. */
-enum tidy { TIDY_SOME, TIDY_CURRENT, TIDY_ALL };
+/* Takes back returned slabs and looks for slabs without objects: the current ones and some partial ones, or all. Lets
+ * go of mid slabs. */
+enum tidy { TIDY_CURRENT, TIDY_ALL };
 void heap_tidy(struct heap *heap, enum tidy depth);
 
 /* The calling thread's empty slabs go to the backend. */

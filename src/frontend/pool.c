@@ -42,25 +42,15 @@ struct slab *pool_take(struct pool *pool) {
     return slab;
 }
 
-struct slab *pool_trim(struct pool *pool, uint32_t most) {
-    struct slab *first = take_own(pool), *last = NULL, *rest = first;
-    uint32_t kept = 0;
-    for (; rest && kept < most; kept++) {
-        last = rest;
-        rest = rest->next;
-    }
-    pool->count = kept;
-    if (!last) return rest;
-    last->next = NULL;
-    put_back(pool, first);
-    return rest;
+void pool_look(struct pool *pool) {
+    pool->unused = (pool->least + 1) / 2;
+    pool->least = pool->count;
 }
 
-struct slab *pool_trim_unused(struct pool *pool) {
-    uint32_t unused = (pool->least + 1) / 2;
-    struct slab *rest = unused ? pool_trim(pool, pool->count - unused) : NULL;
-    pool->least = pool->count;
-    return rest;
+uint32_t pool_unused(struct pool *pool, uint32_t most) {
+    uint32_t unused = pool->unused < most ? pool->unused : most;
+    pool->unused -= unused;
+    return unused;
 }
 
 struct slab *pool_take_all(struct pool *pool) {

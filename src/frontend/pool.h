@@ -16,7 +16,8 @@
 struct pool {
     _Atomic(struct slab *) first;
     _Atomic(uint32_t) uses, uses_seen; /* pushes and takes by the heap's thread; how many at the last round */
-    uint32_t count, least;             /* slabs in it, or more; the least of that since the last pool_trim_unused */
+    uint32_t count, least;             /* slabs in it, or more; the least of that since the last look */
+    uint32_t unused;                   /* that should go */
 };
 
 /* By the heap's thread only. */
@@ -25,11 +26,11 @@ void pool_push(struct pool *pool, struct slab *slab);
 /* The slab that was pushed last, NULL when there is none. By the heap's thread only. */
 struct slab *pool_take(struct pool *pool);
 
-/* All but the last `most` pushed, linked by `next`. By the heap's thread only. */
-struct slab *pool_trim(struct pool *pool, uint32_t most);
+/* Counts what the heap has had no use for since the last call: half of it should go. By the heap's thread only. */
+void pool_look(struct pool *pool);
 
-/* Half of the slabs that the heap has had no use for since the last call, linked by `next`. By its thread only. */
-struct slab *pool_trim_unused(struct pool *pool);
+/* How many should go now, of those, at most so many at a time. By the heap's thread only. */
+uint32_t pool_unused(struct pool *pool, uint32_t most);
 
 /* All slabs, linked by `next`. By any thread. */
 struct slab *pool_take_all(struct pool *pool);

@@ -64,6 +64,10 @@ void *slab_refill_slowly(struct slab *slab) {
 }
 
 void slab_put_back(struct slab *slab, void *first) {
+    if (link_end(slab->freed)) {
+        slab->freed = first;
+        return;
+    }
     void *last = first, *next;
     while (!link_end(next = slab_next(last, map.key))) last = next;
     link_write(last, slab->freed);

@@ -64,6 +64,7 @@ static inline void walk_heap(const struct heap *heap) {
     struct walk walk = {.heap = heap};
     map_walk(walk_root, &walk);
     unsigned returned = 0;
+    for (granule_id id = heap->brought; id; id = ((const struct slab *)record_at(id))->returned) returned++;
     for (granule_id id = heap->returned; id; id = ((const struct slab *)record_at(id))->returned) returned++;
     CHECK(walk.in_use == heap->in_use_count && walk.empty == pool_length(heap) && walk.empty <= heap->pool.count);
     CHECK(returned == walk.returning); /* each is told to the owner once */
