@@ -7,12 +7,14 @@
 
 /* Splits the held range down to `weight`; the remainders wait in the state that the range was in. */
 static void cut(granule_id range, uint32_t weight, enum slot_code state) {
-    if (knit_weight(range) == weight) return;
-    do {
+    uint32_t now = knit_weight(range);
+    if (now == weight) return;
+    for (uint32_t before = now; now != weight; before = now) {
         granule_id rest = knit_split(range, weight);
+        now = rest - range;
         leaf_set(rest, leaf_word(HELD, 0));
-        range_place(rest, state);
-    } while (knit_weight(range) != weight);
+        range_place_known(rest, before - now, state);
+    }
     thrift_notice();
 }
 
@@ -44,7 +46,7 @@ void *backend_fetch(uint32_t weight, bool *zeroed) {
 
 void backend_place(granule_id range) {
     leaf_set(range, leaf_word(HELD, 0));
-    thrift_free(range);
+    thrift_free(range, knit_weight(range));
 }
 
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
@@ -71,8 +73,7 @@ static granule_id range_of(const void *object, uint32_t *offset) {
 }
 
 /* What a second free of the object is told by. */
-static void leave_trace(granule_id range, uint32_t offset) {
-    uint32_t granules = knit_weight(range) - offset;
+static void leave_trace(granule_id range, uint32_t offset, uint32_t granules) {
     if (offset) leaf_set(range + offset, leaf_word(NONE, TRACE_HERE | granules));
     else if (granules > 1) leaf_set(range + 1, leaf_word(NONE, TRACE_BEFORE | granules));
 }
@@ -85,8 +86,9 @@ void backend_free(void *object) {
     if (!range || !atomic_compare_exchange_strong_explicit(&map.leaf[range], &expected, leaf_word(HELD, 0),
                                                            memory_order_relaxed, memory_order_relaxed))
         misuse(INVALID_FREE, object, 0);
-    leave_trace(range, offset);
-    thrift_free(range);
+    uint32_t weight = knit_weight(range);
+    leave_trace(range, offset, weight - offset);
+    thrift_free(range, weight);
 }
 
 size_t backend_usable_size(const void *object) {

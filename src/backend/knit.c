@@ -12,8 +12,7 @@
 /* Where a range is in the tree. */
 struct place {
     record_word *node; /* the parent's word */
-    granule_id parent; /* where the parent starts */
-    unsigned unit, slot;
+    uint32_t unit, slot;
 };
 
 static unsigned place_unit(uint32_t word) {
@@ -32,35 +31,33 @@ static void set_place(granule_id range, uint32_t place) {
     link_set(range, (link_get(range) & ~PLACE_MASK) | place);
 }
 
-static void find_place(granule_id range, struct place *place) {
-    uint32_t link = link_get(range);
-    place->unit = place_unit(link);
-    place->slot = place_slot(link);
-    invariant(place->unit != NO_PARENT); /* the authors' bug: a root has no siblings and no parent's word */
-    place->parent = range - (place->slot << place->unit);
-    place->node = &map.node[place->parent + (1u << place->unit)];
+static ALWAYS_INLINE struct place find_place(granule_id range) {
+    uint32_t link = link_get(range), unit = place_unit(link), slot = place_slot(link);
+    invariant(unit != NO_PARENT); /* the authors' bug: a root has no siblings and no parent's word */
+    return (struct place){&map.node[range + ((1 - slot) << unit)], unit, slot};
+}
+
+/* The codes with an END on either side: what is looked for is always found. */
+static uint32_t fenced(uint32_t node) {
+    return (node & ALL_SLOTS) << 3 | END | END << (3 * SLOTS + 3);
 }
 
 static unsigned code_at(uint32_t node, unsigned slot) {
-    return slot < SLOTS ? node >> (3 * slot) & 7 : END;
+    return fenced(node) >> (3 * slot + 3) & 7;
 }
 
 static uint32_t with_code(uint32_t node, unsigned slot, unsigned code) {
     return (node & ~(7u << (3 * slot))) | code << (3 * slot);
 }
 
-/* First slot after the child that begins at `slot`. */
+/* First slot after the child that begins at `slot`: the next code above 0, which is CONTINUES. */
 static unsigned end_of(uint32_t node, unsigned slot) {
-    do slot++;
-    while (code_at(node, slot) == CONTINUES);
-    return slot;
+    return slot + 1 + (unsigned)__builtin_ctz(fenced(node) >> (3 * slot + 6)) / 3;
 }
 
-/* Where the left sibling of the child at `slot` begins; left of slot 0 is none, but END. */
+/* Where the left sibling of the child at `slot` begins; left of slot 0 is END at slot -1. */
 static unsigned left_of(uint32_t node, unsigned slot) {
-    do slot--;
-    while (code_at(node, slot) == CONTINUES);
-    return slot;
+    return (unsigned)(31 - __builtin_clz(fenced(node) & ((8u << 3 * slot) - 1))) / 3 - 1;
 }
 
 void knit_root(granule_id root) {
@@ -73,8 +70,7 @@ bool knit_is_root(granule_id range) {
 
 uint32_t knit_weight(granule_id range) {
     if (knit_is_root(range)) return ROOT_GRANULES;
-    struct place place;
-    find_place(range, &place);
+    struct place place = find_place(range);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     return (end_of(node, place.slot) - place.slot) << place.unit;
 }
@@ -108,8 +104,7 @@ granule_id knit_split(granule_id range, uint32_t wanted) {
     invariant(left < weight);
     granule_id right = range + left;
     if (!knit_is_root(range)) {
-        struct place place;
-        find_place(range, &place);
+        struct place place = find_place(range);
         if (left % (1u << place.unit) == 0) {
             unsigned right_slot = place.slot + (left >> place.unit);
             link_set(right, place_bits(place.unit, right_slot));
@@ -136,32 +131,36 @@ static enum slot_code acquire_at(record_word *word, unsigned slot) {
 
 enum slot_code knit_acquire(granule_id range) {
     if (knit_is_root(range)) return LEFT; /* whoever takes a root from the Nest has it: it has no sibling to want it */
-    struct place place;
-    find_place(range, &place);
+    struct place place = find_place(range);
     return acquire_at(place.node, place.slot);
 }
 
-granule_id knit_acquire_sibling(granule_id range, enum side side, enum slot_code state, enum slot_code *was) {
+static bool free_at(uint32_t node, unsigned slot, enum slot_code state) {
+    unsigned code = code_at(node, slot);
+    return code == state || code == LEFT;
+}
+
+granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was) {
     if (knit_is_root(range)) return 0;
-    struct place place;
-    find_place(range, &place);
+    struct place place = find_place(range);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     for (;;) {
-        unsigned slot = side == ON_THE_LEFT ? left_of(node, place.slot) : end_of(node, place.slot);
-        unsigned code = code_at(node, slot);
-        if (code != state && code != LEFT) return 0;
-        *was = (enum slot_code)code;
+        unsigned slot = end_of(node, place.slot);
+        if (!(sides & ON_THE_RIGHT && free_at(node, slot, state))) {
+            slot = left_of(node, place.slot);
+            if (!(sides & ON_THE_LEFT && free_at(node, slot, state))) return 0;
+        }
+        *was = (enum slot_code)code_at(node, slot);
         /* [KN2] acquire: as KN1; pairs [KN3] [KN4]; clients knit_acquire knit_release */
         if (atomic_compare_exchange_weak_explicit(place.node, &node, with_code(node, slot, IN_USE),
                                                   memory_order_acquire, memory_order_relaxed))
-            return place.parent + (slot << place.unit);
+            return range + ((slot - place.slot) << place.unit);
     }
 }
 
 bool knit_release(granule_id range, enum slot_code state) {
     if (knit_is_root(range)) return true;
-    struct place place;
-    find_place(range, &place);
+    struct place place = find_place(range);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     for (;;) {
         invariant(code_at(node, place.slot) == IN_USE);
@@ -175,8 +174,7 @@ bool knit_release(granule_id range, enum slot_code state) {
 }
 
 void knit_relinquish(granule_id range) {
-    struct place place;
-    find_place(range, &place);
+    struct place place = find_place(range);
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed);
     invariant(code_at(node, place.slot) == IN_USE);
     /* [KN4] release: as KN3; pairs [KN1] [KN2]; client knit_left */
@@ -186,8 +184,7 @@ void knit_relinquish(granule_id range) {
 }
 
 granule_id knit_join(granule_id left, granule_id right) {
-    struct place place;
-    find_place(left, &place);
+    struct place place = find_place(left);
     unsigned right_slot = place_slot(link_get(right));
     leaf_set(right, leaf_word(NONE, 0));
     uint32_t node = atomic_load_explicit(place.node, memory_order_relaxed), joined;

@@ -35,7 +35,7 @@
 #include "backend/map.h"
 
 enum slot_code { CONTINUES, END, IN_USE = 4, MAPPED, UNMAPPED, LEFT };
-enum side { ON_THE_LEFT, ON_THE_RIGHT };
+enum side { ON_THE_LEFT = 1, ON_THE_RIGHT };
 
 /* Makes a fresh root one range, held by the caller. */
 void knit_root(granule_id root);
@@ -53,9 +53,9 @@ granule_id knit_split(granule_id range, uint32_t wanted);
 /* Takes a free range: its former state, or IN_USE when another thread has it. */
 enum slot_code knit_acquire(granule_id range);
 
-/* Takes the sibling on that side if it is free in this state (or LEFT); 0 when there is none. *was: its former
- * state. */
-granule_id knit_acquire_sibling(granule_id range, enum side side, enum slot_code state, enum slot_code *was);
+/* Takes a sibling on one of those sides, first the right one, that is free in this state or LEFT; 0: there is none.
+ * *was: its former state. */
+granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was);
 
 /* Frees a held range. False when an adjacent sibling has become free in the same state: then it is still held. */
 bool knit_release(granule_id range, enum slot_code state);

@@ -65,67 +65,71 @@ static granule_id list_take(struct nest_class *class) {
     return first;
 }
 
+#define HINTS_PER_WORD (sizeof(uintptr_t) * 8)
+
 static void note_nonempty(struct nest *nest, unsigned class) {
     /* [NE1] release: the slot or list, for who looks again after clearing the hint; pairs [NE2];
      * clients nest_hints nest_list_hint */
-    atomic_fetch_or_explicit(&nest->nonempty[class / 32], 1u << class % 32, memory_order_release);
+    atomic_fetch_or_explicit(&nest->nonempty[class / HINTS_PER_WORD], (uintptr_t)1 << class % HINTS_PER_WORD,
+                             memory_order_release);
 }
 
-/* After emptying a slot: the hint goes, and comes back if somebody filled the slot meanwhile. */
-static void summary_clear(struct nest *nest, unsigned class, unsigned slot) {
-    struct nest_class *of = &nest->classes[class];
-    uintptr_t bit = (uintptr_t)1 << slot;
-    /* [NH1] acquire: either this sees the bit of a placer that came first, and with it the slot, or the placer's bit
-     * comes last; pairs [NH3]; client nest_hints */
-    atomic_fetch_and_explicit(&of->summary, ~bit, memory_order_acquire);
-    if (!atomic_load_explicit(&of->slots[slot], memory_order_relaxed)) return;
-    atomic_fetch_or_explicit(&of->summary, bit, memory_order_relaxed); /* the placer's own bit passes on the slot */
-    note_nonempty(nest, class);
+/* What is in the slot can be had from now on. */
+static void slot_publish(struct nest *nest, unsigned class, unsigned slot) {
+    /* [NH3] release: the slot and the range's words; pairs [NH1] [NH2]; clients nest_slots nest_hints */
+    uintptr_t before =
+        atomic_fetch_or_explicit(&nest->classes[class].summary, (uintptr_t)1 << slot, memory_order_release);
+    /* Who fills the first slot sets the hint; the others need not, unless that one was held up before it came to it. */
+    if (before == 0 || nest_next_class(nest, class) != class) note_nonempty(nest, class);
 }
 
-static bool slots_place(struct nest_class *class, granule_id range) {
-    uintptr_t free = ~atomic_load_explicit(&class->summary, memory_order_relaxed) & ALL_SLOTS;
+static bool slots_place(struct nest *nest, unsigned class, granule_id range) {
+    struct nest_class *into = &nest->classes[class];
+    uintptr_t free = ~atomic_load_explicit(&into->summary, memory_order_relaxed) & ALL_SLOTS;
     for (; free; free &= free - 1) {
         unsigned slot = (unsigned)__builtin_ctzl(free);
         uint32_t expected = 0;
         set_next(range, slot, 0);
-        /* [NS1] release: the range's words; pairs [NS2] [NS3]; client nest_slots */
-        if (!atomic_compare_exchange_strong_explicit(&class->slots[slot], &expected, range, memory_order_release,
+        /* relaxed: the bit passes it on */
+        if (!atomic_compare_exchange_strong_explicit(&into->slots[slot], &expected, range, memory_order_relaxed,
                                                      memory_order_relaxed))
             continue;
-        /* [NH3] release: the slot; pairs [NH1]; client nest_hints */
-        atomic_fetch_or_explicit(&class->summary, (uintptr_t)1 << slot, memory_order_release);
+        slot_publish(nest, class, slot);
         return true;
     }
     return false;
 }
 
-static granule_id slots_take(struct nest *nest, unsigned class) {
-    struct nest_class *from = &nest->classes[class];
-    uintptr_t filled = atomic_load_explicit(&from->summary, memory_order_relaxed);
-    for (; filled; filled &= filled - 1) {
-        unsigned slot = (unsigned)__builtin_ctzl(filled);
-        /* [NS2] acquire: the range's words; pairs [NS1]; client nest_hints */
-        granule_id range = atomic_exchange_explicit(&from->slots[slot], 0, memory_order_acquire);
-        summary_clear(nest, class, slot);
-        if (range) return range;
+static granule_id slots_take(struct nest_class *from) {
+    uintptr_t filled = atomic_load_explicit(&from->summary, memory_order_relaxed), bit;
+    for (; filled; filled &= ~bit) {
+        bit = filled & -filled;
+        /* [NH1] acquire: the slot and the range's words; pairs [NH3]; clients nest_slots nest_hints */
+        if (!(atomic_fetch_and_explicit(&from->summary, ~bit, memory_order_acquire) & bit)) continue;
+        _Atomic(uint32_t) *slot = &from->slots[__builtin_ctzl(bit)];
+        granule_id range = atomic_load_explicit(slot, memory_order_relaxed);
+        atomic_store_explicit(slot, 0, memory_order_relaxed); /* ours until then: the bit is ours */
+        return range;
     }
     return 0;
 }
 
 bool nest_place(struct nest *nest, unsigned class, granule_id range) {
-    if (!slots_place(&nest->classes[class], range) && !list_place(&nest->classes[class], range)) return false;
+    if (slots_place(nest, class, range)) return true;
+    if (!list_place(&nest->classes[class], range)) return false;
     note_nonempty(nest, class);
     return true;
 }
 
 granule_id nest_take(struct nest *nest, unsigned class) {
     struct nest_class *from = &nest->classes[class];
-    granule_id range = slots_take(nest, class);
+    granule_id range = slots_take(from);
     if (!range) range = list_take(from);
     if (range) return range;
-    /* [NE2] acquire: as NH1; pairs [NE1]; clients nest_hints nest_list_hint */
-    atomic_fetch_and_explicit(&nest->nonempty[class / 32], ~(1u << class % 32), memory_order_acquire);
+    /* [NE2] acquire: either this sees the hint of a placer that came first, and with it the slot or list, or the
+     * placer's hint comes last; pairs [NE1]; clients nest_hints nest_list_hint */
+    atomic_fetch_and_explicit(&nest->nonempty[class / HINTS_PER_WORD], ~((uintptr_t)1 << class % HINTS_PER_WORD),
+                              memory_order_acquire);
     if (atomic_load_explicit(&from->summary, memory_order_relaxed) || !list_empty(from)) note_nonempty(nest, class);
     return 0;
 }
@@ -146,19 +150,21 @@ bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32
     uint32_t link = link_get(range);
     if (link & IN_LIST) return list_take_given(from, range, leaf);
     unsigned slot = link & ID_MASK;
-    uint32_t expected = range;
-    /* [NS3] acquire: the range's words; pairs [NS1]; client nest_slots */
-    if (slot >= JW_NEST_SLOTS || !atomic_compare_exchange_strong_explicit(&from->slots[slot], &expected, 0,
-                                                                          memory_order_acquire, memory_order_relaxed))
-        return false;
-    summary_clear(nest, class, slot);
-    return true;
+    if (slot >= JW_NEST_SLOTS || atomic_load_explicit(&from->slots[slot], memory_order_relaxed) != range) return false;
+    uintptr_t bit = (uintptr_t)1 << slot;
+    /* [NH2] acquire: as NH1; pairs [NH3]; client nest_slots */
+    if (!(atomic_fetch_and_explicit(&from->summary, ~bit, memory_order_acquire) & bit)) return false;
+    bool there = atomic_load_explicit(&from->slots[slot], memory_order_relaxed) == range;
+    if (there) atomic_store_explicit(&from->slots[slot], 0, memory_order_relaxed);
+    else slot_publish(nest, class, slot); /* another one by now */
+    return there;
 }
 
 unsigned nest_next_class(const struct nest *nest, unsigned class) {
-    for (unsigned word = class / 32; word < sizeof nest->nonempty / sizeof *nest->nonempty; word++, class = word * 32) {
-        uint32_t bits = atomic_load_explicit(&nest->nonempty[word], memory_order_relaxed) >> class % 32;
-        if (bits) return class + (unsigned)__builtin_ctz(bits);
+    for (unsigned word = class / HINTS_PER_WORD; word < sizeof nest->nonempty / sizeof *nest->nonempty;
+         word++, class = word * HINTS_PER_WORD) {
+        uintptr_t hints = atomic_load_explicit(&nest->nonempty[word], memory_order_relaxed) >> class % HINTS_PER_WORD;
+        if (hints) return class + (unsigned)__builtin_ctzl(hints);
     }
     return RANGE_CLASSES;
 }

@@ -4,10 +4,12 @@
  * try-lock. Nobody waits for the lock: who does not get it goes elsewhere (place fails: the caller defers; take finds
  * nothing: a larger class).
  *
- *   slot      0 -> range     place: compare-exchange        range -> 0     take: exchange; take_given: compare-exchange
- *   summary   one bit a slot: set after filling it, cleared after emptying it and set again if it was refilled
- *             meanwhile
- *   nonempty  one bit a class, by the same rule. Both are hints that may be set too long, never cleared too long.
+ *   slot      0 -> range     place: compare-exchange        range -> 0     who cleared its bit
+ *   summary   one bit a slot: set after filling it; who clears it has what is in the slot, and empties it (or, wanting
+ *             another range, sets the bit again)
+ *   nonempty  one bit a class, a hint: set after setting the first bit of a summary or filling a list; cleared after
+ *             finding nothing, and set again if a second look finds something. May be set too long, never cleared too
+ *             long.
  *   list      | 31 locked | 30 locked for fork | 23..0 first range |    CAS by try-lock, store by unlock
  *
  * Where a range waits stands in its link word (slot number, or "in list" and next) and, for lists, in its leaf word
@@ -27,8 +29,8 @@ struct nest_class {
 };
 
 struct nest {
-    _Atomic(uint32_t) nonempty[(RANGE_CLASSES + 31) / 32];
-    struct nest_class classes[RANGE_CLASSES];
+    _Alignas(64) _Atomic(uintptr_t) nonempty[(RANGE_CLASSES - 1) / (sizeof(uintptr_t) * 8) + 1];
+    _Alignas(64) struct nest_class classes[RANGE_CLASSES]; /* apart from what everyone reads */
 };
 
 /* Puts a held range where others find it. False when the bitmap is full and the list is busy. */
@@ -37,7 +39,8 @@ bool nest_place(struct nest *nest, unsigned class, granule_id range);
 /* Takes any range of the class; 0 when there is none, or none without waiting. */
 granule_id nest_take(struct nest *nest, unsigned class);
 
-/* Takes this range. False when it is not there (any more), or the list is busy. `leaf`: its leaf word, less the low
+/* Takes this range. False when it is not there (any more), the list is busy, or somebody is just looking into its slot
+ * for another one. `leaf`: its leaf word, less the low
  * bits, while it waits in this nest. */
 bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32_t leaf);
 

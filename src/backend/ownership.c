@@ -77,64 +77,68 @@ granule_id range_acquire(enum slot_code state, uint32_t weight) {
     }
 }
 
-static granule_id acquire_sibling(granule_id range, enum side side, enum slot_code state) {
-    enum slot_code was;
-    granule_id sibling = knit_acquire_sibling(range, side, state, &was);
-    if (!sibling) return 0;
-    uint32_t leaf = leaf_get(sibling), weight = knit_weight(sibling);
+/* The Nest's half of a sibling of whose Knit half we are sure; else that goes back. */
+static bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code state, enum slot_code was) {
+    uint32_t leaf = leaf_get(sibling);
     unsigned nest = leaf >> LEAF_HIGH_SHIFT & 3;
     if (leaf_kind(leaf) == FREE && (nest == UNMAPPED_NEST) == (state == UNMAPPED) &&
-        nest_take_given(&ownership.nests[nest], class_of_weight(weight), sibling, leaf & ~ID_MASK)) {
-        count(state, -(intptr_t)weight);
-        return sibling;
-    }
+        nest_take_given(&ownership.nests[nest], class_of_weight(weight), sibling, leaf & ~ID_MASK))
+        return true;
     note_rollback();
     if (was == LEFT || !knit_release(sibling, was)) knit_relinquish(sibling);
-    return 0;
+    return false;
 }
 
-static granule_id join_siblings(granule_id range, enum slot_code state) {
-    for (;;) {
-        granule_id sibling = acquire_sibling(range, ON_THE_RIGHT, state);
-        if (sibling) {
-            range = knit_join(range, sibling);
+/* Their weight is added to *weight. */
+static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_code state) {
+    enum slot_code was;
+    granule_id sibling;
+    for (unsigned sides = ON_THE_LEFT | ON_THE_RIGHT; (sibling = knit_acquire_sibling(range, sides, state, &was));) {
+        unsigned side = sibling < range ? ON_THE_LEFT : ON_THE_RIGHT;
+        uint32_t more = knit_weight(sibling);
+        if (!take_sibling(sibling, more, state, was)) {
+            sides &= ~side;
             continue;
         }
-        sibling = acquire_sibling(range, ON_THE_LEFT, state);
-        if (!sibling) return range;
-        range = knit_join(sibling, range);
-        leaf_set(range, leaf_word(HELD, 0));
+        sides = ON_THE_LEFT | ON_THE_RIGHT;
+        *weight += more;
+        if (side == ON_THE_RIGHT) knit_join(range, sibling);
+        else leaf_set(range = knit_join(sibling, range), leaf_word(HELD, 0));
     }
+    return range;
 }
 
-void range_place(granule_id range, enum slot_code state) {
+void range_place_known(granule_id range, uint32_t weight, enum slot_code state) {
+    intptr_t own = weight; /* what is joined with it waits, and goes on waiting */
     for (int tries = 0; tries < TRIES; tries++) {
         invariant(leaf_kind(leaf_get(range)) == HELD);
-        range = join_siblings(range, state);
+        range = join_siblings(range, &weight, state);
         bool root = knit_is_root(range);
         if (root && state == UNMAPPED) {
-            if (root_destroy(range)) return;
+            if (root_destroy(range)) {
+                count(state, own - (intptr_t)weight);
+                return;
+            }
             note_rollback(); /* the next round tries again */
         }
-        uint32_t weight = knit_weight(range);
         unsigned nest =
             state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed);
         uint32_t leaf = leaf_word(FREE, nest << LEAF_HIGH_SHIFT);
         leaf_set(range, leaf);
         if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) break;
         if (root || knit_release(range, state)) {
-            count(state, (intptr_t)weight);
+            count(state, own);
             return;
         }
         note_rollback();
         if (!nest_take_given(&ownership.nests[nest], class_of_weight(weight), range, leaf)) {
             knit_relinquish(range);
-            count(state, (intptr_t)weight);
+            count(state, own);
             return;
         }
         leaf_set(range, leaf_word(HELD, 0));
     }
-    count(state, (intptr_t)knit_weight(range)); /* it waits, and the watermark must know */
+    count(state, own); /* it waits, and the watermark must know */
     defer(range, state == UNMAPPED ? DEFERRED_UNMAPPED : 0);
 }
 

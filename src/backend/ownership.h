@@ -22,12 +22,12 @@
 /* Two buffers of mapped ranges, one active and one standby (thrift.h), and one of unmapped ranges. */
 enum { MAPPED_NESTS = 2, UNMAPPED_NEST = 2, NESTS = 3 };
 
-struct ownership {
+struct ownership { /* NOLINT(clang-analyzer-optin.performance.Padding): what all write apart from what all read */
     struct nest nests[NESTS];
-    _Atomic(uint32_t) active;    /* which mapped nest is filled; the reclamation thread swaps */
-    _Atomic(uint32_t) deferred;  /* first deferred range: push by compare-exchange, all are taken by one exchange */
-    _Atomic(intptr_t) cached[2]; /* granules waiting mapped and unmapped */
+    _Atomic(uint32_t) active;   /* which mapped nest is filled; the reclamation thread swaps */
+    _Atomic(uint32_t) deferred; /* first deferred range: push by compare-exchange, all are taken by one exchange */
     _Atomic(size_t) deferrals, rollbacks;
+    _Alignas(64) _Atomic(intptr_t) cached[2]; /* granules waiting mapped and unmapped */
 };
 
 extern struct ownership ownership;
@@ -40,7 +40,11 @@ granule_id range_acquire_from(unsigned nest, unsigned class);
 
 /* Joins the held range with its free siblings in that state and frees the result; a whole unmapped root goes back to
  * the OS. */
-void range_place(granule_id range, enum slot_code state);
+void range_place_known(granule_id range, uint32_t weight, enum slot_code state);
+
+static inline void range_place(granule_id range, enum slot_code state) {
+    range_place_known(range, knit_weight(range), state);
+}
 
 /* Places what was deferred. True when there was anything. */
 bool range_place_deferred(void);

@@ -56,8 +56,7 @@ bool thrift_discard(void *start, size_t size) {
 }
 
 /* Gives the pages of a held range back. False when they stay. */
-static bool give_back(granule_id range) {
-    uint32_t weight = knit_weight(range);
+static bool give_back(granule_id range, uint32_t weight) {
     return can_give_back(range, weight) && thrift_discard(granule_address(range), weight * GRANULE_SIZE);
 }
 
@@ -69,9 +68,9 @@ static size_t reclaim(unsigned nest) {
         granule_id range;
         /* a bound, should others fill the buffer as fast as this empties it */
         for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
-            bool given = give_back(range);
-            if (!given) kept += knit_weight(range);
-            range_place(range, given ? UNMAPPED : MAPPED);
+            bool given = give_back(range, weight_of_class(class));
+            if (!given) kept += weight_of_class(class);
+            range_place_known(range, weight_of_class(class), given ? UNMAPPED : MAPPED);
             /* the buffers were swapped meanwhile: what is put back would come again */
             if (!given && nest == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
         }
@@ -247,28 +246,30 @@ static size_t watermark(size_t waiting, size_t percent) {
     return most - in_use + (share > least ? share : least);
 }
 
-void thrift_free(granule_id range) {
-    size_t weight = knit_weight(range), cached = range_cached(MAPPED) + weight;
+void thrift_free(granule_id range, uint32_t weight) {
+    size_t cached = range_cached(MAPPED) + weight;
     if (UNLIKELY(cached > watermark(cached, option(&options.cache_percent)))) {
-        bool given = give_back(range);
-        range_place(range, given ? UNMAPPED : MAPPED);
+        bool given = give_back(range, weight);
+        range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {
             note(&thrift_counters.sync_reclaims, 1);
             wake_early();
         }
     } else {
-        range_place(range, MAPPED);
+        range_place_known(range, weight, MAPPED);
     }
     thrift_notice();
 }
 
 void thrift_notice(void) {
+    uint32_t state = atomic_load_explicit(&thread_state, memory_order_relaxed);
+    bool asleep = atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0;
+    if (LIKELY(state == RUNNING && !asleep)) return;
     if (range_cached(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
         !atomic_load_explicit(&ownership.deferred, memory_order_relaxed))
         return;
-    uint32_t state = atomic_load_explicit(&thread_state, memory_order_relaxed);
     if (state == NO_THREAD) start_thread();
-    if (state == RUNNING && atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
+    if (state == RUNNING) wake_early();
     if (state == REFUSED) round_without_thread();
 }
 
@@ -288,9 +289,9 @@ static void give_back_some(size_t granules) {
         for (unsigned nest = 0; nest < UNMAPPED_NEST; nest++) {
             granule_id range;
             while (granules > 0 && (range = range_acquire_from(nest, class))) {
-                size_t weight = knit_weight(range);
-                bool given = give_back(range);
-                range_place(range, given ? UNMAPPED : MAPPED);
+                uint32_t weight = weight_of_class(class);
+                bool given = give_back(range, weight);
+                range_place_known(range, weight, given ? UNMAPPED : MAPPED);
                 if (!given) return;
                 granules -= weight < granules ? weight : granules;
             }

@@ -27,7 +27,7 @@ void thrift_on_round(unsigned which, round_hook hook);
 enum { MIDEND_HOOK, PURGE_HOOK, FRONTEND_HOOK, ROUND_HOOKS };
 
 /* Frees a held range of ours: into the mapped Nest, or straight back to the OS above the watermark. */
-void thrift_free(granule_id range);
+void thrift_free(granule_id range, uint32_t weight);
 
 /* Gives back the whole OS pages of memory that is nobody else's. False: the OS refuses, nobody knows what they hold. */
 bool thrift_discard(void *start, size_t size);
