@@ -23,8 +23,8 @@ static _Atomic(uint32_t) pressure;    /* futex: 1 asks the sleeping thread to go
 static _Atomic(uint32_t) in_round;    /* 1 while a thread without the reclamation thread runs a round */
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */
-/* Granules in use at one time, as far as freeing threads saw when much was cached: the most since the last round, and
- * in that one. */
+/* Granules in use at one time, as far as was seen when memory without pages was wanted, or freed with much cached: the
+ * most since the last round, and in that one. */
 static _Atomic(size_t) most_in_use[2];
 static _Atomic(round_hook) hooks[ROUND_HOOKS];
 static _Atomic(bool) os_refused; /* madvise has failed since the last look */
@@ -228,14 +228,18 @@ void thrift_wake(void) {
     if (atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
 }
 
-/* Granules that may wait mapped, `waiting` among them, before freeing threads give back themselves. Never less than a
- * minimum; and as long as what is in use and what waits are together not much more than what was in use alone within
- * the last two rounds: a program that frees much and soon allocates it again needs no new pages, and its peak is no
- * higher. Without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet. */
-static size_t watermark(size_t waiting, size_t percent) {
-    size_t least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
-    bool refused = atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED;
-    if (LIKELY(waiting <= least) || percent == 0 || refused) return least;
+static size_t least_kept(void) {
+    return option(&options.cache_min) >> JW_GRANULE_SHIFT;
+}
+
+/* Granules that may wait mapped before freeing threads give back themselves. Never less than a minimum; and as long as
+ * what is in use and what waits are together not much more than what was in use alone within the last two rounds: a
+ * program that frees much and soon allocates it again needs no new pages, and its peak is no higher. Without the
+ * reclamation thread only the minimum: nobody comes for what waits when the program is quiet. Who asks notes what is in
+ * use. */
+static size_t watermark(size_t percent) {
+    size_t least = least_kept();
+    if (percent == 0 || atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED) return least;
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
     size_t huge = huge_in_use() >> JW_GRANULE_SHIFT, in_use = (all > cached ? all - cached : 0) + huge;
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
@@ -248,7 +252,8 @@ static size_t watermark(size_t waiting, size_t percent) {
 
 void thrift_free(granule_id range, uint32_t weight) {
     size_t cached = range_cached(MAPPED) + weight;
-    if (UNLIKELY(cached > watermark(cached, option(&options.cache_percent)))) {
+    bool above = cached > least_kept() && cached > watermark(option(&options.cache_percent));
+    if (UNLIKELY(above)) {
         bool given = give_back(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {
@@ -299,9 +304,10 @@ static void give_back_some(size_t granules) {
 }
 
 void thrift_expect(size_t granules) {
-    size_t cached = range_cached(MAPPED), least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
+    size_t cached = range_cached(MAPPED), least = least_kept();
+    /* asked even if little waits: when more is wanted, most is in use */
+    size_t mark = watermark(option(&options.cache_percent) / 2), spare = cached - least;
     if (LIKELY(cached <= least)) return;
-    size_t mark = watermark(cached, option(&options.cache_percent) / 2), spare = cached - least;
     if (cached + granules > mark) give_back_some(cached + granules - mark < spare ? cached + granules - mark : spare);
 }
 

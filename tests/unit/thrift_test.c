@@ -226,6 +226,23 @@ static void what_waits_gives_way(void **state) {
     give_scattered_back(parts);
 }
 
+/* Four roots come into use while nothing waits, and go while but one may wait beyond what was in use. */
+static void a_peak_counts_though_little_waits(void **state) {
+    (void)state;
+    granule_id many[4];
+    start();
+    options.cache_min = ROOT_SIZE + GRANULE_SIZE; /* the last one is not seen any more */
+    options.cache_percent = 10;
+    for (unsigned i = 0; i < 4; i++) many[i] = fetch(ROOT_GRANULES);
+    granule_id last = fetch(1);
+    for (unsigned i = 0; i < 4; i++) backend_place(many[i]);
+    assert_int_equal(thrift_counters.given_back, 0);
+    backend_place(last);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* As before, but after five roots were in use; whether a range is given back then. */
 static bool gives_back_after_a_peak(bool rounds) {
     granule_id parts[PARTS], many[4];
@@ -412,6 +429,7 @@ int main(void) {
         cmocka_unit_test(up_to_the_recent_peak_freeing_keeps),
         cmocka_unit_test(above_the_watermark_freeing_gives_back),
         cmocka_unit_test(what_waits_gives_way),
+        cmocka_unit_test(a_peak_counts_though_little_waits),
         cmocka_unit_test(an_old_peak_is_forgotten),
         cmocka_unit_test(without_a_share_the_minimum_is_all),
         cmocka_unit_test(a_refused_discard_keeps_the_range_mapped),
