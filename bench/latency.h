@@ -3,19 +3,31 @@
  * Each thread counts in a table of its own: one counter per tick below DIRECT, and single entries above. Tables are
  * mapped before the measured part and are taken over by later threads. bench_latency.py subtracts what timing itself
  * costs, which "empty" counts, and merges the tables in an HdrHistogram.
+ *
+ * Calls in the middle of which the scheduler took the processor away are told apart ("off"): every allocator has them,
+ * the more, the longer its calls are. The kernel forgets a thread's restartable sequence when it puts the thread off
+ * the processor. Calls that waited of their own will (for a lock, the kernel's too) are not among them.
  */
 #ifndef BENCH_LATENCY_H
 #define BENCH_LATENCY_H
 
 #include <inttypes.h>
+#if __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#endif
 
 enum { DIRECT = 1 << 14, SLOW = 1 << 14, EMPTY_RUNS = 20000, MOST_THREADS = 1024, CALIBRATION_MS = 50 };
 enum kind { MALLOC, FREE, KINDS };
 
+struct some {
+    uint64_t ticks[SLOW];
+    uint32_t count;
+};
+
 struct latencies {
     uint32_t direct[KINDS][DIRECT];
-    uint64_t slow[KINDS][SLOW];
-    uint32_t slow_count[KINDS];
+    struct some slow[KINDS], off[KINDS];
+    long waits;
 };
 
 static struct latencies *tables;
@@ -23,6 +35,7 @@ static uint32_t table_count;
 static _Atomic bool table_taken[MOST_THREADS];
 static _Thread_local struct latencies *mine;
 static uint32_t empty[DIRECT];
+static uint64_t nowhere; /* empty_sequence */
 
 /* Waits for earlier instructions, so that a call is timed from its beginning to its end. */
 static inline uint64_t ticks(void) {
@@ -41,9 +54,46 @@ static inline uint64_t ticks(void) {
 #endif
 }
 
+/* The thread's word for the sequence that it is in; one that nobody clears where there is no such thing. */
+static inline volatile uint64_t *sequence(void) {
+#ifdef RSEQ_SIG
+    char *rseq = (char *)__builtin_thread_pointer() + __rseq_offset;
+    if (__rseq_size > 0) return (volatile uint64_t *)(rseq + offsetof(struct rseq, rseq_cs));
+#endif
+    static _Thread_local volatile uint64_t nobody;
+    return &nobody;
+}
+
+/* One that no instruction is in, so that it is never restarted. */
+static inline uint64_t empty_sequence(void) {
+#ifdef RSEQ_SIG
+    static const uint32_t place[2] = {RSEQ_SIG, 0}; /* the signature goes before where it would be restarted */
+    static struct rseq_cs sequence;
+    sequence.start_ip = (uintptr_t)&place[0];
+    sequence.post_commit_offset = 1;
+    sequence.abort_ip = (uintptr_t)&place[1];
+    return (uintptr_t)&sequence;
+#else
+    return 1;
+#endif
+}
+
+static inline long own_waits(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+static inline bool was_put_off(void) {
+    if (*sequence() != 0) return false;
+    long before = mine->waits;
+    return (mine->waits = own_waits()) == before;
+}
+
 static inline void latency_enter(void) {
     for (uint32_t i = 0; mine == NULL; i = (i + 1) % table_count)
         if (!atomic_exchange(&table_taken[i], true)) mine = &tables[i];
+    mine->waits = own_waits();
 }
 
 static inline void latency_leave(void) {
@@ -52,13 +102,23 @@ static inline void latency_leave(void) {
     if (table != NULL) atomic_store(&table_taken[table - tables], false);
 }
 
-static inline void latency_count(enum kind kind, uint64_t taken) {
+static inline void latency_begin(void) {
     if (mine == NULL) latency_enter();
-    if (taken < DIRECT) mine->direct[kind][taken]++;
-    else mine->slow[kind][mine->slow_count[kind]++ % SLOW] = taken;
+    *sequence() = nowhere;
+}
+
+static inline void add(struct some *some, uint64_t taken) {
+    some->ticks[some->count++ % SLOW] = taken;
+}
+
+static inline void latency_count(enum kind kind, uint64_t taken) {
+    if (was_put_off()) add(&mine->off[kind], taken);
+    else if (taken < DIRECT) mine->direct[kind][taken]++;
+    else add(&mine->slow[kind], taken);
 }
 
 static inline void *measured_malloc(size_t size) {
+    latency_begin();
     uint64_t start = ticks();
     void *object = malloc(size);
     latency_count(MALLOC, ticks() - start);
@@ -66,6 +126,7 @@ static inline void *measured_malloc(size_t size) {
 }
 
 static inline void measured_free(void *object) {
+    latency_begin();
     uint64_t start = ticks();
     free(object);
     latency_count(FREE, ticks() - start);
@@ -82,6 +143,7 @@ static inline void latency_start(uint32_t threads) {
     table_count = threads + 1;
     if (table_count > MOST_THREADS) _exit(3);
     tables = latency_pages(sizeof *tables * table_count);
+    nowhere = empty_sequence();
     for (int i = 0; i < EMPTY_RUNS; i++) {
         uint64_t start = ticks(), taken = ticks() - start;
         if (taken < DIRECT) empty[taken]++;
@@ -99,7 +161,13 @@ static inline double ticks_per_nanosecond(void) {
     return (double)(last - first) / nanoseconds;
 }
 
-/* Lines "KIND TICKS COUNT", after one with the rate of ticks. */
+static inline void print_some(const char *off, const char *name, const struct some *some) {
+    if (some->count > SLOW) dprintf(STDOUT_FILENO, "lost %" PRIu32 " 0\n", some->count - SLOW);
+    for (uint32_t i = 0; i < some->count && i < SLOW; i++)
+        dprintf(STDOUT_FILENO, "%s%s %" PRIu64 " 1\n", off, name, some->ticks[i]);
+}
+
+/* Lines "KIND TICKS COUNT", after one with the rate of ticks; "off-KIND" where the thread was put off the processor. */
 static inline void latency_print(void) {
     static const char *const names[KINDS] = {"malloc", "free"};
     dprintf(STDOUT_FILENO, "rate %.6f\n", ticks_per_nanosecond());
@@ -112,10 +180,8 @@ static inline void latency_print(void) {
             if (sum > 0) dprintf(STDOUT_FILENO, "%s %" PRIu32 " %" PRIu64 "\n", names[kind], i, sum);
         }
         for (uint32_t table = 0; table < table_count; table++) {
-            uint32_t slow = tables[table].slow_count[kind];
-            if (slow > SLOW) dprintf(STDOUT_FILENO, "lost %" PRIu32 " 0\n", slow - SLOW);
-            for (uint32_t i = 0; i < slow && i < SLOW; i++)
-                dprintf(STDOUT_FILENO, "%s %" PRIu64 " 1\n", names[kind], tables[table].slow[kind][i]);
+            print_some("", names[kind], &tables[table].slow[kind]);
+            print_some("off-", names[kind], &tables[table].off[kind]);
         }
     }
 }

@@ -254,9 +254,9 @@ class Programs(unittest.TestCase):
         texts = traces.prepared(paths, self.folder)
         self.assertEqual([text.read_text()[10:14] for text in texts.values()], ["0x10", "0x20"])
 
-    def compiled(self, name: str, source: str) -> Path:
+    def compiled(self, name: str, source: str, *flags: str) -> Path:
         program = self.folder / name
-        command = ["gcc", *bench_run.FLAGS, "-xc", "-", f"-I{bench_run.SOURCES}", "-o", program]
+        command = ["gcc", *bench_run.FLAGS, *flags, "-xc", "-", f"-I{bench_run.SOURCES}", "-o", program]
         subprocess.run(command, input=f'#include "bench.h"\n{source}', text=True, check=True)
         return program
 
@@ -339,6 +339,13 @@ class Programs(unittest.TestCase):
                 self.assertLess(line["operations"], 50000, program)
         with self.assertRaises(RuntimeError):
             bench_run.driver(system, "rptest", "threads=0")
+
+    def test_who_put_a_thread_off_is_told(self) -> None:
+        program = self.compiled("put-off", (HERE / "put_off.c").read_text(), "-DBENCH_LATENCY")
+        done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
+        if done.stdout == "not known here\n":
+            self.skipTest("the C library has no restartable sequences")
+        self.assertEqual(done.stdout, "waits: 0 off, 5 slow\nspins: 5 off, 0 slow\n")
 
     def test_memory_is_as_large_as_it_is(self) -> None:
         line = self.replay("1: malloc 0x10 33554432\n")

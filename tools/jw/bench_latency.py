@@ -8,12 +8,14 @@ from bench_run import OUTPUT, finish, start
 HIGHEST = 60 * 10**9  # nanoseconds
 DIGITS = 3
 PERCENTILES = {"P50": 50.0, "P90": 90.0, "P99": 99.0, "P99.9": 99.9, "P99.99": 99.99, "max": 100.0}
+OWN = {"own P99.9": 99.9, "own P99.99": 99.99}
 KINDS = ("malloc", "free")
+OFF = {kind: f"off-{kind}" for kind in KINDS}  # calls in the middle of which the thread was put off the processor
 
 
 def histograms(printed: str) -> dict[str, HdrHistogram]:
     """One of each kind, in nanoseconds; the median cost of timing nothing is taken off."""
-    counts: dict[str, dict[int, int]] = {"empty": {}, "malloc": {}, "free": {}}
+    counts: dict[str, dict[int, int]] = {name: {} for name in ("empty", *KINDS, *OFF.values())}
     rate, lost = 1.0, 0
     for line in printed.splitlines():
         if line.startswith("{"):
@@ -29,7 +31,7 @@ def histograms(printed: str) -> dict[str, HdrHistogram]:
         raise RuntimeError(f"{lost} calls took so long that there was no room to write them down")
     cost = middle(counts["empty"])
     result = {}
-    for kind in KINDS:
+    for kind in (*KINDS, *OFF.values()):
         histogram = result[kind] = HdrHistogram(1, HIGHEST, DIGITS)
         for ticks, count in counts[kind].items():
             histogram.record_value(max(1, round((ticks - cost) / rate)), count)
@@ -48,12 +50,18 @@ def middle(counts: dict[int, int]) -> int:
 def measure(allocator: Allocator, merged: dict[str, HdrHistogram], *options: str) -> dict[str, tuple]:
     """One round: its percentiles, over malloc and free; and adds to the merged histograms of the allocator."""
     found = histograms(finish(start(allocator, [OUTPUT / "mstress-latency", *options])))
-    both = HdrHistogram(1, HIGHEST, DIGITS)
-    for kind, histogram in found.items():
-        both.add(histogram)
-        merged.setdefault(kind, HdrHistogram(1, HIGHEST, DIGITS)).add(histogram)
+    both, own = HdrHistogram(1, HIGHEST, DIGITS), HdrHistogram(1, HIGHEST, DIGITS)
+    for kind in KINDS:
+        own.add(found[kind])
+        found[kind].add(found[OFF[kind]])
+        both.add(found[kind])
+        merged.setdefault(kind, HdrHistogram(1, HIGHEST, DIGITS)).add(found[kind])
     result = {name: (both.get_value_at_percentile(share), "ns") for name, share in PERCENTILES.items()}
-    for kind, histogram in found.items():
+    result |= {name: (own.get_value_at_percentile(share), "ns") for name, share in OWN.items()}
+    put_off = both.get_total_count() - own.get_total_count()
+    result["put off"] = (put_off / both.get_total_count() * 1e6, "10^-6 of calls")
+    for kind in KINDS:
+        histogram = found[kind]
         result[f"{kind} P99.99"] = (histogram.get_value_at_percentile(99.99), "ns")
     return result
 

@@ -99,7 +99,7 @@ BARS = {
     "instructions": ["instructions", "branches", "mean"],
     "replay": ["time", "allocator", "peak RSS growth"],
     "footprint": ["peak RSS", "idle RSS"],
-    "latency": ["P50", "P99.99"],
+    "latency": ["P50", "P99.99", "own P99.99"],
     "size": ["text"],
     "scale": [],
 }

@@ -19,8 +19,8 @@ from bench_stats import Ratio, Result, advantage, geometric_mean
 # What one number per peer can be made of.
 SUMMARIES = [("micro", "throughput"), ("micro", "cpu"), ("load", "allocator"), ("replay", "time"),
              ("replay", "allocator"), ("replay", "peak RSS growth"), ("footprint", "peak RSS"),
-             ("footprint", "idle RSS"), ("latency", "P50"), ("latency", "P99.99"), ("scale", "cpu"),
-             ("scale", "growth"), ("size", "text")]  # fmt: skip
+             ("footprint", "idle RSS"), ("latency", "P50"), ("latency", "P99.99"), ("latency", "own P99.99"),
+             ("scale", "cpu"), ("scale", "growth"), ("size", "text")]  # fmt: skip
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:1250px;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;font-size:12.5px;margin:1em 0}td,th{padding:2px 8px;text-align:right;white-space:nowrap}
 th{background:#f2f2f2}td:first-child,th:first-child{text-align:left}tr:nth-child(even) td{background:#fafafa}
