@@ -31,9 +31,8 @@ set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
 # Where nobody waits for speed: a phone pays for every page of text.
 set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/handover.c
-    frontend/find.c frontend/loose.c backend/map.c backend/huge.c backend/root.c platform/linux.c platform/linux_memory.c
-    platform/linux_thread.c platform/kept.c platform/misuse.c api/glibc.c
-    api/libc_names.c)
+    frontend/find.c frontend/loose.c backend/map.c backend/huge.c backend/root.c platform/linux.c
+    platform/linux_memory.c platform/linux_thread.c platform/kept.c platform/misuse.c api/glibc.c api/libc_names.c)
 list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all
