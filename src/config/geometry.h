@@ -39,6 +39,12 @@
 #define JW_MIDEND_UNIT_SHIFT 8
 #endif
 
+/* Bytes of freed objects of the midend that a thread keeps to itself, for each of four classes at a time: two objects
+ * of a granule. More is hardly faster, and each of them keeps a slab from going back. */
+#ifndef JW_MIDEND_LOOSE
+#define JW_MIDEND_LOOSE (2u << JW_GRANULE_SHIFT)
+#endif
+
 /* Heaps come from the OS by so many: enough that starting threads seldom ask it. */
 #ifndef JW_HEAPS_PER_CHUNK
 #define JW_HEAPS_PER_CHUNK 32

@@ -171,7 +171,7 @@ static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
     granule_id start = granule_of(object);
     if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
     switch (leaf_kind(leaf_get(start))) {
-    case MID: midend_free(object); return;
+    case MID: midend_free(thread.heap->holds, object); return;
     case LARGE: backend_free(object); return;
     case HUGE_MAPPING: huge_free(object); return;
     default: misuse(INVALID_FREE, object, 0);

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "frontend/link.h"
+#include "midend/link.h"
 
 typedef _Atomic(uint32_t) cross_list;
 

@@ -87,7 +87,7 @@ static uint64_t difference(uint64_t more, uint64_t less) {
 
 void statistics_gather(struct statistics *statistics) {
     backend_statistics(&statistics->backend);
-    midend_statistics(&statistics->midend);
+    midend_statistics(thread.heap->holds, &statistics->midend);
     frontend_statistics(&statistics->frontend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();

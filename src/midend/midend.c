@@ -18,8 +18,9 @@ enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's
 #define UNIT_SHIFT JW_MIDEND_UNIT_SHIFT
 
 struct shape {
-    uint32_t size, weight, count; /* of an object, in bytes; of a slab, in granules and objects */
-    uint32_t reciprocal;          /* ceil(2^32 / size): division by the size, exact below 2^18 */
+    uint32_t size, weight; /* of an object, in bytes; of a slab, in granules */
+    uint32_t reciprocal;   /* ceil(2^32 / size): division by the size, exact below 2^18 */
+    uint16_t count, loose; /* objects of a slab; objects that may be loose in a hold */
 };
 
 static bool trim(void);
@@ -31,6 +32,7 @@ static struct nest nest;
 static _Atomic(uint32_t) deferred; /* slabs whose Nest was busy: pushed by compare-exchange, taken by one exchange */
 static _Atomic(size_t) slab_counts[CLASSES];
 static _Atomic(uint32_t) no_longer_full; /* slabs, since the start: a hint */
+static record_word no_slab;              /* has no bits, ever */
 
 /* The smallest slab with enough objects whose tail is at most a sixteenth. */
 static COLD bool shape_for(uint32_t size, struct shape *shape) {
@@ -40,7 +42,8 @@ static COLD bool shape_for(uint32_t size, struct shape *shape) {
         if (count < LEAST_OBJECTS || (bytes - count * size) * 16 > bytes) continue;
         shape->size = size;
         shape->weight = weight;
-        shape->count = count;
+        shape->count = (uint16_t)count;
+        shape->loose = JW_SECURE ? 0 : (uint16_t)(JW_MIDEND_LOOSE / size);
         shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + size - 1) / size);
         return true;
     }
@@ -124,7 +127,7 @@ static void retire_if_empty(granule_id slab, unsigned class) {
     else if (place_or_defer(slab, class)) retire_if_empty(slab, class);
 }
 
-static void place(granule_id slab, unsigned class) {
+static NOINLINE void place(granule_id slab, unsigned class) {
     if (place_or_defer(slab, class)) retire_if_empty(slab, class);
 }
 
@@ -226,13 +229,24 @@ static granule_id new_slab(unsigned class) {
     return slab;
 }
 
-static void note_held(struct mid_hold *hold, granule_id slab, unsigned class) {
+static void open_hold(struct mid_hold *hold, unsigned class) {
+    const struct shape *shape = &shapes[class];
+    *hold = (struct mid_hold){
+        .word = &no_slab,
+        .bytes = shape->count * shape->size,
+        .size = shape->size,
+        .reciprocal = shape->reciprocal,
+        .kind = class + 1,
+        .most = shape->loose,
+        .patience = MID_PATIENCE,
+        .key = map.key ^ LOOSE_KEY,
+    };
+}
+
+static void note_held(struct mid_hold *hold, granule_id slab) {
     hold->start = granule_address(slab);
     hold->word = word_of(slab);
-    hold->bytes = shapes[class].count * shapes[class].size;
-    hold->size = shapes[class].size;
-    hold->reciprocal = shapes[class].reciprocal;
-    hold->kind = class + 1;
+    hold->held = hold->bytes;
 }
 
 /* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
@@ -249,7 +263,7 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
          * it is full; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (
         !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acq_rel, memory_order_relaxed));
-    if (rest && hold) note_held(hold, slab, class);
+    if (rest && hold) note_held(hold, slab);
     else if (rest) place(slab, class);
     char *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
     fill_check(object, 0, shapes[class].size);
@@ -257,11 +271,12 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
 }
 
 /* The slab's holder leaves it to all threads. */
-static void let_go(struct mid_hold *hold) {
-    if (!hold->kind) return;
+static void leave_slab(struct mid_hold *hold) {
+    if (!hold->held) return;
     granule_id slab = granule_of(hold->start);
     unsigned class = hold->kind - 1;
-    hold->kind = hold->bytes = 0;
+    hold->held = 0;
+    hold->word = &no_slab;
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest;
     do {
         invariant((word & HELD) && (word & LISTED));
@@ -272,8 +287,81 @@ static void let_go(struct mid_hold *hold) {
     if (rest) place(slab, class);
 }
 
+/* A slab that was full. Should no range become free meanwhile, a round comes for the pages of many all the same. */
+static void place_first(granule_id slab, unsigned class) {
+    place(slab, class);
+    if (atomic_fetch_add_explicit(&no_longer_full, 1, memory_order_relaxed) % ROUND_FROM == ROUND_FROM - 1)
+        thrift_wake();
+}
+
+/* The slab of an object and the object's bit; 0 when the address is not one. */
+static granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
+    uint32_t leaf = leaf_of(object), back = leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0;
+    granule_id slab = granule_of(object) - back;
+    uint32_t first = leaf_get(slab);
+    if (leaf_kind(first) != MID) return 0;
+    *class = first >> LEAF_HIGH_SHIFT & 15;
+    const struct shape *shape = &shapes[*class];
+    uintptr_t distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
+    if (distance >= shape->count * shape->size) return 0; /* the tail, or a foreign address */
+    uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * shape->reciprocal >> 32);
+    if (index * shape->size != offset) return 0;
+    *bit = 1u << index;
+    return slab;
+}
+
+bool mid_is_loose(const void *object, unsigned class) {
+    uint64_t link = *(const link_word *)object ^ map.key ^ LOOSE_KEY;
+    unsigned class_of_next = 0;
+    uint32_t bit;
+    if (link == 0) return true;
+    return (uintptr_t)link == link && slab_of((void *)(uintptr_t)link, &class_of_next, &bit) && class_of_next == class;
+}
+
+/* None is loose until the class is allocated from. */
+static NOINLINE void give_loose(struct mid_hold *hold) {
+    for (void *object = hold->loose, *next; object; object = next) {
+        loose_check(hold, object);
+        next = loose_next(hold, object);
+        link_clear(object);
+        midend_free(NULL, object);
+    }
+    hold->loose = NULL;
+    hold->room = 0;
+}
+
+static void let_go(struct mid_hold *hold) {
+    give_loose(hold);
+    leave_slab(hold);
+}
+
 void midend_let_go(struct mid_hold *holds) {
     for (unsigned i = 0; i < MID_HOLDS; i++) let_go(&holds[i]);
+}
+
+/* A free that found no room. */
+static void lose_patience(struct mid_hold *hold, unsigned class) {
+    if (hold->kind == class + 1 && hold->loose && --hold->patience == 0) give_loose(hold);
+}
+
+void midend_free(struct mid_hold *holds, void *object) {
+    unsigned class = 0;
+    uint32_t bit = 0;
+    granule_id slab = slab_of(object, &class, &bit);
+    if (!slab) misuse(INVALID_FREE, object, 0);
+    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), now;
+    if (UNLIKELY(mid_may_be_loose(object)) && mid_is_loose(object, class)) misuse(DOUBLE_FREE, object, 0);
+    if (!(word & bit)) fill_write(object, 0, shapes[class].size);
+    do {
+        if (word & bit) misuse(DOUBLE_FREE, object, 0);
+        now = (word & ~(SEEN | GIVEN_BACK)) | bit | LISTED;
+        /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2]
+         * [MW4] [MH1]; clients midend_free_allocate midend_full_words */
+    } while (
+        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, now, memory_order_acq_rel, memory_order_relaxed));
+    if (!(word & LISTED)) place_first(slab, class);
+    else if (now == (LISTED | all_free(class))) retire_if_empty(slab, class);
+    if (holds) lose_patience(&holds[class % MID_HOLDS], class);
 }
 
 static granule_id find_slab(unsigned class) {
@@ -289,56 +377,24 @@ void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment) {
     if (hold) {
         void *object = mid_hold_pop(hold, class);
         if (object) return object;
-        let_go(hold);
+        if (hold->kind == class + 1) {
+            leave_slab(hold);
+            hold->room = hold->most;
+        } else {
+            let_go(hold);
+            open_hold(hold, class);
+        }
     }
     granule_id slab = find_slab(class);
     return slab ? claim(slab, class, hold) : NULL;
-}
-
-/* A slab that was full. Should no range become free meanwhile, a round comes for the pages of many all the same. */
-static void place_first(granule_id slab, unsigned class) {
-    place(slab, class);
-    if (atomic_fetch_add_explicit(&no_longer_full, 1, memory_order_relaxed) % ROUND_FROM == ROUND_FROM - 1)
-        thrift_wake();
-}
-
-/* The slab of an object and the object's bit; 0 when the address is not one. */
-static granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
-    uint32_t leaf = leaf_of(object), back = leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0;
-    granule_id slab = granule_of(object) - back;
-    if (!map_owns(object) || leaf_kind(leaf_get(slab)) != MID) return 0;
-    *class = class_of_slab(slab);
-    const struct shape *shape = &shapes[*class];
-    uint32_t offset = back << JW_GRANULE_SHIFT | ((uint32_t)(uintptr_t)object & (GRANULE_SIZE - 1));
-    uint32_t index = (uint32_t)((uint64_t)offset * shape->reciprocal >> 32);
-    if (index >= shape->count || index * shape->size != offset) return 0;
-    *bit = 1u << index;
-    return slab;
-}
-
-void midend_free(void *object) {
-    unsigned class = 0;
-    uint32_t bit = 0;
-    granule_id slab = slab_of(object, &class, &bit);
-    if (!slab) misuse(INVALID_FREE, object, 0);
-    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), now;
-    if (!(word & bit)) fill_write(object, 0, shapes[class].size);
-    do {
-        if (word & bit) misuse(DOUBLE_FREE, object, 0);
-        now = (word & ~(SEEN | GIVEN_BACK)) | bit | LISTED;
-        /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2]
-         * [MW4] [MH1]; clients midend_free_allocate midend_full_words */
-    } while (
-        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, now, memory_order_acq_rel, memory_order_relaxed));
-    if (!(word & LISTED)) place_first(slab, class);
-    else if (now == (LISTED | all_free(class))) retire_if_empty(slab, class);
 }
 
 size_t midend_usable_size(const void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = slab_of(object, &class, &bit);
-    return slab && !(atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit) ? shapes[class].size : 0;
+    if (!slab || atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit) return 0;
+    return UNLIKELY(mid_may_be_loose(object)) && mid_is_loose(object, class) ? 0 : shapes[class].size;
 }
 
 COLD void midend_find(const void *object, struct found *found) {
@@ -352,7 +408,7 @@ COLD void midend_find(const void *object, struct found *found) {
     found->tier = TIER_MID;
     found->size = shape->size;
     if (!slab) found->state = offset < shape->count * shape->size ? FOUND_INSIDE : FOUND_BETWEEN;
-    else found->state = atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit ? FOUND_FREE : FOUND_IN_USE;
+    else found->state = midend_usable_size(object) ? FOUND_IN_USE : FOUND_FREE;
 }
 
 size_t midend_good_size(size_t size, size_t alignment) {
@@ -380,7 +436,7 @@ static COLD void count_free(granule_id root, void *context) {
     }
 }
 
-COLD void midend_statistics(struct midend_statistics *statistics) {
+COLD void midend_statistics(const struct mid_hold *holds, struct midend_statistics *statistics) {
     *statistics = (struct midend_statistics){.class_count = class_count};
     for (unsigned class = 0; class < class_count; class ++) {
         uint64_t slabs = atomic_load_explicit(&slab_counts[class], memory_order_relaxed),
@@ -391,6 +447,9 @@ COLD void midend_statistics(struct midend_statistics *statistics) {
         statistics->reserved += slabs * shapes[class].weight << JW_GRANULE_SHIFT;
     }
     map_walk(count_free, statistics);
+    for (unsigned i = 0; i < MID_HOLDS; i++)
+        for (const void *object = holds[i].loose; object; object = loose_next(&holds[i], object))
+            statistics->classes[holds[i].kind - 1].objects--;
     for (unsigned class = 0; class < class_count; class ++)
         statistics->in_use += statistics->classes[class].objects * shapes[class].size;
 }

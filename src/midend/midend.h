@@ -17,6 +17,11 @@
  * LISTED means: in the Nest, deferred, or in the hands of a thread that will place it. Only who took a slab out of the
  * Nest clears bits. Progress: lock-free, as Nest. Invariant: LISTED exactly if a bit is set or the slab is held.
  *
+ *   object    bit  first word   leaves it by
+ *   in use    0    any          free: loose, where the thread has room for it (hold.h), else its bit is set
+ *   loose     0    a link       its thread's next allocation; its thread lets go of it: its bit is set
+ *   free      1    no link      allocate
+ *
  * Whole pages of free objects go back to the OS where nobody touched the partial slab between two rounds:
  *
  *   given back  seen   left by
@@ -30,9 +35,9 @@
  * set where all objects are free, or the slab is held.
  *
  * A thread holds the slabs that it last allocated from, so that what it takes from these, and what it frees there, is
- * one read-modify-write of the word. Others free into a held slab as into a listed one; whether it is empty is looked
- * at when its holder lets go: to hold a slab of another class, when no object is left, when its heap is tidied (once in
- * 64 refills, and when the thread ends).
+ * at most one read-modify-write of the word. Others free into a held slab as into a listed one; whether it is empty is
+ * looked at when its holder lets go: to hold a slab of another class, when no object is left, when its heap is tidied
+ * (once in 64 refills, and when the thread ends).
  */
 #ifndef JW_MIDEND_H
 #define JW_MIDEND_H
@@ -40,22 +45,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backend/map.h"
-#include "base/fill.h"
 #include "config/statistics_types.h"
-#include "secure/secret.h"
-
-#define MID_FREE_BITS 0x0fffffffu
-enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
-
-/* A slab that a thread holds, with what the hit paths need of it. `kind` and `bytes` 0: none. */
-struct mid_hold {
-    char *start;
-    record_word *word;
-    uint32_t bytes;            /* of all its objects */
-    uint32_t size, reciprocal; /* of its shape */
-    uint32_t kind;             /* class + 1 */
-};
+#include "midend/hold.h"
 
 extern uint8_t mid_class_index[BACKEND_MIN >> JW_MIDEND_UNIT_SHIFT] HIDDEN; /* by (size - 1) in units */
 
@@ -67,10 +58,10 @@ void midend_start(void);
  * hold nothing. */
 void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment);
 
-/* Frees an object of a mid slab, or says what is wrong with the address and aborts. */
-void midend_free(void *object);
+/* Frees an object of a mid slab, or says what is wrong with the address and aborts. `holds`: as above. */
+void midend_free(struct mid_hold *holds, void *object);
 
-/* The calling thread lets go of what it holds. */
+/* The calling thread lets go of all that it keeps. */
 void midend_let_go(struct mid_hold *holds);
 
 /* Usable bytes of an object of a mid slab; 0 when the address is not one. */
@@ -88,49 +79,14 @@ bool midend_round(bool now);
 
 void midend_before_fork(void);
 void midend_after_fork(bool child);
-void midend_statistics(struct midend_statistics *statistics);
-
-/* The bit of the object that is given out: the first free one, or in the hardened build any. */
-static ALWAYS_INLINE uint32_t mid_choose(uint32_t word) {
-    if (JW_SECURE) word &= MID_FREE_BITS;
-    uint32_t passed = JW_SECURE ? random_less((uint32_t)__builtin_popcount(word)) : 0;
-    for (; passed > 0; passed--) word &= word - 1;
-    return word & -word;
-}
-
-/* An object of the held slab. NULL: none is free, or the slab is of another class, or none. */
-static ALWAYS_INLINE void *mid_hold_pop(const struct mid_hold *hold, unsigned class) {
-    if (UNLIKELY(hold->kind != class + 1)) return NULL;
-    uint32_t bits = atomic_load_explicit(hold->word, memory_order_relaxed) & MID_FREE_BITS;
-    if (UNLIKELY(bits == 0)) return NULL;
-    uint32_t bit = mid_choose(bits); /* it is set: only the holder clears any */
-    /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client midend_hold_free */
-    atomic_fetch_xor_explicit(hold->word, bit, memory_order_acquire);
-    char *object = hold->start + (size_t)__builtin_ctz(bit) * hold->size;
-    fill_check(object, 0, hold->size);
-    return object;
-}
+/* `holds`: the calling thread's. What is loose elsewhere counts as in use: only its thread can tell. */
+void midend_statistics(const struct mid_hold *holds, struct midend_statistics *statistics);
 
 /* The hit path of malloc, for sizes above the frontend's. NULL: midend_allocate must look. */
-static ALWAYS_INLINE void *mid_allocate_held(const struct mid_hold *holds, size_t size) {
+static ALWAYS_INLINE void *mid_allocate_held(struct mid_hold *holds, size_t size) {
     if (UNLIKELY(size >= BACKEND_MIN)) return NULL;
     unsigned class = mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
     return mid_hold_pop(&holds[class % MID_HOLDS], class);
-}
-
-/* The hit path of free, for the address of anything whose leaf word is `leaf`. False, with nothing done, unless it is
- * that of an object in use of a held slab. */
-static ALWAYS_INLINE bool mid_free_held(const struct mid_hold *holds, const void *object, uint32_t leaf) {
-    const struct mid_hold *hold = &holds[(leaf >> LEAF_HIGH_SHIFT) % MID_HOLDS];
-    uintptr_t distance = (uintptr_t)object - (uintptr_t)hold->start;
-    if (UNLIKELY(distance >= hold->bytes)) return false;
-    uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * hold->reciprocal >> 32);
-    if (UNLIKELY(index * hold->size != offset)) return false;
-    uint32_t bit = 1u << index;
-    if (JW_FILL && !(atomic_load_explicit(hold->word, memory_order_relaxed) & bit))
-        fill_write(hold->start + offset, 0, hold->size);
-    /* relaxed: the next user is the holder itself, or comes after the holder has let go */
-    return LIKELY(!(atomic_fetch_or_explicit(hold->word, bit, memory_order_relaxed) & bit));
 }
 
 #endif

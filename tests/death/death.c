@@ -172,7 +172,7 @@ int main(int count, char **arguments) {
         for (const struct death *death = tables[i]; death->name; death++) {
             if (wanted && strcmp(wanted, death->name) != 0) continue;
             found = true;
-            for (size_t j = 0; j == 0 || (j < 6 && death->sizes[j]); j++)
+            for (size_t j = 0; j == 0 || (j < 7 && death->sizes[j]); j++)
                 right &= dies_as_promised(death, death->sizes[j]);
         }
     }

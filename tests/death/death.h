@@ -14,7 +14,7 @@
 struct death {
     const char *name;
     void (*misuse)(size_t size);
-    size_t sizes[6]; /* one run with each, at least one; 0 ends them */
+    size_t sizes[7]; /* one run with each, at least one; 0 ends them */
 };
 
 /* The tables of the files, ended by a case without a name. */

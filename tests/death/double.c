@@ -177,7 +177,7 @@ static void into_freed_root(size_t size) {
 #define SMALL                                                                                                          \
     { 112, 200, 800, 2 * KB }
 #define ALL_TIERS                                                                                                      \
-    { 8, 64, 2 * KB, 5 * KB, 100 * KB, 9 * MB }
+    { 8, 64, 2 * KB, 3 * KB, 5 * KB, 100 * KB, 9 * MB }
 
 const struct death double_deaths[] = {
     {"at_once", at_once, ALL_TIERS},

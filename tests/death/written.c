@@ -51,7 +51,7 @@ static void read_only(size_t size) {
 }
 
 #define SIZES                                                                                                          \
-    { 16, 112, 2 * KB, 5 * KB, 14 * KB }
+    { 16, 112, 2 * KB, 3 * KB, 5 * KB, 14 * KB }
 
 const struct death written_deaths[] = {
     {"write_first_word", write_first_word, SIZES},

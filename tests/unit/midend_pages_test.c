@@ -30,7 +30,7 @@ static void discard_in(unsigned class, uint32_t free) {
     granule_id slab = fill_slab(objects, class);
     size_t before = given_back();
     for (unsigned i = 0; i < shapes[class].count; i++)
-        if (free >> i & 1) midend_free(objects[i]);
+        if (free >> i & 1) midend_free(NULL, objects[i]);
     CHECK(trim() && given_back() == before && word(slab) == (LISTED | SEEN | free));
     CHECK(!trim() && word(slab) == (LISTED | GIVEN_BACK | SEEN | free));
     CHECK(given_back() - before == free_pages(objects[0], class, free, true));
@@ -38,9 +38,9 @@ static void discard_in(unsigned class, uint32_t free) {
     CHECK(!trim() && !purge() && given_back() - before == free_pages(objects[0], class, free, false));
     char *again = midend_allocate(NULL, shapes[class].size, 1);
     CHECK(again == objects[__builtin_ctz(free)] && !(word(slab) & (SEEN | GIVEN_BACK)));
-    midend_free(again);
+    midend_free(NULL, again);
     for (unsigned i = 0; i < shapes[class].count; i++)
-        if (!(free >> i & 1)) midend_free(objects[i]);
+        if (!(free >> i & 1)) midend_free(NULL, objects[i]);
     trim();
     CHECK(slab_counts[class] == 0);
 }
@@ -67,30 +67,30 @@ static void slabs_in_use_keep_their_pages(void **state) {
     char *objects[MOST_OBJECTS];
     granule_id slab = fill_slab(objects, class);
     size_t before = given_back();
-    midend_free(objects[0]);
+    midend_free(NULL, objects[0]);
     assert_true(trim());
-    midend_free(objects[1]);
+    midend_free(NULL, objects[1]);
     assert_int_equal(word(slab), LISTED | 3);
     assert_true(trim());
     assert_ptr_equal(midend_allocate(NULL, size, 1), objects[0]);
     assert_int_equal(word(slab), LISTED | 2);
     assert_true(trim());
     assert_ptr_equal(allocate_held(size), objects[1]); /* it was the last: nobody holds the slab */
-    midend_free(objects[0]);
+    midend_free(NULL, objects[0]);
     assert_ptr_equal(allocate_held(size), objects[0]);
-    midend_free(objects[0]);
-    midend_free(objects[1]);
+    midend_free(NULL, objects[0]);
+    midend_free(NULL, objects[1]);
     assert_ptr_equal(allocate_held(size), objects[0]);
-    midend_free(objects[2]);
+    midend_free(NULL, objects[2]);
     assert_false(trim() || trim() || purge()); /* held */
     assert_int_equal(given_back(), before);
     midend_let_go(holds);
     assert_int_equal(word(slab), LISTED | 6);
     assert_false(purge());
     assert_int_equal(given_back() - before, free_pages(objects[0], class, 6, true));
-    midend_free(objects[0]);
-    midend_free(objects[3]);
-    for (unsigned i = 4; i < shapes[class].count; i++) midend_free(objects[i]);
+    midend_free(NULL, objects[0]);
+    midend_free(NULL, objects[3]);
+    for (unsigned i = 4; i < shapes[class].count; i++) midend_free(NULL, objects[i]);
     finish();
 }
 
@@ -101,7 +101,7 @@ static void refused_discards_lose_nothing(void **state) {
     char *objects[MOST_OBJECTS];
     granule_id slab = fill_slab(objects, class);
     size_t before = given_back();
-    midend_free(objects[1]);
+    midend_free(NULL, objects[1]);
     assert_true(trim());
     sim_fail_only(SIM_DISCARD);
     sim_fail_after(0);
@@ -113,7 +113,7 @@ static void refused_discards_lose_nothing(void **state) {
     assert_false(trim());
     assert_int_equal(given_back() - before, free_pages(objects[0], class, 2, true));
     for (unsigned i = 0; i < shapes[class].count; i++)
-        if (i != 1) midend_free(objects[i]);
+        if (i != 1) midend_free(NULL, objects[i]);
     finish();
 }
 
@@ -126,13 +126,13 @@ static void many_free_objects_ask_for_a_round(void **state) {
     assert_null(sim_take_thread());
     for (unsigned i = 0; i < ROUND_FROM; i++) {
         assert_null(sim_take_thread());
-        midend_free(objects[i][1]);
+        midend_free(NULL, objects[i][1]);
     }
     assert_non_null(sim_take_thread());
     thrift_forget_thread();
     for (unsigned i = 0; i < ROUND_FROM; i++)
         for (unsigned j = 0; j < shapes[class_count - 1].count; j++)
-            if (j != 1) midend_free(objects[i][j]);
+            if (j != 1) midend_free(NULL, objects[i][j]);
     finish();
 }
 
@@ -141,7 +141,7 @@ static void write_after_free(void) {
     char *objects[MOST_OBJECTS];
     unsigned class = class_count - 1;
     fill_slab(objects, class);
-    midend_free(objects[0]);
+    midend_free(NULL, objects[0]);
     purge();
     objects[0][100] = 0;
     midend_allocate(NULL, shapes[class].size, 1);

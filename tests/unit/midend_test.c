@@ -7,10 +7,6 @@
 
 enum { SMALLEST = 2001, THREADS = 4, OBJECTS = 64, STEPS = 20000 };
 
-static void free_held(void *object) {
-    if (!mid_free_held(holds, object, leaf_of(object))) midend_free(object);
-}
-
 static void shapes_keep_their_bounds(void **state) {
     (void)state;
     start();
@@ -53,7 +49,7 @@ static void addresses_divide_exactly(void **state) {
             CHECK(!object || (found == class && bit == 1u << index));
             CHECK(midend_usable_size(first + offset) == (offset == 0 ? shapes[class].size : 0));
         }
-        midend_free(first);
+        midend_free(NULL, first);
         finish();
     }
 }
@@ -70,7 +66,7 @@ static void objects_are_aligned(void **state) {
             assert_int_equal(object != NULL, possible);
             if (!object) continue;
             assert_true((uintptr_t)object % alignment == 0 && midend_usable_size(object) >= size);
-            midend_free(object);
+            midend_free(NULL, object);
             assert_int_equal(midend_usable_size(object), 0);
         }
     }
@@ -99,17 +95,17 @@ static void slabs_go_through_their_states(void **state) {
         assert_true(granule_of(other) != slab && slab_counts[class] == 2);
         for (unsigned i = 0; i < count; i++) {
             assert_true(pattern_holds(objects[i], shapes[class].size, i));
-            midend_free(objects[i]);
+            midend_free(NULL, objects[i]);
             if (i + 1 < count) assert_int_equal(nest_count(&nest, class), 2);
         }
         assert_int_equal(slab_counts[class], 1); /* empty, and not the only one: gone at once */
-        midend_free(other);
+        midend_free(NULL, other);
         assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
         assert_int_equal(word(granule_of(other)), LISTED | all);
         assert_ptr_equal(midend_allocate(NULL, shapes[class].size, 1), other);
         trim();
         assert_int_equal(slab_counts[class], 1); /* in use */
-        midend_free(other);
+        midend_free(NULL, other);
         trim();
         assert_int_equal(slab_counts[class], 0);
         assert_int_equal(nest_count(&nest, class), 0);
@@ -137,21 +133,23 @@ static void slabs_are_held(void **state) {
         char *other = allocate_held(shapes[class].size);
         assert_int_equal(word(slab), 0);
         assert_true(word(granule_of(other)) & HELD);
+        leave_no_room();
         free_held(objects[0]); /* as another thread's: placed */
         assert_int_equal(nest_count(&nest, class), 1);
         free_held(other);
         assert_int_equal(word(granule_of(other)), HELD | LISTED | all);
         assert_ptr_equal(allocate_held(shapes[class].size), other);
-        midend_free(other); /* as another thread does: nobody gives a held slab back */
+        midend_free(NULL, other); /* as another thread does: nobody gives a held slab back */
         trim();
         assert_int_equal(slab_counts[class], 2);
         midend_let_go(holds);
         assert_int_equal(slab_counts[class], 1); /* it was empty, and not the only one */
         assert_ptr_equal(allocate_held(shapes[class].size), objects[0]);
+        leave_no_room();
         free_held(objects[0]);
         for (unsigned i = 1; i < count; i++) {
             assert_true(pattern_holds(objects[i], shapes[class].size, i));
-            midend_free(objects[i]);
+            midend_free(NULL, objects[i]);
         }
         midend_let_go(holds);
         assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
@@ -169,18 +167,19 @@ static void held_addresses_divide_exactly(void **state) {
         char *first = allocate_held(shapes[class].size);
         record_word *of = word_of(granule_of(first));
         uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT, all = all_free(class);
+        leave_no_room();
         for (uint32_t offset = 0; offset < bytes; offset++) {
             *of = HELD | LISTED; /* all are in use */
             uint32_t index = offset / shapes[class].size;
             bool object = offset % shapes[class].size == 0 && index < shapes[class].count;
-            CHECK(mid_free_held(holds, first + offset, leaf_of(first + offset)) == object);
+            CHECK(takes(first + offset, leaf_of(first + offset)) == object);
             CHECK(*of == (HELD | LISTED | (object ? 1u << index : 0)));
         }
         void *alias = (void *)((uintptr_t)first ^ (uintptr_t)1 << (sizeof(void *) * 8 - 1)); /* a foreign one */
-        CHECK(!mid_free_held(holds, first - 1, leaf_of(first)) && !mid_free_held(holds, first + bytes, leaf_of(first)));
-        CHECK(!mid_free_held(holds, NULL, 0) && !mid_free_held(holds, alias, leaf_of(first)));
+        CHECK(!takes(first - 1, leaf_of(first)) && !takes(first + bytes, leaf_of(first)));
+        CHECK(!takes(NULL, 0) && !takes(alias, leaf_of(first)));
         *of = HELD | LISTED | all;
-        CHECK(!mid_free_held(holds, first, leaf_of(first))); /* free already */
+        CHECK(!takes(first, leaf_of(first))); /* free already */
         midend_let_go(holds);
     }
     finish();
@@ -194,40 +193,42 @@ static void a_busy_nest_defers_the_slab(void **state) {
     granule_id slab = granule_of(objects[0]);
     nest.classes[0].summary = ~(uintptr_t)0;
     nest.classes[0].list |= LOCK_BIT;
-    midend_free(objects[0]);
-    midend_free(objects[1]);
+    midend_free(NULL, objects[0]);
+    midend_free(NULL, objects[1]);
     nest.classes[0].summary = 0;
     nest.classes[0].list = 0;
     assert_int_equal(deferred, slab);
     assert_ptr_equal(midend_allocate(NULL, shapes[0].size, 1), objects[0]); /* found there, before any new slab */
     assert_int_equal(deferred, 0);
     assert_int_equal(slab_counts[0], 1);
-    midend_free(objects[0]);
-    for (unsigned i = 2; i < shapes[0].count; i++) midend_free(objects[i]);
+    midend_free(NULL, objects[0]);
+    for (unsigned i = 2; i < shapes[0].count; i++) midend_free(NULL, objects[i]);
     finish();
 }
 
 static void free_twice(void) {
     void *object = midend_allocate(NULL, shapes[0].size, 1);
-    midend_free(object);
-    midend_free(object);
+    midend_free(NULL, object);
+    midend_free(NULL, object);
 }
 
 static void free_held_twice(void) {
     void *object = allocate_held(shapes[0].size);
+    leave_no_room();
     free_held(object);
     free_held(object);
 }
 
 static void free_held_here_and_there(void) {
     void *object = allocate_held(shapes[0].size);
+    leave_no_room();
     free_held(object);
-    midend_free(object);
+    midend_free(NULL, object);
 }
 
 static void free_held_there_and_here(void) {
     void *object = allocate_held(shapes[0].size);
-    midend_free(object);
+    midend_free(NULL, object);
     free_held(object);
 }
 
@@ -236,7 +237,7 @@ static void free_inside_held(void) {
 }
 
 static void free_inside(void) {
-    midend_free((char *)midend_allocate(NULL, shapes[1].size, 1) + 16);
+    midend_free(NULL, (char *)midend_allocate(NULL, shapes[1].size, 1) + 16);
 }
 
 static bool has_tail(unsigned class) {
@@ -247,8 +248,8 @@ static void free_the_tail(void) {
     unsigned class = 0;
     while (class < class_count && !has_tail(class)) class ++;
     if (class == class_count) misuse(INVALID_FREE, NULL, 0);
-    midend_free((char *)midend_allocate(NULL, shapes[class].size, 1) +
-                (size_t)shapes[class].count * shapes[class].size);
+    midend_free(NULL, (char *)midend_allocate(NULL, shapes[class].size, 1) +
+                          (size_t)shapes[class].count * shapes[class].size);
 }
 
 static void misuse_is_told(void **state) {
@@ -278,7 +279,7 @@ static _Atomic(uintptr_t) shared[OBJECTS];
 
 static void check_and_free(struct mid_hold *held, void *object) {
     CHECK(pattern_holds(object, midend_usable_size(object), (uintptr_t)object));
-    if (!held || !mid_free_held(held, object, leaf_of(object))) midend_free(object);
+    if (!held || !mid_free_held(held, object, leaf_of(object))) midend_free(NULL, object);
 }
 
 /* Every other thread holds slabs, and lets go of them now and then. */

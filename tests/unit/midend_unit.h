@@ -6,6 +6,8 @@
 
 #include "midend/midend.c"
 
+#define SOME_KEY 0x123456789abcu
+
 static struct mid_hold holds[MID_HOLDS];
 
 static void start(void) {
@@ -16,10 +18,11 @@ static void start(void) {
     deferred = 0;
     memset(slab_counts, 0, sizeof slab_counts);
     no_longer_full = 0;
+    map.key = link_key_of(SOME_KEY);
     midend_start();
 }
 
-static void finish(void) {
+static inline void finish(void) {
     thrift_purge();
     for (unsigned class = 0; class < class_count; class ++) assert_int_equal(slab_counts[class], 0);
     assert_int_equal(root_count(), 0);
@@ -27,18 +30,31 @@ static void finish(void) {
     assert_int_equal(ownership.cached[1], 0);
 }
 
-static uint32_t word(granule_id slab) {
+static inline uint32_t word(granule_id slab) {
     return atomic_load_explicit(word_of(slab), memory_order_relaxed);
 }
 
 /* As malloc and free do it for a thread that has a heap. */
-static void *allocate_held(size_t size) {
+static inline void *allocate_held(size_t size) {
     void *object = mid_allocate_held(holds, size);
     return object ? object : midend_allocate(holds, size, 1);
 }
 
+__attribute__((unused)) static NOINLINE bool takes(void *object, uint32_t leaf) {
+    return mid_free_held(holds, object, leaf);
+}
+
+static inline void free_held(void *object) {
+    if (!takes(object, leaf_of(object))) midend_free(holds, object);
+}
+
+/* What is freed next is not loose. */
+static inline void leave_no_room(void) {
+    for (unsigned i = 0; i < MID_HOLDS; i++) holds[i].room = 0;
+}
+
 /* All objects of a new slab, in the order of their addresses. */
-static granule_id fill_slab(char *objects[MOST_OBJECTS], unsigned class) {
+static inline granule_id fill_slab(char *objects[MOST_OBJECTS], unsigned class) {
     for (unsigned i = 0; i < shapes[class].count; i++) {
         objects[i] = midend_allocate(NULL, shapes[class].size, 1);
         pattern_fill(objects[i], shapes[class].size, i);

@@ -25,7 +25,7 @@ static inline void *take(uint64_t value) {
 
 static inline void give(void *object, uint64_t value) {
     expect(object, SIZE, value);
-    midend_free(object);
+    midend_free(NULL, object);
 }
 
 /* The same by a thread that holds slabs. */
@@ -39,7 +39,7 @@ static inline void *take_held(struct mid_hold *holds, uint64_t value) {
 
 static inline void give_held(struct mid_hold *holds, void *object, uint64_t value) {
     expect(object, SIZE, value);
-    if (!mid_free_held(holds, object, leaf_of(object))) midend_free(object);
+    if (!mid_free_held(holds, object, leaf_of(object))) midend_free(holds, object);
 }
 
 /* The rest of the root that the only slab is in: nothing else is left to allocate from. */

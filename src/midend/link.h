@@ -1,4 +1,5 @@
-/* link.h - the first word of a free object of the frontend: which one is next, and that this one is free.
+/* link.h - the first word of a free object of the frontend: which one is next, and that this one is free. The midend's
+ * loose objects have the same, with another key (hold.h).
  *
  *   word   address of the next free object ^ key
  *   key    random, one for the process; its top 16 bits are set, where an address has none

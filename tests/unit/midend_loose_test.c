@@ -1,0 +1,330 @@
+/* midend_loose_test.c - objects of the midend that their last thread keeps to itself. */
+#include "midend_unit.h"
+
+enum { MANY = 64 };
+
+static struct mid_hold *hold_of(unsigned class) {
+    return &holds[class % MID_HOLDS];
+}
+
+static unsigned loose_in(const struct mid_hold *hold) {
+    unsigned count = 0;
+    for (const void *object = hold->loose; object; object = loose_next(hold, object)) count++;
+    return count;
+}
+
+static uint32_t bit_of(const void *object) {
+    unsigned class;
+    uint32_t bit = 0;
+    CHECK(slab_of(object, &class, &bit));
+    return bit;
+}
+
+static uint32_t word_around(const void *object) {
+    unsigned class;
+    uint32_t bit;
+    return word(slab_of(object, &class, &bit));
+}
+
+static bool is_set(const void *object) {
+    return word_around(object) & bit_of(object);
+}
+
+/* Objects of several slabs, none of which the hold is left with. */
+static void allocate_many(char *objects[MANY], unsigned class) {
+    for (unsigned i = 0; i < MANY; i++) {
+        objects[i] = allocate_held(shapes[class].size);
+        pattern_fill(objects[i], shapes[class].size, i);
+    }
+}
+
+/* The i-th of a few that leave no slab empty. */
+static unsigned some(unsigned i) {
+    return i * 5 % MANY;
+}
+
+static void free_many(char *objects[MANY]) {
+    for (unsigned i = 0; i < MANY; i++)
+        if (objects[i]) midend_free(NULL, objects[i]);
+}
+
+/* No word changes; the last comes first; what is given out has no link. */
+static void loose_objects_wait_outside_their_slabs(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count; class ++) {
+        unsigned most = shapes[class].loose;
+        char *objects[MANY];
+        allocate_many(objects, class);
+        assert_int_equal(hold_of(class)->room, most);
+        assert_true(most * shapes[class].size <= JW_MIDEND_LOOSE && (most + 1) * shapes[class].size > JW_MIDEND_LOOSE);
+        for (unsigned i = 0; i < most; i++) {
+            char *object = objects[some(i)];
+            uint32_t before = word_around(object);
+            assert_true(takes(object, leaf_of(object)));
+            assert_int_equal(word_around(object), before);
+            assert_int_equal(midend_usable_size(object), 0);
+            assert_int_equal(loose_in(hold_of(class)), i + 1);
+            assert_int_equal(hold_of(class)->room, most - i - 1);
+        }
+        for (unsigned i = most; i-- > 0;) {
+            char *object = objects[some(i)];
+            assert_ptr_equal(allocate_held(shapes[class].size), object);
+            assert_true(*(uint64_t *)(void *)object == 0 && midend_usable_size(object) == shapes[class].size);
+            pattern_fill(object, shapes[class].size, some(i));
+        }
+        for (unsigned i = 0; i < MANY; i++) CHECK(pattern_holds(objects[i], shapes[class].size, i));
+        free_many(objects);
+        midend_let_go(holds);
+    }
+    finish();
+}
+
+/* Which addresses of a slab that is not held may become loose: where an object in use begins. */
+static void addresses_divide_exactly(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
+        char *objects[MANY], *first = NULL;
+        allocate_many(objects, class);
+        granule_id slab = granule_of(objects[0]);
+        first = granule_address(slab);
+        CHECK(word(slab) == 0);
+        uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT;
+        for (uint32_t offset = 0; offset + sizeof(link_word) <= bytes; offset++) {
+            bool object = offset % shapes[class].size == 0 && offset / shapes[class].size < shapes[class].count;
+            struct mid_hold before = *hold_of(class);
+            memset(first + offset, 0, sizeof(link_word));
+            CHECK(takes(first + offset, leaf_of(first + offset)) == object);
+            *hold_of(class) = before;
+        }
+        void *alias = (void *)((uintptr_t)first ^ (uintptr_t)1 << (sizeof(void *) * 8 - 1)); /* a foreign one */
+        CHECK(!takes(alias, leaf_of(first)) && !takes(NULL, 0));
+        memset(first, 0, sizeof(link_word));
+        *word_of(slab) = bit_of(first);
+        CHECK(!takes(first, leaf_of(first))); /* free already */
+        *word_of(slab) = 0;
+        midend_let_go(holds);
+        free_many(objects);
+        trim();
+    }
+    finish();
+}
+
+/* As long as the thread allocates now and then, what finds no room goes to its slab, and the rest stays. */
+static void what_finds_no_room_goes_back(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
+        unsigned most = shapes[class].loose, freed = 0;
+        char *objects[MANY];
+        allocate_many(objects, class);
+        while (freed < most) free_held(objects[some(freed++)]);
+        for (unsigned i = 0; i < MID_PATIENCE - 1; i++) {
+            char *object = objects[some(freed++)];
+            free_held(object);
+            CHECK(is_set(object) && loose_in(hold_of(class)) == most);
+        }
+        assert_ptr_equal(allocate_held(shapes[class].size), objects[some(most - 1)]);
+        assert_int_equal(hold_of(class)->patience, MID_PATIENCE);
+        free_held(objects[some(most - 1)]);
+        assert_int_equal(loose_in(hold_of(class)), most);
+        midend_let_go(holds);
+        for (unsigned i = 0; i < freed; i++) objects[some(i)] = NULL;
+        free_many(objects);
+        trim();
+    }
+    finish();
+}
+
+/* A thread that only frees keeps nothing, and there is no room until it allocates from a slab again. */
+static void patience_ends(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
+        unsigned most = shapes[class].loose, freed = 0;
+        char *objects[MANY];
+        allocate_many(objects, class);
+        while (freed < most + MID_PATIENCE) free_held(objects[freed++]);
+        CHECK(loose_in(hold_of(class)) == 0 && hold_of(class)->room == 0);
+        while (freed < MANY) free_held(objects[freed++]);
+        assert_int_equal(loose_in(hold_of(class)), 0);
+        midend_round(true);
+        assert_true(slab_counts[class] <= 1); /* the one that is held */
+        for (unsigned i = 0; i <= shapes[class].count; i++) objects[i] = allocate_held(shapes[class].size);
+        assert_int_equal(hold_of(class)->room, most);
+        for (unsigned i = 0; i <= shapes[class].count; i++) midend_free(NULL, objects[i]);
+        midend_let_go(holds);
+        trim();
+        assert_int_equal(slab_counts[class], 0);
+    }
+    finish();
+}
+
+/* At the thread's end, when its heap is tidied, and when a class of the same hold is asked for. */
+static void nothing_stays_loose(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
+        for (unsigned other = 0; other < 2; other++) {
+            char *first = allocate_held(shapes[class].size), *object = allocate_held(shapes[class].size),
+                 *second = NULL;
+            unsigned next = class + MID_HOLDS;
+            free_held(object);
+            assert_true(!is_set(object) && loose_in(hold_of(class)) == 1);
+            if (other && next < class_count) second = allocate_held(shapes[next].size);
+            else midend_let_go(holds);
+            assert_true(is_set(object) && loose_in(hold_of(class)) == 0);
+            assert_int_equal(*(uint64_t *)(void *)object, JW_FILL ? 0xdfdfdfdfdfdfdfdfu : 0);
+            if (second) midend_free(NULL, second);
+            midend_free(NULL, first);
+            midend_let_go(holds);
+        }
+        trim();
+        assert_int_equal(slab_counts[class], 0);
+    }
+    finish();
+}
+
+/* Each would drive out what the other keeps. */
+static void classes_that_take_turns_make_no_room(void **state) {
+    (void)state;
+    start();
+    if (class_count <= MID_HOLDS) return;
+    for (unsigned i = 0; i < MANY; i++) {
+        unsigned class = i % 2 * MID_HOLDS;
+        char *object = allocate_held(shapes[class].size);
+        assert_true(hold_of(class)->kind == class + 1 && hold_of(class)->room == 0);
+        free_held(object);
+        assert_true(is_set(object));
+    }
+    midend_let_go(holds);
+    finish();
+}
+
+/* What a program writes, or a small object has left in the memory, may look like a link: the object can be freed. */
+static void what_looks_like_a_link_is_freed(void **state) {
+    (void)state;
+    start();
+    uint64_t words[] = {~(uint64_t)0, (uint64_t)LINK_MARK << 32, (uintptr_t)LINK_END ^ map.key, 0};
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+        for (unsigned held = 0; held < 2; held++) {
+            uint64_t *object = allocate_held(shapes[0].size), *other = allocate_held(shapes[0].size);
+            words[sizeof words / sizeof *words - 1] = (uintptr_t)other ^ map.key;
+            *object = words[i];
+            assert_int_equal(midend_usable_size(object), shapes[0].size);
+            if (held) free_held(object);
+            else midend_free(NULL, object);
+            assert_true(is_set(object) && loose_in(hold_of(0)) == 0);
+            midend_free(NULL, other);
+            midend_let_go(holds);
+        }
+    }
+    finish();
+}
+
+static void statistics_leave_them_out(void **state) {
+    (void)state;
+    start();
+    struct midend_statistics statistics;
+    char *kept = allocate_held(shapes[0].size), *object = allocate_held(shapes[0].size);
+    free_held(object);
+    midend_statistics(holds, &statistics);
+    assert_true(statistics.classes[0].objects == 1 && statistics.in_use == shapes[0].size);
+    struct mid_hold others[MID_HOLDS] = {0};
+    midend_statistics(others, &statistics);
+    assert_int_equal(statistics.classes[0].objects, 2);
+    midend_free(NULL, kept);
+    midend_let_go(holds);
+    finish();
+}
+
+/* A loose object with others behind it. */
+static char *loose_object(void) {
+    char *objects[MANY];
+    allocate_many(objects, 0);
+    for (unsigned i = 0; i < shapes[0].loose; i++) free_held(objects[i]);
+    CHECK(shapes[0].loose > 1 && loose_in(hold_of(0)) == shapes[0].loose);
+    return objects[1];
+}
+
+static void free_again(void) {
+    free_held(loose_object());
+}
+
+static void free_again_with_room(void) {
+    char *object = loose_object();
+    allocate_held(shapes[0].size);
+    free_held(object);
+    allocate_held(shapes[0].size);
+    free_held(object);
+}
+
+static void free_last_again_without_room(void) {
+    allocate_held(shapes[0].size);
+    char *object = allocate_held(shapes[0].size);
+    free_held(object);
+    CHECK(loose_in(hold_of(0)) == 1);
+    leave_no_room();
+    free_held(object);
+}
+
+static void free_again_elsewhere(void) {
+    midend_free(NULL, loose_object());
+}
+
+static void free_again_where_there_is_room(void) {
+    char *object = loose_object();
+    struct mid_hold others[MID_HOLDS] = {0};
+    for (unsigned i = 0; i < 2; i++) midend_allocate(others, shapes[0].size, 1);
+    CHECK(others[0].room > 0);
+    if (!mid_free_held(others, object, leaf_of(object))) midend_free(others, object);
+}
+
+static void free_inside(void) {
+    free_held(loose_object() + 16);
+}
+
+static void write_to_link(void) {
+    *loose_object() ^= 1;
+    for (unsigned i = 0; i < MANY; i++) allocate_held(shapes[0].size);
+}
+
+static void write_behind_link(void) {
+    loose_object()[8] ^= 1;
+    for (unsigned i = 0; i < MANY; i++) allocate_held(shapes[0].size);
+}
+
+static void write_at_end(void) {
+    loose_object()[shapes[0].size - 1] ^= 1;
+    midend_let_go(holds);
+}
+
+static void misuse_is_told(void **state) {
+    (void)state;
+    start();
+    expect_abort(free_again, "jwmalloc: double free: address 0x");
+    expect_abort(free_again_with_room, "jwmalloc: double free: address 0x");
+    expect_abort(free_last_again_without_room, "jwmalloc: double free: address 0x");
+    expect_abort(free_again_elsewhere, "jwmalloc: double free: address 0x");
+    expect_abort(free_again_where_there_is_room, "jwmalloc: double free: address 0x");
+    expect_abort(free_inside, "jwmalloc: invalid free: address 0x");
+    expect_abort(write_to_link, "jwmalloc: write after free: address 0x");
+    expect_abort(write_behind_link, "jwmalloc: write after free: address 0x");
+    expect_abort(write_at_end, "jwmalloc: write after free: address 0x");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loose_objects_wait_outside_their_slabs),
+        cmocka_unit_test(addresses_divide_exactly),
+        cmocka_unit_test(what_finds_no_room_goes_back),
+        cmocka_unit_test(patience_ends),
+        cmocka_unit_test(nothing_stays_loose),
+        cmocka_unit_test(classes_that_take_turns_make_no_room),
+        cmocka_unit_test(what_looks_like_a_link_is_freed),
+        cmocka_unit_test(statistics_leave_them_out),
+        cmocka_unit_test(misuse_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
