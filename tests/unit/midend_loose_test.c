@@ -174,7 +174,7 @@ static void nothing_stays_loose(void **state) {
             assert_true(!is_set(object) && loose_in(hold_of(class)) == 1);
             if (other && next < class_count) second = allocate_held(shapes[next].size);
             else midend_let_go(holds);
-            assert_true(is_set(object) && loose_in(hold_of(class)) == 0);
+            assert_true(is_set(object) && loose_in(hold_of(class)) == 0 && hold_of(class)->room == 0);
             assert_int_equal(*(uint64_t *)(void *)object, JW_FILL ? 0xdfdfdfdfdfdfdfdfu : 0);
             if (second) midend_free(NULL, second);
             midend_free(NULL, first);
