@@ -31,12 +31,12 @@ static void class_remove(struct slab **first, struct slab *slab) {
     if (behind) behind->previous = record_id(before);
 }
 
-static void give_back(struct slab *slab) {
+static NOINLINE void give_back(struct slab *slab) {
     atomic_store_explicit(&slab->tag, 0, memory_order_relaxed);
     slab_place(record_id(slab), 1);
 }
 
-static void give_back_some(struct heap *heap, unsigned count) {
+static NOINLINE void give_back_some(struct heap *heap, unsigned count) {
     struct slab *slab;
     for (unsigned left = count; left > 0 && (slab = pool_take(&heap->pool)); left--) give_back(slab);
 }
@@ -167,7 +167,7 @@ static ALWAYS_INLINE void collect_returned(struct heap *heap) {
     if (UNLIKELY(has_returned(heap))) take_back_some(heap, TAKE_AT_ONCE);
 }
 
-static void collect(struct heap *heap, unsigned class, unsigned most) {
+static NOINLINE void collect(struct heap *heap, unsigned class, unsigned most) {
     for (struct slab *slab = heap->partial[class], *next; slab && most > 0; slab = next, most--) {
         next = slab->next;
         collect_if_empty(heap, slab);
@@ -182,7 +182,7 @@ static bool is_unused(const struct slab *slab, const void *local, unsigned most)
     return elsewhere == 0 && link_end(local);
 }
 
-static void tidy_current(struct heap *heap, unsigned class, unsigned most) {
+static NOINLINE void tidy_current(struct heap *heap, unsigned class, unsigned most) {
     struct slab *slab = heap->current[class];
     void *local = heap->local[class];
     if (!slab || !is_unused(slab, local, most)) return;
