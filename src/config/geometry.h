@@ -50,6 +50,15 @@
 #define JW_HEAPS_PER_CHUNK 32
 #endif
 
+/* Of how few objects a slab must be for those of full ones to go loose (frontend/loose.c), and how many of a class may:
+ * above eight a slab a full one is rare, and 16 are as good as 32 for a program that frees in random order. */
+#ifndef JW_LOOSE_CAPACITY
+#define JW_LOOSE_CAPACITY 8
+#endif
+#ifndef JW_LOOSE_OBJECTS
+#define JW_LOOSE_OBJECTS 16
+#endif
+
 /* How often a range is tried again, taken or placed, before who tries goes elsewhere. */
 #ifndef JW_RANGE_TRIES
 #define JW_RANGE_TRIES 4

@@ -2,6 +2,7 @@
 #include "frontend/allocator.h"
 
 #include "base/misuse.h"
+#include "frontend/loose.h"
 
 /* Misuse, unless the program has written what looks like a link, into an object that it may free. */
 static COLD void free_doubtful(void *object) {
@@ -33,12 +34,12 @@ static ALWAYS_INLINE void push_freed(struct slab *slab, void *object) {
 
 /* The last object of a partial slab, the first of a full one, or misuse (slab_count_free). */
 static NOINLINE void free_with_attention(struct slab *slab, void *object) {
-    if (LIKELY(slab->budget == 0 && slab_has_object(object, slab))) {
-        push_freed(slab, object);
-        heap_budget_spent(slab);
-    } else {
+    if (UNLIKELY(slab->budget != 0 || !slab_has_object(object, slab))) {
         slab->budget++; /* it was not this slab's to count */
         free_doubtful(object);
+    } else if (slab->state != FULL || !loose_push(thread.heap, slab, object)) {
+        push_freed(slab, object);
+        heap_budget_spent(slab);
     }
 }
 

@@ -73,6 +73,7 @@ static struct heap *create(void) {
     heap->map[0] = NO_CLASS;
     for (unsigned class = 0, size = 1; class < SIZE_CLASS_COUNT; class ++) {
         heap->local[class] = LINK_END;
+        heap->loose_left[class] = (uint8_t)size_classes[class].loose;
         for (; size <= size_classes[class].size; size++) heap->map[size] = (uint8_t) class;
     }
     return heap;

@@ -4,11 +4,12 @@
 
 #include "base/assert.h"
 #include "config/options.h"
+#include "frontend/loose.h"
 #include "secure/guard.h"
 
 /* Refills between two looks at slabs that other threads may have emptied, each time of another class; how many slabs or
  * objects a look is at, but for those that may be long. Refills between two looks at what else the heap keeps. */
-enum { TIDY_PERIOD = 8, LOOK_AT = 16, LONG_PERIOD = 128, KEEP_PERIOD = 64 };
+enum { TIDY_PERIOD = 16, LOOK_AT = 16, LONG_PERIOD = 256, KEEP_PERIOD = 128 };
 
 /* How much is done in one go while a program waits for malloc or free. */
 enum { GIVE_AT_ONCE = 2, TAKE_AT_ONCE = 4 };
@@ -114,15 +115,19 @@ static bool take_over(struct heap *heap, struct slab *slab) {
     return true;
 }
 
-void heap_budget_spent(struct slab *slab) {
-    struct heap *heap = thread.heap;
+void heap_open_slab(struct heap *heap, struct slab *slab) {
     if (slab->state == PARTIAL) {
         class_remove(&heap->partial[slab->class], slab);
         make_empty(heap, slab);
         return;
     }
     invariant(slab->state == FULL);
-    if (!take_over(heap, slab)) make_partial(heap, slab, slab->carved - 1u);
+    make_partial(heap, slab, slab->carved - 1u);
+}
+
+void heap_budget_spent(struct slab *slab) {
+    struct heap *heap = thread.heap;
+    if (slab->state != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
 }
 
 void heap_return_slab(struct slab *slab) {
@@ -196,6 +201,7 @@ static NOINLINE void tidy_current(struct heap *heap, unsigned class, unsigned mo
 /* One class, so that no malloc takes long. */
 static NOINLINE void tidy_some(struct heap *heap) {
     heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
+    if (size_classes[heap->tidied].loose > 0) loose_put_back(heap, heap->tidied);
     collect(heap, heap->tidied, LOOK_AT);
     tidy_current(heap, heap->tidied, heap->refills % LONG_PERIOD == 0 ? UINT_MAX : LOOK_AT);
     if (heap->refills % KEEP_PERIOD == 0) {
@@ -210,6 +216,7 @@ void heap_tidy(struct heap *heap, enum tidy depth) {
     take_back_some(heap, UINT_MAX); /* what is on its way already, then what others have brought since */
     take_back_some(heap, UINT_MAX);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        if (size_classes[class].loose > 0) loose_put_back(heap, class);
         collect(heap, class, depth == TIDY_ALL ? UINT_MAX : LOOK_AT);
         tidy_current(heap, class, UINT_MAX);
     }
@@ -258,6 +265,7 @@ static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
 
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class] = first;
+    heap->loose_left[class] = (uint8_t)size_classes[class].loose;
     return heap_pop(heap, class, map.key);
 }
 
@@ -277,6 +285,11 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     return slab_origin(slab) + 1;
 }
 
+void heap_look_around(struct heap *heap) {
+    if (UNLIKELY(++heap->refills % TIDY_PERIOD == 0)) tidy_some(heap);
+    collect_returned(heap);
+}
+
 static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
     struct slab *slab = heap->current[class];
     if (slab) {
@@ -286,8 +299,6 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
         } while (!make_full(slab));
         heap->current[class] = NULL;
     }
-    if (UNLIKELY(++heap->refills % TIDY_PERIOD == 0)) tidy_some(heap);
-    collect_returned(heap);
     slab = heap->partial[class];
     if (UNLIKELY(!slab)) return refill_anew(heap, class);
     class_remove(&heap->partial[class], slab);
@@ -299,6 +310,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
 
 void *heap_refill(struct heap *heap, unsigned class) {
     invariant(link_end(heap->local[class]));
+    heap_look_around(heap);
     struct slab *slab = heap->current[class];
     void *first = slab ? slab_refill_freed(slab) : NULL;
     return first ? refilled(heap, class, first) : refill_slowly(heap, class);

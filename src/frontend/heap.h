@@ -29,6 +29,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Alignas(64) void *local[SIZE_CLASS_COUNT + 1];
     uint8_t map[FRONTEND_MAX + 1]; /* the class of each size: a copy in each heap needs no address of its own */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
+    uint8_t loose_left[SIZE_CLASS_COUNT];      /* loose objects that a class may still get (loose.c) */
     _Alignas(64) _Atomic(granule_id) returned; /* written by other threads, as what stands beside it by rounds */
     _Atomic(uint32_t) resting_next;            /* number of the next resting heap */
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
@@ -94,6 +95,9 @@ void *heap_refill(struct heap *heap, unsigned class);
 /* The slab's budget reached 0 by its owner's free (the state table in slab.h). */
 void heap_budget_spent(struct slab *slab);
 
+/* The same of any heap's, where a full slab must not take over. */
+void heap_open_slab(struct heap *heap, struct slab *slab);
+
 /* Tells the owner of a slab that the caller's push has cleared its full mark. */
 void heap_return_slab(struct slab *slab);
 
@@ -101,6 +105,9 @@ void heap_return_slab(struct slab *slab);
  * go of mid slabs. */
 enum tidy { TIDY_CURRENT, TIDY_ALL };
 void heap_tidy(struct heap *heap, enum tidy depth);
+
+/* Once a refill, or where there is none as often: takes back what others have returned, and tidies from time to time. */
+void heap_look_around(struct heap *heap);
 
 /* The calling thread's empty slabs go to the backend. */
 void heap_flush(void);

@@ -9,15 +9,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct sl
     view->state = slab->state;
     view->budget = slab->budget;
     view->carved = slab->carved;
-    atomic_init(&view->tag, atomic_load_explicit(&slab->tag, memory_order_relaxed));
     atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
-}
-
-/* Objects of the calling thread's current slabs that it has not given out. Of other threads' they count as given out:
- * only the owner can tell. */
-static unsigned not_given_out(const struct slab *view) {
-    bool mine = atomic_load_explicit(&view->tag, memory_order_relaxed) == thread.tag && view->state == CURRENT;
-    return mine ? slab_list_length(thread.heap->local[view->class]) : 0;
 }
 
 static void count_slab(const struct slab *slab, struct frontend_statistics *statistics) {
@@ -27,8 +19,7 @@ static void count_slab(const struct slab *slab, struct frontend_statistics *stat
     statistics->reserved += GRANULE_SIZE;
     statistics->pooled_slabs += view.state == EMPTY;
     if (class >= SIZE_CLASS_COUNT) return;
-    uint64_t used = slab_out(&view) - not_given_out(&view), waiting = cross_count(&view.cross),
-             capacity = size_class_capacity(class);
+    uint64_t used = slab_out(&view), waiting = cross_count(&view.cross), capacity = size_class_capacity(class);
     statistics->classes[class].slabs++;
     statistics->classes[class].capacity += capacity;
     if (used <= capacity && waiting <= used) statistics->classes[class].objects += used - waiting;
@@ -38,6 +29,15 @@ static void count_slabs(granule_id root, void *context) {
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
         /* relaxed: a record that is not formatted yet is no worse than that of a slab just given back */
         if (leaf_get(id) & LEAF_SLAB) count_slab((const struct slab *)record_at(id), context);
+}
+
+/* What the calling thread's local lists hold is not given out. Of other threads' it counts as given out: only the owner
+ * can tell. */
+static void leave_out_local(struct frontend_statistics *statistics) {
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        uint64_t local = slab_list_length(thread.heap->local[class]), *objects = &statistics->classes[class].objects;
+        *objects -= local < *objects ? local : *objects;
+    }
 }
 
 void frontend_statistics(struct frontend_statistics *statistics) {
@@ -52,6 +52,7 @@ void frontend_statistics(struct frontend_statistics *statistics) {
     for (unsigned tries = 0; tries < 100; tries++) {
         if (root_walk_begin()) {
             map_walk(count_slabs, statistics);
+            leave_out_local(statistics);
             root_walk_end();
             break;
         }

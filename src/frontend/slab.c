@@ -17,9 +17,15 @@ void slab_format(struct slab *slab, const char *start, unsigned class) {
     atomic_store_explicit(&slab->cross, CROSS_FULL, memory_order_relaxed);
 }
 
-bool slab_has_doubtful_object(const void *object) {
+COLD bool slab_has_link(const void *object) {
+    uint64_t next = *(const link_word *)object ^ link_key_at(object, map.key);
+    if (next == (uintptr_t)LINK_END || ((next + 1) ^ (uintptr_t)object) < GRANULE_SIZE) return true;
+    return next <= UINTPTR_MAX && slab_may_precede(slab_of(object), link_next(object, map.key));
+}
+
+COLD bool slab_has_doubtful_object(const void *object) {
     const struct slab *slab = slab_of(object);
-    return slab_has_start(object, slab) && !link_is(object);
+    return slab_has_start(object, slab) && !slab_has_link(object);
 }
 
 /* Hardened build: links the objects in random order, each with the trailer of a free one. The first. */

@@ -11,11 +11,13 @@
  *   CURRENT     the class's current one      out + 1 (pinned)             never
  *   PARTIAL     partial                      out                          the slab is empty
  *   EMPTY       pool                         0; origin astray: any free is misuse
- *   FULL        none                         1; out is the capacity       an own object came back: CURRENT or PARTIAL
+ *   FULL        none                         1; out is the capacity       an own object came back: it goes loose
+ *                                                                         (loose.h), or the slab is CURRENT or PARTIAL
  *   RETURNING   none; empty, but on its way  1 (pinned)                   never
  *               to the "returned" stack
  *
- * Invariant: out + length of freed list + not yet carved = capacity; only CURRENT slabs have a local list.
+ * Invariant: out + length of freed list + not yet carved = capacity; a local list has objects of the CURRENT slab, and
+ * loose ones of FULL and PARTIAL slabs.
  *
  * Nobody looks at full slabs, so the first free by another thread brings them to their owner (cross_list.h, "full").
  * The mark is set once, and stays whatever the owner does with the slab, until such a free:
@@ -108,12 +110,26 @@ static ALWAYS_INLINE bool slab_count_free(struct slab *slab, const void *object)
 #endif
 }
 
-/* Whether a link may lead there from a free object: to another one of its slab, or to an end. */
+/* Whether an object may follow one of that slab in a list: another of it or, where they go loose, one of its class and
+ * heap. */
+static inline bool slab_may_precede(const struct slab *slab, const void *next) {
+    const struct slab *other = slab_of(next);
+    if (other != slab && (JW_SECURE || other->class != slab->class ||
+                          atomic_load_explicit(&other->tag, memory_order_relaxed) !=
+                              atomic_load_explicit(&slab->tag, memory_order_relaxed)))
+        return false;
+    return slab_has_start(next, other);
+}
+
+/* Whether a link may lead there from a free object: to another one, or to an end. */
 static inline bool slab_may_list(const void *object, const void *next) {
     const struct slab *slab = slab_of(object);
     if (link_end(next)) return next == LINK_END || (uintptr_t)next == slab->origin;
-    return slab_of(next) == slab && slab_has_start(next, slab);
+    return slab_may_precede(slab, next);
 }
+
+/* Whether the object's first word is a link, told for certain: to an end, within its slab, or as above. */
+bool slab_has_link(const void *object);
 
 /* The object behind a free one. Hardened build: what leads elsewhere is no link. */
 static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {

@@ -54,10 +54,4 @@ static ALWAYS_INLINE bool link_end(const void *object) {
     return (uintptr_t)object & 1;
 }
 
-/* Whether the object's first word is a link within its slab, or from it to an end. */
-static inline bool link_is(const void *object) {
-    uint64_t next = *(const link_word *)object ^ link_key_at(object, map.key);
-    return next == (uintptr_t)LINK_END || ((next + 1) ^ (uintptr_t)object) < GRANULE_SIZE;
-}
-
 #endif

@@ -62,7 +62,7 @@ MISTAKES = {
         "CHECK failed: pattern_holds",
     ),
     # Misuse that goes unseen, or is told wrongly (tests/death).
-    "mark": Mistake("frontend/slab.c", " && !link_is(object);", ";", "WRONG"),
+    "mark": Mistake("frontend/slab.c", " && !slab_has_link(object);", ";", "WRONG"),
     "bit": Mistake("midend/midend.c", "        if (word & bit) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"),
     "trace": Mistake("backend/backend.c", "    leave_trace(range, offset);\n", "", "WRONG"),
     "gone": Mistake("backend/map.c", "(uintptr_t)address | told << 1 | SLOT_GONE", "0", "WRONG"),

@@ -20,7 +20,11 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     unsigned class = slab->class, capacity = size_class_capacity(class), out = slab_out(slab),
              count = cross_count(&slab->cross), freed = list_length(slab->freed);
     bool current = heap->current[class] == slab;
-    unsigned local = current ? list_length(heap->local[class]) : 0;
+    unsigned local = 0; /* its own objects in the list; what is loose is no current slab's, and loose_left of no more */
+    for (void *object = heap->local[class]; !link_end(object); object = link_next(object, map.key))
+        local += slab_of(object) == slab;
+    CHECK(local == 0 || current || slab->state == PARTIAL || slab->state == FULL);
+    CHECK(local <= size_classes[class].loose || current);
     CHECK(heap_of(slab) == heap && leaf_get(record_id(slab)) == heap->tag && class < SIZE_CLASS_COUNT);
     CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);

@@ -1,0 +1,33 @@
+/* loose_object - an object of a full slab is loose, given out again, and loose, while another thread frees the slab's
+ * other one and brings the slab to its owner.
+ *
+ * bound     2 threads: 4 frees and 1 allocation by the owner; 1 free by the other; 2 objects a slab, 2 may be loose
+ * property  no object is lost or given out twice, and no slab is lost
+ * defines   -DJW_LOOSE_OBJECTS=2
+ */
+#include "verify/clients/frontend_client.h"
+
+enum { SIZE = 112 };
+
+static uint64_t *objects[4];
+
+static void *freeing(void *unused) {
+    (void)unused;
+    give(objects[1], SIZE, 1);
+    return NULL;
+}
+
+int main(void) {
+    start_allocator();
+    for (size_t i = 0; i < 4; i++) objects[i] = get(SIZE, i); /* a full slab, and the current one without objects */
+    pthread_t other = start(freeing, NULL);
+    give(objects[0], SIZE, 0);
+    uint64_t *again = get(SIZE, 10);
+    assert(again == objects[0]);
+    give(again, SIZE, 10); /* the second: they are counted, and the slab is taken back where it has come */
+    finish(other);
+    give(objects[2], SIZE, 2);
+    give(objects[3], SIZE, 3);
+    expect_nothing_left();
+    return 0;
+}
