@@ -171,7 +171,7 @@ static void free_and_malloc_leave_no_slab_behind(size_t size) {
     assert_int_equal(heaps[0]->in_use_count, 4);
     for (unsigned i = 0; i < capacity; i++) free_as(1, objects[i]); /* all of a full slab */
     free_as(1, elsewhere);                                          /* and of a current one of another class */
-    for (unsigned i = 0; i < 10000 && heaps[0]->in_use_count > 2; i++) {
+    for (unsigned i = 0; i < 500000 && heaps[0]->in_use_count > 2; i++) {
         void **object = &objects[i % 2 ? capacity : count - 1]; /* of one slab and of the other, in turn */
         free_as(0, *object);
         *object = allocate_as(0, size);
