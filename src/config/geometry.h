@@ -50,13 +50,13 @@
 #define JW_HEAPS_PER_CHUNK 32
 #endif
 
-/* Of how few objects a slab must be for those of full ones to go loose (frontend/loose.h), and how many bytes of a class
- * may: above eight a slab a full one is rare, and 16 KB instead of 8 cost a real trace 100 KB of its peak. */
+/* Of how few objects a slab must be for those of full ones to go loose (frontend/loose.h), and how many slabs' objects of
+ * a class may: above eight a slab a full one is rare, and four instead of two cost a real trace 100 KB of its peak. */
 #ifndef JW_LOOSE_CAPACITY
 #define JW_LOOSE_CAPACITY 8
 #endif
-#ifndef JW_LOOSE_BYTES
-#define JW_LOOSE_BYTES 8192
+#ifndef JW_LOOSE_SLABS
+#define JW_LOOSE_SLABS 2
 #endif
 
 /* How often a range is tried again, taken or placed, before who tries goes elsewhere. */

@@ -4,7 +4,7 @@
 
 #define RECIPROCAL(size) ((UINTPTR_MAX - (size) + 1) / (size) + 2)
 #define CAPACITY(size) (GRANULE_SIZE / (size))
-#define LOOSE(size) (!JW_SECURE && CAPACITY(size) <= JW_LOOSE_CAPACITY ? JW_LOOSE_BYTES / (size) : 0)
+#define LOOSE(size) (!JW_SECURE && CAPACITY(size) <= JW_LOOSE_CAPACITY ? JW_LOOSE_SLABS * CAPACITY(size) : 0)
 #define ROW(size)                                                                                                      \
     {size,        CAPACITY(size),   4096 / (size) + 1,                                                                 \
      LOOSE(size), RECIPROCAL(size), (CAPACITY(size) - 1) * (RECIPROCAL(size) * (size))},

@@ -194,7 +194,7 @@ static void returned_slabs_come_back_a_few_at_a_time(void **state) {
     start();
     enum { MANY = 20 };
     unsigned capacity = size_class_capacity(size_class_of(SMALL)), count = MANY * capacity + 1;
-    static void *objects[MANY << (JW_GRANULE_SHIFT - 9)];
+    static void *objects[MANY << (JW_GRANULE_SHIFT - 8)];
     for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, SMALL);
     for (unsigned i = 0; i < count; i += capacity) free_as(1, objects[i]);
     assert_int_equal(heaps[0]->brought, 0);
