@@ -37,7 +37,7 @@ static NOINLINE void free_with_attention(struct slab *slab, void *object) {
     if (UNLIKELY(slab->budget != 0 || !slab_has_object(object, slab))) {
         slab->budget++; /* it was not this slab's to count */
         free_doubtful(object);
-    } else if (slab->state != FULL || !loose_push(thread.heap, slab, object)) {
+    } else if (slab->state != FULL || !heap_loosen(thread.heap, slab, object)) {
         push_freed(slab, object);
         heap_budget_spent(slab);
     }

@@ -201,7 +201,7 @@ static NOINLINE void tidy_current(struct heap *heap, unsigned class, unsigned mo
 /* One class, so that no malloc takes long. */
 static NOINLINE void tidy_some(struct heap *heap) {
     heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
-    if (size_classes[heap->tidied].loose > 0) loose_put_back(heap, heap->tidied);
+    if (size_classes[heap->tidied].loose > 0) heap_put_loose_back(heap, heap->tidied);
     collect(heap, heap->tidied, LOOK_AT);
     tidy_current(heap, heap->tidied, heap->refills % LONG_PERIOD == 0 ? UINT_MAX : LOOK_AT);
     if (heap->refills % KEEP_PERIOD == 0) {
@@ -216,7 +216,7 @@ void heap_tidy(struct heap *heap, enum tidy depth) {
     take_back_some(heap, UINT_MAX); /* what is on its way already, then what others have brought since */
     take_back_some(heap, UINT_MAX);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        if (size_classes[class].loose > 0) loose_put_back(heap, class);
+        if (size_classes[class].loose > 0) heap_put_loose_back(heap, class);
         collect(heap, class, depth == TIDY_ALL ? UINT_MAX : LOOK_AT);
         tidy_current(heap, class, UINT_MAX);
     }

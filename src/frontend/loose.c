@@ -1,15 +1,15 @@
 #include "frontend/loose.h"
 
-void loose_look(struct heap *heap, unsigned class) {
+void heap_look_at_loose(struct heap *heap, unsigned class) {
     unsigned most = size_classes[class].loose, length = 0;
     heap_look_around(heap);
     for (void *object = heap->local[class]; !link_end(object) && length <= most / 2; length++)
         object = slab_next(object, map.key);
-    if (length > most / 2) loose_put_back(heap, class);
+    if (length > most / 2) heap_put_loose_back(heap, class);
     else heap->loose_left[class] = (uint8_t)(most - length);
 }
 
-void loose_put_back(struct heap *heap, unsigned class) {
+void heap_put_loose_back(struct heap *heap, unsigned class) {
     void *object = heap->local[class];
     heap->local[class] = LINK_END;
     for (void *next; !link_end(object); object = next) {

@@ -15,13 +15,13 @@
 #include "frontend/heap.h"
 
 /* The class's last loose object has come. */
-void loose_look(struct heap *heap, unsigned class);
+void heap_look_at_loose(struct heap *heap, unsigned class);
 
 /* All of the class's local list goes back to the slabs. */
-void loose_put_back(struct heap *heap, unsigned class);
+void heap_put_loose_back(struct heap *heap, unsigned class);
 
 /* A FULL slab's object goes loose, unless that would be too many (false). */
-static inline bool loose_push(struct heap *heap, struct slab *slab, void *object) {
+static inline bool heap_loosen(struct heap *heap, struct slab *slab, void *object) {
     unsigned class = slab->class;
     if (heap->loose_left[class] == 0) return false;
     void *first = heap->local[class];
@@ -29,7 +29,7 @@ static inline bool loose_push(struct heap *heap, struct slab *slab, void *object
     slab_fill(slab, object);
     link_write(object, link_end(first) ? LINK_END : first);
     heap->local[class] = object;
-    if (UNLIKELY(--heap->loose_left[class] == 0)) loose_look(heap, class);
+    if (UNLIKELY(--heap->loose_left[class] == 0)) heap_look_at_loose(heap, class);
     return true;
 }
 
