@@ -119,6 +119,7 @@ class Programs:
 
     def mutated_library(self, mutant: Mutant, constants: list[str], base: Path, first: Path, library: Path) -> None:
         shutil.copy(base / "library.a", library)
+        shutil.rmtree(first, ignore_errors=True)  # a mutant of that name may have been in another file
         changed = first / mutant.path.relative_to(ROOT / "src" if "src" in mutant.path.parts else ROOT)
         changed.parent.mkdir(parents=True, exist_ok=True)
         changed.write_text(mutant.text)
