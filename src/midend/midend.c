@@ -231,16 +231,18 @@ static granule_id new_slab(unsigned class) {
 
 static void open_hold(struct mid_hold *hold, unsigned class) {
     const struct shape *shape = &shapes[class];
-    *hold = (struct mid_hold){
-        .word = &no_slab,
-        .bytes = shape->count * shape->size,
-        .size = shape->size,
-        .reciprocal = shape->reciprocal,
-        .kind = class + 1,
-        .most = shape->loose,
-        .patience = MID_PATIENCE,
-        .key = map.key ^ LOOSE_KEY,
-    };
+    hold->start = NULL;
+    hold->word = &no_slab;
+    hold->held = 0;
+    hold->bytes = shape->count * shape->size;
+    hold->size = shape->size;
+    hold->reciprocal = shape->reciprocal;
+    hold->kind = class + 1;
+    hold->room = 0;
+    hold->most = shape->loose;
+    hold->patience = MID_PATIENCE;
+    hold->loose = NULL;
+    hold->key = map.key ^ LOOSE_KEY;
 }
 
 static void note_held(struct mid_hold *hold, granule_id slab) {
@@ -303,7 +305,7 @@ static granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
     *class = first >> LEAF_HIGH_SHIFT & 15;
     const struct shape *shape = &shapes[*class];
     uintptr_t distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
-    if (distance >= shape->count * shape->size) return 0; /* the tail, or a foreign address */
+    if (distance >= (uintptr_t)shape->count * shape->size) return 0; /* the tail, or a foreign address */
     uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * shape->reciprocal >> 32);
     if (index * shape->size != offset) return 0;
     *bit = 1u << index;

@@ -1,56 +1,9 @@
-/* heap_test.c - heaps, one thread playing several: whose heap thread.heap points to, he is the thread. */
-#include "unit.h"
+/* heap_test.c - heaps, one thread playing several. */
+#include "heap_players.h"
 
 #include <pthread.h>
 
-#include "frontend/allocator.h"
-#include "heap_walk.h"
-
-enum { OBJECTS = 3000, STEPS = 60000, HEAPS = 3, WALK_PERIOD = 50 };
-
-static struct heap *heaps[HEAPS];
-
-static void start(void) {
-    options = default_options;
-    if (!heaps[0]) heaps[0] = heap_attach();
-    for (unsigned i = 1; i < HEAPS; i++)
-        if (!heaps[i]) heaps[i] = heap_take();
-    heap_enter(heaps[0]);
-    for (unsigned i = 0; i < HEAPS; i++)
-        CHECK(heaps[i] && heaps[i]->in_use_count == 0 && pool_is_empty(&heaps[i]->pool));
-}
-
-/* All objects are free: so are all slabs, and the roots go back. */
-static void finish(void) {
-    for (unsigned i = 0; i < HEAPS; i++) {
-        heap_enter(heaps[i]);
-        heap_flush();
-        walk_heap(heaps[i]);
-        assert_int_equal(heaps[i]->in_use_count, 0);
-        assert_true(pool_is_empty(&heaps[i]->pool));
-    }
-    heap_enter(heaps[0]);
-    thrift_purge();
-    assert_int_equal(root_count(), 0);
-}
-
-static void *allocate_as(unsigned heap, size_t size) {
-    heap_enter(heaps[heap]);
-    void *object = jw_malloc(size);
-    CHECK(object);
-    heap_enter(heaps[0]);
-    return object;
-}
-
-static void free_as(unsigned heap, void *object) {
-    heap_enter(heaps[heap]);
-    jw_free(object);
-    heap_enter(heaps[0]);
-}
-
-static void walk_all(void) {
-    for (unsigned i = 0; i < HEAPS; i++) walk_heap(heaps[i]);
-}
+enum { OBJECTS = 3000, STEPS = 60000, WALK_PERIOD = 50 };
 
 static void anyone_frees_anything(void **state) {
     (void)state;
@@ -216,80 +169,6 @@ static void taking_over_leaves_no_slab_behind(void **state) {
     (void)state;
     free_and_malloc_leave_no_slab_behind(SMALL);
     free_and_malloc_leave_no_slab_behind(LOOSE);
-}
-
-enum { LOOSE_SLABS = 20, LOOSE_CAPACITY = GRANULE_SIZE / LOOSE };
-
-/* Not in the hardened build, nor where granules are so large that no slab has few objects. */
-static bool any_goes_loose(void) {
-    return size_classes[size_class_of(LOOSE)].loose > 0;
-}
-
-/* Objects of full slabs, and one more. */
-static void *fill_loose(void *objects[LOOSE_SLABS * LOOSE_CAPACITY]) {
-    start();
-    for (unsigned i = 0; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) objects[i] = allocate_as(0, LOOSE);
-    void *last = allocate_as(0, LOOSE);
-    assert_int_equal(heaps[0]->in_use_count, LOOSE_SLABS + 1);
-    return last;
-}
-
-static void objects_of_full_slabs_go_loose(void **state) {
-    (void)state;
-    if (!any_goes_loose()) skip();
-    void *objects[LOOSE_SLABS * LOOSE_CAPACITY], *last = fill_loose(objects);
-    unsigned class = size_class_of(LOOSE), most = size_classes[class].loose;
-    for (unsigned i = 0; i + 1 < most; i++) {
-        free_as(0, objects[i]);
-        assert_int_equal(slab_of(objects[i])->state, FULL);
-        walk_all();
-    }
-    for (unsigned i = most - 1; i-- > 0;) assert_ptr_equal(allocate_as(0, LOOSE), objects[i]);
-    for (unsigned i = 0; i < 10 * most; i++) { /* what malloc has taken again does not count */
-        free_as(0, objects[0]);
-        assert_int_equal(slab_of(objects[0])->state, FULL);
-        assert_ptr_equal(allocate_as(0, LOOSE), objects[0]);
-    }
-    walk_all();
-    for (unsigned i = 0; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) free_as(0, objects[i]);
-    free_as(0, last);
-    finish();
-}
-
-static void who_only_frees_keeps_nothing_loose(void **state) {
-    (void)state;
-    if (!any_goes_loose()) skip();
-    void *objects[LOOSE_SLABS * LOOSE_CAPACITY], *last = fill_loose(objects);
-    unsigned most = size_classes[size_class_of(LOOSE)].loose;
-    for (unsigned i = 0; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) {
-        free_as(0, objects[i]);
-        walk_all();
-        if (i + 1 == most) assert_int_equal(heaps[0]->loose_left[size_class_of(LOOSE)], 0);
-    }
-    assert_int_equal(heaps[0]->in_use_count, 1); /* the last object's */
-    free_as(0, last);
-    finish();
-}
-
-/* An object is loose while another thread's frees bring its slab back, and empty it but for this one. */
-static void a_slab_comes_back_with_a_loose_object(void **state) {
-    (void)state;
-    if (!any_goes_loose()) skip();
-    void *objects[LOOSE_SLABS * LOOSE_CAPACITY], *last = fill_loose(objects);
-    struct slab *slab = slab_of(objects[0]);
-    free_as(0, objects[0]);
-    for (unsigned i = 1; i < LOOSE_CAPACITY; i++) free_as(1, objects[i]);
-    assert_true(slab_is_on_its_way(slab));
-    walk_all();
-    heap_look_around(heaps[0]);
-    assert_int_equal(slab->state, PARTIAL);
-    walk_all();
-    heap_tidy(heaps[0], TIDY_ALL);
-    assert_int_equal(slab->state, EMPTY);
-    walk_all();
-    for (unsigned i = LOOSE_CAPACITY; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) free_as(0, objects[i]);
-    free_as(0, last);
-    finish();
 }
 
 /* Another thread has cleared the mark, and the slab is on its way while its owner frees into it to the last object. */
@@ -492,9 +371,6 @@ int main(void) {
         cmocka_unit_test(a_full_slab_returns_after_a_cross_free),
         cmocka_unit_test(an_own_free_opens_a_full_slab),
         cmocka_unit_test(a_full_slab_takes_over),
-        cmocka_unit_test(objects_of_full_slabs_go_loose),
-        cmocka_unit_test(who_only_frees_keeps_nothing_loose),
-        cmocka_unit_test(a_slab_comes_back_with_a_loose_object),
         cmocka_unit_test(taking_over_leaves_no_slab_behind),
         cmocka_unit_test(returned_slabs_come_back_a_few_at_a_time),
         cmocka_unit_test(own_frees_meet_a_returning_slab),

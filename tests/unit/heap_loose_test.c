@@ -1,0 +1,88 @@
+/* heap_loose_test.c - objects of full slabs that go loose (frontend/loose.h). */
+#include "heap_players.h"
+
+#include "frontend/loose.h"
+
+enum { LOOSE = 2048 };
+enum { LOOSE_SLABS = 20, LOOSE_CAPACITY = GRANULE_SIZE / LOOSE };
+
+/* Not in the hardened build, nor where granules are so large that no slab has few objects. */
+static bool any_goes_loose(void) {
+    return size_classes[size_class_of(LOOSE)].loose > 0;
+}
+
+/* Objects of full slabs, and one more. */
+static void *fill_loose(void *objects[LOOSE_SLABS * LOOSE_CAPACITY]) {
+    start();
+    for (unsigned i = 0; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) objects[i] = allocate_as(0, LOOSE);
+    void *last = allocate_as(0, LOOSE);
+    assert_int_equal(heaps[0]->in_use_count, LOOSE_SLABS + 1);
+    return last;
+}
+
+static void objects_of_full_slabs_go_loose(void **state) {
+    (void)state;
+    if (!any_goes_loose()) skip();
+    void *objects[LOOSE_SLABS * LOOSE_CAPACITY], *last = fill_loose(objects);
+    unsigned class = size_class_of(LOOSE), most = size_classes[class].loose;
+    for (unsigned i = 0; i + 1 < most; i++) {
+        free_as(0, objects[i]);
+        assert_int_equal(slab_of(objects[i])->state, FULL);
+        walk_all();
+    }
+    for (unsigned i = most - 1; i-- > 0;) assert_ptr_equal(allocate_as(0, LOOSE), objects[i]);
+    for (unsigned i = 0; i < 10 * most; i++) { /* what malloc has taken again does not count */
+        free_as(0, objects[0]);
+        assert_int_equal(slab_of(objects[0])->state, FULL);
+        assert_ptr_equal(allocate_as(0, LOOSE), objects[0]);
+    }
+    walk_all();
+    for (unsigned i = 0; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) free_as(0, objects[i]);
+    free_as(0, last);
+    finish();
+}
+
+static void who_only_frees_keeps_nothing_loose(void **state) {
+    (void)state;
+    if (!any_goes_loose()) skip();
+    void *objects[LOOSE_SLABS * LOOSE_CAPACITY], *last = fill_loose(objects);
+    unsigned most = size_classes[size_class_of(LOOSE)].loose;
+    for (unsigned i = 0; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) {
+        free_as(0, objects[i]);
+        walk_all();
+        if (i + 1 == most) assert_int_equal(heaps[0]->loose_left[size_class_of(LOOSE)], 0);
+    }
+    assert_int_equal(heaps[0]->in_use_count, 1); /* the last object's */
+    free_as(0, last);
+    finish();
+}
+
+/* An object is loose while another thread's frees bring its slab back, and empty it but for this one. */
+static void a_slab_comes_back_with_a_loose_object(void **state) {
+    (void)state;
+    if (!any_goes_loose()) skip();
+    void *objects[LOOSE_SLABS * LOOSE_CAPACITY], *last = fill_loose(objects);
+    struct slab *slab = slab_of(objects[0]);
+    free_as(0, objects[0]);
+    for (unsigned i = 1; i < LOOSE_CAPACITY; i++) free_as(1, objects[i]);
+    assert_true(slab_is_on_its_way(slab));
+    walk_all();
+    heap_look_around(heaps[0]);
+    assert_int_equal(slab->state, PARTIAL);
+    walk_all();
+    heap_tidy(heaps[0], TIDY_ALL);
+    assert_int_equal(slab->state, EMPTY);
+    walk_all();
+    for (unsigned i = LOOSE_CAPACITY; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) free_as(0, objects[i]);
+    free_as(0, last);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(objects_of_full_slabs_go_loose),
+        cmocka_unit_test(who_only_frees_keeps_nothing_loose),
+        cmocka_unit_test(a_slab_comes_back_with_a_loose_object),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
