@@ -40,7 +40,7 @@ MISTAKES = {
     ),
     "uncounted": Mistake(
         "backend/ownership.c",
-        "    count(state, (intptr_t)knit_weight(range)); /* it waits, and the watermark must know */\n",
+        "    count(state, own); /* it waits, and the watermark must know */\n",
         "",
         "above the watermark",
     ),
@@ -64,7 +64,7 @@ MISTAKES = {
     # Misuse that goes unseen, or is told wrongly (tests/death).
     "mark": Mistake("frontend/slab.c", " && !slab_has_link(object);", ";", "WRONG"),
     "bit": Mistake("midend/midend.c", "        if (word & bit) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"),
-    "trace": Mistake("backend/backend.c", "    leave_trace(range, offset);\n", "", "WRONG"),
+    "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, weight - offset);\n", "", "WRONG"),
     "gone": Mistake("backend/map.c", "(uintptr_t)address | told << 1 | SLOT_GONE", "0", "WRONG"),
     "owner": Mistake("frontend/allocator.c", "    heap_note_thread();\n", "", "WRONG"),
     "size": Mistake("frontend/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),
