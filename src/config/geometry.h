@@ -51,7 +51,8 @@
 #endif
 
 /* Of how few objects a slab must be for those of full ones to go loose (frontend/loose.h), and how many slabs' objects
- * of a class may: above eight a slab a full one is rare, and four instead of two cost a real trace 100 KB of its peak. */
+ * of a class may: above eight a slab a full one is rare, and four instead of two cost a real trace 100 KB at its peak.
+ */
 #ifndef JW_LOOSE_CAPACITY
 #define JW_LOOSE_CAPACITY 8
 #endif

@@ -200,6 +200,7 @@ static NOINLINE void tidy_current(struct heap *heap, unsigned class, unsigned mo
 
 /* One class, so that no malloc takes long. */
 static NOINLINE void tidy_some(struct heap *heap) {
+    collect_returned(heap);
     heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
     if (size_classes[heap->tidied].loose > 0) heap_put_loose_back(heap, heap->tidied);
     collect(heap, heap->tidied, LOOK_AT);
@@ -287,7 +288,6 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
 
 void heap_look_around(struct heap *heap) {
     if (UNLIKELY(++heap->refills % TIDY_PERIOD == 0)) tidy_some(heap);
-    collect_returned(heap);
 }
 
 static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
@@ -299,6 +299,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
         } while (!make_full(slab));
         heap->current[class] = NULL;
     }
+    collect_returned(heap);
     slab = heap->partial[class];
     if (UNLIKELY(!slab)) return refill_anew(heap, class);
     class_remove(&heap->partial[class], slab);

@@ -106,7 +106,7 @@ void heap_return_slab(struct slab *slab);
 enum tidy { TIDY_CURRENT, TIDY_ALL };
 void heap_tidy(struct heap *heap, enum tidy depth);
 
-/* Once a refill, or as often where there is none: takes back what others have returned; from time to time, tidies. */
+/* Once a refill, or now and then where there is none: at times takes back what others have returned, and tidies. */
 void heap_look_around(struct heap *heap);
 
 /* The calling thread's empty slabs go to the backend. */
