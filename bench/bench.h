@@ -109,6 +109,9 @@ static inline char *object_make(size_t length) {
     char *object = measured_malloc(length);
     CHECK(object != NULL);
     struct mark old, mark = {(uint32_t)length, object_tag(object, (uint32_t)length)};
+    /* Programs write before they read: a page that nobody has touched would else cost two faults. */
+    if (length > sizeof mark) object[sizeof mark] = 0;
+    atomic_signal_fence(memory_order_seq_cst);
     memcpy(&old, object, sizeof old);
     /* What other objects left here may look like a tag, but hardly has a size that is one, too. */
     CHECK(old.size < 8 || old.size > MOST_SIZE || old.tag != object_tag(object, old.size));
