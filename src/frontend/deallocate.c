@@ -28,8 +28,7 @@ static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
 
 static ALWAYS_INLINE void push_freed(struct slab *slab, void *object) {
     slab_fill(slab, object);
-    link_write(object, slab->freed);
-    slab->freed = object;
+    slab_list_freed(slab, object);
 }
 
 /* The last object of a partial slab, the first of a full one, or misuse (slab_count_free). */

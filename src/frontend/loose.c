@@ -15,8 +15,7 @@ void heap_put_loose_back(struct heap *heap, unsigned class) {
     for (void *next; !link_end(object); object = next) {
         struct slab *slab = slab_of(object);
         next = slab_next(object, map.key);
-        link_write(object, slab->freed);
-        slab->freed = object;
+        slab_list_freed(slab, object);
         if (--slab->budget == 0) heap_open_slab(heap, slab);
     }
 }

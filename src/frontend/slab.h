@@ -183,6 +183,11 @@ static inline char *slab_origin(const struct slab *slab) {
     return (char *)slab->origin; // NOLINT(performance-no-int-to-ptr)
 }
 
+static ALWAYS_INLINE void slab_list_freed(struct slab *slab, void *object) {
+    link_write(object, slab->freed);
+    slab->freed = object;
+}
+
 /* A new local list for a CURRENT slab: the freed list. NULL when there is none. */
 static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     void *first = slab->freed;

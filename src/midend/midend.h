@@ -37,7 +37,7 @@
  * A thread holds the slabs that it last allocated from, so that what it takes from these, and what it frees there, is
  * at most one read-modify-write of the word. Others free into a held slab as into a listed one; whether it is empty is
  * looked at when its holder lets go: to hold a slab of another class, when no object is left, when its heap is tidied
- * (once in 64 refills, and when the thread ends).
+ * (once in 128 refills, and when the thread ends).
  */
 #ifndef JW_MIDEND_H
 #define JW_MIDEND_H

@@ -30,6 +30,9 @@ static void objects_of_full_slabs_go_loose(void **state) {
         assert_int_equal(slab_of(objects[i])->state, FULL);
         walk_all();
     }
+    struct frontend_statistics statistics;
+    frontend_statistics(&statistics);
+    assert_int_equal(statistics.classes[class].objects, LOOSE_SLABS * LOOSE_CAPACITY + 1 - (most - 1));
     for (unsigned i = most - 1; i-- > 0;) assert_ptr_equal(allocate_as(0, LOOSE), objects[i]);
     for (unsigned i = 0; i < 10 * most; i++) { /* what malloc has taken again does not count */
         free_as(0, objects[0]);
