@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import flavours
 import verify
@@ -26,6 +27,27 @@ def run_flavour(flavour: str, chosen: list[str]) -> tuple[int, int]:
                 failed, total = map(int, found.groups())
     if process.returncode and not failed:
         failed = total = max(total, 1)
+    return failed, total
+
+
+def run_flavours(names: list[str], options: dict[str, list[str]]) -> tuple[int, int]:
+    """Flavour by flavour; the next ones are built meanwhile, as few tests keep all processors busy to their end."""
+    failed = total = 0
+    builder = ThreadPoolExecutor(max_workers=1)
+    builds = [builder.submit(flavours.build, name, target="all", tests=True) for name in names]
+    try:
+        for name, build in zip(names, builds, strict=True):
+            try:
+                build.result()
+            except subprocess.CalledProcessError:
+                print(f"\n== {name}: it does not build", flush=True)
+                failed, total = failed + 1, total + 1
+                continue
+            print(f"\n== {name}: {flavours.flavours()[name]}", flush=True)
+            failures, count = run_flavour(name, options[name])
+            failed, total = failed + failures, total + count
+    finally:
+        builder.shutdown(cancel_futures=True)
     return failed, total
 
 
@@ -67,18 +89,8 @@ def run(arguments) -> int:
     options += ["--show-only"] if arguments.list else []
     if not arguments.quick:
         flavours.setup("programs")
-    failed = total = 0
-    for flavour in chosen:
-        try:
-            flavours.build(flavour, target="all", tests=True)
-        except subprocess.CalledProcessError:
-            print(f"\n== {flavour}: it does not build", flush=True)
-            failed, total = failed + 1, total + 1
-            continue
-        print(f"\n== {flavour}: {flavours.flavours()[flavour]}", flush=True)
-        quick = ["-L", QUICK[flavour]] if arguments.quick else []
-        failures, count = run_flavour(flavour, options + quick)
-        failed, total = failed + failures, total + count
+    quick = {name: ["-L", labels] for name, labels in QUICK.items()} if arguments.quick else {}
+    failed, total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen})
     if arguments.list:
         return 0
     failures, count = run_others([name for name in wanted if name in OTHERS])
