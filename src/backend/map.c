@@ -15,10 +15,6 @@ struct map map = {
 /* Bytes of a granule in the tables of words, and in all but that of the roots. */
 enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
 
-static size_t window_roots(void) {
-    return (map.mask + 1) / ROOT_GRANULES;
-}
-
 /* The window follows the address space that the process may have, so that the tables fit into a small limit. */
 static unsigned first_window_shift(void) {
     size_t limit = platform_address_limit();
@@ -64,13 +60,36 @@ bool map_admit_slabs(granule_id root) {
     return platform_protect(map.records + from, (to & ~(page - 1)) - from, true); /* a small root's share a page */
 }
 
+/* All slots that were ever claimed, which are few and side by side: from the first, up to before the second. */
+static _Atomic(size_t) first_slot = SIZE_MAX, last_slot;
+
+static void note_slot(size_t slot) {
+    size_t first = atomic_load_explicit(&first_slot, memory_order_relaxed),
+           last = atomic_load_explicit(&last_slot, memory_order_relaxed);
+    while (slot < first && !atomic_compare_exchange_weak_explicit(&first_slot, &first, slot, memory_order_relaxed,
+                                                                  memory_order_relaxed));
+    while (slot >= last && !atomic_compare_exchange_weak_explicit(&last_slot, &last, slot + 1, memory_order_relaxed,
+                                                                  memory_order_relaxed));
+}
+
 static bool claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = slot_word(address);
     /* [MP1] acquire: the last owner is done with the slot's records; pairs [MP2]; client root_back */
-    return id != 0 && !slot_is_claimed(expected) &&
-           atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
-                                                   memory_order_acquire, memory_order_relaxed);
+    if (id == 0 || slot_is_claimed(expected) ||
+        !atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return false;
+    note_slot(id / ROOT_GRANULES);
+    return true;
+}
+
+static bool next_claimed(size_t *slot) {
+    size_t from = atomic_load_explicit(&first_slot, memory_order_relaxed);
+    if (*slot < from) *slot = from;
+    for (; *slot < atomic_load_explicit(&last_slot, memory_order_relaxed); ++*slot)
+        if (slot_is_claimed(atomic_load_explicit(&map.roots[*slot], memory_order_relaxed))) return true;
+    return false;
 }
 
 /* Cuts [start, start + size) out of an area that is larger by `room`, where its slot is free. */
@@ -119,13 +138,10 @@ bool map_release(char *address, size_t size) {
 
 size_t map_metadata(void) {
     size_t claimed = 0;
-    for (size_t slot = 0; slot < window_roots(); slot++)
-        claimed += slot_is_claimed(atomic_load_explicit(&map.roots[slot], memory_order_relaxed));
+    for (size_t slot = 0; next_claimed(&slot); slot++) claimed++;
     return claimed * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
 }
 
 void map_walk(void (*visit)(granule_id id, void *context), void *context) {
-    for (size_t slot = 0; slot < window_roots(); slot++)
-        if (slot_is_claimed(atomic_load_explicit(&map.roots[slot], memory_order_relaxed)))
-            visit((granule_id)(slot * ROOT_GRANULES), context);
+    for (size_t slot = 0; next_claimed(&slot); slot++) visit((granule_id)(slot * ROOT_GRANULES), context);
 }
