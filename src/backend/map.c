@@ -67,9 +67,11 @@ static void note_slot(size_t slot) {
     size_t first = atomic_load_explicit(&first_slot, memory_order_relaxed),
            last = atomic_load_explicit(&last_slot, memory_order_relaxed);
     while (slot < first && !atomic_compare_exchange_weak_explicit(&first_slot, &first, slot, memory_order_relaxed,
-                                                                  memory_order_relaxed));
+                                                                  memory_order_relaxed))
+        ;
     while (slot >= last && !atomic_compare_exchange_weak_explicit(&last_slot, &last, slot + 1, memory_order_relaxed,
-                                                                  memory_order_relaxed));
+                                                                  memory_order_relaxed))
+        ;
 }
 
 static bool claim(char *address) {
