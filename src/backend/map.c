@@ -1,6 +1,7 @@
 #include "backend/map.h"
 
 #include "base/assert.h"
+#include "config/options.h"
 #include "platform/fence.h"
 #include "platform/kept.h"
 
@@ -36,8 +37,8 @@ static bool make_tables(unsigned shift) {
         if (tables) fenced_release(tables, size);
         return false;
     }
-    platform_no_huge_pages(records, records_size);
-    platform_no_huge_pages(tables, size);
+    platform_huge_pages(records, records_size, false);
+    platform_huge_pages(tables, size, false);
     map.records = records;
     map.leaf = (record_word *)tables;
     map.node = map.leaf + granules;
@@ -114,6 +115,7 @@ char *map_reserve(size_t size, size_t alignment, const char *name) {
         char *area = platform_reserve(size + room, alignment, name);
         if (!area) return NULL;
         char *address = claim_inside(area, size, alignment, room);
+        if (address && option(&options.huge_pages)) platform_huge_pages(address, size, true);
         if (address) return address;
         unmap_or_keep(area, size + room);
         if (room == window) return NULL;

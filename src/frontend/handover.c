@@ -52,7 +52,7 @@ static bool make_chunk(uint32_t number) {
     size_t page = platform_page_size(), size = (sizeof(struct heap) * CHUNK_HEAPS + page - 1) & ~(page - 1);
     struct heap *chunk = fenced_reserve(size, "jwmalloc: heaps");
     if (!chunk) return false;
-    platform_no_huge_pages(chunk, size);
+    platform_huge_pages(chunk, size, false);
     /* [CH2] release: the chunk is mapped; pairs [CH1]; client heap_create */
     if (!atomic_compare_exchange_strong_explicit(&chunks[number / CHUNK_HEAPS], &expected, chunk, memory_order_release,
                                                  memory_order_relaxed))

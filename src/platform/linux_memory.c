@@ -172,6 +172,7 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
     return before != MOVES && holds((uintptr_t)to, mark) ? MOVE_REFUSED : MOVE_LOST_TARGET;
 }
 
-void platform_no_huge_pages(void *address, size_t size) {
-    kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), MADV_NOHUGEPAGE));
+void platform_huge_pages(void *address, size_t size, bool wanted) {
+    long advice = wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+    kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), advice));
 }

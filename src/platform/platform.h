@@ -48,8 +48,8 @@ enum platform_moved platform_move(void *from, void *to, size_t size);
  * False when refused: then they are as they were, or some of them are. */
 bool platform_protect(void *address, size_t size, bool accessible);
 
-/* Keeps transparent huge pages away from [address, address + size): tables are touched sparsely. */
-void platform_no_huge_pages(void *address, size_t size);
+/* Asks for transparent huge pages in [address, address + size), or keeps them away: tables are touched sparsely. */
+void platform_huge_pages(void *address, size_t size, bool wanted);
 
 /* Milliseconds of a clock that never goes back. */
 uint64_t platform_milliseconds(void);

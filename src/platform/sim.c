@@ -181,9 +181,10 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
     return MOVED;
 }
 
-void platform_no_huge_pages(void *address, size_t size) {
+void platform_huge_pages(void *address, size_t size, bool wanted) {
     (void)address;
     (void)size;
+    (void)wanted;
 }
 
 uint64_t platform_milliseconds(void) {

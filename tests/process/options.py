@@ -88,4 +88,9 @@ for _ in range(20):
 started = run(plain, "reclaim_start:0", "threads")
 expect(started.stdout.strip() == "2", "a thread with reclaim_start:0", started)
 
+if os.path.exists("/sys/kernel/mm/transparent_hugepage"):
+    expect(run(plain, None, "huge").stdout.strip() == "0", "no huge pages unasked", run(plain, None, "huge"))
+    huge = run(plain, "huge_pages:true", "huge")
+    expect(huge.returncode == 0 and int(huge.stdout) > 0, "huge pages with huge_pages:true", huge)
+
 sys.exit(bool(failures))

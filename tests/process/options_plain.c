@@ -1,5 +1,6 @@
-/* options_plain.c [threads] - a program without options of its own. With `threads` it prints how many threads the
- * process has after work that a reclamation thread would be started for. */
+/* options_plain.c [threads|huge] - a program without options of its own. With `threads` it prints how many threads the
+ * process has after work that a reclamation thread would be started for; with `huge` how many mappings ask for huge
+ * pages. */
 #include <dirent.h>
 
 #include "tiers.h"
@@ -13,8 +14,19 @@ static int threads_now(void) {
     return threads;
 }
 
+static int huge_mappings(void) {
+    int mappings = 0;
+    char line[512];
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof line, maps)) mappings += strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg") != NULL;
+    fclose(maps);
+    return mappings;
+}
+
 int main(int count, char **arguments) {
     for (uint64_t i = 0; i < 50; i++) tiers_work(i);
     if (count > 1 && strcmp(arguments[1], "threads") == 0) printf("%d\n", threads_now());
+    if (count > 1 && strcmp(arguments[1], "huge") == 0) printf("%d\n", huge_mappings());
     return 0;
 }

@@ -40,7 +40,7 @@ peers ({quick} with --quick):
   and only when named: {hardened}
 
   jw+jemalloc is our frontend on jemalloc's backend. Those whose name ends in -small get no transparent huge pages,
-  which mimalloc asks for by itself.
+  which mimalloc asks for by itself; jw-huge is ours with them.
 
 The first run installs Debian packages, and fetches and builds peers from crates (five to seven minutes, one or two
 with --quick). A full run takes four hours or so; quiet machines only. Results: report.html, results.json, results.csv.

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import flavours
@@ -22,6 +22,7 @@ import flavours
 PEERS = flavours.BUILD / "peers"
 OURS = "jwmalloc"
 OURS_SECURE = "jw-secure"
+OURS_HUGE = "jw-huge"
 SYSTEM = "glibc"
 ABLATION = "jw+jemalloc"
 CRATES = {
@@ -154,7 +155,7 @@ PACKAGES = {
 VARIANTS = {"mimalloc3-small": "mimalloc3", "mimalloc2-small": "mimalloc2"}
 # Compared only when they are named, as docs/hardening.md does.
 HARDENED = [OURS_SECURE, "mimalloc2-secure", "hardened_malloc"]
-NAMES = [OURS, ABLATION, SYSTEM, *(name for name in BUILDS if name not in HARDENED), *PACKAGES, *VARIANTS]
+NAMES = [OURS, OURS_HUGE, ABLATION, SYSTEM, *(name for name in BUILDS if name not in HARDENED), *PACKAGES, *VARIANTS]
 QUICK = [OURS, SYSTEM, "jemalloc-deb", "tcmalloc", "mimalloc3", "mimalloc3-small", "rpmalloc"]
 SERVES_SECONDS = 30
 
@@ -247,6 +248,8 @@ def ours(name: str, flavour: str) -> Allocator:
 def provide(name: str) -> Allocator:
     if name in (OURS, OURS_SECURE):
         return ours(name, "release" if name == OURS else "secure")
+    if name == OURS_HUGE:
+        return replace(ours(name, "release"), environment={"JWMALLOC_CONF": "huge_pages:true"})
     if name == ABLATION:
         return ablation()
     if name == SYSTEM:

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 
 from bench_cases import BENCHMARKS
-from bench_peers import ABLATION, OURS
+from bench_peers import ABLATION, OURS, OURS_HUGE
 from bench_plots import draw, readable
 from bench_run import Session
 from bench_stats import Ratio, Result, advantage, geometric_mean
@@ -61,10 +61,10 @@ def against(session: Session, benchmark: str, metric: str, peer: str) -> list[tu
 
 
 def best_ratios(session: Session, benchmark: str, metric: str) -> list[tuple[str, float]]:
-    """Ours against whichever peer is best in each case; half of it is ours in the ablation, so that is no peer."""
+    """Ours against whichever peer is best in each case; none of them is our own in another form."""
     result = []
     for case, results in table_of(session, benchmark, metric).items():
-        peers = [one for name, one in results.items() if name not in (OURS, ABLATION)]
+        peers = [one for name, one in results.items() if name not in (OURS, OURS_HUGE, ABLATION)]
         ratios = [advantage(results[OURS], one) for one in peers if OURS in results]
         known = [ratio.middle for ratio in ratios if ratio and ratio.middle > 0]
         if known:

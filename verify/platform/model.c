@@ -218,8 +218,8 @@ uint64_t platform_milliseconds(void) {
     return 0;
 }
 
-void platform_no_huge_pages(void *address, size_t size) {
-    (void)address, (void)size;
+void platform_huge_pages(void *address, size_t size, bool wanted) {
+    (void)address, (void)size, (void)wanted;
 }
 
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
