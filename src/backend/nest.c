@@ -67,6 +67,12 @@ static granule_id list_take(struct nest_class *class) {
 
 #define HINTS_PER_WORD (sizeof(uintptr_t) * 8)
 
+static bool is_noted(const struct nest *nest, unsigned class) {
+    return atomic_load_explicit(&nest->nonempty[class / HINTS_PER_WORD], memory_order_relaxed) >>
+               class % HINTS_PER_WORD &
+           1;
+}
+
 static void note_nonempty(struct nest *nest, unsigned class) {
     /* [NE1] release: the slot or list, for who looks again after clearing the hint; pairs [NE2];
      * clients nest_hints nest_list_hint */
@@ -80,7 +86,7 @@ static void slot_publish(struct nest *nest, unsigned class, unsigned slot) {
     uintptr_t before =
         atomic_fetch_or_explicit(&nest->classes[class].summary, (uintptr_t)1 << slot, memory_order_release);
     /* Who fills the first slot sets the hint; the others need not, unless that one was held up before it came to it. */
-    if (before == 0 || nest_next_class(nest, class) != class) note_nonempty(nest, class);
+    if (before == 0 || !is_noted(nest, class)) note_nonempty(nest, class);
 }
 
 static bool slots_place(struct nest *nest, unsigned class, granule_id range) {

@@ -39,10 +39,10 @@
 #define JW_MIDEND_UNIT_SHIFT 8
 #endif
 
-/* Bytes of freed objects of the midend that a thread keeps to itself, for each of four classes at a time: two objects
- * of a granule. More is hardly faster, and each of them keeps a slab from going back. */
+/* Bytes of freed objects of the midend that a thread keeps to itself, for each of four classes at a time: of those that
+ * it goes on allocating from. More is hardly faster, and each of them keeps a slab from going back. */
 #ifndef JW_MIDEND_LOOSE
-#define JW_MIDEND_LOOSE (2u << JW_GRANULE_SHIFT)
+#define JW_MIDEND_LOOSE (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
 #endif
 
 /* Heaps come from the OS by so many: enough that starting threads seldom ask it. */

@@ -118,9 +118,15 @@ static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
     return object ? object : out_of_memory();
 }
 
-static NOINLINE void *allocate_not_held(size_t size) {
+/* Size 0, and what the midend has nothing for. */
+static NOINLINE void *allocate_otherwise(size_t size) {
     bool zeroed;
-    return allocate_large(size, 1, &zeroed);
+    return LIKELY(size > 0) ? allocate_large(size, 1, &zeroed) : allocate(1);
+}
+
+static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
+    void *object = LIKELY(heap != &no_heap) ? midend_allocate_anew(heap->holds, size) : NULL;
+    return LIKELY(object) ? object : allocate_otherwise(size);
 }
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
@@ -131,9 +137,9 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 
 void *allocate_slowly(struct heap *heap, size_t size, unsigned class) {
     if (class != NO_CLASS) return allocate_small(heap, size, class);
-    if (UNLIKELY(size == 0)) return allocate(1);
+    if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_otherwise(size);
     void *object = mid_allocate_held(heap->holds, size);
-    return LIKELY(object) ? object : allocate_not_held(size);
+    return LIKELY(object) ? object : allocate_mid(heap, size);
 }
 
 static NOINLINE void *allocate_zeroed_large(size_t size) {

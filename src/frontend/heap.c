@@ -206,7 +206,7 @@ static NOINLINE void tidy_some(struct heap *heap) {
     collect(heap, heap->tidied, LOOK_AT);
     tidy_current(heap, heap->tidied, heap->refills % LONG_PERIOD == 0 ? UINT_MAX : LOOK_AT);
     if (heap->refills % KEEP_PERIOD == 0) {
-        midend_let_go(heap->holds);
+        midend_tidy(heap->holds);
         pool_look(&heap->pool);
     }
     give_back_some(heap, pool_unused(&heap->pool, GIVE_AT_ONCE));

@@ -27,7 +27,8 @@
 #define MID_FREE_BITS 0x0fffffffu
 enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
 
-enum { MID_PATIENCE = 8 }; /* who allocates and frees in random order seldom frees so often in a row */
+enum { MID_PATIENCE = 8 };   /* who allocates and frees in random order seldom frees so often in a row */
+#define MID_IDLE 0x80000000u /* with it: nothing was allocated since the heap was last tidied */
 
 /* Of the class last allocated from, with what the hit paths need of it. */
 struct mid_hold {
@@ -109,7 +110,7 @@ static ALWAYS_INLINE bool mid_free_held(struct mid_hold *holds, void *object, ui
     record_word *word = hold->word;
     uintptr_t distance = (uintptr_t)object - (uintptr_t)hold->start;
     if (distance >= hold->held) {
-        if (JW_SECURE || UNLIKELY(hold->room == 0 || leaf_kind(leaf) == LARGE)) return false;
+        if (JW_SECURE || UNLIKELY(hold->room == 0)) return false;
         granule_id slab = granule_of(object) - (leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0);
         if (leaf_get(slab) >> LEAF_HIGH_SHIFT != (leaf_word(MID, 0) >> LEAF_HIGH_SHIFT) + hold->kind - 1) return false;
         word = &map.link[slab + 1];

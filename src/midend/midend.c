@@ -273,8 +273,7 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
 }
 
 /* The slab's holder leaves it to all threads. */
-static void leave_slab(struct mid_hold *hold) {
-    if (!hold->held) return;
+static NOINLINE void leave_slab(struct mid_hold *hold) {
     granule_id slab = granule_of(hold->start);
     unsigned class = hold->kind - 1;
     hold->held = 0;
@@ -292,12 +291,14 @@ static void leave_slab(struct mid_hold *hold) {
 /* A slab that was full. Should no range become free meanwhile, a round comes for the pages of many all the same. */
 static void place_first(granule_id slab, unsigned class) {
     place(slab, class);
-    if (atomic_fetch_add_explicit(&no_longer_full, 1, memory_order_relaxed) % ROUND_FROM == ROUND_FROM - 1)
-        thrift_wake();
+    uint32_t before = atomic_load_explicit(&no_longer_full, memory_order_relaxed);
+    /* not one step: whose count is lost has others count once more, and nobody waits for the line */
+    atomic_store_explicit(&no_longer_full, before + 1, memory_order_relaxed);
+    if (before % ROUND_FROM == ROUND_FROM - 1) thrift_wake();
 }
 
 /* The slab of an object and the object's bit; 0 when the address is not one. */
-static granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
+static ALWAYS_INLINE granule_id find_object(const void *object, unsigned *class, uint32_t *bit) {
     uint32_t leaf = leaf_of(object), back = leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0;
     granule_id slab = granule_of(object) - back;
     uint32_t first = leaf_get(slab);
@@ -312,6 +313,10 @@ static granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
     return slab;
 }
 
+static NOINLINE granule_id slab_of(const void *object, unsigned *class, uint32_t *bit) {
+    return find_object(object, class, bit);
+}
+
 bool mid_is_loose(const void *object, unsigned class) {
     uint64_t link = *(const link_word *)object ^ map.key ^ LOOSE_KEY;
     unsigned class_of_next = 0;
@@ -320,7 +325,7 @@ bool mid_is_loose(const void *object, unsigned class) {
     return (uintptr_t)link == link && slab_of((void *)(uintptr_t)link, &class_of_next, &bit) && class_of_next == class;
 }
 
-/* None is loose until the class is allocated from. */
+/* None is loose from then on until the class is allocated from. */
 static NOINLINE void give_loose(struct mid_hold *hold) {
     for (void *object = hold->loose, *next; object; object = next) {
         loose_check(hold, object);
@@ -333,23 +338,31 @@ static NOINLINE void give_loose(struct mid_hold *hold) {
 }
 
 static void let_go(struct mid_hold *hold) {
-    give_loose(hold);
-    leave_slab(hold);
+    if (hold->loose) give_loose(hold);
+    hold->room = 0;
+    if (hold->held) leave_slab(hold);
 }
 
 void midend_let_go(struct mid_hold *holds) {
     for (unsigned i = 0; i < MID_HOLDS; i++) let_go(&holds[i]);
 }
 
+void midend_tidy(struct mid_hold *holds) {
+    for (struct mid_hold *hold = holds; hold < holds + MID_HOLDS; hold++) {
+        if (hold->patience & MID_IDLE) let_go(hold);
+        hold->patience |= MID_IDLE;
+    }
+}
+
 /* A free that found no room. */
 static void lose_patience(struct mid_hold *hold, unsigned class) {
-    if (hold->kind == class + 1 && hold->loose && --hold->patience == 0) give_loose(hold);
+    if (hold->kind == class + 1 && hold->loose && (--hold->patience & ~MID_IDLE) == 0) give_loose(hold);
 }
 
 void midend_free(struct mid_hold *holds, void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
-    granule_id slab = slab_of(object, &class, &bit);
+    granule_id slab = find_object(object, &class, &bit);
     if (!slab) misuse(INVALID_FREE, object, 0);
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), now;
     if (UNLIKELY(mid_may_be_loose(object)) && mid_is_loose(object, class)) misuse(DOUBLE_FREE, object, 0);
@@ -372,23 +385,35 @@ static granule_id find_slab(unsigned class) {
     return slab ? slab : new_slab(class);
 }
 
+/* `hold`: where the slab is to be held, NULL: nowhere. */
+static void *allocate_anew(struct mid_hold *hold, unsigned class) {
+    granule_id slab = find_slab(class);
+    return slab ? claim(slab, class, hold) : NULL;
+}
+
+static void *refill(struct mid_hold *hold, unsigned class) {
+    if (LIKELY(hold->kind == class + 1)) {
+        if (hold->held) leave_slab(hold);
+        hold->room = hold->most;
+    } else {
+        let_go(hold);
+        open_hold(hold, class);
+    }
+    return allocate_anew(hold, class);
+}
+
+void *midend_allocate_anew(struct mid_hold *holds, size_t size) {
+    unsigned class = class_of(size);
+    return LIKELY(class < class_count) ? refill(&holds[class % MID_HOLDS], class) : NULL;
+}
+
 void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment) {
     unsigned class = class_for(size, alignment);
     if (class >= class_count) return NULL;
-    struct mid_hold *hold = holds ? &holds[class % MID_HOLDS] : NULL;
-    if (hold) {
-        void *object = mid_hold_pop(hold, class);
-        if (object) return object;
-        if (hold->kind == class + 1) {
-            leave_slab(hold);
-            hold->room = hold->most;
-        } else {
-            let_go(hold);
-            open_hold(hold, class);
-        }
-    }
-    granule_id slab = find_slab(class);
-    return slab ? claim(slab, class, hold) : NULL;
+    if (!holds) return allocate_anew(NULL, class);
+    struct mid_hold *hold = &holds[class % MID_HOLDS];
+    void *object = mid_hold_pop(hold, class);
+    return object ? object : refill(hold, class);
 }
 
 size_t midend_usable_size(const void *object) {

@@ -37,7 +37,7 @@
  * A thread holds the slabs that it last allocated from, so that what it takes from these, and what it frees there, is
  * at most one read-modify-write of the word. Others free into a held slab as into a listed one; whether it is empty is
  * looked at when its holder lets go: to hold a slab of another class, when no object is left, when its heap is tidied
- * (once in 128 refills, and when the thread ends).
+ * (once in 128 refills) and nothing was allocated from the class since the last time, and when the thread ends.
  */
 #ifndef JW_MIDEND_H
 #define JW_MIDEND_H
@@ -58,11 +58,17 @@ void midend_start(void);
  * hold nothing. */
 void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment);
 
+/* The same of any alignment, where mid_allocate_held has just found nothing. */
+void *midend_allocate_anew(struct mid_hold *holds, size_t size);
+
 /* Frees an object of a mid slab, or says what is wrong with the address and aborts. `holds`: as above. */
 void midend_free(struct mid_hold *holds, void *object);
 
 /* The calling thread lets go of all that it keeps. */
 void midend_let_go(struct mid_hold *holds);
+
+/* Now and then: of what it has not allocated from since the last time. */
+void midend_tidy(struct mid_hold *holds);
 
 /* Usable bytes of an object of a mid slab; 0 when the address is not one. */
 size_t midend_usable_size(const void *object);
@@ -82,9 +88,8 @@ void midend_after_fork(bool child);
 /* `holds`: the calling thread's. What is loose elsewhere counts as in use: only its thread can tell. */
 void midend_statistics(const struct mid_hold *holds, struct midend_statistics *statistics);
 
-/* The hit path of malloc, for sizes above the frontend's. NULL: midend_allocate must look. */
+/* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: midend_allocate must look. */
 static ALWAYS_INLINE void *mid_allocate_held(struct mid_hold *holds, size_t size) {
-    if (UNLIKELY(size >= BACKEND_MIN)) return NULL;
     unsigned class = mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
     return mid_hold_pop(&holds[class % MID_HOLDS], class);
 }

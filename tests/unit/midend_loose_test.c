@@ -223,6 +223,62 @@ static void what_looks_like_a_link_is_freed(void **state) {
     finish();
 }
 
+/* What the class is allocated from between two looks stays; else it goes at the second one. */
+static void what_is_idle_goes(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
+        char *objects[MANY], *other;
+        allocate_many(objects, class);
+        other = allocate_held(shapes[class].size);
+        granule_id slab = granule_of(hold_of(class)->start);
+        free_held(objects[0]);
+        for (unsigned i = 0; i < 4; i++) {
+            midend_tidy(holds);
+            CHECK(loose_in(hold_of(class)) == 1 && word(slab) & HELD);
+            assert_ptr_equal(allocate_held(shapes[class].size), objects[0]);
+            free_held(objects[0]);
+        }
+        midend_tidy(holds);
+        assert_int_equal(loose_in(hold_of(class)), 1);
+        midend_tidy(holds);
+        CHECK(loose_in(hold_of(class)) == 0 && is_set(objects[0]) && !(word(slab) & HELD));
+        assert_int_equal(hold_of(class)->room, 0);
+        objects[0] = other;
+        free_many(objects);
+        trim();
+    }
+    finish();
+}
+
+/* Frees are no use; and who is idle has no more patience than others. */
+static void idle_threads_lose_patience(void **state) {
+    (void)state;
+    start();
+    char *objects[MANY];
+    allocate_many(objects, 0);
+    midend_tidy(holds);
+    struct mid_hold *hold = hold_of(0);
+    unsigned freed = 0, most = shapes[0].loose;
+    for (unsigned i = 0; freed < most + MID_PATIENCE; i++) {
+        char *object = objects[some(i)];
+        if ((uintptr_t)object - (uintptr_t)hold->start < hold->held) continue;
+        free_held(object);
+        objects[some(i)] = NULL;
+        assert_int_equal(loose_in(hold), ++freed == most + MID_PATIENCE ? 0 : freed < most ? freed : most);
+    }
+    char *first = allocate_held(shapes[0].size), *second = allocate_held(shapes[0].size);
+    midend_tidy(holds);
+    free_held(first);
+    assert_int_equal(loose_in(hold), 1);
+    midend_tidy(holds);
+    assert_int_equal(loose_in(hold), 0);
+    midend_free(NULL, second);
+    free_many(objects);
+    trim();
+    finish();
+}
+
 static void statistics_leave_them_out(void **state) {
     (void)state;
     start();
@@ -320,6 +376,8 @@ int main(void) {
         cmocka_unit_test(addresses_divide_exactly),
         cmocka_unit_test(what_finds_no_room_goes_back),
         cmocka_unit_test(patience_ends),
+        cmocka_unit_test(what_is_idle_goes),
+        cmocka_unit_test(idle_threads_lose_patience),
         cmocka_unit_test(nothing_stays_loose),
         cmocka_unit_test(classes_that_take_turns_make_no_room),
         cmocka_unit_test(what_looks_like_a_link_is_freed),

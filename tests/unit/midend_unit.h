@@ -37,7 +37,7 @@ static inline uint32_t word(granule_id slab) {
 /* As malloc and free do it for a thread that has a heap. */
 static inline void *allocate_held(size_t size) {
     void *object = mid_allocate_held(holds, size);
-    return object ? object : midend_allocate(holds, size, 1);
+    return object ? object : midend_allocate_anew(holds, size);
 }
 
 __attribute__((unused)) static NOINLINE bool takes(void *object, uint32_t leaf) {

@@ -31,7 +31,7 @@ static inline void give(void *object, uint64_t value) {
 /* The same by a thread that holds slabs. */
 static inline void *take_held(struct mid_hold *holds, uint64_t value) {
     void *object = mid_allocate_held(holds, SIZE);
-    if (!object) object = midend_allocate(holds, SIZE, 1);
+    if (!object) object = midend_allocate_anew(holds, SIZE);
     assert(object);
     fill(object, SIZE, value);
     return object;
