@@ -74,19 +74,17 @@ static bool is_noted(const struct nest *nest, unsigned class) {
 }
 
 static void note_nonempty(struct nest *nest, unsigned class) {
-    /* [NE1] release: the slot or list, for who looks again after clearing the hint; pairs [NE2];
-     * clients nest_hints nest_list_hint */
+    /* [NE1] release: the list, for who looks again after clearing the hint; pairs [NE2]; client nest_list_hint */
     atomic_fetch_or_explicit(&nest->nonempty[class / HINTS_PER_WORD], (uintptr_t)1 << class % HINTS_PER_WORD,
                              memory_order_release);
 }
 
 /* What is in the slot can be had from now on. */
 static void slot_publish(struct nest *nest, unsigned class, unsigned slot) {
-    /* [NH3] release: the slot and the range's words; pairs [NH1] [NH2]; clients nest_slots nest_hints */
-    uintptr_t before =
-        atomic_fetch_or_explicit(&nest->classes[class].summary, (uintptr_t)1 << slot, memory_order_release);
-    /* Who fills the first slot sets the hint; the others need not, unless that one was held up before it came to it. */
-    if (before == 0 || !is_noted(nest, class)) note_nonempty(nest, class);
+    /* [NH3] release: the slot and the range's words; acquire: that the hint was cleared; pairs [NH1] [NH2] [NE3];
+     * clients nest_slots nest_hints nest_hint_cleared */
+    atomic_fetch_or_explicit(&nest->classes[class].summary, (uintptr_t)1 << slot, memory_order_acq_rel);
+    if (!is_noted(nest, class)) note_nonempty(nest, class);
 }
 
 static bool slots_place(struct nest *nest, unsigned class, granule_id range) {
@@ -132,11 +130,14 @@ granule_id nest_take(struct nest *nest, unsigned class) {
     granule_id range = slots_take(from);
     if (!range) range = list_take(from);
     if (range) return range;
-    /* [NE2] acquire: either this sees the hint of a placer that came first, and with it the slot or list, or the
-     * placer's hint comes last; pairs [NE1]; clients nest_hints nest_list_hint */
+    /* [NE2] acquire: either this sees the hint of a placer that came first, and with it the list, or the placer's hint
+     * comes last; pairs [NE1]; client nest_list_hint */
     atomic_fetch_and_explicit(&nest->nonempty[class / HINTS_PER_WORD], ~((uintptr_t)1 << class % HINTS_PER_WORD),
                               memory_order_acquire);
-    if (atomic_load_explicit(&from->summary, memory_order_relaxed) || !list_empty(from)) note_nonempty(nest, class);
+    /* [NE3] release: whose bit this does not see finds the hint cleared, and sets it; pairs [NH3];
+     * clients nest_hints nest_hint_cleared */
+    if (atomic_fetch_add_explicit(&from->summary, 0, memory_order_release) || !list_empty(from))
+        note_nonempty(nest, class);
     return 0;
 }
 

@@ -7,9 +7,9 @@
  *   slot      0 -> range     place: compare-exchange        range -> 0     who cleared its bit
  *   summary   one bit a slot: set after filling it; who clears it has what is in the slot, and empties it (or, wanting
  *             another range, sets the bit again)
- *   nonempty  one bit a class, a hint: set after setting the first bit of a summary or filling a list; cleared after
- *             finding nothing, and set again if a second look finds something. May be set too long, never cleared too
- *             long.
+ *   nonempty  one bit a class, a hint: set, where it is not, after setting a bit of a summary, and after filling a
+ *             list; cleared after finding nothing, and set again if a second look finds something. May be set too
+ *             long, never cleared too long.
  *   list      | 31 locked | 30 locked for fork | 23..0 first range |    CAS by try-lock, store by unlock
  *
  * Where a range waits stands in its link word (slot number, or "in list" and next) and, for lists, in its leaf word
