@@ -40,7 +40,8 @@ static char *fetch(size_t size, int flags) {
     return memory;
 }
 
-void *backend_fetch(uint32_t weight, bool *zeroed) {
+void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
+    (void)use;
     size_t size = (size_t)weight << JW_GRANULE_SHIFT;
     char *memory = fetch(size, GRANULE_FLAGS);
     if (!memory) return NULL;

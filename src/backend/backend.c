@@ -18,25 +18,34 @@ static void cut(granule_id range, uint32_t weight, enum slot_code state) {
     thrift_notice();
 }
 
-/* A range without pages, of a new root where there is none. */
-static granule_id acquire_unmapped(uint32_t weight) {
-    granule_id range = range_acquire(UNMAPPED, weight);
-    return range ? range : root_create();
+/* In the slabs' roots others take what waits with pages, but new pages only where there is no second root. */
+static granule_id acquire(enum root_use use, enum slot_code state, uint32_t weight) {
+    granule_id range = range_acquire(use, state, weight);
+    bool both = use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
+    return range || !both ? range : range_acquire(FOR_SLABS, state, weight);
 }
 
-void *backend_fetch(uint32_t weight, bool *zeroed) {
+/* A range without pages, of a new root where there is none; where there can be no new root, of any. */
+static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
+    granule_id range = acquire(use, UNMAPPED, weight);
+    if (!range) range = root_create(root_count() == 0 ? FOR_SLABS : use);
+    return range ? range : range_acquire(!use, UNMAPPED, weight);
+}
+
+void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     weight = weight_round_up(weight);
     enum slot_code state = MAPPED;
-    granule_id range = range_acquire(MAPPED, weight);
+    granule_id range = acquire(use, MAPPED, weight);
     if (!range && range_place_deferred()) {
-        range = range_acquire(MAPPED, weight);
+        range = acquire(use, MAPPED, weight);
         thrift_notice();
     }
     if (!range) {
-        state = UNMAPPED;
         thrift_expect(weight);
-        range = acquire_unmapped(weight);
-        if (!range && thrift_make_room()) range = acquire_unmapped(weight);
+        state = UNMAPPED;
+        range = acquire_unmapped(use, weight);
+        if (!range && (range = range_acquire(!use, MAPPED, weight))) state = MAPPED;
+        if (!range && thrift_make_room()) range = acquire_unmapped(use, weight);
     }
     if (!range) return NULL;
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
@@ -52,7 +61,7 @@ void backend_place(granule_id range) {
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     /* a range may begin at any granule: room to move up to the alignment */
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
-    char *start = backend_fetch((uint32_t)((size + slack + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT), zeroed);
+    char *start = backend_fetch(FOR_RANGES, (uint32_t)((size + slack + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT), zeroed);
     if (!start) return NULL;
     granule_id range = granule_of(start);
     char *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
@@ -134,8 +143,9 @@ COLD void backend_statistics(struct backend_statistics *statistics) {
     };
     for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
         statistics->classes[class].granules = weight_of_class(class);
-        statistics->classes[class].mapped_ranges =
-            nest_count(&ownership.nests[0], class) + nest_count(&ownership.nests[1], class);
-        statistics->classes[class].unmapped_ranges = nest_count(&ownership.nests[UNMAPPED_NEST], class);
+        for (unsigned nest = 0; nest < NESTS; nest++)
+            *(nest_is_unmapped(nest) ? &statistics->classes[class].unmapped_ranges
+                                     : &statistics->classes[class].mapped_ranges) +=
+                nest_count(&ownership.nests[nest], class);
     }
 }

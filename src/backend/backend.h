@@ -10,9 +10,10 @@
 #include "backend/thrift.h"
 #include "config/statistics_types.h"
 
-/* A range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, its leaf word HELD.
+/* A range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, its leaf word HELD, if
+ * possible of a root of that use.
  * *zeroed: whether its memory is known to be zero. NULL when there is no memory. */
-void *backend_fetch(uint32_t weight, bool *zeroed);
+void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */
 void backend_place(granule_id range);

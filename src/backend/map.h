@@ -18,7 +18,7 @@
  *   NONE       0; trace of a large object       a granule inside a range, or nothing of ours. A trace is left by who
  *              freed: here (23), before (22),   frees the object: in its own granule if that is no range's first, else
  *              granules (21..0)                 in the next. It means something only inside a free range (misuse)
- *   FREE       nest (bits 24-25), prev          the range's holder; prev: the holder of the list's lock
+ *   FREE       nest (bits 24-26), prev          the range's holder; prev: the holder of the list's lock
  *   MID        class (bits 24-27), prev         as FREE
  *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
  *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range

@@ -1,6 +1,5 @@
 #include "backend/ownership.h"
 
-#include "backend/root.h"
 #include "base/assert.h"
 
 struct ownership ownership;
@@ -38,7 +37,7 @@ static void defer(granule_id range, uint32_t payload) {
 }
 
 granule_id range_acquire_from(unsigned nest, unsigned class) {
-    enum slot_code state = nest == UNMAPPED_NEST ? UNMAPPED : MAPPED;
+    enum slot_code state = nest_is_unmapped(nest) ? UNMAPPED : MAPPED;
     granule_id range, failed[TRIES];
     int tries = 0;
     while ((range = nest_take(&ownership.nests[nest], class)) && knit_acquire(range) == IN_USE) {
@@ -59,13 +58,16 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
     return range;
 }
 
-granule_id range_acquire(enum slot_code state, uint32_t weight) {
+/* Where a range of that state is placed. */
+static unsigned nest_of(enum root_use use, enum slot_code state) {
+    return use * NESTS_OF_USE +
+           (state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed));
+}
+
+granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weight) {
     unsigned class = class_of_weight(weight);
-    unsigned first = UNMAPPED_NEST, second = UNMAPPED_NEST;
-    if (state == MAPPED) {
-        first = atomic_load_explicit(&ownership.active, memory_order_relaxed);
-        second = !first;
-    }
+    unsigned first = nest_of(use, state), second = first;
+    if (state == MAPPED) second = (2 * use * NESTS_OF_USE + 1) - first; /* the other buffer */
     for (;; class ++) {
         unsigned in_first = nest_next_class(&ownership.nests[first], class);
         unsigned in_second = nest_next_class(&ownership.nests[second], class);
@@ -80,8 +82,8 @@ granule_id range_acquire(enum slot_code state, uint32_t weight) {
 /* The Nest's half of a sibling of whose Knit half we are sure; else that goes back. */
 static bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code state, enum slot_code was) {
     uint32_t leaf = leaf_get(sibling);
-    unsigned nest = leaf >> LEAF_HIGH_SHIFT & 3;
-    if (leaf_kind(leaf) == FREE && (nest == UNMAPPED_NEST) == (state == UNMAPPED) &&
+    unsigned nest = leaf >> LEAF_HIGH_SHIFT & 7;
+    if (leaf_kind(leaf) == FREE && nest_is_unmapped(nest) == (state == UNMAPPED) &&
         nest_take_given(&ownership.nests[nest], class_of_weight(weight), sibling, leaf & ~ID_MASK))
         return true;
     note_rollback();
@@ -121,8 +123,7 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
             }
             note_rollback(); /* the next round tries again */
         }
-        unsigned nest =
-            state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed);
+        unsigned nest = nest_of(root_use(range), state);
         uint32_t leaf = leaf_word(FREE, nest << LEAF_HIGH_SHIFT);
         leaf_set(range, leaf);
         if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) break;

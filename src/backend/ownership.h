@@ -18,9 +18,15 @@
 
 #include "backend/knit.h"
 #include "backend/nest.h"
+#include "backend/root.h"
 
-/* Two buffers of mapped ranges, one active and one standby (thrift.h), and one of unmapped ranges. */
-enum { MAPPED_NESTS = 2, UNMAPPED_NEST = 2, NESTS = 3 };
+/* For each use of roots: two buffers of mapped ranges, one active and one standby (thrift.h), and one of unmapped
+ * ranges. */
+enum { UNMAPPED_NEST = 2, NESTS_OF_USE = 3, NESTS = ROOT_USES * NESTS_OF_USE };
+
+static inline bool nest_is_unmapped(unsigned nest) {
+    return nest % NESTS_OF_USE == UNMAPPED_NEST;
+}
 
 struct ownership { /* NOLINT(clang-analyzer-optin.performance.Padding): what all write apart from what all read */
     struct nest nests[NESTS];
@@ -32,8 +38,8 @@ struct ownership { /* NOLINT(clang-analyzer-optin.performance.Padding): what all
 
 extern struct ownership ownership;
 
-/* A free range of at least this weight in that state, held; 0 when there is none. */
-granule_id range_acquire(enum slot_code state, uint32_t weight);
+/* A free range of at least this weight in that state, held, of roots of that use; 0 when there is none. */
+granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weight);
 
 /* Any range of one class of one nest, held; 0 when there is none. For reclamation. */
 granule_id range_acquire_from(unsigned nest, unsigned class);

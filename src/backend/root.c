@@ -11,7 +11,7 @@ static _Atomic(uint32_t) walkers;
 #define ONE_RELEASE 0x10000u
 #define WALKER_MASK 0xffffu
 
-granule_id root_create(void) {
+granule_id root_create(enum root_use use) {
     char *address = map_reserve(ROOT_SIZE, ROOT_SIZE, "jwmalloc: ranges");
     if (!address) return 0;
     granule_id root = granule_of(address);
@@ -21,6 +21,7 @@ granule_id root_create(void) {
         return 0;
     }
     knit_root(root);
+    atomic_store_explicit(&map.node[root], use, memory_order_relaxed);
     leaf_set(root, leaf_word(HELD, 0));
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
     return root;

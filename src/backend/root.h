@@ -5,8 +5,17 @@
 
 #include "backend/map.h"
 
+/* What ranges a root gives. Only the first root gives all: then those that slabs are in stand close together, and the
+ * pages of their records are few (map.h). The word is in the node table, where no node's is; who holds a range of the
+ * root reads it. */
+enum root_use { FOR_SLABS, FOR_RANGES, ROOT_USES };
+
+static inline enum root_use root_use(granule_id range) {
+    return (enum root_use)atomic_load_explicit(&map.node[range & ~(ROOT_GRANULES - 1)], memory_order_relaxed);
+}
+
 /* A new root as one held range whose pages are all zero; 0 when the OS refuses. */
-granule_id root_create(void);
+granule_id root_create(enum root_use use);
 
 /* Gives back a root that the caller holds as one range. False when the OS refuses or a walker looks at it: still
  * held. */

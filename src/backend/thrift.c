@@ -60,9 +60,7 @@ static bool give_back(granule_id range, uint32_t weight) {
     return can_give_back(range, weight) && thrift_discard(granule_address(range), weight * GRANULE_SIZE);
 }
 
-/* Empties a mapped buffer, the standby one, into the unmapped Nest. What cannot be given back goes to the active
- * buffer; returns its granules. */
-static size_t reclaim(unsigned nest) {
+static size_t empty_buffer(unsigned nest) {
     size_t kept = 0;
     for (unsigned class = RANGE_CLASSES; class -- > 0;) {
         granule_id range;
@@ -72,9 +70,17 @@ static size_t reclaim(unsigned nest) {
             if (!given) kept += weight_of_class(class);
             range_place_known(range, weight_of_class(class), given ? UNMAPPED : MAPPED);
             /* the buffers were swapped meanwhile: what is put back would come again */
-            if (!given && nest == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
+            if (!given && nest % NESTS_OF_USE == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
         }
     }
+    return kept;
+}
+
+/* Empties a mapped buffer, the standby one, into the unmapped Nest. What cannot be given back goes to the active
+ * buffer; returns its granules. */
+static size_t reclaim(unsigned buffer) {
+    size_t kept = 0;
+    for (unsigned use = 0; use < ROOT_USES; use++) kept += empty_buffer(buffer + use * NESTS_OF_USE);
     return kept;
 }
 
@@ -83,9 +89,10 @@ static size_t reclaim(unsigned nest) {
 static void rejoin_unmapped(void) {
     size_t rollbacks = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed);
     if (atomic_exchange_explicit(&rollbacks_seen, rollbacks, memory_order_relaxed) == rollbacks) return;
-    for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
+    for (unsigned i = 0; i < ROOT_USES * RANGE_CLASSES; i++) {
+        unsigned nest = i % ROOT_USES * NESTS_OF_USE + UNMAPPED_NEST, class = i / ROOT_USES;
         granule_id chain = 0, range; /* through the link words, which are the holder's */
-        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(UNMAPPED_NEST, class)); left--) {
+        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
             link_set(range, (link_get(range) & ~ID_MASK) | chain);
             chain = range;
         }
@@ -291,9 +298,9 @@ size_t thrift_purge(void) {
 /* Gives back about that many granules, the largest ranges first. */
 static void give_back_some(size_t granules) {
     for (unsigned class = RANGE_CLASSES; class -- > 0;)
-        for (unsigned nest = 0; nest < UNMAPPED_NEST; nest++) {
+        for (unsigned nest = 0; nest < NESTS; nest++) {
             granule_id range;
-            while (granules > 0 && (range = range_acquire_from(nest, class))) {
+            while (!nest_is_unmapped(nest) && granules > 0 && (range = range_acquire_from(nest, class))) {
                 uint32_t weight = weight_of_class(class);
                 bool given = give_back(range, weight);
                 range_place_known(range, weight, given ? UNMAPPED : MAPPED);

@@ -255,7 +255,7 @@ static struct slab *slab_of_pool(struct heap *heap, unsigned class) {
 }
 
 static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
-    char *start = slab_fetch(1, zeroed);
+    char *start = slab_fetch(FOR_SLABS, 1, zeroed);
     if (!start) return NULL;
     struct slab *slab = slab_of(start);
     slab_format(slab, start, class);

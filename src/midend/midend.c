@@ -217,7 +217,7 @@ static bool purge(void) {
 
 static granule_id new_slab(unsigned class) {
     bool zeroed;
-    void *start = slab_fetch(shapes[class].weight, &zeroed);
+    void *start = slab_fetch(FOR_RANGES, shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
     for (uint32_t i = 1; i < shapes[class].weight; i++)

@@ -21,10 +21,10 @@ static size_t rest_of(granule_id range, uint32_t weight) {
     return (size_t)(knit_weight(range) - weight) << JW_GRANULE_SHIFT;
 }
 
-void *guarded_fetch(uint32_t weight, bool *zeroed) {
-    if (!wanted()) return backend_fetch(weight, zeroed);
-    char *slab = backend_fetch(weight + 1, zeroed);
-    if (!slab) return backend_fetch(weight, zeroed);
+void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
+    if (!wanted()) return backend_fetch(use, weight, zeroed);
+    char *slab = backend_fetch(use, weight + 1, zeroed);
+    if (!slab) return backend_fetch(use, weight, zeroed);
     /* refused: the range is too large, no more */
     platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);
     atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed);

@@ -7,11 +7,11 @@
 #include "backend/backend.h"
 
 /* As backend_fetch and backend_place, for a slab of `weight` granules. */
-void *guarded_fetch(uint32_t weight, bool *zeroed);
+void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 void guarded_place(granule_id range, uint32_t weight);
 
-static inline void *slab_fetch(uint32_t weight, bool *zeroed) {
-    return JW_SECURE ? guarded_fetch(weight, zeroed) : backend_fetch(weight, zeroed);
+static inline void *slab_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
+    return JW_SECURE ? guarded_fetch(use, weight, zeroed) : backend_fetch(use, weight, zeroed);
 }
 
 static inline void slab_place(granule_id range, uint32_t weight) {

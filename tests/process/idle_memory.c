@@ -5,6 +5,8 @@
  *   idle_memory now     the same in a process that has no reclamation thread: after the frees it must not be there
  *   idle_memory slabs   of objects of 8 KB each fourth stays: waits until most of the others' memory has left the
  *                       process, although no slab is empty
+ *   idle_memory asleep  bursts of objects of 8 B to 64 KB, of which one of twelve stays: waits until little more than
+ *                       those is resident; what is known of the others must not stay either
  *   idle_memory small   one thread allocates 1 MB in all: at most 200 KB are resident beyond it
  */
 #include "tiers.h"
@@ -63,6 +65,36 @@ static void survivors(void) {
     }
 }
 
+static void asleep(void) {
+    enum { COUNT = 16000, SHARE = 12, BURSTS = 2 };
+    static char *objects[COUNT];
+    static size_t sizes[COUNT];
+    uint64_t seed = 1;
+    memset(objects, 1, sizeof objects);
+    memset(sizes, 1, sizeof sizes);
+    size_t before = resident_bytes();
+    for (unsigned burst = 0; burst < BURSTS; burst++) {
+        size_t live = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            if (burst > 0 && objects[i]) continue;
+            sizes[i] = random_below(&seed, (size_t)16 << i % 13) + 1;
+            objects[i] = malloc(sizes[i]);
+            CHECK(objects[i] != NULL);
+            pattern_fill(objects[i], sizes[i], i);
+        }
+        for (size_t i = 0; i < COUNT; i++) {
+            if (random_below(&seed, SHARE) == 0) {
+                live += sizes[i];
+                continue;
+            }
+            free(objects[i]);
+            objects[i] = NULL;
+        }
+        while (resident_bytes() > before + live + live / 10 + 5 * MB / 2) usleep(50000);
+        for (size_t i = 0; i < COUNT; i++) CHECK(!objects[i] || pattern_holds(objects[i], sizes[i], i));
+    }
+}
+
 int main(int count, char **arguments) {
     CHECK(count == 2);
     if (!under_jwmalloc()) check_skip("the C library's malloc promises none of this");
@@ -75,6 +107,10 @@ int main(int count, char **arguments) {
     }
     if (strcmp(arguments[1], "slabs") == 0) {
         survivors();
+        return 0;
+    }
+    if (strcmp(arguments[1], "asleep") == 0) {
+        asleep();
         return 0;
     }
     bool wait = strcmp(arguments[1], "wait") == 0;

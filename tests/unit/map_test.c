@@ -9,7 +9,7 @@ static void slots_are_found_and_never_shared(void **state) {
     size_t tables = sim_reserved();
     granule_id roots[SLOTS];
     unsigned count = 0;
-    while (count < SLOTS && (roots[count] = root_create())) {
+    while (count < SLOTS && (roots[count] = root_create(FOR_SLABS))) {
         char *address = granule_address(roots[count]);
         assert_true((uintptr_t)address % ROOT_SIZE == 0 && granule_of(address) == roots[count]);
         assert_true(map_owns(address) && map_owns(address + ROOT_SIZE - 1));
@@ -62,9 +62,9 @@ static void refusals_change_nothing(void **state) {
     (void)state;
     start_backend();
     sim_fail_after(0);
-    assert_int_equal(root_create(), 0);
+    assert_int_equal(root_create(FOR_SLABS), 0);
     sim_fail_after(SIM_NEVER);
-    granule_id root = root_create();
+    granule_id root = root_create(FOR_SLABS);
     sim_fail_after(0);
     assert_false(root_destroy(root));
     sim_fail_after(SIM_NEVER);

@@ -22,7 +22,7 @@ static granule_id before, one, keeper, a, b; /* keeper: stays in use, so that th
 
 static granule_id fetch(uint32_t weight) {
     bool zeroed;
-    granule_id range = granule_of(backend_fetch(weight, &zeroed));
+    granule_id range = granule_of(backend_fetch(FOR_SLABS, weight, &zeroed));
     memset(granule_address(range), 0xa5, weight * GRANULE_SIZE);
     return range;
 }
@@ -118,7 +118,7 @@ static void a_join_restarts_the_countdown(void **state) {
 }
 
 static void reuse_a_in_the_first_wait(unsigned number) {
-    if (number == 1) CHECK(range_acquire(MAPPED, BIG) == a);
+    if (number == 1) CHECK(range_acquire(FOR_SLABS, MAPPED, BIG) == a);
 }
 
 static void what_is_reused_stays(void **state) {
@@ -138,7 +138,7 @@ static void little_memory_starts_no_thread(void **state) {
     (void)state;
     start();
     backend_place(one);
-    one = range_acquire(MAPPED, 1);
+    one = range_acquire(FOR_SLABS, MAPPED, 1);
     assert_null(sim_take_thread());
     backend_place(a);
     assert_non_null(sim_take_thread());
@@ -324,7 +324,7 @@ static void free_often(unsigned times) {
     while (times-- > 0) {
         backend_place(one);
         sim_advance(1);
-        CHECK(range_acquire(MAPPED, 1) == one);
+        CHECK(range_acquire(FOR_SLABS, MAPPED, 1) == one);
     }
 }
 
@@ -414,7 +414,7 @@ static void parts_of_pages_stay(void **state) {
     assert_int_equal(thrift_purge(), 0);
     assert_int_equal(range_cached(MAPPED), 1);
     assert_true(is_dirty(one) && is_dirty(keeper));
-    for (granule_id range; (range = range_acquire(MAPPED, 1));) range_place(range, UNMAPPED);
+    for (granule_id range; (range = range_acquire(FOR_SLABS, MAPPED, 1));) range_place(range, UNMAPPED);
     range_place(before, UNMAPPED);
     range_place(keeper, UNMAPPED);
     assert_int_equal(root_count(), 0);

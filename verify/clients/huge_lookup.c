@@ -18,7 +18,7 @@ static void *freeing(void *unused) {
 
 static void *making(void *unused) {
     (void)unused;
-    granule_id root = root_create();
+    granule_id root = root_create(FOR_SLABS);
     if (root == 0) return NULL;
     own(root);
     leaf_set(root, leaf_word(LARGE, 0));

@@ -28,12 +28,16 @@ static inline granule_id disown(granule_id range) {
     return range;
 }
 
-static inline granule_id fetch(uint32_t weight) {
+static inline granule_id fetch_for(enum root_use use, uint32_t weight) {
     bool zeroed;
-    void *memory = backend_fetch(weight, &zeroed);
+    void *memory = backend_fetch(use, weight, &zeroed);
     assert(memory);
     for (granule_id i = 0; zeroed && i < weight; i++) assert(*(uint64_t *)((char *)memory + i * GRANULE_SIZE) == 0);
     return own(granule_of(memory));
+}
+
+static inline granule_id fetch(uint32_t weight) {
+    return fetch_for(FOR_SLABS, weight);
 }
 
 /* Frees a range in that state, or as the backend does it. */
@@ -48,10 +52,15 @@ static inline void give(granule_id range) {
     backend_place(disown(range));
 }
 
+static inline granule_id acquire_any(enum slot_code state) {
+    granule_id range = range_acquire(FOR_SLABS, state, 1);
+    return range ? range : range_acquire(FOR_RANGES, state, 1);
+}
+
 static inline void join_all_unmapped(void) {
     granule_id ranges[32], range;
     unsigned count = 0;
-    while ((range = range_acquire(UNMAPPED, 1))) ranges[count++] = range;
+    while ((range = acquire_any(UNMAPPED))) ranges[count++] = range;
     while (count > 0) range_place(ranges[--count], UNMAPPED);
 }
 
@@ -59,7 +68,7 @@ static inline void join_all_unmapped(void) {
  * again before its neighbour has been acquired is deferred once more. */
 static inline void end(void) {
     for (int rounds = 0; range_place_deferred(); rounds++) assert(rounds < 3);
-    for (granule_id range; (range = range_acquire(MAPPED, 1));) range_place(range, UNMAPPED);
+    for (granule_id range; (range = acquire_any(MAPPED));) range_place(range, UNMAPPED);
     join_all_unmapped();
     for (unsigned nest = 0; nest < NESTS; nest++)
         for (unsigned class = 0; class < RANGE_CLASSES; class ++)

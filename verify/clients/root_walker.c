@@ -36,7 +36,7 @@ static void *freeing(void *unused) {
 
 int main(void) {
     begin();
-    granule_id root = root_create();
+    granule_id root = root_create(FOR_SLABS);
     assert(root == SLAB);
     *(uint64_t *)granule_address(root) = WORDS;
     leaf_set(root, LEAF_SLAB | 1);
