@@ -5,7 +5,7 @@
  * them share an index; a foreign address may alias one, which the slab's own check or map_owns() sees.
  *
  *   leaf   what begins at this granule (kinds below)
- *   node   the word of the Knit node whose unit ends here (knit.h)
+ *   node   the word of the Knit node whose unit ends here (knit.h); where none does: a root's use, a huge one's size
  *   link   place of the range that begins here: in its parent node, and in a Nest
  *   record the frontend's (frontend/slab.h); its tag repeats a slab's leaf word and is 0 elsewhere: what free() reads.
  *          Where no root is, records can only be read, so that they count for no limit
