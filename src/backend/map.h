@@ -7,7 +7,7 @@
  *   leaf   what begins at this granule (kinds below)
  *   node   the word of the Knit node whose unit ends here (knit.h); where none does: a root's use, a huge one's size
  *   link   place of the range that begins here: in its parent node, and in a Nest
- *   record the frontend's (frontend/slab.h); its tag repeats a slab's leaf word and is 0 elsewhere: what free() reads.
+ *   record the frontend's (frontend/slab.h); its key is the owning heap's and 0 elsewhere: what free() reads.
  *          Where no root is, records can only be read, so that they count for no limit
  *
  *   leaf   31 30    28 27                    0

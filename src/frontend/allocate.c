@@ -4,9 +4,9 @@
 
 void *allocate(size_t size) {
     struct heap *heap = thread.heap;
-    unsigned class = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
-    if (UNLIKELY(link_end(heap->local[class]))) return allocate_slowly(heap, size, class);
-    return heap_pop(heap, class, thread.key);
+    unsigned place = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
+    if (UNLIKELY(link_end(heap->first[place]))) return allocate_slowly(heap, size, place);
+    return heap_pop(&heap->first[place], thread.key);
 }
 
 #if !JW_SECURE /* there they are shield/shield.c's */

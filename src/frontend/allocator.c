@@ -79,7 +79,8 @@ static void *out_of_memory(void) {
 static void *allocate_after_the_end(unsigned class) {
     struct heap *heap = heap_take();
     if (!heap) return out_of_memory();
-    void *object = link_end(heap->local[class]) ? heap_refill(heap, class) : heap_pop(heap, class, map.key);
+    void *object =
+        link_end(heap->local[class].first) ? heap_refill(heap, class) : heap_pop(&heap->local[class].first, heap->key);
     heap_retire(heap);
     return object ? object : out_of_memory();
 }
@@ -135,8 +136,8 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
     return LIKELY(object) ? object : out_of_memory();
 }
 
-void *allocate_slowly(struct heap *heap, size_t size, unsigned class) {
-    if (class != NO_CLASS) return allocate_small(heap, size, class);
+void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
+    if (place != NO_CLASS * SINK_WORDS) return allocate_small(heap, size, place / SINK_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_otherwise(size);
     void *object = mid_allocate_held(heap->holds, size);
     return LIKELY(object) ? object : allocate_mid(heap, size);

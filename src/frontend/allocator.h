@@ -21,7 +21,7 @@ void *jw_malloc(size_t size);
 void jw_free(void *object);
 
 /* What the hit path could not serve: no object at hand; NO_CLASS: size 0, or a size above the frontend's. */
-void *allocate_slowly(struct heap *heap, size_t size, unsigned class);
+void *allocate_slowly(struct heap *heap, size_t size, unsigned place);
 
 /* What the hit path could not free: NULL, objects of the other tiers, misuse. */
 void deallocate_slowly(void *object, uint32_t leaf);

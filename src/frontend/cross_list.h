@@ -42,27 +42,28 @@ static ALWAYS_INLINE uint32_t cross_pushed(uint32_t old, const char *first, cons
 }
 
 /* One try to push onto a list that is not marked full. False: use cross_push_slowly. */
-static ALWAYS_INLINE bool cross_push(cross_list *list, char *origin, void *object) {
+static ALWAYS_INLINE bool cross_push(cross_list *list, char *origin, void *object, uint64_t key) {
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL;
     char *first = cross_first(origin, old);
     uint32_t new = cross_pushed(old, first, object);
 #if !JW_CHECKED
     __asm__("" : "+r"(new)); /* now: then the link is made in the register of `first` */
 #endif
-    link_write(object, first);
+    link_write(object, first, key);
     /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3]; client cross_push_drain */
     return atomic_compare_exchange_strong_explicit(list, &old, new, memory_order_release, memory_order_relaxed);
 }
 
 /* The general push. True: the slab was marked full, and the caller must return it to its owner. */
-static inline bool cross_push_slowly(cross_list *list, char *origin, void *object) {
+static inline bool cross_push_slowly(cross_list *list, char *origin, void *object, uint64_t key) {
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed), new;
     do {
         char *first = cross_first(origin, old);
-        link_write(object, first);
+        link_write(object, first, key);
         new = cross_pushed(old & ~CROSS_FULL, first, object);
         /* [CL2] release: as CL1; acquire: the owner is done with the slab's last return; pairs [CL3] [CL4];
-         * client cross_push_drain */
+         * client cross_push_drain; kept acquire: what it orders is a relaxed word, and the checker does not explore
+         * load buffering */
     } while (!atomic_compare_exchange_weak_explicit(list, &old, new, memory_order_acq_rel, memory_order_relaxed));
     return old & CROSS_FULL;
 }
@@ -80,7 +81,7 @@ static inline void *cross_drain(cross_list *list, char *origin, unsigned *count)
 /* False: objects have come back meanwhile. */
 static inline bool cross_mark_full(cross_list *list) {
     uint32_t expected = 0;
-    /* [CL4] release: done with the slab's last return; pairs [CL2]; client cross_push_drain */
+    /* [CL4] release: done with the slab's last return; pairs [CL2]; kept: as CL2 */
     return atomic_compare_exchange_strong_explicit(list, &expected, CROSS_FULL, memory_order_release,
                                                    memory_order_relaxed);
 }

@@ -14,7 +14,7 @@ static COLD void free_doubtful(void *object) {
 /* Where the mark stands, or another thread was faster. */
 static NOINLINE void free_to_full_slab(void *object) {
     struct slab *slab = slab_of(object);
-    if (cross_push_slowly(&slab->cross, slab_origin(slab), object)) heap_return_slab(slab);
+    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_return_slab(slab);
 }
 
 static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
@@ -23,33 +23,37 @@ static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
         return;
     }
     slab_fill(slab, object);
-    if (UNLIKELY(!cross_push(&slab->cross, slab_origin(slab), object))) free_to_full_slab(object);
+    if (UNLIKELY(!cross_push(&slab->cross, slab_origin(slab), object, slab_key(slab)))) free_to_full_slab(object);
 }
 
-static ALWAYS_INLINE void push_freed(struct slab *slab, void *object) {
+static ALWAYS_INLINE void push_freed(const struct slab *slab, struct sink *sink, void *object, uint64_t key) {
     slab_fill(slab, object);
-    slab_list_freed(slab, object);
+    sink_push(sink, object, key);
 }
 
-/* The last object of a partial slab, the first of a full one, or misuse (slab_count_free). */
-static NOINLINE void free_with_attention(struct slab *slab, void *object) {
-    if (UNLIKELY(slab->budget != 0 || !slab_has_object(object, slab))) {
-        slab->budget++; /* it was not this slab's to count */
+/* The last object of a partial slab, the first of a full one or the last that may go loose, or misuse
+ * (slab_count_free). */
+static NOINLINE void free_with_attention(struct slab *slab, struct sink *sink, void *object) {
+    if (UNLIKELY(sink->budget != 0 || !slab_has_object(object, slab))) {
+        sink->budget++; /* it was not there to count */
         free_doubtful(object);
-    } else if (slab->state != FULL || !heap_loosen(thread.heap, slab, object)) {
-        push_freed(slab, object);
+    } else if (sink == &slab->own || !heap_loosen(thread.heap, slab, object)) {
+        push_freed(slab, &slab->own, object, thread.key);
         heap_budget_spent(slab);
     }
 }
 
 void deallocate(void *object) {
     struct slab *slab = slab_of(object);
-    uint32_t tag = atomic_load_explicit(&slab->tag, memory_order_relaxed);
-    if (UNLIKELY(tag != thread.tag)) {
-        if (LIKELY((int32_t)tag < 0)) free_remotely(slab, object);
+    uint64_t key = thread.key;
+    if (UNLIKELY(!slab_has_key(slab, key))) {
+        if (LIKELY(!slab_has_key(slab, 0))) free_remotely(slab, object);
         else deallocate_slowly(object, leaf_of(object));
-    } else if (UNLIKELY(slab_count_free(slab, object))) free_with_attention(slab, object);
-    else push_freed(slab, object);
+        return;
+    }
+    struct sink *sink = slab->sink;
+    if (UNLIKELY(slab_count_free(slab, sink, object))) free_with_attention(slab, sink, object);
+    else push_freed(slab, sink, object, key);
 }
 
 #if !JW_SECURE

@@ -16,8 +16,16 @@
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
-struct heap no_heap = {.local = {[0 ... SIZE_CLASS_COUNT] = LINK_END}, .map = {NO_CLASS}, .tag = ~0u};
-_Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .tag = ~0u};
+#define NO_KEY 1u /* no slab's */
+
+/* Its lower half no other heap has, and never 0. */
+static uint64_t heap_key(uint32_t number) {
+    return map.key ^ (number | (~(uint32_t)map.key & LEAF_SLAB));
+}
+
+struct heap no_heap = {
+    .local = {[0 ... SIZE_CLASS_COUNT] = {.first = LINK_END}}, .map = {NO_CLASS * SINK_WORDS}, .key = NO_KEY};
+_Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .key = NO_KEY};
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
 
 static _Atomic(struct heap *) chunks[CHUNKS];
@@ -68,13 +76,12 @@ static struct heap *create(void) {
                                                     memory_order_relaxed));
     struct heap *heap = heap_by_number(++number);
     heap->number = number;
-    heap->tag = LEAF_SLAB | number;
-    heap->local[NO_CLASS] = LINK_END;
-    heap->map[0] = NO_CLASS;
+    heap->key = heap_key(number);
+    heap->local[NO_CLASS].first = LINK_END;
+    heap->map[0] = NO_CLASS * SINK_WORDS;
     for (unsigned class = 0, size = 1; class < SIZE_CLASS_COUNT; class ++) {
-        heap->local[class] = LINK_END;
-        heap->loose_left[class] = (uint8_t)size_classes[class].loose;
-        for (; size <= size_classes[class].size; size++) heap->map[size] = (uint8_t) class;
+        heap->local[class] = (struct sink){.first = LINK_END, .budget = size_classes[class].loose};
+        for (; size <= size_classes[class].size; size++) heap->map[size] = (uint8_t)(class * SINK_WORDS);
     }
     return heap;
 }

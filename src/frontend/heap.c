@@ -18,22 +18,31 @@ enum { ROUND_FROM = 32 }; /* slabs in a pool from which the reclamation thread s
 
 /* Behind all others: the longer a slab waits, the more objects come back to it, and the fewer refills there are. */
 static void class_push(struct slab **first, struct slab *slab) {
-    struct slab *last = *first ? record_at((*first)->previous) : slab;
-    slab->next = NULL;
-    slab->previous = record_id(last);
-    *(*first ? &last->next : first) = slab;
-    (*first)->previous = record_id(slab);
+    const struct slab_id id = slab_id_of(slab);
+    slab->own.next = NO_SLAB_ID;
+    slab->own.previous = *first ? (*first)->own.previous : id;
+    if (*first) slab_by_id(slab->own.previous)->own.next = id;
+    else *first = slab;
+    (*first)->own.previous = id;
 }
 
 static void class_remove(struct slab **first, struct slab *slab) {
-    struct slab *before = record_at(slab->previous);
-    *(slab == *first ? first : &before->next) = slab->next;
-    struct slab *behind = slab->next ? slab->next : *first;
-    if (behind) behind->previous = record_id(before);
+    struct slab *next = slab_by_id(slab->own.next), *behind = next ? next : *first;
+    if (slab == *first) *first = next;
+    else slab_by_id(slab->own.previous)->own.next = slab->own.next;
+    if (behind != slab) behind->own.previous = slab->own.previous;
+}
+
+static struct slab *class_pop(struct slab **first) {
+    struct slab *slab = *first;
+    if (!slab) return NULL;
+    *first = slab_by_id(slab->own.next);
+    if (*first) (*first)->own.previous = slab->own.previous;
+    return slab;
 }
 
 static NOINLINE void give_back(struct slab *slab) {
-    atomic_store_explicit(&slab->tag, 0, memory_order_relaxed);
+    __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
     slab_place(record_id(slab), 1);
 }
 
@@ -53,14 +62,14 @@ static uint32_t pool_limit(const struct heap *heap) {
 /* A slab without objects, in no class list, into the pool, or left until it is returned. */
 static void make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);
-    invariant(slab_list_length(slab->freed) == slab->carved);
+    invariant(slab_list_length(slab->own.first) == slab->carved);
     if (UNLIKELY(slab_is_on_its_way(slab))) {
         slab->state = RETURNING;
-        slab->budget = 1;
+        slab->own.budget = 1;
         return;
     }
     slab->state = EMPTY;
-    slab->budget = 0;
+    slab->own.budget = 0;
     slab->origin += ASTRAY;
     heap->in_use_count--;
     pool_push(&heap->pool, slab);
@@ -69,7 +78,8 @@ static void make_empty(struct heap *heap, struct slab *slab) {
 }
 
 static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
-    slab->budget = (uint16_t)out;
+    slab->sink = &slab->own;
+    slab->own.budget = (uint16_t)out;
     if (out == cross_count(&slab->cross)) {
         slab_collect(slab);
         make_empty(heap, slab);
@@ -81,15 +91,17 @@ static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
 
 static void make_current(struct heap *heap, struct slab *slab) {
     slab->state = CURRENT;
-    slab->budget += 1;
+    slab->sink = &slab->own;
+    slab->own.budget += 1;
     heap->current[slab->class] = slab;
 }
 
 /* Leaves a current slab whose lists have no object. False when some came back meanwhile. */
-static bool make_full(struct slab *slab) {
+static bool make_full(struct heap *heap, struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
     slab->state = FULL;
-    slab->budget = 1;
+    slab->own.budget = 1;
+    if (size_classes[slab->class].loose > 0) slab->sink = &heap->local[slab->class];
     return true;
 }
 
@@ -102,16 +114,16 @@ static ALWAYS_INLINE bool has_returned(const struct heap *heap) {
 static bool take_over(struct heap *heap, struct slab *slab) {
     unsigned class = slab->class;
     struct slab *current = heap->current[class];
-    if (heap->partial[class] || !link_end(heap->local[class])) return false;
+    if (heap->partial[class] || !link_end(heap->local[class].first)) return false;
     /* now and then a refill looks at what others have emptied */
     if ((heap->refills + 1) % KEEP_PERIOD == 0 || has_returned(heap)) return false;
     heap->refills++;
     if (current) {
-        bool left = !link_end(current->freed) || current->carved < size_class_capacity(class);
-        if (left || !make_full(current)) return false;
+        bool left = !link_end(current->own.first) || current->carved < size_class_capacity(class);
+        if (left || !make_full(heap, current)) return false;
     }
     make_current(heap, slab);
-    heap->local[class] = slab_refill_freed(slab);
+    heap->local[class].first = slab_refill_freed(slab);
     return true;
 }
 
@@ -133,7 +145,7 @@ void heap_budget_spent(struct slab *slab) {
 void heap_return_slab(struct slab *slab) {
     struct heap *heap = heap_of(slab);
     granule_id first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
-    do slab->returned = first;
+    do slab_set_returned(record_id(slab), first);
     /* [RS1] release: the link; pairs [RS2]; client returned_stack */
     while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, record_id(slab), memory_order_release,
                                                   memory_order_relaxed));
@@ -142,7 +154,7 @@ void heap_return_slab(struct slab *slab) {
 
 /* A partial slab all of whose objects have come back, some through the cross list: told by counts alone. */
 static void collect_if_empty(struct heap *heap, struct slab *slab) {
-    if (slab->budget != cross_count(&slab->cross)) return;
+    if (slab->own.budget != cross_count(&slab->cross)) return;
     class_remove(&heap->partial[slab->class], slab);
     slab_collect(slab);
     make_empty(heap, slab);
@@ -163,7 +175,7 @@ static NOINLINE void take_back_some(struct heap *heap, unsigned most) {
         heap->brought = atomic_exchange_explicit(&heap->returned, 0, memory_order_acquire);
     for (; heap->brought && most > 0; most--) {
         struct slab *slab = record_at(heap->brought);
-        heap->brought = slab->returned;
+        heap->brought = slab_returned(heap->brought);
         take_back(heap, slab);
     }
 }
@@ -174,27 +186,27 @@ static ALWAYS_INLINE void collect_returned(struct heap *heap) {
 
 static NOINLINE void collect(struct heap *heap, unsigned class, unsigned most) {
     for (struct slab *slab = heap->partial[class], *next; slab && most > 0; slab = next, most--) {
-        next = slab->next;
+        next = slab_by_id(slab->own.next);
         collect_if_empty(heap, slab);
     }
 }
 
 /* Whether all objects of a current slab are in its lists, as far as that takes no more than so many steps. */
 static bool is_unused(const struct slab *slab, const void *local, unsigned most) {
-    uint32_t elsewhere = slab->budget - 1 - cross_count(&slab->cross);
+    uint32_t elsewhere = slab->own.budget - 1u - cross_count(&slab->cross);
     if (elsewhere > most) return false;
-    for (; elsewhere > 0 && !link_end(local); elsewhere--) local = slab_next(local, map.key);
+    for (; elsewhere > 0 && !link_end(local); elsewhere--) local = slab_next(local, slab_key(slab));
     return elsewhere == 0 && link_end(local);
 }
 
 static NOINLINE void tidy_current(struct heap *heap, unsigned class, unsigned most) {
     struct slab *slab = heap->current[class];
-    void *local = heap->local[class];
+    void *local = heap->local[class].first;
     if (!slab || !is_unused(slab, local, most)) return;
     if (!link_end(local)) slab_put_back(slab, local);
     slab_collect(slab);
     heap->current[class] = NULL;
-    heap->local[class] = LINK_END;
+    heap->local[class].first = LINK_END;
     make_empty(heap, slab);
 }
 
@@ -225,7 +237,7 @@ void heap_tidy(struct heap *heap, enum tidy depth) {
 
 void heap_give_back_pool(struct heap *heap) {
     for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
-        next = slab->next;
+        next = slab_by_id(slab->own.next);
         give_back(slab);
     }
 }
@@ -259,15 +271,15 @@ static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
     if (!start) return NULL;
     struct slab *slab = slab_of(start);
     slab_format(slab, start, class);
-    atomic_store_explicit(&slab->tag, heap->tag, memory_order_relaxed);
-    leaf_set(granule_of(start), heap->tag);
+    __atomic_store_n(&slab->key, (uintptr_t)heap->key, __ATOMIC_RELAXED);
+    leaf_set(granule_of(start), LEAF_SLAB | heap->number);
     return slab;
 }
 
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
-    heap->local[class] = first;
-    heap->loose_left[class] = (uint8_t)size_classes[class].loose;
-    return heap_pop(heap, class, map.key);
+    heap->local[class] = (struct sink){.first = first, .budget = size_classes[class].loose};
+    heap->loose_spent &= ~(1u << class);
+    return heap_pop(&heap->local[class].first, heap->key);
 }
 
 /* From a slab without objects. */
@@ -282,7 +294,7 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     /* No link is written yet: the program is about to touch the object, and its page need not come while it waits for
      * malloc. */
     slab->carved++;
-    slab->budget++;
+    slab->own.budget++;
     return slab_origin(slab) + 1;
 }
 
@@ -294,8 +306,8 @@ void heap_look_around(struct heap *heap) {
  * have left the caches since they were freed. */
 static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
     if (!slab) return;
-    __builtin_prefetch(slab->freed, 1);
-    __builtin_prefetch(slab->next, 1);
+    __builtin_prefetch(slab->own.first, 1);
+    __builtin_prefetch(slab_by_id(slab->own.next), 1);
 }
 
 static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
@@ -304,13 +316,12 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
         do {
             void *first = slab_refill(slab);
             if (first) return refilled(heap, class, first);
-        } while (!make_full(slab));
+        } while (!make_full(heap, slab));
         heap->current[class] = NULL;
     }
     collect_returned(heap);
-    slab = heap->partial[class];
+    slab = class_pop(&heap->partial[class]);
     if (UNLIKELY(!slab)) return refill_anew(heap, class);
-    class_remove(&heap->partial[class], slab);
     prefetch_next(heap->partial[class]);
     make_current(heap, slab);
     void *first = slab_refill(slab);
@@ -319,7 +330,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
 }
 
 void *heap_refill(struct heap *heap, unsigned class) {
-    invariant(link_end(heap->local[class]));
+    invariant(link_end(heap->local[class].first));
     heap_look_around(heap);
     struct slab *slab = heap->current[class];
     void *first = slab ? slab_refill_freed(slab) : NULL;

@@ -11,7 +11,7 @@
  *   resting     (handover.c) stack of heaps without a thread.
  *
  * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects
- * and whose tag matches nothing, so that the hit paths need no test for it.
+ * and whose key matches nothing, so that the hit paths need no test for it.
  */
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
@@ -25,11 +25,15 @@
 #define NO_CLASS SIZE_CLASS_COUNT
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
-    /* First object to give out of each class, or an end (link.h). At offset 0 for malloc's sake. */
-    _Alignas(64) void *local[SIZE_CLASS_COUNT + 1];
-    uint8_t map[FRONTEND_MAX + 1]; /* the class of each size: a copy in each heap needs no address of its own */
+    /* Of each class: the first object to give out, or an end (link.h), and how many may still go loose (loose.h). At
+     * offset 0 for malloc's sake. */
+    union {
+        _Alignas(64) struct sink local[SIZE_CLASS_COUNT + 1];
+        void *first[(SIZE_CLASS_COUNT + 1) * SINK_WORDS]; /* what malloc looks at: each SINK_WORDS-th is a list */
+    };
+    uint8_t
+        map[FRONTEND_MAX + 1]; /* of each size: the class, in words of `local`. In each heap: no address of its own */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    uint8_t loose_left[SIZE_CLASS_COUNT];      /* loose objects that a class may still get (loose.c) */
     _Alignas(64) _Atomic(granule_id) returned; /* written by other threads, as what stands beside it by rounds */
     _Atomic(uint32_t) resting_next;            /* number of the next resting heap */
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
@@ -38,7 +42,9 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     struct quarantine *quarantine; /* its thread's freed objects (shield/quarantine.h), NULL: none yet */
 #endif
     uint32_t in_use_count;
-    uint32_t number, tag;     /* tag: the leaf word of its slabs */
+    uint32_t number;
+    uint32_t loose_spent;     /* a bit for each class (loose.h) */
+    uint64_t key;             /* of its slabs' links; the lower half is its own (heap_key) */
     _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t refills;
     uint32_t tidied;    /* the class that was looked at last */
@@ -50,9 +56,8 @@ extern struct heap no_heap HIDDEN;
 
 /* What the hit paths need, in one cache line. */
 struct thread {
-    uint32_t tag; /* the heap's */
     struct heap *heap;
-    uint64_t key; /* map.key, once there is a heap */
+    uint64_t key; /* the heap's */
 };
 
 extern _Thread_local struct thread thread HIDDEN __attribute__((tls_model("initial-exec")));
@@ -60,18 +65,17 @@ extern _Thread_local struct thread thread HIDDEN __attribute__((tls_model("initi
 /* Makes it the calling thread's. */
 static inline void heap_enter(struct heap *heap) {
     thread.heap = heap;
-    thread.key = map.key;
-    thread.tag = heap->tag;
+    thread.key = heap->key;
 }
 
 /* Writes the calling thread's number into its heap; after a fork it has a new one. */
 void heap_note_thread(void);
 
 /* Takes the first object of a local list that is not empty. */
-static ALWAYS_INLINE void *heap_pop(struct heap *heap, unsigned class, uint64_t key) {
-    void *object = heap->local[class];
+static ALWAYS_INLINE void *heap_pop(void **first, uint64_t key) {
+    void *object = *first;
     slab_check_fill(object);
-    heap->local[class] = slab_next(object, key);
+    *first = slab_next(object, key);
     link_clear(object);
     return object;
 }
@@ -123,7 +127,7 @@ void handover_start(void);
 uint32_t heap_count(void);
 struct heap *heap_by_number(uint32_t number);
 static inline struct heap *heap_of(const struct slab *slab) {
-    return heap_by_number(atomic_load_explicit(&slab->tag, memory_order_relaxed) & ~LEAF_SLAB);
+    return heap_by_number((uint32_t)(__atomic_load_n(&slab->key, __ATOMIC_RELAXED) ^ map.key) & ~LEAF_SLAB);
 }
 
 uint32_t heap_resting_count(void);

@@ -7,7 +7,7 @@
 __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct slab *slab, struct slab *view) {
     view->class = slab->class;
     view->state = slab->state;
-    view->budget = slab->budget;
+    view->own.budget = slab->own.budget;
     view->carved = slab->carved;
     atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
 }
@@ -35,7 +35,8 @@ static void count_slabs(granule_id root, void *context) {
  * can tell. */
 static void leave_out_local(struct frontend_statistics *statistics) {
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        uint64_t local = slab_list_length(thread.heap->local[class]), *objects = &statistics->classes[class].objects;
+        uint64_t local = slab_list_length(thread.heap->local[class].first),
+                 *objects = &statistics->classes[class].objects;
         *objects -= local < *objects ? local : *objects;
     }
 }

@@ -6,8 +6,9 @@
 enum { MOST_SHUFFLED = 4096 / 8 + 1 }; /* the largest batch of any class */
 
 void slab_format(struct slab *slab, const char *start, unsigned class) {
-    slab->freed = LINK_END;
-    slab->budget = 0;
+    slab->own.first = LINK_END;
+    slab->own.budget = 0;
+    slab->sink = &slab->own;
     slab->origin = (uintptr_t)start - 1;
     slab->reciprocal = size_classes[class].reciprocal;
     slab->last = size_class_last(class);
@@ -18,9 +19,9 @@ void slab_format(struct slab *slab, const char *start, unsigned class) {
 }
 
 COLD bool slab_has_link(const void *object) {
-    uint64_t next = *(const link_word *)object ^ link_key_at(object, map.key);
-    if (next == (uintptr_t)LINK_END || ((next + 1) ^ (uintptr_t)object) < GRANULE_SIZE) return true;
-    return next <= UINTPTR_MAX && slab_may_precede(slab_of(object), link_next(object, map.key));
+    uint64_t key = slab_key(slab_of(object)), next = *(const link_word *)object ^ link_key_at(object, key);
+    if (((next + 1) ^ (uintptr_t)object) < GRANULE_SIZE) return true;
+    return next <= UINTPTR_MAX && slab_may_list(object, link_next(object, key));
 }
 
 COLD bool slab_has_doubtful_object(const void *object) {
@@ -29,7 +30,7 @@ COLD bool slab_has_doubtful_object(const void *object) {
 }
 
 /* Hardened build: links the objects in random order, each with the trailer of a free one. The first. */
-static void *shuffle(char *first, unsigned count, unsigned size) {
+static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
     uint16_t order[MOST_SHUFFLED];
     void *next = LINK_END;
     for (unsigned i = 0; i < count; i++) {
@@ -41,7 +42,7 @@ static void *shuffle(char *first, unsigned count, unsigned size) {
         char *object = first + (size_t)order[i] * size;
         atomic_store_explicit(trailer_of(object, size), trailer_made(trailer_pad(object), 0, FREED),
                               memory_order_relaxed);
-        link_write(object, next);
+        link_write(object, next, key);
         next = object;
     }
     return next;
@@ -56,10 +57,11 @@ static void *carve(struct slab *slab) {
     char *last = first + (size_t)(batch - 1) * shape->size;
     for (char *object = first; JW_FILL && object <= last; object += shape->size) slab_fill(slab, object);
     slab->carved = (uint16_t)(slab->carved + batch);
-    slab->budget = (uint16_t)(slab->budget + batch);
-    if (JW_SECURE) return shuffle(first, batch, shape->size);
-    for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size);
-    link_write(last, LINK_END);
+    slab->own.budget = (uint16_t)(slab->own.budget + batch);
+    const uint64_t key = slab_key(slab);
+    if (JW_SECURE) return shuffle(first, batch, shape->size, key);
+    for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
+    link_write(last, LINK_END, key);
     return first;
 }
 
@@ -70,14 +72,15 @@ void *slab_refill_slowly(struct slab *slab) {
 }
 
 void slab_put_back(struct slab *slab, void *first) {
-    if (link_end(slab->freed)) {
-        slab->freed = first;
+    if (link_end(slab->own.first)) {
+        slab->own.first = first;
         return;
     }
+    const uint64_t key = slab_key(slab);
     void *last = first, *next;
-    while (!link_end(next = slab_next(last, map.key))) last = next;
-    link_write(last, slab->freed);
-    slab->freed = first;
+    while (!link_end(next = slab_next(last, key))) last = next;
+    link_write(last, slab->own.first, key);
+    slab->own.first = first;
 }
 
 void slab_collect(struct slab *slab) {
@@ -85,5 +88,5 @@ void slab_collect(struct slab *slab) {
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
     if (count == 0) return;
     slab_put_back(slab, first);
-    slab->budget = (uint16_t)(slab->budget - count);
+    slab->own.budget = (uint16_t)(slab->own.budget - count);
 }

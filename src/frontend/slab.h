@@ -11,10 +11,12 @@
  *   CURRENT     the class's current one      out + 1 (pinned)             never
  *   PARTIAL     partial                      out                          the slab is empty
  *   EMPTY       pool                         0; origin astray: any free is misuse
- *   FULL        none                         1; out is the capacity       an own object came back: it goes loose
- *                                                                         (loose.h), or the slab is CURRENT or PARTIAL
+ *   FULL        none                         1; out is the capacity       an own object came back: the slab is CURRENT
+ *                                                                         or PARTIAL
  *   RETURNING   none; empty, but on its way  1 (pinned)                   never
  *               to the "returned" stack
+ *
+ * A FULL slab's frees go to its class's local list instead, and are counted there, where they may go loose (loose.h).
  *
  * Invariant: out + length of freed list + not yet carved = capacity; a local list has objects of the CURRENT slab, and
  * loose ones of FULL and PARTIAL slabs.
@@ -38,21 +40,36 @@
 
 enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
 
-/* `tag` is written when the granule becomes a slab and when it ceases to be one; `origin`, `reciprocal` and `last`
- * before an object is given out, and others read them to free it. `cross` and `returned` are shared; all else is the
- * owner's. */
+/* A slab's number in few bytes; 0: none. */
+struct __attribute__((packed)) slab_id {
+    uint16_t low;
+    uint8_t high;
+};
+
+/* Where frees by the owner go. */
+struct sink {
+    void *first; /* of the list's objects, or an end (link.h) */
+    uint16_t budget;
+    /* there is room for a slab's neighbours: the next in the partial list or in the pool; the one before it in the
+     * partial list, of the first one the last */
+    struct slab_id next, previous;
+};
+enum { SINK_WORDS = sizeof(struct sink) / sizeof(uintptr_t) };
+
+/* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
+ * `last` before an object is given out, and others read them to free it. `cross` is shared, and so is the granule's
+ * link word (map.h), where the next slab in the returned stack stands, written by who is on its way with this one; all
+ * else is the owner's. */
 struct slab {
     cross_list cross;
-    _Atomic(uint32_t) tag;      /* the owner's, its granule's leaf word; 0: no slab */
+    uint8_t class; /* read by others, too */
+    uint8_t state : 7, marked : 1;
+    uint16_t carved;            /* objects that were put into a list so far */
+    uintptr_t key;              /* the owner's (heap.h); 0: no slab. Read by any thread that frees an address */
     uintptr_t origin;           /* the first object's address, less 1; while EMPTY, ASTRAY more: behind the slab */
     uintptr_t reciprocal, last; /* of its class (size_classes.h) */
-    void *freed;                /* first object that the owner has freed, or an end (link.h) */
-    uint16_t budget, carved;    /* carved: objects that were put into a list so far */
-    uint8_t class, state;
-    bool marked;
-    granule_id previous; /* in its class's partial list; of the first one, the last */
-    granule_id returned; /* the next in the returned stack, 0: none; written by who is on its way with the slab */
-    struct slab *next;   /* in the partial list or in the pool */
+    struct sink own;
+    struct sink *sink; /* where its owner's frees go: `own`, or while FULL its class's in the heap (loose.h) */
 };
 
 _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
@@ -61,6 +78,44 @@ _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one ca
 
 static ALWAYS_INLINE struct slab *slab_of(const void *object) {
     return (struct slab *)record_of(object);
+}
+
+static inline struct slab *slab_by_id(struct slab_id id) {
+    granule_id number = id.low | (granule_id)id.high << 16;
+    return number ? (struct slab *)record_at(number) : NULL;
+}
+
+#define NO_SLAB_ID ((struct slab_id){0, 0})
+
+static inline struct slab_id slab_id_of(const struct slab *slab) {
+    granule_id number = slab ? record_id(slab) : 0;
+    return (struct slab_id){(uint16_t)number, (uint8_t)(number >> 16)};
+}
+
+/* The next slab in the returned stack; 0: none. */
+static inline granule_id slab_returned(granule_id slab) {
+    return link_get(slab) & ID_MASK;
+}
+
+static inline void slab_set_returned(granule_id slab, granule_id next) {
+    link_set(slab, (link_get(slab) & ~ID_MASK) | next);
+}
+
+/* Whether the slab's owner has the key; 0: whether it is no slab. An object's slab stays what it is, so that who may
+ * free it needs no order; of other addresses anything may be read. GCC does not compare with atomic memory. */
+static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
+#if defined __x86_64__ && defined __LP64__ && !JW_CHECKED
+    bool same;
+    __asm__("cmpq %[key], %[word]" : "=@cce"(same) : [word] "m"(slab->key), [key] "re"(key) : "cc");
+    return same;
+#else
+    return __atomic_load_n(&slab->key, __ATOMIC_RELAXED) == (uintptr_t)key;
+#endif
+}
+
+/* The key of a slab's links: 32-bit platforms have room for its lower half. */
+static ALWAYS_INLINE uint64_t slab_key(const struct slab *slab) {
+    return sizeof slab->key == sizeof(uint64_t) ? slab->key : (map.key & ~(uint64_t)UINT32_MAX) | slab->key;
 }
 
 /* Whether an address is where an object begins: size_class_last says why. On 64 bits false as well for a foreign
@@ -96,16 +151,16 @@ bool slab_has_doubtful_object(const void *object);
 
 /* Counts an own free. True: it needs attention, as the budget is spent or no object in use begins there; so that free
  * has one branch for both. x86-64's decrement leaves the compare's carry alone. */
-static ALWAYS_INLINE bool slab_count_free(struct slab *slab, const void *object) {
+static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct sink *sink, const void *object) {
     uintptr_t product = slab_distance(object, slab) * slab->reciprocal;
 #if defined __x86_64__ && defined __LP64__ && !JW_CHECKED
     bool attention;
     __asm__("cmpq %[product], %[last]\n\tdecw %[budget]"
-            : "=@ccbe"(attention), [budget] "+m"(slab->budget)
+            : "=@ccbe"(attention), [budget] "+m"(sink->budget)
             : [product] "r"(product), [last] "m"(slab->last));
     return attention;
 #else
-    uint16_t budget = --slab->budget;
+    uint16_t budget = --sink->budget;
     return product > slab->last || budget == 0;
 #endif
 }
@@ -114,18 +169,15 @@ static ALWAYS_INLINE bool slab_count_free(struct slab *slab, const void *object)
  * heap. */
 static inline bool slab_may_precede(const struct slab *slab, const void *next) {
     const struct slab *other = slab_of(next);
-    if (other != slab && (JW_SECURE || other->class != slab->class ||
-                          atomic_load_explicit(&other->tag, memory_order_relaxed) !=
-                              atomic_load_explicit(&slab->tag, memory_order_relaxed)))
+    if (other != slab && (JW_SECURE || other->class != slab->class || !slab_has_key(other, slab_key(slab))))
         return false;
     return slab_has_start(next, other);
 }
 
-/* Whether a link may lead there from a free object: to another one, or to an end. */
+/* Whether a link may lead there from a free object: to another one, or to an end, which may be the origin of the
+ * class's current slab. */
 static inline bool slab_may_list(const void *object, const void *next) {
-    const struct slab *slab = slab_of(object);
-    if (link_end(next)) return next == LINK_END || (uintptr_t)next == slab->origin;
-    return slab_may_precede(slab, next);
+    return next == LINK_END || slab_may_precede(slab_of(object), (const char *)next + link_end(next));
 }
 
 /* Whether the object's first word is a link, told for certain: to an end, within its slab, or as above. */
@@ -141,10 +193,10 @@ static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
 /* Objects given out, or waiting in the local or the cross list. */
 static inline unsigned slab_out(const struct slab *slab) {
     switch ((enum slab_state)slab->state) {
-    case PARTIAL: return slab->budget;
+    case PARTIAL: return slab->own.budget;
     case FULL: return slab->carved;
     case EMPTY: return 0;
-    default: return slab->budget - 1;
+    default: return slab->own.budget - 1u;
     }
 }
 
@@ -155,12 +207,13 @@ static inline bool slab_is_on_its_way(const struct slab *slab) {
 
 /* Marks a slab that is not on its way. False: objects have come back meanwhile. */
 static inline bool slab_mark(struct slab *slab) {
-    return slab->marked = cross_mark_full(&slab->cross);
+    slab->marked = cross_mark_full(&slab->cross);
+    return slab->marked;
 }
 
 static inline unsigned slab_list_length(const void *object) {
     unsigned length = 0;
-    for (; !link_end(object); object = link_next(object, map.key)) length++;
+    for (; !link_end(object); object = link_next(object, slab_key(slab_of(object)))) length++;
     return length;
 }
 
@@ -171,11 +224,11 @@ static ALWAYS_INLINE void slab_fill(const struct slab *slab, void *object) {
 /* Whether a free object is as it was left (checked builds). */
 static ALWAYS_INLINE void slab_check_fill(const void *object) {
     if (!JW_FILL) return;
-    if (!slab_may_list(object, link_next(object, map.key))) misuse(WRITE_AFTER_FREE, object, 0);
+    if (!slab_may_list(object, link_next(object, slab_key(slab_of(object))))) misuse(WRITE_AFTER_FREE, object, 0);
     fill_check(object, sizeof(link_word), size_classes[slab_of(object)->class].size);
 }
 
-/* Makes a fresh slab of the class at that address, marked. Its state and tag are left to the caller. */
+/* Makes a fresh slab of the class at that address, marked. Its state and key are left to the caller. */
 void slab_format(struct slab *slab, const char *start, unsigned class);
 
 /* The address of a slab that is not EMPTY, less 1. */
@@ -183,17 +236,17 @@ static inline char *slab_origin(const struct slab *slab) {
     return (char *)slab->origin; // NOLINT(performance-no-int-to-ptr)
 }
 
-static ALWAYS_INLINE void slab_list_freed(struct slab *slab, void *object) {
-    link_write(object, slab->freed);
-    slab->freed = object;
+static ALWAYS_INLINE void sink_push(struct sink *sink, void *object, uint64_t key) {
+    link_write(object, sink->first, key);
+    sink->first = object;
 }
 
 /* A new local list for a CURRENT slab: the freed list. NULL when there is none. */
 static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
-    void *first = slab->freed;
+    void *first = slab->own.first;
     if (link_end(first)) return NULL;
-    slab->freed = LINK_END;
-    slab->budget = (uint16_t)(slab->carved + 1);
+    slab->own.first = LINK_END;
+    slab->own.budget = (uint16_t)(slab->carved + 1);
     return first;
 }
 

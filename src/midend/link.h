@@ -2,7 +2,7 @@
  * loose objects have the same, with another key (hold.h).
  *
  *   word   address of the next free object ^ key
- *   key    random, one for the process; its top 16 bits are set, where an address has none
+ *   key    random, one for each heap; its top 16 bits are set, where an address has none
  *
  * So one compare tells whether a word may be a link, which what programs write there seldom looks like (negative
  * numbers do), and all 64 bits tell for certain. What is given out has 0 there: a link is found in free objects only.
@@ -29,8 +29,8 @@ static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
     return JW_SECURE ? key ^ mixed(secrets.link ^ (uintptr_t)object) >> 16 : key;
 }
 
-static ALWAYS_INLINE void link_write(void *object, const void *next) {
-    *(link_word *)object = (uintptr_t)next ^ link_key_at(object, map.key);
+static ALWAYS_INLINE void link_write(void *object, const void *next, uint64_t key) {
+    *(link_word *)object = (uintptr_t)next ^ link_key_at(object, key);
 }
 
 static ALWAYS_INLINE void *link_next(const void *object, uint64_t key) {

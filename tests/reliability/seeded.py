@@ -73,7 +73,7 @@ MISTAKES = {
     "fill": Mistake("base/fill.h", "    misuse(WRITE_AFTER_FREE, object, from);\n", "", "WRONG", checked=True),
     "fill_link": Mistake(
         "frontend/slab.h",
-        "if (!slab_may_list(object, link_next(object, map.key)))",
+        "if (!slab_may_list(object, link_next(object, slab_key(slab_of(object)))))",
         "if (false)",
         "WRONG",
         checked=True,

@@ -61,7 +61,7 @@ static void a_full_slab_returns_after_a_cross_free(void **state) {
     free_as(1, filled[2]);
     free_as(2, filled[4]);
     assert_int_equal(heaps[0]->returned, record_id(full));
-    assert_int_equal(full->returned, 0);
+    assert_int_equal(slab_returned(record_id(full)), 0);
     walk_all();
     void *rest[1 << JW_GRANULE_SHIFT];
     for (unsigned i = 0; i + 1 < capacity; i++) rest[i] = allocate_as(0, SMALL); /* the current one fills up */
@@ -137,7 +137,7 @@ static void free_and_malloc_leave_no_slab_behind(size_t size) {
 
 static unsigned waiting_to_be_taken_back(void) {
     unsigned count = 0;
-    for (granule_id id = heaps[0]->brought; id; id = ((struct slab *)record_at(id))->returned) count++;
+    for (granule_id id = heaps[0]->brought; id; id = slab_returned(id)) count++;
     return count;
 }
 

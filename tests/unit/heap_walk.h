@@ -7,44 +7,48 @@
 
 static inline unsigned list_length(const void *object) {
     unsigned length = 0;
-    for (; !link_end(object); object = link_next(object, map.key)) CHECK(++length <= GRANULE_SIZE / 8);
+    for (; !link_end(object); object = link_next(object, slab_key(slab_of(object))))
+        CHECK(++length <= GRANULE_SIZE / 8);
     return length;
 }
 
 static inline bool list_has(const struct slab *first, const struct slab *slab) {
-    while (first && first != slab) first = first->next;
+    while (first && first != slab) first = slab_by_id(first->own.next);
     return first;
 }
 
 static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     unsigned class = slab->class, capacity = size_class_capacity(class), out = slab_out(slab),
-             count = cross_count(&slab->cross), freed = list_length(slab->freed);
+             count = cross_count(&slab->cross), freed = list_length(slab->own.first);
     bool current = heap->current[class] == slab;
-    unsigned local = 0; /* its own objects in the list; what is loose is no current slab's, and loose_left of no more */
-    for (void *object = heap->local[class]; !link_end(object); object = link_next(object, map.key))
+    unsigned local =
+        0; /* its own objects in the list; what is loose is no current slab's, and of no more than may be */
+    for (void *object = heap->local[class].first; !link_end(object); object = link_next(object, heap->key))
         local += slab_of(object) == slab;
     CHECK(local == 0 || current || slab->state == PARTIAL || slab->state == FULL);
     CHECK(local <= size_classes[class].loose || current);
-    CHECK(heap_of(slab) == heap && leaf_get(record_id(slab)) == heap->tag && class < SIZE_CLASS_COUNT);
+    CHECK(heap_of(slab) == heap && leaf_get(record_id(slab)) == (LEAF_SLAB | heap->number) && class < SIZE_CLASS_COUNT);
     CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
+    bool loose = slab->state == FULL && size_classes[class].loose > 0;
+    CHECK(slab->sink == (loose ? &heap->local[class] : &slab->own));
     CHECK(list_has(heap->partial[class], slab) == (slab->state == PARTIAL));
     char *start = granule_address(record_id(slab)), *last = start + (size_t)(capacity - 1) * size_classes[class].size;
     CHECK(slab_has_start(start, slab) == (slab->state != EMPTY));
     CHECK(slab_has_start(last, slab) == (slab->state != EMPTY));
     if (slab->state == EMPTY)
-        CHECK(slab->budget == 0 && count == 0 && freed == slab->carved && !slab_is_on_its_way(slab));
+        CHECK(slab->own.budget == 0 && count == 0 && freed == slab->carved && !slab_is_on_its_way(slab));
     if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->carved) + count > 0);
-    if (slab->state == FULL) CHECK(slab->budget == 1 && out == capacity);
-    if (slab->state == RETURNING) CHECK(slab->budget == 1 && freed == slab->carved && slab_is_on_its_way(slab));
+    if (slab->state == FULL) CHECK(slab->own.budget == 1 && out == capacity);
+    if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->carved && slab_is_on_its_way(slab));
     if (slab->cross & CROSS_FULL) CHECK(slab->marked && count == 0);
     else if (slab->state == FULL) CHECK(slab->marked); /* on its way to the owner */
 }
 
 static inline unsigned pool_length(const struct heap *heap) {
     unsigned length = 0;
-    for (const struct slab *slab = heap->pool.first; slab; slab = slab->next) length++;
+    for (const struct slab *slab = heap->pool.first; slab; slab = slab_by_id(slab->own.next)) length++;
     return length;
 }
 
@@ -57,7 +61,7 @@ static inline void walk_root(granule_id root, void *context) {
     struct walk *walk = context;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         const struct slab *slab = record_at(id);
-        if (slab->tag != walk->heap->tag) continue;
+        if (!slab_has_key(slab, walk->heap->key)) continue;
         walk_slab(walk->heap, slab);
         *(slab->state == EMPTY ? &walk->empty : &walk->in_use) += 1;
         walk->returning += slab_is_on_its_way(slab);
@@ -68,8 +72,8 @@ static inline void walk_heap(const struct heap *heap) {
     struct walk walk = {.heap = heap};
     map_walk(walk_root, &walk);
     unsigned returned = 0;
-    for (granule_id id = heap->brought; id; id = ((const struct slab *)record_at(id))->returned) returned++;
-    for (granule_id id = heap->returned; id; id = ((const struct slab *)record_at(id))->returned) returned++;
+    for (granule_id id = heap->brought; id; id = slab_returned(id)) returned++;
+    for (granule_id id = heap->returned; id; id = slab_returned(id)) returned++;
     CHECK(walk.in_use == heap->in_use_count && walk.empty == pool_length(heap) && walk.empty <= heap->pool.count);
     CHECK(returned == walk.returning); /* each is told to the owner once */
 }

@@ -11,7 +11,7 @@ static struct slab *slab; /* no table is made, so it is the record of all addres
 static struct heap heap;
 
 static void **local(void) {
-    return &heap.local[slab->class];
+    return &heap.local[slab->class].first;
 }
 
 static bool refill(void) {
@@ -60,9 +60,10 @@ static void an_address_is_an_object_or_not(void **state) {
             bool is_object = offset < end && offset % shape->size == 0;
             if (slab_has_object(address, slab) != is_object && wrong++ == 0)
                 printf("class of %u B: offset %zu of %zu is told wrong\n", shape->size, offset, end);
-            slab->budget = 2;
-            CHECK(slab_count_free(slab, address) == !is_object && slab->budget == 1);
-            CHECK(slab_count_free(slab, address) && slab->budget == 0); /* the last one wants attention, too */
+            slab->own.budget = 2;
+            CHECK(slab_count_free(slab, &slab->own, address) == !is_object && slab->own.budget == 1);
+            CHECK(slab_count_free(slab, &slab->own, address) &&
+                  slab->own.budget == 0); /* the last one wants attention, too */
             for (uint64_t far = 1 << 20; far < UINTPTR_MAX && far < 1ull << 48; far *= 2)
                 CHECK(sizeof(void *) < 8 ||
                       (!slab_has_start(away(address, far), slab) && !slab_has_start(away(address, -far), slab)));
@@ -77,14 +78,15 @@ static void an_address_is_an_object_or_not(void **state) {
 
 static void begin_slab(unsigned class) {
     slab_format(slab, start_of_slab, class);
+    slab->key = (uintptr_t)map.key;
     slab->marked = false;
     slab->cross = 0;
 }
 
 /* Pushes the way of the hit path, or the general one. */
 static void push(char *object, bool slowly) {
-    CHECK(slowly ? !cross_push_slowly(&slab->cross, slab_origin(slab), object)
-                 : cross_push(&slab->cross, slab_origin(slab), object));
+    CHECK(slowly ? !cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))
+                 : cross_push(&slab->cross, slab_origin(slab), object, slab_key(slab)));
 }
 
 static void the_cross_list_counts_and_leads(void **state) {
@@ -102,7 +104,7 @@ static void the_cross_list_counts_and_leads(void **state) {
     char *object = cross_drain(&slab->cross, slab_origin(slab), &count);
     assert_int_equal(count, capacity);
     assert_int_equal(slab->cross, 0);
-    for (unsigned i = capacity; i-- > 0; object = link_next(object, map.key)) assert_ptr_equal(object, order[i]);
+    for (unsigned i = capacity; i-- > 0; object = link_next(object, slab_key(slab))) assert_ptr_equal(object, order[i]);
     assert_true(link_end(object));
 }
 
@@ -112,7 +114,7 @@ static void free_objects_are_told(void **state) {
     begin_slab(1);
     slab->state = CURRENT;
     assert_true(refill());
-    void *object = heap_pop(&heap, slab->class, map.key), *next = *local();
+    void *object = heap_pop(local(), slab_key(slab)), *next = *local();
     assert_true(slab_has_object(object, slab));
     assert_true(slab_has_doubtful_object(object));
     assert_false(slab_has_object(next, slab));
@@ -123,11 +125,11 @@ static void free_objects_are_told(void **state) {
         assert_true(told == (number < -(1ll << 48)));
         assert_true(slab_has_doubtful_object(object));
     }
-    link_write(object, LINK_END); /* the last one of a list, and that of a cross list */
+    link_write(object, LINK_END, slab_key(slab)); /* the last one of a list, and that of a cross list */
     assert_false(slab_has_doubtful_object(object));
-    link_write(object, slab_origin(slab));
+    link_write(object, slab_origin(slab), slab_key(slab));
     assert_false(slab_has_doubtful_object(object));
-    link_write(object, start_of_slab + GRANULE_SIZE);
+    link_write(object, start_of_slab + GRANULE_SIZE, slab_key(slab));
     assert_true(slab_has_doubtful_object(object));
 }
 
@@ -139,11 +141,12 @@ static void the_full_mark_is_seen_by_one(void **state) {
     for (unsigned mark = 0; mark < 2; mark++) { /* a new slab has one */
         assert_int_equal(cross_count(&slab->cross), 0);
         assert_false(slab_is_on_its_way(slab));
-        assert_false(cross_push(&slab->cross, slab_origin(slab), object)); /* the hit path leaves the mark alone */
+        assert_false(cross_push(&slab->cross, slab_origin(slab), object,
+                                slab_key(slab))); /* the hit path leaves the mark alone */
         assert_int_equal(slab->cross, CROSS_FULL);
         assert_ptr_equal(cross_drain(&slab->cross, slab_origin(slab), &count), slab_origin(slab));
         assert_int_equal(slab->cross, CROSS_FULL);
-        assert_true(cross_push_slowly(&slab->cross, slab_origin(slab), object));
+        assert_true(cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab)));
         assert_true(slab_is_on_its_way(slab));
         push(object + size_classes[1].size, true);
         push(object + 2 * size_classes[1].size, false);
@@ -165,15 +168,15 @@ static void objects_are_carved_once_and_come_back(void **state) {
         memset(used, 0, sizeof used);
         begin_slab(class);
         slab->state = CURRENT;
-        slab->budget = 1;
+        slab->own.budget = 1;
         *local() = LINK_END;
         unsigned capacity = size_class_capacity(class), given = 0;
         for (;; given++) {
             if (link_end(*local()) && !refill()) break;
-            size_t offset = (size_t)((char *)heap_pop(&heap, slab->class, map.key) - start_of_slab);
+            size_t offset = (size_t)((char *)heap_pop(local(), slab_key(slab)) - start_of_slab);
             assert_true(offset < GRANULE_SIZE && !used[offset]);
             used[offset] = true;
-            assert_int_equal(slab_out(slab) + slab_list_length(slab->freed) + (capacity - slab->carved), capacity);
+            assert_int_equal(slab_out(slab) + slab_list_length(slab->own.first) + (capacity - slab->carved), capacity);
             assert_int_equal(given + 1 + slab_list_length(*local()), slab_out(slab));
         }
         assert_int_equal(given, capacity);
@@ -186,7 +189,7 @@ static void objects_are_carved_once_and_come_back(void **state) {
         } else {
             slab_collect(slab);
             assert_int_equal(slab_out(slab), 0);
-            assert_int_equal(slab_list_length(slab->freed), capacity);
+            assert_int_equal(slab_list_length(slab->own.first), capacity);
             assert_true(refill());
         }
         assert_int_equal(slab_list_length(*local()), capacity);
@@ -198,20 +201,19 @@ static void collecting_keeps_the_freed_list(void **state) {
     (void)state;
     begin_slab(SIZE_CLASS_COUNT - 3);
     slab->state = CURRENT;
-    slab->budget = 1;
+    slab->own.budget = 1;
     assert_true(refill());
-    void *first = heap_pop(&heap, slab->class, map.key), *second = heap_pop(&heap, slab->class, map.key),
-         *third = heap_pop(&heap, slab->class, map.key);
+    void *first = heap_pop(local(), slab_key(slab)), *second = heap_pop(local(), slab_key(slab)),
+         *third = heap_pop(local(), slab_key(slab));
     unsigned left = slab_list_length(*local()), out = slab_out(slab);
-    link_write(third, slab->freed);
-    slab->freed = third;
-    slab->budget--;
+    sink_push(&slab->own, third, slab_key(slab));
+    slab->own.budget--;
     slab_collect(slab); /* nothing to collect */
-    assert_int_equal(slab_list_length(slab->freed), 1);
+    assert_int_equal(slab_list_length(slab->own.first), 1);
     push(first, false);
     push(second, true);
     slab_collect(slab);
-    assert_int_equal(slab_list_length(slab->freed), 3);
+    assert_int_equal(slab_list_length(slab->own.first), 3);
     assert_int_equal(slab_list_length(*local()), left);
     assert_int_equal(slab_out(slab), out - 3);
 }

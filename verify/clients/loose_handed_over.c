@@ -22,7 +22,7 @@ int main(void) {
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i); /* a full slab, and the current one */
     give(objects[1], SIZE, 1);
     struct slab *slab = slab_of(objects[1]);
-    assert(thread.heap->local[slab->class] == objects[1] && slab->state == FULL);
+    assert(thread.heap->local[slab->class].first == objects[1] && slab->state == FULL);
     pthread_t other = start(freeing, NULL);
     model_thread_exit();
     struct heap *heap = heap_take();

@@ -8,17 +8,18 @@
 
 enum { SLABS = 4 };
 
-static struct slab slabs[SLABS];
+static struct slab slabs[SLABS + 1]; /* the first would have number 0 */
 static struct pool pool;
-static bool given_back[SLABS];
+static bool given_back[SLABS + 1];
+_Static_assert(sizeof(struct slab) == RECORD_SIZE, "the slabs are a table of records");
 
 static void own(struct slab *slab) {
-    slab->budget = 1; /* a race, if it has two owners */
+    slab->own.budget = 1; /* a race, if it has two owners */
 }
 
 static void give_back(struct slab *slab) {
     for (struct slab *next; slab; slab = next) {
-        next = slab->next;
+        next = slab_by_id(slab->own.next);
         own(slab);
         given_back[slab - slabs] = true;
     }
@@ -31,22 +32,23 @@ static void *round_of_reclamation(void *unused) {
 }
 
 int main(void) {
-    pool_push(&pool, &slabs[0]);
+    map.records = (char *)slabs;
     pool_push(&pool, &slabs[1]);
-    pthread_t a = start(round_of_reclamation, NULL);
     pool_push(&pool, &slabs[2]);
+    pthread_t a = start(round_of_reclamation, NULL);
     pool_push(&pool, &slabs[3]);
+    pool_push(&pool, &slabs[4]);
     struct slab *taken = pool_take(&pool);
     if (taken) own(taken);
     finish(a);
     uint32_t count = 0;
     for (struct slab *slab = pool_take_all(&pool), *next; slab; slab = next, count++) {
-        next = slab->next;
+        next = slab_by_id(slab->own.next);
         assert(slab != taken && !given_back[slab - slabs]);
-        slab->next = NULL;
+        slab->own.next = NO_SLAB_ID;
         give_back(slab);
     }
     assert(count <= pool.count);
-    for (unsigned i = 0; i < SLABS; i++) assert(given_back[i] != (taken == &slabs[i]));
+    for (unsigned i = 1; i <= SLABS; i++) assert(given_back[i] != (taken == &slabs[i]));
     return 0;
 }
