@@ -121,7 +121,7 @@ COLD void backend_after_fork(bool child) {
     for (unsigned nest = 0; nest < NESTS; nest++)
         nest_unlock_all(&ownership.nests[nest], child ? ~(uint64_t)0 : lists_locked[nest]);
     if (!child) return;
-    root_forget_walkers();
+    root_forget_threads();
     thrift_forget_thread();
 }
 
@@ -134,7 +134,7 @@ COLD void backend_statistics(struct backend_statistics *statistics) {
         .cached_mapped = mapped,
         .cached_unmapped = unmapped,
         .given_back = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed),
-        .metadata = map_metadata() + sizeof ownership,
+        .metadata = map_metadata(root_spares()) + sizeof ownership,
         .rounds = atomic_load_explicit(&thrift_counters.rounds, memory_order_relaxed),
         .deferred = atomic_load_explicit(&ownership.deferrals, memory_order_relaxed),
         .rolled_back = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed),

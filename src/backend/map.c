@@ -55,9 +55,9 @@ bool map_start(void) {
     return false;
 }
 
-bool map_admit_slabs(granule_id root) {
+bool map_admit_slabs(granule_id root, size_t count) {
     size_t page = platform_page_size(), from = ((size_t)root << RECORD_SHIFT) & ~(page - 1);
-    size_t to = ((size_t)(root + ROOT_GRANULES) << RECORD_SHIFT) + page - 1;
+    size_t to = ((root + count * ROOT_GRANULES) << RECORD_SHIFT) + page - 1;
     return platform_protect(map.records + from, (to & ~(page - 1)) - from, true); /* a small root's share a page */
 }
 
@@ -75,7 +75,7 @@ static void note_slot(size_t slot) {
         ;
 }
 
-static bool claim(char *address) {
+bool map_claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = slot_word(address);
     /* [MP1] acquire: the last owner is done with the slot's records; pairs [MP2]; client root_back */
@@ -98,7 +98,7 @@ static bool next_claimed(size_t *slot) {
 /* Cuts [start, start + size) out of an area that is larger by `room`, where its slot is free. */
 static char *claim_inside(char *area, size_t size, size_t alignment, size_t room) {
     for (size_t before = 0; before <= room; before += alignment) {
-        if (!claim(area + before)) continue;
+        if (!map_claim(area + before)) continue;
         unmap_or_keep(area, before);
         unmap_or_keep(area + before + size, room - before);
         return area + before;
@@ -140,10 +140,11 @@ bool map_release(char *address, size_t size) {
     return true;
 }
 
-size_t map_metadata(void) {
+size_t map_metadata(size_t untouched) {
     size_t claimed = 0;
     for (size_t slot = 0; next_claimed(&slot); slot++) claimed++;
-    return claimed * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
+    if (untouched > claimed) untouched = claimed;
+    return (claimed - untouched) * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
 }
 
 void map_walk(void (*visit)(granule_id id, void *context), void *context) {

@@ -142,8 +142,11 @@ static inline bool map_owns(const void *address) {
     return root && slot_word(address) == root;
 }
 
-/* Lets the granules of a claimed root be slabs. False when the OS refuses. */
-bool map_admit_slabs(granule_id root);
+/* Claims the slot of an address: whose it is then. False when it is taken, or none of ours can have it. */
+bool map_claim(char *address);
+
+/* Lets the granules of so many roots in a row be slabs. False when the OS refuses. */
+bool map_admit_slabs(granule_id root, size_t count);
 
 /* Reserves a mapping of `size` bytes at a multiple of `alignment` (at least ROOT_SIZE) whose slot is its own.
  * NULL when the OS refuses. */
@@ -155,8 +158,8 @@ bool map_release(char *address, size_t size);
 /* Gives back the slot and the records of a mapping that is gone already. `size` is remembered. */
 void map_abandon(char *address, size_t size);
 
-/* Bytes of the tables that a claimed slot may have touched. */
-size_t map_metadata(void);
+/* Bytes of the tables that claimed slots may have touched, but for so many slots. */
+size_t map_metadata(size_t untouched);
 
 /* Calls `visit` for each claimed slot whose root or mapping begins at `id`. */
 void map_walk(void (*visit)(granule_id id, void *context), void *context);

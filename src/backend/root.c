@@ -11,20 +11,102 @@ static _Atomic(uint32_t) walkers;
 #define ONE_RELEASE 0x10000u
 #define WALKER_MASK 0xffffu
 
-granule_id root_create(enum root_use use) {
-    char *address = map_reserve(ROOT_SIZE, ROOT_SIZE, "jwmalloc: ranges");
+static _Atomic(uint32_t) spares[JW_SPARE_ROOTS]; /* a root, 0: none */
+static _Atomic(bool) making_spares, created;     /* created: a root since the last round */
+
+static void unmap_spare(granule_id root) {
+    char *address = granule_address(root);
+    unmap_or_keep(address, ROOT_SIZE);
+    map_abandon(address, ROOT_SIZE);
+}
+
+static void put_spare(granule_id root) {
+    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) {
+        uint32_t none = 0;
+        /* [SR1] release: the slot's claim; pairs [SR2]; client root_spares */
+        if (atomic_compare_exchange_strong_explicit(&spares[i], &none, root, memory_order_release,
+                                                    memory_order_relaxed))
+            return;
+    }
+    unmap_spare(root);
+}
+
+static granule_id take_spare(void) {
+    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) {
+        if (!atomic_load_explicit(&spares[i], memory_order_relaxed)) continue;
+        /* [SR2] acquire: the slot's claim; pairs [SR1]; client root_spares */
+        granule_id root = atomic_exchange_explicit(&spares[i], 0, memory_order_acquire);
+        if (root) return root;
+    }
+    return 0;
+}
+
+/* None with the first root, which many programs never fill; and few where the window is small, as it is under a low
+ * limit of the address space. */
+static size_t spares_wanted(void) {
+    size_t share = (map.mask + 1) / ROOT_GRANULES >> JW_SPARE_SHIFT;
+    if (root_count() == 0) return 0;
+    return share < JW_SPARE_ROOTS ? share : JW_SPARE_ROOTS;
+}
+
+/* One root and, as far as their slots are free, spare ones behind it. */
+static granule_id map_roots(size_t count) {
+    char *address = map_reserve(count * ROOT_SIZE, ROOT_SIZE, "jwmalloc: ranges");
     if (!address) return 0;
     granule_id root = granule_of(address);
-    if (!map_admit_slabs(root)) {
-        unmap_or_keep(address, ROOT_SIZE);
+    if (root + count * ROOT_GRANULES > map.mask + 1 || !map_admit_slabs(root, count)) {
+        unmap_or_keep(address, count * ROOT_SIZE);
         map_abandon(address, ROOT_SIZE);
         return 0;
     }
+    for (char *next = address; --count > 0;) {
+        next += ROOT_SIZE;
+        if (map_claim(next)) put_spare(granule_of(next));
+        else unmap_or_keep(next, ROOT_SIZE);
+    }
+    return root;
+}
+
+static granule_id new_root(void) {
+    granule_id root = take_spare();
+    if (root) return root;
+    size_t more = spares_wanted();
+    /* one thread: the others map what they need, or there would be too many */
+    if (more > 0 && !atomic_exchange_explicit(&making_spares, true, memory_order_relaxed)) {
+        root = map_roots(1 + more);
+        atomic_store_explicit(&making_spares, false, memory_order_relaxed);
+    }
+    return root ? root : map_roots(1);
+}
+
+granule_id root_create(enum root_use use) {
+    granule_id root = new_root();
+    if (!root) return 0;
     knit_root(root);
     atomic_store_explicit(&map.node[root], use, memory_order_relaxed);
     leaf_set(root, leaf_word(HELD, 0));
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
+    atomic_store_explicit(&created, true, memory_order_relaxed);
     return root;
+}
+
+bool root_unmap_spares(void) {
+    bool any = false;
+    for (granule_id root; (root = take_spare()); any = true) unmap_spare(root);
+    return any;
+}
+
+bool root_round(void) {
+    if (root_spares() == 0) return false;
+    if (atomic_exchange_explicit(&created, false, memory_order_relaxed)) return true;
+    root_unmap_spares();
+    return false;
+}
+
+size_t root_spares(void) {
+    size_t count = 0;
+    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) count += atomic_load_explicit(&spares[i], memory_order_relaxed) != 0;
+    return count;
 }
 
 bool root_destroy(granule_id root) {
@@ -58,6 +140,7 @@ void root_walk_end(void) {
     atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* [WK4] pairs [WK1]; client root_walker */
 }
 
-void root_forget_walkers(void) {
+void root_forget_threads(void) {
     atomic_store_explicit(&walkers, 0, memory_order_relaxed);
+    atomic_store_explicit(&making_spares, false, memory_order_relaxed);
 }

@@ -1,5 +1,14 @@
 /* root.h - roots: the 4 MB mappings that all ranges come from, made on demand and given back whole with their
- * records. */
+ * records.
+ *
+ * Mapping takes a lock of the kernel that waits for all page faults of the process. So with each root that is wanted
+ * some more are mapped, spare roots, by one thread at a time. They are address space alone: their slots are claimed and
+ * their records can be written, but nothing of them was ever touched.
+ *
+ *   spare   0 -> root   who has mapped it, by compare-exchange
+ *           root -> 0   by exchange: who wants a root; a round, where none was wanted since the last one; who finds
+ *                       that the OS has no memory
+ */
 #ifndef JW_ROOT_H
 #define JW_ROOT_H
 
@@ -29,7 +38,14 @@ size_t root_count(void);
 bool root_walk_begin(void);
 void root_walk_end(void);
 
-/* In the child of a fork: the walkers, and who was giving a root back, did not come along. */
-void root_forget_walkers(void);
+/* In the child of a fork: the walkers, who was giving a root back, and who made spares, did not come along. */
+void root_forget_threads(void);
+
+/* Once a round: spares that nobody wanted go. True: there are some for a later round. */
+bool root_round(void);
+
+/* All spares go. Whether there were any. */
+bool root_unmap_spares(void);
+size_t root_spares(void);
 
 #endif

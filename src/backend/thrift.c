@@ -119,6 +119,8 @@ static bool begin_round(unsigned midend_hook) {
     more |= run_hook(FRONTEND_HOOK);
     range_place_deferred();
     rejoin_unmapped();
+    if (midend_hook == PURGE_HOOK) root_unmap_spares();
+    else more |= root_round();
     return more | unmap_kept();
 }
 
@@ -319,7 +321,8 @@ void thrift_expect(size_t granules) {
 }
 
 bool thrift_make_room(void) {
-    if (!range_cached(MAPPED)) return false;
+    bool spares = root_unmap_spares();
+    if (!range_cached(MAPPED)) return spares;
     thrift_purge();
     return true;
 }

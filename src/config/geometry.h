@@ -60,6 +60,14 @@
 #define JW_LOOSE_SLABS 2
 #endif
 
+/* Roots that may be mapped ahead (backend/root.h): at most so many, and a share of the window. */
+#ifndef JW_SPARE_ROOTS
+#define JW_SPARE_ROOTS 15
+#endif
+#ifndef JW_SPARE_SHIFT
+#define JW_SPARE_SHIFT 7
+#endif
+
 /* How often a range is tried again, taken or placed, before who tries goes elsewhere. */
 #ifndef JW_RANGE_TRIES
 #define JW_RANGE_TRIES 4

@@ -20,7 +20,7 @@ static void finish(void) {
     sim_take_thread();
     thrift_forget_thread();
     assert_int_equal(sim_reserved(), before);
-    assert_int_equal(map_metadata(), 0);
+    assert_int_equal(map_metadata(0), 0);
     assert_int_equal(root_count(), 0);
 }
 
@@ -53,7 +53,7 @@ static void a_refused_huge_object_costs_no_slot(void **state) {
     sim_fail_after(0);
     huge_free(object);
     assert_int_equal(huge_usable_size(object), 0);
-    assert_int_equal(map_metadata(), 0);
+    assert_int_equal(map_metadata(0), 0);
     assert_int_equal(sim_reserved(), before + HUGE_SIZE);
     sim_fail_after(SIM_NEVER);
     assert_non_null(object = huge_allocate(HUGE_SIZE, 1)); /* the next one that is made offers it again */

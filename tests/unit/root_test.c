@@ -1,0 +1,136 @@
+/* root_test.c - roots that are mapped ahead: when, how many, and how they go. */
+#include "unit.h"
+
+#include "backend/root.c" /* NOLINT(bugprone-suspicious-include): who is making spares shows nowhere else */
+
+static size_t tables;
+
+/* The first root, and the second one with all spares. */
+static void two_roots(granule_id roots[2]) {
+    start_backend();
+    tables = sim_reserved();
+    roots[0] = root_create(FOR_RANGES);
+    assert_true(roots[0] && root_spares() == 0 && sim_reserved() == tables + ROOT_SIZE);
+    roots[1] = root_create(FOR_RANGES);
+    assert_int_equal(root_spares(), JW_SPARE_ROOTS);
+    assert_int_equal(sim_reserved(), tables + (2 + JW_SPARE_ROOTS) * ROOT_SIZE);
+    assert_true(root_count() == 2 && map_metadata(root_spares()) == map_metadata(0) * 2 / (2 + JW_SPARE_ROOTS));
+}
+
+static void none_left(granule_id *roots, unsigned count) {
+    while (count > 0) assert_true(root_destroy(roots[--count]));
+    root_unmap_spares();
+    assert_true(sim_reserved() == tables && map_metadata(0) == 0);
+}
+
+static void spares_come_before_the_os_is_asked(void **state) {
+    (void)state;
+    granule_id roots[2 + JW_SPARE_ROOTS];
+    two_roots(roots);
+    sim_fail_after(0);
+    for (unsigned i = 2; i < 2 + JW_SPARE_ROOTS; i++) {
+        roots[i] = root_create(FOR_RANGES);
+        char *address = granule_address(roots[i]);
+        assert_true(roots[i] && map_owns(address) && knit_is_root(roots[i]) && sim_is_zero(address, ROOT_SIZE));
+        memset(record_at(roots[i]), 1, ROOT_GRANULES * RECORD_SIZE);
+        memset(address, 1, ROOT_SIZE);
+        for (unsigned other = 0; other < i; other++) assert_int_not_equal(roots[i], roots[other]);
+    }
+    assert_int_equal(root_create(FOR_RANGES), 0);
+    sim_fail_after(SIM_NEVER);
+    none_left(roots, 2 + JW_SPARE_ROOTS);
+}
+
+static void rounds_give_back_what_nobody_wants(void **state) {
+    (void)state;
+    granule_id roots[3];
+    two_roots(roots);
+    assert_true(root_round());
+    roots[2] = root_create(FOR_RANGES);
+    assert_true(root_round());
+    assert_int_equal(root_spares(), JW_SPARE_ROOTS - 1);
+    assert_false(root_round());
+    assert_int_equal(root_spares(), 0);
+    assert_int_equal(sim_reserved(), tables + 3 * ROOT_SIZE);
+    none_left(roots, 3);
+}
+
+static void they_go_first_where_there_is_no_memory(void **state) {
+    (void)state;
+    granule_id roots[2];
+    two_roots(roots);
+    assert_true(thrift_make_room());
+    assert_int_equal(sim_reserved(), tables + 2 * ROOT_SIZE);
+    assert_false(thrift_make_room());
+    none_left(roots, 2);
+}
+
+static void a_purge_takes_them(void **state) {
+    (void)state;
+    granule_id roots[2];
+    two_roots(roots);
+    thrift_purge();
+    assert_int_equal(sim_reserved(), tables + 2 * ROOT_SIZE);
+    none_left(roots, 2);
+}
+
+/* Of all that is asked of the OS, the n-th thing is refused, and all after it. */
+static void refusals_leave_one_root_or_none(void **state) {
+    (void)state;
+    for (unsigned n = 0; n < 8; n++) {
+        granule_id roots[2];
+        start_backend();
+        tables = sim_reserved();
+        roots[0] = root_create(FOR_RANGES);
+        sim_fail_only(SIM_RESERVE | SIM_PROTECT);
+        sim_fail_after(n);
+        roots[1] = root_create(FOR_RANGES);
+        sim_fail_after(SIM_NEVER);
+        sim_fail_only(SIM_ANY);
+        none_left(roots, roots[1] ? 2 : 1);
+    }
+}
+
+/* Slots inside what is mapped that are others' already. */
+static void taken_slots_are_left_out(void **state) {
+    (void)state;
+    granule_id roots[2], probe;
+    two_roots(roots);
+    thrift_purge();
+    char *next = granule_address(roots[1]) + ROOT_SIZE;
+    assert_true(map_claim(next)); /* as a mapping elsewhere that shares the slot */
+    probe = root_create(FOR_RANGES);
+    assert_true(probe && probe != granule_of(next));
+    for (unsigned i = 0; i <= JW_SPARE_ROOTS; i++) {
+        granule_id root = root_spares() > 0 ? root_create(FOR_RANGES) : 0;
+        assert_int_not_equal(root, granule_of(next));
+        if (root) assert_true(root_destroy(root));
+    }
+    assert_true(root_destroy(probe));
+    map_abandon(next, ROOT_SIZE);
+    none_left(roots, 2);
+}
+
+static void a_child_makes_spares_whoever_was_at_it(void **state) {
+    (void)state;
+    granule_id roots[2];
+    two_roots(roots);
+    root_unmap_spares();
+    making_spares = true; /* another thread is at it */
+    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_RANGES)));
+    assert_int_equal(root_spares(), 0);
+    root_forget_threads();
+    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_RANGES)));
+    assert_int_equal(root_spares(), JW_SPARE_ROOTS);
+    none_left(roots, 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spares_come_before_the_os_is_asked),     cmocka_unit_test(rounds_give_back_what_nobody_wants),
+        cmocka_unit_test(they_go_first_where_there_is_no_memory), cmocka_unit_test(a_purge_takes_them),
+        cmocka_unit_test(refusals_leave_one_root_or_none),        cmocka_unit_test(taken_slots_are_left_out),
+        cmocka_unit_test(a_child_makes_spares_whoever_was_at_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
