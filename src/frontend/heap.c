@@ -318,6 +318,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
             if (first) return refilled(heap, class, first);
         } while (!make_full(heap, slab));
         heap->current[class] = NULL;
+        heap->local[class].first = LINK_END; /* it may be this slab's origin */
     }
     collect_returned(heap);
     slab = class_pop(&heap->partial[class]);

@@ -177,7 +177,10 @@ static inline bool slab_may_precede(const struct slab *slab, const void *next) {
 /* Whether a link may lead there from a free object: to another one, or to an end, which may be the origin of the
  * class's current slab. */
 static inline bool slab_may_list(const void *object, const void *next) {
-    return next == LINK_END || slab_may_precede(slab_of(object), (const char *)next + link_end(next));
+    if (next == LINK_END) return true;
+    const char *start = (const char *)next + link_end(next);
+    if (link_end(next) && slab_of(start)->origin != (uintptr_t)next) return false;
+    return slab_may_precede(slab_of(object), start);
 }
 
 /* Whether the object's first word is a link, told for certain: to an end, within its slab, or as above. */

@@ -81,8 +81,32 @@ static void a_slab_comes_back_with_a_loose_object(void **state) {
     finish();
 }
 
+/* What came by the cross list ends with its slab's origin, which must not outlive that slab's turn. */
+static void no_list_ends_with_a_slab_of_before(void **state) {
+    (void)state;
+    if (!any_goes_loose()) skip();
+    void *objects[LOOSE_SLABS * LOOSE_CAPACITY], *current[LOOSE_CAPACITY];
+    current[0] = fill_loose(objects);
+    struct sink *local = &heaps[0]->local[size_class_of(LOOSE)];
+    for (unsigned i = 1; i < LOOSE_CAPACITY; i++) current[i] = allocate_as(0, LOOSE);
+    free_as(1, current[0]);
+    current[0] = allocate_as(0, LOOSE);
+    assert_int_equal((uintptr_t)local->first, slab_of(current[0])->origin);
+    void *last = allocate_as(0, LOOSE); /* of another slab */
+    assert_int_equal(slab_of(current[0])->state, FULL);
+    walk_all();
+    free_as(0, objects[0]);
+    assert_ptr_equal(local->first, objects[0]);
+    walk_all();
+    for (unsigned i = 0; i < LOOSE_CAPACITY; i++) free_as(1, current[i]);
+    for (unsigned i = 1; i < LOOSE_SLABS * LOOSE_CAPACITY; i++) free_as(0, objects[i]);
+    free_as(0, last);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_list_ends_with_a_slab_of_before),
         cmocka_unit_test(objects_of_full_slabs_go_loose),
         cmocka_unit_test(who_only_frees_keeps_nothing_loose),
         cmocka_unit_test(a_slab_comes_back_with_a_loose_object),
