@@ -12,7 +12,7 @@ static _Atomic(uint32_t) walkers;
 #define WALKER_MASK 0xffffu
 
 static _Atomic(uint32_t) spares[JW_SPARE_ROOTS]; /* a root, 0: none */
-static _Atomic(bool) making_spares, created;     /* created: a root since the last round */
+static _Atomic(bool) making_spares, root_made;   /* root_made: since the last round */
 
 static void unmap_spare(granule_id root) {
     char *address = granule_address(root);
@@ -86,7 +86,7 @@ granule_id root_create(enum root_use use) {
     atomic_store_explicit(&map.node[root], use, memory_order_relaxed);
     leaf_set(root, leaf_word(HELD, 0));
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
-    atomic_store_explicit(&created, true, memory_order_relaxed);
+    atomic_store_explicit(&root_made, true, memory_order_relaxed);
     return root;
 }
 
@@ -98,7 +98,7 @@ bool root_unmap_spares(void) {
 
 bool root_round(void) {
     if (root_spares() == 0) return false;
-    if (atomic_exchange_explicit(&created, false, memory_order_relaxed)) return true;
+    if (atomic_exchange_explicit(&root_made, false, memory_order_relaxed)) return true;
     root_unmap_spares();
     return false;
 }

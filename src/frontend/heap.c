@@ -18,26 +18,26 @@ enum { ROUND_FROM = 32 }; /* slabs in a pool from which the reclamation thread s
 
 /* Behind all others: the longer a slab waits, the more objects come back to it, and the fewer refills there are. */
 static void class_push(struct slab **first, struct slab *slab) {
-    const struct slab_id id = slab_id_of(slab);
-    slab->own.next = NO_SLAB_ID;
-    slab->own.previous = *first ? (*first)->own.previous : id;
-    if (*first) slab_by_id(slab->own.previous)->own.next = id;
+    struct slab *last = *first ? slab_by_id(&(*first)->own.previous) : slab;
+    slab_id_set(&slab->own.next, NULL);
+    slab_id_set(&slab->own.previous, last);
+    if (*first) slab_id_set(&last->own.next, slab);
     else *first = slab;
-    (*first)->own.previous = id;
+    slab_id_set(&(*first)->own.previous, slab);
 }
 
 static void class_remove(struct slab **first, struct slab *slab) {
-    struct slab *next = slab_by_id(slab->own.next), *behind = next ? next : *first;
+    struct slab *next = slab_by_id(&slab->own.next), *behind = next ? next : *first;
     if (slab == *first) *first = next;
-    else slab_by_id(slab->own.previous)->own.next = slab->own.next;
-    if (behind != slab) behind->own.previous = slab->own.previous;
+    else slab_id_copy(&slab_by_id(&slab->own.previous)->own.next, &slab->own.next);
+    if (behind != slab) slab_id_copy(&behind->own.previous, &slab->own.previous);
 }
 
 static struct slab *class_pop(struct slab **first) {
     struct slab *slab = *first;
     if (!slab) return NULL;
-    *first = slab_by_id(slab->own.next);
-    if (*first) (*first)->own.previous = slab->own.previous;
+    *first = slab_by_id(&slab->own.next);
+    if (*first) slab_id_copy(&(*first)->own.previous, &slab->own.previous);
     return slab;
 }
 
@@ -186,7 +186,7 @@ static ALWAYS_INLINE void collect_returned(struct heap *heap) {
 
 static NOINLINE void collect(struct heap *heap, unsigned class, unsigned most) {
     for (struct slab *slab = heap->partial[class], *next; slab && most > 0; slab = next, most--) {
-        next = slab_by_id(slab->own.next);
+        next = slab_by_id(&slab->own.next);
         collect_if_empty(heap, slab);
     }
 }
@@ -237,7 +237,7 @@ void heap_tidy(struct heap *heap, enum tidy depth) {
 
 void heap_give_back_pool(struct heap *heap) {
     for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
-        next = slab_by_id(slab->own.next);
+        next = slab_by_id(&slab->own.next);
         give_back(slab);
     }
 }
@@ -277,7 +277,8 @@ static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
 }
 
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
-    heap->local[class] = (struct sink){.first = first, .budget = size_classes[class].loose};
+    heap->local[class].first = first;
+    heap->local[class].budget = size_classes[class].loose;
     heap->loose_spent &= ~(1u << class);
     return heap_pop(&heap->local[class].first, heap->key);
 }
@@ -307,7 +308,7 @@ void heap_look_around(struct heap *heap) {
 static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
     if (!slab) return;
     __builtin_prefetch(slab->own.first, 1);
-    __builtin_prefetch(slab_by_id(slab->own.next), 1);
+    __builtin_prefetch(slab_by_id(&slab->own.next), 1);
 }
 
 static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {

@@ -10,7 +10,7 @@ static void note_use(struct pool *pool) {
 void pool_push(struct pool *pool, struct slab *slab) {
     struct slab *first = atomic_load_explicit(&pool->first, memory_order_relaxed);
     do {
-        slab->own.next = slab_id_of(first);
+        slab_id_set(&slab->own.next, first);
         if (!first) pool->count = 0;
         /* [PL1] release: the links and the slabs, for a round; pairs [PL3]; client pool_round */
     } while (
@@ -34,7 +34,7 @@ static void put_back(struct pool *pool, struct slab *first) {
 struct slab *pool_take(struct pool *pool) {
     struct slab *slab = take_own(pool);
     if (slab) {
-        struct slab *next = slab_by_id(slab->own.next);
+        struct slab *next = slab_by_id(&slab->own.next);
         if (next) put_back(pool, next);
         pool->count--;
         note_use(pool);

@@ -55,7 +55,8 @@ static void *carve(struct slab *slab) {
     if (left == 0) return NULL;
     char *first = slab_origin(slab) + 1 + (size_t)slab->carved * shape->size;
     char *last = first + (size_t)(batch - 1) * shape->size;
-    for (char *object = first; JW_FILL && object <= last; object += shape->size) slab_fill(slab, object);
+    if (JW_FILL)
+        for (char *object = first; object <= last; object += shape->size) slab_fill(slab, object);
     slab->carved = (uint16_t)(slab->carved + batch);
     slab->own.budget = (uint16_t)(slab->own.budget + batch);
     const uint64_t key = slab_key(slab);

@@ -80,16 +80,20 @@ static ALWAYS_INLINE struct slab *slab_of(const void *object) {
     return (struct slab *)record_of(object);
 }
 
-static inline struct slab *slab_by_id(struct slab_id id) {
-    granule_id number = id.low | (granule_id)id.high << 16;
+static inline struct slab *slab_by_id(const struct slab_id *id) {
+    granule_id number = id->low | (granule_id)id->high << 16;
     return number ? (struct slab *)record_at(number) : NULL;
 }
 
-#define NO_SLAB_ID ((struct slab_id){0, 0})
-
-static inline struct slab_id slab_id_of(const struct slab *slab) {
+static inline void slab_id_set(struct slab_id *id, const struct slab *slab) {
     granule_id number = slab ? record_id(slab) : 0;
-    return (struct slab_id){(uint16_t)number, (uint8_t)(number >> 16)};
+    id->low = (uint16_t)number;
+    id->high = (uint8_t)(number >> 16);
+}
+
+static inline void slab_id_copy(struct slab_id *to, const struct slab_id *from) {
+    to->low = from->low;
+    to->high = from->high;
 }
 
 /* The next slab in the returned stack; 0: none. */

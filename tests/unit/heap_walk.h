@@ -13,7 +13,7 @@ static inline unsigned list_length(const void *object) {
 }
 
 static inline bool list_has(const struct slab *first, const struct slab *slab) {
-    while (first && first != slab) first = slab_by_id(first->own.next);
+    while (first && first != slab) first = slab_by_id(&first->own.next);
     return first;
 }
 
@@ -49,7 +49,7 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
 
 static inline unsigned pool_length(const struct heap *heap) {
     unsigned length = 0;
-    for (const struct slab *slab = heap->pool.first; slab; slab = slab_by_id(slab->own.next)) length++;
+    for (const struct slab *slab = heap->pool.first; slab; slab = slab_by_id(&slab->own.next)) length++;
     return length;
 }
 

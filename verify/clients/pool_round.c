@@ -19,7 +19,7 @@ static void own(struct slab *slab) {
 
 static void give_back(struct slab *slab) {
     for (struct slab *next; slab; slab = next) {
-        next = slab_by_id(slab->own.next);
+        next = slab_by_id(&slab->own.next);
         own(slab);
         given_back[slab - slabs] = true;
     }
@@ -43,9 +43,9 @@ int main(void) {
     finish(a);
     uint32_t count = 0;
     for (struct slab *slab = pool_take_all(&pool), *next; slab; slab = next, count++) {
-        next = slab_by_id(slab->own.next);
+        next = slab_by_id(&slab->own.next);
         assert(slab != taken && !given_back[slab - slabs]);
-        slab->own.next = NO_SLAB_ID;
+        slab_id_set(&slab->own.next, NULL);
         give_back(slab);
     }
     assert(count <= pool.count);
