@@ -161,9 +161,10 @@ void handler_that_frees() {
     CHECK(setrlimit(RLIMIT_AS, &wall) == 0);
     handler_calls = 0;
     std::set_new_handler(handler_that_frees);
-    void *object = operator new(150u << 20);
+    // More than what is left and 60 MB of spare roots, which go first.
+    void *object = operator new(180u << 20);
     CHECK(handler_calls == 1);
-    CHECK(throws_bad_alloc([] { sink = operator new(150u << 20); }));
+    CHECK(throws_bad_alloc([] { sink = operator new(180u << 20); }));
     CHECK(handler_calls == 2);
     operator delete(object);
     std::vector<std::unique_ptr<std::string>> strings;
