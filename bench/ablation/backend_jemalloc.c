@@ -96,5 +96,5 @@ void backend_after_fork(bool child) {
 }
 
 void backend_statistics(struct backend_statistics *statistics) {
-    *statistics = (struct backend_statistics){.metadata = map_metadata()};
+    *statistics = (struct backend_statistics){.metadata = map_metadata(0)};
 }
