@@ -125,8 +125,14 @@ static NOINLINE void *allocate_otherwise(size_t size) {
     return LIKELY(size > 0) ? allocate_large(size, 1, &zeroed) : allocate(1);
 }
 
+/* For the holds' sake: without them each object costs a slab's way into the Nest and out of it. NULL: none to be had. */
+static COLD struct heap *heap_for_mid(void) {
+    return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
+}
+
 static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
-    void *object = LIKELY(heap != &no_heap) ? midend_allocate_anew(heap->holds, size) : NULL;
+    if (UNLIKELY(heap == &no_heap)) heap = heap_for_mid();
+    void *object = LIKELY(heap) ? midend_allocate_anew(heap->holds, size) : NULL;
     return LIKELY(object) ? object : allocate_otherwise(size);
 }
 

@@ -296,10 +296,37 @@ static void *leave_objects(void *argument) {
     CHECK(thread.heap == &no_heap && heap_thread_has_ended());
     uint32_t count = heap_count();
     void *late[50]; /* in some later destructor */
-    for (unsigned i = 0; i < 50; i++) late[i] = jw_malloc(i * 40);
+    for (unsigned i = 0; i < 50; i++) late[i] = jw_malloc(i * 100);
     for (unsigned i = 0; i < 50; i++) jw_free(late[i]);
     CHECK(heap_count() == count && thread.heap == &no_heap);
     return mine;
+}
+
+static void *use_mid_objects(void *argument) {
+    (void)argument;
+    void *object = jw_malloc(FRONTEND_MAX + 1), *again;
+    struct heap *mine = thread.heap;
+    CHECK(mine != &no_heap && atomic_load(&mine->thread) != 0);
+    jw_free(object);
+    again = jw_malloc(FRONTEND_MAX + 1);
+    jw_free(again);
+    CHECK(object == again && mine->in_use_count == 0);
+    sim_thread_exit();
+    return mine;
+}
+
+static void a_thread_of_mid_objects_only_holds_them(void **state) {
+    (void)state;
+    start();
+    pthread_t thread;
+    void *ended;
+    CHECK(pthread_create(&thread, NULL, use_mid_objects, NULL) == 0);
+    pthread_join(thread, &ended);
+    const struct mid_hold *holds = ((struct heap *)ended)->holds;
+    for (unsigned i = 0; i < MID_HOLDS; i++) assert_true(!holds[i].loose && holds[i].held == 0);
+    thrift_purge();
+    assert_int_equal(root_count(), 0);
+    finish();
 }
 
 static void a_round_drains_the_heaps_of_ended_threads(void **state) {
@@ -379,6 +406,7 @@ int main(void) {
         cmocka_unit_test(a_fresh_slab_is_not_touched),
         cmocka_unit_test(an_empty_slab_serves_any_class),
         cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
+        cmocka_unit_test(a_thread_of_mid_objects_only_holds_them),
         cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
         cmocka_unit_test(no_memory_gives_null),
         cmocka_unit_test(misuse_is_told),
