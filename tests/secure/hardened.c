@@ -28,8 +28,8 @@ static void churn(size_t size) {
     for (unsigned i = 0; i < 200000; i++) free(malloc(size));
 }
 
-/* One byte too many, at the end of what was asked for. It changes what is there: the byte a write leaves may stand there
- * by chance, except for the 0 that ends a string. */
+/* One byte too many, at the end of what was asked for. It changes what is there, as any byte may stand there by chance
+ * but the 0 that ends a string. */
 static void overflow(size_t size) {
     char *bytes = object(size);
     bytes[size] ^= 1;
