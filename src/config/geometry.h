@@ -50,14 +50,19 @@
 #define JW_HEAPS_PER_CHUNK 32
 #endif
 
-/* Of how few objects a slab must be for those of full ones to go loose (frontend/loose.h), and how many slabs' objects
- * of a class may: above eight a slab a full one is rare, and four instead of two cost a real trace 100 KB at its peak.
- */
+/* Of how few objects a slab must be for those of full ones to go loose (frontend/loose.h), and how many of a class may:
+ * above sixteen a slab a full one is rare, and twice as many cost a real trace 100 KB at its peak. */
 #ifndef JW_LOOSE_CAPACITY
-#define JW_LOOSE_CAPACITY 8
+#define JW_LOOSE_CAPACITY 16
 #endif
-#ifndef JW_LOOSE_SLABS
-#define JW_LOOSE_SLABS 2
+#ifndef JW_LOOSE
+#define JW_LOOSE 16
+#endif
+
+/* Frees into a class's local list, where none goes loose, that count as a refill does: for a thread that always frees
+ * what it has just allocated, and so needs none. */
+#ifndef JW_LOCAL_FREES
+#define JW_LOCAL_FREES 128
 #endif
 
 /* Roots that may be mapped ahead (backend/root.h): at most so many, and a share of the window. */

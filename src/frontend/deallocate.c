@@ -37,7 +37,7 @@ static NOINLINE void free_with_attention(struct slab *slab, struct sink *sink, v
     if (UNLIKELY(sink->budget != 0 || !slab_has_object(object, slab))) {
         sink->budget++; /* it was not there to count */
         free_doubtful(object);
-    } else if (sink == &slab->own || !heap_loosen(thread.heap, slab, object)) {
+    } else if (sink == &slab->own || !heap_local_spent(thread.heap, slab, object)) {
         push_freed(slab, &slab->own, object, thread.key);
         heap_budget_spent(slab);
     }

@@ -81,7 +81,7 @@ static struct heap *create(void) {
     heap->map[0] = NO_CLASS * SINK_WORDS;
     for (unsigned class = 0, size = 1; class < SIZE_CLASS_COUNT; class ++) {
         heap->local[class].first = LINK_END;
-        heap->local[class].budget = size_classes[class].loose;
+        heap->local[class].budget = size_classes[class].budget;
         for (; size <= size_classes[class].size; size++) heap->map[size] = (uint8_t)(class * SINK_WORDS);
     }
     return heap;

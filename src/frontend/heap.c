@@ -91,17 +91,17 @@ static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
 
 static void make_current(struct heap *heap, struct slab *slab) {
     slab->state = CURRENT;
-    slab->sink = &slab->own;
+    slab->sink = JW_SECURE ? &slab->own : &heap->local[slab->class];
     slab->own.budget += 1;
     heap->current[slab->class] = slab;
 }
 
 /* Leaves a current slab whose lists have no object. False when some came back meanwhile. */
-static bool make_full(struct heap *heap, struct slab *slab) {
+static bool make_full(struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
     slab->state = FULL;
     slab->own.budget = 1;
-    if (size_classes[slab->class].loose > 0) slab->sink = &heap->local[slab->class];
+    if (size_classes[slab->class].loose == 0) slab->sink = &slab->own;
     return true;
 }
 
@@ -120,7 +120,7 @@ static bool take_over(struct heap *heap, struct slab *slab) {
     heap->refills++;
     if (current) {
         bool left = !link_end(current->own.first) || current->carved < size_class_capacity(class);
-        if (left || !make_full(heap, current)) return false;
+        if (left || !make_full(current)) return false;
     }
     make_current(heap, slab);
     heap->local[class].first = slab_refill_freed(slab);
@@ -207,6 +207,7 @@ static NOINLINE void tidy_current(struct heap *heap, unsigned class, unsigned mo
     slab_collect(slab);
     heap->current[class] = NULL;
     heap->local[class].first = LINK_END;
+    slab->sink = &slab->own;
     make_empty(heap, slab);
 }
 
@@ -278,7 +279,7 @@ static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
 
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class].first = first;
-    heap->local[class].budget = size_classes[class].loose;
+    heap->local[class].budget = size_classes[class].budget;
     heap->loose_spent &= ~(1u << class);
     return heap_pop(&heap->local[class].first, heap->key);
 }
@@ -317,7 +318,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
         do {
             void *first = slab_refill(slab);
             if (first) return refilled(heap, class, first);
-        } while (!make_full(heap, slab));
+        } while (!make_full(slab));
         heap->current[class] = NULL;
         heap->local[class].first = LINK_END; /* it may be this slab's origin */
     }

@@ -1,21 +1,32 @@
 #include "frontend/loose.h"
 
-bool heap_loosen(struct heap *heap, struct slab *slab, void *object) {
+/* Objects of a local list that are not the current slab's, as far as there are no more than `most`. */
+static unsigned loose_length(const struct heap *heap, unsigned class, unsigned most) {
+    unsigned length = 0;
+    for (const void *object = heap->local[class].first; !link_end(object) && length <= most;
+         object = slab_next(object, heap->key))
+        length += slab_of(object) != heap->current[class];
+    return length;
+}
+
+bool heap_local_spent(struct heap *heap, struct slab *slab, void *object) {
     unsigned class = slab->class, most = size_classes[class].loose, length = 0;
     struct sink *local = &heap->local[class];
-    if (heap->loose_spent >> class & 1) {
+    bool spent = heap->loose_spent >> class & 1;
+    if (spent && slab->state == FULL) {
         local->budget = 1;
         return false;
     }
     slab_fill(slab, object);
     sink_push(local, object, heap->key);
     heap_look_around(heap);
-    for (void *next = local->first; !link_end(next) && length <= most / 2; length++) next = slab_next(next, heap->key);
+    if (most > 0 && !spent) length = loose_length(heap, class, most / 2);
     if (length > most / 2) {
         heap_put_loose_back(heap, class);
         heap->loose_spent |= 1u << class;
+        spent = true;
     }
-    local->budget = (uint16_t)(length > most / 2 ? 1 : most - length);
+    local->budget = (uint16_t)(spent ? 1 : size_classes[class].budget - length);
     return true;
 }
 

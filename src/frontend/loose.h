@@ -19,8 +19,8 @@
 
 #include "frontend/heap.h"
 
-/* The class's last loose object, of a FULL slab, is to come. False: no more may. */
-bool heap_loosen(struct heap *heap, struct slab *slab, void *object);
+/* An object of a CURRENT or FULL slab spends the budget of its class's local list. False: it may not go there. */
+bool heap_local_spent(struct heap *heap, struct slab *slab, void *object);
 
 /* All of the class's local list goes back to the slabs. */
 void heap_put_loose_back(struct heap *heap, unsigned class);

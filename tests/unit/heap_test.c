@@ -35,7 +35,7 @@ static void anyone_frees_anything(void **state) {
     finish();
 }
 
-enum { SMALL = 448, LOOSE = 2048 }; /* none of the first goes loose, some of the second do */
+enum { SMALL = 224, LOOSE = 2048 }; /* none of the first goes loose, some of the second do */
 static void *filled[1 << JW_GRANULE_SHIFT];
 
 /* Fills one slab of heap 0 and begins the next: the first is full then. Returns how many objects that has. */
@@ -89,6 +89,28 @@ static void an_own_free_opens_a_full_slab(void **state) {
     finish();
 }
 
+/* Such a thread never runs out of objects, and looks at what others have returned all the same. */
+static void what_is_freed_last_is_given_out_next(void **state) {
+    (void)state;
+    if (JW_SECURE) skip();
+    start();
+    unsigned capacity = fill_a_slab();
+    const struct slab *full = slab_of(filled[0]);
+    free_filled(0, capacity, 1);
+    assert_true(slab_is_on_its_way(full));
+    uint32_t before = heaps[0]->refills;
+    enum { TIDY_PERIOD = 16 };
+    for (unsigned i = 0; i < (TIDY_PERIOD + 1) * JW_LOCAL_FREES; i++) {
+        free_as(0, filled[capacity]);
+        assert_ptr_equal(allocate_as(0, SMALL), filled[capacity]);
+    }
+    assert_int_equal(heaps[0]->refills - before, TIDY_PERIOD + 1);
+    assert_int_equal(full->state, EMPTY);
+    walk_all();
+    free_as(0, filled[capacity]);
+    finish();
+}
+
 /* Where malloc would have to look for a slab, the one that has an object again is at hand. */
 static void a_full_slab_takes_over(void **state) {
     (void)state;
@@ -119,7 +141,7 @@ static void a_full_slab_takes_over(void **state) {
 static void free_and_malloc_leave_no_slab_behind(size_t size) {
     start();
     unsigned capacity = size_class_capacity(size_class_of(size)), count = 3 * capacity;
-    void *objects[3 << (JW_GRANULE_SHIFT - 8)], *elsewhere = allocate_as(0, 16);
+    void *objects[3 << (JW_GRANULE_SHIFT - 7)], *elsewhere = allocate_as(0, 16);
     for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, size);
     assert_int_equal(heaps[0]->in_use_count, 4);
     for (unsigned i = 0; i < capacity; i++) free_as(1, objects[i]); /* all of a full slab */
@@ -147,7 +169,7 @@ static void returned_slabs_come_back_a_few_at_a_time(void **state) {
     start();
     enum { MANY = 20 };
     unsigned capacity = size_class_capacity(size_class_of(SMALL)), count = MANY * capacity + 1;
-    static void *objects[MANY << (JW_GRANULE_SHIFT - 8)];
+    static void *objects[MANY << (JW_GRANULE_SHIFT - 7)];
     for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, SMALL);
     for (unsigned i = 0; i < count; i += capacity) free_as(1, objects[i]);
     assert_int_equal(heaps[0]->brought, 0);
@@ -397,6 +419,7 @@ int main(void) {
         cmocka_unit_test(anyone_frees_anything),
         cmocka_unit_test(a_full_slab_returns_after_a_cross_free),
         cmocka_unit_test(an_own_free_opens_a_full_slab),
+        cmocka_unit_test(what_is_freed_last_is_given_out_next),
         cmocka_unit_test(a_full_slab_takes_over),
         cmocka_unit_test(taking_over_leaves_no_slab_behind),
         cmocka_unit_test(returned_slabs_come_back_a_few_at_a_time),

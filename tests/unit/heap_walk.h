@@ -32,8 +32,8 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
-    bool loose = slab->state == FULL && size_classes[class].loose > 0;
-    CHECK(slab->sink == (loose ? &heap->local[class] : &slab->own));
+    bool to_local = slab->state == FULL ? size_classes[class].loose > 0 : current && !JW_SECURE;
+    CHECK(slab->sink == (to_local ? &heap->local[class] : &slab->own));
     CHECK(list_has(heap->partial[class], slab) == (slab->state == PARTIAL));
     char *start = granule_address(record_id(slab)), *last = start + (size_t)(capacity - 1) * size_classes[class].size;
     CHECK(slab_has_start(start, slab) == (slab->state != EMPTY));

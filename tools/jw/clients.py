@@ -23,7 +23,7 @@ CONSTANTS = {
     "JW_BACKEND_MIN_SHIFT": 10,
     "JW_MIDEND_UNIT_SHIFT": 4,
     "JW_HEAPS_PER_CHUNK": 2,
-    "JW_LOOSE_SLABS": 0,
+    "JW_LOOSE": 0,
     "JW_CHECKED": 1,
     "JW_FILL": 0,
 }

@@ -3,7 +3,7 @@
  *
  * bound     2 threads: the end of the owner, 2 allocations and the end of who takes its heap; 1 free; 2 objects a slab
  * property  no object is lost or given out twice, and no slab is lost
- * defines   -DJW_LOOSE_SLABS=1
+ * defines   -DJW_LOOSE=2
  */
 #include "verify/clients/frontend_client.h"
 

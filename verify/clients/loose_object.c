@@ -3,7 +3,7 @@
  *
  * bound     2 threads: 4 frees and 1 allocation by the owner; 1 free by the other; 2 objects a slab, 2 may be loose
  * property  no object is lost or given out twice, and no slab is lost
- * defines   -DJW_LOOSE_SLABS=1
+ * defines   -DJW_LOOSE=2
  */
 #include "verify/clients/frontend_client.h"
 
