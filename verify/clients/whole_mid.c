@@ -1,4 +1,5 @@
-/* whole_mid - the whole allocator: an object of the midend is allocated here and freed there.
+/* whole_mid - the whole allocator: an object of the midend is allocated here, by a thread that has no heap any more, and
+ * freed there.
  *
  * bound     2 threads that end: 2 allocations and 1 free; 1 free of what the other thread has allocated
  * property  every object is its holder's alone; all memory goes back in the end
@@ -9,9 +10,9 @@ enum { SIZE = 128 };
 
 static void *allocating(void *unused) {
     (void)unused;
-    hand_over(filled(jw_malloc(SIZE), SIZE, 1));
     release(filled(jw_malloc(SIZE), SIZE, 2), SIZE, 2);
     model_thread_exit();
+    hand_over(filled(jw_malloc(SIZE), SIZE, 1));
     return NULL;
 }
 
