@@ -125,7 +125,7 @@ static NOINLINE void *allocate_otherwise(size_t size) {
     return LIKELY(size > 0) ? allocate_large(size, 1, &zeroed) : allocate(1);
 }
 
-/* For the holds' sake: without them each object costs a slab's way into the Nest and out of it. NULL: none to be had. */
+/* For the holds' sake: without them each object costs a slab's way out of the Nest and back. NULL: none to be had. */
 static COLD struct heap *heap_for_mid(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }

@@ -3,13 +3,14 @@
  *
  * A slab of two objects would change its state, and lists, at nearly each free of a program that frees in random order;
  * so would its class at each malloc. This way what is freed here and allocated there meets on the way, and free needs
- * no branch to tell full slabs from others: a FULL slab's `sink` is the local list, whose budget is how many objects
- * more may go loose. As loose objects keep slabs from becoming empty there must be few of them:
+ * no branch to tell full slabs from others: a FULL slab's `sink` is the local list, as a CURRENT one's is. As loose
+ * objects keep slabs from becoming empty there must be few of them:
  *
- *   budget   of a local list. When it is spent, the list is counted. Either malloc has taken half of them again, and
- *            there is room for as many; or all go back to their slabs, and `loose_spent` says so: then it is spent by
- *            each free to a full slab, which opens that slab, until the next refill. So who only frees keeps no object
- *            loose
+ *   budget   of a local list: how many frees may go there, the current slab's among them. When it is spent, the loose
+ *            objects are counted. Either malloc has taken half of them again, and there is room for as many; or all go
+ *            back to their slabs, and `loose_spent` says so: then it is spent by each free to the list, which opens a
+ *            full slab, until the next refill. So who only frees keeps no object loose. Where none goes loose it only
+ *            sees to it that a thread which needs no refill looks around
  *
  * A local list may end with the origin of its class's current slab, where that list came from the cross list; so may a
  * loose object's link. No loose object is left in it when that slab is no longer current.

@@ -2,13 +2,14 @@
  * of it stands in the granule's record (backend/map.h): one cache line, beside the slab so that no overflow reaches it
  * and that the lines of many slabs do not all compete for the same place in a cache.
  *
- * The owner allocates from the local list of its current slab, which stands in the heap, and frees to the freed list,
- * which becomes the local one when that is empty; other threads push to the cross list. So malloc counts nothing and
- * reads no record: `out` is what is given out, or waits in the local or the cross list, and only frees change it. The
- * owner counts down `budget` on each of its frees, so that one test finds both events that need attention:
+ * The owner allocates from the local list of its current slab, which stands in the heap, and frees to that, or to the
+ * freed list of another slab, which becomes the local one in its turn; other threads push to the cross list. So malloc
+ * counts nothing and reads no record: `out` is what is given out, or waits in the local or the cross list, and only
+ * frees change it. The owner counts down `budget` on each of its frees, so that one test finds both events that need
+ * attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
- *   CURRENT     the class's current one      out + 1 (pinned)             never
+ *   CURRENT     the class's current one      out + 1 (pinned)             never: frees go to the local list
  *   PARTIAL     partial                      out                          the slab is empty
  *   EMPTY       pool                         0; origin astray: any free is misuse
  *   FULL        none                         1; out is the capacity       an own object came back: the slab is CURRENT
@@ -16,7 +17,8 @@
  *   RETURNING   none; empty, but on its way  1 (pinned)                   never
  *               to the "returned" stack
  *
- * A FULL slab's frees go to its class's local list instead, and are counted there, where they may go loose (loose.h).
+ * A CURRENT slab's frees go to its class's local list instead, and are counted there; so do a FULL one's where they may
+ * go loose (loose.h). Hardened build: only refills bring to the local list what was freed.
  *
  * Invariant: out + length of freed list + not yet carved = capacity; a local list has objects of the CURRENT slab, and
  * loose ones of FULL and PARTIAL slabs.
@@ -69,7 +71,7 @@ struct slab {
     uintptr_t origin;           /* the first object's address, less 1; while EMPTY, ASTRAY more: behind the slab */
     uintptr_t reciprocal, last; /* of its class (size_classes.h) */
     struct sink own;
-    struct sink *sink; /* where its owner's frees go: `own`, or while FULL its class's in the heap (loose.h) */
+    struct sink *sink; /* where its owner's frees go: `own`, or its class's in the heap */
 };
 
 _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
