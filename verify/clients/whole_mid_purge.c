@@ -1,6 +1,6 @@
 /* whole_mid_purge - an object of the midend is allocated here and freed there; a third gives all memory back.
  *
- * bound     3 threads: 1 allocation; 1 free; 1 round
+ * bound     3 threads: 1 allocation and the thread's end; 1 free; 1 round
  * slow
  * property  the object is its holder's alone; all memory goes back in the end
  */
@@ -11,6 +11,7 @@ enum { SIZE = 128 };
 static void *allocating(void *unused) {
     (void)unused;
     hand_over(filled(jw_malloc(SIZE), SIZE, 1));
+    model_thread_exit();
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* whole_realloc_large - an object of the midend grows in another thread, to a range and to a mapping.
  *
- * bound     2 threads: 2 allocations and 1 free; 2 reallocations of what the other thread has allocated
+ * bound     2 threads: 2 allocations, 1 free and the thread's end; 2 reallocations of what the other thread has allocated
  * property  its contents go along, every object is its holder's alone; all memory goes back in the end
  */
 #include "verify/clients/whole.h"
@@ -11,6 +11,7 @@ static void *allocating(void *unused) {
     (void)unused;
     hand_over(filled(jw_malloc(SIZE), SIZE, 1));
     release(filled(jw_malloc(SIZE), SIZE, 2), SIZE, 2);
+    model_thread_exit();
     return NULL;
 }
 
