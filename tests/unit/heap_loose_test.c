@@ -37,6 +37,7 @@ static void objects_of_full_slabs_go_loose(void **state) {
     for (unsigned i = 0; i < 10 * most; i++) { /* what malloc has taken again does not count */
         free_as(0, objects[0]);
         assert_int_equal(slab_of(objects[0])->state, FULL);
+        walk_all();
         assert_ptr_equal(allocate_as(0, LOOSE), objects[0]);
     }
     walk_all();
@@ -104,10 +105,32 @@ static void no_list_ends_with_a_slab_of_before(void **state) {
     finish();
 }
 
+/* They spend the same budget, but keep no slab from becoming empty that is not current anyway. */
+static void the_current_slab_s_objects_are_not_loose(void **state) {
+    (void)state;
+    enum { SIZE = GRANULE_SIZE / JW_LOOSE_CAPACITY };
+    if (SIZE > FRONTEND_MAX || !any_goes_loose()) skip();
+    start();
+    heaps[0]->refills = 0; /* or one of those to come tidies */
+    void *objects[JW_LOOSE_CAPACITY];
+    for (unsigned i = 0; i < JW_LOOSE_CAPACITY; i++) objects[i] = allocate_as(0, SIZE);
+    const struct slab *slab = slab_of(objects[0]);
+    for (unsigned i = 0; i < JW_LOOSE_CAPACITY; i++) {
+        free_as(0, objects[i]);
+        assert_int_equal(slab->state, CURRENT);
+        walk_all();
+    }
+    assert_false(heaps[0]->loose_spent >> slab->class & 1);
+    for (unsigned i = JW_LOOSE_CAPACITY; i-- > 0;) assert_ptr_equal(allocate_as(0, SIZE), objects[i]);
+    for (unsigned i = 0; i < JW_LOOSE_CAPACITY; i++) free_as(0, objects[i]);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_list_ends_with_a_slab_of_before),
         cmocka_unit_test(objects_of_full_slabs_go_loose),
+        cmocka_unit_test(the_current_slab_s_objects_are_not_loose),
         cmocka_unit_test(who_only_frees_keeps_nothing_loose),
         cmocka_unit_test(a_slab_comes_back_with_a_loose_object),
     };

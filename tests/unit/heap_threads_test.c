@@ -49,7 +49,7 @@ static void finish(void) {
     }
 }
 
-enum { SIZE = 304 };
+enum { SMALL = 224, LOOSE = 304 }; /* none of the first goes loose, some of the second may */
 static void *contested[1 << JW_GRANULE_SHIFT];
 static unsigned capacity, split;
 
@@ -64,17 +64,15 @@ static void *free_second_part(void *argument) {
     return NULL;
 }
 
-static void own_frees_race_with_the_return(void **state) {
-    (void)state;
+static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
     pthread_t other;
     pthread_barrier_init(&together, NULL, 2);
+    capacity = size_class_capacity(size_class_of(size));
     CHECK(pthread_create(&other, NULL, free_second_part, NULL) == 0);
-    capacity = size_class_capacity(size_class_of(SIZE));
     options.reclaim_thread = 0; /* a round takes an idle pool, also one that is being walked */
     options.reclaim_start = most_options.reclaim_start;
-    unsigned states[RETURNING + 1] = {0};
     for (unsigned race = 0; race < RACES; race++) {
-        for (unsigned i = 0; i <= capacity; i++) contested[i] = jw_malloc(SIZE);
+        for (unsigned i = 0; i <= capacity; i++) contested[i] = jw_malloc(size);
         struct slab *full = slab_of(contested[0]);
         CHECK(full->state == FULL && slab_of(contested[capacity - 1]) == full);
         split = race % (capacity + 1);
@@ -96,6 +94,15 @@ static void own_frees_race_with_the_return(void **state) {
     options.reclaim_start = default_options.reclaim_start;
     thrift_forget_thread();
     finish();
+}
+
+static void own_frees_race_with_the_return(void **state) {
+    (void)state;
+    unsigned small[RETURNING + 1] = {0}, loose[RETURNING + 1] = {0};
+    race_with_the_return(SMALL, small);
+    assert_true(small[PARTIAL] > 0 && small[EMPTY] + small[RETURNING] > 0);
+    race_with_the_return(LOOSE, loose);
+    if (size_classes[size_class_of(LOOSE)].loose > 0) assert_true(loose[FULL] > 0);
 }
 
 static void *be_one_of_many(void *argument) {

@@ -47,6 +47,14 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     else if (slab->state == FULL) CHECK(slab->marked); /* on its way to the owner */
 }
 
+/* What is loose and what may still go: never more than that together. */
+static inline void walk_local(const struct heap *heap, unsigned class) {
+    unsigned loose = 0, budget = heap->local[class].budget;
+    for (void *object = heap->local[class].first; !link_end(object); object = link_next(object, heap->key))
+        loose += slab_of(object) != heap->current[class];
+    CHECK(budget > 0 && loose + budget <= size_classes[class].budget);
+}
+
 static inline unsigned pool_length(const struct heap *heap) {
     unsigned length = 0;
     for (const struct slab *slab = heap->pool.first; slab; slab = slab_by_id(&slab->own.next)) length++;
@@ -72,6 +80,7 @@ static inline void walk_root(granule_id root, void *context) {
 static inline void walk_heap(const struct heap *heap) {
     struct walk walk = {.heap = heap};
     map_walk(walk_root, &walk);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) walk_local(heap, class);
     unsigned returned = 0;
     for (granule_id id = heap->brought; id; id = slab_returned(id)) returned++;
     for (granule_id id = heap->returned; id; id = slab_returned(id)) returned++;
