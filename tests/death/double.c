@@ -64,19 +64,20 @@ static void of_empty_slab(size_t size) {
     free(bytes);
 }
 
-/* The freed list becomes the one to give out from; the object is its last, behind one freed before. */
+/* The freed list becomes the one to give out from, with two objects that were freed before all else: one is left. */
 static void of_list_to_give_out(size_t size) {
-    char *bytes = fill(size);
-    bool first = true;
-    expect_object(KIND, bytes, bytes, AGAIN);
+    char *bytes = fill(size), *other = NULL;
     for (size_t i = 0; i < MANY; i++) {
         if (many[i] == bytes || !same_block(many[i], bytes)) continue;
-        if (first || i % 2) free(many[i]);
-        if (first) free(bytes);
-        first = false;
+        if (!other || i % 2) free(many[i]);
+        if (!other) {
+            free(bytes);
+            other = many[i];
+        }
     }
-    object(size);
-    free(bytes);
+    char *given = object(size), *again = given == bytes ? other : bytes;
+    expect_object(KIND, again, given, AGAIN);
+    free(again);
 }
 
 static void here_then_elsewhere(size_t size) {
