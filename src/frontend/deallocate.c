@@ -31,7 +31,7 @@ static ALWAYS_INLINE void push_freed(const struct slab *slab, struct sink *sink,
     sink_push(sink, object, key);
 }
 
-/* The last object of a partial slab, the first of a full one or the last that may go loose, or misuse
+/* The last object of a partial slab, the first of a full one, the last that a local list's budget allows, or misuse
  * (slab_count_free). */
 static NOINLINE void free_with_attention(struct slab *slab, struct sink *sink, void *object) {
     if (UNLIKELY(sink->budget != 0 || !slab_has_object(object, slab))) {

@@ -25,7 +25,7 @@
 #define NO_CLASS SIZE_CLASS_COUNT
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
-    /* Of each class: the first object to give out, or an end (link.h), and how many may still go loose (loose.h). At
+    /* Of each class: the first object to give out, or an end (link.h), and how many frees may go there (loose.h). At
      * offset 0 for malloc's sake. */
     union {
         _Alignas(64) struct sink local[SIZE_CLASS_COUNT + 1];

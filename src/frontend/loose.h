@@ -9,8 +9,8 @@
  *   budget   of a local list: how many frees may go there, the current slab's among them. When it is spent, the loose
  *            objects are counted. Either malloc has taken half of them again, and there is room for as many; or all go
  *            back to their slabs, and `loose_spent` says so: then it is spent by each free to the list, which opens a
- *            full slab, until the next refill. So who only frees keeps no object loose. Where none goes loose it only
- *            sees to it that a thread which needs no refill looks around
+ *            full slab, until the next refill from a list. So who only frees keeps no object loose. Where none goes
+ *            loose it only sees to it that a thread which needs no refill looks around
  *
  * A local list may end with the origin of its class's current slab, where that list came from the cross list; so may a
  * loose object's link. No loose object is left in it when that slab is no longer current.
