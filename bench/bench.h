@@ -32,6 +32,9 @@ enum { PAGE = 4096, HUGE_TABLE = 8 << 20, STACK = 256 * 1024, MOST_OCTAVES = 24,
 #define measured_free free
 #endif
 
+/* What a thread writes all the time shares no line, nor the pair of lines that processors fetch, with another's. */
+#define OWN_LINES _Alignas(128)
+
 /* In place of assert, which some builds leave out. */
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \

@@ -10,7 +10,7 @@
 enum { MOST_SLOTS = 256, REPLACED = 2 };
 
 struct worker {
-    pthread_t thread;
+    OWN_LINES pthread_t thread;
     struct random random;
     uint64_t done;
     char **objects;

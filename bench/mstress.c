@@ -11,7 +11,7 @@
 enum { MOST_SLOTS = 1 << 16, EXCHANGE = 512, SURVIVORS = 16 };
 
 struct worker {
-    pthread_t thread;
+    OWN_LINES pthread_t thread;
     struct random random;
     uint64_t done;
     char **objects;

@@ -7,7 +7,7 @@
 enum { MOST_SLOTS = 4096, VISIT = 256 };
 
 struct worker {
-    pthread_t thread;
+    OWN_LINES pthread_t thread;
     uint64_t work, done;
     uint32_t number, slots;
     char **objects;

@@ -20,7 +20,7 @@ struct queue {
 };
 
 struct worker {
-    pthread_t thread;
+    OWN_LINES pthread_t thread;
     uint64_t batches, done;
     uint32_t number;
 };
