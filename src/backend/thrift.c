@@ -13,6 +13,7 @@ enum { NO_THREAD, RUNNING, REFUSED };
 #define JW_RETRY_PERIOD 1024
 #endif
 
+enum { HEIR_SHIFT = 3 };   /* an eighth of 500 ms: more than a thread takes to start, less than counts for memory */
 enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
 
 static _Atomic(uint32_t) thread_state;
@@ -162,16 +163,24 @@ static void wait_for_round(unsigned quiet, size_t kept) {
     atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
 }
 
+/* Often one thread ends and the next one starts: were the heap being drained then, the next would make another, and the
+ * old one's memory would wait. */
+static void wait_for_heir(void) {
+    platform_futex_wait(&pressure, 0, (uint32_t)option(&options.reclaim_interval) >> HEIR_SHIFT);
+}
+
 static void reclamation_thread(void) {
     size_t kept = 0;
+    bool woken = true;
     for (unsigned quiet = 0;;) {
         /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8];
          * client thread_end_asked */
-        atomic_exchange_explicit(&round_asked, 0, memory_order_acquire);
+        bool asked = atomic_exchange_explicit(&round_asked, 0, memory_order_acquire);
+        if (woken && asked) wait_for_heir();
         bool more = begin_round(MIDEND_HOOK);
         unsigned standby = swap_buffers();
         wait_for_round(quiet, kept);
-        bool woken = atomic_exchange_explicit(&pressure, 0, memory_order_relaxed);
+        woken = atomic_exchange_explicit(&pressure, 0, memory_order_relaxed);
         kept = end_round(standby, woken);
         more |= refusals();
         quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
