@@ -107,7 +107,7 @@ def add_command(commands) -> None:
         "test",
         help="build all flavours and run their tests",
         description="Builds every flavour and runs its tests: unit tests, the interface, real programs, threads under "
-        "checked and sanitized builds, AArch64 under emulation, 32 bits. Fifteen minutes at most on two cores.",
+        "checked and sanitized builds, AArch64 under emulation, 32 bits. Some sixteen minutes on two cores.",
     )
     command.add_argument("--quick", action="store_true", help="unit and interface tests of release and checked only")
     command.add_argument("--only", metavar="NAME", help="tests whose name matches this regular expression")

@@ -1,8 +1,8 @@
 /* whole_large_purge - a large object is allocated here and freed there; a third gives all memory back.
  *
  * bound     3 threads: 1 allocation; 1 free; 1 round
- * slow
  * property  the object is its holder's alone; all memory goes back in the end
+ * slow
  */
 #include "verify/clients/whole.h"
 
