@@ -5,12 +5,14 @@
 #define RECIPROCAL(size) ((UINTPTR_MAX - (size) + 1) / (size) + 2)
 #define CAPACITY(size) (GRANULE_SIZE / (size))
 #define LOOSE(size) (!JW_SECURE && CAPACITY(size) <= JW_LOOSE_CAPACITY ? JW_LOOSE : 0)
+#define PATIENCE(size) (LOOSE(size) > 0 || CAPACITY(size) < JW_PATIENCE ? 1 : CAPACITY(size) / JW_PATIENCE)
 #define ROW(size)                                                                                                      \
     {size,                                                                                                             \
      CAPACITY(size),                                                                                                   \
      4096 / (size) + 1,                                                                                                \
      LOOSE(size),                                                                                                      \
      LOOSE(size) > 0 ? LOOSE(size) : JW_LOCAL_FREES,                                                                   \
+     PATIENCE(size),                                                                                                   \
      RECIPROCAL(size),                                                                                                 \
      (CAPACITY(size) - 1) * (RECIPROCAL(size) * (size))},
 const struct size_class size_classes[SIZE_CLASS_COUNT] = {SIZE_CLASS_TABLE(ROW)};

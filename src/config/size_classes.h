@@ -13,6 +13,7 @@ struct size_class {
     uint16_t capacity, batch;   /* objects of a slab; how many get their links at a time, about a page of them */
     uint16_t loose;             /* how many may be loose in a heap (frontend/loose.h) */
     uint16_t budget;            /* of a local list: frees until it is looked at */
+    uint16_t patience;          /* frees by its owner until a full slab is opened (frontend/slab.h) */
     uintptr_t reciprocal, last; /* floor(W / size) + 1; see size_class_last. W: as many as a word has values */
 };
 

@@ -100,7 +100,7 @@ static void make_current(struct heap *heap, struct slab *slab) {
 static bool make_full(struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
     slab->state = FULL;
-    slab->own.budget = 1;
+    slab->own.budget = size_classes[slab->class].patience;
     if (size_classes[slab->class].loose == 0) slab->sink = &slab->own;
     return true;
 }
@@ -134,7 +134,7 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
         return;
     }
     invariant(slab->state == FULL);
-    make_partial(heap, slab, slab->carved - 1u);
+    make_partial(heap, slab, slab_out(slab));
 }
 
 void heap_budget_spent(struct slab *slab) {

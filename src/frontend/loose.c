@@ -15,6 +15,7 @@ bool heap_local_spent(struct heap *heap, struct slab *slab, void *object) {
     bool spent = heap->loose_spent >> class & 1;
     if (spent && slab->state == FULL) {
         local->budget = 1;
+        slab->own.budget--; /* its patience: it goes there */
         return false;
     }
     slab_fill(slab, object);

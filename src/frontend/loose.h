@@ -20,7 +20,8 @@
 
 #include "frontend/heap.h"
 
-/* An object of a CURRENT or FULL slab spends the budget of its class's local list. False: it may not go there. */
+/* An object of a CURRENT or FULL slab spends the budget of its class's local list. False: it may not go
+ * there, but counts as a FULL slab's own. */
 bool heap_local_spent(struct heap *heap, struct slab *slab, void *object);
 
 /* All of the class's local list goes back to the slabs. */

@@ -12,8 +12,9 @@
  *   CURRENT     the class's current one      out + 1 (pinned)             never: frees go to the local list
  *   PARTIAL     partial                      out                          the slab is empty
  *   EMPTY       pool                         0; origin astray: any free is misuse
- *   FULL        none                         1; out is the capacity       an own object came back: the slab is CURRENT
- *                                                                         or PARTIAL
+ *   FULL        none                         how many own objects are     the slab is CURRENT or PARTIAL
+ *                                            still to come back; at first
+ *                                            the class's patience
  *   RETURNING   none; empty, but on its way  1 (pinned)                   never
  *               to the "returned" stack
  *
@@ -203,7 +204,7 @@ static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
 static inline unsigned slab_out(const struct slab *slab) {
     switch ((enum slab_state)slab->state) {
     case PARTIAL: return slab->own.budget;
-    case FULL: return slab->carved;
+    case FULL: return slab->carved - (size_classes[slab->class].patience - slab->own.budget);
     case EMPTY: return 0;
     default: return slab->own.budget - 1u;
     }

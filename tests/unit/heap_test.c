@@ -1,8 +1,6 @@
 /* heap_test.c - heaps, one thread playing several. */
 #include "heap_players.h"
 
-#include <pthread.h>
-
 enum { OBJECTS = 3000, STEPS = 60000, WALK_PERIOD = 50 };
 
 static void anyone_frees_anything(void **state) {
@@ -49,6 +47,10 @@ static unsigned fill_a_slab(void) {
     return capacity;
 }
 
+static unsigned patience_of(size_t size) {
+    return size_classes[size_class_of(size)].patience;
+}
+
 static void free_filled(unsigned first, unsigned end, unsigned who) {
     for (unsigned i = first; i < end; i++) free_as(who, filled[i]);
 }
@@ -74,17 +76,23 @@ static void a_full_slab_returns_after_a_cross_free(void **state) {
     finish();
 }
 
-static void an_own_free_opens_a_full_slab(void **state) {
+static void own_frees_open_a_full_slab(void **state) {
     (void)state;
     start();
-    unsigned capacity = fill_a_slab();
+    unsigned capacity = fill_a_slab(), patience = patience_of(SMALL);
     struct slab *full = slab_of(filled[0]);
-    free_as(0, filled[0]);
+    assert_in_range(patience, 2, capacity / 4);
+    for (unsigned i = 0; i < patience; i++) {
+        assert_int_equal(full->state, FULL);
+        assert_int_equal(slab_out(full), capacity - i);
+        walk_all();
+        free_as(0, filled[i]);
+    }
     assert_int_equal(full->state, PARTIAL);
-    assert_int_equal(slab_out(full), capacity - 1);
+    assert_int_equal(slab_out(full), capacity - patience);
     assert_int_equal(heaps[0]->returned, 0);
     walk_all();
-    free_filled(1, capacity + 1, 0);
+    free_filled(patience, capacity + 1, 0);
     assert_int_equal(full->state, EMPTY);
     finish();
 }
@@ -111,45 +119,55 @@ static void what_is_freed_last_is_given_out_next(void **state) {
     finish();
 }
 
-/* Where malloc would have to look for a slab, the one that has an object again is at hand. */
+static void free_some(void **objects, unsigned count) {
+    for (unsigned i = 0; i < count; i++) free_as(0, objects[i]);
+}
+
+static void allocate_some(void **objects, unsigned count, size_t size) {
+    for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, size);
+}
+
+/* Where malloc would have to look for a slab, the one that has objects again is at hand. */
 static void a_full_slab_takes_over(void **state) {
     (void)state;
     start();
     heaps[0]->refills = 0; /* now and then none does */
-    unsigned capacity = fill_a_slab();
-    void *rest[1 << JW_GRANULE_SHIFT];
-    for (unsigned i = 0; i + 1 < capacity; i++) rest[i] = allocate_as(0, SMALL);
+    unsigned capacity = fill_a_slab(), patience = patience_of(SMALL);
+    void *rest[1 << JW_GRANULE_SHIFT] = {filled[capacity]};
+    allocate_some(rest + 1, capacity - 1, SMALL);
+    struct slab *slabs[] = {slab_of(filled[0]), slab_of(rest[0])};
     heaps[0]->refills = 0; /* or one of those to come tidies */
     for (unsigned i = 0; i < 10; i++) {
-        void **object = &filled[i % 2 ? capacity : 0]; /* of one slab and of the other, in turn */
-        free_as(0, *object);
-        assert_int_equal(slab_of(*object)->state, CURRENT);
-        assert_int_equal(slab_of(filled[i % 2 ? 0 : capacity])->state, FULL);
+        void **objects = i % 2 ? rest : filled; /* of one slab and of the other, in turn */
+        free_some(objects, patience);
+        assert_int_equal(slabs[i % 2]->state, CURRENT);
+        assert_int_equal(slabs[1 - i % 2]->state, FULL);
         walk_all();
-        assert_ptr_equal(allocate_as(0, SMALL), *object);
+        allocate_some(objects, patience, SMALL);
+        for (unsigned j = 0; j < patience; j++) assert_ptr_equal(slab_of(objects[j]), slabs[i % 2]);
     }
-    free_as(0, filled[0]);
-    free_as(0, filled[capacity]); /* malloc has an object */
-    assert_int_equal(slab_of(filled[capacity])->state, PARTIAL);
+    free_some(filled, patience);
+    free_some(rest, patience); /* malloc has an object */
+    assert_int_equal(slabs[1]->state, PARTIAL);
     walk_all();
-    free_filled(1, capacity, 0);
-    for (unsigned i = 0; i + 1 < capacity; i++) free_as(0, rest[i]);
+    free_filled(patience, capacity, 0);
+    free_some(rest + patience, capacity - patience);
     finish();
 }
 
 /* Though free and malloc in turn need no list, what others have emptied is looked at. */
 static void free_and_malloc_leave_no_slab_behind(size_t size) {
     start();
-    unsigned capacity = size_class_capacity(size_class_of(size)), count = 3 * capacity;
+    unsigned capacity = size_class_capacity(size_class_of(size)), count = 3 * capacity, patience = patience_of(size);
     void *objects[3 << (JW_GRANULE_SHIFT - 7)], *elsewhere = allocate_as(0, 16);
     for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, size);
     assert_int_equal(heaps[0]->in_use_count, 4);
     for (unsigned i = 0; i < capacity; i++) free_as(1, objects[i]); /* all of a full slab */
     free_as(1, elsewhere);                                          /* and of a current one of another class */
     for (unsigned i = 0; i < 500000 && heaps[0]->in_use_count > 2; i++) {
-        void **object = &objects[i % 2 ? capacity : count - 1]; /* of one slab and of the other, in turn */
-        free_as(0, *object);
-        *object = allocate_as(0, size);
+        void **some = &objects[i % 2 ? capacity : count - patience]; /* of one slab and of the other, in turn */
+        free_some(some, patience);
+        allocate_some(some, patience, size);
     }
     assert_int_equal(heaps[0]->in_use_count, 2);
     walk_all();
@@ -202,10 +220,12 @@ static void own_frees_meet_a_returning_slab(void **state) {
         struct slab *full = slab_of(filled[0]);
         free_filled(0, remote, 1);
         assert_int_equal(full->state, FULL);
-        free_as(0, filled[remote]);
-        assert_int_equal(full->state, remote + 1 < capacity ? PARTIAL : RETURNING);
-        walk_all();
-        free_filled(remote + 1, capacity, 0);
+        for (unsigned i = remote, patience = patience_of(SMALL); i < capacity; i++) {
+            free_as(0, filled[i]);
+            enum slab_state opened = remote + patience < capacity ? PARTIAL : RETURNING;
+            assert_int_equal(full->state, i + 1 < remote + patience ? FULL : opened);
+            walk_all();
+        }
         assert_true(slab_is_on_its_way(full));
         walk_all();
         heap_tidy(heaps[0], TIDY_CURRENT);
@@ -221,8 +241,8 @@ static void counts_tell_of_empty_slabs(void **state) {
     (void)state;
     start();
     unsigned capacity = fill_a_slab();
-    free_as(0, filled[0]); /* partial */
-    free_filled(1, capacity + 1, 1);
+    free_filled(0, patience_of(SMALL), 0); /* partial */
+    free_filled(patience_of(SMALL), capacity + 1, 1);
     assert_int_equal(heaps[0]->in_use_count, 2);
     heap_tidy(heaps[0], TIDY_ALL);
     assert_int_equal(heaps[0]->in_use_count, 0); /* the current one, too */
@@ -289,92 +309,6 @@ static void an_empty_slab_serves_any_class(void **state) {
     finish();
 }
 
-static void a_heap_handed_over_keeps_its_objects(void **state) {
-    (void)state;
-    start();
-    unsigned capacity = fill_a_slab();
-    for (unsigned i = 0; i <= capacity; i++) pattern_fill(filled[i], SMALL, i);
-    uint32_t count = heap_count(), resting = heap_resting_count();
-    heap_retire(heaps[0]);
-    assert_int_equal(heap_resting_count(), resting + 1);
-    free_filled(0, 2, 1); /* into a heap without a thread */
-    struct heap *adopted = heap_take();
-    assert_ptr_equal(adopted, heaps[0]);
-    assert_int_equal(heap_count(), count);
-    walk_all();
-    for (unsigned i = 2; i <= capacity; i++) assert_true(pattern_holds(filled[i], SMALL, i));
-    free_filled(2, capacity + 1, 0);
-    finish();
-}
-
-static void *leave_objects(void *argument) {
-    (void)argument;
-    for (unsigned i = 0; i < 100; i++) {
-        filled[i] = jw_malloc(SMALL);
-        pattern_fill(filled[i], SMALL, i);
-    }
-    struct heap *mine = thread.heap;
-    sim_thread_exit();
-    CHECK(thread.heap == &no_heap && heap_thread_has_ended());
-    uint32_t count = heap_count();
-    void *late[50]; /* in some later destructor */
-    for (unsigned i = 0; i < 50; i++) late[i] = jw_malloc(i * 100);
-    for (unsigned i = 0; i < 50; i++) jw_free(late[i]);
-    CHECK(heap_count() == count && thread.heap == &no_heap);
-    return mine;
-}
-
-static void *use_mid_objects(void *argument) {
-    (void)argument;
-    void *object = jw_malloc(FRONTEND_MAX + 1), *again;
-    struct heap *mine = thread.heap;
-    CHECK(mine != &no_heap && atomic_load(&mine->thread) != 0);
-    jw_free(object);
-    again = jw_malloc(FRONTEND_MAX + 1);
-    jw_free(again);
-    CHECK(object == again && mine->in_use_count == 0);
-    sim_thread_exit();
-    return mine;
-}
-
-static void a_thread_of_mid_objects_only_holds_them(void **state) {
-    (void)state;
-    start();
-    pthread_t thread;
-    void *ended;
-    CHECK(pthread_create(&thread, NULL, use_mid_objects, NULL) == 0);
-    pthread_join(thread, &ended);
-    const struct mid_hold *holds = ((struct heap *)ended)->holds;
-    for (unsigned i = 0; i < MID_HOLDS; i++) assert_true(!holds[i].loose && holds[i].held == 0);
-    thrift_purge();
-    assert_int_equal(root_count(), 0);
-    finish();
-}
-
-static void a_round_drains_the_heaps_of_ended_threads(void **state) {
-    (void)state;
-    start();
-    pthread_t thread;
-    void *ended;
-    CHECK(pthread_create(&thread, NULL, leave_objects, NULL) == 0);
-    pthread_join(thread, &ended);
-    struct heap *heap = ended;
-    assert_int_equal(heap_resting_count(), 1);
-    thrift_purge();
-    walk_heap(heap);
-    assert_true(heap->in_use_count > 0 && pool_is_empty(&heap->pool));
-    for (unsigned i = 0; i < 100; i++) {
-        assert_true(pattern_holds(filled[i], SMALL, i));
-        free_as(0, filled[i]);
-    }
-    thrift_purge();
-    assert_int_equal(heap_resting_count(), 1);
-    assert_int_equal(heap->in_use_count, 0);
-    assert_true(pool_is_empty(&heap->pool));
-    assert_int_equal(root_count(), 0);
-    finish();
-}
-
 static void no_memory_gives_null(void **state) {
     (void)state;
     start();
@@ -418,7 +352,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(anyone_frees_anything),
         cmocka_unit_test(a_full_slab_returns_after_a_cross_free),
-        cmocka_unit_test(an_own_free_opens_a_full_slab),
+        cmocka_unit_test(own_frees_open_a_full_slab),
         cmocka_unit_test(what_is_freed_last_is_given_out_next),
         cmocka_unit_test(a_full_slab_takes_over),
         cmocka_unit_test(taking_over_leaves_no_slab_behind),
@@ -428,9 +362,6 @@ int main(void) {
         cmocka_unit_test(the_pool_keeps_to_its_watermark),
         cmocka_unit_test(a_fresh_slab_is_not_touched),
         cmocka_unit_test(an_empty_slab_serves_any_class),
-        cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
-        cmocka_unit_test(a_thread_of_mid_objects_only_holds_them),
-        cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
         cmocka_unit_test(no_memory_gives_null),
         cmocka_unit_test(misuse_is_told),
     };

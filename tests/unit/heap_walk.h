@@ -41,7 +41,7 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     if (slab->state == EMPTY)
         CHECK(slab->own.budget == 0 && count == 0 && freed == slab->carved && !slab_is_on_its_way(slab));
     if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->carved) + count > 0);
-    if (slab->state == FULL) CHECK(slab->own.budget == 1 && out == capacity);
+    if (slab->state == FULL) CHECK(slab->own.budget > 0 && slab->own.budget <= size_classes[class].patience);
     if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->carved && slab_is_on_its_way(slab));
     if (slab->cross & CROSS_FULL) CHECK(slab->marked && count == 0);
     else if (slab->state == FULL) CHECK(slab->marked); /* on its way to the owner */

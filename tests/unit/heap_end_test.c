@@ -1,0 +1,105 @@
+/* heap_end_test.c - what becomes of a heap when its thread ends. */
+#include "heap_players.h"
+
+#include <pthread.h>
+
+enum { SMALL = 224, COUNT = 100 };
+static void *left[COUNT];
+
+static void a_heap_handed_over_keeps_its_objects(void **state) {
+    (void)state;
+    start();
+    for (unsigned i = 0; i < COUNT; i++) pattern_fill(left[i] = allocate_as(0, SMALL), SMALL, i);
+    uint32_t count = heap_count(), resting = heap_resting_count();
+    heap_retire(heaps[0]);
+    assert_int_equal(heap_resting_count(), resting + 1);
+    for (unsigned i = 0; i < 2; i++) free_as(1, left[i]); /* into a heap without a thread */
+    struct heap *adopted = heap_take();
+    assert_ptr_equal(adopted, heaps[0]);
+    assert_int_equal(heap_count(), count);
+    walk_all();
+    for (unsigned i = 2; i < COUNT; i++) assert_true(pattern_holds(left[i], SMALL, i));
+    for (unsigned i = 2; i < COUNT; i++) free_as(0, left[i]);
+    finish();
+}
+
+static void *leave_objects(void *argument) {
+    (void)argument;
+    for (unsigned i = 0; i < COUNT; i++) {
+        left[i] = jw_malloc(SMALL);
+        pattern_fill(left[i], SMALL, i);
+    }
+    struct heap *mine = thread.heap;
+    sim_thread_exit();
+    CHECK(thread.heap == &no_heap && heap_thread_has_ended());
+    uint32_t count = heap_count();
+    void *late[50]; /* in some later destructor */
+    for (unsigned i = 0; i < 50; i++) late[i] = jw_malloc(i * 100);
+    for (unsigned i = 0; i < 50; i++) jw_free(late[i]);
+    CHECK(heap_count() == count && thread.heap == &no_heap);
+    return mine;
+}
+
+static bool keeps_mid_slabs(const struct heap *heap) {
+    for (unsigned i = 0; i < MID_HOLDS; i++)
+        if (heap->holds[i].loose || heap->holds[i].held) return true;
+    return false;
+}
+
+static void *use_mid_objects(void *argument) {
+    (void)argument;
+    void *object = jw_malloc(FRONTEND_MAX + 1), *again;
+    struct heap *mine = thread.heap;
+    CHECK(mine != &no_heap && atomic_load(&mine->thread) != 0);
+    jw_free(object);
+    again = jw_malloc(FRONTEND_MAX + 1);
+    jw_free(again);
+    CHECK(object == again && mine->in_use_count == 0);
+    sim_thread_exit();
+    return mine;
+}
+
+static void *run(void *(*thread_of)(void *)) {
+    pthread_t thread;
+    void *ended;
+    CHECK(pthread_create(&thread, NULL, thread_of, NULL) == 0 && pthread_join(thread, &ended) == 0);
+    return ended;
+}
+
+static void a_thread_of_mid_objects_only_holds_them(void **state) {
+    (void)state;
+    start();
+    assert_false(keeps_mid_slabs(run(use_mid_objects)));
+    thrift_purge();
+    assert_int_equal(root_count(), 0);
+    finish();
+}
+
+static void a_round_drains_the_heaps_of_ended_threads(void **state) {
+    (void)state;
+    start();
+    struct heap *heap = run(leave_objects);
+    assert_int_equal(heap_resting_count(), 1);
+    thrift_purge();
+    walk_heap(heap);
+    assert_true(heap->in_use_count > 0 && pool_is_empty(&heap->pool));
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_true(pattern_holds(left[i], SMALL, i));
+        free_as(0, left[i]);
+    }
+    thrift_purge();
+    assert_int_equal(heap_resting_count(), 1);
+    assert_int_equal(heap->in_use_count, 0);
+    assert_true(pool_is_empty(&heap->pool));
+    assert_int_equal(root_count(), 0);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
+        cmocka_unit_test(a_thread_of_mid_objects_only_holds_them),
+        cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
