@@ -116,8 +116,8 @@ static bool run_hook(unsigned which) {
 }
 
 static bool begin_round(unsigned midend_hook) {
-    bool more = run_hook(midend_hook);
-    more |= run_hook(FRONTEND_HOOK);
+    bool more = run_hook(FRONTEND_HOOK); /* first: it lets go of mid slabs */
+    more |= run_hook(midend_hook);
     range_place_deferred();
     rejoin_unmapped();
     if (midend_hook == PURGE_HOOK) root_unmap_spares();
@@ -248,6 +248,10 @@ void thrift_wake(void) {
 
 static size_t least_kept(void) {
     return option(&options.cache_min) >> JW_GRANULE_SHIFT;
+}
+
+bool thrift_has_thread(void) {
+    return option(&options.reclaim_thread) && atomic_load_explicit(&thread_state, memory_order_relaxed) != REFUSED;
 }
 
 /* Granules that may wait mapped before freeing threads give back themselves. Never less than a minimum; and as long as

@@ -44,6 +44,9 @@ bool thrift_make_room(void);
 /* There is work for a round although no range was freed (a heap was handed over, mid slabs were freed into). */
 void thrift_wake(void);
 
+/* Whether the reclamation thread runs, or would when there is work for it. */
+bool thrift_has_thread(void);
+
 /* In the child of a fork: the thread did not come along. */
 void thrift_forget_thread(void);
 

@@ -132,15 +132,23 @@ void heap_retire(struct heap *heap) {
     thrift_wake();
 }
 
+/* As it is, the heap is worth most to the next thread, and a round comes for what is left of it. But for a heap that may
+ * hold nothing, none is asked for in vain. True: there is something left. */
+static bool leave(struct heap *heap) {
+    bool looked_after = thrift_has_thread();
+    if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_tidy(heap, TIDY_CURRENT);
+    bool more = heap->in_use_count > 0;
+    if (!looked_after || !more) heap_give_back_pool(heap);
+    return more;
+}
+
 static void thread_ends(void *value) {
     struct heap *heap = value;
     thread_has_ended = true;
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     if (JW_SECURE) quarantine_leave(heap);
     heap_enter(&no_heap);
-    heap_tidy(heap, TIDY_CURRENT);
-    heap_give_back_pool(heap);
-    bool more = heap->in_use_count > 0;
+    bool more = leave(heap);
     push(heap, waiting_stack());
     if (more) thrift_wake();
 }

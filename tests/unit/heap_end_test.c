@@ -95,11 +95,55 @@ static void a_round_drains_the_heaps_of_ended_threads(void **state) {
     finish();
 }
 
+enum { SLABS = 4 * SIZE_CLASS_COUNT, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
+static void *many[SLABS * PER_SLAB];
+
+/* More slabs than it has classes remain, some empty, and a held slab of the midend. */
+static void *leave_slabs(void *argument) {
+    (void)argument;
+    for (unsigned i = 0; i < SLABS * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
+    for (unsigned i = 0; i < SLABS * PER_SLAB / 2; i++) jw_free(many[i]);
+    jw_free(jw_malloc(FRONTEND_MAX + 1));
+    struct heap *mine = thread.heap;
+    sim_thread_exit();
+    return mine;
+}
+
+/* The next thread finds it as it was, a round gives back what it does not need; where none comes, the thread does. */
+static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
+    (void)state;
+    for (int has_thread = 0; has_thread < 2; has_thread++) {
+        start();
+        options.reclaim_thread = has_thread;
+        thrift_forget_thread();
+        struct heap *heap = run(leave_slabs);
+        assert_int_equal(pool_is_empty(&heap->pool), !has_thread);
+        assert_int_equal(keeps_mid_slabs(heap), has_thread);
+        assert_int_equal(heap_resting_count(), 1);
+        uint32_t in_use = heap->in_use_count;
+        walk_heap(heap);
+        assert_ptr_equal(heap_take(), heap);
+        heap_retire(heap);
+        thrift_purge();
+        assert_true(pool_is_empty(&heap->pool) && !keeps_mid_slabs(heap));
+        struct midend_statistics midend;
+        midend_statistics(heaps[0]->holds, &midend);
+        assert_int_equal(midend.reserved, 0); /* in the same round */
+        assert_in_range(heap->in_use_count, SLABS / 2, in_use);
+        walk_heap(heap);
+        for (unsigned i = SLABS * PER_SLAB / 2; i < SLABS * PER_SLAB; i++) free_as(0, many[i]);
+        thrift_purge();
+        assert_int_equal(heap->in_use_count, 0);
+        finish();
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
         cmocka_unit_test(a_thread_of_mid_objects_only_holds_them),
         cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
+        cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
