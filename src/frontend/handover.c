@@ -132,14 +132,14 @@ void heap_retire(struct heap *heap) {
     thrift_wake();
 }
 
-/* As it is, the heap is worth most to the next thread, and a round comes for what is left of it. But for a heap that may
- * hold nothing, none is asked for in vain. True: there is something left. */
+/* As it is, the heap is worth most to the next thread, and a round comes for what that does not need. But none is asked
+ * for where hardly anything would be left. True: there is work for a round. */
 static bool leave(struct heap *heap) {
     bool looked_after = thrift_has_thread();
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_tidy(heap, TIDY_CURRENT);
-    bool more = heap->in_use_count > 0;
-    if (!looked_after || !more) heap_give_back_pool(heap);
-    return more;
+    bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
+    if (!left) heap_give_back_pool(heap);
+    return left || heap->in_use_count > 0;
 }
 
 static void thread_ends(void *value) {

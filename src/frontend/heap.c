@@ -14,8 +14,6 @@ enum { TIDY_PERIOD = 16, LOOK_AT = 16, LONG_PERIOD = 256, KEEP_PERIOD = 128 };
 /* How much is done in one go while a program waits for malloc or free. */
 enum { GIVE_AT_ONCE = 2, TAKE_AT_ONCE = 4 };
 
-enum { ROUND_FROM = 32 }; /* slabs in a pool from which the reclamation thread should know of it */
-
 /* Behind all others: the longer a slab waits, the more objects come back to it, and the fewer refills there are. */
 static void class_push(struct slab **first, struct slab *slab) {
     struct slab *last = *first ? slab_by_id(&(*first)->own.previous) : slab;
@@ -74,7 +72,7 @@ static void make_empty(struct heap *heap, struct slab *slab) {
     heap->in_use_count--;
     pool_push(&heap->pool, slab);
     if (heap->pool.count > pool_limit(heap)) give_back_some(heap, GIVE_AT_ONCE);
-    else if (heap->pool.count == ROUND_FROM) thrift_wake();
+    else if (heap->pool.count == POOL_ROUND_FROM) thrift_wake();
 }
 
 static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {

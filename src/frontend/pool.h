@@ -13,6 +13,8 @@
 
 #include "frontend/slab.h"
 
+enum { POOL_ROUND_FROM = 32 }; /* slabs from which the reclamation thread should know of a pool */
+
 struct pool {
     _Atomic(struct slab *) first;
     _Atomic(uint32_t) uses, uses_seen; /* pushes and takes by the heap's thread; how many at the last round */

@@ -23,15 +23,25 @@ static void a_heap_handed_over_keeps_its_objects(void **state) {
     finish();
 }
 
+static bool asked; /* whether the thread that ended last has asked for a round by that */
+
+static struct heap *end_thread(void) {
+    struct heap *mine = thread.heap;
+    thrift_forget_thread();
+    sim_take_thread();
+    sim_thread_exit();
+    asked = sim_take_thread();
+    return mine;
+}
+
 static void *leave_objects(void *argument) {
     (void)argument;
     for (unsigned i = 0; i < COUNT; i++) {
         left[i] = jw_malloc(SMALL);
         pattern_fill(left[i], SMALL, i);
     }
-    struct heap *mine = thread.heap;
-    sim_thread_exit();
-    CHECK(thread.heap == &no_heap && heap_thread_has_ended());
+    struct heap *mine = end_thread();
+    CHECK(asked && thread.heap == &no_heap && heap_thread_has_ended());
     uint32_t count = heap_count();
     void *late[50]; /* in some later destructor */
     for (unsigned i = 0; i < 50; i++) late[i] = jw_malloc(i * 100);
@@ -55,21 +65,22 @@ static void *use_mid_objects(void *argument) {
     again = jw_malloc(FRONTEND_MAX + 1);
     jw_free(again);
     CHECK(object == again && mine->in_use_count == 0);
-    sim_thread_exit();
+    end_thread();
+    CHECK(!asked);
     return mine;
 }
 
-static void *run(void *(*thread_of)(void *)) {
+static void *run(void *(*thread_of)(void *), void *argument) {
     pthread_t thread;
     void *ended;
-    CHECK(pthread_create(&thread, NULL, thread_of, NULL) == 0 && pthread_join(thread, &ended) == 0);
+    CHECK(pthread_create(&thread, NULL, thread_of, argument) == 0 && pthread_join(thread, &ended) == 0);
     return ended;
 }
 
 static void a_thread_of_mid_objects_only_holds_them(void **state) {
     (void)state;
     start();
-    assert_false(keeps_mid_slabs(run(use_mid_objects)));
+    assert_false(keeps_mid_slabs(run(use_mid_objects, NULL)));
     thrift_purge();
     assert_int_equal(root_count(), 0);
     finish();
@@ -78,7 +89,7 @@ static void a_thread_of_mid_objects_only_holds_them(void **state) {
 static void a_round_drains_the_heaps_of_ended_threads(void **state) {
     (void)state;
     start();
-    struct heap *heap = run(leave_objects);
+    struct heap *heap = run(leave_objects, NULL);
     assert_int_equal(heap_resting_count(), 1);
     thrift_purge();
     walk_heap(heap);
@@ -104,9 +115,34 @@ static void *leave_slabs(void *argument) {
     for (unsigned i = 0; i < SLABS * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
     for (unsigned i = 0; i < SLABS * PER_SLAB / 2; i++) jw_free(many[i]);
     jw_free(jw_malloc(FRONTEND_MAX + 1));
-    struct heap *mine = thread.heap;
-    sim_thread_exit();
+    return end_thread();
+}
+
+/* Nothing remains but so many empty slabs. */
+static void *leave_a_pool(void *count) {
+    for (unsigned i = 0; i < *(unsigned *)count * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
+    for (unsigned i = 0; i < *(unsigned *)count * PER_SLAB; i++) jw_free(many[i]);
+    struct heap *mine = end_thread();
+    CHECK(mine->in_use_count == 0);
     return mine;
+}
+
+static void a_large_pool_is_left_to_a_round(void **state) {
+    (void)state;
+    for (int has_thread = 0; has_thread < 2; has_thread++)
+        for (unsigned count = POOL_ROUND_FROM / 2; count <= 2 * POOL_ROUND_FROM; count *= 2) {
+            start();
+            options.reclaim_thread = has_thread;
+            options.pool_min = SLABS;
+            options.reclaim_start = SIZE_MAX; /* only what the thread's end asks for */
+            struct heap *heap = run(leave_a_pool, &count);
+            walk_heap(heap);
+            assert_int_equal(asked, has_thread && count >= POOL_ROUND_FROM);
+            assert_int_equal(pool_is_empty(&heap->pool), !asked);
+            thrift_purge();
+            assert_true(pool_is_empty(&heap->pool));
+            finish();
+        }
 }
 
 /* The next thread finds it as it was, a round gives back what it does not need; where none comes, the thread does. */
@@ -115,8 +151,8 @@ static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
     for (int has_thread = 0; has_thread < 2; has_thread++) {
         start();
         options.reclaim_thread = has_thread;
-        thrift_forget_thread();
-        struct heap *heap = run(leave_slabs);
+        struct heap *heap = run(leave_slabs, NULL);
+        assert_int_equal(asked, has_thread);
         assert_int_equal(pool_is_empty(&heap->pool), !has_thread);
         assert_int_equal(keeps_mid_slabs(heap), has_thread);
         assert_int_equal(heap_resting_count(), 1);
@@ -143,6 +179,7 @@ int main(void) {
         cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
         cmocka_unit_test(a_thread_of_mid_objects_only_holds_them),
         cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
+        cmocka_unit_test(a_large_pool_is_left_to_a_round),
         cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
