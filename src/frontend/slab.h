@@ -109,12 +109,17 @@ static inline void slab_set_returned(granule_id slab, granule_id next) {
 }
 
 /* Whether the slab's owner has the key; 0: whether it is no slab. An object's slab stays what it is, so that who may
- * free it needs no order; of other addresses anything may be read. GCC does not compare with atomic memory. */
+ * free it needs no order; of other addresses anything may be read. GCC does not compare with atomic memory, and adds an
+ * atomic word's offset by itself. */
 static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
 #if defined __x86_64__ && defined __LP64__ && !JW_CHECKED
     bool same;
     __asm__("cmpq %[key], %[word]" : "=@cce"(same) : [word] "m"(slab->key), [key] "re"(key) : "cc");
     return same;
+#elif defined __aarch64__ && !JW_CHECKED
+    uintptr_t word;
+    __asm__("ldr %[word], %[key]" : [word] "=r"(word) : [key] "m"(slab->key));
+    return word == key;
 #else
     return __atomic_load_n(&slab->key, __ATOMIC_RELAXED) == (uintptr_t)key;
 #endif
