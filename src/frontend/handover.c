@@ -136,6 +136,7 @@ void heap_retire(struct heap *heap) {
  * for where hardly anything would be left. True: there is work for a round. */
 static bool leave(struct heap *heap) {
     bool looked_after = thrift_has_thread();
+    heap_take_back(heap); /* should the next thread sleep, nobody would */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_tidy(heap, TIDY_CURRENT);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
     if (!left) heap_give_back_pool(heap);

@@ -223,10 +223,14 @@ static NOINLINE void tidy_some(struct heap *heap) {
     give_back_some(heap, pool_unused(&heap->pool, GIVE_AT_ONCE));
 }
 
-void heap_tidy(struct heap *heap, enum tidy depth) {
-    midend_let_go(heap->holds);
+void heap_take_back(struct heap *heap) {
     take_back_some(heap, UINT_MAX); /* what is on its way already, then what others have brought since */
     take_back_some(heap, UINT_MAX);
+}
+
+void heap_tidy(struct heap *heap, enum tidy depth) {
+    midend_let_go(heap->holds);
+    heap_take_back(heap);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         if (size_classes[class].loose > 0) heap_put_loose_back(heap, class);
         collect(heap, class, depth == TIDY_ALL ? UINT_MAX : LOOK_AT);

@@ -110,6 +110,9 @@ void heap_return_slab(struct slab *slab);
 enum tidy { TIDY_CURRENT, TIDY_ALL };
 void heap_tidy(struct heap *heap, enum tidy depth);
 
+/* Takes back all returned slabs. */
+void heap_take_back(struct heap *heap);
+
 /* Once a refill, or now and then where there is none: at times takes back what others have returned, and tidies. */
 void heap_look_around(struct heap *heap);
 

@@ -127,6 +127,30 @@ static void *leave_a_pool(void *count) {
     return mine;
 }
 
+/* All objects were freed by another thread meanwhile. */
+static void *leave_returned_slabs(void *argument) {
+    (void)argument;
+    struct heap *mine = heap_attach();
+    for (unsigned i = 0; i < SLABS * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
+    heap_enter(heaps[1]);
+    for (unsigned i = 0; i < SLABS * PER_SLAB; i++) jw_free(many[i]);
+    heap_enter(mine);
+    CHECK(mine->in_use_count == SLABS);
+    return end_thread();
+}
+
+/* The next thread may sleep, and nobody looks at what others have returned to it. */
+static void returned_slabs_are_not_left_to_the_next_thread(void **state) {
+    (void)state;
+    start();
+    struct heap *heap = run(leave_returned_slabs, NULL);
+    assert_ptr_equal(heap_take(), heap);
+    walk_heap(heap);
+    assert_int_equal(heap->in_use_count, 0);
+    heap_retire(heap);
+    finish();
+}
+
 static void a_large_pool_is_left_to_a_round(void **state) {
     (void)state;
     for (int has_thread = 0; has_thread < 2; has_thread++)
@@ -179,6 +203,7 @@ int main(void) {
         cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
         cmocka_unit_test(a_thread_of_mid_objects_only_holds_them),
         cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
+        cmocka_unit_test(returned_slabs_are_not_left_to_the_next_thread),
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
         cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),
     };
