@@ -75,14 +75,25 @@ static void *out_of_memory(void) {
     return NULL;
 }
 
+static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
+    heap_make_room(heap);
+    void *object = heap_refill(heap, class);
+    return object ? object : out_of_memory();
+}
+
+static void *refill(struct heap *heap, unsigned class) {
+    void *object = heap_refill(heap, class);
+    return LIKELY(object) ? object : refill_without_memory(heap, class);
+}
+
 /* A thread that has handed its heap over: for one object it takes a heap that has no thread. */
 static void *allocate_after_the_end(unsigned class) {
     struct heap *heap = heap_take();
     if (!heap) return out_of_memory();
     void *object =
-        link_end(heap->local[class].first) ? heap_refill(heap, class) : heap_pop(&heap->local[class].first, heap->key);
+        link_end(heap->local[class].first) ? refill(heap, class) : heap_pop(&heap->local[class].first, heap->key);
     heap_retire(heap);
-    return object ? object : out_of_memory();
+    return object;
 }
 
 static COLD void *allocate_without_heap(size_t size) {
@@ -138,8 +149,7 @@ static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
-    void *object = heap_refill(heap, class);
-    return LIKELY(object) ? object : out_of_memory();
+    return refill(heap, class);
 }
 
 void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {

@@ -238,6 +238,21 @@ void heap_tidy(struct heap *heap, enum tidy depth) {
     }
 }
 
+static COLD void open_full_slabs(granule_id root, void *context) {
+    struct heap *heap = context;
+    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+        struct slab *slab = record_at(id);
+        /* the leaf first: its table is small. It may be of a slab that was given back, but the key is not */
+        if (leaf_get(id) != (LEAF_SLAB | heap->number) || !slab_has_key(slab, heap->key)) continue;
+        if (slab->state == FULL && !link_end(slab->own.first)) heap_open_slab(heap, slab);
+    }
+}
+
+COLD void heap_make_room(struct heap *heap) {
+    map_walk(open_full_slabs, heap);
+    heap_tidy(heap, TIDY_ALL);
+}
+
 void heap_give_back_pool(struct heap *heap) {
     for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
         next = slab_by_id(&slab->own.next);

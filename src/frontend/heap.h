@@ -113,6 +113,9 @@ void heap_tidy(struct heap *heap, enum tidy depth);
 /* Takes back all returned slabs. */
 void heap_take_back(struct heap *heap);
 
+/* There is no memory for another slab: finds what is free in those there are. */
+void heap_make_room(struct heap *heap);
+
 /* Once a refill, or now and then where there is none: at times takes back what others have returned, and tidies. */
 void heap_look_around(struct heap *heap);
 

@@ -320,6 +320,28 @@ static void no_memory_gives_null(void **state) {
     finish();
 }
 
+/* Where there is no memory for another slab, what has come back to full ones is given out at once. */
+static void full_slabs_wait_for_nothing_without_memory(void **state) {
+    (void)state;
+    static void *objects[ROOT_GRANULES << (JW_GRANULE_SHIFT - 7)];
+    enum { STEP = 251 }; /* objects: less than the patience of any slab comes back */
+    start();
+    heaps[0]->refills = 0;
+    unsigned count = 0, back = 0;
+    objects[count++] = allocate_as(0, SMALL);
+    sim_fail_after(0);
+    while ((objects[count] = jw_malloc(SMALL))) count++;
+    for (unsigned i = 0; i < count; i += STEP, back++) free_as(0, objects[i]);
+    assert_int_equal(slab_of(objects[0])->state, FULL);
+    for (unsigned i = 0; i < count; i += STEP) objects[i] = allocate_as(0, SMALL);
+    assert_null(jw_malloc(SMALL));
+    walk_all();
+    sim_fail_after(SIM_NEVER);
+    assert_in_range(back, 10, count);
+    free_some(objects, count);
+    finish();
+}
+
 static void free_twice_in_an_empty_slab(void) {
     unsigned capacity = fill_a_slab();
     free_filled(0, capacity, 0);
@@ -363,6 +385,7 @@ int main(void) {
         cmocka_unit_test(a_fresh_slab_is_not_touched),
         cmocka_unit_test(an_empty_slab_serves_any_class),
         cmocka_unit_test(no_memory_gives_null),
+        cmocka_unit_test(full_slabs_wait_for_nothing_without_memory),
         cmocka_unit_test(misuse_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
