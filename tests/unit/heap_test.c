@@ -337,7 +337,7 @@ static void full_slabs_wait_for_nothing_without_memory(void **state) {
     assert_null(jw_malloc(SMALL));
     walk_all();
     sim_fail_after(SIM_NEVER);
-    assert_in_range(back, 10, count);
+    assert_true(back >= 10);
     free_some(objects, count);
     finish();
 }
