@@ -334,10 +334,8 @@ void thrift_expect(size_t granules) {
 }
 
 bool thrift_make_room(void) {
-    bool spares = root_unmap_spares();
-    if (!range_cached(MAPPED)) return spares;
-    thrift_purge();
-    return true;
+    bool waits = root_unmap_spares() | (range_cached(MAPPED) > 0);
+    return thrift_purge() > 0 || waits; /* even if nothing waits here: something may in heaps that rest */
 }
 
 void thrift_forget_thread(void) {

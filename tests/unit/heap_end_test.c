@@ -169,6 +169,25 @@ static void a_large_pool_is_left_to_a_round(void **state) {
         }
 }
 
+/* Whoever finds no memory before a round has come takes what an ended thread has left. */
+static void what_is_left_serves_who_finds_no_memory(void **state) {
+    (void)state;
+    static void *all[ROOT_GRANULES * PER_SLAB + 1];
+    unsigned count = SLABS, got = 0;
+    start();
+    options.pool_min = SLABS;
+    struct heap *heap = run(leave_a_pool, &count);
+    assert_true(!pool_is_empty(&heap->pool) && range_cached(MAPPED) == 0);
+    sim_fail_only(SIM_RESERVE);
+    sim_fail_after(0);
+    while ((all[got] = jw_malloc(FRONTEND_MAX))) got++;
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    assert_int_equal(got, root_count() * ROOT_GRANULES * PER_SLAB);
+    while (got > 0) jw_free(all[--got]);
+    finish();
+}
+
 /* The next thread finds it as it was, a round gives back what it does not need; where none comes, the thread does. */
 static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
     (void)state;
@@ -205,6 +224,7 @@ int main(void) {
         cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
         cmocka_unit_test(returned_slabs_are_not_left_to_the_next_thread),
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
+        cmocka_unit_test(what_is_left_serves_who_finds_no_memory),
         cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
