@@ -334,7 +334,8 @@ void thrift_expect(size_t granules) {
 }
 
 bool thrift_make_room(void) {
-    bool waits = root_unmap_spares() | (range_cached(MAPPED) > 0);
+    size_t cached = range_cached(MAPPED);
+    bool waits = root_unmap_spares() || cached > 0;
     return thrift_purge() > 0 || waits; /* even if nothing waits here: something may in heaps that rest */
 }
 
