@@ -72,7 +72,7 @@ static void *use_mid_objects(void *argument) {
 
 static void *run(void *(*thread_of)(void *), void *argument) {
     pthread_t thread;
-    void *ended;
+    void *ended = NULL;
     CHECK(pthread_create(&thread, NULL, thread_of, argument) == 0 && pthread_join(thread, &ended) == 0);
     return ended;
 }
