@@ -1,12 +1,20 @@
 /* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a
- * thread without a heap and a slab without an object all show as an empty local list. */
+ * thread without a heap and a slab without an object all show as an empty local list; an empty list, the last object of
+ * one, and an object that the program has written to after its free, as a link that is not near (link.h). */
 #include "frontend/allocator.h"
+
+static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned place) {
+    if (LIKELY(link_end(heap->first[place]))) return allocate_slowly(heap, size, place);
+    return heap_pop(&heap->first[place], heap->key);
+}
 
 void *allocate(size_t size) {
     struct heap *heap = thread.heap;
     unsigned place = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
-    if (UNLIKELY(link_end(heap->first[place]))) return allocate_slowly(heap, size, place);
-    return heap_pop(&heap->first[place], thread.key);
+    void *object = heap->first[place];
+    uint64_t distance = link_distance(object, thread.key);
+    if (UNLIKELY(JW_SECURE || !link_is_near(distance))) return allocate_far(heap, size, place);
+    return heap_pop_near(&heap->first[place], object, distance);
 }
 
 #if !JW_SECURE /* there they are shield/shield.c's */

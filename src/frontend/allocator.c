@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/misuse.h"
 #include "config/options.h"
+#include "frontend/suspect.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
@@ -194,7 +195,9 @@ static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
     granule_id start = granule_of(object);
     if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
     switch (leaf_kind(leaf_get(start))) {
-    case MID: midend_free(thread.heap->holds, object); return;
+    case MID:
+        if (UNLIKELY(!midend_free(thread.heap->holds, object))) free_mid_suspect(object);
+        return;
     case LARGE: backend_free(object); return;
     case HUGE_MAPPING: huge_free(object); return;
     default: misuse(INVALID_FREE, object, 0);
@@ -215,17 +218,25 @@ static ALWAYS_INLINE bool small_object_size(const void *object, uint32_t leaf, s
     return true;
 }
 
+/* Of a small object whose first word may be a link. Where only another thread could tell, it counts as in use. */
+static COLD size_t suspect_size(const void *object) {
+    const struct slab *slab = slab_of(object);
+    if (JW_SECURE || !slab_has_start(object, slab)) return 0;
+    if (slab_has_link(object) && slab_has_key(slab, thread.key) && heap_lists(thread.heap, object)) return 0;
+    return size_classes[slab->class].size;
+}
+
 static ALWAYS_INLINE size_t live_size(const void *object) {
     uint32_t leaf = leaf_of(object);
     size_t size = 0;
     if (small_object_size(object, leaf, &size)) return size;
     if (leaf & LEAF_SLAB) {
-        if (!JW_SECURE && slab_has_doubtful_object(object)) size = size_classes[slab_of(object)->class].size;
+        size = suspect_size(object);
     } else {
         granule_id start = granule_of(object);
         if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
         enum leaf_kind kind = leaf_kind(leaf_get(start));
-        if (kind == MID) size = midend_usable_size(object);
+        if (kind == MID) size = midend_usable_size(thread.heap->holds, object);
         if (kind == LARGE) size = backend_usable_size(object);
         if (kind == HUGE_MAPPING) size = huge_usable_size(object);
     }

@@ -1,15 +1,8 @@
 /* deallocate.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
 #include "frontend/allocator.h"
 
-#include "base/misuse.h"
 #include "frontend/loose.h"
-
-/* Misuse, unless the program has written what looks like a link, into an object that it may free. */
-static COLD void free_doubtful(void *object) {
-    if (!map_owns(object) || !slab_has_doubtful_object(object)) misuse(INVALID_FREE, object, 0);
-    link_clear(object);
-    deallocate(object);
-}
+#include "frontend/suspect.h"
 
 /* Where the mark stands, or another thread was faster. */
 static NOINLINE void free_to_full_slab(void *object) {
@@ -19,7 +12,7 @@ static NOINLINE void free_to_full_slab(void *object) {
 
 static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
     if (UNLIKELY(!slab_has_object(object, slab))) {
-        free_doubtful(object);
+        free_suspect(object);
         return;
     }
     slab_fill(slab, object);
@@ -36,7 +29,7 @@ static ALWAYS_INLINE void push_freed(const struct slab *slab, struct sink *sink,
 static NOINLINE void free_with_attention(struct slab *slab, struct sink *sink, void *object) {
     if (UNLIKELY(sink->budget != 0 || !slab_has_object(object, slab))) {
         sink->budget++; /* it was not there to count */
-        free_doubtful(object);
+        free_suspect(object);
     } else if (sink == &slab->own || !heap_local_spent(thread.heap, slab, object)) {
         push_freed(slab, &slab->own, object, thread.key);
         heap_budget_spent(slab);

@@ -18,9 +18,14 @@ enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
 #define NO_KEY 1u /* no slab's */
 
-/* Its lower half no other heap has, and never 0. */
+static uint64_t heap_secret; /* of the keys' upper halves */
+
+/* Its lower half no other heap has, and never 0. The upper half is the heap's own where a slab has room for all of the
+ * key, so that a link which a program reads tells the keys of no other heap. */
 static uint64_t heap_key(uint32_t number) {
-    return map.key ^ (number | (~(uint32_t)map.key & LEAF_SLAB));
+    uint64_t key = map.key ^ (number | (~(uint32_t)map.key & LEAF_SLAB));
+    if (sizeof(uintptr_t) < sizeof key) return key;
+    return link_key_of((mixed(heap_secret + number) & ~(uint64_t)UINT32_MAX) | (uint32_t)key);
 }
 
 struct heap no_heap = {
@@ -77,6 +82,7 @@ static struct heap *create(void) {
     struct heap *heap = heap_by_number(++number);
     heap->number = number;
     heap->key = heap_key(number);
+    for (unsigned i = 0; i < MID_HOLDS; i++) heap->holds[i].heap = number;
     heap->local[NO_CLASS].first = LINK_END;
     heap->map[0] = NO_CLASS * SINK_WORDS;
     for (unsigned class = 0, size = 1; class < SIZE_CLASS_COUNT; class ++) {
@@ -211,5 +217,6 @@ static bool frontend_round(void) {
 
 void handover_start(void) {
     map.key = link_key_of(platform_random());
+    heap_secret = platform_random();
     thrift_on_round(FRONTEND_HOOK, frontend_round);
 }

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "config/options.h"
 #include "frontend/loose.h"
+#include "frontend/suspect.h"
 #include "secure/guard.h"
 
 /* Refills between two looks at slabs that other threads may have emptied, each time of another class; how many slabs or
@@ -180,6 +181,7 @@ static NOINLINE void take_back_some(struct heap *heap, unsigned most) {
 
 static ALWAYS_INLINE void collect_returned(struct heap *heap) {
     if (UNLIKELY(has_returned(heap))) take_back_some(heap, TAKE_AT_ONCE);
+    if (UNLIKELY(heap_has_suspects(heap))) heap_settle(heap);
 }
 
 static NOINLINE void collect(struct heap *heap, unsigned class, unsigned most) {
@@ -224,6 +226,7 @@ static NOINLINE void tidy_some(struct heap *heap) {
 }
 
 void heap_take_back(struct heap *heap) {
+    if (heap_has_suspects(heap)) heap_settle(heap);
     take_back_some(heap, UINT_MAX); /* what is on its way already, then what others have brought since */
     take_back_some(heap, UINT_MAX);
 }

@@ -35,6 +35,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
         map[FRONTEND_MAX + 1]; /* of each size: the class, in words of `local`. In each heap: no address of its own */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
     _Alignas(64) _Atomic(granule_id) returned; /* written by other threads, as what stands beside it by rounds */
+    _Atomic(struct suspect *) suspects;        /* frees that are to be settled by this heap's lists (suspect.h) */
     _Atomic(uint32_t) resting_next;            /* number of the next resting heap */
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;
@@ -71,8 +72,16 @@ static inline void heap_enter(struct heap *heap) {
 /* Writes the calling thread's number into its heap; after a fork it has a new one. */
 void heap_note_thread(void);
 
+/* Takes the first object, whose link is near, of a local list. */
+static ALWAYS_INLINE void *heap_pop_near(void **first, void *object, uint64_t distance) {
+    slab_check_fill(object);
+    *first = link_followed(object, distance);
+    link_clear(object);
+    return object;
+}
+
 /* Takes the first object of a local list that is not empty. */
-static ALWAYS_INLINE void *heap_pop(void **first, uint64_t key) {
+static inline void *heap_pop(void **first, uint64_t key) {
     void *object = *first;
     slab_check_fill(object);
     *first = slab_next(object, key);

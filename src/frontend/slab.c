@@ -18,15 +18,22 @@ void slab_format(struct slab *slab, const char *start, unsigned class) {
     atomic_store_explicit(&slab->cross, CROSS_FULL, memory_order_relaxed);
 }
 
-COLD bool slab_has_link(const void *object) {
-    uint64_t key = slab_key(slab_of(object)), next = *(const link_word *)object ^ link_key_at(object, key);
-    if (((next + 1) ^ (uintptr_t)object) < GRANULE_SIZE) return true;
-    return next <= UINTPTR_MAX && slab_may_list(object, link_next(object, key));
+const char link_end_word[16];
+
+/* Whether a link of that distance may be a free object's. */
+static bool may_lead(const void *object, uint64_t distance) {
+    return (distance ^ (uintptr_t)object) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));
 }
 
-COLD bool slab_has_doubtful_object(const void *object) {
-    const struct slab *slab = slab_of(object);
-    return slab_has_start(object, slab) && !slab_has_link(object);
+COLD bool slab_has_link(const void *object) {
+    uint64_t distance = link_distance(object, slab_key(slab_of(object)));
+    return link_is_near(distance) || may_lead(object, distance);
+}
+
+NOINLINE void *slab_next_far(const void *object, uint64_t distance) {
+    if (UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);
+    void *next = link_followed(object, distance);
+    return link_end(next) ? LINK_END : next;
 }
 
 /* Hardened build: links the objects in random order, each with the trailer of a free one. The first. */
@@ -79,7 +86,8 @@ void slab_put_back(struct slab *slab, void *first) {
     }
     const uint64_t key = slab_key(slab);
     void *last = first, *next;
-    while (!link_end(next = slab_next(last, key))) last = next;
+    for (unsigned left = slab->carved; !link_end(next = slab_next(last, key)); last = next)
+        if (left-- == 0) misuse(DOUBLE_FREE, last, 0); /* two threads have freed an object at the same moment */
     link_write(last, slab->own.first, key);
     slab->own.first = first;
 }

@@ -158,9 +158,6 @@ static ALWAYS_INLINE bool slab_has_object(const void *object, const struct slab 
     return slab_distance(object, slab) * slab->reciprocal <= slab->last;
 }
 
-/* Whether an object in use begins there, told for certain where slab_has_object is in doubt. */
-bool slab_has_doubtful_object(const void *object);
-
 /* Counts an own free. True: it needs attention, as the budget is spent or no object in use begins there; so that free
  * has one branch for both. x86-64's decrement leaves the compare's carry alone. */
 static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct sink *sink, const void *object) {
@@ -190,19 +187,25 @@ static inline bool slab_may_precede(const struct slab *slab, const void *next) {
  * class's current slab. */
 static inline bool slab_may_list(const void *object, const void *next) {
     if (next == LINK_END) return true;
+    if (next == NULL) return false;
     const char *start = (const char *)next + link_end(next);
     if (link_end(next) && slab_of(start)->origin != (uintptr_t)next) return false;
     return slab_may_precede(slab_of(object), start);
 }
 
-/* Whether the object's first word is a link, told for certain: to an end, within its slab, or as above. */
+/* Whether the object's first word is a link: within its slab, to an end, or as above. Of an object in use a program may
+ * have written that (suspect.h). */
 bool slab_has_link(const void *object);
 
-/* The object behind a free one. Hardened build: what leads elsewhere is no link. */
+/* The same of a free object's word, which is no near link; what leads elsewhere was written by the program. An end is
+ * LINK_END. */
+void *slab_next_far(const void *object, uint64_t distance);
+
+/* The object behind a free one. Hardened build: near links are looked at more closely, too. */
 static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
-    void *next = link_next(object, key);
-    if (JW_SECURE && UNLIKELY(!slab_may_list(object, next))) misuse(WRITE_AFTER_FREE, object, 0);
-    return next;
+    uint64_t distance = link_distance(object, key);
+    if (UNLIKELY(JW_SECURE || !link_is_near(distance))) return slab_next_far(object, distance);
+    return link_followed(object, distance);
 }
 
 /* Objects given out, or waiting in the local or the cross list. */
@@ -228,7 +231,7 @@ static inline bool slab_mark(struct slab *slab) {
 
 static inline unsigned slab_list_length(const void *object) {
     unsigned length = 0;
-    for (; !link_end(object); object = link_next(object, slab_key(slab_of(object)))) length++;
+    for (; !link_end(object); object = slab_next(object, slab_key(slab_of(object)))) length++;
     return length;
 }
 
@@ -252,7 +255,13 @@ static inline char *slab_origin(const struct slab *slab) {
 }
 
 static ALWAYS_INLINE void sink_push(struct sink *sink, void *object, uint64_t key) {
+#if !JW_CHECKED && !JW_SECURE
+    key ^= (uintptr_t)object;
+    __asm__("" : "+r"(key)); /* now: then the link is made in the key's register */
+    *(link_word *)object = key ^ (uintptr_t)sink->first;
+#else
     link_write(object, sink->first, key);
+#endif
     sink->first = object;
 }
 

@@ -3,8 +3,9 @@
  *
  * A loose object was freed by the thread and waits in its list for the next allocation, while its bit in the slab's
  * word says "in use": so it is nobody else's, whosever slab it is in, and no atomic operation is needed. Its first word
- * is a link as in the frontend (link.h), by which all threads see a double free; but with another key, so that what a
- * small object's link has left in the memory is none here. What leaves the list has 0 there.
+ * is a link as in the frontend (link.h), with another key, and its second word the number of the heap that caches it:
+ * so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h). What leaves the
+ * list has 0 in its first word.
  *
  *   room       how many objects more may become loose; as long as there is some, each freed object of the class does.
  *              Made by allocating from the class twice in a row: classes that share a hold would drive them out
@@ -40,13 +41,24 @@ struct mid_hold {
     uint32_t room, most, patience;    /* most: the room where nothing is loose */
     void *loose;                      /* the first loose object, NULL: none */
     uint64_t key;                     /* of the links; here to be at hand */
+    uint32_t heap;                    /* number of the heap that the hold belongs to */
 };
 
-/* What the key of loose objects' links differs in: no two addresses of ours differ in these bits. */
-#define LOOSE_KEY ((uint64_t)0x5a5a << 32)
+/* Whether a loose object's link may lead there: to another object of the class, as far as a few loads tell; or it is
+ * the last one. All sizes of the midend are multiples of its unit. */
+static ALWAYS_INLINE bool loose_may_lead(uint64_t next, unsigned kind) {
+    if (next == 0) return true;
+    const void *object = (const void *)(uintptr_t)next;
+    uint32_t leaf = leaf_of(object);
+    return (uintptr_t)object == next && !(next & ((1u << JW_MIDEND_UNIT_SHIFT) - 1)) && map_owns(object) &&
+           (leaf_kind(leaf) == MID || leaf_kind(leaf) == INTERIOR) && (leaf >> LEAF_HIGH_SHIFT & 15) == kind - 1;
+}
 
+/* The loose object behind this one, NULL: none. What leads elsewhere was written by the program. */
 static ALWAYS_INLINE void *loose_next(const struct mid_hold *hold, const void *object) {
-    return (void *)(uintptr_t)(*(const link_word *)object ^ hold->key);
+    uint64_t next = (*(const link_word *)object ^ hold->key) ^ (uintptr_t)object;
+    if (UNLIKELY(!loose_may_lead(next, hold->kind))) misuse(WRITE_AFTER_FREE, object, 0);
+    return (void *)(uintptr_t)next;
 }
 
 /* Whether the first word of an object that is not free by its slab's word may be a link. */
@@ -54,8 +66,16 @@ static ALWAYS_INLINE bool mid_may_be_loose(const void *object) {
     return !JW_SECURE && *link_upper_half(object) >= LINK_MARK;
 }
 
-/* The same for certain: a link leads to an object of the class, or ends. */
-bool mid_is_loose(const void *object, unsigned class);
+/* Whether that word is a link: to an object of the class, or an end. A program may have written it. */
+bool mid_has_link(const void *object, unsigned class);
+
+/* Whether the object is loose in one of these holds, which are the calling thread's or those of a heap without one. */
+bool mid_is_cached(const struct mid_hold *holds, const void *object);
+
+/* The number of the heap that caches the object, if any does. */
+static inline uint32_t mid_cache_number(const void *object) {
+    return (uint32_t)((const link_word *)object)[1];
+}
 
 /* The bit of the object that is given out: the first free one, or in the hardened build any. */
 static ALWAYS_INLINE uint32_t mid_choose(uint32_t word) {
@@ -67,13 +87,16 @@ static ALWAYS_INLINE uint32_t mid_choose(uint32_t word) {
 
 /* Checked builds: whether a loose object is as it was left. */
 static ALWAYS_INLINE void loose_check(const struct mid_hold *hold, const void *object) {
-    if (JW_FILL && !mid_is_loose(object, hold->kind - 1)) misuse(WRITE_AFTER_FREE, object, 0);
-    fill_check(object, sizeof(link_word), hold->size);
+    if (JW_FILL && !mid_has_link(object, hold->kind - 1)) misuse(WRITE_AFTER_FREE, object, 0);
+    if (JW_FILL && mid_cache_number(object) != hold->heap) misuse(WRITE_AFTER_FREE, object, sizeof(link_word));
+    fill_check(object, 2 * sizeof(link_word), hold->size);
 }
 
 static ALWAYS_INLINE void loose_push(struct mid_hold *hold, void *object) {
-    fill_write(object, sizeof(link_word), hold->size);
-    *(link_word *)object = (uintptr_t)hold->loose ^ hold->key;
+    link_word *words = object;
+    fill_write(object, 2 * sizeof(link_word), hold->size);
+    words[0] = ((uintptr_t)hold->loose ^ (uintptr_t)object) ^ hold->key;
+    words[1] = hold->heap;
     hold->loose = object;
     hold->room--;
 }

@@ -1,13 +1,21 @@
 /* link.h - the first word of a free object of the frontend: which one is next, and that this one is free. The midend's
  * loose objects have the same, with another key (hold.h).
  *
- *   word   address of the next free object ^ key
+ *   word   (address of the next free object ^ address of this one) ^ key
  *   key    random, one for each heap; its top 16 bits are set, where an address has none
  *
- * So one compare tells whether a word may be a link, which what programs write there seldom looks like (negative
- * numbers do), and all 64 bits tell for certain. What is given out has 0 there: a link is found in free objects only.
+ * The next object is nearly always one of the same slab. Then the two addresses differ in the bits of an offset alone:
+ * the link is near, and one test of `word ^ key` sees it (link_is_near). Every other link is followed only after the
+ * tables have said that it leads to where it may lead. So a word that a program wrote into a free object ends in
+ * "write after free", also if the program knows the key; and malloc gives out no object whose word is no link.
  *
- * The last link of a list leads to an odd address: LINK_END, or the slab's origin (cross_list.h).
+ * One compare tells whether a word may be a link, which what programs write there seldom looks like (negative numbers
+ * do). What is given out has 0 there. But a program may write any word, an old link too: a word alone accuses nobody.
+ * Whether an object is free is then settled by the lists of its owner (frontend/suspect.h).
+ *
+ * The last link of a list leads to an odd address: LINK_END, or the slab's origin (cross_list.h). A list without
+ * objects begins with LINK_END, whose word is 0: no key makes a near link of that, so that malloc needs no test of its
+ * own for an empty list.
  */
 #ifndef JW_LINK_H
 #define JW_LINK_H
@@ -16,9 +24,16 @@
 #include "secure/secret.h"
 
 typedef uint64_t __attribute__((may_alias)) link_word;
+typedef uint64_t __attribute__((may_alias, aligned(1))) link_any;  /* read at LINK_END, too */
 typedef uint32_t __attribute__((may_alias, aligned(1))) link_half; /* read at any address that a program frees */
 
 #define LINK_MARK 0xffff0000u /* of a link's upper half */
+
+extern const char link_end_word[16] HIDDEN;
+#define LINK_END ((void *)(uintptr_t)(link_end_word + 1))
+
+/* What a near link's distance has none of: bits that are no offset in a granule, and those below the alignment. */
+#define LINK_FAR_BITS (~(uint64_t)(GRANULE_SIZE - 8))
 
 static inline uint64_t link_key_of(uint64_t random) {
     return random | (uint64_t)LINK_MARK << 32;
@@ -29,12 +44,25 @@ static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
     return JW_SECURE ? key ^ mixed(secrets.link ^ (uintptr_t)object) >> 16 : key;
 }
 
+/* How the address of the next object differs from that of this one. */
+static ALWAYS_INLINE uint64_t link_distance(const void *object, uint64_t key) {
+    return *(const link_any *)object ^ link_key_at(object, key);
+}
+
+static ALWAYS_INLINE bool link_is_near(uint64_t distance) {
+    return !(distance & LINK_FAR_BITS);
+}
+
+static ALWAYS_INLINE void *link_followed(const void *object, uint64_t distance) {
+    return (void *)((uintptr_t)object ^ (uintptr_t)distance);
+}
+
 static ALWAYS_INLINE void link_write(void *object, const void *next, uint64_t key) {
-    *(link_word *)object = (uintptr_t)next ^ link_key_at(object, key);
+    *(link_word *)object = ((uintptr_t)object ^ (uintptr_t)next) ^ link_key_at(object, key);
 }
 
 static ALWAYS_INLINE void *link_next(const void *object, uint64_t key) {
-    return (void *)(uintptr_t)(*(const link_word *)object ^ link_key_at(object, key));
+    return link_followed(object, link_distance(object, key));
 }
 
 /* Leaves no link in an object that is given out. */
@@ -46,8 +74,6 @@ static ALWAYS_INLINE void link_clear(void *object) {
 static ALWAYS_INLINE const link_half *link_upper_half(const void *object) {
     return (const link_half *)object + 1;
 }
-
-#define LINK_END ((void *)1)
 
 /* Whether the address ends a list of free objects. */
 static ALWAYS_INLINE bool link_end(const void *object) {

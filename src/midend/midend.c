@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "config/size_classes.h"
+#include "platform/platform.h"
 #include "secure/guard.h"
 #include "secure/trailer.h"
 
@@ -23,6 +24,7 @@ struct shape {
     uint16_t count, loose; /* objects of a slab; objects that may be loose in a hold */
 };
 
+static uint64_t loose_key; /* of loose objects' links */
 static bool trim(void);
 static bool purge(void);
 static struct shape shapes[CLASSES];
@@ -55,6 +57,7 @@ static uint32_t units_of(size_t size) {
 }
 
 COLD void midend_start(void) {
+    loose_key = link_key_of(platform_random());
     unsigned class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
     while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shapes[0])) class ++;
     class_count = 0;
@@ -242,7 +245,7 @@ static void open_hold(struct mid_hold *hold, unsigned class) {
     hold->most = shape->loose;
     hold->patience = MID_PATIENCE;
     hold->loose = NULL;
-    hold->key = map.key ^ LOOSE_KEY;
+    hold->key = loose_key;
 }
 
 static void note_held(struct mid_hold *hold, granule_id slab) {
@@ -317,12 +320,15 @@ static NOINLINE granule_id slab_of(const void *object, unsigned *class, uint32_t
     return find_object(object, class, bit);
 }
 
-bool mid_is_loose(const void *object, unsigned class) {
-    uint64_t link = *(const link_word *)object ^ map.key ^ LOOSE_KEY;
-    unsigned class_of_next = 0;
-    uint32_t bit;
-    if (link == 0) return true;
-    return (uintptr_t)link == link && slab_of((void *)(uintptr_t)link, &class_of_next, &bit) && class_of_next == class;
+bool mid_has_link(const void *object, unsigned class) {
+    return loose_may_lead((*(const link_word *)object ^ loose_key) ^ (uintptr_t)object, class + 1);
+}
+
+bool mid_is_cached(const struct mid_hold *holds, const void *object) {
+    for (const struct mid_hold *hold = holds; hold < holds + MID_HOLDS; hold++)
+        for (const void *loose = hold->loose; loose; loose = loose_next(hold, loose))
+            if (loose == object) return true;
+    return false;
 }
 
 /* None is loose from then on until the class is allocated from. */
@@ -359,13 +365,13 @@ static void lose_patience(struct mid_hold *hold, unsigned class) {
     if (hold->kind == class + 1 && hold->loose && (--hold->patience & ~MID_IDLE) == 0) give_loose(hold);
 }
 
-void midend_free(struct mid_hold *holds, void *object) {
+bool midend_free(struct mid_hold *holds, void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = find_object(object, &class, &bit);
     if (!slab) misuse(INVALID_FREE, object, 0);
     uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), now;
-    if (UNLIKELY(mid_may_be_loose(object)) && mid_is_loose(object, class)) misuse(DOUBLE_FREE, object, 0);
+    if (!(word & bit) && UNLIKELY(mid_may_be_loose(object)) && mid_has_link(object, class)) return false;
     if (!(word & bit)) fill_write(object, 0, shapes[class].size);
     do {
         if (word & bit) misuse(DOUBLE_FREE, object, 0);
@@ -377,6 +383,7 @@ void midend_free(struct mid_hold *holds, void *object) {
     if (!(word & LISTED)) place_first(slab, class);
     else if (now == (LISTED | all_free(class))) retire_if_empty(slab, class);
     if (holds) lose_patience(&holds[class % MID_HOLDS], class);
+    return true;
 }
 
 static granule_id find_slab(unsigned class) {
@@ -416,12 +423,12 @@ void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment) {
     return object ? object : refill(hold, class);
 }
 
-size_t midend_usable_size(const void *object) {
+size_t midend_usable_size(const struct mid_hold *holds, const void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = slab_of(object, &class, &bit);
     if (!slab || atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit) return 0;
-    return UNLIKELY(mid_may_be_loose(object)) && mid_is_loose(object, class) ? 0 : shapes[class].size;
+    return UNLIKELY(mid_may_be_loose(object)) && mid_is_cached(holds, object) ? 0 : shapes[class].size;
 }
 
 COLD void midend_find(const void *object, struct found *found) {
@@ -435,7 +442,8 @@ COLD void midend_find(const void *object, struct found *found) {
     found->tier = TIER_MID;
     found->size = shape->size;
     if (!slab) found->state = offset < shape->count * shape->size ? FOUND_INSIDE : FOUND_BETWEEN;
-    else found->state = midend_usable_size(object) ? FOUND_IN_USE : FOUND_FREE;
+    else if (atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit) found->state = FOUND_FREE;
+    else found->state = mid_may_be_loose(object) && mid_has_link(object, class) ? FOUND_FREE : FOUND_IN_USE;
 }
 
 size_t midend_good_size(size_t size, size_t alignment) {

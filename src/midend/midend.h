@@ -61,8 +61,9 @@ void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment);
 /* The same of any alignment, where mid_allocate_held has just found nothing. */
 void *midend_allocate_anew(struct mid_hold *holds, size_t size);
 
-/* Frees an object of a mid slab, or says what is wrong with the address and aborts. `holds`: as above. */
-void midend_free(struct mid_hold *holds, void *object);
+/* Frees an object of a mid slab, or says what is wrong with the address and aborts. `holds`: as above. False, with
+ * nothing done, where the object's first word is a link: it may be loose. */
+bool midend_free(struct mid_hold *holds, void *object);
 
 /* The calling thread lets go of all that it keeps. */
 void midend_let_go(struct mid_hold *holds);
@@ -70,8 +71,9 @@ void midend_let_go(struct mid_hold *holds);
 /* Now and then: of what it has not allocated from since the last time. */
 void midend_tidy(struct mid_hold *holds);
 
-/* Usable bytes of an object of a mid slab; 0 when the address is not one. */
-size_t midend_usable_size(const void *object);
+/* Usable bytes of an object of a mid slab; 0 when the address is not one, or one that is loose in these holds, the
+ * calling thread's. */
+size_t midend_usable_size(const struct mid_hold *holds, const void *object);
 
 /* Describes an address inside a mid slab (base/misuse.h). */
 void midend_find(const void *object, struct found *found);

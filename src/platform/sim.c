@@ -221,7 +221,8 @@ void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)
 
 uint64_t platform_random(void) {
     uint64_t bits = atomic_fetch_add_explicit(&random_state, 0x9e3779b97f4a7c15u, memory_order_relaxed);
-    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u; /* splitmix64 */
+    bits += 0x9e3779b97f4a7c15u; /* splitmix64, which makes 0 of 0 */
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
     bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
     return bits ^ bits >> 31;
 }

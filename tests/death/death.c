@@ -162,13 +162,15 @@ int main(int count, char **arguments) {
     CHECK(count > 1);
     bool checked = strcmp(arguments[1], "checked") == 0, right = true, found = false;
     const char *wanted = arguments[2];
-    const struct death *const tables[] = {invalid_deaths, double_deaths, sized_deaths, other_deaths, written_deaths};
+    const struct death *const tables[] = {invalid_deaths, double_deaths, sized_deaths,
+                                          other_deaths,   forged_deaths, written_deaths};
+    const size_t last = sizeof tables / sizeof *tables;
     if (!under_jwmalloc()) check_skip("the C library's malloc has words of its own");
     secure = strcmp(arguments[1], "secure") == 0;
     expected = mmap(NULL, LINE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(expected != MAP_FAILED);
     free(object(100)); /* so that the children inherit a heap, whose thread has another number in them */
-    for (size_t i = 0; i < sizeof tables / sizeof *tables - !checked; i++) {
+    for (size_t i = 0; i < last - (checked ? 0 : secure ? 2 : 1); i++) {
         for (const struct death *death = tables[i]; death->name; death++) {
             if (wanted && strcmp(wanted, death->name) != 0) continue;
             found = true;

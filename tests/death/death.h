@@ -18,7 +18,7 @@ struct death {
 };
 
 /* The tables of the files, ended by a case without a name. */
-extern const struct death invalid_deaths[], double_deaths[], sized_deaths[], written_deaths[];
+extern const struct death invalid_deaths[], double_deaths[], sized_deaths[], forged_deaths[], written_deaths[];
 
 /* Owners that are no thread. */
 enum { NOBODY = 0, ENDED = -1 };
@@ -38,7 +38,8 @@ void expect_nothing_wrong(void);
 /* An object with something in each byte. */
 char *object(size_t size);
 
-/* By another thread, which has ended when these return. */
+/* By another thread, which has ended when these return. Where only the owner's lists tell that the object was free, the
+ * line comes when the owner looks at them: in malloc_trim at the latest. */
 void free_elsewhere(void *bytes);
 char *object_from_elsewhere(size_t size);
 

@@ -86,6 +86,7 @@ static void here_then_elsewhere(size_t size) {
     expect_object(KIND, bytes, bytes, AGAIN);
     free(bytes);
     free_elsewhere(bytes);
+    malloc_trim(0);
 }
 
 static void elsewhere_then_here(size_t size) {
@@ -101,6 +102,7 @@ static void by_two_others(size_t size) {
     expect_object(KIND, bytes, bytes, AGAIN);
     free_elsewhere(bytes);
     free_elsewhere(bytes);
+    malloc_trim(0);
 }
 
 static void of_full_slab_by_two_others(size_t size) {
@@ -108,6 +110,7 @@ static void of_full_slab_by_two_others(size_t size) {
     expect_object(KIND, bytes, bytes, AGAIN);
     free_elsewhere(bytes);
     free_elsewhere(bytes);
+    malloc_trim(0);
 }
 
 static void of_ended_thread(size_t size) {
@@ -115,6 +118,7 @@ static void of_ended_thread(size_t size) {
     expect(KIND, bytes, "small", malloc_usable_size(bytes), ENDED, AGAIN);
     free(bytes);
     free(bytes);
+    malloc_trim(0);
     free(other);
 }
 

@@ -62,7 +62,25 @@ MISTAKES = {
         "CHECK failed: pattern_holds",
     ),
     # Misuse that goes unseen, or is told wrongly (tests/death).
-    "mark": Mistake("frontend/slab.c", " && !slab_has_link(object);", ";", "WRONG"),
+    "lists": Mistake(
+        "frontend/suspect.c",
+        "if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);",
+        "",
+        "WRONG",
+    ),
+    "handed": Mistake("frontend/heap.c", "    if (heap_has_suspects(heap)) heap_settle(heap);\n", "", "WRONG"),
+    "forged": Mistake(
+        "frontend/slab.c",
+        "    if (UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);\n",
+        "",
+        "WRONG",
+    ),
+    "forged_mid": Mistake(
+        "midend/hold.h",
+        "    if (UNLIKELY(!loose_may_lead(next, hold->kind))) misuse(WRITE_AFTER_FREE, object, 0);\n",
+        "",
+        "WRONG",
+    ),
     "bit": Mistake("midend/midend.c", "        if (word & bit) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"),
     "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, weight - offset);\n", "", "WRONG"),
     "gone": Mistake("backend/map.c", "(uintptr_t)address | told << 1 | SLOT_GONE", "0", "WRONG"),
@@ -71,13 +89,6 @@ MISTAKES = {
     "alignment": Mistake("frontend/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
     "shrunk": Mistake("frontend/sized.c", " || was_shrunk(found, size)", "", "WRONG"),
     "fill": Mistake("base/fill.h", "    misuse(WRITE_AFTER_FREE, object, from);\n", "", "WRONG", checked=True),
-    "fill_link": Mistake(
-        "frontend/slab.h",
-        "if (!slab_may_list(object, link_next(object, slab_key(slab_of(object)))))",
-        "if (false)",
-        "WRONG",
-        checked=True,
-    ),
 }
 
 

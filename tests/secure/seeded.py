@@ -36,7 +36,7 @@ MISTAKES = {
     ),
     "quarantine": seed(QUARANTINE, "slot > quarantine->limit / LARGEST_SHARE", "slot > 0", "quarantine_delays"),
     "written": seed(QUARANTINE, "left != checked(slot)", "left > slot", "write_after_free_small"),
-    "link": seed("frontend/slab.h", "UNLIKELY(!slab_may_list(object, next))", "!object", "forged_link"),
+    "link": seed("frontend/slab.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed("frontend/slab.c", "unsigned other = random_less(i + 1);", "unsigned other = i;", "order_small"),
     "mid order": seed("midend/hold.h", "random_less((uint32_t)__builtin_popcount(word))", "0", "order_mid"),
     "seed": seed("secure/secret.c", "return platform_random() | 1;", "return 1;", "order_small"),

@@ -25,7 +25,7 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
         0; /* its own objects in the list; what is loose is no current slab's, and of no more than may be */
     void *object = heap->local[class].first;
     for (; !link_end(object); object = link_next(object, heap->key)) local += slab_of(object) == slab;
-    CHECK(object == LINK_END || (heap->current[class] && (uintptr_t)object == heap->current[class]->origin));
+    CHECK(link_end(object));
     CHECK(local == 0 || current || slab->state == PARTIAL || slab->state == FULL);
     CHECK(local <= size_classes[class].loose || current);
     CHECK(heap_of(slab) == heap && leaf_get(record_id(slab)) == (LEAF_SLAB | heap->number) && class < SIZE_CLASS_COUNT);

@@ -47,7 +47,7 @@ static void addresses_divide_exactly(void **state) {
             bool object = offset % shapes[class].size == 0 && index < shapes[class].count;
             CHECK(slab_of(first + offset, &found, &bit) == (object ? slab : 0));
             CHECK(!object || (found == class && bit == 1u << index));
-            CHECK(midend_usable_size(first + offset) == (offset == 0 ? shapes[class].size : 0));
+            CHECK(midend_usable_size(holds, first + offset) == (offset == 0 ? shapes[class].size : 0));
         }
         midend_free(NULL, first);
         finish();
@@ -65,9 +65,9 @@ static void objects_are_aligned(void **state) {
                 possible |= shapes[class].size % alignment == 0;
             assert_int_equal(object != NULL, possible);
             if (!object) continue;
-            assert_true((uintptr_t)object % alignment == 0 && midend_usable_size(object) >= size);
+            assert_true((uintptr_t)object % alignment == 0 && midend_usable_size(holds, object) >= size);
             midend_free(NULL, object);
-            assert_int_equal(midend_usable_size(object), 0);
+            assert_int_equal(midend_usable_size(holds, object), 0);
         }
     }
     finish();
@@ -278,7 +278,7 @@ static void no_memory_gives_null(void **state) {
 static _Atomic(uintptr_t) shared[OBJECTS];
 
 static void check_and_free(struct mid_hold *held, void *object) {
-    CHECK(pattern_holds(object, midend_usable_size(object), (uintptr_t)object));
+    CHECK(pattern_holds(object, midend_usable_size(holds, object), (uintptr_t)object));
     if (!held || !mid_free_held(held, object, leaf_of(object))) midend_free(NULL, object);
 }
 
@@ -290,8 +290,8 @@ static void *churn(void *seed) {
         size_t size = SMALLEST + (size_t)random_below(&randomness, shapes[1].size * 2 - SMALLEST);
         void *object = held ? mid_allocate_held(held, size) : NULL;
         if (!object) object = midend_allocate(held, size, 1);
-        CHECK(object && midend_usable_size(object) >= size);
-        pattern_fill(object, midend_usable_size(object), (uintptr_t)object);
+        CHECK(object && midend_usable_size(holds, object) >= size);
+        pattern_fill(object, midend_usable_size(holds, object), (uintptr_t)object);
         uintptr_t old = atomic_exchange(&shared[random_below(&randomness, OBJECTS)], (uintptr_t)object);
         if (old) check_and_free(held, (void *)old);
         if (step % 1024 == 0) midend_let_go(own);

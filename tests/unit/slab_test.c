@@ -104,7 +104,7 @@ static void the_cross_list_counts_and_leads(void **state) {
     char *object = cross_drain(&slab->cross, slab_origin(slab), &count);
     assert_int_equal(count, capacity);
     assert_int_equal(slab->cross, 0);
-    for (unsigned i = capacity; i-- > 0; object = link_next(object, slab_key(slab))) assert_ptr_equal(object, order[i]);
+    for (unsigned i = capacity; i-- > 0; object = slab_next(object, slab_key(slab))) assert_ptr_equal(object, order[i]);
     assert_true(link_end(object));
 }
 
@@ -116,21 +116,21 @@ static void free_objects_are_told(void **state) {
     assert_true(refill());
     void *object = heap_pop(local(), slab_key(slab)), *next = *local();
     assert_true(slab_has_object(object, slab));
-    assert_true(slab_has_doubtful_object(object));
+    assert_false(slab_has_link(object));
     assert_false(slab_has_object(next, slab));
-    assert_false(slab_has_doubtful_object(next));
+    assert_true(slab_has_link(next));
     for (int64_t number = -1; number > INT64_MIN / 4; number *= 3) {
         memcpy(object, &number, sizeof number); /* what a link looks like, but it is none */
         bool told = slab_has_object(object, slab);
         assert_true(told == (number < -(1ll << 48)));
-        assert_true(slab_has_doubtful_object(object));
+        assert_false(slab_has_link(object));
     }
     link_write(object, LINK_END, slab_key(slab)); /* the last one of a list, and that of a cross list */
-    assert_false(slab_has_doubtful_object(object));
+    assert_true(slab_has_link(object));
     link_write(object, slab_origin(slab), slab_key(slab));
-    assert_false(slab_has_doubtful_object(object));
+    assert_true(slab_has_link(object));
     link_write(object, start_of_slab + GRANULE_SIZE, slab_key(slab));
-    assert_true(slab_has_doubtful_object(object));
+    assert_false(slab_has_link(object));
 }
 
 static void the_full_mark_is_seen_by_one(void **state) {

@@ -18,7 +18,7 @@ import flavours
 
 SOURCES = flavours.ROOT / "tools/hitpath"
 OUTPUT = flavours.BUILD / "hitpath"
-TEXT_LIMIT = 64 * 1024
+TEXT_LIMIT = 80 * 1024
 SMALL, LARGE = 64, 4096
 
 # The order of the batches in calls.c: what is called, and how often.

@@ -1,0 +1,119 @@
+#include "frontend/suspect.h"
+
+#include <errno.h>
+
+#include "backend/thrift.h"
+#include "base/misuse.h"
+#include "frontend/allocator.h"
+
+static bool list_has(const void *first, const void *object, uint64_t key) {
+    enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is loose; longer is a circle, of another misuse */
+    for (unsigned left = LONGEST; !link_end(first) && left > 0; first = slab_next(first, key), left--)
+        if (first == object) return true;
+    return false;
+}
+
+/* Objects from there on were never given out since the slab was formatted. */
+static bool is_carved(const struct slab *slab, const void *object) {
+    return (size_t)((const char *)object - slab_origin(slab)) <= (size_t)slab->carved * size_classes[slab->class].size;
+}
+
+COLD bool heap_lists(const struct heap *heap, const void *object) {
+    struct slab *slab = slab_of(object);
+    /* [CL5] acquire: the links; pairs [CL1] [CL2]; client suspect_own */
+    uint32_t cross = atomic_load_explicit(&slab->cross, memory_order_acquire) & ~CROSS_FULL;
+    return !is_carved(slab, object) || list_has(slab->own.first, object, heap->key) ||
+           list_has(heap->local[slab->class].first, object, heap->key) ||
+           list_has(cross_first(slab_origin(slab), cross), object, heap->key);
+}
+
+/* As another thread's free, by any thread: it needs no heap. */
+static void free_across(void *object) {
+    struct slab *slab = slab_of(object);
+    slab_fill(slab, object);
+    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_return_slab(slab);
+}
+
+static void settle_small(struct heap *heap, void *object) {
+    const struct slab *slab = slab_of(object);
+    /* an object that waits to be freed keeps its slab as it is */
+    if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_lists(heap, object))
+        misuse(DOUBLE_FREE, object, 0);
+    link_clear(object);
+    free_across(object);
+}
+
+static void settle_mid(struct heap *heap, void *object) {
+    if (mid_is_cached(heap->holds, object)) misuse(DOUBLE_FREE, object, 0);
+    link_clear(object);
+    midend_free(NULL, object);
+}
+
+COLD void heap_settle(struct heap *heap) {
+    /* [SU2] acquire: the notes; pairs [SU1]; client suspect_settled */
+    struct suspect *note = atomic_exchange_explicit(&heap->suspects, NULL, memory_order_acquire);
+    for (struct suspect *next; note; note = next) {
+        void *object = note->object;
+        bool mid = note->mid;
+        next = note->next;
+        link_clear(note);
+        free_across(note);
+        if (mid) settle_mid(heap, object);
+        else settle_small(heap, object);
+    }
+}
+
+/* Leaves the question to the heap's thread. */
+static void hand_over(struct heap *heap, void *object, bool mid) {
+    int before = errno;
+    struct suspect *note = allocate(sizeof *note), *first;
+    errno = before; /* free keeps it */
+    if (!note) return;
+    *note = (struct suspect){.object = object, .mid = mid};
+    first = atomic_load_explicit(&heap->suspects, memory_order_relaxed);
+    do note->next = first;
+    /* [SU1] release: the note; pairs [SU2]; client suspect_settled */
+    while (!atomic_compare_exchange_weak_explicit(&heap->suspects, &first, note, memory_order_release,
+                                                  memory_order_relaxed));
+    if (atomic_load_explicit(&heap->resting, memory_order_relaxed)) thrift_wake();
+}
+
+COLD void free_suspect(void *object) {
+    struct slab *slab = slab_of(object);
+    if (!map_owns(object) || !slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
+    /* the hardened build has asked the object's trailer */
+    if (!JW_SECURE && slab_has_link(object)) {
+        struct heap *heap = heap_of(slab);
+        if (heap != thread.heap) {
+            hand_over(heap, object, false);
+            return;
+        }
+        if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
+    }
+    link_clear(object);
+    deallocate(object);
+}
+
+COLD void free_mid_suspect(void *object) {
+    uint32_t number = mid_cache_number(object);
+    struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
+    if (heap && heap != thread.heap) {
+        hand_over(heap, object, true);
+        return;
+    }
+    if (heap && mid_is_cached(heap->holds, object)) misuse(DOUBLE_FREE, object, 0);
+    link_clear(object);
+    deallocate(object);
+}
+
+/* What was handed to a thread that makes no further call, while that can still be told. */
+__attribute__((destructor)) static void settle_at_exit(void) {
+    struct heap *first = NULL, *heap;
+    if (heap_has_suspects(thread.heap)) heap_settle(thread.heap);
+    for (uint32_t left = heap_resting_count(); left > 0 && (heap = heap_take()) != first; left--) {
+        if (!heap) return;
+        if (!first) first = heap;
+        if (heap_has_suspects(heap)) heap_settle(heap);
+        heap_retire(heap);
+    }
+}

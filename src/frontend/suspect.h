@@ -1,0 +1,47 @@
+/* suspect.h - frees of objects whose first word reads as a link: double frees, most likely.
+ *
+ * A program may write any word into its objects: it may copy memory that it never wrote, where an old link still is. So
+ * the word only raises the question. The lists of the heap that the object's slab belongs to answer it: an object that
+ * stands in one of them is free, and its free is a double free; any other is freed. Only the heap's thread may walk its
+ * lists. So another thread that frees a suspect hands it to that heap, whose thread settles it when it next refills,
+ * tidies or ends; a round settles those of heaps without a thread, and the process's exit what can be settled then.
+ *
+ *   heap->suspects   stack of notes (struct suspect), which are small objects of the threads that push them
+ *                    push    any thread    [SU1] release: the note; pairs [SU2]
+ *                    take    the heap's thread, or who has a heap without one: all by one exchange
+ *                                          [SU2] acquire: pairs [SU1]
+ *
+ * A mid object has no owner. While a thread caches it, the object says in its second word which heap has it (hold.h);
+ * if that is not true, the object is in no cache, and its slab's word tells the rest.
+ *
+ * A double free that another thread makes is missed where its place is given out again before the owner looks. Where
+ * there is no memory for the note, the object is never used again. Progress: lock-free.
+ */
+#ifndef JW_SUSPECT_H
+#define JW_SUSPECT_H
+
+#include "frontend/heap.h"
+
+struct suspect {
+    struct suspect *next;
+    void *object;
+    bool mid;
+};
+
+/* Whether an object of one of the heap's slabs is in a list of the heap. By the heap's thread only. */
+bool heap_lists(const struct heap *heap, const void *object);
+
+/* Frees a small object whose first word may be a link, or says what is wrong with the address and aborts. */
+void free_suspect(void *object);
+
+/* The same of a mid object whose first word is a link. */
+void free_mid_suspect(void *object);
+
+/* Settles what other threads have handed to the heap. By the heap's thread, or who has a heap without one. */
+void heap_settle(struct heap *heap);
+
+static ALWAYS_INLINE bool heap_has_suspects(const struct heap *heap) {
+    return atomic_load_explicit(&heap->suspects, memory_order_relaxed);
+}
+
+#endif
