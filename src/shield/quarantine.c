@@ -74,11 +74,23 @@ static void leave_first(struct quarantine *quarantine) {
     leave(object, slot, quarantine->fill);
 }
 
+/* Zeroes an object up to its trailer. The pages of a huge one go back to the OS, where it takes them: the program may
+ * never have touched most of them. */
+static void clear(char *object, size_t slot) {
+    size_t discarded = 0;
+    if (UNLIKELY(slot > BACKEND_MAX)) {
+        discarded = (slot - TRAILER_SIZE) & ~(platform_page_size() - 1);
+        if (!platform_discard(object, discarded)) discarded = 0;
+    }
+    memset(object + discarded, 0, slot - TRAILER_SIZE - discarded);
+}
+
 void quarantine_push(char *object, size_t slot) {
     bool clears = option(&options.zero_on_free);
     struct quarantine *quarantine = current(clears ? 0 : secrets.fill);
-    if (clears && slot <= BACKEND_MAX) memset(object, 0, slot - TRAILER_SIZE); /* above: its pages go back */
-    if (!quarantine || slot > quarantine->limit / LARGEST_SHARE) {
+    bool waits = quarantine && slot <= quarantine->limit / LARGEST_SHARE;
+    if (clears && (waits || slot <= BACKEND_MAX)) clear(object, slot); /* a huge one that passes by is unmapped */
+    if (!waits) {
         deallocate(object);
         return;
     }

@@ -247,6 +247,75 @@ static void order_of_children(void) {
     show(orders[0] != orders[1]);
 }
 
+/* Of every tier, around the sizes at which something changes; the last ones are larger than a quarter of some
+ * quarantines, and smaller than that of others. */
+static const size_t some_sizes[] = {8,       9,       100,         1000,    2040,    2041,    4088,
+                                    5000,    12000,   16376,       16377,   20000,   100000,  1000000,
+                                    4194296, 4194297, 4194304 + 1, 4300000, 5000000, 17 << 20};
+enum { SOME_SIZES = sizeof some_sizes / sizeof *some_sizes };
+
+/* Whether no eight bytes of the program's are left. Memory may be the kernel's again, which a system call tells. */
+static bool is_gone(const char *bytes, size_t size) {
+    static char copy[GRANULE];
+    static int ends[2];
+    const uint64_t word = 0x5a5a5a5a5a5a5a5a;
+    CHECK(ends[1] != 0 || pipe(ends) == 0);
+    for (size_t at = 0, length; at < size; at += length) {
+        length = size - at < sizeof copy ? size - at : sizeof copy;
+        if (write(ends[1], bytes + at, length) != (ssize_t)length) continue;
+        CHECK(read(ends[0], copy, length) == (ssize_t)length);
+        for (size_t i = 0; i + sizeof word <= length; i += sizeof word)
+            if (memcmp(copy + i, &word, sizeof word) == 0) return false;
+    }
+    return true;
+}
+
+/* Whether it waits in the quarantine, or passes by. */
+static void contents_go(void) {
+    bool gone = true;
+    for (unsigned i = 0; i < SOME_SIZES; i++) {
+        char *bytes = object(some_sizes[i]);
+        free(bytes);
+        gone &= is_gone(bytes, some_sizes[i]);
+        bytes = object(some_sizes[i]);
+        char *other = realloc(bytes, 3 * some_sizes[i]);
+        CHECK(other != NULL);
+        gone &= other == bytes || is_gone(bytes, some_sizes[i]);
+        free(other);
+    }
+    show(gone);
+}
+
+/* Nothing is wrong here, so nothing may be said, whatever the options are. */
+static void *work_with_all(void *nothing) {
+    for (unsigned i = 0; i < SOME_SIZES; i++) {
+        size_t size = some_sizes[i];
+        char *bytes = object(size), *zero = calloc(1, size), *aligned = aligned_alloc(8 << i % 14, size);
+        CHECK(zero != NULL && bytes_are_zero(zero, size) && aligned != NULL);
+        memset(zero, 1, size);
+        memset(aligned, 2, size);
+        free(bytes);
+        zero = realloc(zero, size + size / 3 + 1);
+        CHECK(zero != NULL && zero[0] == 1 && zero[size - 1] == 1);
+        zero = realloc(zero, size / 3 + 1);
+        CHECK(zero != NULL && zero[0] == 1 && zero[size / 3] == 1);
+        if (i % 4 == 0) malloc_trim(0);
+        free(zero);
+        free(object(size));
+        free(aligned);
+    }
+    return nothing;
+}
+static void correct_work(void) {
+    for (unsigned i = 0; i < 2; i++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, work_with_all, NULL) == 0);
+        work_with_all(NULL);
+        pthread_join(thread, NULL);
+        malloc_trim(0);
+    }
+}
+
 /* Also where smaller objects were, with their trailers. */
 static void zero_on_allocation(void) {
     bool zero = true;
@@ -328,6 +397,8 @@ static const struct {
     CASE(order_of_children),
     CASE(zero_on_free),
     CASE(zero_on_allocation),
+    CASE(contents_go),
+    CASE(correct_work),
     CASE(size_is_exact),
     CASE(records_are_fenced),
 };

@@ -16,11 +16,13 @@ TIMES = 4  # processes whose order is compared
 
 
 class Promise(NamedTuple):
-    ends: str  # the kind of misuse that the line names; or fault, property, order
-    options: str = ""
+    ends: str  # the kind of misuse that the line names; or fault, property, order, well
+    options: str | list[str] = ""  # several: with each of them
     seen_by_all: bool = False
 
 
+QUARANTINES = ["0", "256", "64K", "16M", "17M", "64M", "1G"]
+CLEARING = [f"quarantine:{size},zero_on_free:true" for size in QUARANTINES]
 OVERFLOW, WRITTEN = Promise("overflow"), Promise("write after free")
 PROMISES = {
     "overflow_small": OVERFLOW,
@@ -52,6 +54,10 @@ PROMISES = {
     "order_of_children": Promise("property"),
     "zero_on_free": Promise("property", "zero_on_free:true"),
     "zero_on_allocation": Promise("property", "zero_on_free:true"),
+    "contents_go": Promise("property", CLEARING),
+    "correct_work": Promise(
+        "well", ["quarantine:17M", "quarantine:0", *CLEARING, "guard_rate:1,quarantine:17M,zero_on_free:true"]
+    ),
     "size_is_exact": Promise("property"),
     "records_are_fenced": Promise("property"),
 }
@@ -67,20 +73,29 @@ def is_kept(promise: Promise, done: subprocess.CompletedProcess[str]) -> bool:
         return -done.returncode == signal.SIGSEGV
     if promise.ends == "property":
         return done.returncode == PROPERTY
+    if promise.ends == "well":
+        return done.returncode == 0 and not done.stderr
     line = f"jwmalloc: {promise.ends}[^\n]*\n"
     return -done.returncode == signal.SIGABRT and re.match(line, done.stderr) is not None
 
 
 def check(program: list[str], case: str, hardened: bool) -> bool:
+    options = PROMISES[case].options if hardened else ""
+    return all(
+        check_with(program, case, hardened, each) for each in ([options] if isinstance(options, str) else options)
+    )
+
+
+def check_with(program: list[str], case: str, hardened: bool, options: str) -> bool:
     promise = PROMISES[case]
-    options = promise.options if hardened else ""
     done = run(program, case, options)
     if promise.ends == "order":
         orders = {done.stdout} | {run(program, case, options).stdout for _ in range(TIMES - 1)}
         right = done.returncode == 0 and len(orders) == (TIMES if hardened else 1)
     else:
         right = is_kept(promise, done) if hardened else done.returncode == 0
-    print(f"{case:28} {'ok' if right else 'WRONG'}: {done.returncode}, {(done.stderr or done.stdout).strip()}")
+    said = f"{done.returncode}, {(done.stderr or done.stdout).strip()}"
+    print(f"{case:28} {'ok' if right else 'WRONG'}: {f'{options}: ' if hardened and options else ''}{said}")
     return right
 
 

@@ -41,7 +41,9 @@ MISTAKES = {
     "mid order": seed("midend/hold.h", "random_less((uint32_t)__builtin_popcount(word))", "0", "order_mid"),
     "seed": seed("secure/secret.c", "return platform_random() | 1;", "return 1;", "order_small"),
     "children": seed("frontend/allocator.c", "if (JW_SECURE) random_state = 0;", "", "order_of_children"),
-    "cleared": seed(QUARANTINE, "if (clears && slot <= BACKEND_MAX)", "if (slot == 64)", "zero_on_free"),
+    "cleared": seed(QUARANTINE, "if (clears && (waits || slot <= BACKEND_MAX))", "if (slot == 64)", "zero_on_free"),
+    "waiting": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "contents_go"),
+    "waiting accused": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "correct_work"),
     "clear": seed(SHIELD, "if (clear) memset", "if (clear && size > 999) memset", "zero_on_allocation"),
     "fence": seed("platform/fence.h", "platform_protect(area, page, false);", "", "records_are_fenced"),
     "delivery": seed(
