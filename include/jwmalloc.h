@@ -50,8 +50,8 @@ JW_API void *jw_malloc(size_t size) JW_ALLOCATES((1));
 /* Frees the object; NULL is allowed and does nothing. Keeps errno. (C11 7.22.3.3, POSIX.1-2024) */
 JW_API void jw_free(void *object);
 
-/* A new object for `count` elements of `size` bytes each, all bytes zero. ENOMEM when the product overflows.
- * (C11 7.22.3.2) */
+/* A new object for `count` elements of `size` bytes each, all bytes zero, those too that it has beyond them
+ * (jw_malloc_usable_size). ENOMEM when the product overflows. (C11 7.22.3.2) */
 JW_API void *jw_calloc(size_t count, size_t size) JW_ALLOCATES((1, 2));
 
 /* The object with `size` bytes, its contents kept up to the smaller of both sizes; it may have moved: use only the

@@ -160,18 +160,6 @@ void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
     return LIKELY(object) ? object : allocate_mid(heap, size);
 }
 
-static NOINLINE void *allocate_zeroed_large(size_t size) {
-    bool zeroed;
-    void *object = allocate_large(size, 1, &zeroed);
-    return object && !zeroed ? memset(object, 0, size) : object;
-}
-
-void *allocate_zeroed(size_t size) {
-    if (UNLIKELY(size >= BACKEND_MIN)) return allocate_zeroed_large(size);
-    void *object = allocate(size);
-    return LIKELY(object != NULL) ? memset(object, 0, size) : NULL;
-}
-
 /* Size of the smallest class of the frontend for these; 0: there is none. */
 static NOINLINE size_t small_size(size_t alignment, size_t size) {
     if (size > FRONTEND_MAX) return 0;
@@ -253,6 +241,29 @@ size_t object_size(const void *object) {
     size_t size = live_size(object);
     if (size == 0) misuse(INVALID_POINTER, object, 0);
     return size;
+}
+
+/* What calloc clears of an object: all that the program may use (malloc_usable_size), so no old bytes come with it. In
+ * the hardened build the program may use what it asked for. The size is asked for when no old word is there any more
+ * that could look like a free object's. */
+static void *clear(char *object, size_t size) {
+    memset(object, 0, size);
+    if (!JW_SECURE) memset(object + size, 0, object_size(object) - size);
+    return object;
+}
+
+static NOINLINE void *allocate_zeroed_large(size_t size) {
+    bool zeroed;
+    char *object = allocate_large(size, 1, &zeroed);
+    return object && !zeroed ? clear(object, size) : object;
+}
+
+void *allocate_zeroed(size_t size) {
+    if (UNLIKELY(size >= BACKEND_MIN)) return allocate_zeroed_large(size);
+    char *object = allocate(size);
+    if (UNLIKELY(!object)) return NULL;
+    if (UNLIKELY(size - 1 >= FRONTEND_MAX)) return clear(object, size);
+    return memset(object, 0, size_classes[size_class_of(size)].size);
 }
 
 size_t good_size(size_t alignment, size_t size) {

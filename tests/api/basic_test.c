@@ -101,7 +101,7 @@ static void check_zeroed(size_t size) {
             batch[i] = calloc(1, size);
             assert_non_null(batch[i]);
             assert_true(is_aligned(batch[i], natural_alignment(size)));
-            assert_true(bytes_are_zero(batch[i], size));
+            assert_true(bytes_are_zero(batch[i], malloc_usable_size(batch[i]))); /* all that may be used */
             memset(batch[i], 0xa5, malloc_usable_size(batch[i]));
         }
         for (size_t i = 0; i < count; i++) free(batch[i]);
@@ -112,6 +112,26 @@ static void check_zeroed(size_t size) {
 static void calloc_is_zero_after_dirty_reuse(void **state) {
     (void)state;
     for_each_size(12 * MB, check_zeroed);
+}
+
+/* Where other sizes were, and where neither tier nor class begins with the request. */
+static void calloc_clears_what_may_be_used(void **state) {
+    (void)state;
+    for (size_t step = 1; step < 2 * MB; step += step / 2 + 1) {
+        for (size_t i = 0; i < BATCH; i++) {
+            batch[i] = malloc(step / 3 + 1);
+            assert_non_null(batch[i]);
+            memset(batch[i], 0xa5, malloc_usable_size(batch[i]));
+        }
+        for (size_t i = 0; i < BATCH; i++) free(batch[i]);
+        for (size_t i = 0; i < BATCH; i++) {
+            batch[i] = i % 2 == 0 ? calloc(step, 1) : calloc(1, step - 1);
+            assert_non_null(batch[i]);
+            assert_true(bytes_are_zero(batch[i], malloc_usable_size(batch[i])));
+            memset(batch[i], 0xa5, malloc_usable_size(batch[i]));
+        }
+        for (size_t i = 0; i < BATCH; i++) free(batch[i]);
+    }
 }
 
 static void calloc_multiplies(void **state) {
@@ -152,6 +172,7 @@ int main(void) {
         cmocka_unit_test(free_keeps_errno),
         cmocka_unit_test(success_leaves_errno_alone),
         cmocka_unit_test(calloc_is_zero_after_dirty_reuse),
+        cmocka_unit_test(calloc_clears_what_may_be_used),
         cmocka_unit_test(calloc_multiplies),
         cmocka_unit_test(sized_frees_free),
     };

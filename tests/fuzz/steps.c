@@ -132,7 +132,7 @@ static void allocate_zeroed(struct object *object, const struct step *step) {
     size_t count, each, size = factors(step->size, step->extra, &count, &each);
     begin_call();
     char *bytes = jw_calloc(count, each);
-    struct object fresh = {.bytes = bytes, .size = size};
+    struct object fresh = {.bytes = bytes, .size = bytes == NULL ? 0 : jw_malloc_usable_size(bytes)};
     if (bytes != NULL) EXPECT(object_is_zero(&fresh));
     put_object(object, bytes, size, 1);
 }
