@@ -85,9 +85,9 @@ static COLD void find_gone(const void *object, uintptr_t word, struct found *fou
 
 /* Hardened build: what waits in a quarantine is in use only as far as the tiers know. */
 static COLD void find_quarantined(const char *object, struct found *found) {
-    uint32_t payload;
+    struct trailer trailer;
     uint64_t word = atomic_load_explicit(trailer_of(object, found->size), memory_order_relaxed);
-    if (trailer_read(trailer_pad(object), word, &payload) == FREED) found->state = FOUND_FREE;
+    if (trailer_read(object, word, &trailer) == FREED) found->state = FOUND_FREE;
 }
 
 COLD void misuse_find(const void *address, struct found *found) {

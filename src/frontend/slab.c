@@ -47,7 +47,7 @@ static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
     }
     for (unsigned i = 0; i < count; i++) {
         char *object = first + (size_t)order[i] * size;
-        atomic_store_explicit(trailer_of(object, size), trailer_made(trailer_pad(object), 0, FREED),
+        atomic_store_explicit(trailer_of(object, size), trailer_made(trailer_for(object, 0), FREED),
                               memory_order_relaxed);
         link_write(object, next, key);
         next = object;

@@ -8,8 +8,9 @@
 
 /* Drawn once, by the first slow path; a fork's child keeps its parent's, as its objects do. */
 struct secrets {
-    uint64_t trailer, link;
-    uint8_t fill; /* of freed objects: a word of it is no address */
+    uint64_t trailer[2], link;
+    uint32_t mask; /* of trailers; no byte of it is 0 */
+    uint8_t fill;  /* of freed objects: a word of it is no address */
 };
 
 extern struct secrets secrets HIDDEN;

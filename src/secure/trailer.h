@@ -1,12 +1,18 @@
 /* trailer.h - the last eight bytes of every object in the hardened build: how long the object is, and a code that an
- * overflow destroys.
+ * overflow destroys and that nobody can make.
  *
- *   trailer   | 63..32 payload, hidden | 31..2 code of secret, address and payload | 1..0 state |
+ *   trailer   | 63..32 payload, masked | 31..2 code | 1..0 state |
+ *   payload   bytes between the request's end and the trailer; of objects that can have memory tags in its lower 28
+ *             bits, above them the tag
+ *   code      half of SipHash-1-3 (siphash.h) of address and payload, by the process's secret: the lower half for LIVE,
+ *             the upper for FREE. So no word tells anything of another address's, payload's or state's
  *
- *   state     payload                                              left by
- *   LIVE      bytes between the request's end and the trailer      free, by compare-exchange: of two one goes on
- *   FREE      the object's last memory tag                         malloc
+ *   state     left by
+ *   LIVE      free, by compare-exchange: of two one goes on; the payload stays
+ *   FREE      malloc
  *
+ * The mask is no secret worth keeping: with it no byte is 0 where the payload's is, so zeros that are written before the
+ * next object show.
  * The lowest byte is never 0, so that the 0 behind a string that is one too long shows. The word is read relaxed by
  * whoever frees the object behind it; both states are right then.
  */
@@ -19,33 +25,38 @@
 #include <string.h>
 
 #include "secure/secret.h"
+#include "secure/siphash.h"
 
 typedef _Atomic(uint64_t) trailer_word;
 enum trailer_state { BROKEN, LIVE, FREED };
-enum { SLACK_MOST = 1 << 30 /* the payload has 32 bits */ };
+enum { SLACK_MOST = 1 << 30 /* the payload has 32 bits */, PAYLOAD_TAG = 28 };
 enum { TRAILER_SIZE = 8, FILLED_MOST = 32 /* bytes behind the request's end that are checked */ };
 
 static inline trailer_word *trailer_of(const char *object, size_t slot) {
     return (trailer_word *)(object + slot - TRAILER_SIZE);
 }
 
-/* The secret of a place, from which its words follow. */
-static ALWAYS_INLINE uint64_t trailer_pad(const void *object) {
-    return mixed(secrets.trailer ^ (uintptr_t)object);
+/* Of which both words of an object consist. */
+struct trailer {
+    uint64_t hash; /* of address and payload */
+    uint32_t payload;
+};
+
+static ALWAYS_INLINE struct trailer trailer_for(const void *object, uint32_t payload) {
+    uint64_t hash = siphash(secrets.trailer, (uintptr_t)object, payload, sizeof(uint64_t) + sizeof payload);
+    return (struct trailer){hash, payload};
 }
 
-static ALWAYS_INLINE uint64_t trailer_made(uint64_t pad, uint32_t payload, enum trailer_state state) {
-    uint64_t hidden = pad ^ (uint64_t)payload << 32;
-    uint32_t code = (uint32_t)((hidden * 0xbf58476d1ce4e5b9u ^ hidden) >> 32) & ~3u;
-    return (hidden & ~(uint64_t)UINT32_MAX) | code | state;
+static ALWAYS_INLINE uint64_t trailer_made(struct trailer trailer, enum trailer_state state) {
+    uint32_t code = (uint32_t)(state == LIVE ? trailer.hash : trailer.hash >> 32) & ~3u;
+    return (uint64_t)(trailer.payload ^ secrets.mask) << 32 | code | state;
 }
 
-/* What a word says: BROKEN, or a state and its payload. */
-static ALWAYS_INLINE enum trailer_state trailer_read(uint64_t pad, uint64_t word, uint32_t *payload) {
+/* What a word says: BROKEN, or a state. The trailer is that of its payload. */
+static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, uint64_t word, struct trailer *trailer) {
     enum trailer_state state = (enum trailer_state)(word & 3);
-    *payload = (uint32_t)((word ^ pad) >> 32);
-    bool right = (state == LIVE || state == FREED) && word == trailer_made(pad, *payload, state);
-    return right ? state : BROKEN;
+    *trailer = trailer_for(object, (uint32_t)(word >> 32) ^ secrets.mask);
+    return (state == LIVE || state == FREED) && word == trailer_made(*trailer, state) ? state : BROKEN;
 }
 
 /* How many bytes behind the request's end are filled. */

@@ -56,12 +56,11 @@ static size_t checked(size_t slot) {
 
 /* To the allocator. What the program wrote to it since it was freed is told. */
 static void leave(char *object, size_t slot, uint8_t fill) {
-    uint32_t payload;
+    struct trailer trailer;
     size_t left = fill_left(object, checked(slot), fill);
     if (UNLIKELY(left != checked(slot))) misuse(WRITE_AFTER_FREE, object, left);
-    uint64_t trailer = atomic_load_explicit(trailer_of(object, slot), memory_order_relaxed);
-    if (UNLIKELY(trailer_read(trailer_pad(object), trailer, &payload) != FREED))
-        misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
+    uint64_t word = atomic_load_explicit(trailer_of(object, slot), memory_order_relaxed);
+    if (UNLIKELY(trailer_read(object, word, &trailer) != FREED)) misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
     deallocate(object);
 }
 

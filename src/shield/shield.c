@@ -21,19 +21,26 @@ static ALWAYS_INLINE trailer_word *trailer_at(const char *object, size_t slot) {
     return tags_active ? (trailer_word *)with_tag(trailer, tag_of_memory(trailer)) : trailer;
 }
 
-static ALWAYS_INLINE enum trailer_state read_trailer(const char *object, size_t slot, uint64_t pad, uint32_t *payload) {
-    return trailer_read(pad, atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed), payload);
+static ALWAYS_INLINE enum trailer_state read_trailer(const char *object, size_t slot, struct trailer *trailer) {
+    return trailer_read(object, atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed), trailer);
 }
 
-/* Fill, trailer and tag of an object of `size` bytes in its slot. */
-static ALWAYS_INLINE void *seal(char *object, size_t slot, uint64_t pad, size_t size, unsigned tag) {
+/* Of a payload, what is no tag: only objects below BACKEND_MIN have one. */
+static ALWAYS_INLINE uint32_t slack_in(uint32_t payload, size_t slot) {
+    return slot < BACKEND_MIN ? payload & ((1u << PAYLOAD_TAG) - 1) : payload;
+}
+
+/* Fill, trailer and tag of an object of `size` bytes in its slot. `known`: a trailer of this address. */
+static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer known, size_t size, unsigned tag) {
     size_t slack = slot - TRAILER_SIZE - size;
     if (UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS would not take: it counts as the program's */
         slack = SLACK_MOST;
         size = slot - TRAILER_SIZE - slack;
     }
     fill_slack(object + size, filled(slack), secrets.fill);
-    atomic_store_explicit(trailer_of(object, slot), trailer_made(pad, (uint32_t)slack, LIVE), memory_order_relaxed);
+    uint32_t payload = (uint32_t)slack | tag << PAYLOAD_TAG;
+    if (known.payload != payload) known = trailer_for(object, payload);
+    atomic_store_explicit(trailer_of(object, slot), trailer_made(known, LIVE), memory_order_relaxed);
     if (!tag) return object;
     tag_memory(object, size ? size : 1, tag);
     return with_tag(object, tag);
@@ -44,14 +51,12 @@ static void *seal_new(char *object, size_t size, bool clear) {
     if (UNLIKELY(!object)) return NULL;
     bool small = leaf_of(object) & LEAF_SLAB;
     size_t slot = small ? size_classes[slab_of(object)->class].size : object_size(object);
-    uint64_t pad = trailer_pad(object);
-    uint32_t last_tag = 0;
-    if (UNLIKELY(read_trailer(object, slot, pad, &last_tag) != FREED)) {
-        if (small) misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
-        last_tag = 0; /* memory that was no object before */
-    }
+    struct trailer last; /* of another tier it may be none: it is no object's that was there before */
+    if (UNLIKELY(read_trailer(object, slot, &last) != FREED) && small)
+        misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
     if (clear) memset(object, 0, size);
-    return seal(object, slot, pad, size, tags_active && slot < BACKEND_MIN ? tag_for(object, slot, last_tag) : 0);
+    unsigned tag = tags_active && slot < BACKEND_MIN ? tag_for(object, slot, last.payload >> PAYLOAD_TAG) : 0;
+    return seal(object, slot, last, size, tag);
 }
 
 JW_EXPORT void *jw_malloc(size_t size) {
@@ -71,17 +76,16 @@ void *shield_allocate_aligned(size_t alignment, size_t size) {
 struct opened {
     char *object;
     size_t slot, size;
-    uint64_t pad;
+    struct trailer trailer;
     unsigned tag;
 };
 
 /* The object before a small one is whole, too: its overflow would have come here. */
 static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
     const char *before = object - slot;
-    uint32_t payload;
+    struct trailer trailer;
     if (((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 || sizeof(void *) < 8) return;
-    if (UNLIKELY(read_trailer(before, slot, trailer_pad(before), &payload) == BROKEN))
-        misuse(OVERFLOW, before, slot - TRAILER_SIZE);
+    if (UNLIKELY(read_trailer(before, slot, &trailer) == BROKEN)) misuse(OVERFLOW, before, slot - TRAILER_SIZE);
 }
 
 /* The size of a slot in use; 0: there is none at the address. */
@@ -100,9 +104,8 @@ static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened
     if (UNLIKELY(slot == 0)) return false;
     opened->tag = tag_of_pointer(pointer);
     if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != opened->tag)) misuse(freed, object, 0);
-    opened->pad = trailer_pad(object);
-    uint32_t slack;
-    enum trailer_state state = read_trailer(object, slot, opened->pad, &slack);
+    enum trailer_state state = read_trailer(object, slot, &opened->trailer);
+    uint32_t slack = slack_in(opened->trailer.payload, slot);
     if (UNLIKELY(state == FREED)) misuse(freed, object, 0);
     if (UNLIKELY(state == BROKEN || slack > slot - TRAILER_SIZE)) misuse(OVERFLOW, object, slot - TRAILER_SIZE);
     opened->size = slot - TRAILER_SIZE - slack;
@@ -114,8 +117,7 @@ static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened
 static ALWAYS_INLINE void close_object(const struct opened *opened) {
     char *object = opened->object;
     size_t slack = opened->slot - TRAILER_SIZE - opened->size;
-    uint64_t live = trailer_made(opened->pad, (uint32_t)slack, LIVE),
-             freed = trailer_made(opened->pad, opened->tag, FREED);
+    uint64_t live = trailer_made(opened->trailer, LIVE), freed = trailer_made(opened->trailer, FREED);
     /* relaxed: of two threads that free the same object one goes on, and nothing else passes between them */
     if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer_at(object, opened->slot), &live, freed,
                                                           memory_order_relaxed, memory_order_relaxed)))
@@ -153,7 +155,7 @@ static void *resize(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t old = opened->size, kept = size < old ? size : old;
     if (option(&options.zero_on_free)) memset(opened->object + kept, 0, size + old - 2 * kept);
-    return seal(opened->object, opened->slot, opened->pad, size, opened->tag);
+    return seal(opened->object, opened->slot, opened->trailer, size, opened->tag);
 }
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
@@ -161,8 +163,8 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     size_t slot = slot_for(size);
     /* what shrinks by less than half stays with the allocator, but its slack has a bound here */
     char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
-    if (moved) return seal(moved, object_size(moved), trailer_pad(moved), size, 0);
-    seal(opened->object, opened->slot, opened->pad, opened->size, 0);
+    if (moved) return seal(moved, object_size(moved), trailer_for(moved, 0), size, 0);
+    seal(opened->object, opened->slot, opened->trailer, opened->size, 0);
     return NULL;
 }
 

@@ -1,0 +1,48 @@
+/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of 8 to 15 bytes: a keyed function whose values say
+ * nothing about the key, nor about its value for any other message.
+ *
+ * tests/unit/trailer_test.c compares it with another implementation.
+ */
+#ifndef JW_SIPHASH_H
+#define JW_SIPHASH_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+static ALWAYS_INLINE uint64_t sip_rotated(uint64_t word, unsigned by) {
+    return word << by | word >> (64 - by);
+}
+
+static ALWAYS_INLINE void sip_round(uint64_t v[4]) {
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = sip_rotated(v[1], 13) ^ v[0];
+    v[3] = sip_rotated(v[3], 16) ^ v[2];
+    v[0] = sip_rotated(v[0], 32);
+    v[2] += v[1];
+    v[0] += v[3];
+    v[1] = sip_rotated(v[1], 17) ^ v[2];
+    v[3] = sip_rotated(v[3], 21) ^ v[0];
+    v[2] = sip_rotated(v[2], 32);
+}
+
+/* Of `length` bytes: `first`, the lowest byte first, then length - 8 bytes of `last`, whose others are 0. */
+static ALWAYS_INLINE uint64_t siphash(const uint64_t key[2], uint64_t first, uint64_t last, unsigned length) {
+    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
+                     key[1] ^ 0x7465646279746573u};
+    last |= (uint64_t)length << 56;
+    v[3] ^= first;
+    sip_round(v);
+    v[0] ^= first;
+    v[3] ^= last;
+    sip_round(v);
+    v[0] ^= last;
+    v[2] ^= 0xff;
+    sip_round(v);
+    sip_round(v);
+    sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+#endif
