@@ -1,4 +1,4 @@
-/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of 8 to 15 bytes: a keyed function whose values say
+/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of 8 to 15 bytes: a keyed function. Its values say
  * nothing about the key, nor about its value for any other message.
  *
  * tests/unit/trailer_test.c compares it with another implementation.

@@ -4,8 +4,8 @@
  *   trailer   | 63..32 payload, masked | 31..2 code | 1..0 state |
  *   payload   bytes between the request's end and the trailer; of objects that can have memory tags in its lower 28
  *             bits, above them the tag
- *   code      half of SipHash-1-3 (siphash.h) of address and payload, by the process's secret: the lower half for LIVE,
- *             the upper for FREE. So no word tells anything of another address's, payload's or state's
+ *   code      half of SipHash-1-3 (siphash.h) of address and payload, by the process's secret: the lower half for
+ *             LIVE, the upper for FREE. So no word tells anything of another address's, payload's or state's
  *
  *   state     left by
  *   LIVE      free, by compare-exchange: of two one goes on; the payload stays

@@ -10,6 +10,7 @@
 #include <semaphore.h>
 
 #include "config/geometry.h"
+#include "contents.h"
 #include "fuzz.h"
 #include "objects.h"
 #include "steps.h"
@@ -136,6 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     pthread_t first;
     if (size < 2) return 0;
     objects_forget();
+    contents_forget();
     EXPECT(pthread_create(&first, NULL, run, &input) == 0 && pthread_join(first, NULL) == 0);
     return 0;
 }

@@ -52,10 +52,19 @@ static bool visit_all(const struct object *object, size_t written, size_t limit,
 void object_write(struct object *object, size_t size) {
     object->number = ++numbers;
     object->written = size;
+    object->raw = false;
     visit_all(object, size, size, WRITE);
 }
 
+void object_leave(struct object *object, size_t size) {
+    object->raw = true;
+    object->written = size;
+    memcpy(&object->head, object->bytes, least(size, sizeof object->head));
+}
+
 bool object_holds(const struct object *object, size_t limit) {
+    if (object->raw)
+        return memcmp(&object->head, object->bytes, least(sizeof object->head, least(object->written, limit))) == 0;
     return visit_all(object, object->written, limit, COMPARE);
 }
 
@@ -99,12 +108,17 @@ void object_add(struct object *object) {
     object_write(object, object->size);
 }
 
+void object_add_raw(struct object *object) {
+    list(object);
+    object_leave(object, object->size);
+}
+
 void object_remove(struct object *object) {
     EXPECT(object_holds(object, object->written));
     unlist(object);
 }
 
-void object_change(struct object *object, char *bytes, size_t size, size_t usable) {
+void object_change(struct object *object, char *bytes, size_t size, size_t usable, bool raw) {
     unlist(object);
     object->bytes = bytes;
     object->size = size;
@@ -112,7 +126,8 @@ void object_change(struct object *object, char *bytes, size_t size, size_t usabl
     object->alignment = 1;
     EXPECT(object_holds(object, least(object->written, size)));
     list(object);
-    object_write(object, size);
+    if (raw) object_leave(object, size);
+    else object_write(object, size);
 }
 
 void objects_check(void) {

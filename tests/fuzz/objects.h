@@ -16,14 +16,20 @@ struct object {
     size_t written;      /* so many bytes carry the pattern: `size` or all that is usable */
     size_t alignment;    /* what aligned_alloc was given, else 0 */
     uint64_t number;
+    uint64_t head; /* of a raw object: its first bytes */
+    bool raw;      /* it has whatever bytes it had; they must stay */
 };
 
 enum { SLOTS = 1024 };
 extern struct object objects[SLOTS];
 extern size_t live_count, live_bytes, live_room;
 
-/* The object is there and overlaps no other; it gets its pattern. */
+/* The object is there and overlaps no other; it gets its pattern, or it is raw and nothing is written to it. */
 void object_add(struct object *object);
+void object_add_raw(struct object *object);
+
+/* The object is raw from now on, with the bytes that it has. */
+void object_leave(struct object *object, size_t size);
 
 /* The object's pattern holds up to `limit`. */
 bool object_holds(const struct object *object, size_t limit);
@@ -34,8 +40,8 @@ void object_remove(struct object *object);
 /* Writes the pattern of a new number over `size` bytes. */
 void object_write(struct object *object, size_t size);
 
-/* The object has another address or size now; what it had before must still be there. */
-void object_change(struct object *object, char *bytes, size_t size, size_t usable);
+/* The object has another address or size now; what it had before must still be there. It gets a pattern, or is raw. */
+void object_change(struct object *object, char *bytes, size_t size, size_t usable, bool raw);
 
 /* The bytes that object_write would write are zero. */
 bool object_is_zero(const struct object *object);

@@ -20,7 +20,7 @@ READER = ROOT / "bench/trace.c"
 FLAGS = "-std=gnu11 -O1 -D_GNU_SOURCE -DJW_CHECKED=0 -DJW_OVERRIDE=0 -fno-builtin -fno-stack-protector -w".split()
 FLAGS += ["-DJW_ROOT_SHIFT=17", *(f"-I{ROOT / folder}" for folder in ("src", "include", "bench"))]
 RENAMED = {".bss": "jw_zero", ".data": "jw_data", ".data.rel": "jw_local", ".data.rel.local": "jw_local"}
-CALLS = [HERE / name for name in ("api.c", "steps.c", "objects.c", "world.c")]
+CALLS = [HERE / name for name in ("api.c", "steps.c", "contents.c", "objects.c", "world.c")]
 
 
 class Mistake(NamedTuple):
@@ -62,6 +62,12 @@ MISTAKES = {
         "    return size;\n",
     ),
     "empty slabs are lost": Mistake("api", "src/frontend/heap.c", "    slab_place(record_id(slab), 1);\n", ""),
+    "a word is taken for a trace of a free object": Mistake(
+        "contents",
+        "src/frontend/allocator.c",
+        "    if (size == 0) misuse(INVALID_POINTER",
+        "    if (size == 0 || *(const char *)object == 1) misuse(INVALID_POINTER",
+    ),
     "a refused madvise is taken for done": Mistake(
         "faults",
         "src/backend/thrift.c",
@@ -92,7 +98,7 @@ def sources(target: str) -> list[Path]:
 
 
 def harness(target: str) -> list[Path]:
-    return [HERE / "replay.c", *(CALLS if target in ("api", "faults") else [HERE / f"{target}.c"])]
+    return [HERE / "replay.c", *(CALLS if target in ("api", "contents", "faults") else [HERE / f"{target}.c"])]
 
 
 class Workshop:
@@ -105,6 +111,7 @@ class Workshop:
         result = self.directory / f"{target}-{name}{'.changed' if changed else ''}.o"
         if changed or not result.exists():
             special = ["-DJW_FUZZ_SIM=1", "-DJW_WINDOW_SHIFT=28"] if target == "faults" else ["-DJW_WINDOW_SHIFT=30"]
+            special += ["-DJW_FUZZ_CONTENTS=1"] if target == "contents" else []
             special += ["-DJW_FUZZ_TRACE=1", "-include", HERE / "trace_world.h"] if source == READER else []
             here = ["-iquote", source.parent, "-c", changed or source, "-o", result]
             subprocess.run([self.compiler, *FLAGS, *special, *here], check=True)
@@ -145,7 +152,7 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as directory:
         shop = Workshop(sys.argv[1], sys.argv[2], Path(directory))
-        targets = ["api", "faults", "options", "trace"]
+        targets = ["api", "contents", "faults", "options", "trace"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             jobs = [(path, target) for target in targets for path in [*sources(target), *harness(target)]]
             list(pool.map(lambda job: shop.compile(*job), jobs))

@@ -1,6 +1,7 @@
 /* steps.c - see steps.h. What jwmalloc.h promises is expected here, and nothing more. */
 #define _GNU_SOURCE 1
 #include "steps.h"
+#include "contents.h"
 #include "fuzz.h"
 #include "objects.h"
 #include "world.h"
@@ -16,9 +17,13 @@ enum { MARK = 12345, LEAST_ALIGNMENT = 16 }; /* an errno that nobody sets */
 
 static uint64_t refused_before;
 
+/* Target contents: the step's objects are raw. Where they were before, old words are put back; what is freed is
+ * remembered. */
+static bool raw, put_back, remember;
+
 enum operation operation_of(uint8_t byte) {
     static const uint8_t weights[] = {
-#define OPERATION(name, weight) weight,
+#define OPERATION(name, weight, with_contents) JW_FUZZ_CONTENTS ? with_contents : weight,
         OPERATIONS(OPERATION)
 #undef OPERATION
     };
@@ -29,7 +34,7 @@ enum operation operation_of(uint8_t byte) {
 
 void step_show(const struct step *step) {
     static const char *const names[] = {
-#define OPERATION(name, weight) #name,
+#define OPERATION(name, weight, with_contents) #name,
         OPERATIONS(OPERATION)
 #undef OPERATION
     };
@@ -63,6 +68,7 @@ static bool is_power_of_two(size_t number) {
 static void free_object(struct object *object, enum operation how) {
     char *bytes = object->bytes;
     if (bytes != NULL) object_remove(object);
+    if (bytes != NULL && remember) contents_remember(object);
     object->bytes = NULL;
     begin_call();
     switch (how) {
@@ -78,6 +84,7 @@ static void free_object(struct object *object, enum operation how) {
     default: jw_free(bytes);
     }
     expect_errno(MARK);
+    if (bytes != NULL && remember) contents_remember_freed(bytes);
 }
 
 /* --- allocating */
@@ -116,7 +123,9 @@ static void put_object(struct object *object, char *bytes, size_t size, size_t a
     object->room = object->usable + (alignment > GRANULE_SIZE ? alignment : 0);
     if (alignment == 1 && !call_was_refused() && !world_is_crowded()) EXPECT(object->usable == usable_size(size));
     expect_errno(MARK);
-    object_add(object);
+    if (raw) object_add_raw(object);
+    else object_add(object);
+    if (put_back) contents_put_back(object);
     if (size > WORLD_SURE) free_object(object, FREE);
 }
 
@@ -219,7 +228,8 @@ static void reallocate(struct object *object, const struct step *step) {
     if (failed(bytes, size, 1)) return;
     expect_errno(MARK);
     expect_place(bytes, size, 1);
-    object_change(object, bytes, size, jw_malloc_usable_size(bytes));
+    object_change(object, bytes, size, jw_malloc_usable_size(bytes), raw);
+    if (put_back) contents_put_back(object);
     if (size > WORLD_SURE) free_object(object, FREE);
 }
 
@@ -232,6 +242,7 @@ static void use_all(struct object *object) {
     }
     EXPECT(object_holds(object, object->written));
     EXPECT(jw_malloc_usable_size(object->bytes) == object->usable);
+    if (raw) return;
     object_write(object, object->usable);
 }
 
@@ -302,7 +313,22 @@ static void do_once(const struct step *step) {
     }
 }
 
+static void work_on_contents(struct object *object, const struct step *step, unsigned turn) {
+    const struct object *other = &objects[(step->slot + step->size + turn * step->stride) % SLOTS];
+    if (object->bytes == NULL || object->size == 0) return;
+    switch (step->operation) {
+    case COPY:
+        if (other->bytes != NULL && other->size > 0) contents_copy(object, other, step->extra, turn);
+        break;
+    case REMEMBER: contents_remember(object); break;
+    default: contents_put(object, step->extra, turn);
+    }
+}
+
 void step_perform(const struct step *step) {
+    raw = JW_FUZZ_CONTENTS && step->extra % 4 != 0;
+    put_back = JW_FUZZ_CONTENTS && step->extra & 4;
+    remember = JW_FUZZ_CONTENTS && step->extra & 8;
     if (step->operation >= TRIM) {
         do_once(step);
         return;
@@ -318,6 +344,9 @@ void step_perform(const struct step *step) {
         case REALLOCARRAY: reallocate(object, step); break;
         case USE_ALL: use_all(object); break;
         case GOOD_SIZE: ask_good_size(step->size + i); break;
+        case COPY:
+        case REMEMBER:
+        case PUT: work_on_contents(object, step, i); break;
         default: allocate(object, step);
         }
     }

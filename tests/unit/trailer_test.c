@@ -7,8 +7,8 @@ struct secrets secrets;
 enum { SLOT = 64 };
 
 /* Of CPython 3.11, whose hash() of bytes is SipHash-1-3: with PYTHONHASHSEED=12345 hash(b"abcdefgh"), b"abcdefghijkl"
- * and b"abcdefghijklmno", the keys being what that seed gives; the same for seeds 1 and 0, where the key is 0. The rest:
- * the key 00, 01 .. 0f and messages 00, 01 .. of the function's authors, by a program that gives the same as Python's. */
+ * and b"abcdefghijklmno", the keys being what that seed gives; the same for seeds 1 and 0, where the key is 0. The
+ * rest: the key 00, 01 .. 0f and messages 00, 01 .. of the function's authors, by a program that agrees with Python. */
 static void siphash_has_the_known_values(void **state) {
     (void)state;
     static const struct {

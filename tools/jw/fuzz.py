@@ -15,14 +15,21 @@ import flavours
 
 TARGETS = {
     "api": "calls of the whole interface by two threads; every object's place and bytes are checked",
+    "contents": "the same with objects that stay unwritten, and with words that others left; none may be misread",
     "faults": "the same over a simulated kernel that refuses; nothing may be lost",
     "options": "text of options, against a second parser",
     "trace": "text of allocation traces, as ./jw bench reads them",
 }
 CORPUS = flavours.ROOT / "tests/fuzz/corpus"
 WORK = flavours.BUILD / "fuzz"
-LONGEST = {"api": 600, "faults": 600, "options": 200, "trace": 400}  # bytes of an input
-ROOM = {"api": 36_000, "faults": 36_000, "options": 12_000, "trace": 16_000}  # bytes of a corpus in the repository
+LONGEST = {"api": 600, "contents": 600, "faults": 600, "options": 200, "trace": 400}  # bytes of an input
+ROOM = {
+    "api": 36_000,
+    "contents": 12_000,
+    "faults": 36_000,
+    "options": 12_000,
+    "trace": 16_000,
+}  # bytes of a corpus in the repository
 NO_CLANG = """jw: fuzzing needs clang-16 with libFuzzer (Debian and Ubuntu: clang-16 and libclang-rt-16-dev), which
 could not be found here. What has been found before is replayed without it: ./jw test --only fuzz"""
 JUDGED = re.compile(r"EXPECT|jwmalloc: |runtime error|ERROR: ")
