@@ -11,7 +11,7 @@
  *   LIVE      free, by compare-exchange: of two one goes on; the payload stays
  *   FREE      malloc
  *
- * The mask is no secret worth keeping: with it no byte is 0 where the payload's is, so zeros that are written before the
+ * The mask need not be kept secret. With it no byte is 0 where the payload's is, so zeros that are written before the
  * next object show.
  * The lowest byte is never 0, so that the 0 behind a string that is one too long shows. The word is read relaxed by
  * whoever frees the object behind it; both states are right then.

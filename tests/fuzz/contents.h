@@ -1,8 +1,8 @@
 /* contents.h - what a program may leave in its objects, and put there: no content may be taken for the allocator's own.
  *
  * The target `contents` is api.c with objects that nobody writes to. They hold what others left: data, links of
- * free lists, ends of lists. Such bytes are copied on, remembered with their address, and written again as first words: where
- * they stood when that address is given out once more, elsewhere, and moved from place to place. */
+ * free lists, ends of lists. Such bytes are copied on, remembered with their address, and written again as first
+ * words: where they stood when that address is given out once more, elsewhere, and moved from place to place. */
 #ifndef JW_TESTS_FUZZ_CONTENTS_H
 #define JW_TESTS_FUZZ_CONTENTS_H
 
