@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034
 # common.sh - how a real program is run with libjwmalloc.so preloaded, beside the same program on the system's malloc.
 #
-# Each script compares the two outputs. JW_LIBRARY names the library.
+# Each script compares the two outputs. JW_LIBRARY names the library. A script takes the programs as they are: what a
+# version does not have is left out, and said so.
 set -euo pipefail
 
 : "${JW_LIBRARY:?names the libjwmalloc.so under test}"
@@ -16,10 +17,26 @@ leave() {
     rm -rf "$work"
 }
 
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
 need() {
     for command in "$@"; do
-        command -v "$command" >/dev/null || { echo "skipped: $command is not installed"; exit 77; }
+        command -v "$command" >/dev/null || skip "$command is not installed"
     done
+}
+
+# The system's Python, or the one that JW_PYTHON names; not whichever comes first on PATH.
+need_python() {
+    python=${JW_PYTHON:-/usr/bin/python3}
+    [ -x "$python" ] || skip "there is no $python; JW_PYTHON may name another"
+}
+
+# at_least VERSION LEAST: compares numbers with dots.
+at_least() {
+    [ "$(printf '%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
 }
 
 jw() {

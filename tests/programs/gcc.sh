@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # gcc.sh - g++ compiles a large generated file, optimised: the object file must be identical.
 source "$(dirname "$0")/common.sh"
-need g++ python3
+need g++
+need_python
+export CCACHE_DISABLE=1 # the second object file would be the first one's copy
+echo '#include <string>' | g++ -std=c++17 -x c++ -fsyntax-only - 2>/dev/null || skip "g++ here does not compile C++17"
 
-python3 - >large.cpp <<'PYTHON'
+"$python" - >large.cpp <<'PYTHON'
 for header in "algorithm", "functional", "map", "regex", "string", "vector":
     print(f"#include <{header}>")
 print("template <int N> struct chain { static long sum(const std::vector<long> &v) {"

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # git.sh - a generated repository is repacked with two threads, checked, and must hold the same objects as before.
 source "$(dirname "$0")/common.sh"
-need git python3
+need git
+need_python
 
-export HOME=$work GIT_CONFIG_NOSYSTEM=1
-python3 - >import.txt <<'PYTHON'
+# Nobody's configuration, and no repository that a hook or a shell has named.
+export HOME=$work XDG_CONFIG_HOME=$work GIT_CONFIG_NOSYSTEM=1
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_COUNT
+"$python" - >import.txt <<'PYTHON'
 import random
 random.seed(3)
 files = [[f"{random.getrandbits(64):x} line\n" for _ in range(random.randint(5, 400))] for _ in range(150)]
@@ -17,7 +20,8 @@ for commit in range(400):
         print(f"M 100644 inline d{number % 9}/f{number}\ndata {len(text)}\n{text}")
 print("done")
 PYTHON
-git init -q --bare -b main repository
+git init -q --bare repository
+git -C repository symbolic-ref HEAD refs/heads/main # -b is not known to each version
 system git -C repository fast-import --quiet <import.txt
 objects() { git -C repository cat-file --batch-all-objects --batch-check; }
 objects >system.txt

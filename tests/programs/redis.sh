@@ -2,6 +2,11 @@
 # redis.sh - a server under redis-benchmark, then a fixed set of commands: same answers, and same digest of all data.
 source "$(dirname "$0")/common.sh"
 need redis-server redis-cli redis-benchmark
+need_python
+version=$(redis-server --version | sed -n 's/.*\bv=\([0-9.]*\).*/\1/p')
+at_least "${version:-0}" 6.0 || skip "Redis ${version:-of an unknown version} is older than 6.0"
+options=()
+if at_least "$version" 7.0; then options=(--enable-debug-command yes); fi # before that nobody had to ask
 
 cat >commands.txt <<'COMMANDS'
 FLUSHALL
@@ -22,10 +27,10 @@ COMMANDS
 serve() {
     local name=$1 port
     shift
-    port=$(python3 -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
+    port=$("$python" -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
     mkdir "$name"
     "$@" redis-server --port "$port" --bind 127.0.0.1 --dir "$work/$name" --save '' --io-threads 2 \
-        --enable-debug-command yes --lazyfree-lazy-user-del yes >"$name.log" 2>&1 &
+        "${options[@]}" --lazyfree-lazy-user-del yes >"$name.log" 2>&1 &
     server=$!
     until redis-cli -p "$port" ping 2>/dev/null | grep -q PONG; do kill -0 "$server"; done
     redis-benchmark -p "$port" -q -n 15000 -c 20 -P 8 -r 20000 -d 200 \

@@ -2,6 +2,7 @@
 # sqlite.sh - a script of inserts, joins, text and sorting: the answers, and the database itself, must be the same.
 source "$(dirname "$0")/common.sh"
 need sqlite3
+export HOME=$work # no .sqliterc
 
 cat >script.sql <<'SQL'
 PRAGMA journal_mode = off;
@@ -23,6 +24,10 @@ VACUUM;
 SELECT count(*) FROM (SELECT DISTINCT substr(name, 1, 5) FROM item);
 PRAGMA integrity_check;
 SQL
+if ! sqlite3 :memory: "SELECT json_group_array(1)" >/dev/null 2>&1; then
+    echo "left out: this SQLite has no JSON"
+    sed -i '/json_/d' script.sql
+fi
 system sqlite3 system.db <script.sql >system.txt
 jw sqlite3 jw.db <script.sql >jw.txt
 grep -qx ok jw.txt
