@@ -2,7 +2,7 @@
 # node.sh - worker threads that parse, sort, compress and hash, and hand buffers over: same answers.
 source "$(dirname "$0")/common.sh"
 need node
-node -e 'require("worker_threads")' 2>/dev/null || skip "node here is not Node.js, or has no worker threads"
+node -e 'require("worker_threads")' >/dev/null 2>&1 || skip "node here is not Node.js, or has no worker threads"
 
 cat >work.js <<'JS'
 const { Worker, isMainThread, parentPort, workerData } = require('worker_threads');
