@@ -3,9 +3,18 @@
  * one, and an object that the program has written to after its free, as a link that is not near (link.h). */
 #include "frontend/allocator.h"
 
-static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned place) {
-    if (LIKELY(link_end(heap->first[place]))) return allocate_slowly(heap, size, place);
+static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
     return heap_pop(&heap->first[place], heap->key);
+}
+
+/* An empty list; the last object of one; an object behind which one of another root is next; or misuse. */
+static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned place) {
+    void *object = heap->first[place];
+    if (link_end(object)) return allocate_slowly(heap, size, place);
+    if (JW_SECURE || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, place);
+    heap->first[place] = LINK_END;
+    link_clear(object);
+    return object;
 }
 
 void *allocate(size_t size) {

@@ -4,10 +4,10 @@
  *   word   (address of the next free object ^ address of this one) ^ key
  *   key    random, one for each heap; its top 16 bits are set, where an address has none
  *
- * The next object is nearly always one of the same slab. Then the two addresses differ in the bits of an offset alone:
+ * The next object is nearly always one in the same root. Then the two addresses differ in the bits of an offset alone:
  * the link is near, and one test of `word ^ key` sees it (link_is_near). Every other link is followed only after the
- * tables have said that it leads to where it may lead. So a word that a program wrote into a free object ends in
- * "write after free", also if the program knows the key; and malloc gives out no object whose word is no link.
+ * tables have said that it leads to where it may lead. malloc gives out no object whose word is no link: so a word that
+ * a program wrote into a free object ends in "write after free", when that object or what it leads to is given out.
  *
  * One compare tells whether a word may be a link, which what programs write there seldom looks like (negative numbers
  * do). What is given out has 0 there. But a program may write any word, an old link too: a word alone accuses nobody.
@@ -32,8 +32,9 @@ typedef uint32_t __attribute__((may_alias, aligned(1))) link_half; /* read at an
 extern const char link_end_word[16] HIDDEN;
 #define LINK_END ((void *)(uintptr_t)(link_end_word + 1))
 
-/* What a near link's distance has none of: bits that are no offset in a granule, and those below the alignment. */
-#define LINK_FAR_BITS (~(uint64_t)(GRANULE_SIZE - 8))
+/* What a near link's distance has none of: bits that are no offset in a root, and those below the alignment. Offsets in
+ * a granule would say more, but objects of several slabs are in one list where they go loose (frontend/loose.h). */
+#define LINK_FAR_BITS (~(uint64_t)(ROOT_SIZE - 8))
 
 static inline uint64_t link_key_of(uint64_t random) {
     return random | (uint64_t)LINK_MARK << 32;
