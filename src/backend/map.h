@@ -1,11 +1,11 @@
 /* map.h - from an address to what the allocator knows of it, in one load.
  *
  * Tables hold three 32-bit words and the frontend's record per granule (76 B together), indexed by the low bits of the
- * granule's number - the window. A root or huge mapping claims its slot of the window before use, so that no two of
- * them share an index; a foreign address may alias one, which the slab's own check or map_owns() sees.
+ * granule's number - the window. A root claims its slot of the window before use, so that no two of them share an
+ * index; any other address, a huge object's included, may share one, which the slab's own check or map_owns() sees.
  *
  *   leaf   what begins at this granule (kinds below)
- *   node   the word of the Knit node whose unit ends here (knit.h); where none does: a root's use, a huge one's size
+ *   node   the word of the Knit node whose unit ends here (knit.h); where none does: a root's use
  *   link   place of the range that begins here: in its parent node, and in a Nest
  *   record the frontend's (frontend/slab.h); its key is the owning heap's and 0 elsewhere: what free() reads.
  *          Where no root is, records can only be read, so that they count for no limit
@@ -23,7 +23,6 @@
  *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
  *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range
  *              granules back to the start
- *   HUGE       0                                as LARGE
  *   DEFERRED   state (24-25), not acquired (26) the holder, on its way to or on a deferred list
  *   HELD       0                                the holder, in transit
  *
@@ -48,7 +47,7 @@ typedef _Atomic(uint32_t) record_word;
 /* A granule's number within the window; 0 is never a granule of ours. */
 typedef uint32_t granule_id;
 
-enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, HUGE_MAPPING, DEFERRED, HELD };
+enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, DEFERRED, HELD };
 
 /* A slot's word: 0 before the first claim, the address while claimed; then what it was stays, for who frees it again
  * (docs/misuse.md). */
@@ -136,7 +135,7 @@ static inline bool slot_is_claimed(uintptr_t word) {
     return word && !(word & SLOT_GONE);
 }
 
-/* Whether the address lies in a root of ours, or in the first root's size of a huge mapping of ours. */
+/* Whether the address lies in a root of ours. */
 static inline bool map_owns(const void *address) {
     uintptr_t root = (uintptr_t)address & ~(uintptr_t)(ROOT_SIZE - 1);
     return root && slot_word(address) == root;

@@ -3,6 +3,9 @@
 #include "backend/knit.h"
 #include "platform/kept.h"
 
+/* Of a smaller window there is none to share: it is as large as the address space, or a test's. */
+enum { LARGE_WINDOW = 36 };
+
 static _Atomic(size_t) roots;
 
 /* | 31..16 roots being given back | 15..0 walkers |. Giving back goes on only where there is no walker and the other
@@ -88,6 +91,10 @@ granule_id root_create(enum root_use use) {
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
     atomic_store_explicit(&root_made, true, memory_order_relaxed);
     return root;
+}
+
+bool root_for_large(void) {
+    return root_count() < ((size_t)map.mask + 1) / ROOT_GRANULES / 2 || JW_WINDOW_SHIFT < LARGE_WINDOW;
 }
 
 bool root_unmap_spares(void) {

@@ -26,6 +26,10 @@ static inline enum root_use root_use(granule_id range) {
 /* A new root as one held range whose pages are all zero; 0 when the OS refuses. */
 granule_id root_create(enum root_use use);
 
+/* Whether a large object may have a new root. Half of the window is left to slabs: objects beyond are mappings of their
+ * own (huge.h). */
+bool root_for_large(void);
+
 /* Gives back a root that the caller holds as one range. False when the OS refuses or a walker looks at it: still
  * held. */
 bool root_destroy(granule_id root);

@@ -19,7 +19,7 @@
 #define JW_ROOT_SHIFT 22
 #endif
 
-/* The window: roots and huge mappings are told apart by these low address bits (see backend/map.h). 64 GB of ranges
+/* The window: roots are told apart by these low address bits (see backend/map.h). 64 GB of ranges
  * is more than any phone has; the tables behind it cost address space only: 76 B per granule, untouched until used. */
 #ifndef JW_WINDOW_SHIFT
 #if UINTPTR_MAX > 0xffffffffu
@@ -27,6 +27,18 @@
 #else
 #define JW_WINDOW_SHIFT 32
 #endif
+#endif
+
+/* The directory of huge objects (backend/directory.h): addresses that a last table covers, and a middle one, and bits of
+ * an address. 256 KB of words for 128 MB, of which an object touches a page. */
+#ifndef JW_DIRECTORY_SHIFT
+#define JW_DIRECTORY_SHIFT 27
+#endif
+#ifndef JW_DIRECTORY_MIDDLE_SHIFT
+#define JW_DIRECTORY_MIDDLE_SHIFT (UINTPTR_MAX > 0xffffffffu ? 38 : 32)
+#endif
+#ifndef JW_ADDRESS_BITS
+#define JW_ADDRESS_BITS (UINTPTR_MAX > 0xffffffffu ? 48 : 32)
 #endif
 
 /* Slots of a Nest's bounded bitmap: one machine word of summary bits. */

@@ -59,9 +59,9 @@ static void they_go_first_where_there_is_no_memory(void **state) {
     (void)state;
     granule_id roots[2];
     two_roots(roots);
-    assert_true(thrift_make_room());
+    assert_true(thrift_make_room(ROOT_SIZE));
     assert_int_equal(sim_reserved(), tables + 2 * ROOT_SIZE);
-    assert_false(thrift_make_room());
+    assert_false(thrift_make_room(ROOT_SIZE));
     none_left(roots, 2);
 }
 

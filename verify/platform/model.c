@@ -102,14 +102,19 @@ static void *reserve_pages(size_t size) {
     return address;
 }
 
+/* "jwmalloc: huge": an object, which the kernel puts where it likes. */
+static bool is_huge(const char *name) {
+    return name[11] == 'u';
+}
+
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
-    (void)name;
     if (model_refusals_left > 0) {
         model_refusals_left--;
         return NULL;
     }
     if (model_reservations_left == 0) return NULL;
     if (model_reservations_left > 0) model_reservations_left--;
+    if (is_huge(name) && alignment < ROOT_SIZE) alignment = ROOT_SIZE;
     return alignment >= ROOT_SIZE ? reserve_roots(size, alignment) : reserve_pages(size);
 }
 
