@@ -2,6 +2,7 @@
 
 #include "backend/root.h"
 #include "base/assert.h"
+#include "base/compiler.h"
 #include "base/misuse.h"
 #include "platform/platform.h"
 
@@ -54,6 +55,10 @@ static void *fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots)
     if (!range && roots) range = acquire_at_last(use, weight, &state);
     else if (!range && (range = acquire(use, UNMAPPED, weight))) state = UNMAPPED;
     if (!range) return NULL;
+    if (use == FOR_SLABS && UNLIKELY(!root_admits_slabs(range))) {
+        range_place(range, state);
+        return NULL;
+    }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
     cut(range, weight, state);
     return granule_address(range);

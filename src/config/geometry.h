@@ -29,6 +29,16 @@
 #endif
 #endif
 
+/* What the tables cover at first; they double where they are, up to the window. Equal: all at once. A limit of the
+ * address space, of data or of locked memory counts all that is mapped, used or not. */
+#ifndef JW_FIRST_WINDOW_SHIFT
+#if JW_WINDOW_SHIFT >= 36
+#define JW_FIRST_WINDOW_SHIFT 24
+#else
+#define JW_FIRST_WINDOW_SHIFT JW_WINDOW_SHIFT
+#endif
+#endif
+
 /* The directory of huge objects (backend/directory.h): addresses that a last table covers, and a middle one, and bits of
  * an address. 256 KB of words for 128 MB, of which an object touches a page. */
 #ifndef JW_DIRECTORY_SHIFT
@@ -83,9 +93,13 @@
 #define JW_PATIENCE 8
 #endif
 
-/* Roots that may be mapped ahead (backend/root.h): at most so many, and a share of the window. */
+/* Roots that may be mapped ahead (backend/root.h): at most so many, a share of those that there are, and a share of the
+ * memory that the process may have. */
 #ifndef JW_SPARE_ROOTS
 #define JW_SPARE_ROOTS 15
+#endif
+#ifndef JW_SPARE_PERCENT
+#define JW_SPARE_PERCENT 25
 #endif
 #ifndef JW_SPARE_SHIFT
 #define JW_SPARE_SHIFT 7

@@ -39,6 +39,7 @@ static void after_fork_in_child(void) {
 
 static COLD bool start(void) {
     if (JW_SECURE) tags_start();
+    root_start();
     if (!map_start()) return false;
     options_read();
     if (JW_SECURE) secrets_start();

@@ -3,6 +3,9 @@
  *   huge         20,000 objects above 4 MB, and small ones beside them; frees in another order
  *   large        100 GB of objects of 1 MB, and small ones beside them
  *   impossible   malloc of more than there can be takes nothing from what is cached
+ *   lock         mlockall, also under a limit of locked memory: what is locked is what is used, and little more
+ *   data         RLIMIT_DATA: nearly all of it can be had
+ *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
  *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
  */
 #include <errno.h>
@@ -11,6 +14,7 @@
 #include <malloc.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -111,12 +115,55 @@ static void without_madvise(void) {
     }
 }
 
+/* Of /proc/self/status, in bytes. */
+static size_t status(const char *name) {
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    size_t kilobytes = SIZE_MAX;
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0) kilobytes = (size_t)atol(line + strlen(name) + 1);
+    fclose(file);
+    CHECK(kilobytes != SIZE_MAX);
+    return kilobytes << 10;
+}
+
+/* A root, its records and what the program itself has. mlockall asks the limit of locked memory about all that is
+ * mapped, and an overcommitting kernel is not asked about what is charged. */
+static void lock(void) {
+    struct rlimit limit;
+    CHECK(status("VmData") < 12 * MB && status("VmSize") < 24 * MB);
+    CHECK(getrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+    if (getuid() != 0 && status("VmSize") > limit.rlim_cur) check_skip("little may be locked here");
+    CHECK(mlockall(MCL_CURRENT) == 0);
+    CHECK(status("VmLck") < 24 * MB && resident_bytes() < 16 * MB);
+}
+
+static size_t fill(size_t size) {
+    size_t bytes = 0;
+    for (char *object; bytes < (size_t)2000 * MB && (object = malloc(size)) != NULL; bytes += size) object[0] = 1;
+    return bytes;
+}
+
+/* A thirty-second at most is not to be had, and 8 MB: roots, and the program itself. */
+static void within(int resource, size_t megabytes, size_t size) {
+    struct rlimit limit = {megabytes * MB, megabytes * MB};
+    CHECK(setrlimit(resource, &limit) == 0);
+    size_t bytes = fill(size);
+    if (bytes < (megabytes - megabytes / 32 - 8) * MB) dprintf(2, "%zu of %zu MB\n", bytes / MB, megabytes);
+    CHECK(bytes >= (megabytes - megabytes / 32 - 8) * MB);
+}
+
 int main(int count, char **arguments) {
     CHECK(count == 2);
+    free(malloc(100));
     const char *name = arguments[1];
     if (strcmp(name, "huge") == 0) many(sizeof(void *) < 8 ? 200 : 20000, 5 * MB, 4096);
     if (strcmp(name, "large") == 0) many(sizeof(void *) < 8 ? 1000 : 100000, MB, 16);
     if (strcmp(name, "impossible") == 0) impossible();
+    if (strcmp(name, "lock") == 0) lock();
+    if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);
+    if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
     if (strcmp(name, "madvise") == 0) without_madvise();
     return 0;
 }

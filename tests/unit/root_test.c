@@ -1,4 +1,5 @@
 /* root_test.c - roots that are mapped ahead: when, how many, and how they go. */
+#define JW_SPARE_PERCENT 100 * JW_SPARE_ROOTS /* all, once there is one root */
 #include "unit.h"
 
 #include "backend/root.c" /* NOLINT(bugprone-suspicious-include): who is making spares shows nowhere else */
@@ -107,7 +108,7 @@ static void taken_slots_are_left_out(void **state) {
         if (root) assert_true(root_destroy(root));
     }
     assert_true(root_destroy(probe));
-    map_abandon(next, ROOT_SIZE);
+    map_abandon(next);
     none_left(roots, 2);
 }
 
