@@ -176,8 +176,8 @@ bool map_claim(char *address);
 /* Lets the granules of a root be slabs. False when the OS refuses. */
 bool map_admit_slabs(granule_id root);
 
-/* Reserves up to *count roots side by side: *count says how many, of which only the first has its slot. NULL when the OS
- * refuses, or no slot is free. */
+/* Reserves up to *count roots side by side: *count says how many, of which only the first has its slot. NULL when the
+ * OS refuses, or no slot is free. */
 char *map_reserve(size_t *count);
 
 /* Gives the root and its slot back. False when the OS refuses to unmap: then nothing has changed. */

@@ -46,8 +46,8 @@ static granule_id take_spare(void) {
     return 0;
 }
 
-/* A share of the roots that there are: mlockall gives pages to them, and limits count them. Few where there is a limit of
- * the address space, or of data. */
+/* A share of the roots that there are: mlockall gives pages to them, and limits count them. Few where there is a limit
+ * of the address space, or of data. */
 static size_t spares_wanted(void) {
     size_t wanted = root_count() * JW_SPARE_PERCENT / 100;
     if (wanted > memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT) wanted = memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT;

@@ -118,6 +118,7 @@ static bool run_hook(unsigned which) {
 static bool begin_round(unsigned midend_hook) {
     bool more = run_hook(FRONTEND_HOOK); /* first: it lets go of mid slabs */
     more |= run_hook(midend_hook);
+    more |= run_hook(GUARD_HOOK);
     range_place_deferred();
     rejoin_unmapped();
     if (midend_hook == PURGE_HOOK) root_unmap_spares();

@@ -39,8 +39,8 @@
 #endif
 #endif
 
-/* The directory of huge objects (backend/directory.h): addresses that a last table covers, and a middle one, and bits of
- * an address. 256 KB of words for 128 MB, of which an object touches a page. */
+/* The directory of huge objects (backend/directory.h): addresses that a last table covers, and a middle one, and bits
+ * of an address. 256 KB of words for 128 MB, of which an object touches a page. */
 #ifndef JW_DIRECTORY_SHIFT
 #define JW_DIRECTORY_SHIFT 27
 #endif

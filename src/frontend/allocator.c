@@ -13,6 +13,7 @@
 #include "midend/midend.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
+#include "secure/guard.h"
 #include "secure/secret.h"
 
 /* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where
@@ -42,7 +43,10 @@ static COLD bool start(void) {
     root_start();
     if (!map_start()) return false;
     options_read();
-    if (JW_SECURE) secrets_start();
+    if (JW_SECURE) {
+        secrets_start();
+        thrift_on_round(GUARD_HOOK, guard_round);
+    }
     midend_start();
     handover_start();
     return true;

@@ -6,6 +6,7 @@
  *   lock         mlockall, also under a limit of locked memory: what is locked is what is used, and little more
  *   data         RLIMIT_DATA: nearly all of it can be had
  *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
+ *   again        RLIMIT_DATA, reached again and again: what is free can be had as one piece (guard pages included)
  *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
  */
 #include <errno.h>
@@ -102,11 +103,10 @@ static void fill_and_free(size_t size) {
     }
 }
 
-static void without_madvise(void) {
-    static const size_t sizes[] = {16, 1000, 4096, 9000, 65536, 1000000};
-    refuse_madvise();
-    struct rlimit limit = {address_space() + 128 * MB, RLIM_INFINITY};
-    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+static void reach_again(int resource, size_t now) {
+    static const size_t sizes[] = {MB, 65536, 9000, 4096, 1024, 200, 64, 16};
+    struct rlimit limit = {now + 256 * MB, RLIM_INFINITY};
+    CHECK(setrlimit(resource, &limit) == 0);
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         fill_and_free(sizes[i]);
         void *object = malloc(64 * MB);
@@ -164,6 +164,17 @@ int main(int count, char **arguments) {
     if (strcmp(name, "lock") == 0) lock();
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);
     if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
-    if (strcmp(name, "madvise") == 0) without_madvise();
+    if (strcmp(name, "again") == 0) {
+        size_t before = status("VmData");
+        reach_again(RLIMIT_DATA, before);
+        malloc_trim(0);
+        fill_and_free(MB);
+        malloc_trim(0);
+        CHECK(status("VmData") < before + 64 * MB); /* nothing is lost */
+    }
+    if (strcmp(name, "madvise") == 0) {
+        refuse_madvise();
+        reach_again(RLIMIT_AS, address_space());
+    }
     return 0;
 }
