@@ -33,7 +33,7 @@
  * address space, of data or of locked memory counts all that is mapped, used or not. */
 #ifndef JW_FIRST_WINDOW_SHIFT
 #if JW_WINDOW_SHIFT >= 36
-#define JW_FIRST_WINDOW_SHIFT 24
+#define JW_FIRST_WINDOW_SHIFT 25
 #else
 #define JW_FIRST_WINDOW_SHIFT JW_WINDOW_SHIFT
 #endif
