@@ -288,7 +288,8 @@ static char *reserve_anywhere(size_t size) {
 char *map_reserve(size_t *count) {
     unmap_kept();
     char *address = map.base ? reserve_low(count) : reserve_anywhere(*count << JW_ROOT_SHIFT);
-    if (address && option(&options.huge_pages)) platform_huge_pages(address, *count << JW_ROOT_SHIFT, true);
+    /* unless they are wanted, none: where all memory gets them, a fault or khugepaged fills what was given back */
+    if (address) platform_huge_pages(address, *count << JW_ROOT_SHIFT, option(&options.huge_pages));
     return address;
 }
 

@@ -7,6 +7,7 @@
  *   data         RLIMIT_DATA: nearly all of it can be had
  *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
  *   again        RLIMIT_DATA, reached again and again: what is free can be had as one piece (guard pages included)
+ *   pages        roots get no transparent huge pages unless they are wanted: what was given back stays so
  *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
  */
 #include <errno.h>
@@ -154,6 +155,22 @@ static void within(int resource, size_t megabytes, size_t size) {
     CHECK(bytes >= (megabytes - megabytes / 32 - 8) * MB);
 }
 
+static void pages(void) {
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) check_skip("the kernel has no huge pages");
+    char line[512], *object = malloc(100);
+    FILE *file = fopen("/proc/self/smaps", "r");
+    CHECK(object != NULL && file != NULL);
+    for (bool found = false; fgets(line, sizeof line, file) != NULL;) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) found = (uintptr_t)object - from < to - from;
+        if (!found || strncmp(line, "VmFlags:", 8) != 0) continue;
+        CHECK(strstr(line, " nh") != NULL && strstr(line, " hg") == NULL);
+        fclose(file);
+        return;
+    }
+    CHECK(!"the object is in no mapping");
+}
+
 int main(int count, char **arguments) {
     CHECK(count == 2);
     free(malloc(100));
@@ -164,6 +181,7 @@ int main(int count, char **arguments) {
     if (strcmp(name, "lock") == 0) lock();
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);
     if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
+    if (strcmp(name, "pages") == 0) pages();
     if (strcmp(name, "again") == 0) {
         size_t before = status("VmData");
         reach_again(RLIMIT_DATA, before);
