@@ -38,8 +38,8 @@ static void set_masks(size_t granules) {
  *            1 -> 0   that thread, after the masks; or a fork's child. Others wait for it, a second at most
  */
 enum { RECORDS, LEAF, NODE, LINK, SLOTS, TABLES };
-#define WINDOW_MOST ((size_t)1 << JW_WINDOW_SHIFT)
-#define TABLE_ROOM (WINDOW_MOST >> JW_GRANULE_SHIFT << RECORD_SHIFT) /* of the largest */
+#define WINDOW_MOST ((size_t)1 << (JW_WINDOW_SHIFT < sizeof(size_t) * 8 ? JW_WINDOW_SHIFT : 31)) /* 32 bits: unused */
+#define TABLE_ROOM (WINDOW_MOST >> JW_GRANULE_SHIFT << RECORD_SHIFT)                             /* of the largest */
 #define TABLES_ROOM ((TABLES * TABLE_ROOM / WINDOW_MOST + 1) * WINDOW_MOST)
 enum { GROWER_WAIT = 1000 }; /* milliseconds */
 
