@@ -2,6 +2,7 @@
 
 #include "backend/root.h"
 #include "base/assert.h"
+#include "base/compiler.h"
 #include "base/misuse.h"
 #include "platform/platform.h"
 
@@ -32,7 +33,18 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     return range ? range : range_acquire(!use, UNMAPPED, weight);
 }
 
-void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
+/* Where nothing waits with pages: memory without any, then what others have kept. */
+static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum slot_code *state) {
+    thrift_expect(weight);
+    *state = UNMAPPED;
+    granule_id range = acquire_unmapped(use, weight);
+    if (!range && (range = range_acquire(!use, MAPPED, weight))) *state = MAPPED;
+    if (!range && thrift_make_room(ROOT_SIZE)) range = acquire_unmapped(use, weight);
+    return range;
+}
+
+/* `roots`: a new root may be made. */
+static void *fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots) {
     weight = weight_round_up(weight);
     enum slot_code state = MAPPED;
     granule_id range = acquire(use, MAPPED, weight);
@@ -40,17 +52,20 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
         range = acquire(use, MAPPED, weight);
         thrift_notice();
     }
-    if (!range) {
-        thrift_expect(weight);
-        state = UNMAPPED;
-        range = acquire_unmapped(use, weight);
-        if (!range && (range = range_acquire(!use, MAPPED, weight))) state = MAPPED;
-        if (!range && thrift_make_room()) range = acquire_unmapped(use, weight);
-    }
+    if (!range && roots) range = acquire_at_last(use, weight, &state);
+    else if (!range && (range = acquire(use, UNMAPPED, weight))) state = UNMAPPED;
     if (!range) return NULL;
+    if (use == FOR_SLABS && UNLIKELY(!root_admits_slabs(range))) {
+        range_place(range, state);
+        return NULL;
+    }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
     cut(range, weight, state);
     return granule_address(range);
+}
+
+void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
+    return fetch(use, weight, zeroed, true);
 }
 
 void backend_place(granule_id range) {
@@ -61,7 +76,8 @@ void backend_place(granule_id range) {
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     /* a range may begin at any granule: room to move up to the alignment */
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
-    char *start = backend_fetch(FOR_RANGES, (uint32_t)((size + slack + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT), zeroed);
+    uint32_t weight = (uint32_t)((size + slack + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+    char *start = fetch(FOR_RANGES, weight, zeroed, root_for_large());
     if (!start) return NULL;
     granule_id range = granule_of(start);
     char *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));

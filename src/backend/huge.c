@@ -1,7 +1,10 @@
 #include "backend/huge.h"
 
+#include "backend/directory.h"
 #include "backend/thrift.h"
+#include "base/compiler.h"
 #include "base/misuse.h"
+#include "config/options.h"
 #include "platform/kept.h"
 #include "platform/platform.h"
 
@@ -14,58 +17,102 @@ static void count(size_t number, size_t size) {
     atomic_fetch_add_explicit(&bytes, size, memory_order_relaxed);
 }
 
+/* What sizes and addresses are multiples of. */
+static size_t unit(void) {
+    return platform_page_size() > GRANULE_SIZE ? platform_page_size() : GRANULE_SIZE;
+}
+
 size_t huge_good_size(size_t size) {
-    size_t unit = platform_page_size() > GRANULE_SIZE ? platform_page_size() : GRANULE_SIZE;
-    size = (size + unit - 1) & ~(unit - 1);
+    size = (size + unit() - 1) & ~(unit() - 1);
     return size <= PTRDIFF_MAX && size >> JW_GRANULE_SHIFT <= UINT32_MAX ? size : 0;
 }
 
-static size_t size_of(granule_id id) {
-    return (size_t)atomic_load_explicit(&map.node[id], memory_order_relaxed) << JW_GRANULE_SHIFT;
+static size_t size_of(uintptr_t word) {
+    return huge_word_granules(word) << JW_GRANULE_SHIFT;
 }
 
-static void set_size(granule_id id, size_t size) {
-    atomic_store_explicit(&map.node[id], (uint32_t)(size >> JW_GRANULE_SHIFT), memory_order_relaxed);
+static uintptr_t word_of_size(size_t size) {
+    return huge_word_of(size >> JW_GRANULE_SHIFT);
 }
 
-void *huge_allocate(size_t size, size_t alignment) {
-    size = huge_good_size(size);
-    if (size == 0) return NULL;
-    if (alignment < ROOT_SIZE) alignment = ROOT_SIZE;
+static void set_word(const void *object, uintptr_t word) {
+    atomic_store_explicit(directory_word(object), word, memory_order_relaxed);
+}
+
+/* A mapping with a place in the directory, which does not know of it yet. */
+static char *reserve_once(size_t size, size_t alignment) {
+    char *object = platform_reserve(size, alignment, "jwmalloc: huge");
+    if (!object || directory_place(object)) return object;
+    unmap_or_keep(object, size);
+    return NULL;
+}
+
+static char *reserve(size_t size, size_t alignment) {
+    bool huge_pages = option(&options.huge_pages);
+    size_t least = huge_pages ? ROOT_SIZE : unit();
+    if (alignment < least) alignment = least;
+    unmap_kept();
     thrift_expect(size >> JW_GRANULE_SHIFT);
-    char *object = map_reserve(size, alignment, "jwmalloc: huge");
-    if (!object && thrift_make_room()) object = map_reserve(size, alignment, "jwmalloc: huge");
+    char *object = reserve_once(size, alignment);
+    if (!object && thrift_make_room(size)) object = reserve_once(size, alignment);
     if (!object) return NULL;
-    set_size(granule_of(object), size);
-    leaf_set(granule_of(object), leaf_word(HUGE_MAPPING, 0));
+    if (huge_pages) platform_huge_pages(object, size, true);
     count(1, size);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
     return object;
 }
 
-static bool is_huge(const void *object) {
-    return map_owns(object) && ((uintptr_t)object & (ROOT_SIZE - 1)) == 0 && leaf_kind(leaf_of(object)) == HUGE_MAPPING;
+void *huge_allocate(size_t size, size_t alignment) {
+    size = huge_good_size(size);
+    char *object = size ? reserve(size, alignment) : NULL;
+    if (object) set_word(object, word_of_size(size));
+    return object;
 }
 
-/* What the OS does not take now it is offered again by rounds, and by who next makes a mapping. */
+/* What the OS does not take now it is offered again by rounds, and by the next thread that makes a mapping. */
 static void drop(char *object, size_t size) {
     if (!unmap_or_keep(object, size)) thrift_wake();
-    map_abandon(object, size);
     count((size_t)-1, (size_t)-size);
 }
 
-void huge_free(void *object) {
-    granule_id id = granule_of(object);
-    uint32_t expected = leaf_word(HUGE_MAPPING, 0);
+bool huge_free_if_live(void *object) {
+    uintptr_t word = directory_get(object);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
-    if (!is_huge(object) || !atomic_compare_exchange_strong_explicit(&map.leaf[id], &expected, leaf_word(NONE, 0),
-                                                                     memory_order_relaxed, memory_order_relaxed))
-        misuse(INVALID_FREE, object, 0);
-    drop(object, size_of(id));
+    if (!word || word & HUGE_GONE ||
+        !atomic_compare_exchange_strong_explicit(directory_word(object), &word, word | HUGE_GONE, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return false;
+    drop(object, size_of(word));
+    return true;
+}
+
+void huge_free(void *object) {
+    if (!huge_free_if_live(object)) misuse(INVALID_FREE, object, 0);
 }
 
 size_t huge_usable_size(const void *object) {
-    return is_huge(object) ? size_of(granule_of(object)) : 0;
+    uintptr_t word = directory_get(object);
+    return word & HUGE_GONE ? 0 : size_of(word);
+}
+
+/* Once the object has moved, its old addresses may be another's at once, and a target that is lost may be: so neither
+ * is in the directory meanwhile. */
+static char *move(char *object, size_t old, char *target, size_t new) {
+    set_word(object, word_of_size(old) | HUGE_GONE);
+    enum platform_moved result = platform_move(object, target, old);
+    if (result == MOVED) {
+        set_word(target, word_of_size(new));
+        count((size_t)-1, (size_t)-old);
+        return target;
+    }
+    set_word(object, word_of_size(old));
+    if (result == MOVE_LOST_TARGET) {
+        unmap_or_keep(target + old, new - old);
+        count((size_t)-1, (size_t) - new);
+    } else {
+        drop(target, new);
+    }
+    return NULL;
 }
 
 void *huge_resize(void *object, size_t size) {
@@ -73,37 +120,35 @@ void *huge_resize(void *object, size_t size) {
     if (old == 0) misuse(INVALID_POINTER, object, 0);
     if (new == 0) return NULL;
     if (new == old) return object;
+    if (new < old) set_word(object, word_of_size(new)); /* before the rest may be another's */
     if (platform_resize(object, old, new)) {
-        set_size(granule_of(object), new);
+        set_word(object, word_of_size(new));
         count(0, new - old);
         return object;
     }
     if (new < old) { /* the tail stays mapped, and the object's */
+        set_word(object, word_of_size(old));
         platform_discard((char *)object + new, old - new);
         return object;
     }
     /* with room to grow, which costs addresses only: an object that grows by little is not moved each time */
-    size_t room = new / 8 < MOST_ROOM ? new / 8 : MOST_ROOM;
-    char *moved = huge_allocate((new + room + ROOT_SIZE - 1) & ~(size_t)(ROOT_SIZE - 1), ROOT_SIZE);
-    if (!moved) moved = huge_allocate(new, ROOT_SIZE);
-    if (!moved) return NULL;
-    new = size_of(granule_of(moved));
-    enum platform_moved result = platform_move(object, moved, old);
-    char *gone = result == MOVED ? object : moved;
-    leaf_set(granule_of(gone), leaf_word(NONE, 0));
-    if (result == MOVE_REFUSED) {
-        drop(moved, new);
-        return NULL;
-    }
-    if (result == MOVE_LOST_TARGET) unmap_or_keep(moved + old, new - old);
-    size_t size_gone = result == MOVED ? old : new;
-    map_abandon(gone, size_gone);
-    count((size_t)-1, (size_t)-size_gone);
-    return result == MOVED ? moved : NULL;
+    size_t room = new / 8 < MOST_ROOM ? new / 8 : MOST_ROOM, roomy = huge_good_size(new + room);
+    char *target = roomy ? reserve(roomy, unit()) : NULL;
+    if (target) return move(object, old, target, roomy);
+    target = reserve(new, unit());
+    return target ? move(object, old, target, new) : NULL;
 }
 
 size_t huge_in_use(void) {
     return atomic_load_explicit(&bytes, memory_order_relaxed);
+}
+
+COLD char *huge_around(const void *address, bool gone, size_t *size) {
+    uintptr_t word;
+    char *start = directory_before(address, gone, &word);
+    if (!start || (uintptr_t)address - (uintptr_t)start >= size_of(word)) return NULL;
+    *size = size_of(word);
+    return start;
 }
 
 void huge_statistics(struct huge_statistics *statistics) {

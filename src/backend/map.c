@@ -16,8 +16,122 @@ struct map map = {
 /* Bytes of a granule in the tables of words, and in all but that of the roots. */
 enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
 
-/* The window follows the address space that the process may have, so that the tables fit into a small limit. */
-static unsigned first_window_shift(void) {
+static void set_masks(size_t granules) {
+#if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
+    map.mask = granules - 1;
+    map.record_mask = (granules - 1) << RECORD_SHIFT;
+#else
+    /* relaxed, and not together: map.h says why */
+    atomic_store_explicit(&map.mask, granules - 1, memory_order_relaxed);
+    atomic_store_explicit(&map.record_mask, (granules - 1) << RECORD_SHIFT, memory_order_relaxed);
+#endif
+}
+
+/* Tables that double where they are. Each has room for the whole window, which nobody has reserved: it lies where the
+ * kernel maps nothing by itself.
+ *
+ *   region   records | leaf | node | link | roots |  ...  | base: slot 0 (never used), 1, 2 ...
+ *
+ *   base     a multiple of the whole window: so an id, the low bits of the granule's number, has the same value by any
+ *            mask that covers the slot, and the first slots' ids are the lowest. Roots take the lowest free slots
+ *   grower   0 -> 1   a thread that finds no free slot, by compare-exchange
+ *            1 -> 0   that thread, after the masks; or a fork's child. Others wait for it, a second at most
+ */
+enum { RECORDS, LEAF, NODE, LINK, SLOTS, TABLES };
+#define WINDOW_MOST ((size_t)1 << (JW_WINDOW_SHIFT < sizeof(size_t) * 8 ? JW_WINDOW_SHIFT : 31)) /* 32 bits: unused */
+#define TABLE_ROOM (WINDOW_MOST >> JW_GRANULE_SHIFT << RECORD_SHIFT)                             /* of the largest */
+#define TABLES_ROOM ((TABLES * TABLE_ROOM / WINDOW_MOST + 1) * WINDOW_MOST)
+enum { GROWER_WAIT = 1000 }; /* milliseconds */
+
+static char *table_start[TABLES];
+static size_t table_size[TABLES]; /* bytes that are mapped: the grower's */
+static _Atomic(uint32_t) grower;
+static bool left_by_parent; /* a fork came across a doubling: the next part may be mapped, but not be noted yet */
+
+static size_t wanted_size(unsigned table, size_t granules) {
+    static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(record_word), sizeof(record_word), sizeof(record_word), 0};
+    size_t size = table == SLOTS ? granules / ROOT_GRANULES * sizeof(uintptr_t) : granules * unit[table];
+    return (size + platform_page_size() - 1) & ~(platform_page_size() - 1);
+}
+
+/* The records can only be read until slabs come: what nobody can write to is charged only as address space. */
+static bool extend(unsigned table, size_t granules) {
+    size_t wanted = wanted_size(table, granules), had = table_size[table];
+    char *end = table_start[table] + had;
+    if (wanted <= had) return true;
+    enum platform_place place = platform_reserve_at(end, wanted - had, table != RECORDS, "jwmalloc: records");
+    if (place == PLACE_REFUSED || (place == PLACE_TAKEN && !left_by_parent)) return false;
+    left_by_parent = false;
+    platform_huge_pages(end, wanted - had, false);
+    table_size[table] = wanted;
+    return true;
+}
+
+static bool extend_all(size_t granules) {
+    for (unsigned table = 0; table < TABLES; table++)
+        if (!extend(table, granules)) return false;
+    set_masks(granules);
+    return true;
+}
+
+static void drop_tables(void) {
+    for (unsigned table = 0; table < TABLES; table++) {
+        if (table_size[table]) unmap_or_keep(table_start[table], table_size[table]);
+        table_size[table] = 0;
+    }
+}
+
+/* The tables lie somewhere in the part of the region that is below the roots. */
+static bool make_growing_tables(void) {
+    uintptr_t region = platform_region(TABLES_ROOM + WINDOW_MOST, WINDOW_MOST), page = platform_page_size();
+    if (region == 0) return false;
+    uintptr_t spread = TABLES_ROOM - TABLES * TABLE_ROOM;
+    uintptr_t start = region + ((uintptr_t)platform_random() % spread & ~(page - 1));
+    for (unsigned table = 0; table < TABLES; table++)
+        table_start[table] = (char *)(start + table * TABLE_ROOM); // NOLINT(performance-no-int-to-ptr)
+    if (!extend_all((size_t)1 << (JW_FIRST_WINDOW_SHIFT - JW_GRANULE_SHIFT))) {
+        drop_tables();
+        return false;
+    }
+    map.records = table_start[RECORDS];
+    map.leaf = (record_word *)table_start[LEAF];
+    map.node = (record_word *)table_start[NODE];
+    map.link = (record_word *)table_start[LINK];
+    map.roots = (_Atomic(uintptr_t) *)table_start[SLOTS];
+    map.base = (char *)(region + TABLES_ROOM); // NOLINT(performance-no-int-to-ptr)
+    return true;
+}
+
+/* Another thread doubles the tables: a few system calls. */
+static bool wait_for_grower(size_t before) {
+    for (int tries = 0; tries < GROWER_WAIT; tries++) {
+        /* [MG3] acquire: the new masks; pairs [MG2]; client map_grows */
+        if (atomic_load_explicit(&grower, memory_order_acquire) == 0) break;
+        platform_futex_wait(&grower, 1, 1);
+    }
+    return mask_get(&map.mask) + 1 != before;
+}
+
+/* Doubles the tables, should they still be for so many granules. False when the OS refuses, or they are complete. */
+static bool grow(size_t granules) {
+    uint32_t none = 0;
+    if (granules >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
+    /* [MG1] acquire: the sizes that the grower before has left; pairs [MG2]; client map_grows */
+    if (!atomic_compare_exchange_strong_explicit(&grower, &none, 1, memory_order_acquire, memory_order_relaxed))
+        return wait_for_grower(granules);
+    bool grown = mask_get(&map.mask) + 1 != granules || extend_all(2 * granules);
+    atomic_store_explicit(&grower, 0, memory_order_release); /* [MG2] pairs [MG1] [MG3]; client map_grows */
+    platform_futex_wake(&grower);
+    return grown;
+}
+
+void map_forget_threads(void) {
+    if (atomic_load_explicit(&grower, memory_order_relaxed)) left_by_parent = true;
+    atomic_store_explicit(&grower, 0, memory_order_relaxed);
+}
+
+/* Otherwise all tables are made at once, as large as the address space that the process may have allows. */
+static unsigned fixed_window_shift(void) {
     size_t limit = platform_address_limit();
     unsigned shift = JW_WINDOW_SHIFT;
     while (shift > JW_ROOT_SHIFT + 4 && (uint64_t)1 << (shift - 1) > limit) shift--;
@@ -44,21 +158,29 @@ static bool make_tables(unsigned shift) {
     map.node = map.leaf + granules;
     map.link = map.node + granules;
     map.roots = (_Atomic(uintptr_t) *)(map.link + granules);
-    map.mask = granules - 1;
-    map.record_mask = map.mask << RECORD_SHIFT;
+    map.base = NULL;
+    set_masks(granules);
     return true;
 }
 
+enum { REGIONS = 4 }; /* tries: something may be there after all */
+
 bool map_start(void) {
-    for (unsigned shift = first_window_shift(); shift > JW_ROOT_SHIFT; shift--)
+    for (int tries = 0; JW_FIRST_WINDOW_SHIFT < JW_WINDOW_SHIFT && tries < REGIONS; tries++)
+        if (make_growing_tables()) return true;
+    for (unsigned shift = fixed_window_shift(); shift > JW_ROOT_SHIFT; shift--)
         if (make_tables(shift)) return true;
     return false;
 }
 
-bool map_admit_slabs(granule_id root, size_t count) {
+bool map_admit_slabs(granule_id root) {
     size_t page = platform_page_size(), from = ((size_t)root << RECORD_SHIFT) & ~(page - 1);
-    size_t to = ((root + count * ROOT_GRANULES) << RECORD_SHIFT) + page - 1;
+    size_t to = ((root + ROOT_GRANULES) << RECORD_SHIFT) + page - 1;
     return platform_protect(map.records + from, (to & ~(page - 1)) - from, true); /* a small root's share a page */
+}
+
+size_t map_slots(void) {
+    return map.base ? WINDOW_MOST >> JW_ROOT_SHIFT : (mask_get(&map.mask) + 1) / ROOT_GRANULES;
 }
 
 /* All slots that were ever claimed, which are few and side by side: from the first, up to before the second. */
@@ -95,9 +217,51 @@ static bool next_claimed(size_t *slot) {
     return false;
 }
 
+/* Slots below are not free, most likely. */
+static _Atomic(size_t) lowest_free;
+
+static bool slot_is_free(size_t slot) {
+    return !slot_is_claimed(atomic_load_explicit(&map.roots[slot], memory_order_relaxed));
+}
+
+/* Maps the free slots of `count` from `slot` on, at least that one, and claims that one. */
+static enum platform_place take_slots(size_t slot, size_t *count) {
+    char *address = map.base + (slot << JW_ROOT_SHIFT);
+    size_t slots = (mask_get(&map.mask) + 1) / ROOT_GRANULES, most = *count;
+    for (*count = 1; *count < most && slot + *count < slots && slot_is_free(slot + *count);) ++*count;
+    enum platform_place place = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
+    if (place != PLACE_HAD && *count > 1) {
+        *count = 1;
+        place = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
+    }
+    if (place != PLACE_HAD || map_claim(address)) return place;
+    unmap_or_keep(address, *count << JW_ROOT_SHIFT); /* the thread that has unmapped it is about to say so */
+    return PLACE_TAKEN;
+}
+
+/* The lowest free slots, in tables that double when there are none. */
+static char *reserve_low(size_t *count) {
+    size_t most = *count;
+    for (size_t from = atomic_load_explicit(&lowest_free, memory_order_relaxed), granules;;) {
+        granules = mask_get(&map.mask) + 1;
+        for (size_t slot = from ? from : 1; slot < granules / ROOT_GRANULES; slot++) {
+            if (!slot_is_free(slot)) continue;
+            *count = most;
+            enum platform_place place = take_slots(slot, count);
+            if (place == PLACE_REFUSED) return NULL;
+            if (place == PLACE_TAKEN) continue;
+            atomic_store_explicit(&lowest_free, slot + 1, memory_order_relaxed);
+            return map.base + (slot << JW_ROOT_SHIFT);
+        }
+        if (from > 1) from = 1;
+        else if (grow(granules)) from = granules / ROOT_GRANULES;
+        else return NULL;
+    }
+}
+
 /* Cuts [start, start + size) out of an area that is larger by `room`, where its slot is free. */
-static char *claim_inside(char *area, size_t size, size_t alignment, size_t room) {
-    for (size_t before = 0; before <= room; before += alignment) {
+static char *claim_inside(char *area, size_t size, size_t room) {
+    for (size_t before = 0; before <= room; before += ROOT_SIZE) {
         if (!map_claim(area + before)) continue;
         unmap_or_keep(area, before);
         unmap_or_keep(area + before + size, room - before);
@@ -106,16 +270,14 @@ static char *claim_inside(char *area, size_t size, size_t alignment, size_t room
     return NULL;
 }
 
-/* Where the slot of the first address is taken, a growing area is searched for one that is not, up to the whole
- * window. */
-char *map_reserve(size_t size, size_t alignment, const char *name) {
-    const size_t window = (size_t)map.mask << JW_GRANULE_SHIFT;
-    unmap_kept();
-    for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + alignment : window) {
-        char *area = platform_reserve(size + room, alignment, name);
+/* Where the kernel chooses and the slot of the first address is taken, a growing area is searched for one that is not,
+ * up to the whole window. */
+static char *reserve_anywhere(size_t size) {
+    const size_t window = (size_t)mask_get(&map.mask) << JW_GRANULE_SHIFT;
+    for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + ROOT_SIZE : window) {
+        char *area = platform_reserve(size + room, ROOT_SIZE, "jwmalloc: ranges");
         if (!area) return NULL;
-        char *address = claim_inside(area, size, alignment, room);
-        if (address && option(&options.huge_pages)) platform_huge_pages(address, size, true);
+        char *address = claim_inside(area, size, room);
         if (address) return address;
         unmap_or_keep(area, size + room);
         if (room == window) return NULL;
@@ -123,20 +285,29 @@ char *map_reserve(size_t size, size_t alignment, const char *name) {
     return NULL;
 }
 
-void map_abandon(char *address, size_t size) {
-    granule_id id = granule_of(address);
+char *map_reserve(size_t *count) {
+    unmap_kept();
+    char *address = map.base ? reserve_low(count) : reserve_anywhere(*count << JW_ROOT_SHIFT);
+    /* unless they are wanted, none: where all memory gets them, a fault or khugepaged fills what was given back */
+    if (address) platform_huge_pages(address, *count << JW_ROOT_SHIFT, option(&options.huge_pages));
+    return address;
+}
+
+void map_abandon(char *root) {
+    granule_id id = granule_of(root);
     platform_discard(record_at(id), ROOT_GRANULES * RECORD_SIZE);
     platform_discard(&map.leaf[id], ROOT_GRANULES * sizeof(record_word));
     platform_discard(&map.node[id], ROOT_GRANULES * sizeof(record_word));
     platform_discard(&map.link[id], ROOT_GRANULES * sizeof(record_word));
-    size_t granules = size >> JW_GRANULE_SHIFT, told = granules < SLOT_MOST_TOLD ? granules : SLOT_MOST_TOLD;
-    atomic_store_explicit(&map.roots[id / ROOT_GRANULES], (uintptr_t)address | told << 1 | SLOT_GONE,
+    atomic_store_explicit(&map.roots[id / ROOT_GRANULES], (uintptr_t)root | SLOT_GONE,
                           memory_order_release); /* [MP2] pairs [MP1]; client root_back */
+    if (id / ROOT_GRANULES < atomic_load_explicit(&lowest_free, memory_order_relaxed))
+        atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
 }
 
-bool map_release(char *address, size_t size) {
-    if (!platform_release(address, size)) return false;
-    map_abandon(address, size);
+bool map_release(char *root) {
+    if (!platform_release(root, ROOT_SIZE)) return false;
+    map_abandon(root);
     return true;
 }
 

@@ -1,11 +1,11 @@
 /* map.h - from an address to what the allocator knows of it, in one load.
  *
  * Tables hold three 32-bit words and the frontend's record per granule (76 B together), indexed by the low bits of the
- * granule's number - the window. A root or huge mapping claims its slot of the window before use, so that no two of
- * them share an index; a foreign address may alias one, which the slab's own check or map_owns() sees.
+ * granule's number - the window. A root claims its slot of the window before use, so that no two of them share an
+ * index; any other address, a huge object's included, may share one, which the slab's own check or map_owns() sees.
  *
  *   leaf   what begins at this granule (kinds below)
- *   node   the word of the Knit node whose unit ends here (knit.h); where none does: a root's use, a huge one's size
+ *   node   the word of the Knit node whose unit ends here (knit.h); where none does: a root's use
  *   link   place of the range that begins here: in its parent node, and in a Nest
  *   record the frontend's (frontend/slab.h); its key is the owning heap's and 0 elsewhere: what free() reads.
  *          Where no root is, records can only be read, so that they count for no limit
@@ -23,7 +23,6 @@
  *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
  *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range
  *              granules back to the start
- *   HUGE       0                                as LARGE
  *   DEFERRED   state (24-25), not acquired (26) the holder, on its way to or on a deferred list
  *   HELD       0                                the holder, in transit
  *
@@ -45,15 +44,42 @@
 
 typedef _Atomic(uint32_t) record_word;
 
+/* A mask only gains bits, when the tables have doubled, and then no id changes (map.c). So of a live object's address
+ * any mask that a thread may read says the same: the object was made after the doubling that it needs, and came to the
+ * thread with that. Compilers do not read atomic words as an instruction's operand, which costs one more on the hit
+ * path: where no tool looks for races, the masks are read plainly. */
+#if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
+typedef uintptr_t mask_word;
+#else
+typedef _Atomic(uintptr_t) mask_word;
+#endif
+
+#ifdef __has_feature
+#define MASK_RACES_ARE_SEEN __has_feature(thread_sanitizer)
+#elif defined __SANITIZE_THREAD__
+#define MASK_RACES_ARE_SEEN 1
+#else
+#define MASK_RACES_ARE_SEEN 0
+#endif
+
+static ALWAYS_INLINE uintptr_t mask_get(const mask_word *mask) {
+#if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
+    return *mask;
+#elif JW_CHECKED || MASK_RACES_ARE_SEEN
+    return atomic_load_explicit(mask, memory_order_relaxed);
+#else
+    return *(const uintptr_t *)mask;
+#endif
+}
+
 /* A granule's number within the window; 0 is never a granule of ours. */
 typedef uint32_t granule_id;
 
-enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, HUGE_MAPPING, DEFERRED, HELD };
+enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, DEFERRED, HELD };
 
-/* A slot's word: 0 before the first claim, the address while claimed; then what it was stays, for who frees it again
- * (docs/misuse.md). */
+/* A slot's word: 0 before the first claim, the address while claimed; then what it was stays, for the message about a
+ * second free (docs/misuse.md). */
 #define SLOT_GONE 1u
-#define SLOT_MOST_TOLD (((uintptr_t)1 << (JW_ROOT_SHIFT - 1)) - 1) /* granules; more are not told apart */
 
 #define LEAF_SLAB 0x80000000u
 #define LEAF_KIND_SHIFT 28
@@ -63,13 +89,14 @@ enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, HUGE_MAPPING, DEFERRED, HELD 
 #define TRACE_BEFORE 0x00400000u
 
 struct map {
-    _Alignas(64) uintptr_t record_mask; /* of a record's offset in its table; this line is what free reads */
+    _Alignas(64) mask_word record_mask; /* of a record's offset in its table; this line is what free reads */
     char *records;
     uint64_t key;   /* the frontend's (link.h) */
-    uintptr_t mask; /* of a granule's number */
+    mask_word mask; /* of a granule's number */
     record_word *leaf;
     record_word *node, *link;
-    _Atomic(uintptr_t) *roots; /* by slot: | address of the mapping that claims it, or did | granules it had | gone | */
+    _Atomic(uintptr_t) *roots; /* by slot: | address of the root that claims it, or did | gone | */
+    char *base;                /* of the roots' addresses, where the tables grow; NULL: the kernel chooses */
 };
 
 extern struct map map HIDDEN;
@@ -78,12 +105,12 @@ extern struct map map HIDDEN;
 bool map_start(void);
 
 static ALWAYS_INLINE granule_id granule_of(const void *address) {
-    return (granule_id)(((uintptr_t)address >> JW_GRANULE_SHIFT) & map.mask);
+    return (granule_id)(((uintptr_t)address >> JW_GRANULE_SHIFT) & mask_get(&map.mask));
 }
 
 /* The record of an address's granule. */
 static ALWAYS_INLINE void *record_of(const void *address) {
-    return map.records + ((uintptr_t)address >> (JW_GRANULE_SHIFT - RECORD_SHIFT) & map.record_mask);
+    return map.records + ((uintptr_t)address >> (JW_GRANULE_SHIFT - RECORD_SHIFT) & mask_get(&map.record_mask));
 }
 
 static inline void *record_at(granule_id id) {
@@ -95,7 +122,8 @@ static inline granule_id record_id(const void *record) {
 }
 
 static ALWAYS_INLINE uint32_t leaf_of(const void *address) {
-    return atomic_load_explicit(&map.leaf[((uintptr_t)address >> JW_GRANULE_SHIFT) & map.mask], memory_order_relaxed);
+    return atomic_load_explicit(&map.leaf[((uintptr_t)address >> JW_GRANULE_SHIFT) & mask_get(&map.mask)],
+                                memory_order_relaxed);
 }
 
 static inline uint32_t leaf_word(enum leaf_kind kind, uint32_t payload) {
@@ -136,7 +164,7 @@ static inline bool slot_is_claimed(uintptr_t word) {
     return word && !(word & SLOT_GONE);
 }
 
-/* Whether the address lies in a root of ours, or in the first root's size of a huge mapping of ours. */
+/* Whether the address lies in a root of ours. */
 static inline bool map_owns(const void *address) {
     uintptr_t root = (uintptr_t)address & ~(uintptr_t)(ROOT_SIZE - 1);
     return root && slot_word(address) == root;
@@ -145,18 +173,24 @@ static inline bool map_owns(const void *address) {
 /* Claims the slot of an address: whose it is then. False when it is taken, or none of ours can have it. */
 bool map_claim(char *address);
 
-/* Lets the granules of so many roots in a row be slabs. False when the OS refuses. */
-bool map_admit_slabs(granule_id root, size_t count);
+/* Lets the granules of a root be slabs. False when the OS refuses. */
+bool map_admit_slabs(granule_id root);
 
-/* Reserves a mapping of `size` bytes at a multiple of `alignment` (at least ROOT_SIZE) whose slot is its own.
- * NULL when the OS refuses. */
-char *map_reserve(size_t size, size_t alignment, const char *name);
+/* Reserves up to *count roots side by side: *count says how many, of which only the first has its slot. NULL when the
+ * OS refuses, or no slot is free. */
+char *map_reserve(size_t *count);
 
-/* Gives the mapping and its slot back. False when the OS refuses to unmap: then nothing has changed. */
-bool map_release(char *address, size_t size);
+/* Gives the root and its slot back. False when the OS refuses to unmap: then nothing has changed. */
+bool map_release(char *root);
 
-/* Gives back the slot and the records of a mapping that is gone already. `size` is remembered. */
-void map_abandon(char *address, size_t size);
+/* Gives back the slot and the records of a root that is gone already. */
+void map_abandon(char *root);
+
+/* Slots that there may be. */
+size_t map_slots(void);
+
+/* In the child of a fork: a thread that was doubling the tables did not come along. */
+void map_forget_threads(void);
 
 /* Bytes of the tables that claimed slots may have touched, but for so many slots. */
 size_t map_metadata(size_t untouched);

@@ -143,6 +143,15 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
     defer(range, state == UNMAPPED ? DEFERRED_UNMAPPED : 0);
 }
 
+uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins) {
+    uint32_t own = weight;
+    if (joins) range = join_siblings(range, &weight, UNMAPPED);
+    count(UNMAPPED, (intptr_t)own - (intptr_t)weight);
+    if (knit_is_root(range) && root_destroy(range)) return 0;
+    range_place_known(range, weight, MAPPED);
+    return weight;
+}
+
 bool range_place_deferred(void) {
     if (!atomic_load_explicit(&ownership.deferred, memory_order_relaxed)) return false;
     /* [DF2] acquire: the ranges' words; pairs [DF1]; client deferred_list */

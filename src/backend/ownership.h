@@ -52,6 +52,11 @@ static inline void range_place(granule_id range, enum slot_code state) {
     range_place_known(range, knit_weight(range), state);
 }
 
+/* The same of a mapped range whose pages the OS does not take. A whole root goes back all the same; `joins`: the range
+ * becomes one with its unmapped siblings first, as far as there are any, so that it may be a whole root. Returns the
+ * granules that wait mapped. */
+uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins);
+
 /* Places what was deferred. True when there was anything. */
 bool range_place_deferred(void);
 

@@ -2,6 +2,10 @@
 
 #include "backend/knit.h"
 #include "platform/kept.h"
+#include "platform/platform.h"
+
+/* Of a smaller window there is none to share: it is as large as the address space, or a test's. */
+enum { LARGE_WINDOW = 36 };
 
 static _Atomic(size_t) roots;
 
@@ -12,12 +16,13 @@ static _Atomic(uint32_t) walkers;
 #define WALKER_MASK 0xffffu
 
 static _Atomic(uint32_t) spares[JW_SPARE_ROOTS]; /* a root, 0: none */
-static _Atomic(bool) making_spares, root_made;   /* root_made: since the last round */
+static size_t memory_limit = SIZE_MAX;
+static _Atomic(bool) making_spares, root_made; /* root_made: since the last round */
 
 static void unmap_spare(granule_id root) {
     char *address = granule_address(root);
     unmap_or_keep(address, ROOT_SIZE);
-    map_abandon(address, ROOT_SIZE);
+    map_abandon(address);
 }
 
 static void put_spare(granule_id root) {
@@ -41,22 +46,22 @@ static granule_id take_spare(void) {
     return 0;
 }
 
-/* None with the first root, which many programs never fill; and few where the window is small, as it is under a low
- * limit of the address space. */
+/* A share of the roots that there are: mlockall gives pages to them, and limits count them. Few where there is a limit
+ * of the address space, or of data. */
 static size_t spares_wanted(void) {
-    size_t share = (map.mask + 1) / ROOT_GRANULES >> JW_SPARE_SHIFT;
-    if (root_count() == 0) return 0;
-    return share < JW_SPARE_ROOTS ? share : JW_SPARE_ROOTS;
+    size_t wanted = root_count() * JW_SPARE_PERCENT / 100;
+    if (wanted > memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT) wanted = memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT;
+    return wanted < JW_SPARE_ROOTS ? wanted : JW_SPARE_ROOTS;
 }
 
 /* One root and, as far as their slots are free, spare ones behind it. */
 static granule_id map_roots(size_t count) {
-    char *address = map_reserve(count * ROOT_SIZE, ROOT_SIZE, "jwmalloc: ranges");
+    char *address = map_reserve(&count);
     if (!address) return 0;
     granule_id root = granule_of(address);
-    if (root + count * ROOT_GRANULES > map.mask + 1 || !map_admit_slabs(root, count)) {
+    if (root + count * ROOT_GRANULES > mask_get(&map.mask) + 1) {
         unmap_or_keep(address, count * ROOT_SIZE);
-        map_abandon(address, ROOT_SIZE);
+        map_abandon(address);
         return 0;
     }
     for (char *next = address; --count > 0;) {
@@ -82,12 +87,29 @@ static granule_id new_root(void) {
 granule_id root_create(enum root_use use) {
     granule_id root = new_root();
     if (!root) return 0;
+    if (use == FOR_SLABS && !map_admit_slabs(root)) {
+        unmap_spare(root);
+        return 0;
+    }
     knit_root(root);
-    atomic_store_explicit(&map.node[root], use, memory_order_relaxed);
+    atomic_store_explicit(&map.node[root], use == FOR_SLABS ? FOR_SLABS | HAS_SLABS : use, memory_order_relaxed);
     leaf_set(root, leaf_word(HELD, 0));
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
     atomic_store_explicit(&root_made, true, memory_order_relaxed);
     return root;
+}
+
+bool root_admits_slabs(granule_id range) {
+    granule_id root = range & ~(ROOT_GRANULES - 1);
+    if (LIKELY(atomic_load_explicit(&map.node[root], memory_order_relaxed) & HAS_SLABS)) return true;
+    if (!map_admit_slabs(root)) return false;
+    /* relaxed: it spares a system call; whoever has not seen it makes that call, too */
+    atomic_fetch_or_explicit(&map.node[root], HAS_SLABS, memory_order_relaxed);
+    return true;
+}
+
+bool root_for_large(void) {
+    return JW_WINDOW_SHIFT < LARGE_WINDOW || root_count() < map_slots() / 2;
 }
 
 bool root_unmap_spares(void) {
@@ -115,7 +137,7 @@ bool root_destroy(granule_id root) {
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
         leaf_set(root, leaf_word(NONE, 0));
-        gone = map_release(granule_address(root), ROOT_SIZE);
+        gone = map_release(granule_address(root));
         if (!gone) leaf_set(root, leaf_word(HELD, 0));
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
@@ -140,7 +162,12 @@ void root_walk_end(void) {
     atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* [WK4] pairs [WK1]; client root_walker */
 }
 
+void root_start(void) {
+    memory_limit = platform_address_limit();
+}
+
 void root_forget_threads(void) {
+    map_forget_threads();
     atomic_store_explicit(&walkers, 0, memory_order_relaxed);
     atomic_store_explicit(&making_spares, false, memory_order_relaxed);
 }

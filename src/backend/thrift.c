@@ -61,15 +61,15 @@ static bool give_back(granule_id range, uint32_t weight) {
     return can_give_back(range, weight) && thrift_discard(granule_address(range), weight * GRANULE_SIZE);
 }
 
-static size_t empty_buffer(unsigned nest) {
+static size_t empty_buffer(unsigned nest, bool room) {
     size_t kept = 0;
     for (unsigned class = RANGE_CLASSES; class -- > 0;) {
         granule_id range;
         /* a bound, should others fill the buffer as fast as this empties it */
         for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
             bool given = give_back(range, weight_of_class(class));
-            if (!given) kept += weight_of_class(class);
-            range_place_known(range, weight_of_class(class), given ? UNMAPPED : MAPPED);
+            if (given) range_place_known(range, weight_of_class(class), UNMAPPED);
+            else kept += range_place_kept(range, weight_of_class(class), room);
             /* the buffers were swapped meanwhile: what is put back would come again */
             if (!given && nest % NESTS_OF_USE == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
         }
@@ -78,10 +78,10 @@ static size_t empty_buffer(unsigned nest) {
 }
 
 /* Empties a mapped buffer, the standby one, into the unmapped Nest. What cannot be given back goes to the active
- * buffer; returns its granules. */
-static size_t reclaim(unsigned buffer) {
+ * buffer; returns its granules. `room`: whole roots are wanted, even of pages that cannot be given back. */
+static size_t reclaim(unsigned buffer, bool room) {
     size_t kept = 0;
-    for (unsigned use = 0; use < ROOT_USES; use++) kept += empty_buffer(buffer + use * NESTS_OF_USE);
+    for (unsigned use = 0; use < ROOT_USES; use++) kept += empty_buffer(buffer + use * NESTS_OF_USE, room);
     return kept;
 }
 
@@ -118,6 +118,7 @@ static bool run_hook(unsigned which) {
 static bool begin_round(unsigned midend_hook) {
     bool more = run_hook(FRONTEND_HOOK); /* first: it lets go of mid slabs */
     more |= run_hook(midend_hook);
+    more |= run_hook(GUARD_HOOK);
     range_place_deferred();
     rejoin_unmapped();
     if (midend_hook == PURGE_HOOK) root_unmap_spares();
@@ -141,7 +142,7 @@ static void age_peak(void) {
 static size_t end_round(unsigned standby, bool woken) {
     note(&thrift_counters.rounds, 1);
     if (!woken) age_peak();
-    return reclaim(standby);
+    return reclaim(standby, false);
 }
 
 /* Nothing waits for a round any more but what cannot be given back, and nobody has asked for one. */
@@ -300,14 +301,18 @@ void thrift_notice(void) {
     if (state == REFUSED) round_without_thread();
 }
 
-size_t thrift_purge(void) {
+static size_t purge(bool room) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
     begin_round(PURGE_HOOK);
     unsigned active = atomic_load_explicit(&ownership.active, memory_order_relaxed);
-    reclaim(!active);
+    reclaim(!active, room);
     swap_buffers();
-    reclaim(active);
+    reclaim(active, room);
     return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
+}
+
+size_t thrift_purge(void) {
+    return purge(false);
 }
 
 /* Gives back about that many granules, the largest ranges first. */
@@ -333,10 +338,22 @@ void thrift_expect(size_t granules) {
     if (cached + granules > mark) give_back_some(cached + granules - mark < spare ? cached + granules - mark : spare);
 }
 
-bool thrift_make_room(void) {
+/* Bytes that can be given back are at most those of all roots; in the hardened build huge objects may wait, too. What
+ * is wanted beyond them the OS has to have now. On 32 bits that says nothing: two gaps may become one. */
+bool thrift_may_help(size_t size) {
+    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (JW_SECURE ? huge_in_use() : 0);
+    if (size <= ours || sizeof(void *) < 8) return true;
+    size_t unit = platform_page_size(), beyond = (size - ours) & ~(unit - 1);
+    void *probe = beyond ? platform_reserve(beyond, unit, "jwmalloc: probe") : NULL;
+    if (probe) unmap_or_keep(probe, beyond);
+    return !beyond || probe;
+}
+
+bool thrift_make_room(size_t size) {
+    if (!thrift_may_help(size)) return false;
     size_t cached = range_cached(MAPPED);
     bool waits = root_unmap_spares() || cached > 0;
-    return thrift_purge() > 0 || waits; /* even if nothing waits here: something may in heaps that rest */
+    return purge(true) > 0 || waits; /* even if nothing waits here: something may in heaps that rest */
 }
 
 void thrift_forget_thread(void) {

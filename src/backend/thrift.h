@@ -24,7 +24,7 @@
  * place of MIDEND_HOOK where all is to go now. */
 typedef bool (*round_hook)(void);
 void thrift_on_round(unsigned which, round_hook hook);
-enum { MIDEND_HOOK, PURGE_HOOK, FRONTEND_HOOK, ROUND_HOOKS };
+enum { MIDEND_HOOK, PURGE_HOOK, FRONTEND_HOOK, GUARD_HOOK, ROUND_HOOKS };
 
 /* Frees a held range of ours: into the mapped Nest, or straight back to the OS above the watermark. */
 void thrift_free(granule_id range, uint32_t weight);
@@ -38,8 +38,12 @@ void thrift_notice(void);
 /* Gives back every free range now. Returns the bytes given back. */
 size_t thrift_purge(void);
 
-/* The OS has refused address space: gives back what waits. Whether that may have helped. */
-bool thrift_make_room(void);
+/* The OS has refused `size` bytes. Whether they may be had when everything is given back that is not in use: where
+ * that cannot be, nothing needs to be given back for it. */
+bool thrift_may_help(size_t size);
+
+/* The same; gives back what waits if it may help. */
+bool thrift_make_room(size_t size);
 
 /* There is work for a round although no range was freed (a heap was handed over, mid slabs were freed into). */
 void thrift_wake(void);

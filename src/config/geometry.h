@@ -19,7 +19,7 @@
 #define JW_ROOT_SHIFT 22
 #endif
 
-/* The window: roots and huge mappings are told apart by these low address bits (see backend/map.h). 64 GB of ranges
+/* The window: roots are told apart by these low address bits (see backend/map.h). 64 GB of ranges
  * is more than any phone has; the tables behind it cost address space only: 76 B per granule, untouched until used. */
 #ifndef JW_WINDOW_SHIFT
 #if UINTPTR_MAX > 0xffffffffu
@@ -27,6 +27,28 @@
 #else
 #define JW_WINDOW_SHIFT 32
 #endif
+#endif
+
+/* What the tables cover at first; they double where they are, up to the window. Equal: all at once. A limit of the
+ * address space, of data or of locked memory counts all that is mapped, used or not. */
+#ifndef JW_FIRST_WINDOW_SHIFT
+#if JW_WINDOW_SHIFT >= 36
+#define JW_FIRST_WINDOW_SHIFT 25
+#else
+#define JW_FIRST_WINDOW_SHIFT JW_WINDOW_SHIFT
+#endif
+#endif
+
+/* The directory of huge objects (backend/directory.h): addresses that a last table covers, and a middle one, and bits
+ * of an address. 256 KB of words for 128 MB, of which an object touches a page. */
+#ifndef JW_DIRECTORY_SHIFT
+#define JW_DIRECTORY_SHIFT 27
+#endif
+#ifndef JW_DIRECTORY_MIDDLE_SHIFT
+#define JW_DIRECTORY_MIDDLE_SHIFT (UINTPTR_MAX > 0xffffffffu ? 38 : 32)
+#endif
+#ifndef JW_ADDRESS_BITS
+#define JW_ADDRESS_BITS (UINTPTR_MAX > 0xffffffffu ? 48 : 32)
 #endif
 
 /* Slots of a Nest's bounded bitmap: one machine word of summary bits. */
@@ -71,9 +93,13 @@
 #define JW_PATIENCE 8
 #endif
 
-/* Roots that may be mapped ahead (backend/root.h): at most so many, and a share of the window. */
+/* Roots that may be mapped ahead (backend/root.h): at most so many, a share of those that there are, and a share of the
+ * memory that the process may have. */
 #ifndef JW_SPARE_ROOTS
 #define JW_SPARE_ROOTS 15
+#endif
+#ifndef JW_SPARE_PERCENT
+#define JW_SPARE_PERCENT 25
 #endif
 #ifndef JW_SPARE_SHIFT
 #define JW_SPARE_SHIFT 7

@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/thrift.h"
 #include "base/assert.h"
 #include "base/misuse.h"
 #include "config/options.h"
@@ -12,6 +13,7 @@
 #include "midend/midend.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
+#include "secure/guard.h"
 #include "secure/secret.h"
 
 /* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where
@@ -38,9 +40,13 @@ static void after_fork_in_child(void) {
 
 static COLD bool start(void) {
     if (JW_SECURE) tags_start();
+    root_start();
     if (!map_start()) return false;
     options_read();
-    if (JW_SECURE) secrets_start();
+    if (JW_SECURE) {
+        secrets_start();
+        thrift_on_round(GUARD_HOOK, guard_round);
+    }
     midend_start();
     handover_start();
     return true;
@@ -113,7 +119,10 @@ static void *try_large(size_t size, size_t alignment, bool *zeroed) {
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
     if (size <= BACKEND_MAX && slack <= BACKEND_MAX - size) {
         object = backend_allocate(size, alignment, zeroed);
-    } else if (size <= PTRDIFF_MAX) {
+        if (LIKELY(object)) return object;
+    }
+    /* a range that is not to be had, because the window is full or a whole root is too much, may be a mapping */
+    if (size >= BACKEND_MIN && size <= PTRDIFF_MAX) {
         object = huge_allocate(size, alignment);
         *zeroed = true;
     }
@@ -125,7 +134,7 @@ static void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = try_large(size, alignment, zeroed);
     if (LIKELY(object)) return object;
-    if (thread.heap == &no_heap || size > PTRDIFF_MAX) return out_of_memory();
+    if (thread.heap == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
     heap_flush(); /* a few empty slabs of ours may be what keeps whole roots */
     object = try_large(size, alignment, zeroed);
     return object ? object : out_of_memory();
@@ -180,6 +189,10 @@ void *allocate_aligned(size_t alignment, size_t size) {
 
 static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
     if (!object) return;
+    if (!map_owns(object)) {
+        huge_free(object);
+        return;
+    }
     granule_id start = granule_of(object);
     if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
     switch (leaf_kind(leaf_get(start))) {
@@ -187,7 +200,6 @@ static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
         if (UNLIKELY(!midend_free(thread.heap->holds, object))) free_mid_suspect(object);
         return;
     case LARGE: backend_free(object); return;
-    case HUGE_MAPPING: huge_free(object); return;
     default: misuse(INVALID_FREE, object, 0);
     }
 }
@@ -218,6 +230,7 @@ static ALWAYS_INLINE size_t live_size(const void *object) {
     uint32_t leaf = leaf_of(object);
     size_t size = 0;
     if (small_object_size(object, leaf, &size)) return size;
+    if (!map_owns(object)) return huge_usable_size(object);
     if (leaf & LEAF_SLAB) {
         size = suspect_size(object);
     } else {
@@ -226,7 +239,6 @@ static ALWAYS_INLINE size_t live_size(const void *object) {
         enum leaf_kind kind = leaf_kind(leaf_get(start));
         if (kind == MID) size = midend_usable_size(thread.heap->holds, object);
         if (kind == LARGE) size = backend_usable_size(object);
-        if (kind == HUGE_MAPPING) size = huge_usable_size(object);
     }
     return size;
 }

@@ -40,13 +40,15 @@ static COLD void find_trace(const void *object, struct found *found) {
     found->size = (size_t)(trace & (TRACE_BEFORE - 1)) << JW_GRANULE_SHIFT;
 }
 
-static COLD void find_huge(granule_id id, const char *address, struct found *found) {
-    const char *start = granule_address(id);
-    size_t size = huge_usable_size(start);
-    if ((uintptr_t)address - (uintptr_t)start >= size) return;
+/* In a mapping that is gone only what begins it is told from the rest, which may be another's by now. */
+static COLD void find_huge(const void *address, struct found *found) {
+    size_t size = 0;
+    char *start = huge_around(address, false, &size);
+    if (start) found->state = address == start ? FOUND_IN_USE : FOUND_INSIDE;
+    else if ((start = huge_around(address, true, &size))) found->state = address == start ? FOUND_FREE : FOUND_GONE;
+    if (!start || found->state == FOUND_GONE) return;
     found->tier = TIER_HUGE;
     found->size = size;
-    found->state = address == start ? FOUND_IN_USE : FOUND_INSIDE;
 }
 
 static COLD void find_in_root(const void *object, struct found *found) {
@@ -58,29 +60,7 @@ static COLD void find_in_root(const void *object, struct found *found) {
     if (leaf & LEAF_SLAB) find_small(object, found);
     else if (leaf_kind(leaf) == MID) midend_find(object, found);
     else if (leaf_kind(leaf) == LARGE) find_large(object, id, found);
-    else if (leaf_kind(leaf) == HUGE_MAPPING) find_huge(id, object, found);
     else find_trace(object, found);
-}
-
-struct search {
-    const char *address;
-    struct found *found;
-};
-
-/* Of a huge mapping only the first root's size is in the map; the rest is found from there. */
-static COLD void find_in_huge(granule_id id, void *context) {
-    struct search *search = context;
-    find_huge(id, search->address, search->found);
-}
-
-/* In a mapping that is gone: if it was not a root, a huge object began it. */
-static COLD void find_gone(const void *object, uintptr_t word, struct found *found) {
-    uintptr_t granules = (word & (ROOT_SIZE - 1)) >> 1;
-    found->state = FOUND_GONE;
-    if (granules == ROOT_GRANULES || (uintptr_t)object % ROOT_SIZE) return;
-    found->tier = TIER_HUGE;
-    found->state = FOUND_FREE;
-    if (granules != SLOT_MOST_TOLD) found->size = (size_t)granules << JW_GRANULE_SHIFT;
 }
 
 /* Hardened build: what waits in a quarantine is in use only as far as the tiers know. */
@@ -91,12 +71,11 @@ static COLD void find_quarantined(const char *object, struct found *found) {
 }
 
 COLD void misuse_find(const void *address, struct found *found) {
-    struct search search = {.address = address, .found = found};
     uintptr_t word = slot_word(address);
     *found = (struct found){.tier = TIER_NONE, .state = FOUND_FOREIGN, .owner = OWNER_NONE};
     if (map_owns(address)) find_in_root(address, found);
-    else map_walk(find_in_huge, &search);
+    else find_huge(address, found);
     if (JW_SECURE && found->state == FOUND_IN_USE) find_quarantined(address, found);
-    if (found->state != FOUND_FOREIGN) return;
-    if (word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE) find_gone(address, word, found);
+    if (found->state == FOUND_FOREIGN && word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE)
+        found->state = FOUND_GONE;
 }

@@ -2,6 +2,7 @@
 #include "frontend/allocator.h"
 
 #include "backend/backend.h"
+#include "backend/huge.h"
 #include "base/misuse.h"
 
 /* Whether that size is of the object's class, told in a few loads; false where it takes a closer look. */
@@ -22,6 +23,8 @@ static COLD bool has_size(const struct found *found, size_t alignment, size_t si
     size_t good = good_size(alignment, size);
     if (size > found->size) return false;
     if (found->size == good || was_shrunk(found, size)) return true;
+    /* a mapping also serves what the backend has no range for */
+    if (found->tier == TIER_HUGE) return found->size == huge_good_size(size);
     /* a range also serves what the midend has no memory for; and where the object may move in it, less is left */
     return found->tier == TIER_LARGE &&
            (found->size == backend_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));

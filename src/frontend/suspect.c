@@ -80,7 +80,11 @@ static void hand_over(struct heap *heap, void *object, bool mid) {
 
 COLD void free_suspect(void *object) {
     struct slab *slab = slab_of(object);
-    if (!map_owns(object) || !slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
+    if (!map_owns(object)) { /* a huge object, which shares the slab's place in the window, or none of ours */
+        deallocate_slowly(object, leaf_of(object));
+        return;
+    }
+    if (!slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
     /* the hardened build has asked the object's trailer */
     if (!JW_SECURE && slab_has_link(object)) {
         struct heap *heap = heap_of(slab);

@@ -27,10 +27,15 @@ size_t platform_page_size(void) {
     return size;
 }
 
-size_t platform_address_limit(void) {
+static size_t limit_of(int resource) {
     uint64_t limit[2] = {0}; /* soft, hard */
-    if (kernel_call(SYS_prlimit64, ARGUMENTS(0, RLIMIT_AS, 0, ARGUMENT(limit))) != 0) return SIZE_MAX;
+    if (kernel_call(SYS_prlimit64, ARGUMENTS(0, resource, 0, ARGUMENT(limit))) != 0) return SIZE_MAX;
     return limit[0] < SIZE_MAX ? (size_t)limit[0] : SIZE_MAX;
+}
+
+size_t platform_address_limit(void) {
+    size_t all = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
+    return all < data ? all : data;
 }
 
 uint64_t platform_milliseconds(void) {

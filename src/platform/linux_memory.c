@@ -109,6 +109,37 @@ void *platform_reserve_readable(size_t size, const char *name) {
     return (void *)address;
 }
 
+/* A thread sanitizer knows only addresses near the top. */
+extern void __tsan_init(void) __attribute__((weak));
+
+/* Below where the kernel puts mappings, far enough for it not to come there, at a distance that nobody can guess. */
+uintptr_t platform_region(size_t size, size_t alignment) {
+    const uint64_t far = (uint64_t)8 << 40, near = (uint64_t)512 << 30;
+    size_t page = platform_page_size();
+    uint64_t top = map(0, page, 0), most = __tsan_init ? near : far;
+    if (top == 0) return 0;
+    unmap_or_keep((void *)(uintptr_t)top, page);
+    if (top / 3 < size) return 0;
+    if (most > top / 4) most = top / 4;
+    return (uintptr_t)(top - size - platform_random() % most) & ~(alignment - 1);
+}
+
+enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
+    uintptr_t wanted = (uintptr_t)address;
+    long result =
+        kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(wanted), ARGUMENT(size), writes ? writable() : PROT_READ,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1));
+    /* [UM2] as in map_as */
+    atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
+    if (kernel_failed(result)) return result == -EEXIST ? PLACE_TAKEN : PLACE_REFUSED;
+    if ((uintptr_t)result == wanted) {
+        name_mapping(wanted, size, name);
+        return PLACE_HAD;
+    }
+    unmap_or_keep((void *)(uintptr_t)result, size); /* a kernel before 4.17 takes the flag for a hint */
+    return PLACE_TAKEN;
+}
+
 bool platform_protect(void *address, size_t size, bool accessible) {
     long protection = accessible ? writable() : PROT_NONE;
     return kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection)) == 0;

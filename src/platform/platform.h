@@ -15,7 +15,8 @@
 /* Bytes of one OS page; read once at start, constant afterwards. */
 size_t platform_page_size(void);
 
-/* Bytes of address space that this process may map (RLIMIT_AS), SIZE_MAX where there is no limit. */
+/* Bytes that this process may map, or may map to write to (RLIMIT_AS, RLIMIT_DATA: the smaller one); SIZE_MAX where
+ * there is no limit. */
 size_t platform_address_limit(void);
 
 /* Reserves `size` bytes (whole OS pages) at a multiple of `alignment` (a power of two, at least one OS page): readable,
@@ -26,6 +27,14 @@ void *platform_reserve(size_t size, size_t alignment, const char *name);
 /* The same of a place that the kernel chooses, but only readable: what nobody can write to counts for no limit but that
  * of the address space. platform_protect makes parts of it writable. */
 void *platform_reserve_readable(size_t size, const char *name);
+
+/* An address that is a multiple of `alignment`, with room for `size` bytes from there on where nothing is mapped, most
+ * likely, nor will be; another one in each call. 0: there is none to be had. Nothing is reserved. */
+uintptr_t platform_region(size_t size, size_t alignment);
+
+/* platform_reserve, or platform_reserve_readable, at that very address. PLACE_TAKEN: something is mapped there. */
+enum platform_place { PLACE_HAD, PLACE_TAKEN, PLACE_REFUSED };
+enum platform_place platform_reserve_at(void *address, size_t size, bool writable, const char *name);
 
 /* Gives the mapping [address, address + size) back. False when the kernel refuses: then it is still mapped. */
 bool platform_release(void *address, size_t size);

@@ -141,6 +141,16 @@ void *platform_reserve_readable(size_t size, const char *name) {
     return platform_reserve(size, page_size, name);
 }
 
+uintptr_t platform_region(size_t size, size_t alignment) {
+    (void)size, (void)alignment;
+    return 0;
+}
+
+enum platform_place platform_reserve_at(void *address, size_t size, bool writable, const char *name) {
+    (void)address, (void)size, (void)writable, (void)name;
+    return PLACE_REFUSED;
+}
+
 bool platform_protect(void *address, size_t size, bool accessible) {
     (void)address, (void)size, (void)accessible;
     return allowed(SIM_PROTECT);

@@ -16,6 +16,36 @@ static bool wanted(void) {
            atomic_load_explicit(&guards, memory_order_relaxed) < MOST_GUARDS;
 }
 
+/* Ranges whose guard the OS would not make writable again, as its limit of data was reached: through the link words,
+ * which are the holder's. Rounds try again, and whoever needs memory. */
+static _Atomic(uint32_t) shut;
+
+static void push_shut(granule_id range) {
+    uint32_t first = atomic_load_explicit(&shut, memory_order_relaxed);
+    leaf_set(range, leaf_word(HELD, 0));
+    do link_set(range, (link_get(range) & ~ID_MASK) | first);
+    /* [GU1] release: the range's words; pairs [GU2]; kept: no client has guards; as DF1 */
+    while (!atomic_compare_exchange_weak_explicit(&shut, &first, range, memory_order_release, memory_order_relaxed));
+}
+
+static bool open_guard(granule_id range) {
+    return platform_protect(granule_address(range), (size_t)knit_weight(range) << JW_GRANULE_SHIFT, true);
+}
+
+bool guard_round(void) {
+    if (LIKELY(!atomic_load_explicit(&shut, memory_order_relaxed))) return false;
+    /* [GU2] acquire: the ranges' words; pairs [GU1]; kept: as GU1 */
+    granule_id range = atomic_exchange_explicit(&shut, 0, memory_order_acquire);
+    bool opens = true; /* after the first refusal nothing more is asked */
+    for (granule_id next; range; range = next) {
+        next = link_get(range) & ID_MASK;
+        opens = opens && open_guard(range);
+        if (opens) backend_place(range);
+        else push_shut(range);
+    }
+    return !opens;
+}
+
 /* What of a range is no slab of `weight` granules. */
 static size_t rest_of(granule_id range, uint32_t weight) {
     return (size_t)(knit_weight(range) - weight) << JW_GRANULE_SHIFT;
@@ -36,7 +66,11 @@ void guarded_place(granule_id range, uint32_t weight) {
     if (rest) {
         char *guard = granule_address(range) + ((size_t)weight << JW_GRANULE_SHIFT);
         atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
-        if (!platform_protect(guard, rest, true)) return; /* nobody can use it as it is: it stays out of use */
+        if (!platform_protect(guard, rest, true)) { /* nobody can use it as it is */
+            push_shut(range);
+            thrift_wake();
+            return;
+        }
     }
     backend_place(range);
 }

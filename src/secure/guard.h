@@ -10,6 +10,10 @@
 void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 void guarded_place(granule_id range, uint32_t weight);
 
+/* Once a round: ranges that were kept back, because the kernel would not make their guard writable again, are placed.
+ * True: there are some for a later round. */
+bool guard_round(void);
+
 static inline void *slab_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     return JW_SECURE ? guarded_fetch(use, weight, zeroed) : backend_fetch(use, weight, zeroed);
 }

@@ -1,4 +1,5 @@
 /* root_test.c - roots that are mapped ahead: when, how many, and how they go. */
+#define JW_SPARE_PERCENT 100 * JW_SPARE_ROOTS /* all, once there is one root */
 #include "unit.h"
 
 #include "backend/root.c" /* NOLINT(bugprone-suspicious-include): who is making spares shows nowhere else */
@@ -59,9 +60,9 @@ static void they_go_first_where_there_is_no_memory(void **state) {
     (void)state;
     granule_id roots[2];
     two_roots(roots);
-    assert_true(thrift_make_room());
+    assert_true(thrift_make_room(ROOT_SIZE));
     assert_int_equal(sim_reserved(), tables + 2 * ROOT_SIZE);
-    assert_false(thrift_make_room());
+    assert_false(thrift_make_room(ROOT_SIZE));
     none_left(roots, 2);
 }
 
@@ -107,7 +108,7 @@ static void taken_slots_are_left_out(void **state) {
         if (root) assert_true(root_destroy(root));
     }
     assert_true(root_destroy(probe));
-    map_abandon(next, ROOT_SIZE);
+    map_abandon(next);
     none_left(roots, 2);
 }
 

@@ -158,7 +158,6 @@ struct seen {
 
 static void look_at_root(granule_id root, void *context) {
     struct seen *seen = context;
-    if (leaf_kind(leaf_get(root)) == HUGE_MAPPING) return;
     seen->roots[root_use(root)]++;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         if (!(leaf_get(id) & LEAF_SLAB)) continue;

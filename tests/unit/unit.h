@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "backend/directory.h"
 #include "backend/ownership.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
@@ -25,6 +26,7 @@
 static inline void start_backend(void) {
     sim_reset();
     memset(&ownership, 0, sizeof ownership);
+    memset(&directory, 0, sizeof directory);
     thrift_forget_thread();
     CHECK(root_count() == 0);
     CHECK(map_start());

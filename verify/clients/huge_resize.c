@@ -7,11 +7,13 @@
 #include "backend/huge.h"
 #include "verify/clients/ranges.h"
 
-static uint64_t *grown, *neighbour;
+static uint64_t *grown, *neighbour, *moved_from;
 
 static void *growing(void *unused) {
     (void)unused;
+    uint64_t *before = grown;
     grown = huge_resize(grown, 2 * ROOT_SIZE);
+    moved_from = grown != before ? before : NULL;
     return NULL;
 }
 
@@ -33,6 +35,7 @@ int main(void) {
     finish(b);
     assert(grown && neighbour && huge_usable_size(grown) >= 2 * ROOT_SIZE && huge_usable_size(neighbour) == ROOT_SIZE);
     assert(grown[0] == 1);
+    assert(!moved_from || moved_from == neighbour || huge_usable_size(moved_from) == 0);
     grown[2 * ROOT_SIZE / sizeof *grown - 1] = 3;
     neighbour[0] = 4;
     huge_free(grown);

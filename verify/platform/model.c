@@ -22,7 +22,15 @@
 #define MODEL_PAGES 12288
 #endif
 
-static _Alignas((size_t)1 << JW_WINDOW_SHIFT) uint64_t roots[MODEL_ROOTS * ROOT_SIZE / sizeof(uint64_t)];
+/* Bytes below the roots for tables that grow where they are; 0: there are none. */
+#ifndef MODEL_REGION
+#define MODEL_REGION 0
+#endif
+
+static _Alignas(
+    (size_t)1 << JW_WINDOW_SHIFT) uint64_t region[(MODEL_REGION + MODEL_ROOTS * ROOT_SIZE) / sizeof(uint64_t)];
+static uint64_t *const roots = &region[MODEL_REGION / sizeof(uint64_t)];
+enum { ROOTS_SIZE = MODEL_ROOTS * ROOT_SIZE };
 static _Atomic(uint32_t) claimed[MODEL_ROOTS]; /* 0 -> 1: reserve, 1 -> 0: release */
 static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
 static _Atomic(size_t) pages_used;
@@ -40,7 +48,7 @@ static unsigned slot_of(const void *address) {
 }
 
 static bool in_roots(const void *address) {
-    return (uintptr_t)address - (uintptr_t)roots < sizeof roots;
+    return (uintptr_t)address - (uintptr_t)roots < ROOTS_SIZE;
 }
 
 /* Zero again, as an ordinary write by the calling thread: who looks at the memory later must know of it. */
@@ -102,19 +110,43 @@ static void *reserve_pages(size_t size) {
     return address;
 }
 
+/* "jwmalloc: huge": an object, which the kernel puts where it likes. */
+static bool is_huge(const char *name) {
+    return name[11] == 'u';
+}
+
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
-    (void)name;
     if (model_refusals_left > 0) {
         model_refusals_left--;
         return NULL;
     }
     if (model_reservations_left == 0) return NULL;
     if (model_reservations_left > 0) model_reservations_left--;
+    if (is_huge(name) && alignment < ROOT_SIZE) alignment = ROOT_SIZE;
     return alignment >= ROOT_SIZE ? reserve_roots(size, alignment) : reserve_pages(size);
 }
 
 void *platform_reserve_readable(size_t size, const char *name) {
     return platform_reserve(size, GRANULE_SIZE, name);
+}
+
+uintptr_t platform_region(size_t size, size_t alignment) {
+    (void)size, (void)alignment;
+    if (MODEL_REGION) forbid(region, MODEL_REGION);
+    return MODEL_REGION ? (uintptr_t)region : 0;
+}
+
+enum platform_place platform_reserve_at(void *address, size_t size, bool writable, const char *name) {
+    (void)writable, (void)name;
+    if (!in_roots(address)) {
+        map_afresh(address, size);
+        return PLACE_HAD;
+    }
+    assert(size == ROOT_SIZE);
+    if (slot_of(address) >= MODEL_ROOTS) return PLACE_REFUSED;
+    if (!claim_slot(slot_of(address))) return PLACE_TAKEN;
+    map_afresh(address, size);
+    return PLACE_HAD;
 }
 
 bool platform_protect(void *address, size_t size, bool accessible) {

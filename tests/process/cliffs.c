@@ -1,0 +1,198 @@
+/* cliffs.c CASE - where one kind of object, a refusing kernel or an impossible wish could take all memory from others.
+ *
+ *   huge         20,000 objects above 4 MB, and small ones beside them; frees in another order
+ *   large        100 GB of objects of 1 MB, and small ones beside them
+ *   impossible   malloc of more than there can be takes nothing from what is cached
+ *   lock         mlockall, also under a limit of locked memory: what is locked is what is used, and little more
+ *   data         RLIMIT_DATA: nearly all of it can be had
+ *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
+ *   again        RLIMIT_DATA, reached again and again: what is free can be had as one piece (guard pages included)
+ *   pages        roots get no transparent huge pages unless they are wanted: what was given back stays so
+ *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <malloc.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "check.h"
+
+enum { MB = 1 << 20 };
+
+struct link {
+    struct link *next;
+};
+
+/* Kept until the end of the program. */
+static bool had(size_t size) {
+    char *object = malloc(size);
+    if (object != NULL) object[size - 1] = 1;
+    return object != NULL;
+}
+
+static void many(size_t number, size_t size, size_t step) {
+    char **objects = malloc(number * sizeof *objects);
+    CHECK(objects != NULL);
+    for (size_t i = 0; i < number; i++) {
+        CHECK((objects[i] = malloc(size + i % 7 * step)) != NULL);
+        objects[i][0] = objects[i][size - 1] = (char)i;
+    }
+    for (size_t i = 0; i < 1000; i++) { /* for all tiers there is room for more than what they have by chance */
+        CHECK(had(100) && had(5000) && had(50000));
+    }
+    for (size_t i = 0; i < number; i++) {
+        size_t at = i * 7919 % number; /* prime to both numbers */
+        CHECK(objects[at][0] == (char)at && objects[at][size - 1] == (char)at);
+        CHECK(malloc_usable_size(objects[at]) >= size + at % 7 * step);
+        free(objects[at]);
+    }
+    free(objects);
+}
+
+static size_t address_space(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t pages = 0;
+    CHECK(file != NULL && fscanf(file, "%zu", &pages) == 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void impossible(void) {
+    enum { OBJECTS = 1000, SIZE = 6000 };
+    static char *objects[OBJECTS];
+    for (int i = 0; i < OBJECTS; i++) {
+        CHECK((objects[i] = malloc(SIZE)) != NULL);
+        memset(objects[i], 1, SIZE);
+    }
+    for (int i = 0; i < OBJECTS; i++) free(objects[i]);
+    size_t before = resident_bytes();
+    CHECK(before > OBJECTS * SIZE); /* it waits for half a second at least */
+    struct rlimit limit = {address_space() + 256 * MB, RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    static const size_t sizes[] = {(size_t)1 << 30, IMPOSSIBLE_SIZE, SIZE_MAX / 2 - 64, (size_t)3 << 29};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        errno = 0;
+        CHECK(malloc(sizes[i]) == NULL && errno == ENOMEM);
+    }
+    CHECK(resident_bytes() + MB > before);
+}
+
+static void refuse_madvise(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        check_skip("the kernel takes no seccomp filter here");
+}
+
+static void fill_and_free(size_t size) {
+    struct link *first = NULL, *next;
+    for (struct link *link; (link = malloc(size)) != NULL; first = link) link->next = first;
+    for (; first != NULL; first = next) {
+        next = first->next;
+        free(first);
+    }
+}
+
+static void reach_again(int resource, size_t now) {
+    static const size_t sizes[] = {MB, 65536, 9000, 4096, 1024, 200, 64, 16};
+    struct rlimit limit = {now + 256 * MB, RLIM_INFINITY};
+    CHECK(setrlimit(resource, &limit) == 0);
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        fill_and_free(sizes[i]);
+        void *object = malloc(64 * MB);
+        CHECK(object != NULL);
+        free(object);
+    }
+}
+
+/* Of /proc/self/status, in bytes. */
+static size_t status(const char *name) {
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    size_t kilobytes = SIZE_MAX;
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0) kilobytes = (size_t)atol(line + strlen(name) + 1);
+    fclose(file);
+    CHECK(kilobytes != SIZE_MAX);
+    return kilobytes << 10;
+}
+
+/* A root, its records and what the program itself has. mlockall asks the limit of locked memory about all that is
+ * mapped, and an overcommitting kernel is not asked about what is charged. */
+static void lock(void) {
+    struct rlimit limit;
+    CHECK(status("VmData") < 12 * MB && status("VmSize") < 24 * MB);
+    CHECK(getrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+    if (getuid() != 0 && status("VmSize") > limit.rlim_cur) check_skip("little may be locked here");
+    CHECK(mlockall(MCL_CURRENT) == 0);
+    CHECK(status("VmLck") < 24 * MB && resident_bytes() < 16 * MB);
+}
+
+static size_t fill(size_t size) {
+    size_t bytes = 0;
+    for (char *object; bytes < (size_t)2000 * MB && (object = malloc(size)) != NULL; bytes += size) object[0] = 1;
+    return bytes;
+}
+
+/* A thirty-second at most is not to be had, and 8 MB: roots, and the program itself. */
+static void within(int resource, size_t megabytes, size_t size) {
+    struct rlimit limit = {megabytes * MB, megabytes * MB};
+    CHECK(setrlimit(resource, &limit) == 0);
+    size_t bytes = fill(size);
+    if (bytes < (megabytes - megabytes / 32 - 8) * MB) dprintf(2, "%zu of %zu MB\n", bytes / MB, megabytes);
+    CHECK(bytes >= (megabytes - megabytes / 32 - 8) * MB);
+}
+
+static void pages(void) {
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) check_skip("the kernel has no huge pages");
+    char line[512], *object = malloc(100);
+    FILE *file = fopen("/proc/self/smaps", "r");
+    CHECK(object != NULL && file != NULL);
+    for (bool found = false; fgets(line, sizeof line, file) != NULL;) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) found = (uintptr_t)object - from < to - from;
+        if (!found || strncmp(line, "VmFlags:", 8) != 0) continue;
+        CHECK(strstr(line, " nh") != NULL && strstr(line, " hg") == NULL);
+        fclose(file);
+        return;
+    }
+    CHECK(!"the object is in no mapping");
+}
+
+int main(int count, char **arguments) {
+    CHECK(count == 2);
+    free(malloc(100));
+    const char *name = arguments[1];
+    if (strcmp(name, "huge") == 0) many(sizeof(void *) < 8 ? 200 : 20000, 5 * MB, 4096);
+    if (strcmp(name, "large") == 0) many(sizeof(void *) < 8 ? 1000 : 100000, MB, 16);
+    if (strcmp(name, "impossible") == 0) impossible();
+    if (strcmp(name, "lock") == 0) lock();
+    if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);
+    if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
+    if (strcmp(name, "pages") == 0) pages();
+    if (strcmp(name, "again") == 0) {
+        size_t before = status("VmData");
+        reach_again(RLIMIT_DATA, before);
+        malloc_trim(0);
+        fill_and_free(MB);
+        malloc_trim(0);
+        CHECK(status("VmData") < before + 64 * MB); /* nothing is lost */
+    }
+    if (strcmp(name, "madvise") == 0) {
+        refuse_madvise();
+        reach_again(RLIMIT_AS, address_space());
+    }
+    return 0;
+}
