@@ -12,6 +12,7 @@ static size_t before;
 static void start(void) {
     start_backend();
     options = default_options;
+    options.reclaim_thread = THREAD_TRUE;
     before = sim_reserved();
 }
 
