@@ -31,8 +31,6 @@ enum { STACK_SIZE = 32 * 1024, STACKS = 2, CLAIMED = 1 };
 static _Atomic(uint32_t) first_words[STACKS];
 static _Atomic(uint32_t) *busy = first_words;
 
-static char *lowest[STACKS]; /* of who claimed the stack; kept from the first start on */
-
 /* What the thread runs: the same in every call. */
 static _Atomic(uintptr_t) thread_body;
 
@@ -60,6 +58,8 @@ static bool create_thread(unsigned stack) {
 #define CLONE_FLAGS                                                                                                    \
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |                 \
      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+
+static char *lowest[STACKS]; /* of who claimed the stack; kept from the first start on */
 
 static char *make_stack(size_t guard, size_t size) {
     char *mapping = platform_reserve(guard + size, guard, "jwmalloc: reclaim stack");

@@ -23,7 +23,8 @@ login() {
     until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do kill -0 "$server"; done
     for _ in 1 2 3; do
         system ssh -n -p "$port" -i "$keys/user" -o IdentitiesOnly=yes -o BatchMode=yes \
-            -o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no -o LogLevel=ERROR -F none root@127.0.0.1 "seq 1 20000" >>"$name.txt"
+            -o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no -o LogLevel=ERROR -F none \
+            root@127.0.0.1 "seq 1 20000" >>"$name.txt"
     done
     grep -q libjwmalloc "/proc/$server/maps" && touch "$name.preloaded"
     kill "$server"
