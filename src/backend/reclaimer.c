@@ -79,13 +79,15 @@ static void start_with_threads(void) {
     start_from(state());
 }
 
-void reclaimer_thread_comes(void) {
-    atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
+/* As far as is known: a thread that never had a heap counts as one that lives. */
+static bool others_live(void) {
+    /* [PA6] release: our thread's state: who ends later sees it and stops our thread; pairs [PA7]; kept: policy */
+    uint32_t ended = atomic_fetch_add_explicit(&reclaimer->ended, 0, memory_order_release);
+    return (int32_t)(atomic_load_explicit(&reclaimer->made, memory_order_relaxed) - ended) > 0;
 }
 
-void reclaimer_thread_came(bool made) {
-    if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
-    else if (starts_with_threads()) start_with_threads();
+void reclaimer_thread_comes(void) {
+    atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
 }
 
 /* Waits for the thread's end. Whether there was one. */
@@ -131,17 +133,23 @@ void reclaimer_resume(void) {
     if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(REFUSED);
 }
 
-/* As far as is known: a thread that never had a heap counts as one that lives. */
-static bool others_live(void) {
-    uint32_t ended = atomic_load_explicit(&reclaimer->ended, memory_order_relaxed);
-    return (int32_t)(atomic_load_explicit(&reclaimer->made, memory_order_relaxed) - ended) > 0;
-}
-
-void reclaimer_thread_ends(void) {
-    atomic_fetch_add_explicit(&reclaimer->ended, 1, memory_order_relaxed);
-    if (!starts_with_threads() || state() != RUNNING || others_live()) return;
+/* The program has no thread of its own left but the first. */
+static void stop_alone(void) {
     begin_pause();
     stop();
     platform_threads_gone(false);
     if (end_pause() && others_live()) start_with_threads(); /* made meanwhile, when ours could not start */
+}
+
+void reclaimer_thread_came(bool made) {
+    if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
+    if (!made || !starts_with_threads()) return;
+    if (others_live()) start_with_threads();
+    if (state() == RUNNING && !others_live()) stop_alone(); /* it has ended before ours could be seen */
+}
+
+void reclaimer_thread_ends(void) {
+    /* [PA7] acquire: as PA6; pairs [PA6]; kept: policy */
+    atomic_fetch_add_explicit(&reclaimer->ended, 1, memory_order_acquire);
+    if (starts_with_threads() && state() == RUNNING && !others_live()) stop_alone();
 }
