@@ -17,24 +17,26 @@ login() {
     shift
     port=$(python3 -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
     "$@" "$(command -v sshd)" -D -e -f /dev/null -p "$port" -o ListenAddress=127.0.0.1 -o HostKey="$keys/host" \
-        -o AuthorizedKeysFile="$keys/authorized" -o PidFile=none -o PermitRootLogin=prohibit-password \
+        -o AuthorizedKeysFile="$keys/authorized" -o PidFile="$work/$name.pid" -o PermitRootLogin=prohibit-password \
         -o UsePAM=no >"$name.log" 2>&1 &
-    server=$!
-    until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do kill -0 "$server"; done
+    shell=$!
+    until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && [ -s "$name.pid" ]; do kill -0 "$shell"; done
+    server=$(cat "$name.pid") # not the shell that the function runs in
     for _ in 1 2 3; do
         system ssh -n -p "$port" -i "$keys/user" -o IdentitiesOnly=yes -o BatchMode=yes \
             -o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no -o LogLevel=ERROR -F none \
             root@127.0.0.1 "seq 1 20000" >>"$name.txt"
     done
-    grep -q libjwmalloc "/proc/$server/maps" && touch "$name.preloaded"
+    if grep -q libjwmalloc "/proc/$server/maps"; then touch "$name.preloaded"; fi
     kill "$server"
-    wait "$server" || true
+    wait "$shell" || true
     server=
 }
 
 login system system
 login jw jw
-[ -e jw.preloaded ] && [ ! -e system.preloaded ]
+[ -e jw.preloaded ]
+[ ! -e system.preloaded ]
 [ "$(wc -l <jw.txt)" -eq 60000 ]
 same system.txt jw.txt
 echo "three logins each"
