@@ -32,7 +32,9 @@ set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 # Where nobody waits for speed: a phone pays for every page of text.
 set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/handover.c
     frontend/find.c frontend/loose.c backend/map.c backend/huge.c backend/root.c platform/linux.c
-    platform/linux_memory.c platform/linux_thread.c platform/kept.c platform/misuse.c api/glibc.c api/libc_names.c)
+    platform/linux_memory.c platform/linux_thread.c
+    platform/linux_process.c platform/linux_confine.c platform/kept.c platform/misuse.c backend/reclaimer.c
+    api/glibc.c api/libc_names.c)
 list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all
@@ -51,6 +53,7 @@ function(jw_objects name)
     if(NOT arg_SECURE)
         list(FILTER sources EXCLUDE REGEX "/src/(secure|shield)/|/src/platform/linux_secure\\.c$")
     endif()
+    list(FILTER sources EXCLUDE REGEX "/src/api/pthread_create\\.c$") # the shared library's
     add_library(${name} OBJECT ${sources})
     set_source_files_properties(${jw_unwound_sources} PROPERTIES
         COMPILE_OPTIONS "-fexceptions;-fasynchronous-unwind-tables")
@@ -94,7 +97,11 @@ endfunction()
 
 # jw_shared(NAME OBJECTS): the shared library NAME.
 function(jw_shared name objects)
-    add_library(${name} SHARED $<TARGET_OBJECTS:${objects}>)
+    add_library(${name} SHARED $<TARGET_OBJECTS:${objects}> ${PROJECT_SOURCE_DIR}/src/api/pthread_create.c)
+    foreach(property INCLUDE_DIRECTORIES COMPILE_OPTIONS COMPILE_DEFINITIONS)
+        set_property(TARGET ${name} PROPERTY ${property} $<TARGET_PROPERTY:${objects},${property}>)
+    endforeach()
+    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
     set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C
         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
     # now: binding a function late takes the loader's lock, and could do it inside malloc. nodelete: threads end, and

@@ -138,12 +138,22 @@ JW_API void jw_malloc_stats(void);
 JW_API int jw_mallopt(int parameter, int value);
 
 enum {
-    JW_M_DECAY_TIME = -100, /* value 0: give unused memory back very soon; 1: after the default time; -1: late */
-    JW_M_PURGE = -101,      /* give unused memory back now */
-    JW_M_PURGE_ALL = -104   /* the same; sleeping threads keep their few empty slabs in both */
+    JW_M_DECAY_TIME = -100,     /* value 0: give unused memory back very soon; 1: after the default time; -1: late */
+    JW_M_PURGE = -101,          /* give unused memory back now */
+    JW_M_PURGE_ALL = -104,      /* the same; sleeping threads keep their few empty slabs in both */
+    JW_M_RECLAIM_THREAD = -2001 /* our own. value 0: as jw_reclaim_pause; 1: as jw_reclaim_resume */
 };
 
 /* --- Our own ---------------------------------------------------------------------------------------------------- */
+
+/* Pause: when it returns 0, the process has no thread of ours, and gets none until as many resumes as pauses have come,
+ * from whichever threads. So fork in a Zygote, unshare, setns or a seccomp filter for all threads may follow. Nothing
+ * is lost: freeing threads give memory back meanwhile. The last resume starts the thread again, if a pause ended one; a
+ * resume without a pause does nothing. A fork's child has neither thread nor pause. Pause may wait for a round that is
+ * going on; it is not for signal handlers, and asks the kernel (getpid, tgkill) whether the thread is gone, so call it
+ * before a filter that forbids these. ENOMEM: the allocator could not start; then there is no thread either. */
+JW_API int jw_reclaim_pause(void);
+JW_API void jw_reclaim_resume(void);
 
 /* Takes `length` bytes of text. Called several times for one report; may allocate. */
 typedef void jw_write_function(void *cookie, const char *text, size_t length);

@@ -1,8 +1,10 @@
 /* glibc.c - malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt: the entry points that look and tune. */
 #include "api/override.h"
+#include "backend/reclaimer.h"
 #include "backend/thrift.h"
 #include "base/compiler.h"
 #include "config/options.h"
+#include "frontend/allocator.h"
 #include "frontend/heap.h"
 #include "insight/statistics.h"
 #include "jwmalloc.h"
@@ -114,6 +116,22 @@ static int set_decay_time(int value) {
     return 1;
 }
 
+JW_EXPORT int jw_reclaim_pause(void) {
+    if (!allocator_start()) return ENOMEM;
+    reclaimer_pause();
+    return 0;
+}
+
+JW_EXPORT void jw_reclaim_resume(void) {
+    if (allocator_start()) reclaimer_resume();
+}
+
+static int set_reclaim_thread(int value) {
+    if (value == 0) return jw_reclaim_pause() == 0;
+    if (value == 1) jw_reclaim_resume();
+    return value == 1;
+}
+
 JW_EXPORT int jw_mallopt(int parameter, int value) {
     /* glibc's; its header is not everywhere. What it tunes (thresholds, arenas) is not here to be tuned. */
     enum {
@@ -131,6 +149,7 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
     case JW_M_PURGE:
     case JW_M_PURGE_ALL: give_back(); return 1;
     case JW_M_DECAY_TIME: return set_decay_time(value);
+    case JW_M_RECLAIM_THREAD: return set_reclaim_thread(value);
     case MXFAST:
     case TRIM_THRESHOLD:
     case TOP_PAD:

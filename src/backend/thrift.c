@@ -1,27 +1,21 @@
 #include "backend/thrift.h"
 
 #include "backend/huge.h"
+#include "backend/reclaimer.h"
 #include "backend/root.h"
 #include "base/assert.h"
 #include "config/options.h"
 #include "platform/kept.h"
 #include "platform/platform.h"
 
-enum { NO_THREAD, RUNNING, REFUSED };
 /* Frees between two looks at the clock, or two tries to start the thread, where it was refused. */
 #ifndef JW_RETRY_PERIOD
-#define JW_RETRY_PERIOD 1024
+#define JW_RETRY_PERIOD 64
 #endif
 
 enum { HEIR_SHIFT = 3 };   /* an eighth of 500 ms: more than a thread takes to start, less than counts for memory */
 enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
 
-static _Atomic(uint32_t) thread_state;
-/* Rounds in a row without anything to give back, only heaps to look after: the wait doubles each time. */
-static _Atomic(uint32_t) quiet_rounds;
-static _Atomic(uint32_t) round_asked; /* 1: there is work for a round that is no free range (a heap handed over) */
-static _Atomic(uint32_t) pressure;    /* futex: 1 asks the sleeping thread to go on */
-static _Atomic(uint32_t) in_round;    /* 1 while a thread without the reclamation thread runs a round */
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */
 /* Granules in use at one time, as far as was seen when memory without pages was wanted, or freed with much cached: the
@@ -149,7 +143,7 @@ static size_t end_round(unsigned standby, bool woken) {
 static bool nothing_left(size_t kept) {
     /* [TH7] release: who asks after this look sees what was announced before it; pairs [TH8];
      * client thread_end_asked */
-    bool asked = atomic_fetch_add_explicit(&round_asked, 0, memory_order_release);
+    bool asked = atomic_fetch_add_explicit(&reclaimer->round_asked, 0, memory_order_release);
     /* [TH1] release: the same for who adds ranges; pairs [OW1]; client thread_end_free */
     bool mapped = atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_release) > (intptr_t)kept;
     /* [TH10] release: the same for who defers ranges; pairs [DF1]; client thread_end_deferred */
@@ -158,59 +152,70 @@ static bool nothing_left(size_t kept) {
 
 /* The longer waits are announced only while they last, and only if nothing has come before the announcement. */
 static void wait_for_round(unsigned quiet, size_t kept) {
-    atomic_store_explicit(&quiet_rounds, quiet, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->quiet_rounds, quiet, memory_order_relaxed);
     if (quiet > 0 && !nothing_left(kept)) quiet = 0;
-    platform_futex_wait(&pressure, 0, (uint32_t)option(&options.reclaim_interval) << quiet);
-    atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
+    platform_futex_wait(&reclaimer->pressure, 0, (uint32_t)option(&options.reclaim_interval) << quiet);
+    atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
 }
 
 /* Often one thread ends and the next one starts: were the heap being drained then, the next would make another, and the
  * old one's memory would wait. */
 static void wait_for_heir(void) {
-    platform_futex_wait(&pressure, 0, (uint32_t)option(&options.reclaim_interval) >> HEIR_SHIFT);
+    platform_futex_wait(&reclaimer->pressure, 0, (uint32_t)option(&options.reclaim_interval) >> HEIR_SHIFT);
 }
 
-static void reclamation_thread(void) {
+/* As long as it takes: whoever makes work wakes the thread, as one that is started. */
+static void wait_for_work(size_t kept) {
+    atomic_store_explicit(&reclaimer->quiet_rounds, QUIET_ROUNDS, memory_order_relaxed);
+    if (nothing_left(kept)) platform_futex_wait(&reclaimer->pressure, 0, UINT32_MAX);
+    atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
+}
+
+/* Nothing is left to do: the thread ends. False: something has come meanwhile. */
+static bool end_thread(size_t kept) {
+    /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
+     * kept: TH7 and TH9 order them too, but for load buffering, which the checker does not explore */
+    atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release);
+    uint32_t expected = NO_THREAD;
+    if (nothing_left(kept)) return true;
+    /* [TH3] acquire: as TH4, should another thread have come and gone; pairs [TH2]; kept: as TH2 */
+    return !atomic_compare_exchange_strong_explicit(&reclaimer->state, &expected, RUNNING, memory_order_acquire,
+                                                    memory_order_relaxed);
+}
+
+/* What waits is left to who frees next. */
+static void stop_thread(void) {
+    /* [PA4] release: this thread's rounds; pairs [PA3]; client pause_round */
+    atomic_store_explicit(&reclaimer->state, REFUSED, memory_order_release);
+    platform_futex_wake(&reclaimer->state);
+}
+
+void reclamation_thread(void) {
     size_t kept = 0;
     bool woken = true;
+    if (!platform_thread_confine(reclaimer_starts_at_need())) return stop_thread();
     for (unsigned quiet = 0;;) {
+        if (reclaimer_must_end()) return stop_thread();
         /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8];
          * client thread_end_asked */
-        bool asked = atomic_exchange_explicit(&round_asked, 0, memory_order_acquire);
+        bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
         if (woken && asked) wait_for_heir();
         bool more = begin_round(MIDEND_HOOK);
         unsigned standby = swap_buffers();
         wait_for_round(quiet, kept);
-        woken = atomic_exchange_explicit(&pressure, 0, memory_order_relaxed);
+        if (reclaimer_must_end()) return stop_thread();
+        woken = atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
         kept = end_round(standby, woken);
         more |= refusals();
         quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
         if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
         age_peak(); /* the next round may be far */
-        /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
-         * kept: TH7 and TH9 order them too, but for load buffering, which the checker does not explore */
-        atomic_store_explicit(&thread_state, NO_THREAD, memory_order_release);
-        uint32_t expected = NO_THREAD;
-        if (nothing_left(kept)) return;
-        /* [TH3] acquire: as TH4, should another thread have come and gone; pairs [TH2]; kept: as TH2 */
-        if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
-                                                     memory_order_relaxed))
-            return;
+        woken = !reclaimer_starts_at_need();
+        if (woken) wait_for_work(kept);
+        else if (end_thread(kept)) return;
         quiet = 0;
     }
-}
-
-static void start_thread(void) {
-    uint32_t expected = NO_THREAD;
-    /* [TH4] acquire: the thread before is done with its rounds; pairs [TH2]; kept: as TH2 */
-    if (!atomic_compare_exchange_strong_explicit(&thread_state, &expected, RUNNING, memory_order_acquire,
-                                                 memory_order_relaxed))
-        return;
-    enum platform_start result =
-        option(&options.reclaim_thread) ? platform_thread_start(reclamation_thread) : START_REFUSED;
-    if (result == START_STARTED) return;
-    /* too early: the thread before has said that it ends but not yet left its stack; the next free tries again */
-    atomic_store_explicit(&thread_state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
 }
 
 /* A round by a freeing thread: the time between two rounds is the wait. */
@@ -220,31 +225,28 @@ static void round_without_thread(void) {
     uint32_t expected = 0;
     /* [TH5] acquire: the round before is done; pairs [TH6]; client rounds_in_turn */
     if (now - last < option(&options.reclaim_interval) ||
-        !atomic_compare_exchange_strong_explicit(&in_round, &expected, 1, memory_order_acquire, memory_order_relaxed))
+        !atomic_compare_exchange_strong_explicit(&reclaimer->in_round, &expected, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
         return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
+    /* [TH9] acquire: as in the thread's rounds; pairs [TH8]; kept: who asks finds no thread here that could end */
+    atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
     end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed), false);
     begin_round(MIDEND_HOOK);
     swap_buffers();
-    atomic_store_explicit(&in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
+    atomic_store_explicit(&reclaimer->in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
     uint32_t refused = REFUSED;
-    if (option(&options.reclaim_thread) &&
-        atomic_compare_exchange_strong_explicit(&thread_state, &refused, NO_THREAD, memory_order_relaxed,
+    if (reclaimer_starts_at_need() &&
+        atomic_compare_exchange_strong_explicit(&reclaimer->state, &refused, NO_THREAD, memory_order_relaxed,
                                                 memory_order_relaxed))
-        start_thread();
-}
-
-static void wake_early(void) {
-    if (atomic_load_explicit(&pressure, memory_order_relaxed) == 0 &&
-        atomic_exchange_explicit(&pressure, 1, memory_order_relaxed) == 0)
-        platform_futex_wake(&pressure);
+        reclaimer_start();
 }
 
 void thrift_wake(void) {
     /* [TH8] acquire: as OW1; release: what is asked for; pairs [TH7] [TH9]; client thread_end_asked */
-    atomic_fetch_or_explicit(&round_asked, 1, memory_order_acq_rel);
-    if (atomic_load_explicit(&thread_state, memory_order_relaxed) == NO_THREAD) start_thread();
-    if (atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0) wake_early();
+    atomic_fetch_or_explicit(&reclaimer->round_asked, 1, memory_order_acq_rel);
+    if (atomic_load_explicit(&reclaimer->state, memory_order_relaxed) == NO_THREAD) reclaimer_start();
+    if (atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0) reclaimer_wake();
 }
 
 static size_t least_kept(void) {
@@ -252,7 +254,7 @@ static size_t least_kept(void) {
 }
 
 bool thrift_has_thread(void) {
-    return option(&options.reclaim_thread) && atomic_load_explicit(&thread_state, memory_order_relaxed) != REFUSED;
+    return reclaimer_lives();
 }
 
 /* Granules that may wait mapped before freeing threads give back themselves. Never less than a minimum; and as long as
@@ -262,7 +264,7 @@ bool thrift_has_thread(void) {
  * use. */
 static size_t watermark(size_t percent) {
     size_t least = least_kept();
-    if (percent == 0 || atomic_load_explicit(&thread_state, memory_order_relaxed) == REFUSED) return least;
+    if (percent == 0 || !reclaimer_lives()) return least;
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
     size_t huge = huge_in_use() >> JW_GRANULE_SHIFT, in_use = (all > cached ? all - cached : 0) + huge;
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
@@ -281,7 +283,7 @@ void thrift_free(granule_id range, uint32_t weight) {
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {
             note(&thrift_counters.sync_reclaims, 1);
-            wake_early();
+            reclaimer_wake();
         }
     } else {
         range_place_known(range, weight, MAPPED);
@@ -290,14 +292,15 @@ void thrift_free(granule_id range, uint32_t weight) {
 }
 
 void thrift_notice(void) {
-    uint32_t state = atomic_load_explicit(&thread_state, memory_order_relaxed);
-    bool asleep = atomic_load_explicit(&quiet_rounds, memory_order_relaxed) > 0;
+    uint32_t state = atomic_load_explicit(&reclaimer->state, memory_order_relaxed);
+    bool asleep = atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0;
     if (LIKELY(state == RUNNING && !asleep)) return;
     if (range_cached(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
-        !atomic_load_explicit(&ownership.deferred, memory_order_relaxed))
+        !atomic_load_explicit(&ownership.deferred, memory_order_relaxed) &&
+        !(state == REFUSED && atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed)))
         return;
-    if (state == NO_THREAD) start_thread();
-    if (state == RUNNING) wake_early();
+    if (state == NO_THREAD) reclaimer_start();
+    if (state == RUNNING) reclaimer_wake();
     if (state == REFUSED) round_without_thread();
 }
 
@@ -356,10 +359,13 @@ bool thrift_make_room(size_t size) {
     return purge(true) > 0 || waits; /* even if nothing waits here: something may in heaps that rest */
 }
 
+/* Nobody will come for what ended threads have left, and for what waits above the minimum. */
+void reclamation_stops(void) {
+    begin_round(MIDEND_HOOK);
+    size_t cached = range_cached(MAPPED), least = least_kept();
+    if (cached > least) give_back_some(cached - least);
+}
+
 void thrift_forget_thread(void) {
-    atomic_store_explicit(&thread_state, NO_THREAD, memory_order_relaxed);
-    atomic_store_explicit(&in_round, 0, memory_order_relaxed);
-    atomic_store_explicit(&pressure, 0, memory_order_relaxed);
-    atomic_store_explicit(&quiet_rounds, 0, memory_order_relaxed);
-    atomic_store_explicit(&round_asked, 0, memory_order_relaxed);
+    reclaimer_forget();
 }

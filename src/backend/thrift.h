@@ -5,12 +5,7 @@
  * - is given back and moves to the unmapped Nest. No timestamps, no scans.
  *
  * A round is run by the reclamation thread:  deferred work, swap, wait (500 ms, less under pressure), give back.
- *
- *   thread    NONE -> RUNNING      a freeing thread, when enough is cached; an ending thread that leaves slabs behind
- *             RUNNING -> NONE      the thread itself, when nothing is left to give back; the child after fork; a
- *                                  starting thread that finds the last one not yet off its stack
- *             NONE -> REFUSED      the OS does not let us have a thread (or the user: reclaim_thread:false)
- *             REFUSED -> NONE      when a freeing thread has run a round in its place, to ask again
+ * reclaimer.h says when there is one.
  *
  * Without the thread, freeing threads run the rounds themselves when the interval has passed. Above the watermark of
  * cached ranges, freeing threads give each range back at once and wake the thread early.

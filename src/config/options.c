@@ -241,7 +241,7 @@ __attribute__((constructor)) static void read_at_start(void) {
 }
 
 void options_print(struct print_buffer *out) {
-    enum { NAME_WIDTH = 18, VALUE_WIDTH = 10, RANGE_WIDTH = 14, UNIT_WIDTH = 26 };
+    enum { NAME_WIDTH = 18, VALUE_WIDTH = 10, RANGE_WIDTH = 17, UNIT_WIDTH = 26 };
     print_text_padded(out, "name", NAME_WIDTH);
     print_text_padded(out, "default", VALUE_WIDTH);
     print_text_padded(out, "range", RANGE_WIDTH);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
 enum { STATS_OFF, STATS_EXIT };
 enum { STATS_TEXT, STATS_JSON };
 

@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/reclaimer.h"
 #include "backend/thrift.h"
 #include "base/assert.h"
 #include "base/misuse.h"
@@ -40,6 +41,8 @@ static void after_fork_in_child(void) {
 
 static COLD bool start(void) {
     if (JW_SECURE) tags_start();
+    platform_start();
+    reclaimer_begin();
     root_start();
     if (!map_start()) return false;
     options_read();
@@ -74,7 +77,9 @@ COLD bool allocator_start(void) {
 
 /* Registering fork handlers allocates, so it waits until the allocator is up. */
 __attribute__((constructor)) static void start_with_the_program(void) {
-    if (allocator_start()) platform_on_fork(before_fork, after_fork, after_fork_in_child);
+    if (!allocator_start()) return;
+    platform_learn();
+    platform_on_fork(before_fork, after_fork, after_fork_in_child);
 }
 
 static void *out_of_memory(void) {

@@ -10,6 +10,7 @@
  * where they would else make new heaps at every such meeting, without end.
  */
 #include "backend/backend.h"
+#include "backend/reclaimer.h"
 #include "frontend/heap.h"
 #include "platform/fence.h"
 #include "secure/quarantined.h"
@@ -155,6 +156,7 @@ static void thread_ends(void *value) {
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     if (JW_SECURE) quarantine_leave(heap);
     heap_enter(&no_heap);
+    reclaimer_thread_ends(); /* first: without the thread more is to be left tidy */
     bool more = leave(heap);
     push(heap, waiting_stack());
     if (more) thrift_wake();

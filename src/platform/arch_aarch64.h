@@ -18,14 +18,24 @@ static inline long raw_call(long number, const long arguments[6]) {
     return x0;
 }
 
-/* clone(flags, stack, -, -, clear); the new thread finds `body` in a register, as the stack is empty. */
-static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void)) {
-    register long x8 __asm__("x8") = SYS_clone;
-    register long x0 __asm__("x0") = flags;
-    register void *x1 __asm__("x1") = stack;
-    register long x2 __asm__("x2") = 0;
-    register long x3 __asm__("x3") = 0;
-    register void *x4 __asm__("x4") = clear;
+/* Where clone has its arguments, and the calling thread's own pointer, which a new thread without thread-local storage
+ * shares. */
+#define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
+    { flags, stack, word, tls, word }
+
+static inline long raw_tls(long area[4]) {
+    (void)area;
+    return (long)__builtin_thread_pointer();
+}
+
+/* clone or clone3, by their number; the new thread finds `body` in a register, as the stack is empty. */
+static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = arguments[0];
+    register long x1 __asm__("x1") = arguments[1];
+    register long x2 __asm__("x2") = arguments[2];
+    register long x3 __asm__("x3") = arguments[3];
+    register long x4 __asm__("x4") = arguments[4];
     register void (*run)(void) __asm__("x19") = body;
     __asm__ volatile("svc #0\n\t"
                      "cbnz x0, 1f\n\t"

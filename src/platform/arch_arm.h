@@ -28,17 +28,28 @@ static inline long raw_call(long number, const long arguments[6]) {
     return r0;
 }
 
-/* clone(flags, stack, -, -, clear); the new thread finds `body` in a register, as the stack is empty. */
-static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void)) {
-    register long r0 __asm__("r0") = flags;
-    register void *r1 __asm__("r1") = stack;
-    register long r2 __asm__("r2") = 0;
-    register long r3 __asm__("r3") = 0;
-    register void *r4 __asm__("r4") = clear;
+/* Where clone has its arguments, and the calling thread's own pointer, which a new thread without thread-local storage
+ * shares. */
+#define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
+    { flags, stack, word, tls, word }
+
+static inline long raw_tls(long area[4]) {
+    (void)area;
+    return (long)__builtin_thread_pointer();
+}
+
+/* clone, by its number; the new thread finds `body` in a register, as the stack is empty. */
+static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
+    register long r0 __asm__("r0") = arguments[0];
+    register long r1 __asm__("r1") = arguments[1];
+    register long r2 __asm__("r2") = arguments[2];
+    register long r3 __asm__("r3") = arguments[3];
+    register long r4 __asm__("r4") = arguments[4];
     register void (*run)(void) __asm__("r5") = body;
+    register long r6 __asm__("r6") = number;
     long saved;
     __asm__ volatile("mov %[saved], r7\n\t"
-                     "mov r7, %[clone]\n\t"
+                     "mov r7, %[number]\n\t"
                      "svc #0\n\t"
                      "cmp r0, #0\n\t"
                      "bne 1f\n\t"
@@ -50,7 +61,7 @@ static inline long raw_thread(long flags, void *stack, void *clear, void (*body)
                      "udf #0\n"
                      "1: mov r7, %[saved]"
                      : "+r"(r0), [saved] "=&r"(saved)
-                     : "r"(r1), "r"(r2), "r"(r3), "r"(r4), [run] "r"(run), [clone] "i"(SYS_clone), [exit] "i"(SYS_exit)
+                     : "r"(r1), "r"(r2), "r"(r3), "r"(r4), [run] "r"(run), [number] "r"(r6), [exit] "i"(SYS_exit)
                      : "memory", "cc");
     return r0;
 }

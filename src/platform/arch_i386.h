@@ -20,11 +20,28 @@ static inline long raw_call(long number, const long arguments[6]) {
     return result;
 }
 
-/* clone(flags, stack, -, -, clear); the new thread finds `body` on its stack. */
-static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void)) {
-    void (**top)(void) = (void (**)(void))stack;
+/* Where clone has its arguments, and a description of the calling thread's segment, which a new thread without
+ * thread-local storage shares. */
+#define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
+    { flags, stack, word, tls, word }
+
+static inline long raw_tls(long area[4]) {
+    enum { ALL = 0xfffff, DATA_OF_32_BITS_IN_PAGES_USABLE = 0x51 };
+    long selector, self;
+    __asm__("mov %%gs, %0" : "=r"(selector));
+    __asm__("mov %%gs:0, %0" : "=r"(self));
+    area[0] = (selector & 0xffff) >> 3;
+    area[1] = self;
+    area[2] = ALL;
+    area[3] = DATA_OF_32_BITS_IN_PAGES_USABLE;
+    return (long)area;
+}
+
+/* clone, by its number; the new thread finds `body` on its stack, the second argument. */
+static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
+    void (**top)(void) = (void (**)(void))arguments[1];
     *--top = body;
-    long result = SYS_clone;
+    long result = number;
     __asm__ volatile("int $0x80\n\t"
                      "test %%eax, %%eax\n\t"
                      "jnz 1f\n\t"
@@ -37,7 +54,8 @@ static inline long raw_thread(long flags, void *stack, void *clear, void (*body)
                      "hlt\n"
                      "1:"
                      : "+a"(result)
-                     : "b"(flags), "c"(top), "d"(0L), "S"(0L), "D"(clear), [exit] "i"(SYS_exit)
+                     : "b"(arguments[0]), "c"(top), "d"(arguments[2]), "S"(arguments[3]),
+                       "D"(arguments[4]), [exit] "i"(SYS_exit)
                      : "memory");
     return result;
 }

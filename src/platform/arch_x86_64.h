@@ -18,12 +18,24 @@ static inline long raw_call(long number, const long arguments[6]) {
     return result;
 }
 
-/* clone(flags, stack, -, clear, -); the new thread finds `body` in a register, as the stack is empty. */
-static inline long raw_thread(long flags, void *stack, void *clear, void (*body)(void)) {
+/* Where clone has its arguments, and the calling thread's own pointer, which a new thread without thread-local storage
+ * shares. */
+#define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
+    { flags, stack, word, word, tls }
+
+static inline long raw_tls(long area[4]) {
+    long self;
+    (void)area;
+    __asm__("mov %%fs:0, %0" : "=r"(self));
+    return self;
+}
+
+/* clone or clone3, by their number; the new thread finds `body` in a register, as the stack is empty. */
+static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
     register void (*run)(void) __asm__("r12") = body;
-    register void *word __asm__("r10") = clear;
-    register long tls __asm__("r8") = 0;
-    long result = SYS_clone;
+    register long r10 __asm__("r10") = arguments[3];
+    register long r8 __asm__("r8") = arguments[4];
+    long result = number;
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
                      "jnz 1f\n\t"
@@ -35,7 +47,8 @@ static inline long raw_thread(long flags, void *stack, void *clear, void (*body)
                      "hlt\n"
                      "1:"
                      : "+a"(result)
-                     : "D"(flags), "S"(stack), "d"(0L), "r"(word), "r"(tls), [run] "r"(run), [exit] "i"(SYS_exit)
+                     : "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10),
+                       "r"(r8), [run] "r"(run), [exit] "i"(SYS_exit)
                      : "rcx", "r11", "memory");
     return result;
 }

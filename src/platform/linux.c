@@ -39,9 +39,9 @@ size_t platform_address_limit(void) {
 }
 
 uint64_t platform_milliseconds(void) {
-    long now[2] = {0}; /* the kernel's old timespec: seconds since start, which fit in 32 bits */
-    kernel_call(SYS_clock_gettime, ARGUMENTS(CLOCK_MONOTONIC, ARGUMENT(now)));
-    return (uint64_t)now[0] * 1000 + (uint64_t)now[1] / 1000000;
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* the kernel's own code in this process, and never a system call */
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* Before the kernel has gathered randomness: its gift to this process, stirred so that two calls differ. */
@@ -65,10 +65,6 @@ uint64_t platform_random(void) {
 
 bool platform_is_privileged(void) {
     return getauxval(AT_SECURE) != 0;
-}
-
-uint32_t platform_thread_id(void) {
-    return (uint32_t)kernel_call(SYS_gettid, ARGUMENTS(0));
 }
 
 bool platform_thread_lives(uint32_t number) {
@@ -140,7 +136,7 @@ static void raise_abort(void) {
     uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_UNBLOCK, ARGUMENT(&abort_only), 0, KERNEL_SIGNAL_SET));
     long process = kernel_call(SYS_getpid, ARGUMENTS(0));
-    kernel_call(SYS_tgkill, ARGUMENTS(process, platform_thread_id(), SIGABRT));
+    kernel_call(SYS_tgkill, ARGUMENTS(process, kernel_call(SYS_gettid, ARGUMENTS(0)), SIGABRT));
 }
 
 /* Not libc's abort: that one takes a lock and uses thread-local storage. */

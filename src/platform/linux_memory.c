@@ -3,6 +3,7 @@
 #include "base/compiler.h"
 #include "platform/kept.h"
 #include "platform/linux_call.h"
+#include "platform/linux_rights.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
 
@@ -81,13 +82,22 @@ static uintptr_t map_and_trim(size_t size, size_t alignment) {
     return address;
 }
 
-/* The name is kept by the kernel (5.17, or Android's). Others do not know the call, which is then not made again. */
+/* The name is kept by the kernel (5.17, or Android's). Others do not know the call, which is then not made again. It is
+ * not made after the start either: a filter that the program has set up by then may kill for it. Where libc itself
+ * names mappings all the time, filters let it pass. */
+static _Atomic(bool) nameless;
+
 static void name_mapping(uintptr_t address, size_t size, const char *name) {
-    static _Atomic(bool) unknown;
-    if (atomic_load_explicit(&unknown, memory_order_relaxed)) return;
+    if (atomic_load_explicit(&nameless, memory_order_relaxed)) return;
     long result = kernel_call(
         SYS_prctl, ARGUMENTS(PR_SET_VMA, PR_SET_VMA_ANON_NAME, ARGUMENT(address), ARGUMENT(size), ARGUMENT(name)));
-    if (result == -EINVAL) atomic_store_explicit(&unknown, true, memory_order_relaxed);
+    if (result == -EINVAL) atomic_store_explicit(&nameless, true, memory_order_relaxed);
+}
+
+void memory_names_end(void) {
+#ifndef __BIONIC__
+    atomic_store_explicit(&nameless, true, memory_order_relaxed);
+#endif
 }
 
 void *platform_reserve(size_t size, size_t alignment, const char *name) {

@@ -1,109 +1,130 @@
-/* linux_thread.c - the reclamation thread, thread exit, fork, and sleeping, on Linux.
+/* linux_thread.c - how the reclamation thread is made, seen off and put to sleep, on Linux.
  *
- * The reclamation thread is made by clone itself: pthread_create allocates, and may be who called us. It has no
- * thread-local storage of its own (the register still points to its creator's), so what runs on it must not use any:
- * no errno, no stack protector, no libc beyond plain functions.
+ * It is made by clone itself: pthread_create allocates, and may be who called us. It has no thread-local storage of its
+ * own (the register still points to its creator's), so what runs on it must not use any: no errno, no stack protector,
+ * no libc beyond plain functions. The call and its flags are those of libc's pthread_create: a filter that lets the
+ * program make threads lets this one pass.
  */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
+#include "platform/linux_rights.h"
+#include "platform/plain_thread.h"
 #include "platform/platform.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 
-/* The guard page's size is the kernel's; 28 KB are left with pages of 4 KB. */
-enum { STACK_SIZE = 32 * 1024 };
+/* The guard page's size is the kernel's; 28 KB are left with pages of 4 KB. Two stacks, so that the next thread can
+ * start while the one before has returned but not left its own. */
+enum { STACK_SIZE = 32 * 1024, STACKS = 2, CLAIMED = 1 };
 
-/* Two, so that the next thread can start while the one before has returned but not left its stack. `busy` is not zero
- * from a start until the kernel has seen the thread off; zero again in a fork's child, which has the stack but not the
- * thread. The rest belongs to who set it. */
-static struct stack {
-    _Atomic(uint32_t) busy;
-    char *lowest; /* kept from the first start on */
-} stacks[2];
+/* 0: free; CLAIMED: a start has it; else the kernel's number of its thread, which the kernel clears when the thread is
+ * gone. Zero again in the child of any fork, which has the stacks but not the thread. */
+static _Atomic(uint32_t) first_words[STACKS];
+static _Atomic(uint32_t) *busy = first_words;
 
 /* What the thread runs: the same in every call. */
 static _Atomic(uintptr_t) thread_body;
 
-static void (*after_fork_in_child)(void);
-
-/* Shown by ps and debuggers instead of the name of the thread that happened to be the creator. */
-static void run_named(void) {
-    kernel_call(SYS_prctl, ARGUMENTS(PR_SET_NAME, ARGUMENT("jw-reclaim")));
+static void run(void) {
     ((void (*)(void))atomic_load_explicit(&thread_body, memory_order_relaxed))();
 }
 
-/* Sanitizers keep their state of a thread in thread-local storage, so theirs must be an ordinary one. The model
- * checker, which uses their instrumentation only, says 0. */
-#ifndef PLAIN_THREAD
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define PLAIN_THREAD 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define PLAIN_THREAD 1
-#endif
-#endif
-#endif
-#ifndef PLAIN_THREAD
-#define PLAIN_THREAD 0
-#endif
-
 #if PLAIN_THREAD
 
-static void *run_plain(void *stack) {
-    run_named();
-    atomic_store_explicit(&((struct stack *)stack)->busy, 0, memory_order_relaxed); /* it had a stack of its own */
+static void *run_plain(void *word) {
+    run();
+    atomic_store_explicit((_Atomic(uint32_t) *)word, 0, memory_order_release); /* it had a stack of its own */
     return NULL;
 }
 
-static bool create_thread(struct stack *stack) {
+static bool create_thread(unsigned stack) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, run_plain, stack) != 0) return false;
+    if (pthread_create(&thread, NULL, run_plain, &busy[stack]) != 0) return false;
     pthread_detach(thread);
     return true;
 }
 
 #else
 
+#define CLONE_FLAGS                                                                                                    \
+    (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |                 \
+     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+
+static char *lowest[STACKS]; /* of who claimed the stack; kept from the first start on */
+
 static char *make_stack(size_t guard, size_t size) {
-    char *lowest = platform_reserve(guard + size, guard, "jwmalloc: reclaim stack");
-    if (lowest == NULL) return NULL;
-    kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(lowest), ARGUMENT(guard), PROT_NONE));
-    return lowest;
+    char *mapping = platform_reserve(guard + size, guard, "jwmalloc: reclaim stack");
+    if (mapping == NULL) return NULL;
+    kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(mapping), ARGUMENT(guard), PROT_NONE));
+    return mapping;
 }
 
-static bool create_thread(struct stack *stack) {
+/* By clone3, where libc makes threads so: a filter may have been written after what libc does. */
+static long clone_as_new_libc(char *stack, size_t size, _Atomic(uint32_t) *word, long tls) {
+#if defined(__GLIBC__) && defined(SYS_clone3) && defined(CLONE_ARGS_SIZE_VER0) && __SIZEOF_POINTER__ == 8
+    enum { MAJOR = 2, FIRST_MINOR = 34 };
+    char *point;
+    long major = strtol(gnu_get_libc_version(), &point, 10);
+    if (major < MAJOR || (major == MAJOR && (*point == '\0' || strtol(point + 1, NULL, 10) < FIRST_MINOR)))
+        return -ENOSYS;
+    struct clone_args wanted = {.flags = CLONE_FLAGS,
+                                .child_tid = (uintptr_t)word,
+                                .parent_tid = (uintptr_t)word,
+                                .stack = (uintptr_t)stack,
+                                .stack_size = size,
+                                .tls = (uintptr_t)tls};
+    const long arguments[5] = {ARGUMENT(&wanted), sizeof wanted};
+    return raw_thread(SYS_clone3, arguments, run);
+#else
+    (void)stack, (void)size, (void)word, (void)tls;
+    return -ENOSYS;
+#endif
+}
+
+static bool create_thread(unsigned stack) {
     size_t guard = platform_page_size();
     size_t size = guard < STACK_SIZE ? STACK_SIZE - guard : guard;
-    if (stack->lowest == NULL) stack->lowest = make_stack(guard, size);
-    if (stack->lowest == NULL) return false;
-    long flags =
-        CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
+    if (lowest[stack] == NULL) lowest[stack] = make_stack(guard, size);
+    if (lowest[stack] == NULL) return false;
+    long area[4], tls = raw_tls(area);
     atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
-    return raw_thread(flags, stack->lowest + guard + size, &stack->busy, run_named) > 0;
+    long number = clone_as_new_libc(lowest[stack] + guard, size, &busy[stack], tls);
+    if (number == -ENOSYS) {
+        const long arguments[5] =
+            CLONE_ARGUMENTS(CLONE_FLAGS, ARGUMENT(lowest[stack] + guard + size), ARGUMENT(&busy[stack]), tls);
+        number = raw_thread(SYS_clone, arguments, run);
+    }
+    return number > 0;
 }
 
 #endif
 
-static struct stack *claim_stack(void) {
-    for (unsigned i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+/* STACKS: all are busy. */
+static unsigned claim_stack(void) {
+    unsigned stack = 0;
+    for (; stack < STACKS; stack++) {
         uint32_t gone = 0;
         /* [ST2] acquire: the stack is left, by the kernel's word, and where it is; pairs [ST3]; client
          * reclaim_stack */
-        if (atomic_compare_exchange_strong_explicit(&stacks[i].busy, &gone, 1, memory_order_acquire,
+        if (atomic_compare_exchange_strong_explicit(&busy[stack], &gone, CLAIMED, memory_order_acquire,
                                                     memory_order_relaxed))
-            return &stacks[i];
+            break;
     }
-    return NULL;
+    return stack;
 }
 
 enum platform_start platform_thread_start(void (*body)(void)) {
-    struct stack *stack = claim_stack();
-    if (stack == NULL) return START_TOO_EARLY;
+    unsigned stack = claim_stack();
+    if (stack == STACKS) return START_TOO_EARLY;
     /* A new thread inherits the mask: with everything blocked, no handler of the program ever runs on it. */
     uint64_t all = UINT64_MAX, before;
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET));
@@ -111,36 +132,42 @@ enum platform_start platform_thread_start(void (*body)(void)) {
     bool started = create_thread(stack);
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
     /* [ST3] release: where the stack is; pairs [ST2]; client reclaim_stack */
-    if (!started) atomic_store_explicit(&stack->busy, 0, memory_order_release);
+    if (!started) atomic_store_explicit(&busy[stack], 0, memory_order_release);
     return started ? START_STARTED : START_REFUSED;
 }
 
-bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
-    /* The key's number plus one; two threads that come first may both make a key, and one of them drops its own. */
-    static _Atomic(uint32_t) shared_key;
-    uint32_t key = atomic_load_explicit(&shared_key, memory_order_acquire); /* [KY1] pairs [KY2]; client exit_key */
-    if (key == 0) {
-        pthread_key_t made;
-        if (pthread_key_create(&made, at_exit) != 0) return false;
-        /* [KY2] release: the key's making; acquire, when it fails: the other thread's; pairs [KY1] [KY2]; client
-         * exit_key */
-        if (atomic_compare_exchange_strong_explicit(&shared_key, &key, (uint32_t)made + 1, memory_order_release,
-                                                    memory_order_acquire))
-            key = (uint32_t)made + 1;
-        else pthread_key_delete(made);
+static void wait_for_clearing(_Atomic(uint32_t) *word, uint32_t number) {
+    long soon[2] = {0, 10000000}; /* should the word change without a wake: a start that failed */
+    /* not private: the kernel's wake is not, either */
+    kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(word), FUTEX_WAIT, ARGUMENT(number), ARGUMENT(soon)));
+}
+
+/* The kernel clears the word a little before the thread is gone. */
+static void wait_for_end(uint32_t number) {
+    static _Atomic(uint32_t) nothing;
+    while (platform_thread_lives(number)) platform_futex_wait(&nothing, 0, 1);
+}
+
+void platform_threads_gone(bool entirely) {
+    for (unsigned stack = 0; stack < STACKS; stack++) {
+        uint32_t number, last = CLAIMED;
+        /* [ST4] acquire: what the thread did, by the kernel's word; pairs the kernel's clearing; kept: its order with
+         * the program's calls that follow is the kernel's */
+        while ((number = atomic_load_explicit(&busy[stack], memory_order_acquire)) != 0) {
+            last = number;
+            wait_for_clearing(&busy[stack], number);
+        }
+        if (entirely && last != CLAIMED) wait_for_end(last);
     }
-    return pthread_setspecific((pthread_key_t)(key - 1), value) == 0;
 }
 
-static void child_of_fork(void) {
-    for (unsigned i = 0; i < sizeof stacks / sizeof *stacks; i++) /* there is only this thread */
-        atomic_store_explicit(&stacks[i].busy, 0, memory_order_relaxed);
-    after_fork_in_child();
+void threads_forget(void) {
+    for (unsigned stack = 0; stack < STACKS; stack++) atomic_store_explicit(&busy[stack], 0, memory_order_relaxed);
 }
 
-void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
-    after_fork_in_child = child;
-    pthread_atfork(prepare, parent, child_of_fork);
+void threads_start(void) {
+    _Atomic(uint32_t) *words = platform_forgotten_by_fork(sizeof first_words);
+    if (words != NULL) busy = words;
 }
 
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {

@@ -60,7 +60,7 @@ bool platform_protect(void *address, size_t size, bool accessible);
 /* Asks for transparent huge pages in [address, address + size), or keeps them away: tables are touched sparsely. */
 void platform_huge_pages(void *address, size_t size, bool wanted);
 
-/* Milliseconds of a clock that never goes back. */
+/* Milliseconds of a clock that never goes back, by no system call. */
 uint64_t platform_milliseconds(void);
 
 /* Sleeps until the word no longer holds `expected`, a wake comes, or `milliseconds` pass (may wake early). */
@@ -69,10 +69,19 @@ void platform_futex_wake(_Atomic(uint32_t) *word);
 
 /* Starts the one reclamation thread on a small stack of its own, all signals blocked, without pthread_create (which
  * could be our caller) and without thread-local storage: `body` must not use errno, libc's locks or a stack protector.
- * It runs once; when it returns, the thread ends. Too early: the two threads before have
- * returned but not left their stacks yet. */
+ * It runs once; when it returns, the thread ends. The calls are those that libc's pthread_create makes. Too early: the
+ * two threads before have returned but not left their stacks yet. */
 enum platform_start { START_REFUSED, START_STARTED, START_TOO_EARLY };
 enum platform_start platform_thread_start(void (*body)(void));
+
+/* Called by the reclamation thread first: it leaves its creator's scheduling class and processors, and gives up every
+ * right that a round does not need. False: the OS refuses, and the thread must end. Unless `always`, a process without
+ * privileges is left as it is: its sandbox may kill for the calls, and would not get the thread into its own. */
+bool platform_thread_confine(bool always);
+
+/* Waits until no thread of platform_thread_start is left. `entirely`: also in the kernel's books, by system calls that
+ * a sandbox may forbid. */
+void platform_threads_gone(bool entirely);
 
 /* Calls `at_exit(value)` when the calling thread ends, as late as the platform allows; may be asked again from inside
  * at_exit (a few times). False when the platform cannot. The value is never NULL; `at_exit` is the same in every call.
@@ -82,13 +91,29 @@ bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
 /* Registers the three handlers around fork, once. The only function here that may take a lock of libc. */
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
+/* Before anything else: memory that no child has of its own. */
+void platform_start(void);
+
+/* A piece of that memory, zero: in the child of any fork, past libc's too, it reads as zero again; a child by vfork
+ * shares it. NULL: there is none to be had. Asked for at start only. */
+void *platform_forgotten_by_fork(size_t size);
+
+/* Whether the caller is a child by vfork (or CLONE_VM), in its parent's memory. A system call. */
+bool platform_in_borrowed_memory(void);
+
+/* Before main: asks for what must be known of the process later, when its sandbox may kill for the question. */
+void platform_learn(void);
+
+/* Whether platform_learn has found out which rights the process has. */
+bool platform_rights_known(void);
+
 /* 64 unpredictable bits. */
 uint64_t platform_random(void);
 
 /* True in a process with more privileges than its user (AT_SECURE): its environment is not to be trusted. */
 bool platform_is_privileged(void);
 
-/* Number of the calling thread in the kernel's terms. */
+/* Number of the calling thread in the kernel's terms, by no system call; 0: libc does not tell. */
 uint32_t platform_thread_id(void);
 
 /* Whether the process has a thread of that number. */

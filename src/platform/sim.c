@@ -31,6 +31,7 @@ static void (*fork_handlers[3])(void);
 static void (*abort_hook)(void);
 static char last_text[TEXT_MAX];
 static const char *file_text;
+static bool borrowed_memory;
 
 static _Thread_local struct {
     void (*at_exit)(void *value);
@@ -216,6 +217,34 @@ enum platform_start platform_thread_start(void (*body)(void)) {
     return START_STARTED;
 }
 
+bool platform_thread_confine(bool always) {
+    (void)always;
+    return allowed(SIM_CONFINE);
+}
+
+void platform_threads_gone(bool entirely) {
+    (void)entirely;
+}
+
+void platform_start(void) {
+}
+
+void *platform_forgotten_by_fork(size_t size) {
+    (void)size;
+    return NULL;
+}
+
+bool platform_in_borrowed_memory(void) {
+    return borrowed_memory;
+}
+
+void platform_learn(void) {
+}
+
+bool platform_rights_known(void) {
+    return true;
+}
+
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     if (!allowed(SIM_EXIT)) return false;
     this_thread.at_exit = at_exit;
@@ -301,6 +330,7 @@ void sim_reset(void) {
     abort_hook = NULL;
     last_text[0] = '\0';
     file_text = NULL;
+    borrowed_memory = false;
 }
 
 void sim_fail_after(int64_t count) {
@@ -353,6 +383,10 @@ void sim_thread_exit(void) {
 
 void sim_set_file(const char *text) {
     file_text = text;
+}
+
+void sim_borrow_memory(bool borrowed) {
+    borrowed_memory = borrowed;
 }
 
 void sim_fork(bool in_child) {

@@ -24,7 +24,7 @@
 /* Back to the state at start: everything released and zero, no failures, clock at 0. No other thread may be inside. */
 void sim_reset(void);
 
-/* Lets `count` more refusable operations (reserve, release, discard, resize, move, thread start, thread exit) succeed
+/* Lets `count` more refusable operations (enum sim_operation) succeed
  * and refuses every one after them, until the next call. SIM_NEVER: no refusals. */
 #define SIM_NEVER (-1)
 void sim_fail_after(int64_t count);
@@ -39,7 +39,8 @@ enum sim_operation {
     SIM_THREAD = 32,
     SIM_EXIT = 64,
     SIM_PROTECT = 128,
-    SIM_ANY = 255
+    SIM_CONFINE = 256,
+    SIM_ANY = 511
 };
 void sim_fail_only(unsigned operations);
 
@@ -63,6 +64,9 @@ void (*sim_take_thread(void))(void);
 
 /* Runs what platform_on_thread_exit was asked for, as if the calling thread ended now. */
 void sim_thread_exit(void);
+
+/* Whether the caller seems to be a child by vfork. */
+void sim_borrow_memory(bool borrowed);
 
 /* Runs the handlers around fork, as if a fork took place; `in_child` tells which side to be on. */
 void sim_fork(bool in_child);

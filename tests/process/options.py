@@ -85,7 +85,9 @@ expect(overruled.stderr == "", "the environment overrules the symbol", overruled
 for _ in range(20):
     single = run(plain, "reclaim_thread:false", "threads")
     expect(single.stdout.strip() == "1", "no thread with reclaim_thread:false", single)
-started = run(plain, "reclaim_start:0", "threads")
+unasked = run(plain, "reclaim_start:0", "threads")
+expect(unasked.stdout.strip() == "1", "no thread in a program without threads", unasked)
+started = run(plain, "reclaim_start:0,reclaim_thread:true", "threads")
 expect(started.stdout.strip() == "2", "a thread with reclaim_start:0", started)
 
 if os.path.exists("/sys/kernel/mm/transparent_hugepage"):

@@ -12,6 +12,7 @@ static struct heap *heaps[HEAPS];
 
 static inline void start(void) {
     options = default_options;
+    options.reclaim_thread = THREAD_TRUE;
     if (!heaps[0]) heaps[0] = heap_attach();
     for (unsigned i = 1; i < HEAPS; i++)
         if (!heaps[i]) heaps[i] = heap_take();

@@ -69,7 +69,7 @@ static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
     pthread_barrier_init(&together, NULL, 2);
     capacity = size_class_capacity(size_class_of(size));
     CHECK(pthread_create(&other, NULL, free_second_part, NULL) == 0);
-    options.reclaim_thread = 0; /* a round takes an idle pool, also one that is being walked */
+    options.reclaim_thread = THREAD_FALSE; /* a round takes an idle pool, also one that is being walked */
     options.reclaim_start = most_options.reclaim_start;
     for (unsigned race = 0; race < RACES; race++) {
         for (unsigned i = 0; i <= capacity; i++) contested[i] = jw_malloc(size);
@@ -90,7 +90,7 @@ static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
     printf("partial %u, empty %u, full %u, returning %u\n", states[PARTIAL], states[EMPTY], states[FULL],
            states[RETURNING]);
     /* one by one: the first test's thread may have read them last */
-    options.reclaim_thread = default_options.reclaim_thread;
+    options.reclaim_thread = THREAD_TRUE;
     options.reclaim_start = default_options.reclaim_start;
     thrift_forget_thread();
     finish();
@@ -123,7 +123,7 @@ static void many_threads_at_once(void **state) {
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 256 << 10);
     pthread_barrier_init(&together, NULL, MANY);
-    options.reclaim_thread = 0; /* a round has the resting heaps in hand for a moment: none of it here */
+    options.reclaim_thread = THREAD_FALSE; /* a round has the resting heaps in hand for a moment: none of it here */
     options.reclaim_start = most_options.reclaim_start;
     for (unsigned generation = 0; generation < GENERATIONS; generation++) {
         for (uintptr_t i = 0; i < MANY; i++) CHECK(pthread_create(&threads[i], &small, be_one_of_many, (void *)i) == 0);
@@ -132,6 +132,7 @@ static void many_threads_at_once(void **state) {
         assert_int_equal(heap_resting_count(), MANY);
     }
     options = default_options;
+    options.reclaim_thread = THREAD_TRUE;
     options.reclaim_interval = 10;
     thrift_forget_thread();
     finish();

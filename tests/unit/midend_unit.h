@@ -14,6 +14,7 @@ static void start(void) {
     start_backend();
     memset(holds, 0, sizeof holds);
     options = default_options;
+    options.reclaim_thread = THREAD_TRUE;
     memset(&nest, 0, sizeof nest);
     deferred = 0;
     memset(slab_counts, 0, sizeof slab_counts);

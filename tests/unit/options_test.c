@@ -27,7 +27,7 @@ static void values_of_every_kind(void **state) {
     start();
     apply("reclaim_interval:10,reclaim_thread:false,cache_min:3M,reclaim_start:64k,stats:exit,stats_format:json");
     assert_int_equal(options.reclaim_interval, 10);
-    assert_int_equal(options.reclaim_thread, false);
+    assert_int_equal(options.reclaim_thread, THREAD_FALSE);
     assert_int_equal(options.cache_min, 3 << 20);
     assert_int_equal(options.reclaim_start, 64 << 10);
     assert_int_equal(options.stats, STATS_EXIT);
@@ -68,7 +68,8 @@ static void a_bad_value_says_what_was_expected(void **state) {
     start();
     refused("reclaim_interval:5",
             "jwmalloc: test: bad value in reclaim_interval:5, expected 10..60000 ms; it stays 500\n");
-    refused("reclaim_thread:1", "jwmalloc: test: bad value in reclaim_thread:1, expected true|false; it stays true\n");
+    refused("reclaim_thread:1",
+            "jwmalloc: test: bad value in reclaim_thread:1, expected false|true|auto; it stays auto\n");
     refused("stats:exi", "jwmalloc: test: bad value in stats:exi, expected off|exit; it stays off\n");
     refused("reclaim_start:K", "jwmalloc: test: bad value in reclaim_start:K, expected 0..1G bytes; it stays 128K\n");
     refused("pool_min", "jwmalloc: test: bad value in pool_min:, expected 0..65536 slabs; it stays 8\n");
@@ -106,7 +107,7 @@ static void printed_values_read_back(void **state) {
     assert_int_equal(options.cache_min, 5 << 20);
     assert_int_equal(options.stats, STATS_EXIT);
     assert_int_equal(options.pool_min, 77);
-    assert_int_equal(options.reclaim_thread, false);
+    assert_int_equal(options.reclaim_thread, THREAD_FALSE);
     assert_string_equal(sim_last_text(), "");
 }
 

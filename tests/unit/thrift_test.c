@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 
-enum { BIG = 64, RETRY_PERIOD = 1024 };
+enum { BIG = 64, RETRY_PERIOD = 64 };
 
 void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
@@ -34,6 +34,7 @@ static bool is_dirty(granule_id range) {
 static void start(void) {
     start_backend();
     options = default_options;
+    options.reclaim_thread = THREAD_TRUE;
     memset(&thrift_counters, 0, sizeof thrift_counters);
     thrift_on_round(MIDEND_HOOK, NULL);
     at_wait = NULL;
@@ -286,7 +287,7 @@ static void a_refused_discard_keeps_the_range_mapped(void **state) {
     (void)state;
     start();
     options.cache_min = options.cache_percent = 0;
-    options.reclaim_thread = 0;
+    options.reclaim_thread = THREAD_FALSE;
     sim_fail_after(0);
     backend_place(a);
     assert_int_equal(thrift_counters.sync_reclaims, 0);
@@ -304,7 +305,7 @@ static void a_refused_discard_keeps_the_range_mapped(void **state) {
 static void a_root_that_the_system_did_not_take_is_offered_again(void **state) {
     (void)state;
     start();
-    options.reclaim_thread = 0;
+    options.reclaim_thread = THREAD_FALSE;
     backend_place(before);
     backend_place(one);
     backend_place(keeper);
@@ -331,11 +332,11 @@ static void free_often(unsigned times) {
 static void without_a_thread_freeing_threads_run_rounds(void **state) {
     (void)state;
     start();
-    options.reclaim_thread = 0;
+    options.reclaim_thread = THREAD_FALSE;
     backend_place(a);
     assert_null(sim_take_thread());
     assert_true(is_dirty(a));
-    free_often(2 * RETRY_PERIOD + 1);
+    free_often(2 * ((unsigned)options.reclaim_interval + RETRY_PERIOD) + 1);
     assert_null(sim_take_thread());
     assert_true(thrift_counters.rounds >= 2);
     assert_false(is_dirty(a));

@@ -3,6 +3,7 @@
  * bound     2 threads, 1 request each; the keys are a table that making and dropping one write plainly
  * property  who uses a key sees it made, and it is not dropped
  */
+#define _GNU_SOURCE 1
 #include "verify/clients/kernel.h"
 
 #include "verify/clients/client.h"
@@ -31,15 +32,46 @@ static int set_value(pthread_key_t key, const void *value) {
     return 0;
 }
 
-#define PLAIN_THREAD 1
 #define pthread_key_create make_key
 #define pthread_key_delete drop_key
 #define pthread_setspecific set_value
-#include "platform/linux_thread.c"
+#include "platform/linux_process.c"
 
 static long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
     (void)number, (void)arguments;
     return 0;
+}
+
+size_t platform_page_size(void) {
+    return 0;
+}
+
+void *platform_reserve(size_t size, size_t alignment, const char *name) {
+    (void)size, (void)alignment, (void)name;
+    return NULL;
+}
+
+bool platform_release(void *address, size_t size) {
+    (void)address, (void)size;
+    return true;
+}
+
+size_t platform_read_file(const char *path, char *buffer, size_t size) {
+    (void)path, (void)buffer, (void)size;
+    return 0;
+}
+
+bool platform_is_privileged(void) {
+    return false;
+}
+
+void memory_names_end(void) {
+}
+
+void threads_start(void) {
+}
+
+void threads_forget(void) {
 }
 
 static void *asking(void *value) {

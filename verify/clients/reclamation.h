@@ -8,6 +8,7 @@ static inline void begin_reclamation(void) {
     model_starts_threads = true;
     model_waits_end = true;
     options.reclaim_start = 0;
+    options.reclaim_thread = THREAD_TRUE;
 }
 
 /* Runs the thread that has been started, if there is one that nobody runs. */

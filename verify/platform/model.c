@@ -217,6 +217,34 @@ enum platform_start platform_thread_start(void (*body)(void)) {
     return START_STARTED;
 }
 
+bool platform_thread_confine(bool always) {
+    (void)always;
+    return true;
+}
+
+void platform_threads_gone(bool entirely) {
+    (void)entirely;
+}
+
+void platform_start(void) {
+}
+
+void *platform_forgotten_by_fork(size_t size) {
+    (void)size;
+    return NULL;
+}
+
+bool platform_in_borrowed_memory(void) {
+    return false;
+}
+
+void platform_learn(void) {
+}
+
+bool platform_rights_known(void) {
+    return true;
+}
+
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     (void)milliseconds;
     if (model_waits_end || atomic_load_explicit(word, memory_order_relaxed) != expected) return;

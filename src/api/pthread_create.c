@@ -1,0 +1,38 @@
+/* pthread_create.c - the shared library's own: libc's, and a moment at which our thread may start.
+ *
+ * A filter, a Zygote, unshare: a thread that comes by itself may kill the process or change what it can do, and there
+ * is no way to ask that could not kill, too. But where the program has just made a thread, making one is allowed and
+ * the process is not single-threaded any more. Not in the archives: a static program has but one pthread_create.
+ */
+#include "backend/reclaimer.h"
+#include "base/compiler.h"
+#include "frontend/allocator.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef int create_function(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                            void *argument);
+
+static create_function *find_libcs(void) {
+    static _Atomic(uintptr_t) known;
+    uintptr_t found = atomic_load_explicit(&known, memory_order_relaxed);
+    if (found == 0) {
+        found = (uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
+        atomic_store_explicit(&known, found, memory_order_relaxed);
+    }
+    return (create_function *)found;
+}
+
+JW_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                             void *argument) {
+    create_function *libcs = find_libcs();
+    if (libcs == NULL) return EAGAIN;
+    if (!allocator_start()) return libcs(thread, attributes, start, argument);
+    reclaimer_thread_comes(); /* first: it may end before we are back */
+    int result = libcs(thread, attributes, start, argument);
+    reclaimer_thread_came(result == 0);
+    return result;
+}

@@ -1,0 +1,155 @@
+#include "backend/reclaimer.h"
+
+#include "config/options.h"
+#include "platform/platform.h"
+
+static struct reclaimer own_words;
+struct reclaimer *reclaimer = &own_words;
+
+void reclaimer_begin(void) {
+    struct reclaimer *words = platform_forgotten_by_fork(sizeof *words);
+    if (words) reclaimer = words;
+}
+
+void reclaimer_forget(void) {
+    atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->in_round, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->pauses, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->made, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->ended, 0, memory_order_relaxed);
+}
+
+bool reclaimer_starts_at_need(void) {
+    return option(&options.reclaim_thread) == THREAD_TRUE;
+}
+
+static bool starts_with_threads(void) {
+    return option(&options.reclaim_thread) == THREAD_AUTO;
+}
+
+static uint32_t state(void) {
+    return atomic_load_explicit(&reclaimer->state, memory_order_relaxed);
+}
+
+bool reclaimer_lives(void) {
+    return reclaimer_starts_at_need() ? state() != REFUSED : state() == RUNNING;
+}
+
+bool reclaimer_must_end(void) {
+    return atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed) > 0;
+}
+
+/* The state was `before`: the thread is to run. */
+static void start_from(uint32_t before) {
+    /* [TH4] acquire: the thread before is done with its rounds; pairs [TH2]; kept: as TH2 */
+    if (!atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, RUNNING, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return;
+    /* [PA2] release: the state, for a pause that comes later; one that came before is seen in any case; pairs [PA1]
+     * [PA5]; client pause_start */
+    bool paused = atomic_fetch_add_explicit(&reclaimer->pauses, 0, memory_order_release) > 0;
+    enum platform_start result = paused ? START_REFUSED : platform_thread_start(reclamation_thread);
+    if (result == START_STARTED) return;
+    /* too early: the thread before has said that it ends but not yet left its stack; the next free tries again */
+    atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
+}
+
+void reclaimer_start(void) {
+    if (!reclaimer_starts_at_need()) {
+        uint32_t before = NO_THREAD;
+        atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, REFUSED, memory_order_relaxed,
+                                                memory_order_relaxed);
+    } else if (!platform_in_borrowed_memory()) {
+        start_from(NO_THREAD);
+    }
+}
+
+void reclaimer_wake(void) {
+    if (atomic_load_explicit(&reclaimer->pressure, memory_order_relaxed) == 0 &&
+        atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_relaxed) == 0)
+        platform_futex_wake(&reclaimer->pressure);
+}
+
+static void start_with_threads(void) {
+    if (!platform_rights_known() || state() == RUNNING) return;
+    start_from(state());
+}
+
+/* As far as is known: a thread that never had a heap counts as one that lives. */
+static bool others_live(void) {
+    /* [PA6] release: our thread's state: who ends later sees it and stops our thread; pairs [PA7]; kept: policy */
+    uint32_t ended = atomic_fetch_add_explicit(&reclaimer->ended, 0, memory_order_release);
+    return (int32_t)(atomic_load_explicit(&reclaimer->made, memory_order_relaxed) - ended) > 0;
+}
+
+void reclaimer_thread_comes(void) {
+    atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
+}
+
+/* Waits for the thread's end. Whether there was one. */
+static bool stop(void) {
+    bool ran = false;
+    /* [PA3] acquire: the thread is done with its rounds; pairs [PA4]; client pause_round */
+    while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
+        enum { SOON = 10 };
+        ran = true;
+        reclaimer_wake();
+        platform_futex_wait(&reclaimer->state, RUNNING, SOON);
+    }
+    if (ran) reclamation_stops();
+    return ran;
+}
+
+static void begin_pause(void) {
+    /* [PA1] acquire: the state of a thread that is on its way; who starts one later sees the pause; pairs [PA2]; client
+     * pause_start */
+    atomic_fetch_add_explicit(&reclaimer->pauses, 1, memory_order_acquire);
+}
+
+/* Whether it was the last one. */
+static bool end_pause(void) {
+    uint32_t pauses = atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed);
+    do {
+        if (pauses == 0) return false;
+        /* [PA5] acquire: what a thread was for that was not started for this pause; pairs [PA2]; kept: policy */
+    } while (!atomic_compare_exchange_weak_explicit(&reclaimer->pauses, &pauses, pauses - 1, memory_order_acquire,
+                                                    memory_order_relaxed));
+    return pauses == 1;
+}
+
+void reclaimer_pause(void) {
+    begin_pause();
+    if (stop()) atomic_store_explicit(&reclaimer->stopped, 1, memory_order_relaxed);
+    platform_threads_gone(true);
+}
+
+void reclaimer_resume(void) {
+    if (!end_pause()) return;
+    bool stopped = atomic_exchange_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
+    if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(REFUSED);
+}
+
+/* The program has no thread of its own left but the first. */
+static void stop_alone(void) {
+    begin_pause();
+    stop();
+    platform_threads_gone(false);
+    if (end_pause() && others_live()) start_with_threads(); /* made meanwhile, when ours could not start */
+}
+
+void reclaimer_thread_came(bool made) {
+    if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
+    if (!made || !starts_with_threads()) return;
+    if (others_live()) start_with_threads();
+    if (state() == RUNNING && !others_live()) stop_alone(); /* it has ended before ours could be seen */
+}
+
+void reclaimer_thread_ends(void) {
+    /* [PA7] acquire: as PA6; pairs [PA6]; kept: policy */
+    atomic_fetch_add_explicit(&reclaimer->ended, 1, memory_order_acquire);
+    if (starts_with_threads() && state() == RUNNING && !others_live()) stop_alone();
+}

@@ -1,0 +1,134 @@
+/* linux_confine.c - the reclamation thread gives up what it does not need, before its first round.
+ *
+ *   its creator's scheduling class, niceness and processors     it must neither starve nor run before others
+ *   all capabilities, the right to gain new ones by exec        libc's setuid does not know of this thread
+ *   every system call that a round does not make                its user and groups then matter no more
+ *
+ * Whoever writes to the thread's stack gets what is left: calls that change the memory of this very process, none of
+ * which makes memory executable. What is refused fails with EPERM.
+ */
+#include "base/compiler.h"
+#include "platform/linux_call.h"
+#include "platform/linux_rights.h"
+#include "platform/plain_thread.h"
+#include "platform/platform.h"
+
+#if PLAIN_THREAD
+
+bool platform_thread_confine(bool always) {
+    (void)always;
+    return true;
+}
+
+#else
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#if defined(__x86_64__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
+#elif defined(__i386__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_I386
+#else
+#define OWN_ARCHITECTURE AUDIT_ARCH_ARM
+#endif
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define IF_EQUAL(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (then), (otherwise))
+#define ALLOWED BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define REFUSED_CALL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+
+/* The word loaded is a call's number before and after each of these. */
+#define CALL(number) IF_EQUAL((number), 0, 1), ALLOWED
+#define CALL_WITH(number, argument, value)                                                                             \
+    IF_EQUAL((number), 0, 4), LOAD(args[argument]), IF_EQUAL((value), 0, 1), ALLOWED, REFUSED_CALL
+#define CALL_WITHOUT(number, argument, bits)                                                                           \
+    IF_EQUAL((number), 0, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 1, 0), ALLOWED,       \
+        REFUSED_CALL
+
+/* The second group is what misuse() and a broken invariant do: one line to standard error, then SIGABRT. */
+static bool install_filter(uint32_t process) {
+    struct sock_filter program[] = {
+        LOAD(arch),
+        IF_EQUAL(OWN_ARCHITECTURE, 1, 0),
+        REFUSED_CALL,
+        LOAD(nr),
+        CALL(SYS_futex),
+        CALL(SYS_madvise),
+        CALL(SYS_munmap),
+        CALL_WITHOUT(SYS_mprotect, 2, PROT_EXEC),
+        CALL_WITHOUT(RAW_MMAP, 2, PROT_EXEC),
+        CALL(SYS_mremap),
+        CALL(SYS_restart_syscall),
+        CALL(SYS_exit),
+        CALL_WITH(SYS_write, 0, 2),
+        CALL(SYS_getpid),
+        CALL(SYS_gettid),
+        CALL(SYS_rt_sigprocmask),
+        CALL_WITH(SYS_rt_sigaction, 0, SIGABRT),
+        CALL_WITH(SYS_tgkill, 0, process),
+        CALL(SYS_rt_sigreturn),
+        CALL(SYS_exit_group),
+        REFUSED_CALL,
+    };
+    struct sock_fprog filter = {sizeof program / sizeof *program, program};
+    return kernel_call(SYS_prctl, ARGUMENTS(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ARGUMENT(&filter))) == 0;
+}
+
+static bool drop_rights(uint32_t process) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    return kernel_call(SYS_capset, ARGUMENTS(ARGUMENT(&header), ARGUMENT(none))) == 0 &&
+           kernel_call(SYS_prctl, ARGUMENTS(PR_SET_NO_NEW_PRIVS, 1)) == 0 && install_filter(process);
+}
+
+/* As the process's first thread has it, but no better than the usual: the kernel answers 20 - niceness. */
+static void set_niceness(uint32_t process) {
+    enum { USUAL = 20 };
+    long first = kernel_call(SYS_getpriority, ARGUMENTS(PRIO_PROCESS, (long)process));
+    long niceness = first > 0 && first < USUAL ? USUAL - first : 0;
+    /* may be refused where it would be an improvement: then we go on as we are */
+    kernel_call(SYS_setpriority, ARGUMENTS(PRIO_PROCESS, 0, niceness));
+}
+
+/* The kernel leaves out of all processors those that the process may not have. */
+static bool leave_creators_place(uint32_t process) {
+    enum { WORDS = 128 };
+    static const int32_t no_priority;
+    static const unsigned long all[WORDS] = {[0 ... WORDS - 1] = ~0ul};
+    long set = kernel_call(SYS_sched_setscheduler, ARGUMENTS(0, SCHED_NORMAL, ARGUMENT(&no_priority)));
+    if (set != 0) {
+        long class = kernel_call(SYS_sched_getscheduler, ARGUMENTS(0)) & ~(long)SCHED_RESET_ON_FORK;
+        if (class != SCHED_NORMAL && class != SCHED_BATCH && class != SCHED_IDLE) return false;
+    }
+    set_niceness(process);
+    return kernel_call(SYS_sched_setaffinity, ARGUMENTS(0, sizeof all, ARGUMENT(all))) == 0;
+}
+
+/* A process that was root and is no more has given up what the thread would have to. */
+static bool still_privileged(struct rights before) {
+    return before.any && (!before.of_root || kernel_call(SYS_geteuid, ARGUMENTS(0)) == 0);
+}
+
+bool platform_thread_confine(bool always) {
+    struct rights before = rights_at_start();
+    bool drop = always || still_privileged(before);
+    if (!drop && (before.any || !before.realtime)) return true; /* by no call that a filter may kill for */
+    uint32_t process = (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0));
+    if (!leave_creators_place(process)) return false;
+    if (!drop) return true;
+    kernel_call(SYS_prctl, ARGUMENTS(PR_SET_NAME, ARGUMENT("jw-reclaim")));
+    return drop_rights(process);
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* linux_process.c - the process as a whole on Linux: what it may do, its forks, the ends of its threads.
+ *
+ * What can be asked for only by calls that a sandbox may forbid is asked for before main, and kept.
+ */
+#define _GNU_SOURCE 1 /* the recursive mutex's initializer */
+#include "base/compiler.h"
+#include "platform/linux_call.h"
+#include "platform/linux_rights.h"
+#include "platform/platform.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#ifdef __BIONIC__
+#include <unistd.h>
+#endif
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+static char *forgotten;
+static size_t forgotten_used;
+static _Atomic(uint32_t) no_process, *process = &no_process;
+
+void *platform_forgotten_by_fork(size_t size) {
+    size_t page = platform_page_size(), from = forgotten_used;
+    if (forgotten == NULL || size > page - from) return NULL;
+    forgotten_used += (size + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
+    return forgotten + from;
+}
+
+void platform_start(void) {
+    size_t page = platform_page_size();
+    forgotten = platform_reserve(page, page, "jwmalloc: forgotten by fork");
+    if (forgotten != NULL &&
+        kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(forgotten), ARGUMENT(page), MADV_WIPEONFORK)) != 0) {
+        platform_release(forgotten, page); /* before Linux 4.14: only forks of libc's are known of */
+        forgotten = NULL;
+    }
+    forgotten_used = 0;
+    _Atomic(uint32_t) *word = platform_forgotten_by_fork(sizeof *word);
+    if (word != NULL) process = word;
+    threads_start();
+}
+
+bool platform_in_borrowed_memory(void) {
+    uint32_t number = (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0)), before = 0;
+    /* relaxed: the number is all that passes */
+    atomic_compare_exchange_strong_explicit(process, &before, number, memory_order_relaxed, memory_order_relaxed);
+    return before != 0 && before != number;
+}
+
+/* --- what the process may do */
+
+static _Atomic(bool) learnt, privileged, started_as_root, realtime;
+
+/* The value of a line "\nCapPrm:\t00..." is not zero; *found: there is such a line. */
+static bool has_capabilities(const char *status, bool *found) {
+    const char *line = strstr(status, "\nCapPrm:\t");
+    *found = line != NULL;
+    if (line == NULL) return false;
+    line += sizeof "\nCapPrm:\t" - 1;
+    return line[strspn(line, "0")] != '\n';
+}
+
+static void learn_rights(void) {
+    bool known = true, root = getauxval(AT_UID) == 0 || getauxval(AT_EUID) == 0;
+    bool more = root || getauxval(AT_UID) != getauxval(AT_EUID) || getauxval(AT_GID) != getauxval(AT_EGID) ||
+                platform_is_privileged();
+    if (!more) { /* capabilities that a service manager has left it */
+        char status[2048];
+        status[platform_read_file("/proc/self/status", status, sizeof status - 1)] = '\0';
+        more = has_capabilities(status, &known);
+    }
+    uint64_t limit[2] = {0}; /* soft, hard */
+    bool limited = kernel_call(SYS_prlimit64, ARGUMENTS(0, RLIMIT_RTPRIO, 0, ARGUMENT(limit))) == 0;
+    atomic_store_explicit(&started_as_root, root, memory_order_relaxed);
+    atomic_store_explicit(&privileged, more, memory_order_relaxed);
+    atomic_store_explicit(&realtime, more || !limited || limit[1] > 0, memory_order_relaxed);
+    atomic_store_explicit(&learnt, known, memory_order_relaxed);
+}
+
+void platform_learn(void) {
+    learn_rights();
+    platform_in_borrowed_memory(); /* notes the process's number */
+    memory_names_end();
+}
+
+bool platform_rights_known(void) {
+    return atomic_load_explicit(&learnt, memory_order_relaxed);
+}
+
+struct rights rights_at_start(void) {
+    return (struct rights){.any = atomic_load_explicit(&privileged, memory_order_relaxed),
+                           .of_root = atomic_load_explicit(&started_as_root, memory_order_relaxed),
+                           .realtime = atomic_load_explicit(&realtime, memory_order_relaxed)};
+}
+
+/* --- threads and forks of the program */
+
+/* By no system call: libc writes the number of the thread that locks it into a recursive mutex. */
+uint32_t platform_thread_id(void) {
+#if defined(__GLIBC__)
+    pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    if (pthread_mutex_lock(&mutex) != 0) return 0;
+    uint32_t number = (uint32_t)mutex.__data.__owner;
+    pthread_mutex_unlock(&mutex);
+    return number;
+#elif defined(__BIONIC__)
+    return (uint32_t)gettid(); /* kept by libc */
+#else
+    return 0;
+#endif
+}
+
+bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
+    /* The key's number plus one; two threads that come first may both make a key, and one of them drops its own. */
+    static _Atomic(uint32_t) shared_key;
+    uint32_t key = atomic_load_explicit(&shared_key, memory_order_acquire); /* [KY1] pairs [KY2]; client exit_key */
+    if (key == 0) {
+        pthread_key_t made;
+        if (pthread_key_create(&made, at_exit) != 0) return false;
+        /* [KY2] release: the key's making; acquire, when it fails: the other thread's; pairs [KY1] [KY2]; client
+         * exit_key */
+        if (atomic_compare_exchange_strong_explicit(&shared_key, &key, (uint32_t)made + 1, memory_order_release,
+                                                    memory_order_acquire))
+            key = (uint32_t)made + 1;
+        else pthread_key_delete(made);
+    }
+    return pthread_setspecific((pthread_key_t)(key - 1), value) == 0;
+}
+
+static void (*after_fork_in_child)(void);
+
+static void child_of_fork(void) {
+    threads_forget(); /* there is only this thread */
+    atomic_store_explicit(process, 0, memory_order_relaxed);
+    after_fork_in_child();
+}
+
+void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    after_fork_in_child = child;
+    pthread_atfork(prepare, parent, child_of_fork);
+}

@@ -1,0 +1,172 @@
+/* reclaimer_test.c - when there is a reclamation thread, over simulated time. The test runs it. */
+#include "unit.h"
+
+#include "backend/backend.h"
+#include "backend/reclaimer.h"
+
+enum { BIG = 64 };
+
+void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+
+static void (*at_wait)(unsigned number); /* what the world does while the reclamation thread waits */
+static unsigned waits;
+
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    waits++;
+    CHECK(waits < 1000);
+    if (at_wait) at_wait(waits);
+    __real_platform_futex_wait(word, expected, milliseconds);
+}
+
+static granule_id before, one, keeper, a, b; /* keeper: stays in use, so that the root stays */
+
+static granule_id fetch(uint32_t weight) {
+    bool zeroed;
+    granule_id range = granule_of(backend_fetch(FOR_SLABS, weight, &zeroed));
+    memset(granule_address(range), 0xa5, weight * GRANULE_SIZE);
+    return range;
+}
+
+static bool is_dirty(granule_id range) {
+    return *granule_address(range) == (char)0xa5;
+}
+
+static void start(void) {
+    start_backend();
+    options = default_options;
+    options.reclaim_thread = THREAD_TRUE;
+    memset(&thrift_counters, 0, sizeof thrift_counters);
+    thrift_on_round(MIDEND_HOOK, NULL);
+    at_wait = NULL;
+    waits = 0;
+    before = fetch(1);
+    one = fetch(1);
+    keeper = fetch(1);
+    a = fetch(BIG);
+    b = fetch(BIG);
+}
+
+static void finish(void) {
+    sim_fail_after(SIM_NEVER);
+    backend_place(before);
+    backend_place(one);
+    backend_place(keeper);
+    thrift_purge();
+    assert_int_equal(ownership.cached[0], 0);
+    assert_int_equal(ownership.cached[1], 0);
+    assert_int_equal(root_count(), 0);
+}
+
+static void run_thread(void) {
+    void (*body)(void) = sim_take_thread();
+    assert_non_null(body);
+    body();
+}
+
+/* As reclaimer_pause, whose wait only another thread could end. */
+static void reclaimer_pause_begins(void) {
+    atomic_fetch_add(&reclaimer->pauses, 1);
+}
+
+static void pause_in_the_first_wait(unsigned number) {
+    if (number == 1) reclaimer_pause_begins();
+}
+
+/* auto: what is freed starts no thread, a thread of the program's does; it sleeps where it would else end, and goes on
+ * when there is work. */
+static void free_a_while_it_sleeps(unsigned number) {
+    if (number == 2) backend_place(a);
+    else if (number == 4) CHECK(!is_dirty(a));
+    else if (number > 4) reclaimer_pause_begins();
+}
+
+static void with_threads_it_starts_and_sleeps(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_AUTO;
+    backend_place(b);
+    assert_null(sim_take_thread());
+    assert_false(thrift_has_thread());
+    reclaimer_thread_comes();
+    reclaimer_thread_came(false);
+    assert_null(sim_take_thread()); /* none could be made */
+    reclaimer_thread_comes();
+    reclaimer_thread_came(true);
+    assert_true(thrift_has_thread());
+    reclaimer_thread_comes();
+    reclaimer_thread_came(true);
+    at_wait = free_a_while_it_sleeps;
+    run_thread();
+    assert_null(sim_take_thread());
+    assert_false(is_dirty(a) || is_dirty(b));
+    assert_false(thrift_has_thread());
+    thrift_forget_thread();
+    finish();
+}
+
+/* The thread ends at the pause, starts at the last resume, and not in between. */
+static void a_pause_ends_the_thread(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    at_wait = pause_in_the_first_wait;
+    run_thread();
+    assert_int_equal(waits, 1);
+    assert_true(is_dirty(a));
+    assert_false(thrift_has_thread());
+    thrift_forget_thread();
+    reclaimer_pause(); /* two, of which one is nobody's to resume */
+    reclaimer_pause();
+    backend_place(b);
+    assert_null(sim_take_thread());
+    reclaimer_resume();
+    thrift_notice();
+    assert_null(sim_take_thread());
+    reclaimer_resume();
+    assert_non_null(sim_take_thread());
+    reclaimer_resume(); /* one too many */
+    reclaimer_pause_begins();
+    assert_true(reclaimer_must_end());
+    thrift_forget_thread();
+    finish();
+}
+
+static void unconfined_no_thread(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    sim_fail_only(SIM_CONFINE);
+    sim_fail_after(0);
+    run_thread();
+    sim_fail_after(SIM_NEVER);
+    assert_int_equal(waits, 0);
+    assert_false(thrift_has_thread());
+    backend_place(b);
+    thrift_forget_thread();
+    finish();
+}
+
+/* A child by vfork starts no thread, and leaves the parent as it was. */
+static void none_in_borrowed_memory(void **state) {
+    (void)state;
+    start();
+    sim_borrow_memory(true);
+    backend_place(a);
+    assert_null(sim_take_thread());
+    sim_borrow_memory(false);
+    backend_place(b);
+    assert_non_null(sim_take_thread());
+    thrift_forget_thread();
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_threads_it_starts_and_sleeps),
+        cmocka_unit_test(a_pause_ends_the_thread),
+        cmocka_unit_test(unconfined_no_thread),
+        cmocka_unit_test(none_in_borrowed_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
