@@ -68,23 +68,35 @@ size_t huge_usable_size(const void *object) {
     return is_huge(object) ? size_of(granule_of(object)) : 0;
 }
 
+static bool resize_in_place(void *object, size_t old, size_t new) {
+    if (!platform_resize(object, old, new)) return false;
+    set_size(granule_of(object), new);
+    count(0, new - old);
+    return true;
+}
+
+/* With room to grow, which costs addresses only: an object that grows by little is not moved each time. */
+static size_t with_room(size_t size) {
+    size_t room = size / 8 < MOST_ROOM ? size / 8 : MOST_ROOM;
+    return (size + room + ROOT_SIZE - 1) & ~(size_t)(ROOT_SIZE - 1);
+}
+
+/* The tail's memory goes back at once. Its addresses stay the object's where they may be room to grow, or where the OS
+ * does not take them. No mapping becomes smaller than what a range holds: an object that goes on shrinking moves to a
+ * range when it is half of that. */
+static void shrink(char *object, size_t old, size_t new) {
+    size_t least = new > BACKEND_MAX ? new : huge_good_size(BACKEND_MAX + 1);
+    if (old > with_room(new) && old > least && resize_in_place(object, old, least)) old = least;
+    if (new < old) platform_discard(object + new, old - new);
+}
+
 void *huge_resize(void *object, size_t size) {
     size_t old = huge_usable_size(object), new = huge_good_size(size);
     if (old == 0) misuse(INVALID_POINTER, object, 0);
     if (new == 0) return NULL;
-    if (new == old) return object;
-    if (platform_resize(object, old, new)) {
-        set_size(granule_of(object), new);
-        count(0, new - old);
-        return object;
-    }
-    if (new < old) { /* the tail stays mapped, and the object's */
-        platform_discard((char *)object + new, old - new);
-        return object;
-    }
-    /* with room to grow, which costs addresses only: an object that grows by little is not moved each time */
-    size_t room = new / 8 < MOST_ROOM ? new / 8 : MOST_ROOM;
-    char *moved = huge_allocate((new + room + ROOT_SIZE - 1) & ~(size_t)(ROOT_SIZE - 1), ROOT_SIZE);
+    if (new < old) shrink(object, old, new);
+    if (new <= old || resize_in_place(object, old, new)) return object;
+    char *moved = huge_allocate(with_room(new), ROOT_SIZE);
     if (!moved) moved = huge_allocate(new, ROOT_SIZE);
     if (!moved) return NULL;
     new = size_of(granule_of(moved));

@@ -294,11 +294,18 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
     return new;
 }
 
+/* Where it is, or with its pages; NULL: the bytes must be copied. */
+static void *resize_large(void *object, size_t size, size_t old) {
+    bool fits = stays(old, size);
+    if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
+    bool cut = (fits || (size >= BACKEND_MIN && size < old)) && backend_shrink(object, size);
+    return fits || cut ? object : NULL;
+}
+
 static NOINLINE void *reallocate_large(void *object, size_t size) {
     size_t old = object_size(object);
-    if (stays(old, size)) return stay(object, old, good_size(1, size));
     if (size > PTRDIFF_MAX) return out_of_memory();
-    void *resized = old > BACKEND_MAX && size > BACKEND_MAX ? huge_resize(object, size) : NULL;
+    void *resized = resize_large(object, size, old);
     /* with room to grow, or what could not be given back */
     if (resized) return stay(resized, object_size(resized), good_size(1, size));
     return reallocate_elsewhere(object, size, old);
