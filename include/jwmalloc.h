@@ -15,8 +15,8 @@
  *                 one line on standard error where it is seen, and ends the process (SIGABRT).
  *   Threads       any, at any time, also in destructors of thread-local objects, in atexit handlers, before main, and
  *                 in the child of a fork. No function waits for another thread, except for one it asks libc to call.
- *   Signals       not to be called from a signal handler, as malloc. A handler that leaves by longjmp from the middle
- *                 of one of them harms nothing but that thread's memory use.
+ *   Signals       not to be called from a signal handler, as malloc. A handler must not leave one of them by longjmp,
+ *                 and a thread must not be cancelled asynchronously in one: the heap may be damaged, as glibc's.
  */
 #ifndef JWMALLOC_H
 #define JWMALLOC_H
