@@ -66,9 +66,10 @@ COLD bool allocator_start(void) {
     }
 }
 
-/* Registering fork handlers allocates, so it waits until the allocator is up. */
+/* Registering fork handlers allocates, as the loader may, so it waits until the allocator is up. */
 __attribute__((constructor)) static void start_with_the_program(void) {
     if (allocator_start()) platform_on_fork(before_fork, after_fork, after_fork_in_child);
+    platform_settle();
 }
 
 static void *out_of_memory(void) {

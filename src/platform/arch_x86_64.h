@@ -26,14 +26,13 @@ static inline long raw_thread(long flags, void *stack, void *clear, void (*body)
     long result = SYS_clone;
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\t" /* the outermost frame */
-                     "call *%[run]\n\t"
-                     "xor %%edi, %%edi\n\t"
-                     "mov %[exit], %%eax\n\t"
-                     "syscall\n\t"
-                     "hlt\n"
-                     "1:"
+                     "jnz 1f\n\t" OUTERMOST_FRAME("rip") "xor %%ebp, %%ebp\n\t"
+                                                         "call *%[run]\n\t"
+                                                         "xor %%edi, %%edi\n\t"
+                                                         "mov %[exit], %%eax\n\t"
+                                                         "syscall\n\t"
+                                                         "hlt\n\t" CALLERS_FRAME "\n"
+                                                         "1:"
                      : "+a"(result)
                      : "D"(flags), "S"(stack), "d"(0L), "r"(word), "r"(tls), [run] "r"(run), [exit] "i"(SYS_exit)
                      : "rcx", "r11", "memory");

@@ -97,6 +97,13 @@ void platform_write(const char *text, size_t length);
 /* Makes platform_write go on working when the program closes its standard error, as coreutils do before they exit. */
 void platform_keep_output(void);
 
+/* Puts the last words of the process where crash reporters look for them, as far as the platform has such a place. */
+void platform_abort_message(const char *text, size_t length);
+
+/* Keeps this library's code where it is, and finds that place. Called once, by a constructor: may enter the loader, and
+ * libc may call malloc in here. */
+void platform_settle(void);
+
 /* Ends the process with SIGABRT; the message has already been written. */
 _Noreturn void platform_abort(void);
 

@@ -28,6 +28,11 @@ bool platform_is_privileged(void) {
     return true;
 }
 
+void platform_abort_message(const char *text, size_t length) {
+    (void)text;
+    (void)length;
+}
+
 void platform_keep_output(void) {
 }
 

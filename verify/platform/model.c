@@ -255,6 +255,14 @@ void platform_write(const char *text, size_t length) {
     (void)text, (void)length;
 }
 
+void platform_abort_message(const char *text, size_t length) {
+    (void)text;
+    (void)length;
+}
+
+void platform_settle(void) {
+}
+
 void platform_keep_output(void) {
 }
 
