@@ -113,8 +113,8 @@ struct jw_mallinfo2 {
     size_t hblkhd; /* bytes in these */
     size_t usmblks;
     size_t fsmblks;
-    size_t uordblks; /* in objects, but for those of `hblks` */
-    size_t fordblks; /* in `arena` and not in objects */
+    size_t uordblks; /* in all objects, those of `hblks` as well (as Android has it; glibc leaves them out) */
+    size_t fordblks; /* in `arena` and not in objects: arena + hblkhd is uordblks + fordblks */
     size_t keepcost; /* free, with memory still behind it: what jw_malloc_trim can give back */
 };
 JW_API struct jw_mallinfo2 jw_mallinfo2(void);

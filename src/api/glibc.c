@@ -46,7 +46,7 @@ JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {
         .ordblks = ranges,
         .hblks = (size_t)s.huge.mappings,
         .hblkhd = (size_t)s.huge.bytes,
-        .uordblks = (size_t)s.objects,
+        .uordblks = (size_t)(s.objects + s.huge.bytes),
         .fordblks = (size_t)(arena > s.objects ? arena - s.objects : 0),
         .keepcost = (size_t)s.backend.cached_mapped,
     };

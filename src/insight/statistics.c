@@ -89,6 +89,7 @@ void statistics_gather(struct statistics *statistics) {
     backend_statistics(&statistics->backend);
     midend_statistics(thread.heap->holds, &statistics->midend);
     frontend_statistics(&statistics->frontend);
+    heap_leave_out_loose(&statistics->midend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();
     uint64_t slabs = statistics->midend.reserved + statistics->frontend.reserved;

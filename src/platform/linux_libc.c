@@ -47,8 +47,9 @@ static void stay_loaded(void) {
     dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* glibc's place for the last words, which is in no header. Debuggers and crash reporters read it from the process or its
- * core. As it is glibc's own, it is looked for and not linked with. Who has more to say unmaps what was there before. */
+/* glibc's place for the last words, which is in no header. Debuggers and crash reporters read it from the process or
+ * its core. As it is glibc's own, it is looked for and not linked with. glibc, where it has more to say, unmaps what was
+ * there before. */
 struct glibc_message {
     unsigned size; /* of the mapping */
     char text[];
