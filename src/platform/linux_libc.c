@@ -1,5 +1,5 @@
-/* linux_libc.c - what libc and the loader may do for us beyond malloc's own affairs. All of it is optional: the names are
- * weak, so a program that is linked statically does not get the loader into it.
+/* linux_libc.c - what libc and the loader may do for us beyond malloc's own affairs. All of it is optional: the names
+ * are weak, so a program that is linked statically does not get the loader into it.
  *
  * The code must stay where it is: the reclamation thread runs in it, and threads that end call into it. A shared library
  * of ours is linked with -z nodelete, and so is what uses an archive of ours through CMake or pkg-config. Who links the
@@ -48,7 +48,7 @@ static void stay_loaded(void) {
 }
 
 /* glibc's place for the last words, which is in no header. Debuggers and crash reporters read it from the process or
- * its core. As it is glibc's own, it is looked for and not linked with. glibc, where it has more to say, unmaps what was
+ * its core. As it is glibc's own, it is looked for and not linked with. Where glibc has more to say, it unmaps what was
  * there before. */
 struct glibc_message {
     unsigned size; /* of the mapping */

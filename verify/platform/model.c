@@ -263,7 +263,24 @@ void platform_abort_message(const char *text, size_t length) {
 void platform_settle(void) {
 }
 
-void platform_keep_output(void) {
+uint32_t platform_process_id(void) {
+    return 1;
+}
+
+uint64_t platform_seconds(void) {
+    return 0;
+}
+
+const char *platform_program(void) {
+    return "simulated";
+}
+
+void platform_write_report(const char *text, size_t length) {
+    platform_write(text, length);
+}
+
+void platform_keep_output(const char *report) {
+    (void)report;
 }
 
 _Noreturn void platform_abort(void) {
