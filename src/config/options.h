@@ -2,8 +2,8 @@
  *
  * Sources, the later ones overruling the earlier: the defaults; the system-wide file (-DJW_OPTIONS_FILE="path"); the
  * program's symbol `const char *jw_malloc_conf`; the environment's JWMALLOC_CONF, unless the process has more
- * privileges than its user. All hold "name:value,name:value", with : or =. What is wrong in them costs a line on standard error,
- * and the value stays as it was.
+ * privileges than its user. All hold "name:value,name:value", or "name=value". What is wrong in them costs a line on
+ * standard error, and the value stays as it was.
  */
 #ifndef JW_OPTIONS_H
 #define JW_OPTIONS_H

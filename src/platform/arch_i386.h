@@ -4,13 +4,14 @@
 
 #define RAW_MMAP SYS_mmap2 /* counts its offset in pages: ours is always 0 */
 
-/* For unwind tables, of code whose frame is found by the stack pointer: where the compiler has no frame pointer. */
-#if defined(__GCC_HAVE_DWARF2_CFI_ASM) && defined(__OPTIMIZE__)
-#define PUSHED(name) ".cfi_adjust_cfa_offset 4\n\t.cfi_rel_offset " name ", 0\n\t"
-#define POPPED(name) ".cfi_adjust_cfa_offset -4\n\t.cfi_restore " name
+/* While ebp is the sixth argument, a function with a frame pointer finds its frame by the one on top of the stack: the
+ * frame's address is what stands there, and 8. */
+#ifdef __GCC_HAVE_DWARF2_CFI_ASM
+#define FRAME_BY_STACK ".cfi_escape 0x0f, 5, 0x74, 0, 0x06, 0x23, 8\n\t"
+#define FRAME_BY_POINTER "\n\t.cfi_def_cfa ebp, 8"
 #else
-#define PUSHED(name)
-#define POPPED(name)
+#define FRAME_BY_STACK
+#define FRAME_BY_POINTER
 #endif
 
 /* The sixth argument goes into ebp, which may be the frame pointer, and then no register is left: the last two are
@@ -18,10 +19,11 @@
 static inline long raw_call(long number, const long arguments[6]) {
     const long *last = arguments + 4;
     long result = number;
-    __asm__ volatile("push %%ebp\n\t" PUSHED("ebp") "mov 4(%%edi), %%ebp\n\t"
-                                                    "mov (%%edi), %%edi\n\t"
-                                                    "int $0x80\n\t"
-                                                    "pop %%ebp\n\t" POPPED("ebp")
+    (void)*(void *volatile *)__builtin_frame_address(0); /* the function must have one */
+    __asm__ volatile("push %%ebp\n\t" FRAME_BY_STACK "mov 4(%%edi), %%ebp\n\t"
+                     "mov (%%edi), %%edi\n\t"
+                     "int $0x80\n\t"
+                     "pop %%ebp" FRAME_BY_POINTER
                      : "+a"(result), "+D"(last)
                      : "b"(arguments[0]), "c"(arguments[1]), "d"(arguments[2]), "S"(arguments[3])
                      : "memory");

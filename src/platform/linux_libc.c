@@ -1,9 +1,9 @@
 /* linux_libc.c - what libc and the loader may do for us beyond malloc's own affairs. All of it is optional: the names
  * are weak, so a program that is linked statically does not get the loader into it.
  *
- * The code must stay where it is: the reclamation thread runs in it, and threads that end call into it. A shared library
- * of ours is linked with -z nodelete, and so is what uses an archive of ours through CMake or pkg-config. Who links the
- * archive into a plugin by hand may not know; that plugin is opened once more here, for good.
+ * The code must stay where it is: the reclamation thread runs in it, and threads that end call into it. A shared
+ * library of ours is linked with -z nodelete, and so is what uses an archive of ours through CMake or pkg-config. Who
+ * links the archive into a plugin by hand may not know; that plugin is opened once more here, for good.
  */
 #define _GNU_SOURCE 1 /* dladdr, RTLD_NODELETE */
 #include "base/compiler.h"
