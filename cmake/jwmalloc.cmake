@@ -12,8 +12,9 @@ set(jw_compile_options
     -ftls-model=initial-exec
     # The reclamation thread has no thread-local storage, which is where a stack protector keeps its canary.
     -fno-stack-protector
-    # Only what an exception can pass through needs unwind tables, see below; debuggers have .debug_frame.
-    -fno-asynchronous-unwind-tables -fno-unwind-tables)
+    # backtrace() in a handler of SIGABRT, debuggers and profilers see through us to our caller. No page of the tables
+    # is read before.
+    -fasynchronous-unwind-tables)
 
 # Spares calls into libc a jump. Elsewhere than on x86, whose linker mends them, our own calls would go by a table, too.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86")
@@ -32,7 +33,7 @@ set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 # Where nobody waits for speed: a phone pays for every page of text.
 set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/handover.c
     frontend/find.c frontend/loose.c backend/map.c backend/huge.c backend/root.c platform/linux.c
-    platform/linux_memory.c platform/linux_thread.c
+    platform/linux_memory.c platform/linux_thread.c platform/linux_libc.c
     platform/linux_process.c platform/linux_confine.c platform/kept.c platform/misuse.c backend/reclaimer.c
     api/glibc.c api/libc_names.c)
 list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
@@ -56,10 +57,13 @@ function(jw_objects name)
     list(FILTER sources EXCLUDE REGEX "/src/api/pthread_create\\.c$") # the shared library's
     add_library(${name} OBJECT ${sources})
     set_source_files_properties(${jw_unwound_sources} PROPERTIES
-        COMPILE_OPTIONS "-fexceptions;-fasynchronous-unwind-tables")
+        COMPILE_OPTIONS "-fexceptions")
     set_source_files_properties(${jw_cold_sources} PROPERTIES COMPILE_OPTIONS $<$<NOT:$<BOOL:${JW_CHECKED}>>:-Os>)
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
-    target_compile_options(${name} PRIVATE ${jw_compile_options} $<IF:$<BOOL:${JW_CHECKED}>,-O1,-O2>)
+    # An archive of ours is one object whose names are ours alone, which needs machine code: whatever a parent project
+    # or a packager compiles with, it links.
+    set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+    target_compile_options(${name} PRIVATE ${jw_compile_options} -fno-lto $<IF:$<BOOL:${JW_CHECKED}>,-O1,-O2>)
     if(JW_WERROR)
         target_compile_options(${name} PRIVATE -Werror)
     endif()
@@ -85,7 +89,7 @@ function(jw_archive name objects)
     separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
     add_custom_command(OUTPUT ${object}
-        COMMAND ${CMAKE_C_COMPILER} ${flags} -r -nostdlib -Wl,--force-group-allocation -o ${object}
+        COMMAND ${CMAKE_C_COMPILER} ${flags} -fno-lto -r -nostdlib -Wl,--force-group-allocation -o ${object}
                 $<TARGET_OBJECTS:${objects}>
         COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
         DEPENDS ${objects} $<TARGET_OBJECTS:${objects}> COMMAND_EXPAND_LISTS VERBATIM)
@@ -93,6 +97,10 @@ function(jw_archive name objects)
     add_library(${name} STATIC ${object})
     set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C)
     jw_interface(${name})
+    # As the shared library itself, see below: a plugin with an archive of ours in it.
+    set(loadable SHARED_LIBRARY MODULE_LIBRARY)
+    target_link_options(${name} INTERFACE
+        "$<$<IN_LIST:$<TARGET_PROPERTY:TYPE>,${loadable}>:-Wl,-z,nodelete>")
 endfunction()
 
 # jw_shared(NAME OBJECTS): the shared library NAME.

@@ -15,8 +15,8 @@
  *                 one line on standard error where it is seen, and ends the process (SIGABRT).
  *   Threads       any, at any time, also in destructors of thread-local objects, in atexit handlers, before main, and
  *                 in the child of a fork. No function waits for another thread, except for one it asks libc to call.
- *   Signals       not to be called from a signal handler, as malloc. A handler that leaves by longjmp from the middle
- *                 of one of them harms nothing but that thread's memory use.
+ *   Signals       not to be called from a signal handler, as malloc. A handler must not leave one of them by longjmp,
+ *                 and a thread must not be cancelled asynchronously in one: the heap may be damaged, as glibc's.
  */
 #ifndef JWMALLOC_H
 #define JWMALLOC_H
@@ -113,8 +113,8 @@ struct jw_mallinfo2 {
     size_t hblkhd; /* bytes in these */
     size_t usmblks;
     size_t fsmblks;
-    size_t uordblks; /* in objects, but for those of `hblks` */
-    size_t fordblks; /* in `arena` and not in objects */
+    size_t uordblks; /* in all objects, those of `hblks` as well (as Android has it; glibc leaves them out) */
+    size_t fordblks; /* in `arena` and not in objects: arena + hblkhd is uordblks + fordblks */
     size_t keepcost; /* free, with memory still behind it: what jw_malloc_trim can give back */
 };
 JW_API struct jw_mallinfo2 jw_mallinfo2(void);

@@ -48,7 +48,7 @@ JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {
         .ordblks = ranges,
         .hblks = (size_t)s.huge.mappings,
         .hblkhd = (size_t)s.huge.bytes,
-        .uordblks = (size_t)s.objects,
+        .uordblks = (size_t)(s.objects + s.huge.bytes),
         .fordblks = (size_t)(arena > s.objects ? arena - s.objects : 0),
         .keepcost = (size_t)s.backend.cached_mapped,
     };
@@ -76,7 +76,7 @@ JW_EXPORT int jw_malloc_info(int options_must_be_zero, FILE *stream) {
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_to_stream, .cookie = stream};
     struct statistics statistics;
-    statistics_gather(&statistics);
+    statistics_gather_report(&statistics);
     statistics_print_xml(&out, &statistics);
     print_flush(&out);
     return ferror(stream) ? EIO : 0;
@@ -90,7 +90,7 @@ JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned f
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write, .cookie = cookie};
     struct statistics statistics;
-    statistics_gather(&statistics);
+    statistics_gather_report(&statistics);
     if (flags & JW_STATS_JSON) statistics_print_json(&out, &statistics);
     else statistics_print_text(&out, &statistics);
     print_flush(&out);

@@ -122,6 +122,22 @@ size_t backend_usable_size(const void *object) {
     return range ? (size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT : 0;
 }
 
+bool backend_shrink(void *object, size_t size) {
+    uint32_t offset;
+    granule_id range = range_of(object, &offset);
+    if (!range) return false;
+    uint32_t now = knit_weight(range);
+    uint32_t weight = weight_round_up(offset + (uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT));
+    /* an object in use is held by its user: no neighbour can join it or take it, as with a range that is being cut */
+    for (uint32_t before = now; now > weight; before = now) {
+        granule_id rest = knit_split(range, weight);
+        now = rest - range;
+        leaf_set(rest, leaf_word(HELD, 0));
+        thrift_free(rest, before - now);
+    }
+    return true;
+}
+
 size_t backend_good_size(size_t size) {
     return (size_t)weight_round_up((uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT)) << JW_GRANULE_SHIFT;
 }

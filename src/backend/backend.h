@@ -28,6 +28,10 @@ void backend_free(void *object);
 /* Usable bytes of a large object from `object` on; 0 when the address is not one. */
 size_t backend_usable_size(const void *object);
 
+/* Frees what a large object has beyond `size` bytes, as far as ranges can be cut there; the object stays where it is.
+ * False: the address is not a large object. Whoever has the object calls it, so nobody else uses or frees it. */
+bool backend_shrink(void *object, size_t size);
+
 /* Bytes that backend_allocate(size) gives. */
 size_t backend_good_size(size_t size);
 

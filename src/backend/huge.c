@@ -115,24 +115,35 @@ static char *move(char *object, size_t old, char *target, size_t new) {
     return NULL;
 }
 
+static bool resize_in_place(void *object, size_t old, size_t new) {
+    if (new < old) set_word(object, word_of_size(new)); /* before the rest may be another's */
+    bool resized = platform_resize(object, old, new);
+    set_word(object, word_of_size(resized ? new : old));
+    if (resized) count(0, new - old);
+    return resized;
+}
+
+/* With room to grow, which costs addresses only: an object that grows by little is not moved each time. 0: too much. */
+static size_t with_room(size_t size) {
+    return huge_good_size(size + (size / 8 < MOST_ROOM ? size / 8 : MOST_ROOM));
+}
+
+/* The tail's memory goes back at once. Its addresses stay the object's where they may be room to grow, or where the OS
+ * does not take them. No mapping becomes smaller than what a range holds: an object that goes on shrinking moves to a
+ * range when it is half of that. */
+static void shrink(char *object, size_t old, size_t new) {
+    size_t least = new > BACKEND_MAX ? new : huge_good_size(BACKEND_MAX + 1);
+    if (old > with_room(new) && old > least && resize_in_place(object, old, least)) old = least;
+    if (new < old) platform_discard(object + new, old - new);
+}
+
 void *huge_resize(void *object, size_t size) {
     size_t old = huge_usable_size(object), new = huge_good_size(size);
     if (old == 0) misuse(INVALID_POINTER, object, 0);
     if (new == 0) return NULL;
-    if (new == old) return object;
-    if (new < old) set_word(object, word_of_size(new)); /* before the rest may be another's */
-    if (platform_resize(object, old, new)) {
-        set_word(object, word_of_size(new));
-        count(0, new - old);
-        return object;
-    }
-    if (new < old) { /* the tail stays mapped, and the object's */
-        set_word(object, word_of_size(old));
-        platform_discard((char *)object + new, old - new);
-        return object;
-    }
-    /* with room to grow, which costs addresses only: an object that grows by little is not moved each time */
-    size_t room = new / 8 < MOST_ROOM ? new / 8 : MOST_ROOM, roomy = huge_good_size(new + room);
+    if (new < old) shrink(object, old, new);
+    if (new <= old || resize_in_place(object, old, new)) return object;
+    size_t roomy = with_room(new);
     char *target = roomy ? reserve(roomy, unit()) : NULL;
     if (target) return move(object, old, target, roomy);
     target = reserve(new, unit());

@@ -27,7 +27,9 @@ size_t huge_usable_size(const void *object);
 /* Bytes that huge_allocate(size) gives; 0 when no object can be so large: 16 TB, with granules of 4 KB. */
 size_t huge_good_size(size_t size);
 
-/* Changes the size in place or by moving pages, without copying. NULL when the OS refuses: then nothing has changed. */
+/* Changes the size in place or by moving pages, without copying; what is cut off goes back to the OS at once. NULL when
+ * the OS refuses to make it larger: then nothing has changed. `size` may be what a range could hold: the object stays
+ * huge. */
 void *huge_resize(void *object, size_t size);
 
 /* Bytes of all of them together. */

@@ -48,6 +48,8 @@ enum { ROWS = sizeof rows / sizeof *rows, LINE = 512, FOREIGN_MAX = 64, FILE_MAX
 /* A program may define it; otherwise its address is NULL. */
 extern const char *jw_malloc_conf __attribute__((weak, visibility("default")));
 
+char options_stats_file[OPTIONS_PATH];
+
 /* Part of a source's text, without an end mark. */
 struct span {
     const char *text;
@@ -150,6 +152,7 @@ static COLD void complain(const char *source, const struct row *row, struct span
             print_text(&out, i == 0 ? " " : ", ");
             print_text(&out, rows[i].name);
         }
+        print_text(&out, ", stats_file");
     } else {
         print_text(&out, ", expected ");
         print_range(&out, row);
@@ -165,13 +168,18 @@ static COLD void complain(const char *source, const struct row *row, struct span
 }
 
 static void apply_item(const char *source, struct span item) {
-    const char *colon = memchr(item.text, ':', item.length);
-    struct span name = {item.text, colon == NULL ? item.length : (size_t)(colon - item.text)};
-    size_t before_value = colon == NULL ? name.length : name.length + 1;
+    struct span name = {item.text, 0};
+    while (name.length < item.length && item.text[name.length] != ':' && item.text[name.length] != '=') name.length++;
+    size_t before_value = name.length < item.length ? name.length + 1 : name.length;
     struct span value = {item.text + before_value, item.length - before_value};
+    if (same(name, "stats_file") && value.length > 0 && value.length < sizeof options_stats_file) {
+        memcpy(options_stats_file, value.text, value.length);
+        options_stats_file[value.length] = '\0';
+        return;
+    }
     for (const struct row *row = rows; row < rows + ROWS; row++) {
         if (!same(name, row->name)) continue;
-        uint64_t number;
+        uint64_t number = 0;
         if (parse_value(row, value, &number)) *row->value = CUT(number);
         else complain(source, row, name, value);
         return;
@@ -231,7 +239,7 @@ bool options_read(void) {
         options_apply("jw_malloc_conf", jw_malloc_conf, strlen(jw_malloc_conf));
     if (!platform_is_privileged()) read_environment(environment);
     if (options.confirm) confirm();
-    if (options.stats == STATS_EXIT) platform_keep_output();
+    if (options.stats == STATS_EXIT) platform_keep_output(options_stats_file[0] ? options_stats_file : NULL);
     return true;
 }
 
@@ -262,6 +270,11 @@ void options_print(struct print_buffer *out) {
         print_text(out, row->meaning);
         print_text(out, "\n");
     }
+    print_text_padded(out, "stats_file", NAME_WIDTH);
+    print_text_padded(out, "-", VALUE_WIDTH);
+    print_text_padded(out, "a path", RANGE_WIDTH);
+    print_text_padded(out, "-", UNIT_WIDTH);
+    print_text(out, "where statistics at exit go, behind what is there; opened at start\n");
 }
 
 void options_print_values(struct print_buffer *out) {
@@ -270,5 +283,9 @@ void options_print_values(struct print_buffer *out) {
         print_text(out, row->name);
         print_text(out, ":");
         print_value(out, row, *row->value);
+    }
+    if (options_stats_file[0]) {
+        print_text(out, ",stats_file:");
+        print_text(out, options_stats_file);
     }
 }

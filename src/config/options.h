@@ -2,8 +2,8 @@
  *
  * Sources, the later ones overruling the earlier: the defaults; the system-wide file (-DJW_OPTIONS_FILE="path"); the
  * program's symbol `const char *jw_malloc_conf`; the environment's JWMALLOC_CONF, unless the process has more
- * privileges than its user. All hold "name:value,name:value". What is wrong in them costs a line on standard error,
- * and the value stays as it was.
+ * privileges than its user. All hold "name:value,name:value", or "name=value". What is wrong in them costs a line on
+ * standard error, and the value stays as it was.
  */
 #ifndef JW_OPTIONS_H
 #define JW_OPTIONS_H
@@ -32,6 +32,10 @@ static inline size_t option(const _Atomic(size_t) *word) {
 }
 
 extern const struct options default_options, least_options, most_options;
+
+/* Where statistics at exit go; empty: to standard error. The one option that is no number. */
+enum { OPTIONS_PATH = 256 };
+extern char options_stats_file[OPTIONS_PATH];
 
 /* Reads the sources, once. True when this very call did it. Before libc has an environment it does nothing. */
 bool options_read(void);

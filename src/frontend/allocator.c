@@ -75,11 +75,13 @@ COLD bool allocator_start(void) {
     }
 }
 
-/* Registering fork handlers allocates, so it waits until the allocator is up. */
+/* Registering fork handlers allocates, as the loader may, so it waits until the allocator is up. */
 __attribute__((constructor)) static void start_with_the_program(void) {
-    if (!allocator_start()) return;
-    platform_learn();
-    platform_on_fork(before_fork, after_fork, after_fork_in_child);
+    if (allocator_start()) {
+        platform_learn();
+        platform_on_fork(before_fork, after_fork, after_fork_in_child);
+    }
+    platform_settle();
 }
 
 static void *out_of_memory(void) {
@@ -311,11 +313,18 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
     return new;
 }
 
+/* Where it is, or with its pages; NULL: the bytes must be copied. */
+static void *resize_large(void *object, size_t size, size_t old) {
+    bool fits = stays(old, size);
+    if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
+    bool cut = (fits || (size >= BACKEND_MIN && size < old)) && backend_shrink(object, size);
+    return fits || cut ? object : NULL;
+}
+
 static NOINLINE void *reallocate_large(void *object, size_t size) {
     size_t old = object_size(object);
-    if (stays(old, size)) return stay(object, old, good_size(1, size));
     if (size > PTRDIFF_MAX) return out_of_memory();
-    void *resized = old > BACKEND_MAX && size > BACKEND_MAX ? huge_resize(object, size) : NULL;
+    void *resized = resize_large(object, size, old);
     /* with room to grow, or what could not be given back */
     if (resized) return stay(resized, object_size(resized), good_size(1, size));
     return reallocate_elsewhere(object, size, old);

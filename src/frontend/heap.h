@@ -150,4 +150,7 @@ uint32_t heap_resting_count(void);
 
 void frontend_statistics(struct frontend_statistics *statistics);
 
+/* Other threads' loose objects of the midend are free, too: as many as their holds count. */
+void heap_leave_out_loose(struct midend_statistics *statistics);
+
 #endif

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct field {
     const char *name; /* with _ between words, which the text shows as spaces */
@@ -30,6 +31,10 @@ static const struct field midend_fields[] = {FIELD(midend, in_use, true), FIELD(
 static const struct field frontend_fields[] = {
     FIELD(frontend, in_use, true), FIELD(frontend, reserved, true),       FIELD(frontend, metadata, true),
     FIELD(frontend, heaps, false), FIELD(frontend, resting_heaps, false), FIELD(frontend, pooled_slabs, false),
+};
+static const struct field process_fields[] = {
+    FIELD(process, pid, false), FIELD(process, time, false),    FIELD(process, resident, true),
+    FIELD(process, peak, true), FIELD(process, objects, false),
 };
 static const struct field huge_fields[] = {FIELD(huge, bytes, true), FIELD(huge, mapped_total, true),
                                            FIELD(huge, mappings, false)};
@@ -81,6 +86,10 @@ static uint64_t value_of(const struct tier *tier, unsigned field) {
     return *(const uint64_t *)((const char *)tier->values + tier->fields[field].offset);
 }
 
+static uint64_t process_value(const struct statistics *statistics, const struct field *field) {
+    return *(const uint64_t *)((const char *)&statistics->process + field->offset);
+}
+
 static uint64_t difference(uint64_t more, uint64_t less) {
     return more > less ? more - less : 0; /* values of different moments may contradict */
 }
@@ -89,6 +98,7 @@ void statistics_gather(struct statistics *statistics) {
     backend_statistics(&statistics->backend);
     midend_statistics(thread.heap->holds, &statistics->midend);
     frontend_statistics(&statistics->frontend);
+    heap_leave_out_loose(&statistics->midend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();
     uint64_t slabs = statistics->midend.reserved + statistics->frontend.reserved;
@@ -96,9 +106,36 @@ void statistics_gather(struct statistics *statistics) {
         difference(statistics->backend.in_use, slabs) + statistics->midend.in_use + statistics->frontend.in_use;
 }
 
+/* Bytes by a line of /proc/self/status, "VmRSS:     1234 kB". */
+static uint64_t status_bytes(const char *status, const char *name) {
+    const char *line = strstr(status, name);
+    uint64_t kilobytes = 0;
+    if (line == NULL) return 0;
+    line += strlen(name);
+    while (*line == ' ' || *line == '\t') line++;
+    for (; *line >= '0' && *line <= '9'; line++) kilobytes = kilobytes * 10 + (uint64_t)(*line - '0');
+    return kilobytes << 10;
+}
+
+void statistics_gather_report(struct statistics *statistics) {
+    char status[2048];
+    struct process_statistics *process = &statistics->process;
+    statistics_gather(statistics);
+    status[platform_read_file("/proc/self/status", status, sizeof status - 1)] = '\0';
+    *process = (struct process_statistics){.pid = platform_process_id(),
+                                           .time = platform_seconds(),
+                                           .resident = status_bytes(status, "\nVmRSS:"),
+                                           .peak = status_bytes(status, "\nVmHWM:"),
+                                           .objects = statistics->huge.mappings};
+    for (unsigned i = 0; i < statistics->frontend.class_count; i++)
+        process->objects += statistics->frontend.classes[i].objects;
+    for (unsigned i = 0; i < statistics->midend.class_count; i++)
+        process->objects += statistics->midend.classes[i].objects;
+}
+
 /* --- Text ------------------------------------------------------------------------------------------------------- */
 
-enum { LABEL_WIDTH = 18, NUMBER_WIDTH = 14 };
+enum { PROGRAM_MOST = 128, LABEL_WIDTH = 18, NUMBER_WIDTH = 14 };
 
 static void print_line(struct print_buffer *out, const char *name, uint64_t value, const char *unit) {
     unsigned width = LABEL_WIDTH;
@@ -136,7 +173,11 @@ static void print_range_classes(struct print_buffer *out, const struct backend_s
 void statistics_print_text(struct print_buffer *out, const struct statistics *statistics) {
     struct tier tiers[TIERS];
     list_tiers(statistics, tiers);
-    print_text(out, "jwmalloc " JW_VERSION "\n");
+    print_text(out, "jwmalloc " JW_VERSION " in ");
+    print_foreign(out, platform_program(), strlen(platform_program()), PROGRAM_MOST);
+    print_text(out, "\n");
+    for (const struct field *field = process_fields; field < process_fields + COUNT(process_fields); field++)
+        print_line(out, field->name, process_value(statistics, field), field->bytes ? " bytes" : "");
     print_line(out, "in_objects", statistics->objects + statistics->huge.bytes, " bytes");
     print_line(out, "system_calls", statistics->system_calls, "");
     for (const struct tier *tier = tiers; tier < tiers + TIERS; tier++) {
@@ -179,6 +220,21 @@ static void tree_number(struct tree *tree, const char *name, uint64_t value) {
         tree_name(tree, "\"", name, "\":");
         print_unsigned(tree->out, value);
     }
+}
+
+/* A path, without what would have to be quoted. */
+static void tree_path(struct tree *tree, const char *name, const char *path) {
+    char plain[PROGRAM_MOST];
+    size_t length = 0;
+    for (; path[length] && length < sizeof plain - 1; length++) {
+        bool letter = (unsigned)(path[length] | 0x20) - 'a' < 26, more = strchr("0123456789./_+-@:~ ", path[length]);
+        plain[length] = letter || more ? path[length] : '?';
+    }
+    plain[length] = '\0';
+    if (!tree->xml) tree_comma(tree);
+    tree_name(tree, tree->xml ? "<" : "\"", name, tree->xml ? ">" : "\":\"");
+    print_text(tree->out, plain);
+    tree_name(tree, tree->xml ? "</" : "\"", tree->xml ? name : "", tree->xml ? ">" : "");
 }
 
 /* bracket: { of an object, [ of a list. The members of a list have a name in XML only. */
@@ -228,6 +284,9 @@ static void tree_class(struct tree *tree, const struct tier *tier, unsigned numb
 static void print_tree(struct tree *tree, const struct statistics *statistics) {
     struct tier tiers[TIERS];
     list_tiers(statistics, tiers);
+    tree_path(tree, "program", platform_program());
+    for (const struct field *field = process_fields; field < process_fields + COUNT(process_fields); field++)
+        tree_number(tree, field->name, process_value(statistics, field));
     tree_number(tree, "in_objects", statistics->objects + statistics->huge.bytes);
     tree_number(tree, "system_calls", statistics->system_calls);
     for (const struct tier *tier = tiers; tier < tiers + TIERS; tier++) {
@@ -260,7 +319,7 @@ void statistics_print_xml(struct print_buffer *out, const struct statistics *sta
 
 static void write_out(void *cookie, const char *text, size_t length) {
     (void)cookie;
-    platform_write(text, length);
+    platform_write_report(text, length);
 }
 
 __attribute__((destructor)) static void print_at_exit(void) {
@@ -268,7 +327,7 @@ __attribute__((destructor)) static void print_at_exit(void) {
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
     struct statistics statistics;
-    statistics_gather(&statistics);
+    statistics_gather_report(&statistics);
     if (option(&options.stats_format) == STATS_JSON) statistics_print_json(&out, &statistics);
     else statistics_print_text(&out, &statistics);
     print_flush(&out);

@@ -8,7 +8,16 @@
 #include "base/print.h"
 #include "config/statistics_types.h"
 
+/* Of the process, for reports; 0 where the system does not tell. */
+struct process_statistics {
+    uint64_t pid, time; /* seconds since 1970 */
+    uint64_t resident;  /* memory of the whole process now, in bytes */
+    uint64_t peak;      /* the most that was resident */
+    uint64_t objects;   /* how many there are, up to 14 KB and above 4 MB */
+};
+
 struct statistics {
+    struct process_statistics process;
     struct backend_statistics backend;
     struct midend_statistics midend;
     struct frontend_statistics frontend;
@@ -18,6 +27,9 @@ struct statistics {
 };
 
 void statistics_gather(struct statistics *statistics);
+
+/* With what is known of the process, which takes some system calls and reads a file of /proc. */
+void statistics_gather_report(struct statistics *statistics);
 
 void statistics_print_text(struct print_buffer *out, const struct statistics *statistics);
 void statistics_print_json(struct print_buffer *out, const struct statistics *statistics);

@@ -38,15 +38,14 @@ static inline long raw_thread(long number, const long arguments[5], void (*body)
     register long x4 __asm__("x4") = arguments[4];
     register void (*run)(void) __asm__("x19") = body;
     __asm__ volatile("svc #0\n\t"
-                     "cbnz x0, 1f\n\t"
-                     "mov x29, xzr\n\t" /* the outermost frame */
-                     "mov x30, xzr\n\t"
-                     "blr %[run]\n\t"
-                     "mov x0, xzr\n\t"
-                     "mov x8, %[exit]\n\t"
-                     "svc #0\n\t"
-                     "brk #0\n"
-                     "1:"
+                     "cbnz x0, 1f\n\t" OUTERMOST_FRAME("x30") "mov x29, xzr\n\t"
+                                                              "mov x30, xzr\n\t"
+                                                              "blr %[run]\n\t"
+                                                              "mov x0, xzr\n\t"
+                                                              "mov x8, %[exit]\n\t"
+                                                              "svc #0\n\t"
+                                                              "brk #0\n\t" CALLERS_FRAME "\n"
+                                                              "1:"
                      : "+r"(x0)
                      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [run] "r"(run), [exit] "i"(SYS_exit)
                      : "memory");

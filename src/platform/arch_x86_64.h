@@ -38,14 +38,13 @@ static inline long raw_thread(long number, const long arguments[5], void (*body)
     long result = number;
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\t" /* the outermost frame */
-                     "call *%[run]\n\t"
-                     "xor %%edi, %%edi\n\t"
-                     "mov %[exit], %%eax\n\t"
-                     "syscall\n\t"
-                     "hlt\n"
-                     "1:"
+                     "jnz 1f\n\t" OUTERMOST_FRAME("rip") "xor %%ebp, %%ebp\n\t"
+                                                         "call *%[run]\n\t"
+                                                         "xor %%edi, %%edi\n\t"
+                                                         "mov %[exit], %%eax\n\t"
+                                                         "syscall\n\t"
+                                                         "hlt\n\t" CALLERS_FRAME "\n"
+                                                         "1:"
                      : "+a"(result)
                      : "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10),
                        "r"(r8), [run] "r"(run), [exit] "i"(SYS_exit)

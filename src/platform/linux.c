@@ -92,37 +92,56 @@ size_t platform_read_file(const char *path, char *buffer, size_t size) {
 
 /* A second descriptor of standard error, and which file that is: a program that closes every descriptor it finds may
  * get this number back for a file of its own, which must not get our text. */
-static struct {
+struct kept_file {
     _Atomic(long) descriptor; /* 0: none */
     struct statx file;
-} kept_output;
+};
+static struct kept_file kept_output, report_output;
 
 static bool identify(long descriptor, struct statx *file) {
     return kernel_call(SYS_statx, ARGUMENTS(descriptor, ARGUMENT(""), AT_EMPTY_PATH, STATX_INO, ARGUMENT(file))) == 0;
 }
 
-void platform_keep_output(void) {
+static void keep(struct kept_file *kept, long descriptor) {
     enum { OUT_OF_THE_WAY = 100 }; /* programs expect the low numbers, and count on getting them in order */
-    if (!identify(STDERR_FILENO, &kept_output.file)) return;
-    long copy = kernel_call(SYS_fcntl, ARGUMENTS(STDERR_FILENO, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY));
+    if (!identify(descriptor, &kept->file)) return;
+    long copy = kernel_call(SYS_fcntl, ARGUMENTS(descriptor, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY));
     if (kernel_failed(copy)) return;
     /* [OU1] release: which file it is; pairs [OU2]; client kept_output */
-    atomic_store_explicit(&kept_output.descriptor, copy, memory_order_release);
+    atomic_store_explicit(&kept->descriptor, copy, memory_order_release);
 }
 
-/* Standard error, or its copy when only that one is still open. */
-static long open_output(void) {
-    struct statx now = {0}, *then = &kept_output.file;
+void platform_keep_output(const char *report) {
+    enum { ONLY_THE_OWNERS = 0600 };
+    keep(&kept_output, STDERR_FILENO);
+    if (report == NULL) return;
+    long file = kernel_call(
+        SYS_openat, ARGUMENTS(AT_FDCWD, ARGUMENT(report), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, ONLY_THE_OWNERS));
+    if (kernel_failed(file)) return;
+    keep(&report_output, file);
+    kernel_call(SYS_close, ARGUMENTS(file));
+}
+
+/* The descriptor, if it is still that file's; else standard error. */
+static long still_kept(const struct kept_file *kept) {
+    struct statx now = {0};
+    const struct statx *then = &kept->file;
     /* [OU2] acquire: as OU1; pairs [OU1]; client kept_output */
-    long copy = atomic_load_explicit(&kept_output.descriptor, memory_order_acquire);
-    if (copy == 0 || identify(STDERR_FILENO, &now) || !identify(copy, &now)) return STDERR_FILENO;
+    long copy = atomic_load_explicit(&kept->descriptor, memory_order_acquire);
+    if (copy == 0 || !identify(copy, &now)) return STDERR_FILENO;
     bool same = now.stx_ino == then->stx_ino && now.stx_dev_major == then->stx_dev_major &&
                 now.stx_dev_minor == then->stx_dev_minor;
     return same ? copy : STDERR_FILENO;
 }
 
-void platform_write(const char *text, size_t length) {
-    long output = open_output();
+/* Standard error, or its copy when only that one is still open. */
+static long open_output(void) {
+    struct statx now = {0};
+    if (atomic_load_explicit(&kept_output.descriptor, memory_order_relaxed) == 0) return STDERR_FILENO;
+    return identify(STDERR_FILENO, &now) ? STDERR_FILENO : still_kept(&kept_output);
+}
+
+static void write_all(long output, const char *text, size_t length) {
     while (length > 0) {
         long written = kernel_call(SYS_write, ARGUMENTS(output, ARGUMENT(text), ARGUMENT(length)));
         if (written == -EINTR) continue;
@@ -130,6 +149,30 @@ void platform_write(const char *text, size_t length) {
         text += written;
         length -= (size_t)written;
     }
+}
+
+void platform_write(const char *text, size_t length) {
+    write_all(open_output(), text, length);
+}
+
+void platform_write_report(const char *text, size_t length) {
+    long report = still_kept(&report_output);
+    write_all(report == STDERR_FILENO ? open_output() : report, text, length);
+}
+
+uint32_t platform_process_id(void) {
+    return (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0));
+}
+
+uint64_t platform_seconds(void) {
+    long now[2] = {0};
+    kernel_call(SYS_clock_gettime, ARGUMENTS(CLOCK_REALTIME, ARGUMENT(now)));
+    return (unsigned long)now[0];
+}
+
+const char *platform_program(void) {
+    const char *path = (const char *)getauxval(AT_EXECFN);
+    return path ? path : "";
 }
 
 static void raise_abort(void) {

@@ -8,6 +8,16 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+/* For the assembler code of a new thread, whose stack has nothing above: unwinders stop there. `return_address` is the
+ * register by its name in unwind tables. Nothing where the compiler makes no such tables. */
+#ifdef __GCC_HAVE_DWARF2_CFI_ASM
+#define OUTERMOST_FRAME(return_address) ".cfi_remember_state\n\t.cfi_undefined " return_address "\n\t"
+#define CALLERS_FRAME ".cfi_restore_state"
+#else
+#define OUTERMOST_FRAME(return_address)
+#define CALLERS_FRAME
+#endif
+
 #if defined(__x86_64__) && defined(__LP64__)
 #include "platform/arch_x86_64.h"
 #elif defined(__aarch64__)

@@ -11,6 +11,7 @@ static _Noreturn void end(struct print_buffer *text) {
     if (text->length == text->size) text->length--; /* cut off: the newline must still fit */
     print_text(text, "\n");
     platform_write(text->data, text->length); /* one write, so that lines of several processes do not mix */
+    platform_abort_message(text->data, text->length);
     platform_abort();
 }
 

@@ -128,8 +128,23 @@ size_t platform_read_file(const char *path, char *buffer, size_t size);
 /* Writes all of `text` to standard error. */
 void platform_write(const char *text, size_t length);
 
-/* Makes platform_write go on working when the program closes its standard error, as coreutils do before they exit. */
-void platform_keep_output(void);
+/* Makes platform_write go on working when the program closes its standard error, as coreutils do before they exit. And
+ * opens the file `report` (NULL: none), while the program may still open files, for platform_write_report, which writes
+ * behind what is there; where there is none, to standard error. */
+void platform_keep_output(const char *report);
+void platform_write_report(const char *text, size_t length);
+
+/* Number of the process, seconds since 1970, and the path that the program was started by, or "". */
+uint32_t platform_process_id(void);
+uint64_t platform_seconds(void);
+const char *platform_program(void);
+
+/* Puts the last words of the process where crash reporters look for them, as far as the platform has such a place. */
+void platform_abort_message(const char *text, size_t length);
+
+/* Keeps this library's code where it is, and finds that place. Called once, by a constructor: may enter the loader, and
+ * libc may call malloc in here. */
+void platform_settle(void);
 
 /* Ends the process with SIGABRT; the message has already been written. */
 _Noreturn void platform_abort(void);

@@ -303,7 +303,32 @@ void platform_write(const char *text, size_t length) {
     }
 }
 
-void platform_keep_output(void) {
+void platform_abort_message(const char *text, size_t length) {
+    (void)text;
+    (void)length;
+}
+
+void platform_settle(void) {
+}
+
+uint32_t platform_process_id(void) {
+    return 1;
+}
+
+uint64_t platform_seconds(void) {
+    return 0;
+}
+
+const char *platform_program(void) {
+    return "simulated";
+}
+
+void platform_write_report(const char *text, size_t length) {
+    platform_write(text, length);
+}
+
+void platform_keep_output(const char *report) {
+    (void)report;
 }
 
 _Noreturn void platform_abort(void) {

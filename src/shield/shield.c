@@ -160,7 +160,8 @@ static void *resize(const struct opened *opened, size_t size) {
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
     close_object(opened);
-    size_t slot = slot_for(size);
+    size_t slot = slot_for(size), left = -size & (GRANULE_SIZE - 1); /* of the last granule that it keeps */
+    if (option(&options.zero_on_free) && size + left <= opened->size) memset(opened->object + size, 0, left);
     /* what shrinks by less than half stays with the allocator, but its slack has a bound here */
     char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
     if (moved) return seal(moved, object_size(moved), trailer_for(moved, 0), size, 0);
@@ -168,12 +169,17 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     return NULL;
 }
 
+/* Whether it fits, leaves less than half unused, and no granule that a smaller object would not have. */
+static bool keeps_slot(size_t old, size_t slot) {
+    if (slot > old || old - slot >= SLACK_MOST || (slot <= old / 2 && old > 32)) return false;
+    return old < BACKEND_MIN || good_size(1, slot) >= old;
+}
+
 void *shield_reallocate(void *object, size_t size) {
     struct opened opened;
     if (UNLIKELY(!open_object(object, &opened, INVALID_POINTER))) return reallocate(opened.object, size);
     size_t slot = slot_for(size);
-    if (slot <= opened.slot && opened.slot - slot < SLACK_MOST && (slot > opened.slot / 2 || opened.slot <= 32))
-        return resize(&opened, size);
+    if (keeps_slot(opened.slot, slot)) return resize(&opened, size);
     if (opened.slot > BACKEND_MAX && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
     void *moved = jw_malloc(size);
     if (!moved) return NULL;

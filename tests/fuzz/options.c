@@ -28,7 +28,13 @@ bool platform_is_privileged(void) {
     return true;
 }
 
-void platform_keep_output(void) {
+void platform_abort_message(const char *text, size_t length) {
+    (void)text;
+    (void)length;
+}
+
+void platform_keep_output(const char *report) {
+    (void)report;
 }
 
 /* --- the second parser */
@@ -79,8 +85,9 @@ static bool is_good(const struct row *row, char *value, uint64_t *number) {
 /* The item is taken apart. False: it costs a line. */
 static bool expect_item(char *item, uint64_t *values) {
     char *value = item, nothing[] = "";
-    const char *name = strsep(&value, ":");
+    const char *name = strsep(&value, ":=");
     uint64_t number;
+    if (strcmp(name, "stats_file") == 0) return value != NULL && value[0] != '\0' && strlen(value) < OPTIONS_PATH;
     for (unsigned i = 0; i < ROWS; i++) {
         if (strcmp(rows[i].name, name) != 0) continue;
         if (!is_good(&rows[i], value != NULL ? value : nothing, &number)) return false;

@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 plain, weak = sys.argv[1:3]
 failures = []
@@ -54,6 +56,9 @@ is_silent("")
 is_silent("reclaim_interval:100")
 is_silent("cache_min:1M,cache_percent:0,pool_min:0,reclaim_thread:false,stats:off")
 is_silent("cache_min:64K")
+is_silent("reclaim_interval=200,cache_min=1M")
+complains_once("reclaim_interval=soon", "reclaim_interval", "10..60000")
+complains_once("stats_file:", "stats_file")
 complains_once("no_such_option:1", "no_such_option")
 complains_once("reclaim_interval:soon", "reclaim_interval")
 complains_once("reclaim_interval:", "reclaim_interval")
@@ -69,6 +74,20 @@ complains_once("pool_min:1,wrong:2,cache_percent:1", "wrong")
 
 two = run(plain, "wrong:1,also_wrong:2")
 expect(len(two.stderr.splitlines()) == 2, "a line for each of two mistakes", two)
+
+# Several reports in one file, each with its process.
+with tempfile.TemporaryDirectory() as folder:
+    path = f"{folder}/reports"
+    for _ in range(2):
+        silent = run(plain, f"stats=exit,stats_format=json,stats_file={path}")
+        expect(silent.returncode == 0 and silent.stderr == "", "silent where a file gets the report", silent)
+    reports = [json.loads(line) for line in Path(path).read_text().splitlines()] if os.path.exists(path) else []
+    good = len(reports) == 2 and reports[0]["pid"] != reports[1]["pid"] and reports[0]["program"] == plain
+    good = good and all(0 < report["resident"] <= report["peak"] for report in reports)
+    good = good and all(report["time"] > 1.7e9 and "objects" in report for report in reports)
+    expect(good, "two reports with pid, program, time, resident, peak, counts in the file", silent)
+    silent = run(plain, f"stats:exit,stats_file:{folder}/none/reports")
+    expect("in objects" in silent.stderr, "to standard error where there can be no file", silent)
 
 # A bad value leaves the default in force, and what stands around it still counts.
 shown = run(plain, "confirm:true,reclaim_interval:nonsense,cache_percent:33")

@@ -37,6 +37,14 @@ static void check_and_free(struct block *block) {
     }
 }
 
+/* A large object gives its end away, as realloc does. */
+static void shrink(struct block *block, uint64_t *randomness) {
+    size_t size = backend_usable_size(block), wanted = size - random_below(randomness, size - size / 4);
+    CHECK(backend_shrink(block, wanted) && backend_usable_size(block) >= wanted);
+    CHECK(backend_usable_size(block) <= size);
+    block->end = (char *)block + backend_usable_size(block);
+}
+
 static struct block *fetch(uint64_t *randomness) {
     bool zeroed = false, large = !crowded && random_below(randomness, 4) == 0;
     uint32_t most = random_below(randomness, 32) == 0  ? ROOT_GRANULES
@@ -57,6 +65,7 @@ static struct block *fetch(uint64_t *randomness) {
     }
     *block = (struct block){.granules = granules, .large = large, .end = (char *)block + size};
     mark(block);
+    if (large && random_below(randomness, 2)) shrink(block, randomness);
     return block;
 }
 
@@ -110,6 +119,26 @@ static void threads_share_the_backend(void **state) {
            (size_t)thrift_counters.sync_reclaims, (size_t)zeroed_ranges);
 }
 
+static void what_is_cut_off_is_free(void **state) {
+    (void)state;
+    bool zeroed;
+    char *object = backend_allocate(ROOT_SIZE, 1, &zeroed);
+    intptr_t before = ownership.cached[0];
+    assert_true(backend_shrink(object, ROOT_SIZE / 2 + 2 * GRANULE_SIZE));
+    assert_int_equal(backend_usable_size(object), ROOT_SIZE / 8 * 5);
+    assert_int_equal(ownership.cached[0] - before, ROOT_GRANULES / 8 * 3);
+    assert_true(backend_shrink(object, ROOT_SIZE / 8 * 5 - 1)); /* not a granule less */
+    assert_int_equal(backend_usable_size(object), ROOT_SIZE / 8 * 5);
+    assert_false(backend_shrink(object + GRANULE_SIZE, 1));
+    backend_free(object);
+
+    object = backend_allocate(ROOT_SIZE / 4, 64 * GRANULE_SIZE, &zeroed); /* may begin within its range */
+    assert_true(backend_shrink(object, GRANULE_SIZE + 1));
+    assert_true(backend_usable_size(object) >= 2 * GRANULE_SIZE);
+    backend_free(object);
+    finish();
+}
+
 static void free_twice(void) {
     bool zeroed;
     void *object = backend_allocate(BACKEND_MIN, 1, &zeroed);
@@ -130,6 +159,7 @@ static void misuse_is_told(void **state) {
 
 int main(void) {
     if (!map_start()) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_the_backend), cmocka_unit_test(misuse_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_the_backend),
+                                       cmocka_unit_test(what_is_cut_off_is_free), cmocka_unit_test(misuse_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
 
 static void *keeping(void *unused) {
     (void)unused;
-    platform_keep_output();
+    platform_keep_output(NULL);
     return NULL;
 }
 
