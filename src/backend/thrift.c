@@ -110,7 +110,8 @@ static bool run_hook(unsigned which) {
 }
 
 static bool begin_round(unsigned midend_hook) {
-    bool more = run_hook(FRONTEND_HOOK); /* first: it lets go of mid slabs */
+    /* first: it lets go of mid slabs */
+    bool more = run_hook(midend_hook == PURGE_HOOK ? FRONTEND_PURGE_HOOK : FRONTEND_HOOK);
     more |= run_hook(midend_hook);
     more |= run_hook(GUARD_HOOK);
     range_place_deferred();

@@ -15,11 +15,11 @@
 
 #include "backend/ownership.h"
 
-/* What the tiers above want done once a round. True: there is more to do later, so the thread stays. PURGE_HOOK: in
- * place of MIDEND_HOOK where all is to go now. */
+/* What the tiers above want done once a round. True: there is more to do later, so the thread stays. The PURGE_HOOKs
+ * take the places of the others where all is to go now. */
 typedef bool (*round_hook)(void);
 void thrift_on_round(unsigned which, round_hook hook);
-enum { MIDEND_HOOK, PURGE_HOOK, FRONTEND_HOOK, GUARD_HOOK, ROUND_HOOKS };
+enum { MIDEND_HOOK, PURGE_HOOK, FRONTEND_HOOK, FRONTEND_PURGE_HOOK, GUARD_HOOK, ROUND_HOOKS };
 
 /* Frees a held range of ours: into the mapped Nest, or straight back to the OS above the watermark. */
 void thrift_free(granule_id range, uint32_t weight);

@@ -46,7 +46,8 @@ struct frontend_statistics {
     uint64_t resting_heaps; /* of ended threads, waiting for new ones */
     uint64_t pooled_slabs;  /* empty, kept by their threads */
     uint64_t in_use;        /* in objects */
-    uint64_t reserved;      /* in slabs, pooled ones included */
+    uint64_t reserved;      /* in slabs, pooled ones included; not those whose memory a round has given back */
+    uint64_t given_back;    /* in these: of threads that have not come to them since */
     uint64_t metadata;
 };
 

@@ -36,6 +36,7 @@ static void after_fork_in_child(void) {
     if (JW_SECURE) random_state = 0; /* drawn anew: its order is not the parent's */
     midend_after_fork(true);
     backend_after_fork(true);
+    remote_reclaim_after_fork();
     heap_note_thread();
 }
 

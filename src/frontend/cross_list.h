@@ -1,14 +1,15 @@
 /* cross_list.h - the objects of a slab that other threads have freed: one word.
  *
- *   cross   | 31 full | 30..16 count | 15..0 distance of the first object from the slab's origin, 0: none |
+ *   cross   | 31 full | 30 watched | 29..16 count | 15..0 distance of the first object from the origin, 0: none |
  *
  *   transition   by whom                     word
- *   push         any thread but the owner    count + 1, distance = the object's, full = 0; its link leads on
+ *   push         any thread but the owner    count + 1, distance = the object's, full = watched = 0; its link leads on
  *   drain        owner, local list empty     0: one exchange moves the whole list; it is never walked
  *   format       owner                       a new slab is marked: full = 1
  *   mark full    owner, nothing left and     only from 0: full = 1. The first push after that clears the bit, and with
  *                not marked (slab.h)         it the pusher takes on to tell the owner (heap.h, "returned"): exactly one
  *                                            thread does
+ *   watch, take  a round                     remote_reclaim.h
  *
  * The objects are linked (link.h). The origin is the address before the slab: odd, so that it ends a list. The count
  * alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
@@ -20,15 +21,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/misuse.h"
+#include "frontend/remote_reclaim.h"
 #include "midend/link.h"
 
 typedef _Atomic(uint32_t) cross_list;
 
 #define CROSS_FULL 0x80000000u
+#define CROSS_WATCHED 0x40000000u
+#define CROSS_MARKS (CROSS_FULL | CROSS_WATCHED)
 #define CROSS_ONE 0x10000u
 
+/* What a round has done with a slab that it has taken, in place of the distance, which is odd where there is one. The
+ * count and WATCHED stay. */
+enum { CROSS_GIVING = 2, CROSS_GIVEN = 4, CROSS_KEPT = 6, CROSS_TAKEN = 6 };
+
+static inline unsigned cross_count_of(uint32_t word) {
+    return (word & ~CROSS_MARKS) / CROSS_ONE;
+}
+
+/* Whether a round has taken the slab. Nobody pushes to it then. */
+static inline bool cross_is_taken(uint32_t word) {
+    return !(word & 1) && word & CROSS_TAKEN;
+}
+
 static inline unsigned cross_count(const cross_list *list) {
-    return (atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL) / CROSS_ONE;
+    return cross_count_of(atomic_load_explicit(list, memory_order_relaxed));
 }
 
 static ALWAYS_INLINE char *cross_first(char *origin, uint32_t word) {
@@ -41,16 +59,17 @@ static ALWAYS_INLINE uint32_t cross_pushed(uint32_t old, const char *first, cons
     return old + CROSS_ONE + ((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first);
 }
 
-/* One try to push onto a list that is not marked full. False: use cross_push_slowly. */
+/* One try to push onto a list without marks. False: use cross_push_slowly. */
 static ALWAYS_INLINE bool cross_push(cross_list *list, char *origin, void *object, uint64_t key) {
-    uint32_t old = atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_FULL;
+    uint32_t old = atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_MARKS;
     char *first = cross_first(origin, old);
     uint32_t new = cross_pushed(old, first, object);
 #if !JW_CHECKED
     __asm__("" : "+r"(new)); /* now: then the link is made in the register of `first` */
 #endif
     link_write(object, first, key);
-    /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3]; client cross_push_drain */
+    /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3] [CL5] [RR6];
+     * client cross_push_drain */
     return atomic_compare_exchange_strong_explicit(list, &old, new, memory_order_release, memory_order_relaxed);
 }
 
@@ -59,12 +78,14 @@ static inline bool cross_push_slowly(cross_list *list, char *origin, void *objec
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed), new;
     do {
         char *first = cross_first(origin, old);
+        if (UNLIKELY(cross_is_taken(old))) misuse(DOUBLE_FREE, object, 0); /* it has no object in use */
         link_write(object, first, key);
-        new = cross_pushed(old & ~CROSS_FULL, first, object);
-        /* [CL2] release: as CL1; acquire: the owner is done with the slab's last return; pairs [CL3] [CL4];
-         * client cross_push_drain; kept acquire: what it orders is a relaxed word, and the checker does not explore
-         * load buffering */
+        new = cross_pushed(old & ~CROSS_MARKS, first, object);
+        /* [CL2] release: as CL1; acquire: the owner is done with the slab's last return; pairs [CL3] [CL4]
+         * [CL5] [RR6]; client cross_push_drain; kept acquire: what it orders is a relaxed word, and the
+         * checker does not explore load buffering */
     } while (!atomic_compare_exchange_weak_explicit(list, &old, new, memory_order_acq_rel, memory_order_relaxed));
+    if (old & CROSS_WATCHED) remote_reclaim_note();
     return old & CROSS_FULL;
 }
 
@@ -74,7 +95,7 @@ static inline void *cross_drain(cross_list *list, char *origin, unsigned *count)
     if (!cross_count(list)) return origin; /* a mark stays */
     /* [CL3] pairs [CL1] [CL2]; client cross_push_drain */
     uint32_t old = atomic_exchange_explicit(list, 0, memory_order_acquire);
-    *count = old / CROSS_ONE;
+    *count = cross_count_of(old);
     return cross_first(origin, old);
 }
 

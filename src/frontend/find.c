@@ -17,7 +17,9 @@ static COLD void find_small(const void *object, struct found *found) {
     found->owner = thread ? thread : OWNER_ENDED;
     if (offset >= (unsigned)shape->capacity * shape->size) found->state = FOUND_BETWEEN;
     else if (offset % shape->size) found->state = FOUND_INSIDE;
-    else found->state = slab->state == EMPTY || slab_has_link(object) ? FOUND_FREE : FOUND_IN_USE;
+    else
+        found->state =
+            slab_state(slab) == EMPTY || slab_is_taken(slab) || slab_has_link(object) ? FOUND_FREE : FOUND_IN_USE;
 }
 
 static COLD void find_large(const void *object, granule_id range, struct found *found) {

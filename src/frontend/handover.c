@@ -207,12 +207,27 @@ static bool drain_resting(void) {
     return more;
 }
 
-/* Reclamation's round over the frontend: what rests, then all pools. */
+/* Reclamation's round over the frontend: what rests, then slabs that others have emptied, then all pools. */
 static bool frontend_round(void) {
     bool more = drain_resting();
+    if (remote_reclaim_round(false)) {
+        thrift_wake(); /* they are given back by the next round, at its usual time */
+        more = true;
+    }
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
         more |= heap && heap_pool_round(heap);
+    }
+    return more;
+}
+
+/* The same where all is to go now. */
+static bool frontend_purge(void) {
+    bool more = drain_resting();
+    remote_reclaim_round(true);
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        struct heap *heap = heap_by_number(number);
+        if (heap) heap_give_back_pool(heap);
     }
     return more;
 }
@@ -221,4 +236,5 @@ void handover_start(void) {
     map.key = link_key_of(platform_random());
     heap_secret = platform_random();
     thrift_on_round(FRONTEND_HOOK, frontend_round);
+    thrift_on_round(FRONTEND_PURGE_HOOK, frontend_purge);
 }

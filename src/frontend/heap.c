@@ -63,12 +63,12 @@ static void make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);
     invariant(slab_list_length(slab->own.first) == slab->carved);
     if (UNLIKELY(slab_is_on_its_way(slab))) {
-        slab->state = RETURNING;
-        slab->own.budget = 1;
+        slab_set_state(slab, RETURNING);
+        sink_set_budget(&slab->own, 1);
         return;
     }
-    slab->state = EMPTY;
-    slab->own.budget = 0;
+    slab_set_state(slab, EMPTY);
+    sink_set_budget(&slab->own, 0);
     slab->origin += ASTRAY;
     heap->in_use_count--;
     pool_push(&heap->pool, slab);
@@ -76,30 +76,35 @@ static void make_empty(struct heap *heap, struct slab *slab) {
     else if (heap->pool.count == POOL_ROUND_FROM) thrift_wake();
 }
 
+/* A slab all of whose objects have come back, some through the cross list. */
+static void collect_all(struct heap *heap, struct slab *slab) {
+    slab_collect(slab);
+    make_empty(heap, slab);
+}
+
 static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
     slab->sink = &slab->own;
-    slab->own.budget = (uint16_t)out;
-    if (out == cross_count(&slab->cross)) {
-        slab_collect(slab);
-        make_empty(heap, slab);
+    sink_set_budget(&slab->own, out);
+    if (slab_is_free(slab, out) && slab_reclaim(slab, out)) {
+        collect_all(heap, slab);
         return;
     }
-    slab->state = PARTIAL;
+    slab_set_state(slab, PARTIAL);
     class_push(&heap->partial[slab->class], slab);
 }
 
 static void make_current(struct heap *heap, struct slab *slab) {
-    slab->state = CURRENT;
+    slab_set_state(slab, CURRENT);
     slab->sink = JW_SECURE ? &slab->own : &heap->local[slab->class];
-    slab->own.budget += 1;
+    sink_set_budget(&slab->own, slab->own.budget + 1u);
     heap->current[slab->class] = slab;
 }
 
 /* Leaves a current slab whose lists have no object. False when some came back meanwhile. */
 static bool make_full(struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
-    slab->state = FULL;
-    slab->own.budget = size_classes[slab->class].patience;
+    sink_set_budget(&slab->own, size_classes[slab->class].patience);
+    slab_set_state(slab, FULL);
     if (size_classes[slab->class].loose == 0) slab->sink = &slab->own;
     return true;
 }
@@ -120,25 +125,33 @@ static bool take_over(struct heap *heap, struct slab *slab) {
     if (current) {
         bool left = !link_end(current->own.first) || current->carved < size_class_capacity(class);
         if (left || !make_full(current)) return false;
+        heap->current[class] = NULL;
+        heap->local[class].first = LINK_END; /* it may be that slab's origin */
+    }
+    if (UNLIKELY(!slab_reclaim(slab, slab_out(slab)))) {
+        slab_set_state(slab, FULL);
+        return false;
     }
     make_current(heap, slab);
-    heap->local[class].first = slab_refill_freed(slab);
+    heap->local[class].first = slab_refill(slab);
     return true;
 }
 
 void heap_open_slab(struct heap *heap, struct slab *slab) {
-    if (slab->state == PARTIAL) {
+    if (slab_state(slab) == PARTIAL) {
+        /* all that were out were free: each was freed again */
+        if (UNLIKELY(slab_is_taken(slab))) misuse(DOUBLE_FREE, slab->own.first, 0);
         class_remove(&heap->partial[slab->class], slab);
         make_empty(heap, slab);
         return;
     }
-    invariant(slab->state == FULL);
+    invariant(slab_state(slab) == FULL);
     make_partial(heap, slab, slab_out(slab));
 }
 
 void heap_budget_spent(struct slab *slab) {
     struct heap *heap = thread.heap;
-    if (slab->state != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
+    if (slab_state(slab) != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
 }
 
 void heap_return_slab(struct slab *slab) {
@@ -148,23 +161,27 @@ void heap_return_slab(struct slab *slab) {
     /* [RS1] release: the link; pairs [RS2]; client returned_stack */
     while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, record_id(slab), memory_order_release,
                                                   memory_order_relaxed));
+    remote_reclaim_note();
     if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
 }
 
 /* A partial slab all of whose objects have come back, some through the cross list: told by counts alone. */
 static void collect_if_empty(struct heap *heap, struct slab *slab) {
-    if (slab->own.budget != cross_count(&slab->cross)) return;
+    if (!slab_is_free(slab, slab->own.budget)) return;
+    if (UNLIKELY(!slab_reclaim(slab, slab->own.budget))) {
+        slab_set_state(slab, PARTIAL);
+        return;
+    }
     class_remove(&heap->partial[slab->class], slab);
-    slab_collect(slab);
-    make_empty(heap, slab);
+    collect_all(heap, slab);
 }
 
 /* A slab that another thread has brought is an ordinary one again, which may be marked. */
 static void take_back(struct heap *heap, struct slab *slab) {
-    invariant(slab->marked && slab->state != EMPTY);
+    invariant(slab->marked && slab_state(slab) != EMPTY);
     slab->marked = false;
-    if (slab->state == PARTIAL) collect_if_empty(heap, slab);
-    else if (slab->state == RETURNING || (slab->state == FULL && !slab_mark(slab)))
+    if (slab_state(slab) == PARTIAL) collect_if_empty(heap, slab);
+    else if (slab_state(slab) == RETURNING || (slab_state(slab) == FULL && !slab_mark(slab)))
         make_partial(heap, slab, slab_out(slab));
 }
 
@@ -247,7 +264,7 @@ static COLD void open_full_slabs(granule_id root, void *context) {
         struct slab *slab = record_at(id);
         /* the leaf first: its table is small. It may be of a slab that was given back, but the key is not */
         if (leaf_get(id) != (LEAF_SLAB | heap->number) || !slab_has_key(slab, heap->key)) continue;
-        if (slab->state == FULL && !link_end(slab->own.first)) heap_open_slab(heap, slab);
+        if (slab_state(slab) == FULL && !link_end(slab->own.first)) heap_open_slab(heap, slab);
     }
 }
 
@@ -316,7 +333,7 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     /* No link is written yet: the program is about to touch the object, and its page need not come while it waits for
      * malloc. */
     slab->carved++;
-    slab->own.budget++;
+    sink_set_budget(&slab->own, slab->own.budget + 1u);
     return slab_origin(slab) + 1;
 }
 
@@ -332,6 +349,17 @@ static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
     __builtin_prefetch(slab_by_id(&slab->own.next), 1);
 }
 
+/* The first partial slab that no round is at work on, as far as it is among the first few. */
+static struct slab *pop_partial(struct heap *heap, unsigned class) {
+    for (unsigned left = LOOK_AT; left > 0; left--) {
+        struct slab *slab = class_pop(&heap->partial[class]);
+        if (!slab || LIKELY(slab_reclaim(slab, slab->own.budget))) return slab;
+        slab_set_state(slab, PARTIAL);
+        class_push(&heap->partial[class], slab);
+    }
+    return NULL;
+}
+
 static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
     struct slab *slab = heap->current[class];
     if (slab) {
@@ -343,7 +371,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
         heap->local[class].first = LINK_END; /* it may be this slab's origin */
     }
     collect_returned(heap);
-    slab = class_pop(&heap->partial[class]);
+    slab = pop_partial(heap, class);
     if (UNLIKELY(!slab)) return refill_anew(heap, class);
     prefetch_next(heap->partial[class]);
     make_current(heap, slab);

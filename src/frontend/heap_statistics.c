@@ -6,7 +6,7 @@
 /* A moment's view of what a slab's owner works on, which no race detector needs to see. */
 __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct slab *slab, struct slab *view) {
     view->class = slab->class;
-    view->state = slab->state;
+    atomic_init(&view->state, atomic_load_explicit(&slab->state, memory_order_relaxed));
     view->own.budget = slab->own.budget;
     view->carved = slab->carved;
     atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
@@ -16,8 +16,13 @@ static void count_slab(const struct slab *slab, struct frontend_statistics *stat
     struct slab view;
     look(slab, &view);
     unsigned class = view.class;
+    uint32_t word = atomic_load_explicit(&view.cross, memory_order_relaxed);
+    if (cross_is_taken(word) && (word & CROSS_TAKEN) != CROSS_KEPT) {
+        statistics->given_back += GRANULE_SIZE;
+        return;
+    }
     statistics->reserved += GRANULE_SIZE;
-    statistics->pooled_slabs += view.state == EMPTY;
+    statistics->pooled_slabs += slab_state(&view) == EMPTY;
     if (class >= SIZE_CLASS_COUNT) return;
     uint64_t used = slab_out(&view), waiting = cross_count(&view.cross), capacity = size_class_capacity(class);
     statistics->classes[class].slabs++;

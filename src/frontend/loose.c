@@ -13,9 +13,9 @@ bool heap_local_spent(struct heap *heap, struct slab *slab, void *object) {
     unsigned class = slab->class, most = size_classes[class].loose, length = 0;
     struct sink *local = &heap->local[class];
     bool spent = heap->loose_spent >> class & 1;
-    if (spent && slab->state == FULL) {
+    if (spent && slab_state(slab) == FULL) {
         local->budget = 1;
-        slab->own.budget--; /* its patience: it goes there */
+        sink_set_budget(&slab->own, slab->own.budget - 1u); /* its patience: it goes there */
         return false;
     }
     slab_fill(slab, object);
@@ -38,6 +38,7 @@ void heap_put_loose_back(struct heap *heap, unsigned class) {
         struct slab *slab = slab_of(object);
         next = slab_next(object, heap->key);
         sink_push(&slab->own, object, heap->key);
-        if (--slab->own.budget == 0) heap_open_slab(heap, slab);
+        sink_set_budget(&slab->own, slab->own.budget - 1u);
+        if (slab->own.budget == 0) heap_open_slab(heap, slab);
     }
 }

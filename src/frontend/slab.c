@@ -7,15 +7,32 @@ enum { MOST_SHUFFLED = 4096 / 8 + 1 }; /* the largest batch of any class */
 
 void slab_format(struct slab *slab, const char *start, unsigned class) {
     slab->own.first = LINK_END;
-    slab->own.budget = 0;
+    sink_set_budget(&slab->own, 0);
     slab->sink = &slab->own;
     slab->origin = (uintptr_t)start - 1;
     slab->reciprocal = size_classes[class].reciprocal;
     slab->last = size_class_last(class);
     slab->carved = 0;
-    slab->class = (uint8_t) class;
+    __atomic_store_n(&slab->class, (uint8_t) class, __ATOMIC_RELAXED); /* a round may look */
     slab->marked = true;
     atomic_store_explicit(&slab->cross, CROSS_FULL, memory_order_relaxed);
+}
+
+bool slab_reclaim_taken(struct slab *slab, unsigned out) {
+    /* [RR8] acquire: its memory is given back; pairs [RR9]; client remote_owner */
+    uint32_t word = atomic_load_explicit(&slab->cross, memory_order_acquire);
+    if (!cross_is_taken(word)) return true;
+    if ((word & CROSS_TAKEN) == CROSS_GIVING) {
+        atomic_fetch_or_explicit(&slab->cross, CROSS_WATCHED, memory_order_relaxed);
+        return false;
+    }
+    /* nothing was out any more: what has been freed since was free */
+    if (UNLIKELY(cross_count_of(word) != out)) misuse(DOUBLE_FREE, slab->own.first, 0);
+    slab->own.first = LINK_END;
+    slab->carved = 0;
+    sink_set_budget(&slab->own, 0);
+    atomic_store_explicit(&slab->cross, 0, memory_order_relaxed); /* no round looks at it, and nobody has an object */
+    return true;
 }
 
 const char link_end_word[16];
@@ -64,8 +81,8 @@ static void *carve(struct slab *slab) {
     char *last = first + (size_t)(batch - 1) * shape->size;
     if (JW_FILL)
         for (char *object = first; object <= last; object += shape->size) slab_fill(slab, object);
-    slab->carved = (uint16_t)(slab->carved + batch);
-    slab->own.budget = (uint16_t)(slab->own.budget + batch);
+    slab->carved = (slab->carved + batch) & INT16_MAX;
+    sink_set_budget(&slab->own, slab->own.budget + batch);
     const uint64_t key = slab_key(slab);
     if (JW_SECURE) return shuffle(first, batch, shape->size, key);
     for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
@@ -97,5 +114,5 @@ void slab_collect(struct slab *slab) {
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
     if (count == 0) return;
     slab_put_back(slab, first);
-    slab->own.budget = (uint16_t)(slab->own.budget - count);
+    sink_set_budget(&slab->own, slab->own.budget - count);
 }

@@ -65,9 +65,10 @@ enum { SINK_WORDS = sizeof(struct sink) / sizeof(uintptr_t) };
  * else is the owner's. */
 struct slab {
     cross_list cross;
-    uint8_t class; /* read by others, too */
-    uint8_t state : 7, marked : 1;
-    uint16_t carved;            /* objects that were put into a list so far */
+    uint8_t class;          /* read by others, too */
+    _Atomic(uint8_t) state; /* written by the owner, read by rounds (remote_reclaim.h) */
+    uint16_t carved : 15;   /* objects that were put into a list so far */
+    uint16_t marked : 1;
     uintptr_t key;              /* the owner's (heap.h); 0: no slab. Read by any thread that frees an address */
     uintptr_t origin;           /* the first object's address, less 1; while EMPTY, ASTRAY more: behind the slab */
     uintptr_t reciprocal, last; /* of its class (size_classes.h) */
@@ -169,7 +170,8 @@ static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct sink *
             : [product] "r"(product), [last] "m"(slab->last));
     return attention;
 #else
-    uint16_t budget = --sink->budget;
+    uint16_t budget = (uint16_t)(sink->budget - 1);
+    __atomic_store_n(&sink->budget, budget, __ATOMIC_RELAXED); /* as sink_set_budget */
     return product > slab->last || budget == 0;
 #endif
 }
@@ -208,14 +210,60 @@ static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
     return link_followed(object, distance);
 }
 
+/* The owner's view. */
+static inline enum slab_state slab_state(const struct slab *slab) {
+    return (enum slab_state)atomic_load_explicit(&slab->state, memory_order_relaxed);
+}
+
+/* After the budget that goes with the state. */
+static inline void slab_set_state(struct slab *slab, enum slab_state state) {
+    /* [RR1] release: the budget; pairs [RR2]; client remote_epoch */
+    atomic_store_explicit(&slab->state, (uint8_t)state, memory_order_release);
+}
+
+/* Rounds read the budget of a FULL or PARTIAL slab. */
+static ALWAYS_INLINE void sink_set_budget(struct sink *sink, unsigned budget) {
+    __atomic_store_n(&sink->budget, (uint16_t)budget, __ATOMIC_RELAXED);
+}
+
 /* Objects given out, or waiting in the local or the cross list. */
 static inline unsigned slab_out(const struct slab *slab) {
-    switch ((enum slab_state)slab->state) {
+    switch (slab_state(slab)) {
     case PARTIAL: return slab->own.budget;
     case FULL: return slab->carved - (size_classes[slab->class].patience - slab->own.budget);
     case EMPTY: return 0;
     default: return slab->own.budget - 1u;
     }
+}
+
+/* Whether a round has taken the slab (remote_reclaim.h). */
+static inline bool slab_is_taken(const struct slab *slab) {
+    return cross_is_taken(atomic_load_explicit(&slab->cross, memory_order_relaxed));
+}
+
+/* Whether all objects are free of a FULL or PARTIAL slab of which so many are out, as those of a taken one are: told by
+ * counts alone. */
+static inline bool slab_is_free(const struct slab *slab, unsigned out) {
+    uint32_t word = atomic_load_explicit(&slab->cross, memory_order_relaxed);
+    return cross_count_of(word) == out;
+}
+
+/* The owner's first step with a FULL or PARTIAL slab, of which so many objects are out, that it is about to allocate
+ * from or to empty: from now on no round takes it. Where one has, the slab is as new. False: a round is just giving its
+ * memory back; its state is CURRENT, and must become again what it was. */
+bool slab_reclaim_taken(struct slab *slab, unsigned out);
+static inline uint32_t slab_unwatch(struct slab *slab) {
+    atomic_store_explicit(&slab->state, CURRENT, memory_order_relaxed);
+    /* [RR5] release: the state; pairs [RR6]; client remote_leave */
+    return atomic_fetch_and_explicit(&slab->cross, ~CROSS_WATCHED, memory_order_release) & CROSS_WATCHED;
+}
+static inline bool slab_reclaim(struct slab *slab, unsigned out) {
+    return LIKELY(slab_unwatch(slab) == 0) || slab_reclaim_taken(slab, out);
+}
+
+/* The first half of it: the state is CURRENT. True: a round has taken the slab, and WATCHED is missing. */
+static inline bool slab_leave(struct slab *slab) {
+    return slab_unwatch(slab) && slab_is_taken(slab);
 }
 
 /* Whether another thread has cleared the mark and has not brought the slab yet. */
@@ -270,7 +318,7 @@ static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     void *first = slab->own.first;
     if (link_end(first)) return NULL;
     slab->own.first = LINK_END;
-    slab->own.budget = (uint16_t)(slab->carved + 1);
+    sink_set_budget(&slab->own, slab->carved + 1u);
     return first;
 }
 

@@ -18,13 +18,31 @@ static bool is_carved(const struct slab *slab, const void *object) {
     return (size_t)((const char *)object - slab_origin(slab)) <= (size_t)slab->carved * size_classes[slab->class].size;
 }
 
-COLD bool heap_lists(const struct heap *heap, const void *object) {
-    struct slab *slab = slab_of(object);
+static bool slab_lists(const struct heap *heap, const struct slab *slab, const void *object) {
     /* [CL5] acquire: the links; pairs [CL1] [CL2]; client suspect_own */
-    uint32_t cross = atomic_load_explicit(&slab->cross, memory_order_acquire) & ~CROSS_FULL;
+    uint32_t cross = atomic_load_explicit(&slab->cross, memory_order_acquire) & ~CROSS_MARKS;
     return !is_carved(slab, object) || list_has(slab->own.first, object, heap->key) ||
            list_has(heap->local[slab->class].first, object, heap->key) ||
            list_has(cross_first(slab_origin(slab), cross), object, heap->key);
+}
+
+/* The owner's free has lowered the budget for a moment, and a round may have seen that: it must not take the slab while
+ * its lists are walked. Where it has, as many objects were out as it says, with this one one more: only then it was in
+ * use. */
+COLD bool heap_lists(const struct heap *heap, const void *object) {
+    struct slab *slab = slab_of(object);
+    enum slab_state state = slab_state(slab);
+    if (state != FULL && state != PARTIAL) return slab_lists(heap, slab, object);
+    unsigned out = slab_out(slab);
+    bool lists;
+    if (slab_leave(slab)) {
+        uint32_t word = atomic_fetch_or_explicit(&slab->cross, CROSS_WATCHED, memory_order_relaxed);
+        lists = cross_count_of(word) == out;
+    } else {
+        lists = slab_lists(heap, slab, object);
+    }
+    slab_set_state(slab, state);
+    return lists;
 }
 
 /* As another thread's free, by any thread: it needs no heap. */

@@ -29,8 +29,9 @@ static const struct field backend_fields[] = {
 };
 static const struct field midend_fields[] = {FIELD(midend, in_use, true), FIELD(midend, reserved, true)};
 static const struct field frontend_fields[] = {
-    FIELD(frontend, in_use, true), FIELD(frontend, reserved, true),       FIELD(frontend, metadata, true),
-    FIELD(frontend, heaps, false), FIELD(frontend, resting_heaps, false), FIELD(frontend, pooled_slabs, false),
+    FIELD(frontend, in_use, true),        FIELD(frontend, reserved, true), FIELD(frontend, given_back, true),
+    FIELD(frontend, metadata, true),      FIELD(frontend, heaps, false),   FIELD(frontend, resting_heaps, false),
+    FIELD(frontend, pooled_slabs, false),
 };
 static const struct field process_fields[] = {
     FIELD(process, pid, false), FIELD(process, time, false),    FIELD(process, resident, true),
@@ -101,6 +102,10 @@ void statistics_gather(struct statistics *statistics) {
     heap_leave_out_loose(&statistics->midend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();
+    /* the backend only knows that they are slabs */
+    uint64_t given_back = statistics->frontend.given_back;
+    statistics->backend.in_use = difference(statistics->backend.in_use, given_back);
+    statistics->backend.cached_unmapped += given_back;
     uint64_t slabs = statistics->midend.reserved + statistics->frontend.reserved;
     statistics->objects =
         difference(statistics->backend.in_use, slabs) + statistics->midend.in_use + statistics->frontend.in_use;

@@ -18,6 +18,10 @@ static inline bool list_has(const struct slab *first, const struct slab *slab) {
 }
 
 static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
+    if (slab_is_taken(slab)) {
+        CHECK(slab->state == FULL || slab->state == PARTIAL);
+        return;
+    }
     unsigned class = slab->class, capacity = size_class_capacity(class), out = slab_out(slab),
              count = cross_count(&slab->cross), freed = list_length(slab->own.first);
     bool current = heap->current[class] == slab;

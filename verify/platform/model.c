@@ -37,7 +37,7 @@ static _Atomic(size_t) pages_used;
 
 int model_reservations_left, model_refusals_left;
 _Atomic(int) model_releases_refused;
-bool model_waits_end, model_starts_threads;
+bool model_waits_end, model_starts_threads, model_keeps_discarded;
 void (*_Atomic model_thread_body)(void);
 
 static _Thread_local void (*exit_handler)(void *value);
@@ -168,7 +168,7 @@ bool platform_release(void *address, size_t size) {
 
 bool platform_discard(void *address, size_t size) {
     if (in_roots(address)) {
-        wipe(address, size);
+        if (!model_keeps_discarded) wipe(address, size);
         return true;
     }
     /* records: others may be looking at them */

@@ -21,6 +21,10 @@ extern int model_refusals_left;
 /* Releases of roots that are refused first, whoever makes them. */
 extern _Atomic(int) model_releases_refused;
 
+/* Whether discarded memory of roots keeps its contents: for clients where the owner of a slab may still have a link to
+ * write when the page goes, which harms nobody (remote_reclaim.h). */
+extern bool model_keeps_discarded;
+
 /* Whether a futex wait may end before the word changes, as by its time; otherwise the waiting thread gives way until
  * the word has changed. */
 extern bool model_waits_end;

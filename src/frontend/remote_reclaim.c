@@ -1,0 +1,163 @@
+#include "frontend/remote_reclaim.h"
+
+#include "backend/thrift.h"
+#include "base/assert.h"
+#include "frontend/heap.h"
+
+enum { ROUND_FROM = 32 };   /* slabs touched for each of which a round is asked for */
+enum { MOST_AT_ONCE = 64 }; /* granules given back by one call */
+
+/* Slabs touched, and how many at the last look. */
+static _Atomic(uint32_t) touched, touched_seen;
+
+static _Atomic(uint32_t) round_state;
+enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all free slabs given back now */
+
+/* What one go is about, and a run of granules taken and not given back yet. */
+struct go {
+    bool now, soon, kept; /* soon: there are slabs for the next one; kept: the OS refuses */
+    granule_id first;
+    uint32_t count;
+};
+
+void remote_reclaim_note(void) {
+    /* load and store, so that nobody waits for the line: a hint, and what is lost is counted by the next */
+    uint32_t count = atomic_load_explicit(&touched, memory_order_relaxed) + 1;
+    /* [RR10] release: the push; pairs [RR11]; kept: a hint, and the checker's rounds always look */
+    atomic_store_explicit(&touched, count, memory_order_release);
+    if (count % ROUND_FROM == 0) thrift_wake();
+}
+
+static void give_run_back(struct go *go) {
+    if (go->count == 0) return;
+    bool given = thrift_discard(granule_address(go->first), (size_t)go->count << JW_GRANULE_SHIFT);
+    for (granule_id id = go->first; id < go->first + go->count; id++) {
+        struct slab *slab = record_at(id);
+        uint32_t count = cross_count(&slab->cross) * CROSS_ONE;
+        /* [RR9] release: the memory is gone; pairs [RR8]; client remote_owner */
+        atomic_store_explicit(&slab->cross, count | CROSS_WATCHED | (given ? CROSS_GIVEN : CROSS_KEPT),
+                              memory_order_release);
+    }
+    go->kept |= !given;
+    go->count = 0;
+}
+
+/* A slab that nobody else has. */
+static void take(granule_id id, struct go *go) {
+    if (go->count > 0 && (id != go->first + go->count || go->count == MOST_AT_ONCE)) give_run_back(go);
+    if (go->count == 0) go->first = id;
+    go->count++;
+}
+
+/* Objects that are out of a slab which is watched, or more; none where the owner is at work on it. */
+static unsigned most_out(const struct slab *slab) {
+    /* [RR2] acquire: the budget; pairs [RR1]; client remote_epoch */
+    enum slab_state state = (enum slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
+    unsigned budget = __atomic_load_n(&slab->own.budget, __ATOMIC_RELAXED);
+    unsigned class = __atomic_load_n(&slab->class, __ATOMIC_RELAXED);
+    if (state == PARTIAL) return budget;
+    return state == FULL ? size_class_capacity(class) - size_classes[class].patience + budget : 0;
+}
+
+/* Sets WATCHED, which only this thread may set now. */
+static bool watch(struct slab *slab, uint32_t *word) {
+    /* [RR6] acquire: the objects' last uses, and the owner's state; pairs [CL1] [CL2] [RR5]; client remote_leave */
+    if (!atomic_compare_exchange_strong_explicit(&slab->cross, word, *word | CROSS_WATCHED, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false;
+    *word |= CROSS_WATCHED;
+    return true;
+}
+
+/* Relaxed: nothing has changed since RR6, or WATCHED would be gone. */
+static bool begin_giving(struct slab *slab, uint32_t word) {
+    uint32_t giving = CROSS_WATCHED | cross_count_of(word) * CROSS_ONE | CROSS_GIVING;
+    return atomic_compare_exchange_strong_explicit(&slab->cross, &word, giving, memory_order_relaxed,
+                                                   memory_order_relaxed);
+}
+
+/* At a slab that a round has taken: what the OS has refused may go now; and after a fork the child has what a thread
+ * that did not come along was about. */
+static void look_again(granule_id id, uint32_t word, struct go *go) {
+    uint32_t what = word & CROSS_TAKEN;
+    if (what == CROSS_GIVING || (what == CROSS_KEPT && word & CROSS_WATCHED && begin_giving(record_at(id), word)))
+        take(id, go);
+}
+
+static void look(granule_id id, struct go *go) {
+    struct slab *slab = record_at(id);
+    /* relaxed: what is watched was so in an earlier round, which knew all before (RR6, RR13) */
+    uint32_t word = atomic_load_explicit(&slab->cross, memory_order_relaxed);
+    bool watched = word & CROSS_WATCHED;
+    if (word & CROSS_FULL || cross_count_of(word) == 0) return;
+    if (cross_is_taken(word)) {
+        look_again(id, word, go);
+        return;
+    }
+    if (!watched && !watch(slab, &word)) return;
+    if (most_out(slab) != cross_count_of(word)) return;
+    if (!watched && !go->now) {
+        go->soon = true;
+        return;
+    }
+    if (begin_giving(slab, word)) take(id, go);
+}
+
+static void look_at_root(granule_id root, void *context) {
+    struct go *go = context;
+    /* relaxed: a record that nobody has written yet has no object in its list */
+    for (granule_id id = root; id < root + ROOT_GRANULES; id++)
+        if (leaf_get(id) & LEAF_SLAB) look(id, go);
+    give_run_back(go);
+}
+
+/* Whether anything can have changed. */
+static bool is_wanted(void) {
+    uint32_t now = atomic_load_explicit(&touched, memory_order_acquire); /* [RR11] pairs [RR10]; kept: as RR10 */
+    return atomic_exchange_explicit(&touched_seen, now, memory_order_relaxed) != now;
+}
+
+/* False: another thread is in a round, and goes once more if it must. */
+static bool begin(bool now) {
+    for (;;) {
+        uint32_t state = NO_ROUND;
+        /* [RR12] acquire: the last round is over; pairs [RR13]; client remote_rounds */
+        if (atomic_compare_exchange_strong_explicit(&round_state, &state, IN_ROUND, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return true;
+        if (!now || state == ONE_MORE ||
+            atomic_compare_exchange_strong_explicit(&round_state, &state, ONE_MORE, memory_order_relaxed,
+                                                    memory_order_relaxed))
+            return false;
+    }
+}
+
+/* False: another thread has asked for one more go. */
+static bool end(void) {
+    uint32_t state = IN_ROUND;
+    /* [RR13] release: this round; pairs [RR12]; client remote_rounds */
+    if (atomic_compare_exchange_strong_explicit(&round_state, &state, NO_ROUND, memory_order_release,
+                                                memory_order_relaxed))
+        return true;
+    atomic_store_explicit(&round_state, IN_ROUND, memory_order_relaxed);
+    return false;
+}
+
+bool remote_reclaim_round(bool now) {
+    static _Atomic(bool) again; /* relaxed: written and read in rounds only */
+    if (!begin(now)) return false;
+    struct go go = {.now = now};
+    for (;; go.now = true) {
+        bool wanted = is_wanted();
+        if (wanted || go.now || atomic_load_explicit(&again, memory_order_relaxed)) {
+            go.soon = go.kept = false;
+            map_walk(look_at_root, &go);
+            atomic_store_explicit(&again, go.soon || go.kept, memory_order_relaxed);
+        }
+        if (end()) return go.soon;
+    }
+}
+
+void remote_reclaim_after_fork(void) {
+    atomic_store_explicit(&round_state, NO_ROUND, memory_order_relaxed);
+}

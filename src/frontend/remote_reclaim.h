@@ -1,0 +1,47 @@
+/* remote_reclaim.h - rounds give back the memory of slabs whose objects came back through the cross list, whatever
+ * their owner does: it may sleep for ever.
+ *
+ * A slab is free when its cross list has all objects that are out. No correct free can reach such a slab, and of its
+ * owner only the slow paths. Owner and round settle by the cross word who has it; its page goes, the slab stays the
+ * owner's, in whatever lists it is, and is as new when the owner next comes to it.
+ *
+ *   cross    means                               left by
+ *   list     objects; not marked full            a round that looks at it: watched
+ *   watched  list and WATCHED: nothing has       push: list, and a round is wanted
+ *            happened since a round looked       the owner (slab_reclaim): list
+ *                                                the next round, or one that gives all back, if it is free: giving
+ *   giving   count, WATCHED, CROSS_GIVING: a     that round: given, or kept where the OS refuses
+ *            round gives the page back
+ *   given    count, WATCHED, CROSS_GIVEN         the owner: 0; the slab is as new
+ *   kept     count, WATCHED, CROSS_KEPT          the owner, as given; a later round: giving
+ *
+ * A round learns from the slab's state and budget how many objects are out. The owner's own frees are not published:
+ * what the round reads may be too large, but never too small, as the budget is written before the state. So if the
+ * cross list has as many, all are free. That is so only while the slab is FULL or PARTIAL. When the owner takes it up
+ * again, slab_reclaim writes the state, then removes WATCHED. Only rounds set WATCHED, one round at a time. So either
+ * the round sees that state, or its step to `giving` fails.
+ *
+ * Where the owner finds `giving` it leaves the slab where it is and takes another one. The owner may still have the
+ * link of its last own free to write when the page goes. Then the page comes back, and stays until the owner comes to
+ * the slab and drops the list.
+ *
+ * Invariant: while a slab is taken (giving, given, kept) its count is what is out; a larger number of own frees is a
+ * double free, which the owner finds when it comes to the slab. Progress: round, push and owner are lock-free.
+ * Verified by verify/clients/remote_*.c.
+ */
+#ifndef JW_REMOTE_RECLAIM_H
+#define JW_REMOTE_RECLAIM_H
+
+#include <stdbool.h>
+
+/* An object has come back to a slab that its owner or a round left alone: now and then asks for a round. */
+void remote_reclaim_note(void);
+
+/* A round's part: gives back free slabs that nobody has touched since the last one, or all. True: there are some for a
+ * later round. Does nothing but ask for one more go while another thread is in here. */
+bool remote_reclaim_round(bool now);
+
+/* In the child of a fork: the thread that was in a round did not come along. */
+void remote_reclaim_after_fork(void);
+
+#endif
