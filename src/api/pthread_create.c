@@ -26,6 +26,7 @@ static create_function *find_libcs(void) {
     return (create_function *)found;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
 JW_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
                              void *argument) {
     create_function *libcs = find_libcs();

@@ -41,15 +41,15 @@ static inline size_t huge_word_granules(uintptr_t word) {
 
 /* The word of an address at a granule's start, its tables made if need be. NULL when the OS refuses memory for them,
  * or the address is beyond the directory. */
-huge_word *directory_place(const void *address);
+huge_word *directory_place(const void *object);
 
 /* What stands in the word of that address; 0 where there are no tables. */
-uintptr_t directory_get(const void *address);
+uintptr_t directory_get(const void *object);
 
 /* The word that directory_place has made. */
-huge_word *directory_word(const void *address);
+huge_word *directory_word(const void *object);
 
 /* The last object, in use or gone, that begins at the address or before: its address, NULL when there is none. */
-char *directory_before(const void *address, bool gone, uintptr_t *word);
+char *directory_before(const void *object, bool gone, uintptr_t *word);
 
 #endif

@@ -37,7 +37,7 @@ static void set_masks(size_t granules) {
  *   grower   0 -> 1   a thread that finds no free slot, by compare-exchange
  *            1 -> 0   that thread, after the masks; or a fork's child. Others wait for it, a second at most
  */
-enum { RECORDS, LEAF, NODE, LINK, SLOTS, TABLES };
+enum { RECORDS, LEAF, NODE, LINK, OWNERS, TABLES };
 #define WINDOW_MOST ((size_t)1 << (JW_WINDOW_SHIFT < sizeof(size_t) * 8 ? JW_WINDOW_SHIFT : 31)) /* 32 bits: unused */
 #define TABLE_ROOM (WINDOW_MOST >> JW_GRANULE_SHIFT << RECORD_SHIFT)                             /* of the largest */
 #define TABLES_ROOM ((TABLES * TABLE_ROOM / WINDOW_MOST + 1) * WINDOW_MOST)
@@ -50,7 +50,7 @@ static bool left_by_parent; /* a fork came across a doubling: the next part may 
 
 static size_t wanted_size(unsigned table, size_t granules) {
     static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(record_word), sizeof(record_word), sizeof(record_word), 0};
-    size_t size = table == SLOTS ? granules / ROOT_GRANULES * sizeof(uintptr_t) : granules * unit[table];
+    size_t size = table == OWNERS ? granules / ROOT_GRANULES * sizeof(uintptr_t) : granules * unit[table];
     return (size + platform_page_size() - 1) & ~(platform_page_size() - 1);
 }
 
@@ -97,7 +97,7 @@ static bool make_growing_tables(void) {
     map.leaf = (record_word *)table_start[LEAF];
     map.node = (record_word *)table_start[NODE];
     map.link = (record_word *)table_start[LINK];
-    map.roots = (_Atomic(uintptr_t) *)table_start[SLOTS];
+    map.roots = (_Atomic(uintptr_t) *)table_start[OWNERS];
     map.base = (char *)(region + TABLES_ROOM); // NOLINT(performance-no-int-to-ptr)
     return true;
 }

@@ -130,7 +130,7 @@ static void *try_large(size_t size, size_t alignment, bool *zeroed) {
         if (LIKELY(object)) return object;
     }
     /* a range that is not to be had, because the window is full or a whole root is too much, may be a mapping */
-    if (size >= BACKEND_MIN && size <= PTRDIFF_MAX) {
+    if ((size >= BACKEND_MIN || alignment > GRANULE_SIZE) && size <= PTRDIFF_MAX) {
         object = huge_allocate(size, alignment);
         *zeroed = true;
     }
@@ -309,7 +309,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
     size_t length = size < old ? size : old;
     void *new = allocate(size);
     if (UNLIKELY(!new)) return NULL;
-    memcpy(new, object, length);
+    memcpy(new, object, length); // NOLINT(clang-analyzer-core.NonNullParamChecker): realloc has looked
     deallocate(object);
     return new;
 }

@@ -33,7 +33,7 @@ static inline long raw_call(long number, const long arguments[6]) {
 #define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
     { flags, stack, word, tls, word }
 
-static inline long raw_tls(long area[4]) {
+static inline long raw_tls(long area[4]) { // NOLINT(readability-non-const-parameter): written on i386
     (void)area;
     return (long)__builtin_thread_pointer();
 }

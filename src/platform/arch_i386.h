@@ -35,7 +35,7 @@ static inline long raw_call(long number, const long arguments[6]) {
 #define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
     { flags, stack, word, tls, word }
 
-static inline long raw_tls(long area[4]) {
+static inline long raw_tls(long area[4]) { // NOLINT(readability-non-const-parameter): written on i386
     enum { ALL = 0xfffff, DATA_OF_32_BITS_IN_PAGES_USABLE = 0x51 };
     long selector, self;
     __asm__("mov %%gs, %0" : "=r"(selector));

@@ -69,7 +69,7 @@ static char *make_stack(size_t guard, size_t size) {
 }
 
 /* By clone3, where libc makes threads so: a filter may have been written after what libc does. */
-static long clone_as_new_libc(char *stack, size_t size, _Atomic(uint32_t) *word, long tls) {
+static long clone_as_new_libc(const char *stack, size_t size, _Atomic(uint32_t) *word, long tls) {
 #if defined(__GLIBC__) && defined(SYS_clone3) && defined(CLONE_ARGS_SIZE_VER0) && __SIZEOF_POINTER__ == 8
     enum { MAJOR = 2, FIRST_MINOR = 34 };
     char *point;

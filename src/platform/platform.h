@@ -34,7 +34,7 @@ uintptr_t platform_region(size_t size, size_t alignment);
 
 /* platform_reserve, or platform_reserve_readable, at that very address. PLACE_TAKEN: something is mapped there. */
 enum platform_place { PLACE_HAD, PLACE_TAKEN, PLACE_REFUSED };
-enum platform_place platform_reserve_at(void *address, size_t size, bool writable, const char *name);
+enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name);
 
 /* Gives the mapping [address, address + size) back. False when the kernel refuses: then it is still mapped. */
 bool platform_release(void *address, size_t size);

@@ -147,8 +147,8 @@ uintptr_t platform_region(size_t size, size_t alignment) {
     return 0;
 }
 
-enum platform_place platform_reserve_at(void *address, size_t size, bool writable, const char *name) {
-    (void)address, (void)size, (void)writable, (void)name;
+enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
+    (void)address, (void)size, (void)writes, (void)name;
     return PLACE_REFUSED;
 }
 

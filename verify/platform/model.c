@@ -136,7 +136,7 @@ uintptr_t platform_region(size_t size, size_t alignment) {
     return MODEL_REGION ? (uintptr_t)region : 0;
 }
 
-enum platform_place platform_reserve_at(void *address, size_t size, bool writable, const char *name) {
+enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
     (void)writable, (void)name;
     if (!in_roots(address)) {
         map_afresh(address, size);
