@@ -230,7 +230,7 @@ static void round_without_thread(void) {
                                                  memory_order_relaxed))
         return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
-    /* [TH9] acquire: as in the thread's rounds; pairs [TH8]; kept: who asks finds no thread here that could end */
+    /* [TH11] acquire: as TH9; pairs [TH8]; kept: who asks finds no thread here that could end */
     atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
     end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed), false);
     begin_round(MIDEND_HOOK);
@@ -244,7 +244,7 @@ static void round_without_thread(void) {
 }
 
 void thrift_wake(void) {
-    /* [TH8] acquire: as OW1; release: what is asked for; pairs [TH7] [TH9]; client thread_end_asked */
+    /* [TH8] acquire: as OW1; release: what is asked for; pairs [TH7] [TH9] [TH11]; client thread_end_asked */
     atomic_fetch_or_explicit(&reclaimer->round_asked, 1, memory_order_acq_rel);
     if (atomic_load_explicit(&reclaimer->state, memory_order_relaxed) == NO_THREAD) reclaimer_start();
     if (atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0) reclaimer_wake();

@@ -39,6 +39,11 @@ static void before_unmapping(void) {
     atomic_fetch_add_explicit(&unmappings, 1, memory_order_release);
 }
 
+static void after_mapping(void) {
+    /* [UM2] acquire: the last uses of what was mapped here before; pairs [UM1]; client unmap_map */
+    atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
+}
+
 static long writable(void) {
     return PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
 }
@@ -46,8 +51,7 @@ static long writable(void) {
 static uintptr_t map_as(long protection, uintptr_t address, size_t size, long flags) {
     long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection,
                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1));
-    /* [UM2] acquire: the last uses of what was mapped here before; pairs [UM1]; client unmap_map */
-    atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
+    after_mapping();
     return kernel_failed(result) ? 0 : (uintptr_t)result;
 }
 
@@ -139,8 +143,7 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
     long result =
         kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(wanted), ARGUMENT(size), writes ? writable() : PROT_READ,
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1));
-    /* [UM2] as in map_as */
-    atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
+    after_mapping();
     if (kernel_failed(result)) return result == -EEXIST ? PLACE_TAKEN : PLACE_REFUSED;
     if ((uintptr_t)result == wanted) {
         name_mapping(wanted, size, name);

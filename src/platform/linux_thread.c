@@ -42,7 +42,8 @@ static void run(void) {
 
 static void *run_plain(void *word) {
     run();
-    atomic_store_explicit((_Atomic(uint32_t) *)word, 0, memory_order_release); /* it had a stack of its own */
+    /* [ST5] release: what the thread did; pairs [ST4]; kept: in builds for sanitizers only */
+    atomic_store_explicit((_Atomic(uint32_t) *)word, 0, memory_order_release);
     return NULL;
 }
 
@@ -151,8 +152,8 @@ static void wait_for_end(uint32_t number) {
 void platform_threads_gone(bool entirely) {
     for (unsigned stack = 0; stack < STACKS; stack++) {
         uint32_t number, last = CLAIMED;
-        /* [ST4] acquire: what the thread did, by the kernel's word; pairs the kernel's clearing; kept: its order with
-         * the program's calls that follow is the kernel's */
+        /* [ST4] acquire: what the thread did, by the kernel's word; pairs [ST5]; kept: its order with the program's
+         * calls that follow is the kernel's */
         while ((number = atomic_load_explicit(&busy[stack], memory_order_acquire)) != 0) {
             last = number;
             wait_for_clearing(&busy[stack], number);

@@ -99,7 +99,7 @@ bool world_is_crowded(void) {
     return sim_reserved() > JW_SIM_ARENA / 4;
 }
 
-void world_refuse(uint8_t kinds, uint8_t successes) {
+void world_refuse(unsigned kinds, uint8_t successes) {
     /* a thread whose end nobody hears of keeps its heap: that loss is documented, and is not what we look for */
     sim_fail_only(kinds & SIM_ANY & ~SIM_EXIT);
     sim_fail_after(successes);
@@ -141,7 +141,7 @@ bool world_is_crowded(void) {
     return false;
 }
 
-void world_refuse(uint8_t kinds, uint8_t successes) {
+void world_refuse(unsigned kinds, uint8_t successes) {
     (void)kinds;
     (void)successes;
 }

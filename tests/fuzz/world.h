@@ -31,7 +31,7 @@ uint64_t world_refused(void);
 bool world_is_crowded(void);
 
 /* The next `successes` calls of some kinds succeed, later ones are refused until world_relieve. */
-void world_refuse(uint8_t kinds, uint8_t successes);
+void world_refuse(unsigned kinds, uint8_t successes);
 void world_relieve(void);
 
 /* Time passes; the reclamation thread, if it was asked for, runs until it ends. */
