@@ -32,6 +32,8 @@ void expect(const char *kind, const void *address, const char *tier, size_t size
 /* The hardened build puts 8 bytes behind each object, so that its classes are not known here. */
 static bool secure;
 
+bool checked;
+
 static const char *tier_of(size_t usable) {
     size_t size = usable + (secure ? 8 : 0);
     if (size <= 2 * KB) return "small";
@@ -160,7 +162,8 @@ static bool dies_as_promised(const struct death *death, size_t size) {
 
 int main(int count, char **arguments) {
     CHECK(count > 1);
-    bool checked = strcmp(arguments[1], "checked") == 0, right = true, found = false;
+    bool right = true, found = false;
+    checked = strcmp(arguments[1], "checked") == 0;
     const char *wanted = arguments[2];
     const struct death *const tables[] = {invalid_deaths, double_deaths, sized_deaths,
                                           other_deaths,   forged_deaths, written_deaths};

@@ -38,6 +38,9 @@ void expect_nothing_wrong(void);
 /* An object with something in each byte. */
 char *object(size_t size);
 
+/* The checked build tells links that lead to no object where they stand. */
+extern bool checked;
+
 /* By another thread, which has ended when these return. Where only the owner's lists tell that the object was free, the
  * line comes when the owner looks at them: in malloc_trim at the latest. */
 void free_elsewhere(void *bytes);

@@ -42,7 +42,7 @@ static void to_the_stack(size_t size) {
 
 static void to_another_size(size_t size) {
     void *target = object(size == 64 ? 128 : 64);
-    leads_to(size, target, size <= 2 * KB ? target : NULL);
+    leads_to(size, target, size <= 2 * KB && !checked ? target : NULL);
 }
 
 static void to_no_address(size_t size) {

@@ -5,7 +5,9 @@
 #include <jwmalloc.h>
 #include <pthread.h>
 
+#include "backend/directory.h"
 #include "base/compiler.h"
+#include "config/geometry.h"
 #include "config/options.h"
 #include "platform/platform.h"
 
@@ -20,8 +22,8 @@ static void choose_options(uint8_t kind) {
         "reclaim_thread:false,quarantine:0",
 #endif
 #if JW_FUZZ_SIM
-        "cache_min:64K,cache_percent:0,reclaim_start:0",
-        "pool_min:0,pool_percent:0,pool_total:0",
+        "reclaim_thread:true,cache_min:64K,cache_percent:0,reclaim_start:0",
+        "reclaim_thread:true,pool_min:0,pool_percent:0,pool_total:0",
 #endif
     };
     enum { CHOICES = sizeof choices / sizeof *choices };
@@ -70,8 +72,17 @@ static void forget_everything(void) {
         if (data[i].start != NULL) memcpy(data[i].start, data[i].first, (size_t)(data[i].end - data[i].start));
 }
 
+/* The directory's tables stay when their objects have gone: all that the arena may need, from the start. */
+static void make_directory(void) {
+    size_t page = platform_page_size();
+    char *first = platform_reserve(page, page, "test");
+    EXPECT(first && directory_place(first) && directory_place(first + JW_SIM_ARENA - ROOT_SIZE));
+    EXPECT(platform_release(first, page));
+}
+
 /* The tables and one chunk of heaps, with nothing in them. In a thread of its own, whose heap goes with it. */
 static void *measure_rest(void *nothing) {
+    make_directory();
     jw_free(jw_malloc(1));
     sim_thread_exit();
     reserved_at_rest = sim_reserved() - jw_mallinfo2().arena;
@@ -85,6 +96,7 @@ void world_begin(uint8_t kind, bool refuses) {
         EXPECT(pthread_create(&thread, NULL, measure_rest, NULL) == 0 && pthread_join(thread, NULL) == 0);
         forget_everything();
     }
+    make_directory();
     refused_before = sim_refused();
     if (refuses) world_refuse(SIM_ANY, kind & 3);
     jw_free(jw_malloc(1));
