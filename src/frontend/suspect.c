@@ -87,7 +87,8 @@ static void hand_over(struct heap *heap, void *object, bool mid) {
     struct suspect *note = allocate(sizeof *note), *first;
     errno = before; /* free keeps it */
     if (!note) return;
-    *note = (struct suspect){.object = object, .mid = mid};
+    note->object = object;
+    note->mid = mid;
     first = atomic_load_explicit(&heap->suspects, memory_order_relaxed);
     do note->next = first;
     /* [SU1] release: the note; pairs [SU2]; client suspect_settled */

@@ -137,7 +137,7 @@ uintptr_t platform_region(size_t size, size_t alignment) {
 }
 
 enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
-    (void)writable, (void)name;
+    (void)writes, (void)name;
     if (!in_roots(address)) {
         map_afresh(address, size);
         return PLACE_HAD;
