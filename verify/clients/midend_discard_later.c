@@ -43,6 +43,7 @@ int main(void) {
     begin();
     model_starts_threads = true;
     model_waits_end = true;
+    options.reclaim_thread = THREAD_TRUE;
     thrift_on_round(FRONTEND_HOOK, on_round);
     take_slab(objects, 1);
     give(objects[0], 1);

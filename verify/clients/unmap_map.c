@@ -24,6 +24,11 @@ static inline bool kernel_failed(long result) {
 /* included, as the model platform stands in its place elsewhere */
 #include "platform/linux_memory.c"
 
+/* of linux.c, for a place that nobody asks for here */
+uint64_t platform_random(void) {
+    return 0;
+}
+
 static _Alignas(GRANULE_SIZE) uint64_t page[GRANULE_SIZE / sizeof(uint64_t)];
 static _Atomic(uint32_t) mapped; /* | unmappings when the page was last unmapped | 0: is it mapped? | */
 
