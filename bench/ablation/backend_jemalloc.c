@@ -12,6 +12,7 @@
 void *je_mallocx(size_t size, int flags);
 void je_sdallocx(void *object, size_t size, int flags);
 size_t je_sallocx(const void *object, int flags);
+size_t je_xallocx(void *object, size_t size, size_t extra, int flags);
 
 enum { GRANULE_FLAGS = JW_GRANULE_SHIFT }; /* jemalloc's flags begin with the alignment's logarithm */
 
@@ -81,6 +82,12 @@ void backend_free(void *object) {
 
 size_t backend_usable_size(const void *object) {
     return is_large(object) ? je_sallocx(object, GRANULE_FLAGS) : 0;
+}
+
+bool backend_shrink(void *object, size_t size) {
+    if (!is_large(object)) return false;
+    je_xallocx(object, size, 0, GRANULE_FLAGS);
+    return true;
 }
 
 size_t backend_good_size(size_t size) {

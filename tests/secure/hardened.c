@@ -346,17 +346,26 @@ static void size_is_exact(void) {
     show(exact);
 }
 
-/* The tables of records are the largest mapping that can be written to; before and behind it nobody may. */
+/* The records of the first 32 MB: neighbours of 512 KB in all, some of which only can be read. Nothing may be mapped
+ * before and behind them, or nothing that can be reached. */
 static void records_are_fenced(void) {
     FILE *maps = fopen("/proc/self/maps", "r");
-    char line[512], before[5] = "", rights[5] = "";
-    unsigned long from, to = 0, end = 0;
-    bool fenced = false, large = false;
+    char line[512], rights[5];
+    unsigned long from, to, begin = 0, end = 0;
+    bool fenced = false, only_read = false;
     CHECK(maps != NULL);
-    for (; fgets(line, sizeof line, maps) != NULL; memcpy(before, rights, 5), end = to) {
+    while (fgets(line, sizeof line, maps) != NULL) {
         CHECK(sscanf(line, "%lx-%lx %4s", &from, &to, rights) == 3);
-        if (large) fenced |= from == end && strcmp(rights, "---p") == 0;
-        large = to - from > 32ul << 20 && strcmp(rights, "rw-p") == 0 && from == end && strcmp(before, "---p") == 0;
+        bool reached = strcmp(rights, "---p") != 0;
+        if (reached && from == end) {
+            only_read |= strcmp(rights, "r--p") == 0;
+            end = to;
+            continue;
+        }
+        fenced |= only_read && end - begin == 512ul << 10;
+        begin = reached ? from : 0;
+        end = reached ? to : 0;
+        only_read = reached && strcmp(rights, "r--p") == 0;
     }
     show(fenced);
 }

@@ -59,7 +59,7 @@ PROMISES = {
         "well", ["quarantine:17M", "quarantine:0", *CLEARING, "guard_rate:1,quarantine:17M,zero_on_free:true"]
     ),
     "size_is_exact": Promise("property"),
-    "records_are_fenced": Promise("property"),
+    "records_are_fenced": Promise("property", seen_by_all=True),
 }
 
 

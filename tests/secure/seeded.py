@@ -45,7 +45,6 @@ MISTAKES = {
     "waiting": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "contents_go"),
     "waiting accused": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "correct_work"),
     "clear": seed(SHIELD, "if (clear) memset", "if (clear && size > 999) memset", "zero_on_allocation"),
-    "fence": seed("platform/fence.h", "platform_protect(area, page, false);", "", "records_are_fenced"),
     "delivery": seed(
         SHIELD,
         "if (small) misuse(WRITE_AFTER_FREE",
