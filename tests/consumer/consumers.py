@@ -122,8 +122,7 @@ def add_subdirectory(folder: Path) -> None:
 def lto(folder: Path) -> None:
     """Of a parent project; and as Ubuntu builds packages."""
     by_cmake(folder, "add_subdirectory", "-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON")
-    if "clang" not in run(COMPILER, "--version"):
-        by_cmake(folder, "FetchContent", "-DCMAKE_C_FLAGS=-g -O2 -flto=auto -ffat-lto-objects -fstack-protector-strong")
+    by_cmake(folder, "FetchContent", "-DCMAKE_C_FLAGS=-g -O2 -flto=auto -ffat-lto-objects -fstack-protector-strong")
     build = folder / "package"
     run(CMAKE, "-S", ROOT, "-B", build, f"-DCMAKE_C_COMPILER={COMPILER}", "-DCMAKE_C_FLAGS=-O2 -flto")
     run(CMAKE, "--build", build, "-j2")
