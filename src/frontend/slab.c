@@ -42,9 +42,14 @@ static bool may_lead(const void *object, uint64_t distance) {
     return (distance ^ (uintptr_t)object) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));
 }
 
+/* Told without a look at records, which may be another thread's: it only raises the question. */
 COLD bool slab_has_link(const void *object) {
     uint64_t distance = link_distance(object, slab_key(slab_of(object)));
-    return link_is_near(distance) || may_lead(object, distance);
+    if (link_is_near(distance)) return true;
+    if ((distance ^ (uintptr_t)object) > UINTPTR_MAX) return false;
+    const char *next = link_followed(object, distance);
+    bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0;
+    return next == LINK_END || origin || map_owns(next);
 }
 
 NOINLINE void *slab_next_far(const void *object, uint64_t distance) {

@@ -346,25 +346,27 @@ static void size_is_exact(void) {
     show(exact);
 }
 
-/* The records of the first 32 MB: neighbours of 512 KB in all, some of which only can be read. Nothing may be mapped
- * before and behind them, or nothing that can be reached. */
+/* Tables that grow: the records of the first 32 MB are neighbours of 512 KB in all, some of which only can be read, with
+ * nothing that can be reached before and behind them. Or one large mapping between two that nobody may touch. */
 static void records_are_fenced(void) {
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[512], rights[5];
-    unsigned long from, to, begin = 0, end = 0;
+    unsigned long from, to, begin = 0, end = 0, fence = 0;
     bool fenced = false, only_read = false;
     CHECK(maps != NULL);
     while (fgets(line, sizeof line, maps) != NULL) {
         CHECK(sscanf(line, "%lx-%lx %4s", &from, &to, rights) == 3);
         bool reached = strcmp(rights, "---p") != 0;
-        if (reached && from == end) {
+        if (reached && begin && from == end) {
             only_read |= strcmp(rights, "r--p") == 0;
             end = to;
             continue;
         }
         fenced |= only_read && end - begin == 512ul << 10;
+        fenced |= !only_read && begin && fence == begin && !reached && from == end && end - begin > 32ul << 20;
         begin = reached ? from : 0;
-        end = reached ? to : 0;
+        end = to;
+        if (!reached) fence = to;
         only_read = reached && strcmp(rights, "r--p") == 0;
     }
     show(fenced);
