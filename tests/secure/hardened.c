@@ -346,8 +346,8 @@ static void size_is_exact(void) {
     show(exact);
 }
 
-/* Tables that grow: the records of the first 32 MB are neighbours of 512 KB in all, some of which only can be read, with
- * nothing that can be reached before and behind them. Or one large mapping between two that nobody may touch. */
+/* Tables that grow: the records of the first 32 MB are neighbours of 512 KB in all, some of which only can be read,
+ * with nothing that can be reached before and behind them. Or one large mapping between two that nobody may touch. */
 static void records_are_fenced(void) {
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[512], rights[5];
