@@ -1,21 +1,22 @@
 /* midend_discard_last - a slab's last object is freed while a round has the slab; its range is given out again.
  *
- * bound     2 threads: 1 round that gives all back, and an allocation of the slab's range; 1 free; another slab of the
- *           class is in the Nest; no other memory
- * slow
+ * bound     2 threads: 1 round that gives all back, and 1 taking of the slab's range out of the backend's Nest; 1 free;
+ *           another slab of the class is in the Nest; no other memory
  * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  the range is its holder's alone, and nothing is lost
  */
 #include "verify/clients/midend_slabs.h"
 
-static void *objects[OBJECTS], *range;
+enum { ACTIVE = 0 }; /* the Nest that freed ranges go to */
+
+static void *objects[OBJECTS];
+static granule_id range;
 
 static void *reclaiming(void *unused) {
     (void)unused;
     midend_round(true);
-    bool zeroed;
-    range = backend_allocate(2 * GRANULE_SIZE, 1, &zeroed);
-    if (range) fill(range, 2 * GRANULE_SIZE, 3);
+    range = range_acquire_from(ACTIVE, class_of_weight(2));
+    if (range) fill(granule_address(range), 2 * GRANULE_SIZE, 3);
     return NULL;
 }
 
@@ -41,8 +42,8 @@ int main(void) {
     give(other, 2);
     backend_free(rest);
     if (range) {
-        expect(range, 2 * GRANULE_SIZE, 3);
-        backend_free(range);
+        expect(granule_address(range), 2 * GRANULE_SIZE, 3);
+        backend_place(range);
     }
     expect_nothing_left();
     return 0;
