@@ -67,4 +67,15 @@ static inline void run_with_round(void *(*allocating)(void *), size_t size) {
     end(size, 1);
 }
 
+/* The same from the allocation on: main has allocated, and ends. */
+static inline void end_with_round(size_t size) {
+    begin();
+    hand_over(filled(jw_malloc(size), size, 1));
+    pthread_t b = start(freeing, (void *)size), c = start(reclaiming, NULL);
+    model_thread_exit();
+    finish(b);
+    finish(c);
+    end(size, 1);
+}
+
 #endif

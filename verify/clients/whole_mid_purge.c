@@ -1,21 +1,14 @@
-/* whole_mid_purge - an object of the midend is allocated here and freed there; a third gives all memory back.
+/* whole_mid_purge - as whole_exit_purge, with an object of the midend.
  *
- * bound     3 threads: 1 allocation and the thread's end; 1 free; 1 round
- * slow
+ * bound     3 threads: the end of the thread that has allocated; 1 free; 1 round that gives all back. The allocation
+ *           beside the midend's part of a round: whole_mid_round
  * property  the object is its holder's alone; all memory goes back in the end
  */
 #include "verify/clients/whole.h"
 
 enum { SIZE = 128 };
 
-static void *allocating(void *unused) {
-    (void)unused;
-    hand_over(filled(jw_malloc(SIZE), SIZE, 1));
-    model_thread_exit();
-    return NULL;
-}
-
 int main(void) {
-    run_with_round(allocating, SIZE);
+    end_with_round(SIZE);
     return 0;
 }

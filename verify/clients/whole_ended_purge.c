@@ -1,0 +1,25 @@
+/* whole_ended_purge - an object of a thread that has ended is freed, while another thread gives all memory back.
+ *
+ * bound     2 threads: 1 free; 1 round that gives all back
+ * property  the object is its holder's alone; all memory goes back in the end
+ */
+#include "verify/clients/whole.h"
+
+enum { SIZE = 112 };
+
+static void *allocating(void *unused) {
+    (void)unused;
+    hand_over(filled(jw_malloc(SIZE), SIZE, 1));
+    model_thread_exit();
+    return NULL;
+}
+
+int main(void) {
+    begin();
+    finish(start(allocating, NULL));
+    pthread_t a = start(freeing, (void *)SIZE), b = start(reclaiming, NULL);
+    finish(a);
+    finish(b);
+    end(SIZE, 1);
+    return 0;
+}
