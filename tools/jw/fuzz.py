@@ -226,8 +226,8 @@ def add_command(commands) -> None:
         "fuzz",
         help="fuzz the allocator and its parsers",
         description="Makes inputs with libFuzzer and checks what the allocator does with each. libFuzzer keeps the\n"
-        "inputs that reach new code. An input that fails is written to build/fuzz/findings; the command that shows it again\n"
-        "is printed. Needs clang-16, which is installed on Debian and Ubuntu.",
+        "inputs that reach new code. An input that fails is written to build/fuzz/findings. The command that\n"
+        "shows it again is printed. Needs clang-16, which is installed on Debian and Ubuntu.",
         epilog="targets:" + listing + "\n\n"
         "  ./jw fuzz                              one minute for each target\n"
         "  ./jw fuzz api --seconds 600 --jobs 2   ten minutes for one, with two processes\n"
