@@ -1,7 +1,7 @@
 """./jw docs: writes the parts of the documents that follow from the source or from other documents.
 
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
-  README.md                   the sentence on verification, from the table in docs/clients.md
+  README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
 ./jw check docs tells whether they are up to date."""
 
@@ -12,11 +12,14 @@ from pathlib import Path
 
 import orders
 import verify_table
+from mutants import tomllib
 
 ROOT = orders.ROOT
 ATOMICS = ROOT / "docs/protocols/atomics.md"
 README = ROOT / "README.md"
-BEGIN, END = "<!-- generated: ./jw docs -->", "<!-- end of generated text -->"
+FIGURES = ROOT / "docs/figures.toml"
+BEGIN, END = "<!-- {}: ./jw docs -->", "<!-- end of generated text -->"
+BAR = 44
 DECLARATION = re.compile(
     r"^\s*(?:[\w ]*?(?:_Alignas\(\w+\) )?)_Atomic(?:\((?P<type>[^()]+)\)|\s+\w+) \**(?P<names>[^(){}]+);"
 )
@@ -163,12 +166,28 @@ def claim() -> str:
     )
 
 
+def bars() -> str:
+    """The figures of docs/figures.toml, a bar for each value, the largest one full."""
+    lines = []
+    for figure in tomllib.loads(FIGURES.read_text())["figure"]:
+        lines += [f"    {figure['title']}", f"      {figure['command']} ({figure['measured']})"]
+        most = max(figure["values"].values())
+        for name, value in figure["values"].items():
+            bar = "#" * max(1, round(BAR * value / most))
+            lines.append(f"      {name:28}{bar} {value:,}{figure['unit']}")
+        lines.append("")
+    return "\n".join(lines[:-1])
+
+
 def readme() -> str:
     text = README.read_text()
-    wanted = f"{BEGIN}\n{claim()}\n{END}"
-    if BEGIN not in text:
-        raise SystemExit(f"{README}: there is no line {BEGIN}")
-    return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: wanted, text, flags=re.S)
+    for name, wanted in {"verification": claim(), "figures": bars()}.items():
+        begin = BEGIN.format(name)
+        if begin not in text:
+            raise SystemExit(f"{README}: there is no line {begin}")
+        whole = f"{begin}\n{wanted}\n{END}"
+        text = re.sub(f"{re.escape(begin)}.*?{re.escape(END)}", lambda _, whole=whole: whole, text, flags=re.S)
+    return text
 
 
 def generated() -> dict[Path, str]:
@@ -194,7 +213,7 @@ def add_command(commands) -> None:
     command = commands.add_parser(
         "docs",
         help="write the generated parts of the documents",
-        description="Writes docs/protocols/atomics.md from the tags and declarations in src, and the README's "
-        "sentence on verification from the table in docs/clients.md. ./jw check docs compares them.",
+        description="Writes docs/protocols/atomics.md from the tags and declarations in src, the README's sentence on "
+        "verification from docs/clients.md, and the README's bars from docs/figures.toml. ./jw check docs compares.",
     )
     command.set_defaults(run=run)
