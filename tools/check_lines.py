@@ -1,22 +1,27 @@
-"""check_lines.py - files stay readable: 500 lines of 120 columns. Functions are clang-tidy's and ruff's to measure."""
+"""check_lines.py - files stay readable: 500 lines of 120 columns. Functions are clang-tidy's and ruff's to measure.
+
+Documents have lines of 120 columns too; docs/clients.md is generated and may be longer than 500 lines."""
 
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ["src", "include", "tests", "tools", "bench", "cmake", "docs"]
-ENDINGS = {".c", ".h", ".cc", ".cpp", ".hpp", ".py", ".sh", ".cmake", ".def"}
+FOLDERS = ["src", "include", "tests", "tools", "bench", "cmake", "docs", "verify"]
+ENDINGS = {".c", ".h", ".cc", ".cpp", ".hpp", ".py", ".sh", ".cmake", ".def", ".md"}
+ANY_LENGTH = {ROOT / "docs/clients.md"}
 LINES, COLUMNS = 500, 120
 
 
 def complaints(path: Path) -> list[str]:
     lines = path.read_text(encoding="utf-8").split("\n")
     long = [f":{number}: {len(line)} columns" for number, line in enumerate(lines, 1) if len(line) > COLUMNS]
-    return long + ([f": {len(lines) - 1} lines"] if len(lines) > LINES + 1 else [])
+    too_many = len(lines) > LINES + 1 and path not in ANY_LENGTH
+    return long + ([f": {len(lines) - 1} lines"] if too_many else [])
 
 
 def main() -> int:
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in ENDINGS]
+    paths += sorted(ROOT.glob("*.md"))
     found = [f"{path.relative_to(ROOT)}{complaint}" for path in paths for complaint in complaints(path)]
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0

@@ -5,13 +5,15 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 
 usage() {
     cat <<'END'
-usage: ./jw run [--stats] [--checked] [--] PROGRAM [ARGUMENT...]
+usage: ./jw run [--stats] [--checked] [--no-install] [--] PROGRAM [ARGUMENT...]
 
-Runs PROGRAM with jwmalloc in place of its malloc, by LD_PRELOAD. Its exit status is passed on.
+Runs PROGRAM with jwmalloc as its malloc, by LD_PRELOAD, and returns its exit status. Builds the library if it is not
+there; that may install packages (./jw setup --help).
 
-  --stats    print the allocator's statistics when the program ends (to standard error)
-  --checked  use the build that verifies the allocator's invariants; slower
-Options for the allocator go in the environment: JWMALLOC_CONF=key:value,...; see ./jw options.
+  --stats       print the allocator's statistics to standard error when the program ends
+  --checked     use the build that verifies the allocator's invariants; it is slower
+  --no-install  install nothing for the build; say what is missing
+The environment has the allocator's options: JWMALLOC_CONF=name:value,...; ./jw options lists them.
 END
 }
 
@@ -19,6 +21,7 @@ flavour=release directory=$root/build stats=
 while [ $# -gt 0 ]; do
     case $1 in
         --stats) stats=stats:exit ;;
+        --no-install) export JW_NO_INSTALL=1 ;;
         --checked) flavour=checked directory=$root/build/checked ;;
         -h | --help) usage && exit 0 ;;
         --) shift && break ;;

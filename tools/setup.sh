@@ -24,10 +24,12 @@ declare -A packages=(
 purposes="build tests programs clang fuzz i386 aarch64 check valgrind verify peers report"
 
 usage() {
-    echo "usage: ./jw setup [PURPOSE...]"
+    echo "usage: ./jw setup [--no-install] [PURPOSE...]"
     echo
-    echo "Installs the Debian or Ubuntu packages that are missing, and nothing else; needs root or sudo."
-    echo "The other commands do it by themselves for what they need. Purposes (all when none is given):"
+    echo "Installs the Debian or Ubuntu packages that are missing, as root or through sudo, and nothing else."
+    echo "It first says which packages these are. With --no-install it only says so, and fails if there are any."
+    echo "Every other command installs what it needs in the same way, and takes --no-install too."
+    echo "Purposes and their packages (default: all purposes):"
     local purpose entry
     for purpose in $purposes; do
         printf '  %s:' "$purpose"
@@ -61,14 +63,18 @@ missing_of() {
 
 install_packages() {
     local sudo=()
+    if [ -n "${JW_NO_INSTALL-}" ]; then
+        echo "jw: missing Debian packages, not installed because of --no-install: $*" >&2
+        exit 1
+    fi
     if [ "$(id -u)" != 0 ]; then
         if ! command -v sudo >/dev/null; then
-            echo "jw: missing: $*. Please run as root: apt-get install $*" >&2
+            echo "jw: missing Debian packages: $*. Please run as root: apt-get install $*" >&2
             exit 1
         fi
         sudo=(sudo)
     fi
-    echo "jw: installing $*" >&2
+    echo "jw: about to install these Debian packages (--no-install prevents that): $*" >&2
     local log
     log=$(mktemp)
     local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300)

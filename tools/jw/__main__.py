@@ -8,6 +8,7 @@ import asm
 import bench
 import check
 import demo
+import docs
 import flavours
 import fuzz
 import options
@@ -17,11 +18,13 @@ import verify
 
 DESCRIPTION = """jwmalloc, a memory allocator for phones.
 
-  ./jw demo                 see it: a real program on the system's malloc and on jwmalloc, side by side
+  ./jw demo                 try it: run a real program on the system's malloc and on jwmalloc, and compare
   ./jw run -- PROGRAM ...   use it: run any program on jwmalloc (./jw run --help)
-  ./jw setup                install the Debian packages that anything here needs (./jw setup --help)
+  ./jw setup                install the Debian packages that all commands need (./jw setup --help)
 
-What a command needs and is missing gets installed by itself, as root or through sudo."""
+Each command installs the Debian packages that it needs and that are missing, as root or through sudo. It first says
+which packages these are. With --no-install no command installs anything; it says what is missing, and stops where it
+cannot go on without."""
 
 
 def main() -> int:
@@ -29,8 +32,10 @@ def main() -> int:
         prog="./jw", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
-    for module in (demo, bench, flavours, suite, fuzz, reliability, verify, options, asm, check):
+    for module in (demo, bench, flavours, suite, fuzz, reliability, verify, options, asm, check, docs):
         module.add_command(commands)
+    for command in commands.choices.values():  # ./jw has taken it from the arguments
+        command.add_argument("--no-install", action="store_true", help="install no package; say what is missing")
     arguments = parser.parse_args(sys.argv[1:] or ["--help"])
     try:
         return arguments.run(arguments)

@@ -208,9 +208,9 @@ def run(arguments) -> int:
 def add_command(commands) -> None:
     command = commands.add_parser(
         "asm",
-        help="the instructions of malloc's and free's hit paths, counted by executing them",
-        description="Executes malloc and free one instruction at a time and shows the path that most calls took, with "
-        "its number of instructions, from the function's entry to its return, and of conditional branches.",
+        help="count the instructions of the hit paths of malloc and free, by executing them",
+        description="Executes malloc and free one instruction at a time. Shows the path that most calls took, with its "
+        "number of instructions and of conditional branches, from the function's entry to its return.",
     )
     command.add_argument("--check", action="store_true", help="fail when a path or the library's text is too long")
     command.add_argument("--machine", choices=["all", "x86-64", "aarch64"], default="all", help="default: all")

@@ -21,9 +21,9 @@ NAMES = {
     "load": "allocator-side instructions of the same, by callgrind (Figure 12, lower half)",
     "replay": "allocation traces of real programs: time, instructions, memory",
     "footprint": "memory of mstress over time, busy and with sleeps (Figure 13)",
-    "latency": "how long single calls take, P50 to P99.99 and max (Figure 14)",
+    "latency": "duration of single calls, P50 to P99.99 and maximum (Figure 14)",
     "size": "text size; an empty program's instructions and memory",
-    "scale": "cost of an operation with 1 MB to 8 GB alive, and with 1 to 742 threads",
+    "scale": "cost of an operation with 1 MB to 8 GB of live objects, and with 1 to 742 threads",
 }
 # With --quick: how long measuring may take, a single program at most, and how the benchmarks share the time.
 QUICK_SECONDS = 145
@@ -39,12 +39,12 @@ peers ({quick} with --quick):
 {peers}
   and only when named: {hardened}
 
-  jw+jemalloc is our frontend on jemalloc's backend. Those whose name ends in -small get no transparent huge pages,
-  which mimalloc asks for by itself; jw-huge is ours with them.
+  jw+jemalloc is jwmalloc's frontend and midend on jemalloc's backend. mimalloc asks for transparent huge pages by
+  default; peers with names in -small get none. jw-huge is jwmalloc with transparent huge pages.
 
-The first run installs Debian packages, and fetches and builds peers from crates (five to seven minutes, one or two
-with --quick). A full run takes four hours or so; quiet machines only. Results: report.html, results.json, results.csv.
-How to read them: docs/benchmarks.md"""
+The first run says which Debian packages it installs, then fetches and builds peers from crates: five to seven minutes,
+with --quick one to two. A full run takes about four hours and needs a quiet machine.
+Results: report.html, results.json, results.csv. docs/benchmarks.md explains them."""
 
 
 def enter_environment() -> None:
@@ -54,7 +54,9 @@ def enter_environment() -> None:
     flavours.setup("build", "report")
     installed = VENV / "requirements.txt"
     if not installed.exists() or installed.read_text() != REQUIREMENTS.read_text():
-        print("  installing what draws the plots ...", file=sys.stderr)
+        if not flavours.may_install():
+            raise SystemExit(f"jw bench: missing in {VENV}, not installed because of --no-install: plotting packages")
+        print(f"  about to install what draws the plots in {VENV} ...", file=sys.stderr)
         try:
             flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
             flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", REQUIREMENTS)
@@ -151,8 +153,8 @@ def add_command(commands) -> None:
     command = commands.add_parser(
         "bench",
         help="measure it against other allocators: speed, instructions, memory, latency",
-        description="Repeats the paper's evaluation on this machine, against other allocators in the same run: each "
-        "is preloaded into the same programs, in turn, several times over.",
+        description="Repeats the paper's evaluation on this machine and compares jwmalloc with other allocators. Each "
+        "allocator is preloaded into the same programs, in turn, several times.",
         epilog=EPILOG.format(
             listing="\n".join(f"  {name:14}{text}" for name, text in NAMES.items()),
             peers="  " + " ".join(bench_peers.NAMES),
@@ -162,12 +164,14 @@ def add_command(commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("benchmark", nargs="*", metavar="BENCHMARK", help="see below")
-    command.add_argument("--quick", action="store_true", help="less of everything: within three minutes, once built")
+    command.add_argument(
+        "--quick", action="store_true", help="fewer cases and rounds; three minutes at most, after the builds"
+    )
     command.add_argument("--rounds", type=int, help="how often each measurement is repeated (5; with --quick "
                          "as often as there is time for)")  # fmt: skip
-    command.add_argument("--peers", type=lambda text: text.split(","), metavar="A,B", help="only these of the peers")
-    command.add_argument("--peer", action="append", metavar="NAME=LIB.so", help="one more allocator; repeatable")
-    command.add_argument("--trace", action="append", metavar="FILE", help="replay this trace instead; repeatable")
+    command.add_argument("--peers", type=lambda text: text.split(","), metavar="A,B", help="compare only with these")
+    command.add_argument("--peer", action="append", metavar="NAME=LIB.so", help="compare with this library too")
+    command.add_argument("--trace", action="append", metavar="FILE", help="replay this trace, and not those there are")
     command.add_argument("--output", type=Path, default=flavours.BUILD / "bench-results", metavar="FOLDER",
-                         help="where results go (build/bench-results)")  # fmt: skip
+                         help="folder for the results (build/bench-results)")  # fmt: skip
     command.set_defaults(run=run)

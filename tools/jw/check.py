@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import docs
 import flavours
 import genmc
 import orders
@@ -90,6 +91,12 @@ def ruff() -> Path:
     wanted = ROOT / "tools/requirements.txt"
     installed = VENV / "requirements.txt"
     if not installed.exists() or installed.read_text() != wanted.read_text():
+        packages = wanted.read_text().split()
+        if not flavours.may_install():
+            raise SystemExit(
+                f"jw check: missing in {VENV}, not installed because of --no-install: {' '.join(packages)}"
+            )
+        print(f"jw: about to install these Python packages in {VENV}: {' '.join(packages)}", file=sys.stderr)
         flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
         flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", wanted)
         shutil.copy(wanted, installed)
@@ -129,6 +136,7 @@ CHECKS: dict[str, Callable[[], bool]] = {
     "tidy": check_tidy,
     "genmc": check_genmc,
     "table": verify_table.check,
+    "docs": docs.check,
 }
 
 
@@ -149,8 +157,8 @@ def run(arguments) -> int:
 def add_command(commands) -> None:
     command = commands.add_parser(
         "check",
-        help="check format, layers, sizes, warnings and lint of the source",
-        description="Checks the source without running it; all checks when none is named.",
+        help="check format, layers, sizes, warnings, lint and generated documents",
+        description="Checks the source and the documents without running tests. Default: all checks.",
     )
     command.add_argument("check", nargs="*", metavar="CHECK", choices=[*CHECKS, []], help=", ".join(CHECKS))
     command.add_argument("--fix", action="store_true", help="format C, C++ and Python instead of checking")

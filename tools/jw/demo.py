@@ -134,11 +134,12 @@ def run(arguments) -> int:
 def add_command(commands) -> None:
     command = commands.add_parser(
         "demo",
-        help="a real program on the system's malloc and on jwmalloc, side by side",
-        description="Runs an allocation-heavy Python program, each object a malloc, on the system's malloc and on "
-        "jwmalloc in turn; checks that its results are equal; prints time, memory at its peak, memory some seconds "
-        "after most was freed, and instructions. Takes under two minutes with the build.",
+        help="run a real program on the system's malloc and on jwmalloc, and compare",
+        description="Runs a Python program that allocates much on the system's malloc and on jwmalloc in turn. Each "
+        "Python object is a malloc of its own. Checks that the results are equal. Prints time, peak memory, memory "
+        f"{IDLE_SECONDS} seconds after most objects were freed, and instructions. Takes less than two minutes with the "
+        "build.",
     )
-    command.add_argument("--scale", type=float, default=1.0, help="amount of work")
+    command.add_argument("--scale", type=float, default=1.0, help="amount of work, as a multiple")
     command.formatter_class = argparse.ArgumentDefaultsHelpFormatter
     command.set_defaults(run=run)

@@ -21,9 +21,14 @@ def directory(flavour: str) -> Path:
     return BUILD if flavour == "release" else BUILD / flavour
 
 
-def setup(*purposes: str) -> None:
-    """Installs what is missing for the purposes, see tools/setup.sh."""
-    subprocess.run([ROOT / "tools/setup.sh", *purposes], check=True)
+def may_install() -> bool:
+    """Whether packages may be installed: not with --no-install."""
+    return not os.environ.get("JW_NO_INSTALL")
+
+
+def setup(*purposes: str, needed: bool = True) -> None:
+    """Installs what is missing for the purposes, see tools/setup.sh. What is not needed may stay missing."""
+    subprocess.run([ROOT / "tools/setup.sh", *purposes], check=needed)
 
 
 def quietly(*command: object, **how: object) -> None:
@@ -61,9 +66,9 @@ def add_command(commands) -> None:
     command = commands.add_parser(
         "build",
         help="build the libraries: build/libjwmalloc.so and build/libjwmalloc.a",
-        description="Builds the libraries: libjwmalloc.so to preload or link with, libjwmalloc.a to link with, and "
-        "libjwmalloc-prefixed.a, which has only the jw_ names, for use beside the system's malloc.",
-        epilog="Flavours, each in build/FLAVOUR but release, which is in build:" + listing,
+        description="Builds three libraries: libjwmalloc.so, to preload or to link with; libjwmalloc.a, to link with;\n"
+        "libjwmalloc-prefixed.a, which exports only names that begin with jw_, for use beside the system's malloc.",
+        epilog="Flavours. Each is built in build/FLAVOUR, only release is built in build:" + listing,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("flavour", nargs="*", metavar="FLAVOUR", help="default: release")

@@ -224,27 +224,31 @@ def add_command(commands) -> None:
     listing = "".join(f"\n  {name:10}{text}" for name, text in TARGETS.items())
     command = commands.add_parser(
         "fuzz",
-        help="make up inputs for the allocator and its parsers until something breaks",
-        description="Makes up inputs with libFuzzer, which keeps those that reach new code, and checks what the\n"
-        "allocator does with each. An input that fails is written to build/fuzz/findings, and the command to look\n"
-        "at it is printed. Needs clang-16, which is installed where the system is Debian or Ubuntu.",
+        help="fuzz the allocator and its parsers",
+        description="Makes inputs with libFuzzer and checks what the allocator does with each. libFuzzer keeps the\n"
+        "inputs that reach new code. An input that fails is written to build/fuzz/findings. The command that\n"
+        "shows it again is printed. Needs clang-16, which is installed on Debian and Ubuntu.",
         epilog="targets:" + listing + "\n\n"
-        "  ./jw fuzz                              a minute for each target\n"
+        "  ./jw fuzz                              one minute for each target\n"
         "  ./jw fuzz api --seconds 600 --jobs 2   ten minutes for one, with two processes\n"
-        "  ./jw fuzz api --reproduce FILE         one input again, told call by call\n"
-        "  ./jw fuzz api --minimise FILE          a shorter input that fails, too\n"
-        "  ./jw fuzz --seconds 0 --keep           choose the repository's corpus anew from build/fuzz/corpus\n\n"
+        "  ./jw fuzz api --reproduce FILE         run one input again, and print each call\n"
+        "  ./jw fuzz api --minimise FILE          find a shorter input that fails in the same way\n"
+        "  ./jw fuzz --seconds 0 --keep           select a new corpus for the repository from build/fuzz/corpus\n\n"
         "The corpus of the repository is in tests/fuzz/corpus; ./jw test --only fuzz replays it, with any compiler.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("target", nargs="?", metavar="TARGET", choices=[*TARGETS], help="default: all, one by one")
-    command.add_argument("--seconds", type=int, default=60, metavar="N", help="for each target; default: 60")
-    command.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time; default: 1")
-    command.add_argument("--reproduce", type=Path, metavar="FILE", help="run this one input and tell what it does")
+    command.add_argument(
+        "target", nargs="?", metavar="TARGET", choices=[*TARGETS], help="default: all targets, one after the other"
+    )
+    command.add_argument("--seconds", type=int, default=60, metavar="N", help="duration for each target; default: 60")
+    command.add_argument("--jobs", type=int, default=1, metavar="N", help="number of processes; default: 1")
+    command.add_argument("--reproduce", type=Path, metavar="FILE", help="run this one input and print its calls")
     command.add_argument("--minimise", type=Path, metavar="FILE", help="shrink this failing input")
     command.add_argument(
-        "--secure", action="store_true", help="the hardened build (docs/hardening.md); target api only"
+        "--secure", action="store_true", help="fuzz the hardened build (docs/hardening.md); only with target api"
     )
-    command.add_argument("--keep", action="store_true", help="afterwards, put the inputs worth keeping into the corpus")
-    command.add_argument("--coverage", action="store_true", help="which lines of src the repository's corpus reaches")
+    command.add_argument("--keep", action="store_true", help="afterwards add useful inputs to the corpus")
+    command.add_argument(
+        "--coverage", action="store_true", help="show which lines of src the corpus of the repository reaches"
+    )
     command.set_defaults(run=run)

@@ -52,10 +52,11 @@ def run(arguments) -> int:
 def add_command(commands) -> None:
     command = commands.add_parser(
         "reliability",
-        help="the long reliability runs, for the night: every instruction, every call, twenty minutes of soak",
-        description="Threads frozen at every instruction on every path to it, forks and refusals at every place, the "
-        "soak of a checked build, the conformance cases. Hours; docs/reliability.md has the figures.",
+        help="run the long reliability tests; takes hours",
+        description="Runs the long tests: threads stopped at every instruction on every path, forks and refused "
+        "system calls at every place, the soak of a checked build, the conformance cases. Takes hours. "
+        "docs/reliability.md has the figures.",
     )
-    command.add_argument("--only", metavar="TEXT", help="runs whose name contains it")
-    command.add_argument("--minutes", type=int, default=20, help="of the soak (20)")
+    command.add_argument("--only", metavar="TEXT", help="only runs with this text in the name")
+    command.add_argument("--minutes", type=int, default=20, help="duration of the soak (20)")
     command.set_defaults(run=run)

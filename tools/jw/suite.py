@@ -88,7 +88,7 @@ def run(arguments) -> int:
     options = ["--no-tests=ignore", "-R", arguments.only] if arguments.only else []
     options += ["--show-only"] if arguments.list else []
     if not arguments.quick:
-        flavours.setup("programs")
+        flavours.setup("programs", needed=flavours.may_install())
     quick = {name: ["-L", labels] for name, labels in QUICK.items()} if arguments.quick else {}
     failed, total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen})
     if arguments.list:
@@ -105,12 +105,22 @@ def run(arguments) -> int:
 def add_command(commands) -> None:
     command = commands.add_parser(
         "test",
-        help="build all flavours and run their tests",
-        description="Builds every flavour and runs its tests: unit tests, the interface, real programs, threads under "
-        "checked and sanitized builds, AArch64 under emulation, 32 bits. Some sixteen minutes on two cores.",
+        help="build all flavours and run all tests",
+        description="Builds every flavour and runs its tests: unit tests, interface tests, real programs, threads in "
+        "checked and sanitizer builds, AArch64 in an emulator, 32 bits. Takes about sixteen minutes on two cores. "
+        "Tests that need a package which is missing are skipped.",
     )
-    command.add_argument("--quick", action="store_true", help="unit and interface tests of release and checked only")
-    command.add_argument("--only", metavar="NAME", help="tests whose name matches this regular expression")
-    command.add_argument("--list", action="store_true", help="list the tests, run none")
-    command.add_argument("--flavour", action="append", choices=[*flavours.flavours(), *OTHERS], help="repeatable")
+    command.add_argument(
+        "--quick",
+        action="store_true",
+        help="run only the unit and interface tests of two flavours: release and checked",
+    )
+    command.add_argument("--only", metavar="NAME", help="run only tests with names that match this regular expression")
+    command.add_argument("--list", action="store_true", help="list the tests and run none")
+    command.add_argument(
+        "--flavour",
+        action="append",
+        choices=[*flavours.flavours(), *OTHERS],
+        help="run only this flavour; may be given several times",
+    )
     command.set_defaults(run=run)

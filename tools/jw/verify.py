@@ -203,24 +203,37 @@ def add_command(commands) -> None:
     command = commands.add_parser(
         "verify",
         help="model-check the concurrent code under weak memory",
-        description="Explores every execution that C11's memory model allows (RC11) of small clients of the "
-        "allocator's own code, compiled as it ships with small constants; then shows that the clients reject each of "
-        "the mutants. docs/verification.md tells what each client is for, docs/checker.md how it is done.",
+        description="Runs small clients of the allocator's own code in the model checker. The checker explores every "
+        "execution within the client's bound that RC11 allows, the C11 memory model without load buffering. Then it "
+        "shows that the clients reject each mutant of the source. docs/verification.md says what is shown, "
+        "docs/clients.md lists the clients, docs/checker.md explains the checker.",
     )
-    command.add_argument("client", nargs="*", metavar="CLIENT", help="only these clients, and the mutants they kill")
-    command.add_argument("--list", action="store_true", help="the clients with what they claim, then end")
-    command.add_argument("--quick", action="store_true", help="no mutants and no slow clients: within three minutes")
-    command.add_argument("--clients", action="store_true", help="no mutants")
-    command.add_argument("--mutants", action="store_true", help="mutants only")
-    command.add_argument("--only", metavar="TEXT", help="mutants whose name contains this")
-    command.add_argument("--replay", type=Path, metavar="FILE", help="show a failure again (build/verify/**/*.replay)")
-    command.add_argument("--genmc", action="store_true", help="run the clients by GenMC, where it is installed")
-    command.add_argument("--budget", type=int, default=BUDGET, metavar="SECONDS", help="for each client (%(default)s)")
-    command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (%(default)s)")
     command.add_argument(
-        "--compiler", default="gcc", help="that compiles the code under test (gcc, clang-16, aarch64-linux-gnu-gcc)"
+        "client", nargs="*", metavar="CLIENT", help="run only these clients, and the mutants that they must reject"
     )
-    command.add_argument("--level", default="-O1", help="optimisation of the code under test (%(default)s)")
-    command.add_argument("--json", type=Path, metavar="FILE", help="write all results")
-    command.add_argument("--table", action="store_true", help="write the table in docs/verification.md anew")
+    command.add_argument(
+        "--list", action="store_true", help="list the clients with their properties and bounds, and run none"
+    )
+    command.add_argument(
+        "--quick", action="store_true", help="run no mutants and no slow clients; takes up to three minutes"
+    )
+    command.add_argument("--clients", action="store_true", help="run the clients and no mutants")
+    command.add_argument("--mutants", action="store_true", help="run the mutants only")
+    command.add_argument("--only", metavar="TEXT", help="run only mutants with this text in the name")
+    command.add_argument(
+        "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"
+    )
+    command.add_argument("--genmc", action="store_true", help="run the clients in GenMC, if it is installed")
+    command.add_argument(
+        "--budget", type=int, default=BUDGET, metavar="SECONDS", help="time limit for each client (%(default)s)"
+    )
+    command.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes (%(default)s)"
+    )
+    command.add_argument(
+        "--compiler", default="gcc", help="compiler of the code under test (gcc, clang-16, aarch64-linux-gnu-gcc)"
+    )
+    command.add_argument("--level", default="-O1", help="optimisation level of the code under test (%(default)s)")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write all results to this file")
+    command.add_argument("--table", action="store_true", help="write docs/clients.md anew")
     command.set_defaults(run=run)

@@ -1,8 +1,8 @@
 /* explore.c - every execution once: a depth-first walk over vectors of choices, each run from the start.
  *
  * The walk of one process starts below a fixed prefix ("tree_fixed" choices), so that parts of the tree can be given to
- * other processes. A pass is the whole tree with one table of possible writes; passes repeat until the table holds. With
- * a bound on postponements, the tree is cut; deepening raises the bound until nothing is cut.
+ * other processes. A pass is the whole tree with one table of possible writes; passes repeat until the table holds.
+ * With a bound on postponements, the tree is cut; deepening raises the bound until nothing is cut.
  *
  * Before that, a random walk finds shallow bugs at once and fills the table.
  */

@@ -8,11 +8,11 @@
  *   latest   per thread and address: the last of the thread's events at which it ever attempted a write there. A thread
  *            past it is no hope
  *
- * Every refusal is noted, as is every race and every attempt ("learned"). What was refused and then seen contradicts, and
- * the pass is repeated with what it learned. A pass without contradiction has refused nothing that happens in it.
+ * Every refusal is noted, as is every race and every attempt ("learned"). What was refused and then seen contradicts,
+ * and the pass is repeated with what it learned. A pass without contradiction has refused nothing that happens in it.
  *
- * A read-modify-write counts on ARRIVAL, and as long as it waits, even if it then fails: counting only successful writes
- * loses executions in which it would have succeeded had another read waited for it.
+ * A read-modify-write counts on ARRIVAL, and as long as it waits, even if it then fails: counting only successful
+ * writes loses executions in which it would have succeeded had another read waited for it.
  *
  * In the tables 0 stands for "never"; `refused_latest` holds complements of events.
  */

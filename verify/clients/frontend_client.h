@@ -1,5 +1,5 @@
-/* frontend_client.h - what the clients of the frontend have in common: objects that are filled and checked, and the last
- * look, by which nothing may be left.
+/* frontend_client.h - what the clients of the frontend have in common: objects that are filled and checked, and the
+ * last look, by which nothing may be left.
  */
 #ifndef JW_FRONTEND_CLIENT_H
 #define JW_FRONTEND_CLIENT_H

@@ -1,6 +1,7 @@
 /* heap_adopt_take - two heaps rest: the reclamation thread drains them while another thread takes one.
  *
- * bound     2 threads: 1 round's draining; 1 allocation and the end of its thread; slabs of 3 objects, 2 of them freed before
+ * bound     2 threads: 1 round's draining; 1 allocation and the end of its thread; slabs of 3 objects, 2 of them freed
+ *           before
  * property  a heap is in one thread's hands at a time; neither it nor a slab is lost
  */
 #include "frontend/handover.c" /* for drain_resting: a whole round would look through all Nests, too */

@@ -1,7 +1,8 @@
 /* knit_left - a range is left to whoever has it from a Nest, who looks before or after, or to its neighbour's holder.
  *
  * bound     3 threads: relinquish | acquire | acquire the sibling on the left, each once
- * property  one of the two gets it, knowing that it was LEFT, or it stays LEFT; the holder finds what the last one wrote
+ * property  one of the two gets it, knowing that it was LEFT, or it stays LEFT; the holder finds what the last one
+ *           wrote
  */
 #include "backend/knit.h"
 #include "verify/clients/records.h"

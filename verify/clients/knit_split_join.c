@@ -1,6 +1,7 @@
 /* knit_split_join - a range is split in its parent while its neighbour is freed, or acquires and joins its left part.
  *
- * bound     2 threads: split, release both parts in two states | acquire a sibling and join it, else release, else again
+ * bound     2 threads: split, release both parts in two states | acquire a sibling and join it, else release, else
+ *           again
  * property  no part is lost or doubled, each has the weight that it was given; a new part's place is seen with it
  */
 #include "backend/knit.h"

@@ -1,7 +1,8 @@
 /* owner_dies - the owner of a slab ends while another thread frees its objects, and then takes a heap: the dead
  * thread's, or a new one.
  *
- * bound     2 threads: 1 free by the owner and its end; 1 free, 2 allocations and the end of the other; 5 objects a slab
+ * bound     2 threads: 1 free by the owner and its end; 1 free, 2 allocations and the end of the other; 5 objects a
+ *           slab
  * property  no object is lost or given out twice, and no slab is lost
  */
 #include "verify/clients/frontend_client.h"

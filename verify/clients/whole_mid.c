@@ -1,5 +1,5 @@
-/* whole_mid - the whole allocator: an object of the midend is allocated here, by a thread that has no heap any more, and
- * freed there.
+/* whole_mid - the whole allocator: an object of the midend is allocated here, by a thread that has no heap any more,
+ * and freed there.
  *
  * bound     2 threads that end: 2 allocations and 1 free; 1 free of what the other thread has allocated
  * property  every object is its holder's alone; all memory goes back in the end

@@ -1,6 +1,7 @@
 /* whole_realloc_large - an object of the midend grows in another thread, to a range and to a mapping.
  *
- * bound     2 threads: 2 allocations, 1 free and the thread's end; 2 reallocations of what the other thread has allocated
+ * bound     2 threads: 2 allocations, 1 free and the thread's end; 2 reallocations of what the other thread has
+ *           allocated
  * property  its contents go along, every object is its holder's alone; all memory goes back in the end
  */
 #include "verify/clients/whole.h"

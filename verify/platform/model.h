@@ -1,7 +1,7 @@
 /* model.h - the operating system as the model checkers see it: what a client may set and ask.
  *
- * Roots come from a static arena of a few roots' size; each slot of it is claimed and released by one atomic word, whose
- * release and acquire are the order that a kernel gives to an unmapping and a later mapping. Released memory is
+ * Roots come from a static arena of a few roots' size; each slot of it is claimed and released by one atomic word,
+ * whose release and acquire are the order that a kernel gives to an unmapping and a later mapping. Released memory is
  * forbidden: whoever touches it fails. Tables and heaps come from a second arena that only grows.
  */
 #ifndef JW_MODEL_H

@@ -1,5 +1,6 @@
 /* expect: nondeterministic
- * The client decides by something that is neither its own nor the checker's: here, by numbers that the C library remembers.
+ * The client decides by something that is neither its own nor the checker's: here, by numbers that the C library
+ * remembers.
  */
 #include "verify/clients/client.h"
 
