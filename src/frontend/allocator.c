@@ -44,12 +44,13 @@ static COLD bool start(void) {
     if (JW_SECURE) tags_start();
     platform_start();
     reclaimer_begin();
+    thrift_start();
     root_start();
     if (!map_start()) return false;
     options_read();
     if (JW_SECURE) {
         secrets_start();
-        thrift_on_round(GUARD_HOOK, guard_round);
+        thrift_on_round(ROUND_RANGES, guard_round, guard_round);
     }
     midend_start();
     handover_start();

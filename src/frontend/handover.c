@@ -235,6 +235,5 @@ static bool frontend_purge(void) {
 void handover_start(void) {
     map.key = link_key_of(platform_random());
     heap_secret = platform_random();
-    thrift_on_round(FRONTEND_HOOK, frontend_round);
-    thrift_on_round(FRONTEND_PURGE_HOOK, frontend_purge);
+    thrift_on_round(ROUND_OBJECTS, frontend_round, frontend_purge);
 }

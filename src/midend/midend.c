@@ -70,8 +70,7 @@ COLD void midend_start(void) {
         while (class < class_count && shapes[class].size <= unit << UNIT_SHIFT) class ++;
         mid_class_index[unit] = (uint8_t) class;
     }
-    thrift_on_round(MIDEND_HOOK, trim);
-    thrift_on_round(PURGE_HOOK, purge);
+    thrift_on_round(ROUND_SLABS, trim, purge);
 }
 
 /* The class of a size; class_count when the size is above all. */
