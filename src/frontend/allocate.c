@@ -26,7 +26,7 @@ void *allocate(size_t size) {
     return heap_pop_near(&heap->first[place], object, distance);
 }
 
-#if !JW_SECURE /* there they are shield/shield.c's */
+#if !JW_SECURE /* there they are hardened/entry.c's */
 JW_EXPORT void *jw_malloc(size_t size) __attribute__((alias("allocate")));
 #if JW_OVERRIDE
 JW_EXPORT void *malloc(size_t size) __attribute__((alias("allocate")));

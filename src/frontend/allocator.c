@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/hooks.h"
 #include "backend/huge.h"
 #include "backend/reclaimer.h"
 #include "backend/thrift.h"
@@ -13,9 +14,8 @@
 #include "frontend/suspect.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
+#include "platform/random.h"
 #include "platform/tags.h"
-#include "secure/guard.h"
-#include "secure/secret.h"
 
 /* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where
  * a thread waits for another: two threads whose first allocations, the first of the process, come at the same time. */
@@ -33,7 +33,7 @@ static void after_fork(void) {
 }
 
 static void after_fork_in_child(void) {
-    if (JW_SECURE) random_state = 0; /* drawn anew: its order is not the parent's */
+    if (JW_SECURE) random_forget(); /* its order is not the parent's */
     midend_after_fork(true);
     backend_after_fork(true);
     remote_reclaim_after_fork();
@@ -48,10 +48,7 @@ static COLD bool start(void) {
     root_start();
     if (!map_start()) return false;
     options_read();
-    if (JW_SECURE) {
-        secrets_start();
-        thrift_on_round(ROUND_RANGES, guard_round, guard_round);
-    }
+    if (JW_SECURE) hardened_hooks.start();
     midend_start();
     handover_start();
     return true;
@@ -221,7 +218,7 @@ void deallocate_slowly(void *object, uint32_t leaf) {
 static ALWAYS_INLINE bool small_object_size(const void *object, uint32_t leaf, size_t *size) {
     const struct slab *slab = slab_of(object);
     if (!(leaf & LEAF_SLAB)) return false;
-    /* the shield's trailers tell what is free, and its tags keep us from reading the object */
+    /* the hardened build's trailers tell what is free, and its tags keep us from reading the object */
     if (JW_SECURE ? !slab_has_start(object, slab) : !slab_has_object(object, slab)) return false;
     *size = size_classes[slab->class].size;
     return true;

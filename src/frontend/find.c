@@ -2,10 +2,10 @@
  *
  * Other threads go on meanwhile, so nothing is relied on but the bounds of tables.
  */
+#include "backend/hooks.h"
 #include "backend/huge.h"
 #include "backend/knit.h"
 #include "frontend/heap.h"
-#include "secure/trailer.h"
 
 static COLD void find_small(const void *object, struct found *found) {
     const struct slab *slab = slab_of(object);
@@ -65,19 +65,14 @@ static COLD void find_in_root(const void *object, struct found *found) {
     else find_trace(object, found);
 }
 
-/* Hardened build: what waits in a quarantine is in use only as far as the tiers know. */
-static COLD void find_quarantined(const char *object, struct found *found) {
-    struct trailer trailer;
-    uint64_t word = atomic_load_explicit(trailer_of(object, found->size), memory_order_relaxed);
-    if (trailer_read(object, word, &trailer) == FREED) found->state = FOUND_FREE;
-}
-
 COLD void misuse_find(const void *address, struct found *found) {
     uintptr_t word = slot_word(address);
     *found = (struct found){.tier = TIER_NONE, .state = FOUND_FOREIGN, .owner = OWNER_NONE};
     if (map_owns(address)) find_in_root(address, found);
     else find_huge(address, found);
-    if (JW_SECURE && found->state == FOUND_IN_USE) find_quarantined(address, found);
+    /* what waits in a quarantine is in use only as far as the tiers know */
+    if (JW_SECURE && found->state == FOUND_IN_USE && hardened_hooks.object_waits(address, found->size))
+        found->state = FOUND_FREE;
     if (found->state == FOUND_FOREIGN && word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE)
         found->state = FOUND_GONE;
 }

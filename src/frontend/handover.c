@@ -10,10 +10,11 @@
  * where they would else make new heaps at every such meeting, without end.
  */
 #include "backend/backend.h"
+#include "backend/hooks.h"
 #include "backend/reclaimer.h"
+#include "base/mixed.h"
 #include "frontend/heap.h"
 #include "platform/fence.h"
-#include "secure/quarantined.h"
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
@@ -154,7 +155,7 @@ static void thread_ends(void *value) {
     struct heap *heap = value;
     thread_has_ended = true;
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
-    if (JW_SECURE) quarantine_leave(heap);
+    if (JW_SECURE) hardened_hooks.thread_ends(heap);
     heap_enter(&no_heap);
     reclaimer_thread_ends(); /* first: without the thread more is to be left tidy */
     bool more = leave(heap);

@@ -40,7 +40,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;
 #if JW_SECURE
-    struct quarantine *quarantine; /* its thread's freed objects (shield/quarantine.h), NULL: none yet */
+    struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */
 #endif
     uint32_t in_use_count;
     uint32_t number;
