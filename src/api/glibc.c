@@ -5,7 +5,7 @@
 #include "backend/thrift.h"
 #include "base/compiler.h"
 #include "config/options.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #include "frontend/heap.h"
 #include "insight/statistics.h"
 #include "jwmalloc.h"

@@ -10,7 +10,7 @@
 #include "hardened/entry.h"
 #define SERVED(function) hardened_##function
 #else
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #define SERVED(function) function
 #endif
 

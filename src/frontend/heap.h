@@ -143,7 +143,8 @@ uint32_t heap_count(void);
 struct heap *heap_by_number(uint32_t number);
 static inline struct heap *heap_of(const struct slab *slab) {
     uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
-    return heap_by_number(key ? (uint32_t)(key ^ map.key) & ~LEAF_SLAB : 0); /* of misuse: the one that is nobody's */
+    return heap_by_number(key ? (uint32_t)(key ^ frontend_key) & ~LEAF_SLAB
+                              : 0); /* of misuse: the one that is nobody's */
 }
 
 uint32_t heap_resting_count(void);

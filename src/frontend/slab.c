@@ -37,7 +37,7 @@ bool slab_reclaim_taken(struct slab *slab, unsigned out) {
 }
 
 const char link_end_word[16];
-uint64_t link_secret;
+uint64_t link_secret, frontend_key;
 
 /* Whether a link of that distance may be a free object's. */
 static bool may_lead(const void *object, uint64_t distance) {

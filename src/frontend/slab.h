@@ -116,9 +116,13 @@ static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
     return word_is(&slab->key, key);
 }
 
+/* Of which the keys of all heaps are made (heap_key): their upper halves where a slab has no room for them. Drawn once,
+ * at the start. */
+extern uint64_t frontend_key HIDDEN;
+
 /* The key of a slab's links: 32-bit platforms have room for its lower half. */
 static ALWAYS_INLINE uint64_t slab_key(const struct slab *slab) {
-    return sizeof slab->key == sizeof(uint64_t) ? slab->key : (map.key & ~(uint64_t)UINT32_MAX) | slab->key;
+    return sizeof slab->key == sizeof(uint64_t) ? slab->key : (frontend_key & ~(uint64_t)UINT32_MAX) | slab->key;
 }
 
 /* Whether an address is where an object begins: size_class_last says why. On 64 bits false as well for a foreign

@@ -13,7 +13,7 @@
 #ifndef JW_ENTRY_H
 #define JW_ENTRY_H
 
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 
 /* As the functions of allocator.h. */
 void *hardened_allocate_zeroed(size_t size);

@@ -4,7 +4,7 @@
 
 #include "base/misuse.h"
 #include "config/options.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"
 

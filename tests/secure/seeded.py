@@ -40,7 +40,7 @@ MISTAKES = {
     "order": seed("frontend/slab.c", "unsigned other = random_less(i + 1);", "unsigned other = i;", "order_small"),
     "mid order": seed("midend/hold.h", "random_less((uint32_t)__builtin_popcount(word))", "0", "order_mid"),
     "seed": seed("platform/random.c", "return platform_random() | 1;", "return 1;", "order_small"),
-    "children": seed("frontend/allocator.c", "if (JW_SECURE) random_forget();", "", "order_of_children"),
+    "children": seed("core/fork.c", "if (JW_SECURE) random_forget();", "", "order_of_children"),
     "cleared": seed(QUARANTINE, "if (clears && (waits || slot <= BACKEND_MAX))", "if (slot == 64)", "zero_on_free"),
     "waiting": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "contents_go"),
     "waiting accused": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "correct_work"),
