@@ -32,7 +32,7 @@ set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
 # Where nobody waits for speed: a phone pays for every page of text.
 set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/handover.c
-    frontend/find.c frontend/loose.c backend/map.c backend/huge.c backend/root.c platform/linux.c
+    frontend/loose.c core/describe.c core/fork.c core/start.c backend/map.c backend/huge.c backend/root.c platform/linux.c
     platform/linux_memory.c platform/linux_thread.c platform/linux_libc.c
     platform/linux_process.c platform/linux_confine.c platform/kept.c platform/misuse.c backend/reclaimer.c
     api/glibc.c api/libc_names.c)
@@ -52,7 +52,7 @@ function(jw_objects name)
         list(FILTER sources EXCLUDE REGEX "/src/platform/sim[^/]*\\.c$")
     endif()
     if(NOT arg_SECURE)
-        list(FILTER sources EXCLUDE REGEX "/src/(secure|shield)/|/src/platform/linux_secure\\.c$")
+        list(FILTER sources EXCLUDE REGEX "/src/hardened/|/src/platform/(linux_secure|random)\\.c$")
     endif()
     list(FILTER sources EXCLUDE REGEX "/src/api/pthread_create\\.c$") # the shared library's
     add_library(${name} OBJECT ${sources})

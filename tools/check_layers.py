@@ -1,6 +1,6 @@
 """check_layers.py - a source file includes only from its own layer and from those below it.
 
-Lowest first: base, platform, config, sync, backend, secure, midend, frontend, shield, insight, api. And only the
+Lowest first: base, platform, config, sync, backend, midend, frontend, core, hardened, insight, api. And only the
 platform layer and the api layer, which serve the operating system's interfaces, see its headers.
 """
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
-LAYERS = ["base", "platform", "config", "sync", "backend", "secure", "midend", "frontend", "shield", "insight", "api"]
+LAYERS = ["base", "platform", "config", "sync", "backend", "midend", "frontend", "core", "hardened", "insight", "api"]
 OPEN_TO_SYSTEM = {"platform", "api"}
 SYSTEM_HEADER = re.compile(r"(sys|linux|asm)/|(unistd|pthread|fcntl|sched|signal|time|threads)\.h")
 

@@ -1,15 +1,15 @@
 /* glibc.c - malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt: the entry points that look and tune. */
 #include "api/override.h"
+#include "api/serve.h"
 #include "backend/reclaimer.h"
 #include "backend/thrift.h"
 #include "base/compiler.h"
 #include "config/options.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #include "frontend/heap.h"
 #include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
-#include "shield/shield.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
 
 /* Everything the calling thread can spare, then everything that is free. */
 static bool give_back(void) {
-    if (JW_SECURE) shield_flush();
+    serve_flush();
     heap_flush();
     return thrift_purge() > 0;
 }

@@ -6,7 +6,7 @@
  */
 #include "backend/reclaimer.h"
 #include "base/compiler.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -10,11 +10,11 @@
 
 enum { MOST_ROOM = 1 << 28 }; /* for a moved object to grow into */
 
-static _Atomic(size_t) mappings, bytes, mapped_total;
+static _Atomic(size_t) mappings, mapped_total;
 
 static void count(size_t number, size_t size) {
     atomic_fetch_add_explicit(&mappings, number, memory_order_relaxed);
-    atomic_fetch_add_explicit(&bytes, size, memory_order_relaxed);
+    atomic_fetch_add_explicit(&thrift_counters.outside, size, memory_order_relaxed);
 }
 
 /* What sizes and addresses are multiples of. */
@@ -150,10 +150,6 @@ void *huge_resize(void *object, size_t size) {
     return target ? move(object, old, target, new) : NULL;
 }
 
-size_t huge_in_use(void) {
-    return atomic_load_explicit(&bytes, memory_order_relaxed);
-}
-
 COLD char *huge_around(const void *address, bool gone, size_t *size) {
     uintptr_t word;
     char *start = directory_before(address, gone, &word);
@@ -164,6 +160,6 @@ COLD char *huge_around(const void *address, bool gone, size_t *size) {
 
 void huge_statistics(struct huge_statistics *statistics) {
     statistics->mappings = atomic_load_explicit(&mappings, memory_order_relaxed);
-    statistics->bytes = atomic_load_explicit(&bytes, memory_order_relaxed);
+    statistics->bytes = atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
     statistics->mapped_total = atomic_load_explicit(&mapped_total, memory_order_relaxed);
 }

@@ -32,9 +32,6 @@ size_t huge_good_size(size_t size);
  * huge. */
 void *huge_resize(void *object, size_t size);
 
-/* Bytes of all of them together. */
-size_t huge_in_use(void);
-
 /* The huge object, in use or gone, that the address is inside of: its start and size, NULL when there is none. For
  * messages. */
 char *huge_around(const void *address, bool gone, size_t *size);

@@ -91,7 +91,6 @@ enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, DEFERRED, HELD };
 struct map {
     _Alignas(64) mask_word record_mask; /* of a record's offset in its table; this line is what free reads */
     char *records;
-    uint64_t key;   /* the frontend's (link.h) */
     mask_word mask; /* of a granule's number */
     record_word *leaf;
     record_word *node, *link;

@@ -5,6 +5,12 @@
 
 static struct reclaimer own_words;
 struct reclaimer *reclaimer = &own_words;
+static void (*thread_body)(void), (*thread_stopped)(void);
+
+void reclaimer_runs(void (*body)(void), void (*stopped)(void)) {
+    thread_body = body;
+    thread_stopped = stopped;
+}
 
 void reclaimer_begin(void) {
     struct reclaimer *words = platform_forgotten_by_fork(sizeof *words);
@@ -52,7 +58,7 @@ static void start_from(uint32_t before) {
     /* [PA2] release: the state, for a pause that comes later; one that came before is seen in any case; pairs [PA1]
      * [PA5]; client pause_start */
     bool paused = atomic_fetch_add_explicit(&reclaimer->pauses, 0, memory_order_release) > 0;
-    enum platform_start result = paused ? START_REFUSED : platform_thread_start(reclamation_thread);
+    enum platform_start result = paused ? START_REFUSED : platform_thread_start(thread_body);
     if (result == START_STARTED) return;
     /* too early: the thread before has said that it ends but not yet left its stack; the next free tries again */
     atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
@@ -100,7 +106,7 @@ static bool stop(void) {
         reclaimer_wake();
         platform_futex_wait(&reclaimer->state, RUNNING, SOON);
     }
-    if (ran) reclamation_stops();
+    if (ran) thread_stopped();
     return ran;
 }
 

@@ -43,6 +43,9 @@ extern struct reclaimer *reclaimer;
 void reclaimer_begin(void);
 void reclaimer_forget(void);
 
+/* Registers what the thread runs, and what a thread that has stopped it does then. Before the first start. */
+void reclaimer_runs(void (*body)(void), void (*stopped)(void));
+
 /* Whether the thread runs, or would when there is work for it. */
 bool reclaimer_lives(void);
 
@@ -69,9 +72,5 @@ void reclaimer_thread_ends(void);
 /* After a pause returns no thread of ours exists, until as many resumes as pauses have come. */
 void reclaimer_pause(void);
 void reclaimer_resume(void);
-
-/* What the thread runs, and what is done when it has been told to end (thrift.c). */
-void reclamation_thread(void);
-void reclamation_stops(void);
 
 #endif

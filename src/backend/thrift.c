@@ -1,6 +1,5 @@
 #include "backend/thrift.h"
 
-#include "backend/huge.h"
 #include "backend/reclaimer.h"
 #include "backend/root.h"
 #include "base/assert.h"
@@ -21,8 +20,8 @@ static _Atomic(uint64_t) last_round; /* milliseconds */
 /* Granules in use at one time, as far as was seen when memory without pages was wanted, or freed with much cached: the
  * most since the last round, and in that one. */
 static _Atomic(size_t) most_in_use[2];
-static _Atomic(round_hook) hooks[ROUND_HOOKS];
-static _Atomic(bool) os_refused; /* madvise has failed since the last look */
+static _Atomic(round_hook) hooks[ROUND_STAGES][2]; /* [1]: where all is to go now */
+static _Atomic(bool) os_refused;                   /* madvise has failed since the last look */
 static _Atomic(size_t) rollbacks_seen;
 struct thrift_counters thrift_counters;
 
@@ -30,8 +29,9 @@ static void note(_Atomic(size_t) *counter, size_t amount) {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
-void thrift_on_round(unsigned which, round_hook hook) {
-    atomic_store_explicit(&hooks[which], hook, memory_order_relaxed);
+void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge) {
+    atomic_store_explicit(&hooks[stage][false], round, memory_order_relaxed);
+    atomic_store_explicit(&hooks[stage][true], purge, memory_order_relaxed);
 }
 
 /* Whether the range holds a whole OS page: on kernels with larger pages than our granule it may not. */
@@ -104,19 +104,16 @@ static unsigned swap_buffers(void) {
     return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
 }
 
-static bool run_hook(unsigned which) {
-    round_hook hook = atomic_load_explicit(&hooks[which], memory_order_relaxed);
-    return hook && hook();
-}
-
-static bool begin_round(unsigned midend_hook) {
-    /* first: it lets go of mid slabs */
-    bool more = run_hook(midend_hook == PURGE_HOOK ? FRONTEND_PURGE_HOOK : FRONTEND_HOOK);
-    more |= run_hook(midend_hook);
-    more |= run_hook(GUARD_HOOK);
+/* `now`: all memory is to go now. */
+static bool begin_round(bool now) {
+    bool more = false;
+    for (unsigned stage = 0; stage < ROUND_STAGES; stage++) {
+        round_hook hook = atomic_load_explicit(&hooks[stage][now], memory_order_relaxed);
+        more |= hook && hook();
+    }
     range_place_deferred();
     rejoin_unmapped();
-    if (midend_hook == PURGE_HOOK) root_unmap_spares();
+    if (now) root_unmap_spares();
     else more |= root_round();
     return more | unmap_kept();
 }
@@ -192,7 +189,7 @@ static void stop_thread(void) {
     platform_futex_wake(&reclaimer->state);
 }
 
-void reclamation_thread(void) {
+static void reclamation_thread(void) {
     size_t kept = 0;
     bool woken = true;
     if (!platform_thread_confine(reclaimer_starts_at_need())) return stop_thread();
@@ -202,7 +199,7 @@ void reclamation_thread(void) {
          * client thread_end_asked */
         bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
         if (woken && asked) wait_for_heir();
-        bool more = begin_round(MIDEND_HOOK);
+        bool more = begin_round(false);
         unsigned standby = swap_buffers();
         wait_for_round(quiet, kept);
         if (reclaimer_must_end()) return stop_thread();
@@ -233,7 +230,7 @@ static void round_without_thread(void) {
     /* [TH11] acquire: as TH9; pairs [TH8]; kept: who asks finds no thread here that could end */
     atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
     end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed), false);
-    begin_round(MIDEND_HOOK);
+    begin_round(false);
     swap_buffers();
     atomic_store_explicit(&reclaimer->in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
     uint32_t refused = REFUSED;
@@ -258,6 +255,10 @@ bool thrift_has_thread(void) {
     return reclaimer_lives();
 }
 
+static size_t outside_roots(void) {
+    return atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
+}
+
 /* Granules that may wait mapped before freeing threads give back themselves. Never less than a minimum; and as long as
  * what is in use and what waits are together not much more than what was in use alone within the last two rounds: a
  * program that frees much and soon allocates it again needs no new pages, and its peak is no higher. Without the
@@ -267,7 +268,7 @@ static size_t watermark(size_t percent) {
     size_t least = least_kept();
     if (percent == 0 || !reclaimer_lives()) return least;
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
-    size_t huge = huge_in_use() >> JW_GRANULE_SHIFT, in_use = (all > cached ? all - cached : 0) + huge;
+    size_t huge = outside_roots() >> JW_GRANULE_SHIFT, in_use = (all > cached ? all - cached : 0) + huge;
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
     if (in_use > most) atomic_store_explicit(&most_in_use[0], most = in_use, memory_order_relaxed);
@@ -307,7 +308,7 @@ void thrift_notice(void) {
 
 static size_t purge(bool room) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
-    begin_round(PURGE_HOOK);
+    begin_round(true);
     unsigned active = atomic_load_explicit(&ownership.active, memory_order_relaxed);
     reclaim(!active, room);
     swap_buffers();
@@ -345,7 +346,7 @@ void thrift_expect(size_t granules) {
 /* Bytes that can be given back are at most those of all roots; in the hardened build huge objects may wait, too. What
  * is wanted beyond them the OS has to have now. On 32 bits that says nothing: two gaps may become one. */
 bool thrift_may_help(size_t size) {
-    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (JW_SECURE ? huge_in_use() : 0);
+    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (JW_SECURE ? outside_roots() : 0);
     if (size <= ours || sizeof(void *) < 8) return true;
     size_t unit = platform_page_size(), beyond = (size - ours) & ~(unit - 1);
     void *probe = beyond ? platform_reserve(beyond, unit, "jwmalloc: probe") : NULL;
@@ -361,10 +362,14 @@ bool thrift_make_room(size_t size) {
 }
 
 /* Nobody will come for what ended threads have left, and for what waits above the minimum. */
-void reclamation_stops(void) {
-    begin_round(MIDEND_HOOK);
+static void reclamation_stops(void) {
+    begin_round(false);
     size_t cached = range_cached(MAPPED), least = least_kept();
     if (cached > least) give_back_some(cached - least);
+}
+
+void thrift_start(void) {
+    reclaimer_runs(reclamation_thread, reclamation_stops);
 }
 
 void thrift_forget_thread(void) {

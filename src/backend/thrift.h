@@ -15,11 +15,17 @@
 
 #include "backend/ownership.h"
 
-/* What the tiers above want done once a round. True: there is more to do later, so the thread stays. The PURGE_HOOKs
- * take the places of the others where all is to go now. */
+/* Before the reclamation thread can be started. */
+void thrift_start(void);
+
+/* The work that users of ranges want done in each round, one user for each stage. A round does the stages in this
+ * order: what the first gives back, the next finds free. */
+enum round_stage { ROUND_OBJECTS, ROUND_SLABS, ROUND_RANGES, ROUND_STAGES };
+
+/* Registers a stage's work: `round` once a round, `purge` in its place where all memory is to go now. Each returns true
+ * if it leaves work for a later round. NULL: no work. */
 typedef bool (*round_hook)(void);
-void thrift_on_round(unsigned which, round_hook hook);
-enum { MIDEND_HOOK, PURGE_HOOK, FRONTEND_HOOK, FRONTEND_PURGE_HOOK, GUARD_HOOK, ROUND_HOOKS };
+void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
 
 /* Frees a held range of ours: into the mapped Nest, or straight back to the OS above the watermark. */
 void thrift_free(granule_id range, uint32_t weight);
@@ -55,6 +61,7 @@ void thrift_expect(size_t granules);
 
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
+    _Atomic(size_t) outside; /* bytes in use that are in no root (huge.c): a part of what the watermark depends on */
 };
 extern struct thrift_counters thrift_counters;
 

@@ -3,7 +3,7 @@
  *   jwmalloc: KIND: address 0x..., tier TIER, size class N B, owner thread ID (REMARK)
  *
  * The line is the platform's (platform/misuse.c): only the platform can write and abort. What the address is, only the
- * uppermost tier knows (frontend/find.c): base knows nothing below or above itself.
+ * layer above the tiers knows (core/describe.c), which registers itself here.
  */
 #ifndef JW_MISUSE_H
 #define JW_MISUSE_H
@@ -39,7 +39,9 @@ struct found {
     uint32_t owner; /* number of the thread, or one of the above */
 };
 
-/* Looks an address up: a moment's view, of what other threads may be changing. NULL where only some tiers are built. */
-HIDDEN void misuse_find(const void *address, struct found *found) __attribute__((weak));
+/* Registers the function that looks an address up: core/describe.c's, when the allocator starts. Before that, and where
+ * only some tiers are built, each address counts as foreign. */
+typedef void misuse_describe(const void *address, struct found *found);
+void misuse_describes(misuse_describe *describe);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 /* A granule is the unit of the backend and the size of a frontend slab: one OS page of the most common kernels. */
 #ifndef JW_GRANULE_SHIFT
 #define JW_GRANULE_SHIFT 12
@@ -121,6 +123,9 @@
 #define RECORD_SIZE ((size_t)1 << RECORD_SHIFT)
 
 #define GRANULE_SIZE ((size_t)1 << JW_GRANULE_SHIFT)
+
+/* Bytes at the end of a slot that stay as they are while it is free: the hardened build's trailer. */
+#define SLOT_TAIL (JW_SECURE ? 8 : 0)
 #define ROOT_SIZE ((size_t)1 << JW_ROOT_SHIFT)
 #define ROOT_GRANULES (1u << (JW_ROOT_SHIFT - JW_GRANULE_SHIFT))
 

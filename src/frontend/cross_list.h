@@ -24,6 +24,7 @@
 #include "base/misuse.h"
 #include "frontend/remote_reclaim.h"
 #include "midend/link.h"
+#include "platform/instructions.h"
 
 typedef _Atomic(uint32_t) cross_list;
 
@@ -63,10 +64,8 @@ static ALWAYS_INLINE uint32_t cross_pushed(uint32_t old, const char *first, cons
 static ALWAYS_INLINE bool cross_push(cross_list *list, char *origin, void *object, uint64_t key) {
     uint32_t old = atomic_load_explicit(list, memory_order_relaxed) & ~CROSS_MARKS;
     char *first = cross_first(origin, old);
-    uint32_t new = cross_pushed(old, first, object);
-#if !JW_CHECKED
-    __asm__("" : "+r"(new)); /* now: then the link is made in the register of `first` */
-#endif
+    /* now: then the link is made in the register of `first` */
+    uint32_t new = half_computed_now(cross_pushed(old, first, object));
     link_write(object, first, key);
     /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3] [CL5] [RR6];
      * client cross_push_drain */

@@ -10,10 +10,11 @@
  * where they would else make new heaps at every such meeting, without end.
  */
 #include "backend/backend.h"
+#include "backend/hooks.h"
 #include "backend/reclaimer.h"
+#include "base/mixed.h"
 #include "frontend/heap.h"
 #include "platform/fence.h"
-#include "secure/quarantined.h"
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
@@ -24,7 +25,7 @@ static uint64_t heap_secret; /* of the keys' upper halves */
 /* Its lower half no other heap has, and never 0. The upper half is the heap's own where a slab has room for all of the
  * key, so that a link which a program reads tells the keys of no other heap. */
 static uint64_t heap_key(uint32_t number) {
-    uint64_t key = map.key ^ (number | (~(uint32_t)map.key & LEAF_SLAB));
+    uint64_t key = frontend_key ^ (number | (~(uint32_t)frontend_key & LEAF_SLAB));
     if (sizeof(uintptr_t) < sizeof key) return key;
     return link_key_of((mixed(heap_secret + number) & ~(uint64_t)UINT32_MAX) | (uint32_t)key);
 }
@@ -154,7 +155,7 @@ static void thread_ends(void *value) {
     struct heap *heap = value;
     thread_has_ended = true;
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
-    if (JW_SECURE) quarantine_leave(heap);
+    if (JW_SECURE) hardened_hooks.thread_ends(heap);
     heap_enter(&no_heap);
     reclaimer_thread_ends(); /* first: without the thread more is to be left tidy */
     bool more = leave(heap);
@@ -233,8 +234,7 @@ static bool frontend_purge(void) {
 }
 
 void handover_start(void) {
-    map.key = link_key_of(platform_random());
+    frontend_key = link_key_of(platform_random());
     heap_secret = platform_random();
-    thrift_on_round(FRONTEND_HOOK, frontend_round);
-    thrift_on_round(FRONTEND_PURGE_HOOK, frontend_purge);
+    thrift_on_round(ROUND_OBJECTS, frontend_round, frontend_purge);
 }

@@ -2,11 +2,11 @@
 
 #include <limits.h>
 
+#include "backend/slab_source.h"
 #include "base/assert.h"
 #include "config/options.h"
 #include "frontend/loose.h"
 #include "frontend/suspect.h"
-#include "secure/guard.h"
 
 /* Refills between two looks at slabs that other threads may have emptied, each time of another class; how many slabs or
  * objects a look is at, but for those that may be long. Refills between two looks at what else the heap keeps. */

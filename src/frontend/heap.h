@@ -40,7 +40,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;
 #if JW_SECURE
-    struct quarantine *quarantine; /* its thread's freed objects (shield/quarantine.h), NULL: none yet */
+    struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */
 #endif
     uint32_t in_use_count;
     uint32_t number;
@@ -143,7 +143,8 @@ uint32_t heap_count(void);
 struct heap *heap_by_number(uint32_t number);
 static inline struct heap *heap_of(const struct slab *slab) {
     uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
-    return heap_by_number(key ? (uint32_t)(key ^ map.key) & ~LEAF_SLAB : 0); /* of misuse: the one that is nobody's */
+    return heap_by_number(key ? (uint32_t)(key ^ frontend_key) & ~LEAF_SLAB
+                              : 0); /* of misuse: the one that is nobody's */
 }
 
 uint32_t heap_resting_count(void);

@@ -1,7 +1,8 @@
 #include "frontend/slab.h"
 
+#include "backend/hooks.h"
 #include "base/assert.h"
-#include "secure/trailer.h"
+#include "platform/random.h"
 
 enum { MOST_SHUFFLED = 4096 / 8 + 1 }; /* the largest batch of any class */
 
@@ -36,6 +37,7 @@ bool slab_reclaim_taken(struct slab *slab, unsigned out) {
 }
 
 const char link_end_word[16];
+uint64_t link_secret, frontend_key;
 
 /* Whether a link of that distance may be a free object's. */
 static bool may_lead(const void *object, uint64_t distance) {
@@ -58,7 +60,7 @@ NOINLINE void *slab_next_far(const void *object, uint64_t distance) {
     return link_end(next) ? LINK_END : next;
 }
 
-/* Hardened build: links the objects in random order, each with the trailer of a free one. The first. */
+/* Hardened build: links the objects in random order. The first. */
 static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
     uint16_t order[MOST_SHUFFLED];
     void *next = LINK_END;
@@ -69,8 +71,7 @@ static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
     }
     for (unsigned i = 0; i < count; i++) {
         char *object = first + (size_t)order[i] * size;
-        atomic_store_explicit(trailer_of(object, size), trailer_made(trailer_for(object, 0), FREED),
-                              memory_order_relaxed);
+        hardened_hooks.object_is_new(object, size);
         link_write(object, next, key);
         next = object;
     }

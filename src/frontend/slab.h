@@ -40,6 +40,7 @@
 #include "base/misuse.h"
 #include "config/size_classes.h"
 #include "frontend/cross_list.h"
+#include "platform/instructions.h"
 
 enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
 
@@ -110,25 +111,18 @@ static inline void slab_set_returned(granule_id slab, granule_id next) {
 }
 
 /* Whether the slab's owner has the key; 0: whether it is no slab. An object's slab stays what it is, so that who may
- * free it needs no order; of other addresses anything may be read. GCC does not compare with atomic memory, and adds an
- * atomic word's offset by itself. */
+ * free it needs no order; of other addresses anything may be read. */
 static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
-#if defined __x86_64__ && defined __LP64__ && !JW_CHECKED
-    bool same;
-    __asm__("cmpq %[key], %[word]" : "=@cce"(same) : [word] "m"(slab->key), [key] "re"(key) : "cc");
-    return same;
-#elif defined __aarch64__ && !JW_CHECKED
-    uintptr_t word;
-    __asm__("ldr %[word], %[key]" : [word] "=r"(word) : [key] "m"(slab->key));
-    return word == key;
-#else
-    return __atomic_load_n(&slab->key, __ATOMIC_RELAXED) == (uintptr_t)key;
-#endif
+    return word_is(&slab->key, key);
 }
+
+/* Of which the keys of all heaps are made (heap_key): their upper halves where a slab has no room for them. Drawn once,
+ * at the start. */
+extern uint64_t frontend_key HIDDEN;
 
 /* The key of a slab's links: 32-bit platforms have room for its lower half. */
 static ALWAYS_INLINE uint64_t slab_key(const struct slab *slab) {
-    return sizeof slab->key == sizeof(uint64_t) ? slab->key : (map.key & ~(uint64_t)UINT32_MAX) | slab->key;
+    return sizeof slab->key == sizeof(uint64_t) ? slab->key : (frontend_key & ~(uint64_t)UINT32_MAX) | slab->key;
 }
 
 /* Whether an address is where an object begins: size_class_last says why. On 64 bits false as well for a foreign
@@ -137,20 +131,10 @@ static ALWAYS_INLINE bool slab_has_start(const void *object, const struct slab *
     return ((uintptr_t)object - slab->origin - 1) * slab->reciprocal <= slab->last;
 }
 
-/* An object's distance from the first one, and 1 less where its first word may be a link. GCC does not find the
- * subtraction with borrow for x86-64 by itself. */
+/* An object's distance from the first one, and 1 more where its first word may be a link: the origin is 1 less than the
+ * first object's address. */
 static ALWAYS_INLINE uintptr_t slab_distance(const void *object, const struct slab *slab) {
-    uintptr_t distance = (uintptr_t)object;
-#if defined __x86_64__ && defined __LP64__ && !JW_CHECKED
-    __asm__("cmpl %[mark], %[word]\n\tsbbq %[origin], %[distance]"
-            : [distance] "+r"(distance)
-            : [origin] "m"(slab->origin), [word] "m"(*link_upper_half(object)), [mark] "i"(LINK_MARK)
-            : "cc");
-#else
-    uint32_t unused;
-    distance = distance - __builtin_sub_overflow(*link_upper_half(object), LINK_MARK, &unused) - slab->origin;
-#endif
-    return distance;
+    return difference_less_borrow((uintptr_t)object, &slab->origin, link_upper_half(object), LINK_MARK);
 }
 
 /* The same of an object in use: what may be a link puts the address off by one, so that no branch is needed to see a
@@ -160,20 +144,9 @@ static ALWAYS_INLINE bool slab_has_object(const void *object, const struct slab 
 }
 
 /* Counts an own free. True: it needs attention, as the budget is spent or no object in use begins there; so that free
- * has one branch for both. x86-64's decrement leaves the compare's carry alone. */
+ * has one branch for both. */
 static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct sink *sink, const void *object) {
-    uintptr_t product = slab_distance(object, slab) * slab->reciprocal;
-#if defined __x86_64__ && defined __LP64__ && !JW_CHECKED
-    bool attention;
-    __asm__("cmpq %[product], %[last]\n\tdecw %[budget]"
-            : "=@ccbe"(attention), [budget] "+m"(sink->budget)
-            : [product] "r"(product), [last] "m"(slab->last));
-    return attention;
-#else
-    uint16_t budget = (uint16_t)(sink->budget - 1);
-    __atomic_store_n(&sink->budget, budget, __ATOMIC_RELAXED); /* as sink_set_budget */
-    return product > slab->last || budget == 0;
-#endif
+    return count_down(&sink->budget, slab_distance(object, slab) * slab->reciprocal, &slab->last);
 }
 
 /* Whether an object may follow one of that slab in a list: another of it or, where they go loose, one of its class and
@@ -304,9 +277,8 @@ static inline char *slab_origin(const struct slab *slab) {
 
 static ALWAYS_INLINE void sink_push(struct sink *sink, void *object, uint64_t key) {
 #if !JW_CHECKED && !JW_SECURE
-    key ^= (uintptr_t)object;
-    __asm__("" : "+r"(key)); /* now: then the link is made in the key's register */
-    *(link_word *)object = key ^ (uintptr_t)sink->first;
+    /* now: then the link is made in the key's register */
+    *(link_word *)object = computed_now(key ^ (uintptr_t)object) ^ (uintptr_t)sink->first;
 #else
     link_write(object, sink->first, key);
 #endif

@@ -1,10 +1,7 @@
 #include "frontend/suspect.h"
 
-#include <errno.h>
-
 #include "backend/thrift.h"
 #include "base/misuse.h"
-#include "frontend/allocator.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
     enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is loose; longer is a circle, of another misuse */
@@ -81,52 +78,13 @@ COLD void heap_settle(struct heap *heap) {
     }
 }
 
-/* Leaves the question to the heap's thread. */
-static void hand_over(struct heap *heap, void *object, bool mid) {
-    int before = errno;
-    struct suspect *note = allocate(sizeof *note), *first;
-    errno = before; /* free keeps it */
-    if (!note) return;
-    note->object = object;
-    note->mid = mid;
-    first = atomic_load_explicit(&heap->suspects, memory_order_relaxed);
+COLD void heap_suspect(struct heap *heap, struct suspect *note) {
+    struct suspect *first = atomic_load_explicit(&heap->suspects, memory_order_relaxed);
     do note->next = first;
     /* [SU1] release: the note; pairs [SU2]; client suspect_settled */
     while (!atomic_compare_exchange_weak_explicit(&heap->suspects, &first, note, memory_order_release,
                                                   memory_order_relaxed));
     if (atomic_load_explicit(&heap->resting, memory_order_relaxed)) thrift_wake();
-}
-
-COLD void free_suspect(void *object) {
-    struct slab *slab = slab_of(object);
-    if (!map_owns(object)) { /* a huge object, which shares the slab's place in the window, or none of ours */
-        deallocate_slowly(object, leaf_of(object));
-        return;
-    }
-    if (!slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
-    /* the hardened build has asked the object's trailer */
-    if (!JW_SECURE && slab_has_link(object)) {
-        struct heap *heap = heap_of(slab);
-        if (heap != thread.heap) {
-            hand_over(heap, object, false);
-            return;
-        }
-        if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
-    }
-    link_clear(object);
-    deallocate(object);
-}
-
-COLD void free_mid_suspect(void *object) {
-    uint32_t number = mid_cache_number(object);
-    struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
-    if (heap && heap != thread.heap) {
-        hand_over(heap, object, true);
-        return;
-    }
-    if (heap && mid_is_cached(heap->holds, object)) misuse(DOUBLE_FREE, object, 0);
-    link_clear(object);
-    deallocate(object);
 }
 
 /* What was handed to a thread that makes no further call, while that can still be told. */

@@ -31,11 +31,8 @@ struct suspect {
 /* Whether an object of one of the heap's slabs is in a list of the heap. By the heap's thread only. */
 bool heap_lists(const struct heap *heap, const void *object);
 
-/* Frees a small object whose first word may be a link, or says what is wrong with the address and aborts. */
-void free_suspect(void *object);
-
-/* The same of a mid object whose first word is a link. */
-void free_mid_suspect(void *object);
+/* Hands a note to the heap, whose thread settles its question. By any thread. */
+void heap_suspect(struct heap *heap, struct suspect *note);
 
 /* Settles what other threads have handed to the heap. By the heap's thread, or who has a heap without one. */
 void heap_settle(struct heap *heap);

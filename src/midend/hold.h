@@ -23,7 +23,7 @@
 #include "backend/map.h"
 #include "base/fill.h"
 #include "midend/link.h"
-#include "secure/secret.h"
+#include "platform/random.h"
 
 #define MID_FREE_BITS 0x0fffffffu
 enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */

@@ -21,7 +21,7 @@
 #define JW_LINK_H
 
 #include "backend/map.h"
-#include "secure/secret.h"
+#include "base/mixed.h"
 
 typedef uint64_t __attribute__((may_alias)) link_word;
 typedef uint64_t __attribute__((may_alias, aligned(1))) link_any;  /* read at LINK_END, too */
@@ -31,6 +31,8 @@ typedef uint32_t __attribute__((may_alias, aligned(1))) link_half; /* read at an
 
 extern const char link_end_word[16] HIDDEN;
 #define LINK_END ((void *)(uintptr_t)(link_end_word + 1))
+
+extern uint64_t link_secret HIDDEN; /* hardened build: drawn at its start */
 
 /* What a near link's distance has none of: bits that are no offset in a root, and those below the alignment. Offsets in
  * a granule would say more, but objects of several slabs are in one list where they go loose (frontend/loose.h). */
@@ -42,7 +44,7 @@ static inline uint64_t link_key_of(uint64_t random) {
 
 /* In the hardened build every place has a key of its own, so that who reads a link cannot write another. */
 static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
-    return JW_SECURE ? key ^ mixed(secrets.link ^ (uintptr_t)object) >> 16 : key;
+    return JW_SECURE ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
 }
 
 /* How the address of the next object differs from that of this one. */

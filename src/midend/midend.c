@@ -1,10 +1,9 @@
 #include "midend/midend.h"
 
+#include "backend/slab_source.h"
 #include "base/assert.h"
 #include "config/size_classes.h"
 #include "platform/platform.h"
-#include "secure/guard.h"
-#include "secure/trailer.h"
 
 #define HELD (1u << 31)
 #define LISTED (1u << 30)
@@ -70,8 +69,7 @@ COLD void midend_start(void) {
         while (class < class_count && shapes[class].size <= unit << UNIT_SHIFT) class ++;
         mid_class_index[unit] = (uint8_t) class;
     }
-    thrift_on_round(MIDEND_HOOK, trim);
-    thrift_on_round(PURGE_HOOK, purge);
+    thrift_on_round(ROUND_SLABS, trim, purge);
 }
 
 /* The class of a size; class_count when the size is above all. */
@@ -154,7 +152,7 @@ static bool discard_free(granule_id slab, const struct shape *shape, uint32_t fr
         if (JW_SECURE) count = 1; /* a free object's trailer stays: it has the tag that the next must not get */
         run = ((1u << count) - 1) << first;
         char *from = start + (size_t)first * shape->size;
-        size_t size = (size_t)count * shape->size - (JW_SECURE ? TRAILER_SIZE : 0);
+        size_t size = (size_t)count * shape->size - SLOT_TAIL;
         given &= thrift_discard(from, size);
         fill_write(from, 0, size); /* checked builds: the pages come back with what free memory holds there */
     }

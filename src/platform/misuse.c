@@ -5,7 +5,15 @@
 #include "platform/platform.h"
 #include "platform/tags.h"
 
+#include <stdatomic.h>
+
 enum { LINE_MAX_BYTES = 512 };
+
+static _Atomic(misuse_describe *) describes;
+
+void misuse_describes(misuse_describe *describe) {
+    atomic_store_explicit(&describes, describe, memory_order_relaxed); /* published by the allocator's start */
+}
 
 static _Noreturn void end(struct print_buffer *text) {
     if (text->length == text->size) text->length--; /* cut off: the newline must still fit */
@@ -50,7 +58,8 @@ COLD _Noreturn void misuse(enum misuse kind, const void *address, size_t number)
     struct print_buffer text = {.data = data, .size = sizeof data};
     struct found found = {.tier = TIER_NONE};
     tags_ignore();
-    if (misuse_find) misuse_find(address, &found);
+    misuse_describe *describe = atomic_load_explicit(&describes, memory_order_relaxed);
+    if (describe) describe(address, &found);
     /* a fork's child has the heaps of the parent's threads, and not these */
     if (found.owner != OWNER_NONE && !platform_thread_lives(found.owner)) found.owner = OWNER_ENDED;
     if (kind == INVALID_FREE && found.state >= FOUND_FREE) kind = DOUBLE_FREE;

@@ -32,7 +32,7 @@ class Mistake(NamedTuple):
 
 MISTAKES = {
     "realloc copies a byte too few": Mistake(
-        "api", "src/frontend/allocator.c", "memcpy(new, object, length);", "memcpy(new, object, length - 1);"
+        "api", "src/core/realloc.c", "memcpy(new, object, length);", "memcpy(new, object, length - 1);"
     ),
     "the last small class is taken too late": Mistake(
         "api",
@@ -47,13 +47,13 @@ MISTAKES = {
         "api", "src/backend/backend.c", "(size + slack + GRANULE_SIZE - 1)", "(size + slack + GRANULE_SIZE - 2)"
     ),
     "usable size is too large": Mistake(
-        "api", "src/frontend/allocator.c", "= size_classes[slab->class].size;", "= size_classes[slab->class].size + 8;"
+        "api", "src/core/object_size.c", "leaf, &size)) return size;", "leaf, &size)) return size + 8;"
     ),
     "calloc trusts used memory": Mistake("api", "src/backend/backend.c", "*zeroed = state == UNMAPPED &&", "*zeroed ="),
     "a large alignment is forgotten": Mistake(
         "api", "src/backend/backend.c", "(uintptr_t)start + alignment - 1", "(uintptr_t)start"
     ),
-    "errno stays": Mistake("api", "src/frontend/allocator.c", "    errno = ENOMEM;\n", ""),
+    "errno stays": Mistake("api", "src/core/route.c", "    errno = ENOMEM;\n", ""),
     "posix_memalign sets errno": Mistake("api", "src/api/malloc.c", "    errno = before;\n", "    errno = ENOMEM;\n"),
     "a good size is above what an object can have": Mistake(
         "api",
@@ -64,7 +64,7 @@ MISTAKES = {
     "empty slabs are lost": Mistake("api", "src/frontend/heap.c", "    slab_place(record_id(slab), 1);\n", ""),
     "a word is taken for a trace of a free object": Mistake(
         "contents",
-        "src/frontend/allocator.c",
+        "src/core/object_size.c",
         "    if (size == 0) misuse(INVALID_POINTER",
         "    if (size == 0 || *(const char *)object == 1) misuse(INVALID_POINTER",
     ),
@@ -92,7 +92,7 @@ def sources(target: str) -> list[Path]:
         under_test = [READER]
     else:
         unwanted = "linux" if target == "faults" else "sim"
-        unwanted = rf"/src/platform/{unwanted}|/src/(secure|shield)/|/(linux_secure|pthread_create)\.c"
+        unwanted = rf"/src/platform/{unwanted}|/src/hardened/|/(linux_secure|random|pthread_create)\.c"
         under_test = [path for path in sorted((ROOT / "src").rglob("*.c")) if not re.search(unwanted, str(path))]
     return under_test
 

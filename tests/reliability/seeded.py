@@ -56,14 +56,14 @@ MISTAKES = {
     ),
     "leak": Mistake("frontend/heap.c", "    slab_place(record_id(slab), 1);\n", "", "CHECK failed: mapped <= ROOT"),
     "short": Mistake(
-        "frontend/allocator.c",
+        "core/realloc.c",
         "memcpy(new, object, length);",
         "memcpy(new, object, length - 1);",
         "CHECK failed: pattern_holds",
     ),
     # Misuse that goes unseen, or is told wrongly (tests/death).
     "lists": Mistake(
-        "frontend/suspect.c",
+        "core/suspects.c",
         "if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);",
         "",
         "WRONG",
@@ -84,10 +84,10 @@ MISTAKES = {
     "bit": Mistake("midend/midend.c", "        if (word & bit) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"),
     "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, weight - offset);\n", "", "WRONG"),
     "gone": Mistake("backend/map.c", "(uintptr_t)address | told << 1 | SLOT_GONE", "0", "WRONG"),
-    "owner": Mistake("frontend/allocator.c", "    heap_note_thread();\n", "", "WRONG"),
-    "size": Mistake("frontend/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),
-    "alignment": Mistake("frontend/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
-    "shrunk": Mistake("frontend/sized.c", " || was_shrunk(found, size)", "", "WRONG"),
+    "owner": Mistake("core/fork.c", "    heap_note_thread();\n", "", "WRONG"),
+    "size": Mistake("core/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),
+    "alignment": Mistake("core/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
+    "shrunk": Mistake("core/sized.c", " || was_shrunk(found, size)", "", "WRONG"),
     "fill": Mistake("base/fill.h", "    misuse(WRITE_AFTER_FREE, object, from);\n", "", "WRONG", checked=True),
 }
 
@@ -100,7 +100,7 @@ def build(mistake: Mistake, compiler: str, directory: str) -> str:
         raise SystemExit(f"{mistake.file}: the text to be replaced stands there {text.count(mistake.old)} times")
     (copy / mistake.file).write_text(text.replace(mistake.old, mistake.new))
     library = f"{directory}/libseeded.so"
-    hardening = {*(copy / "secure").iterdir(), *(copy / "shield").iterdir(), copy / "platform/linux_secure.c"}
+    hardening = {*(copy / "hardened").iterdir(), copy / "platform/linux_secure.c", copy / "platform/random.c"}
     sources = [path for path in copy.rglob("*.c") if mistake.secure or path not in hardening]
     flags = [*FLAGS, f"-DJW_SECURE={int(mistake.secure)}", f"-DJW_CHECKED={int(mistake.checked)}"]
     subprocess.run([compiler, *flags, f"-I{copy}", f"-I{ROOT / 'include'}", *sources, "-o", library], check=True)

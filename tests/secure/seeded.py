@@ -19,17 +19,17 @@ def seed(file: str, text: str, instead: str, case: str) -> tuple[seeded.Mistake,
     return seeded.Mistake(file, text, instead, f"{case} ", secure=True), case
 
 
-SHIELD, QUARANTINE = "shield/shield.c", "shield/quarantine.c"
+ENTRY, QUARANTINE = "hardened/entry.c", "hardened/quarantine.c"
 MISTAKES = {
     "trailer": seed(
-        SHIELD, "state == BROKEN || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"
+        ENTRY, "state == BROKEN || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"
     ),
-    "fill": seed(SHIELD, "left != filled(slack)", "left > filled(slack)", "overflow_small_slack"),
+    "fill": seed(ENTRY, "left != filled(slack)", "left > filled(slack)", "overflow_small_slack"),
     "neighbour": seed(
-        SHIELD, "    if (small) check_neighbour(object, slot);\n", "    (void)small;\n", "overflow_into_next"
+        ENTRY, "    if (small) check_neighbour(object, slot);\n", "    (void)small;\n", "overflow_into_next"
     ),
     "guard": seed(
-        "secure/guard.c",
+        "hardened/guard.c",
         "platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);",
         "",
         "overflow_into_guard",
@@ -39,14 +39,14 @@ MISTAKES = {
     "link": seed("frontend/slab.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed("frontend/slab.c", "unsigned other = random_less(i + 1);", "unsigned other = i;", "order_small"),
     "mid order": seed("midend/hold.h", "random_less((uint32_t)__builtin_popcount(word))", "0", "order_mid"),
-    "seed": seed("secure/secret.c", "return platform_random() | 1;", "return 1;", "order_small"),
-    "children": seed("frontend/allocator.c", "if (JW_SECURE) random_state = 0;", "", "order_of_children"),
+    "seed": seed("platform/random.c", "return platform_random() | 1;", "return 1;", "order_small"),
+    "children": seed("core/fork.c", "if (JW_SECURE) random_forget();", "", "order_of_children"),
     "cleared": seed(QUARANTINE, "if (clears && (waits || slot <= BACKEND_MAX))", "if (slot == 64)", "zero_on_free"),
     "waiting": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "contents_go"),
     "waiting accused": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "correct_work"),
-    "clear": seed(SHIELD, "if (clear) memset", "if (clear && size > 999) memset", "zero_on_allocation"),
+    "clear": seed(ENTRY, "if (clear) memset", "if (clear && size > 999) memset", "zero_on_allocation"),
     "delivery": seed(
-        SHIELD,
+        ENTRY,
         "if (small) misuse(WRITE_AFTER_FREE",
         "if (!object) misuse(WRITE_AFTER_FREE",
         "free_end_written",

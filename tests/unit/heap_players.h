@@ -2,7 +2,7 @@
 #ifndef JW_TESTS_HEAP_PLAYERS_H
 #define JW_TESTS_HEAP_PLAYERS_H
 
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #include "heap_walk.h"
 #include "unit.h"
 

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #include "heap_walk.h"
 
 enum { MANY = 742, GENERATIONS = 2, SHARED = 512, RACES = 3000, CHURNERS = 8, LIVES = 40 };

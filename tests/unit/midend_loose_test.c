@@ -206,11 +206,11 @@ static void classes_that_take_turns_make_no_room(void **state) {
 static void what_looks_like_a_link_is_freed(void **state) {
     (void)state;
     start();
-    uint64_t words[] = {~(uint64_t)0, (uint64_t)LINK_MARK << 32, (uintptr_t)1 ^ map.key, 0};
+    uint64_t words[] = {~(uint64_t)0, (uint64_t)LINK_MARK << 32, (uintptr_t)1 ^ SOME_KEY, 0};
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
         for (unsigned held = 0; held < 2; held++) {
             uint64_t *object = allocate_held(shapes[0].size), *other = allocate_held(shapes[0].size);
-            words[sizeof words / sizeof *words - 1] = (uintptr_t)other ^ (uintptr_t)object ^ map.key;
+            words[sizeof words / sizeof *words - 1] = (uintptr_t)other ^ (uintptr_t)object ^ SOME_KEY;
             *object = words[i];
             assert_int_equal(midend_usable_size(holds, object), shapes[0].size);
             if (held) free_held(object);

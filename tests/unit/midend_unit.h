@@ -6,7 +6,7 @@
 
 #include "midend/midend.c"
 
-#define SOME_KEY 0x123456789abcu
+#define SOME_KEY link_key_of(0x123456789abcu)
 
 static struct mid_hold holds[MID_HOLDS];
 
@@ -19,7 +19,6 @@ static void start(void) {
     deferred = 0;
     memset(slab_counts, 0, sizeof slab_counts);
     no_longer_full = 0;
-    map.key = link_key_of(SOME_KEY);
     midend_start();
 }
 

@@ -37,7 +37,7 @@ static void start(void) {
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
     memset(&thrift_counters, 0, sizeof thrift_counters);
-    thrift_on_round(MIDEND_HOOK, NULL);
+    thrift_on_round(ROUND_SLABS, NULL, NULL);
     at_wait = NULL;
     waits = 0;
     before = fetch(1);

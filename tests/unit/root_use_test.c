@@ -5,7 +5,7 @@
 #include "unit.h"
 
 #include "backend/backend.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 
 enum { HALF = ROOT_GRANULES / 2, OBJECTS = 3500 };
 

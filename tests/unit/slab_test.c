@@ -78,7 +78,7 @@ static void an_address_is_an_object_or_not(void **state) {
 
 static void begin_slab(unsigned class) {
     slab_format(slab, start_of_slab, class);
-    slab->key = (uintptr_t)map.key;
+    slab->key = (uintptr_t)frontend_key;
     slab->marked = false;
     slab->cross = 0;
 }
@@ -219,6 +219,8 @@ static void collecting_keeps_the_freed_list(void **state) {
 }
 
 int main(void) {
+    if (!map_start()) return 1;
+    frontend_key = link_key_of(platform_random());
     slab = slab_of(start_of_slab);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_cover_all_sizes),

@@ -36,7 +36,7 @@ static void start(void) {
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
     memset(&thrift_counters, 0, sizeof thrift_counters);
-    thrift_on_round(MIDEND_HOOK, NULL);
+    thrift_on_round(ROUND_SLABS, NULL, NULL);
     at_wait = NULL;
     waits = 0;
     before = fetch(1);
@@ -377,7 +377,7 @@ static void quiet_rounds_fade_away(void **state) {
     thrift_purge();
     thrift_forget_thread();
     assert_non_null(sim_take_thread());
-    thrift_on_round(MIDEND_HOOK, more_to_do);
+    thrift_on_round(ROUND_SLABS, more_to_do, NULL);
     thrift_wake();
     run_thread();
     assert_int_equal(waits, 1 + 6); /* first for threads that may start */

@@ -28,6 +28,7 @@ static inline void start_backend(void) {
     memset(&ownership, 0, sizeof ownership);
     memset(&directory, 0, sizeof directory);
     thrift_forget_thread();
+    thrift_start();
     CHECK(root_count() == 0);
     CHECK(map_start());
 }

@@ -13,7 +13,7 @@ from clients import INCLUDES, Client, clients, production
 from flavours import BUILD, ROOT
 
 CLANG = "clang-16"
-TIERS = ["base", "platform", "config", "backend", "midend", "frontend", "verify"]
+TIERS = ["base", "platform", "config", "backend", "midend", "frontend", "core", "verify"]
 CLASH = re.compile(r"^(\S+?):\d+:\d+: error: (?:conflicting types for|redefinition of) (?:enumerator )?'(\w+)'", re.M)
 # Copies of whole objects stand on paths of their own (calloc, realloc, statistics), which no client takes there.
 UNREADABLE = re.compile(r"call void @llvm\.mem(?:cpy|set|move)|call .* asm |i128\*|sret\(")
@@ -22,7 +22,11 @@ COPYING = re.compile(r"allocate_zeroed\w*|reallocate\w*|print_\w+|\w+_statistics
 
 INCLUDE = re.compile(r'#include "([\w/.]+)"')
 # Sources that implement another's header.
-COMPANIONS = {"heap": ["handover", "heap_statistics"], "allocator": ["allocate", "deallocate"], "platform": ["model"]}
+COMPANIONS = {
+    "heap": ["handover", "heap_statistics"],
+    "allocator": ["allocate", "deallocate", "start", "aligned", "zeroed", "object_size", "realloc", "sized", "route"],
+    "platform": ["model"],
+}
 
 
 def included_sources(client: Client) -> set[str]:

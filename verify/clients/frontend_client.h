@@ -5,7 +5,7 @@
 #define JW_FRONTEND_CLIENT_H
 
 #include "backend/thrift.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #include "verify/clients/client.h"
 #include "verify/platform/model.h"
 

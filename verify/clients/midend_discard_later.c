@@ -44,7 +44,7 @@ int main(void) {
     model_starts_threads = true;
     model_waits_end = true;
     options.reclaim_thread = THREAD_TRUE;
-    thrift_on_round(FRONTEND_HOOK, on_round);
+    thrift_on_round(ROUND_OBJECTS, on_round, NULL);
     take_slab(objects, 1);
     give(objects[0], 1);
     give(objects[1], 1);

@@ -3,7 +3,7 @@
 #define JW_MIDEND_SLABS_H
 
 #include "backend/backend.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #include "midend/midend.h"
 #include "verify/clients/client.h"
 #include "verify/platform/model.h"

@@ -26,7 +26,7 @@ int main(void) {
     begin();
     begin_reclamation();
     model_waits_end = false;
-    thrift_on_round(MIDEND_HOOK, on_round);
+    thrift_on_round(ROUND_SLABS, on_round, NULL);
     thrift_wake();
     pthread_t a = start(reclamation, NULL), b = start(pausing, NULL);
     finish(a);

@@ -32,7 +32,7 @@ int main(void) {
     begin();
     begin_reclamation();
     model_waits_end = false;
-    thrift_on_round(MIDEND_HOOK, on_round);
+    thrift_on_round(ROUND_SLABS, on_round, NULL);
     pthread_t a = start(starting, NULL), b = start(pausing, NULL);
     finish(a);
     finish(b);

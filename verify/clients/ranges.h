@@ -11,6 +11,7 @@
 
 static inline void begin(void) {
     model_reservations_left = -1;
+    thrift_start();
     bool started = map_start();
     assert(started);
 }

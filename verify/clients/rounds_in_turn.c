@@ -27,7 +27,7 @@ int main(void) {
     options.reclaim_interval = 0;
     thrift_wake(); /* is refused */
     place(range, MAPPED);
-    thrift_on_round(MIDEND_HOOK, on_round);
+    thrift_on_round(ROUND_SLABS, on_round, NULL);
     pthread_t a = start(freeing, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);

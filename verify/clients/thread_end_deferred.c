@@ -29,7 +29,7 @@ int main(void) {
     place(in_slot, UNMAPPED);
     begin_reclamation();
     options.reclaim_start = ROOT_SIZE;
-    thrift_on_round(MIDEND_HOOK, on_round);
+    thrift_on_round(ROUND_SLABS, on_round, NULL);
     thrift_wake();
     nest_lock_all(&ownership.nests[UNMAPPED_NEST]);
     pthread_t a = start(reclamation, NULL), b = start(freeing, NULL);

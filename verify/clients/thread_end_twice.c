@@ -31,7 +31,7 @@ static void *asking(void *unused) {
 int main(void) {
     begin();
     begin_reclamation();
-    thrift_on_round(MIDEND_HOOK, on_round);
+    thrift_on_round(ROUND_SLABS, on_round, NULL);
     thrift_wake();
     pthread_t a = start(reclamation, NULL), b = start(asking, NULL);
     finish(a);

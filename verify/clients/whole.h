@@ -3,7 +3,7 @@
 #define JW_WHOLE_H
 
 #include "backend/backend.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 #include "verify/clients/client.h"
 #include "verify/platform/model.h"
 

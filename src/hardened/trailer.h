@@ -24,8 +24,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "secure/secret.h"
-#include "secure/siphash.h"
+#include "hardened/secret.h"
+#include "hardened/siphash.h"
 
 typedef _Atomic(uint64_t) trailer_word;
 enum trailer_state { BROKEN, LIVE, FREED };

@@ -1,9 +1,10 @@
 /* sized.c - free by who says how large, or how aligned, the object is: the object knows better, and says so. */
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 
 #include "backend/backend.h"
 #include "backend/huge.h"
 #include "base/misuse.h"
+#include "core/describe.h"
 
 /* Whether that size is of the object's class, told in a few loads; false where it takes a closer look. */
 static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
@@ -33,7 +34,7 @@ static COLD bool has_size(const struct found *found, size_t alignment, size_t si
 static COLD void check(const void *object, size_t alignment, size_t size) {
     struct found found;
     if (!object) return;
-    misuse_find(object, &found);
+    describe(object, &found);
     if (found.state != FOUND_IN_USE) return; /* free says what is wrong */
     if (((uintptr_t)object | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, object, alignment);
     if (size != SIZE_UNKNOWN && !has_size(&found, alignment, size)) misuse(WRONG_SIZE, object, size);

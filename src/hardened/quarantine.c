@@ -1,12 +1,12 @@
-#include "shield/quarantine.h"
+#include "hardened/quarantine.h"
 
 #include <string.h>
 
 #include "base/misuse.h"
 #include "config/options.h"
-#include "frontend/allocator.h"
+#include "core/allocator.h"
+#include "hardened/trailer.h"
 #include "platform/fence.h"
-#include "secure/trailer.h"
 
 /* Room in the ring for objects that are small on the average; more of them leave early. */
 enum { BYTES_PER_ENTRY = 64, LEAST_ENTRIES = 64 };

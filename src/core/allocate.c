@@ -1,7 +1,7 @@
 /* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a
  * thread without a heap and a slab without an object all show as an empty local list; an empty list, the last object of
  * one, and an object that the program has written to after its free, as a link that is not near (link.h). */
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
     return heap_pop(&heap->first[place], heap->key);
@@ -26,7 +26,7 @@ void *allocate(size_t size) {
     return heap_pop_near(&heap->first[place], object, distance);
 }
 
-#if !JW_SECURE /* there they are shield/shield.c's */
+#if !JW_SECURE /* there they are hardened/entry.c's */
 JW_EXPORT void *jw_malloc(size_t size) __attribute__((alias("allocate")));
 #if JW_OVERRIDE
 JW_EXPORT void *malloc(size_t size) __attribute__((alias("allocate")));

@@ -3,8 +3,8 @@
 #define JW_RETAG_H
 
 #include "config/geometry.h"
+#include "platform/random.h"
 #include "platform/tags.h"
-#include "secure/secret.h"
 
 /* Any but the allocator's, the one that the slot had last, and those of what lies before and behind it. */
 static inline unsigned tag_for(const char *object, size_t slot, unsigned last) {

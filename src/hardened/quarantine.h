@@ -5,9 +5,11 @@
 #define JW_QUARANTINE_H
 
 #include "frontend/heap.h"
-#include "secure/quarantined.h"
 
-/* Takes an object that is closed (shield.c): clears or fills it, and lets it wait or gives it to the allocator. */
+/* Takes an object that is closed (entry.c): clears or fills it, and lets it wait or gives it to the allocator. */
 void quarantine_push(char *object, size_t slot);
+
+/* All that waits in the heap's quarantine goes to the allocator. By the heap's thread. */
+void quarantine_leave(struct heap *heap);
 
 #endif

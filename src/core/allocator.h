@@ -16,9 +16,11 @@
 void *allocate(size_t size);
 void deallocate(void *object);
 
-/* The same functions by their exported names; in the hardened build the shield's, around them. */
+#if !JW_SECURE
+/* The same functions by their exported names, which in the hardened build are those around them (hardened/entry.h). */
 void *jw_malloc(size_t size);
 void jw_free(void *object);
+#endif
 
 /* What the hit path could not serve: no object at hand; NO_CLASS: size 0, or a size above the frontend's. */
 void *allocate_slowly(struct heap *heap, size_t size, unsigned place);

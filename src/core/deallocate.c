@@ -1,8 +1,8 @@
 /* deallocate.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
-#include "frontend/allocator.h"
+#include "core/allocator.h"
 
+#include "core/suspects.h"
 #include "frontend/loose.h"
-#include "frontend/suspect.h"
 
 /* Where the mark stands, or another thread was faster. */
 static NOINLINE void free_to_full_slab(void *object) {

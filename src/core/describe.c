@@ -1,13 +1,12 @@
-/* find.c - what an address is: for the last words of a process that misused it (base/misuse.h).
- *
- * Other threads go on meanwhile, so nothing is relied on but the bounds of tables.
- */
+/* Other threads go on meanwhile, so nothing is relied on but the bounds of tables. */
+#include "core/describe.h"
+
+#include "backend/hooks.h"
 #include "backend/huge.h"
 #include "backend/knit.h"
 #include "frontend/heap.h"
-#include "secure/trailer.h"
 
-static COLD void find_small(const void *object, struct found *found) {
+static COLD void describe_small(const void *object, struct found *found) {
     const struct slab *slab = slab_of(object);
     const struct size_class *shape = &size_classes[slab->class % SIZE_CLASS_COUNT];
     unsigned offset = (unsigned)((uintptr_t)object & (GRANULE_SIZE - 1));
@@ -22,7 +21,7 @@ static COLD void find_small(const void *object, struct found *found) {
             slab_state(slab) == EMPTY || slab_is_taken(slab) || slab_has_link(object) ? FOUND_FREE : FOUND_IN_USE;
 }
 
-static COLD void find_large(const void *object, granule_id range, struct found *found) {
+static COLD void describe_large(const void *object, granule_id range, struct found *found) {
     uint32_t offset = leaf_get(range) & ID_MASK;
     found->tier = TIER_LARGE;
     found->size = (size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT;
@@ -30,7 +29,7 @@ static COLD void find_large(const void *object, granule_id range, struct found *
 }
 
 /* In a free range: the object that began here may have left its size. */
-static COLD void find_trace(const void *object, struct found *found) {
+static COLD void describe_trace(const void *object, struct found *found) {
     granule_id id = granule_of(object);
     uint32_t here = leaf_get(id), next = (id + 1) % ROOT_GRANULES ? leaf_get(id + 1) : 0, trace = 0;
     found->state = FOUND_FREE_MEMORY;
@@ -43,7 +42,7 @@ static COLD void find_trace(const void *object, struct found *found) {
 }
 
 /* In a mapping that is gone only what begins it is told from the rest, which may be another's by now. */
-static COLD void find_huge(const void *address, struct found *found) {
+static COLD void describe_huge(const void *address, struct found *found) {
     size_t size = 0;
     char *start = huge_around(address, false, &size);
     if (start) found->state = address == start ? FOUND_IN_USE : FOUND_INSIDE;
@@ -53,31 +52,26 @@ static COLD void find_huge(const void *address, struct found *found) {
     found->size = size;
 }
 
-static COLD void find_in_root(const void *object, struct found *found) {
+static COLD void describe_in_root(const void *object, struct found *found) {
     granule_id id = granule_of(object);
     /* to the first granule of what this one belongs to */
     while (leaf_kind(leaf_get(id)) == NONE && id % ROOT_GRANULES) id--;
     if (leaf_kind(leaf_get(id)) == INTERIOR) id -= leaf_get(id) & ID_MASK;
     uint32_t leaf = leaf_get(id);
-    if (leaf & LEAF_SLAB) find_small(object, found);
+    if (leaf & LEAF_SLAB) describe_small(object, found);
     else if (leaf_kind(leaf) == MID) midend_find(object, found);
-    else if (leaf_kind(leaf) == LARGE) find_large(object, id, found);
-    else find_trace(object, found);
+    else if (leaf_kind(leaf) == LARGE) describe_large(object, id, found);
+    else describe_trace(object, found);
 }
 
-/* Hardened build: what waits in a quarantine is in use only as far as the tiers know. */
-static COLD void find_quarantined(const char *object, struct found *found) {
-    struct trailer trailer;
-    uint64_t word = atomic_load_explicit(trailer_of(object, found->size), memory_order_relaxed);
-    if (trailer_read(object, word, &trailer) == FREED) found->state = FOUND_FREE;
-}
-
-COLD void misuse_find(const void *address, struct found *found) {
+COLD void describe(const void *address, struct found *found) {
     uintptr_t word = slot_word(address);
     *found = (struct found){.tier = TIER_NONE, .state = FOUND_FOREIGN, .owner = OWNER_NONE};
-    if (map_owns(address)) find_in_root(address, found);
-    else find_huge(address, found);
-    if (JW_SECURE && found->state == FOUND_IN_USE) find_quarantined(address, found);
+    if (map_owns(address)) describe_in_root(address, found);
+    else describe_huge(address, found);
+    /* what waits in a quarantine is in use only as far as the tiers know */
+    if (JW_SECURE && found->state == FOUND_IN_USE && hardened_hooks.object_waits(address, found->size))
+        found->state = FOUND_FREE;
     if (found->state == FOUND_FOREIGN && word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE)
         found->state = FOUND_GONE;
 }

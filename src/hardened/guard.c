@@ -1,9 +1,9 @@
-#include "secure/guard.h"
+#include "hardened/guard.h"
 
 #include "backend/knit.h"
 #include "config/options.h"
 #include "platform/platform.h"
-#include "secure/secret.h"
+#include "platform/random.h"
 
 /* Each costs the process two of its mappings, of which Linux allows 65,530. */
 enum { MOST_GUARDS = 16384 };
@@ -32,7 +32,8 @@ static bool open_guard(granule_id range) {
     return platform_protect(granule_address(range), (size_t)knit_weight(range) << JW_GRANULE_SHIFT, true);
 }
 
-bool guard_round(void) {
+/* True: there are some for a later round. */
+static bool guard_round(void) {
     if (LIKELY(!atomic_load_explicit(&shut, memory_order_relaxed))) return false;
     /* [GU2] acquire: the ranges' words; pairs [GU1]; kept: as GU1 */
     granule_id range = atomic_exchange_explicit(&shut, 0, memory_order_acquire);
@@ -73,4 +74,8 @@ void guarded_place(granule_id range, uint32_t weight) {
         }
     }
     backend_place(range);
+}
+
+void guard_start(void) {
+    thrift_on_round(ROUND_RANGES, guard_round, guard_round);
 }

@@ -1,14 +1,14 @@
-#include "shield/shield.h"
+#include "hardened/entry.h"
 
 #include <string.h>
 
 #include "backend/huge.h"
 #include "base/misuse.h"
 #include "config/options.h"
+#include "hardened/quarantine.h"
+#include "hardened/retag.h"
+#include "hardened/trailer.h"
 #include "platform/tags.h"
-#include "secure/trailer.h"
-#include "shield/quarantine.h"
-#include "shield/retag.h"
 
 /* A slot for `size` bytes; what is too much stays too much. */
 static size_t slot_for(size_t size) {
@@ -63,12 +63,12 @@ JW_EXPORT void *jw_malloc(size_t size) {
     return seal_new((char *)allocate(slot_for(size)), size, option(&options.zero_on_free));
 }
 
-void *shield_allocate_zeroed(size_t size) {
+void *hardened_allocate_zeroed(size_t size) {
     bool large = slot_for(size) >= BACKEND_MIN; /* which may be known to be zero */
     return seal_new((char *)(large ? allocate_zeroed(slot_for(size)) : allocate(slot_for(size))), size, !large);
 }
 
-void *shield_allocate_aligned(size_t alignment, size_t size) {
+void *hardened_allocate_aligned(size_t alignment, size_t size) {
     return seal_new((char *)allocate_aligned(alignment, slot_for(size)), size, option(&options.zero_on_free));
 }
 
@@ -139,8 +139,8 @@ JW_EXPORT void jw_free(void *object) {
     quarantine_push(opened.object, opened.slot);
 }
 
-/* The shield knows the very size. */
-void shield_deallocate_sized(void *object, size_t alignment, size_t size) {
+/* The trailer knows the very size. */
+void hardened_deallocate_sized(void *object, size_t alignment, size_t size) {
     struct opened opened;
     if (object && open_object(object, &opened, DOUBLE_FREE)) {
         char *start = opened.object;
@@ -175,7 +175,7 @@ static bool keeps_slot(size_t old, size_t slot) {
     return old < BACKEND_MIN || good_size(1, slot) >= old;
 }
 
-void *shield_reallocate(void *object, size_t size) {
+void *hardened_reallocate(void *object, size_t size) {
     struct opened opened;
     if (UNLIKELY(!open_object(object, &opened, INVALID_POINTER))) return reallocate(opened.object, size);
     size_t slot = slot_for(size);
@@ -188,16 +188,16 @@ void *shield_reallocate(void *object, size_t size) {
     return moved;
 }
 
-size_t shield_object_size(const void *object) {
+size_t hardened_object_size(const void *object) {
     struct opened opened;
     return open_object(object, &opened, INVALID_POINTER) ? opened.size : object_size(opened.object);
 }
 
-size_t shield_good_size(size_t size) {
-    return good_size(1, slot_for(size)) ? size : 0;
+size_t hardened_good_size(size_t alignment, size_t size) {
+    return good_size(alignment, slot_for(size)) ? size : 0;
 }
 
-void shield_flush(void) {
+void hardened_flush(void) {
     if (thread.heap != &no_heap) quarantine_leave(thread.heap);
 }
 

@@ -1,0 +1,15 @@
+/* mixed.h - a word that says nothing about another one's (splitmix64's last steps). */
+#ifndef JW_MIXED_H
+#define JW_MIXED_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+static ALWAYS_INLINE uint64_t mixed(uint64_t word) {
+    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
+    word = (word ^ word >> 27) * 0x94d049bb133111ebu;
+    return word ^ word >> 31;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* aligned.c - objects at a multiple of a power of two, and which size they have. */
+#include "backend/backend.h"
+#include "backend/huge.h"
+#include "core/allocator.h"
+#include "core/route.h"
+#include "midend/midend.h"
+
+/* Size of the smallest class of the frontend for these; 0: there is none. */
+static NOINLINE size_t small_size(size_t alignment, size_t size) {
+    if (size > FRONTEND_MAX) return 0;
+    unsigned class = size_class_of(size);
+    while (class < SIZE_CLASS_COUNT && size_class_alignment(class) < alignment) class ++;
+    return class < SIZE_CLASS_COUNT ? size_classes[class].size : 0;
+}
+
+void *allocate_aligned(size_t alignment, size_t size) {
+    if (size == 0) size = 1;
+    if (alignment > 8 && size <= 8) size = 16;
+    if (alignment <= 16) return allocate(size);
+    size_t small = small_size(alignment, size);
+    if (small) return allocate(small);
+    bool zeroed;
+    return allocate_large(size, alignment, &zeroed);
+}
+
+size_t good_size(size_t alignment, size_t size) {
+    if (size > PTRDIFF_MAX || !allocator_start()) return 0;
+    if (size == 0) size = 1;
+    if (alignment > 8 && size <= 8) size = 16;
+    size_t small = small_size(alignment > 16 ? alignment : 1, size);
+    if (small) return small;
+    if (size < BACKEND_MIN && alignment <= GRANULE_SIZE) return midend_good_size(size, alignment);
+    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
+    return size <= BACKEND_MAX && slack <= BACKEND_MAX - size ? backend_good_size(size + slack) : huge_good_size(size);
+}

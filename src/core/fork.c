@@ -1,0 +1,30 @@
+#include "core/fork.h"
+
+#include "backend/backend.h"
+#include "frontend/heap.h"
+#include "frontend/remote_reclaim.h"
+#include "midend/midend.h"
+#include "platform/platform.h"
+#include "platform/random.h"
+
+static void before_fork(void) {
+    backend_before_fork();
+    midend_before_fork();
+}
+
+static void after_fork(void) {
+    midend_after_fork(false);
+    backend_after_fork(false);
+}
+
+static void after_fork_in_child(void) {
+    if (JW_SECURE) random_forget(); /* its order is not the parent's */
+    midend_after_fork(true);
+    backend_after_fork(true);
+    remote_reclaim_after_fork();
+    heap_note_thread();
+}
+
+void fork_start(void) {
+    platform_on_fork(before_fork, after_fork, after_fork_in_child);
+}

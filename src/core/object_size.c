@@ -1,0 +1,46 @@
+/* object_size.c - the size of an object in use, whatever tier has it. */
+#include "core/object_size.h"
+
+#include "backend/backend.h"
+#include "backend/huge.h"
+#include "base/misuse.h"
+#include "core/allocator.h"
+#include "frontend/suspect.h"
+#include "midend/midend.h"
+
+/* Of a small object whose first word may be a link. Where only another thread could tell, it counts as in use. */
+static COLD size_t suspect_size(const void *object) {
+    const struct slab *slab = slab_of(object);
+    if (JW_SECURE || !slab_has_start(object, slab)) return 0;
+    if (slab_has_link(object) && slab_has_key(slab, thread.key) && heap_lists(thread.heap, object)) return 0;
+    return size_classes[slab->class].size;
+}
+
+static ALWAYS_INLINE size_t live_size(const void *object) {
+    uint32_t leaf = leaf_of(object);
+    size_t size = 0;
+    if (small_object_size(object, leaf, &size)) return size;
+    if (!map_owns(object)) return huge_usable_size(object);
+    if (leaf & LEAF_SLAB) {
+        size = suspect_size(object);
+    } else {
+        granule_id start = granule_of(object);
+        if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
+        enum leaf_kind kind = leaf_kind(leaf_get(start));
+        if (kind == MID) size = midend_usable_size(thread.heap->holds, object);
+        if (kind == LARGE) size = backend_usable_size(object);
+    }
+    return size;
+}
+
+#if JW_SECURE
+size_t size_if_live(const void *object) {
+    return live_size(object);
+}
+#endif
+
+size_t object_size(const void *object) {
+    size_t size = live_size(object);
+    if (size == 0) misuse(INVALID_POINTER, object, 0);
+    return size;
+}

@@ -1,0 +1,49 @@
+/* realloc.c - objects that change their size: where they are, with their pages, or by a copy. */
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/huge.h"
+#include "core/allocator.h"
+#include "core/object_size.h"
+#include "core/route.h"
+
+_Atomic(bool) shrunk_in_place;
+
+static ALWAYS_INLINE void *stay(void *object, size_t old, size_t good) {
+    if (good != old && !atomic_load_explicit(&shrunk_in_place, memory_order_relaxed))
+        atomic_store_explicit(&shrunk_in_place, true, memory_order_relaxed);
+    return object;
+}
+
+static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old) {
+    size_t length = size < old ? size : old;
+    void *new = allocate(size);
+    if (UNLIKELY(!new)) return NULL;
+    memcpy(new, object, length); // NOLINT(clang-analyzer-core.NonNullParamChecker): realloc has looked
+    deallocate(object);
+    return new;
+}
+
+/* Where it is, or with its pages; NULL: the bytes must be copied. */
+static void *resize_large(void *object, size_t size, size_t old) {
+    bool fits = stays(old, size);
+    if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
+    bool cut = (fits || (size >= BACKEND_MIN && size < old)) && backend_shrink(object, size);
+    return fits || cut ? object : NULL;
+}
+
+static NOINLINE void *reallocate_large(void *object, size_t size) {
+    size_t old = object_size(object);
+    if (size > PTRDIFF_MAX) return out_of_memory();
+    void *resized = resize_large(object, size, old);
+    /* with room to grow, or what could not be given back */
+    if (resized) return stay(resized, object_size(resized), good_size(1, size));
+    return reallocate_elsewhere(object, size, old);
+}
+
+void *reallocate(void *object, size_t size) {
+    size_t old;
+    if (UNLIKELY(!small_object_size(object, leaf_of(object), &old))) return reallocate_large(object, size);
+    if (!stays(old, size)) return reallocate_elsewhere(object, size, old);
+    return stay(object, old, size_classes[size_class_of(size)].size);
+}

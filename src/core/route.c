@@ -1,0 +1,125 @@
+/* route.c - the slow paths of malloc and free: which tier a size, or an address, belongs to. */
+#include "core/route.h"
+
+#include <errno.h>
+
+#include "backend/backend.h"
+#include "backend/huge.h"
+#include "backend/thrift.h"
+#include "base/misuse.h"
+#include "core/allocator.h"
+#include "core/suspects.h"
+#include "midend/midend.h"
+
+void *out_of_memory(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
+static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
+    heap_make_room(heap);
+    void *object = heap_refill(heap, class);
+    return object ? object : out_of_memory();
+}
+
+static void *refill(struct heap *heap, unsigned class) {
+    void *object = heap_refill(heap, class);
+    return LIKELY(object) ? object : refill_without_memory(heap, class);
+}
+
+/* A thread that has handed its heap over: for one object it takes a heap that has no thread. */
+static void *allocate_after_the_end(unsigned class) {
+    struct heap *heap = heap_take();
+    if (!heap) return out_of_memory();
+    void *object =
+        link_end(heap->local[class].first) ? refill(heap, class) : heap_pop(&heap->local[class].first, heap->key);
+    heap_retire(heap);
+    return object;
+}
+
+static COLD void *allocate_without_heap(size_t size) {
+    if (!allocator_start()) return out_of_memory();
+    if (heap_thread_has_ended()) return allocate_after_the_end(size_class_of(size));
+    return heap_attach() ? allocate(size) : out_of_memory();
+}
+
+static void *try_large(size_t size, size_t alignment, bool *zeroed) {
+    *zeroed = false;
+    void *object = NULL;
+    struct heap *heap = thread.heap;
+    if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
+        object = midend_allocate(heap == &no_heap ? NULL : heap->holds, size, alignment);
+    if (object) return object;
+    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
+    if (size <= BACKEND_MAX && slack <= BACKEND_MAX - size) {
+        object = backend_allocate(size, alignment, zeroed);
+        if (LIKELY(object)) return object;
+    }
+    /* a range that is not to be had, because the window is full or a whole root is too much, may be a mapping */
+    if ((size >= BACKEND_MIN || alignment > GRANULE_SIZE) && size <= PTRDIFF_MAX) {
+        object = huge_allocate(size, alignment);
+        *zeroed = true;
+    }
+    return object;
+}
+
+/* Above the frontend. */
+void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
+    if (UNLIKELY(!allocator_start())) return out_of_memory();
+    void *object = try_large(size, alignment, zeroed);
+    if (LIKELY(object)) return object;
+    if (thread.heap == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
+    heap_flush(); /* a few empty slabs of ours may be what keeps whole roots */
+    object = try_large(size, alignment, zeroed);
+    return object ? object : out_of_memory();
+}
+
+/* Size 0, and what the midend has nothing for. */
+static NOINLINE void *allocate_otherwise(size_t size) {
+    bool zeroed;
+    return LIKELY(size > 0) ? allocate_large(size, 1, &zeroed) : allocate(1);
+}
+
+/* For the holds' sake: without them each object costs a slab's way out of the Nest and back. NULL: none to be had. */
+static COLD struct heap *heap_for_mid(void) {
+    return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
+}
+
+static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
+    if (UNLIKELY(heap == &no_heap)) heap = heap_for_mid();
+    void *object = LIKELY(heap) ? midend_allocate_anew(heap->holds, size) : NULL;
+    return LIKELY(object) ? object : allocate_otherwise(size);
+}
+
+static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
+    if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
+    return refill(heap, class);
+}
+
+void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
+    if (place != NO_CLASS * SINK_WORDS) return allocate_small(heap, size, place / SINK_WORDS);
+    if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_otherwise(size);
+    void *object = mid_allocate_held(heap->holds, size);
+    return LIKELY(object) ? object : allocate_mid(heap, size);
+}
+
+static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
+    if (!object) return;
+    if (!map_owns(object)) {
+        huge_free(object);
+        return;
+    }
+    granule_id start = granule_of(object);
+    if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
+    switch (leaf_kind(leaf_get(start))) {
+    case MID:
+        if (UNLIKELY(!midend_free(thread.heap->holds, object))) free_mid_suspect(object);
+        return;
+    case LARGE: backend_free(object); return;
+    default: misuse(INVALID_FREE, object, 0);
+    }
+}
+
+void deallocate_slowly(void *object, uint32_t leaf) {
+    if (UNLIKELY(!mid_free_held(thread.heap->holds, object, leaf))) deallocate_not_held(object, leaf);
+}

@@ -1,0 +1,63 @@
+/* start.c - the allocator's first call. */
+#include "backend/hooks.h"
+#include "backend/reclaimer.h"
+#include "backend/root.h"
+#include "backend/thrift.h"
+#include "base/misuse.h"
+#include "config/options.h"
+#include "core/allocator.h"
+#include "core/describe.h"
+#include "core/fork.h"
+#include "frontend/heap.h"
+#include "midend/midend.h"
+#include "platform/platform.h"
+#include "platform/tags.h"
+
+/* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where
+ * a thread waits for another: two threads whose first allocations, the first of the process, come at the same time. */
+enum { NOT_STARTED, STARTING, STARTED };
+static _Atomic(uint32_t) start_state;
+
+static COLD bool start(void) {
+    if (JW_SECURE) tags_start();
+    platform_start();
+    misuse_describes(describe);
+    reclaimer_begin();
+    thrift_start();
+    root_start();
+    if (!map_start()) return false;
+    options_read();
+    if (JW_SECURE) hardened_hooks.start();
+    midend_start();
+    handover_start();
+    return true;
+}
+
+COLD bool allocator_start(void) {
+    for (;;) {
+        /* [GO1] pairs [GO3]; client start_twice */
+        uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire);
+        if (LIKELY(state == STARTED)) return true;
+        if (state == STARTING) {
+            platform_futex_wait(&start_state, STARTING, 1);
+            continue;
+        }
+        /* [GO2] acquire: a start that failed is over; pairs [GO3]; client start_fails */
+        if (!atomic_compare_exchange_strong_explicit(&start_state, &state, STARTING, memory_order_acquire,
+                                                     memory_order_relaxed))
+            continue;
+        bool started = start();
+        /* [GO3] pairs [GO1] [GO2]; client start_twice */
+        atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED, memory_order_release);
+        return started;
+    }
+}
+
+/* Registering fork handlers allocates, as the loader may, so it waits until the allocator is up. */
+__attribute__((constructor)) static void start_with_the_program(void) {
+    if (allocator_start()) {
+        platform_learn();
+        fork_start();
+    }
+    platform_settle();
+}

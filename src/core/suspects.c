@@ -1,0 +1,50 @@
+#include "core/suspects.h"
+
+#include <errno.h>
+
+#include "base/misuse.h"
+#include "core/allocator.h"
+#include "frontend/suspect.h"
+
+/* Leaves the question to the heap's thread. */
+static void hand_over(struct heap *heap, void *object, bool mid) {
+    int before = errno;
+    struct suspect *note = allocate(sizeof *note);
+    errno = before; /* free keeps it */
+    if (!note) return;
+    note->object = object;
+    note->mid = mid;
+    heap_suspect(heap, note);
+}
+
+COLD void free_suspect(void *object) {
+    struct slab *slab = slab_of(object);
+    if (!map_owns(object)) { /* a huge object, which shares the slab's place in the window, or none of ours */
+        deallocate_slowly(object, leaf_of(object));
+        return;
+    }
+    if (!slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
+    /* the hardened build has asked the object's trailer */
+    if (!JW_SECURE && slab_has_link(object)) {
+        struct heap *heap = heap_of(slab);
+        if (heap != thread.heap) {
+            hand_over(heap, object, false);
+            return;
+        }
+        if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
+    }
+    link_clear(object);
+    deallocate(object);
+}
+
+COLD void free_mid_suspect(void *object) {
+    uint32_t number = mid_cache_number(object);
+    struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
+    if (heap && heap != thread.heap) {
+        hand_over(heap, object, true);
+        return;
+    }
+    if (heap && mid_is_cached(heap->holds, object)) misuse(DOUBLE_FREE, object, 0);
+    link_clear(object);
+    deallocate(object);
+}

@@ -1,0 +1,28 @@
+/* zeroed.c - objects whose bytes are 0. */
+#include <string.h>
+
+#include "core/allocator.h"
+#include "core/route.h"
+
+/* What calloc clears of an object: all that the program may use (malloc_usable_size), so no old bytes come with it. In
+ * the hardened build the program may use what it asked for. The size is asked for when no old word is there any more
+ * that could look like a free object's. */
+static void *clear(char *object, size_t size) {
+    memset(object, 0, size);
+    if (!JW_SECURE) memset(object + size, 0, object_size(object) - size);
+    return object;
+}
+
+static NOINLINE void *allocate_zeroed_large(size_t size) {
+    bool zeroed;
+    char *object = allocate_large(size, 1, &zeroed);
+    return object && !zeroed ? clear(object, size) : object;
+}
+
+void *allocate_zeroed(size_t size) {
+    if (UNLIKELY(size >= BACKEND_MIN)) return allocate_zeroed_large(size);
+    char *object = allocate(size);
+    if (UNLIKELY(!object)) return NULL;
+    if (UNLIKELY(size - 1 >= FRONTEND_MAX)) return clear(object, size);
+    return memset(object, 0, size_classes[size_class_of(size)].size);
+}

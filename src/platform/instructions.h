@@ -1,0 +1,112 @@
+/* instructions.h - what compilers do not find by themselves on the hit paths of malloc and free: each function's form in
+ * instructions of the processor, and beside it the form in C, which says what it does and serves everywhere else.
+ *
+ * Checked builds take the C forms, which the model checker and the sanitizers see through. Wherever a processor has a
+ * form of its own, tests/unit/instructions_test.c compares the two.
+ */
+#ifndef JW_INSTRUCTIONS_H
+#define JW_INSTRUCTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#if defined __x86_64__ && defined __LP64__
+#define JW_X86_64_FORMS 1
+#else
+#define JW_X86_64_FORMS 0
+#endif
+
+/* A word at any address that a program frees. */
+typedef uint32_t __attribute__((may_alias, aligned(1))) any_half;
+
+/* word_is: whether the word in memory has that value; relaxed. GCC does not compare with atomic memory, and adds an
+ * atomic word's offset by itself. */
+static ALWAYS_INLINE bool word_is_in_c(const uintptr_t *word, uint64_t value) {
+    return __atomic_load_n(word, __ATOMIC_RELAXED) == (uintptr_t)value;
+}
+
+#if JW_X86_64_FORMS
+static ALWAYS_INLINE bool word_is_in_asm(const uintptr_t *word, uint64_t value) {
+    bool same;
+    __asm__("cmpq %[value], %[word]" : "=@cce"(same) : [word] "m"(*word), [value] "re"(value) : "cc");
+    return same;
+}
+#elif defined __aarch64__
+static ALWAYS_INLINE bool word_is_in_asm(const uintptr_t *word, uint64_t value) {
+    uintptr_t loaded;
+    __asm__("ldr %[loaded], %[word]" : [loaded] "=r"(loaded) : [word] "m"(*word));
+    return loaded == value;
+}
+#endif
+
+/* difference_less_borrow: address - *origin, and 1 less where the half word is below the mark: a subtraction with the
+ * borrow of another one, which GCC does not find for x86-64. The mark is a constant. */
+static ALWAYS_INLINE uintptr_t difference_less_borrow_in_c(uintptr_t address, const uintptr_t *origin,
+                                                           const any_half *half, uint32_t mark) {
+    uint32_t unused;
+    return address - __builtin_sub_overflow(*half, mark, &unused) - *origin;
+}
+
+#if JW_X86_64_FORMS
+static ALWAYS_INLINE uintptr_t difference_less_borrow_in_asm(uintptr_t address, const uintptr_t *origin,
+                                                             const any_half *half, uint32_t mark) {
+    __asm__("cmpl %[mark], %[half]\n\tsbbq %[origin], %[address]"
+            : [address] "+r"(address)
+            : [origin] "m"(*origin), [half] "m"(*half), [mark] "i"(mark)
+            : "cc");
+    return address;
+}
+#endif
+
+/* count_down: takes 1 from the count, which other threads may read. True: it is 0 now, or `value` is above *most. One
+ * condition for both: x86-64's decrement leaves the compare's carry alone. */
+static ALWAYS_INLINE bool count_down_in_c(uint16_t *count, uintptr_t value, const uintptr_t *most) {
+    uint16_t left = (uint16_t)(*count - 1);
+    __atomic_store_n(count, left, __ATOMIC_RELAXED);
+    return value > *most || left == 0;
+}
+
+#if JW_X86_64_FORMS
+static ALWAYS_INLINE bool count_down_in_asm(uint16_t *count, uintptr_t value, const uintptr_t *most) {
+    bool so;
+    __asm__("cmpq %[value], %[most]\n\tdecw %[count]"
+            : "=@ccbe"(so), [count] "+m"(*count)
+            : [value] "r"(value), [most] "m"(*most));
+    return so;
+}
+#endif
+
+/* computed_now: the value itself. It stands in a register at this point, so that what is made of it afterwards may be
+ * made in that register. */
+static ALWAYS_INLINE uint64_t computed_now(uint64_t value) {
+#if !JW_CHECKED
+    __asm__("" : "+r"(value));
+#endif
+    return value;
+}
+
+static ALWAYS_INLINE uint32_t half_computed_now(uint32_t value) {
+#if !JW_CHECKED
+    __asm__("" : "+r"(value));
+#endif
+    return value;
+}
+
+/* The forms of this build. */
+#if (JW_X86_64_FORMS || defined __aarch64__) && !JW_CHECKED
+#define word_is word_is_in_asm
+#else
+#define word_is word_is_in_c
+#endif
+
+#if JW_X86_64_FORMS && !JW_CHECKED
+#define difference_less_borrow difference_less_borrow_in_asm
+#define count_down count_down_in_asm
+#else
+#define difference_less_borrow difference_less_borrow_in_c
+#define count_down count_down_in_c
+#endif
+
+#endif
