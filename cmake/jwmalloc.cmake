@@ -27,6 +27,10 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
     list(APPEND jw_compile_options -mno-outline-atomics)
 endif()
 
+# Only macros: nothing of Valgrind is linked. Looked for again by each run of CMake until it is there.
+find_path(jw_memcheck_header valgrind/memcheck.h)
+mark_as_advanced(jw_memcheck_header)
+
 # A new-handler may throw through operator new.
 set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
@@ -34,8 +38,8 @@ set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/handover.c
     frontend/loose.c core/describe.c core/fork.c core/start.c backend/map.c backend/huge.c backend/root.c platform/linux.c
     platform/linux_memory.c platform/linux_thread.c platform/linux_libc.c
-    platform/linux_process.c platform/linux_confine.c platform/kept.c platform/misuse.c backend/reclaimer.c
-    api/glibc.c api/libc_names.c)
+    platform/linux_process.c platform/linux_confine.c platform/linux_tool.c platform/kept.c platform/misuse.c
+    backend/reclaimer.c api/glibc.c api/libc_names.c)
 list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all
@@ -68,6 +72,9 @@ function(jw_objects name)
         target_compile_options(${name} PRIVATE -Werror)
     endif()
     target_compile_definitions(${name} PRIVATE JW_OVERRIDE=${arg_OVERRIDE})
+    if(JW_BESIDE_TOOLS AND NOT (arg_OVERRIDE OR arg_SECURE OR JW_SANITIZE OR arg_PLATFORM STREQUAL "sim"))
+        target_compile_definitions(${name} PRIVATE JW_BESIDE_TOOLS=1 $<$<BOOL:${jw_memcheck_header}>:JW_MEMCHECK=1>)
+    endif()
     # Headers depend on these, so whoever includes them must see the same values.
     target_compile_definitions(${name} PUBLIC JW_CHECKED=$<BOOL:${JW_CHECKED}>
         $<$<BOOL:${arg_SECURE}>:JW_SECURE=1>

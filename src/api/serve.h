@@ -1,10 +1,12 @@
-/* serve.h - who serves the entry points: the allocator, or in the hardened build what stands around it. The only file
- * outside of hardened/ that includes one of its headers.
+/* serve.h - what serves the entry points: the allocator; in the hardened build what stands around it; in the prefixed
+ * library, beside a tool that has replaced malloc, that malloc (jw_malloc and jw_free ask for it in core/route.c). The
+ * only file outside of hardened/ that includes one of its headers.
  */
 #ifndef JW_SERVE_H
 #define JW_SERVE_H
 
 #include "base/compiler.h"
+#include "platform/tool.h"
 
 #if JW_SECURE
 #include "hardened/entry.h"
@@ -15,18 +17,22 @@
 #endif
 
 static inline void *serve_zeroed(size_t size) {
+    if (tool_is_there()) return tool_allocate_zeroed(size);
     return SERVED(allocate_zeroed)(size);
 }
 
 static inline void *serve_aligned(size_t alignment, size_t size) {
+    if (tool_is_there()) return tool_allocate_aligned(alignment, size);
     return SERVED(allocate_aligned)(alignment, size);
 }
 
 static inline void *serve_resized(void *object, size_t size) {
+    if (tool_is_there()) return tool_reallocate(object, size);
     return SERVED(reallocate)(object, size);
 }
 
 static inline size_t serve_object_size(const void *object) {
+    if (tool_is_there()) return tool_object_size(object);
     return SERVED(object_size)(object);
 }
 
@@ -35,7 +41,8 @@ static inline size_t serve_good_size(size_t size) {
 }
 
 static inline void serve_free_sized(void *object, size_t alignment, size_t size) {
-    SERVED(deallocate_sized)(object, alignment, size);
+    if (tool_is_there()) tool_deallocate(object);
+    else SERVED(deallocate_sized)(object, alignment, size);
 }
 
 /* What the calling thread holds back goes to the allocator. */

@@ -10,6 +10,7 @@
 #include "core/allocator.h"
 #include "core/suspects.h"
 #include "midend/midend.h"
+#include "platform/tool.h"
 
 void *out_of_memory(void) {
     errno = ENOMEM;
@@ -38,6 +39,7 @@ static void *allocate_after_the_end(unsigned class) {
 }
 
 static COLD void *allocate_without_heap(size_t size) {
+    if (tool_is_there()) return tool_allocate(size);
     if (!allocator_start()) return out_of_memory();
     if (heap_thread_has_ended()) return allocate_after_the_end(size_class_of(size));
     return heap_attach() ? allocate(size) : out_of_memory();
@@ -65,6 +67,7 @@ static void *try_large(size_t size, size_t alignment, bool *zeroed) {
 
 /* Above the frontend. */
 void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
+    if (thread.heap == &no_heap && tool_is_there()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = try_large(size, alignment, zeroed);
     if (LIKELY(object)) return object;
@@ -86,7 +89,10 @@ static COLD struct heap *heap_for_mid(void) {
 }
 
 static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
-    if (UNLIKELY(heap == &no_heap)) heap = heap_for_mid();
+    if (UNLIKELY(heap == &no_heap)) {
+        if (tool_is_there()) return tool_allocate(size);
+        heap = heap_for_mid();
+    }
     void *object = LIKELY(heap) ? midend_allocate_anew(heap->holds, size) : NULL;
     return LIKELY(object) ? object : allocate_otherwise(size);
 }
@@ -105,6 +111,10 @@ void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
 
 static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
     if (!object) return;
+    if (tool_is_there()) {
+        tool_deallocate(object);
+        return;
+    }
     if (!map_owns(object)) {
         huge_free(object);
         return;

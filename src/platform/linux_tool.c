@@ -1,0 +1,99 @@
+#include "platform/tool.h"
+
+#if JW_BESIDE_TOOLS
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef JW_MEMCHECK
+#include <valgrind/memcheck.h>
+#endif
+
+_Atomic(unsigned char) tool_state;
+
+/* Of the sanitizers' runtimes, where the program is linked with one. */
+#define RUNTIME __attribute__((weak, visibility("default")))
+extern void __asan_init(void) RUNTIME;
+extern void __hwasan_init(void) RUNTIME;
+extern void __lsan_init(void) RUNTIME;
+extern void __msan_init(void) RUNTIME;
+extern void __tsan_init(void) RUNTIME;
+
+/* Whether the calling thread is in the malloc that should be a tool's. A program can have a malloc of its own that is
+ * built on jw_malloc: it comes back here. */
+static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
+
+/* Other tools of Valgrind answer nothing: what callgrind counts must be our own instructions. */
+static bool is_memcheck(void) {
+#ifdef JW_MEMCHECK
+    unsigned char byte = 0, bits = 0;
+    return VALGRIND_GET_VBITS(&byte, &bits, 1) == 1;
+#else
+    return false;
+#endif
+}
+
+bool tool_ask(void) {
+    bool there = !inside && (__asan_init != NULL || __hwasan_init != NULL || __lsan_init != NULL ||
+                             __msan_init != NULL || __tsan_init != NULL || is_memcheck());
+    atomic_store_explicit(&tool_state, there ? TOOL_THERE : TOOL_NONE, memory_order_relaxed);
+    return there;
+}
+
+static void *made(void *object) {
+    inside = false;
+    if (object == NULL) errno = ENOMEM; /* which not every tool's malloc sets */
+    return object;
+}
+
+/* A tool may end the process for a size that no memory has. */
+static bool is_too_much(size_t size) {
+    if (size <= PTRDIFF_MAX) return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *tool_allocate(size_t size) {
+    if (is_too_much(size)) return NULL;
+    inside = true;
+    return made(malloc(size));
+}
+
+void *tool_allocate_zeroed(size_t size) {
+    if (is_too_much(size)) return NULL;
+    inside = true;
+    return made(calloc(1, size));
+}
+
+void *tool_allocate_aligned(size_t alignment, size_t size) {
+    void *object = NULL;
+    if (is_too_much(size)) return NULL;
+    inside = true;
+    if (posix_memalign(&object, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) != 0) object = NULL;
+    return made(object);
+}
+
+void *tool_reallocate(void *object, size_t size) {
+    if (is_too_much(size)) return NULL;
+    inside = true;
+    return made(realloc(object, size));
+}
+
+void tool_deallocate(void *object) {
+    int before = errno;
+    inside = true;
+    free(object);
+    inside = false;
+    errno = before;
+}
+
+size_t tool_object_size(const void *object) {
+    inside = true;
+    size_t size = malloc_usable_size((void *)object);
+    inside = false;
+    return size;
+}
+
+#endif

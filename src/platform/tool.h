@@ -1,0 +1,72 @@
+/* tool.h - whether a tool that finds memory errors has replaced the C library's malloc: a sanitizer's runtime, or
+ * Valgrind's memcheck. The prefixed library then takes all its objects from that malloc, so that the tool sees each of
+ * them. The first function of ours that a process calls asks, and the answer stays.
+ *
+ * Nothing here is for the hit paths: beside a tool no thread ever has a heap, so each malloc and free is a slow one.
+ */
+#ifndef JW_TOOL_H
+#define JW_TOOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+/* The library's own option (cmake/jwmalloc.cmake). The shared library and its archive do not need it: there the tool's
+ * malloc takes the place of ours. */
+#ifndef JW_BESIDE_TOOLS
+#define JW_BESIDE_TOOLS 0
+#endif
+
+#if JW_BESIDE_TOOLS
+
+enum tool_state { TOOL_UNKNOWN, TOOL_NONE, TOOL_THERE };
+extern _Atomic(unsigned char) tool_state HIDDEN;
+
+COLD bool tool_ask(void);
+
+static ALWAYS_INLINE bool tool_is_there(void) {
+    /* relaxed: every thread that asks gets the same answer, and nothing else passes by this word */
+    return UNLIKELY(atomic_load_explicit(&tool_state, memory_order_relaxed) != TOOL_NONE) && tool_ask();
+}
+
+/* To be called only when a tool is there. NULL comes with ENOMEM. */
+void *tool_allocate(size_t size);
+void *tool_allocate_zeroed(size_t size);
+void *tool_allocate_aligned(size_t alignment, size_t size);
+void *tool_reallocate(void *object, size_t size);
+void tool_deallocate(void *object);
+size_t tool_object_size(const void *object);
+
+#else
+
+static inline bool tool_is_there(void) {
+    return false;
+}
+static inline void *tool_allocate(size_t size) {
+    (void)size;
+    return NULL;
+}
+static inline void *tool_allocate_zeroed(size_t size) {
+    return tool_allocate(size);
+}
+static inline void *tool_allocate_aligned(size_t alignment, size_t size) {
+    (void)alignment;
+    return tool_allocate(size);
+}
+static inline void *tool_reallocate(void *object, size_t size) {
+    (void)object;
+    return tool_allocate(size);
+}
+static inline void tool_deallocate(void *object) {
+    (void)object;
+}
+static inline size_t tool_object_size(const void *object) {
+    (void)object;
+    return 0;
+}
+
+#endif
+
+#endif
