@@ -2,7 +2,8 @@
  *
  * The library that replaces malloc (libjwmalloc) also exports every function below without the prefix, and all C++
  * operators new and delete; a program then needs this header only for what the standards do not have. The library
- * for use beside the system's malloc (libjwmalloc-prefixed) exports the jw_ names alone.
+ * for use beside the system's malloc (libjwmalloc-prefixed) exports the jw_ names alone; beside a sanitizer or
+ * Valgrind's memcheck its objects are those of the tool's malloc, with the tool's limits and reports.
  *
  * For all functions, unless said otherwise:
  *   Sizes         are bytes. An object may be larger than asked for (jw_malloc_usable_size); all of it may be used.
