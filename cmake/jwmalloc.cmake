@@ -36,7 +36,8 @@ set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
 # Where nobody waits for speed: a phone pays for every page of text.
 set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/handover.c
-    frontend/loose.c core/describe.c core/fork.c core/start.c backend/map.c backend/huge.c backend/root.c platform/linux.c
+    frontend/loose.c core/describe.c core/fork.c core/start.c backend/map.c backend/huge.c backend/root.c
+    platform/linux.c
     platform/linux_memory.c platform/linux_thread.c platform/linux_libc.c
     platform/linux_process.c platform/linux_confine.c platform/linux_tool.c platform/kept.c platform/misuse.c
     backend/reclaimer.c api/glibc.c api/libc_names.c)
