@@ -6,15 +6,20 @@
 #include "core/allocator.h"
 #include "frontend/suspect.h"
 
-/* Leaves the question to the heap's thread. */
-static void hand_over(struct heap *heap, void *object, bool mid) {
+/* Leaves the question to the heap's thread; false if there is no room for it. */
+static bool hand_over(struct heap *heap, void *object, bool mid) {
+    if (!heap_reserve_suspect(heap)) return false;
     int before = errno;
     struct suspect *note = allocate(sizeof *note);
     errno = before; /* free keeps it */
-    if (!note) return;
+    if (!note) {
+        heap_release_suspects(heap, 1);
+        return false;
+    }
     note->object = object;
     note->mid = mid;
     heap_suspect(heap, note);
+    return true;
 }
 
 COLD void free_suspect(void *object) {
@@ -27,11 +32,11 @@ COLD void free_suspect(void *object) {
     /* the hardened build has asked the object's trailer */
     if (!JW_SECURE && slab_has_link(object)) {
         struct heap *heap = heap_of(slab);
-        if (heap != thread.heap) {
-            hand_over(heap, object, false);
+        if (heap == thread.heap) {
+            if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
+        } else if (hand_over(heap, object, false)) {
             return;
         }
-        if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
     }
     link_clear(object);
     deallocate(object);
@@ -40,11 +45,8 @@ COLD void free_suspect(void *object) {
 COLD void free_mid_suspect(void *object) {
     uint32_t number = mid_cache_number(object);
     struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
-    if (heap && heap != thread.heap) {
-        hand_over(heap, object, true);
-        return;
-    }
-    if (heap && mid_is_cached(heap->holds, object)) misuse(DOUBLE_FREE, object, 0);
+    if (heap && heap != thread.heap && hand_over(heap, object, true)) return;
+    if (heap && heap == thread.heap && mid_is_cached(heap->holds, object)) misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
     deallocate(object);
 }

@@ -36,6 +36,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
     _Alignas(64) _Atomic(granule_id) returned; /* written by other threads, as what stands beside it by rounds */
     _Atomic(struct suspect *) suspects;        /* frees that are to be settled by this heap's lists (suspect.h) */
+    _Atomic(uint32_t) suspect_count;           /* notes handed over and not settled yet, or more */
     _Atomic(uint32_t) resting_next;            /* number of the next resting heap */
     _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;

@@ -3,6 +3,8 @@
 #include "backend/thrift.h"
 #include "base/misuse.h"
 
+enum { SUSPECTS_MAX = 64 }; /* of a heap: at most so many slabs are kept by notes */
+
 static bool list_has(const void *first, const void *object, uint64_t key) {
     enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is loose; longer is a circle, of another misuse */
     for (unsigned left = LONGEST; !link_end(first) && left > 0; first = slab_next(first, key), left--)
@@ -64,7 +66,18 @@ static void settle_mid(struct heap *heap, void *object) {
     midend_free(NULL, object);
 }
 
+COLD bool heap_reserve_suspect(struct heap *heap) {
+    if (atomic_fetch_add_explicit(&heap->suspect_count, 1, memory_order_relaxed) < SUSPECTS_MAX) return true;
+    heap_release_suspects(heap, 1);
+    return false;
+}
+
+COLD void heap_release_suspects(struct heap *heap, uint32_t count) {
+    atomic_fetch_sub_explicit(&heap->suspect_count, count, memory_order_relaxed);
+}
+
 COLD void heap_settle(struct heap *heap) {
+    uint32_t settled = 0;
     /* [SU2] acquire: the notes; pairs [SU1]; client suspect_settled */
     struct suspect *note = atomic_exchange_explicit(&heap->suspects, NULL, memory_order_acquire);
     for (struct suspect *next; note; note = next) {
@@ -75,7 +88,9 @@ COLD void heap_settle(struct heap *heap) {
         free_across(note);
         if (mid) settle_mid(heap, object);
         else settle_small(heap, object);
+        settled++;
     }
+    heap_release_suspects(heap, settled);
 }
 
 COLD void heap_suspect(struct heap *heap, struct suspect *note) {

@@ -14,8 +14,12 @@
  * A mid object has no owner. While a thread caches it, the object says in its second word which heap has it (hold.h);
  * if that is not true, the object is in no cache, and its slab's word tells the rest.
  *
- * A double free that another thread makes is missed where its place is given out again before the owner looks. Where
- * there is no memory for the note, the object is never used again. Progress: lock-free.
+ * Notes keep memory while the heap's thread sleeps: the objects and their slabs. So at most SUSPECTS_MAX wait in a heap,
+ * and heap->suspect_count reserves a place before a note is made; relaxed, as it only limits. A suspect that finds no
+ * place, or no memory for its note, is freed like any other object.
+ *
+ * A double free that another thread makes is missed in that case, and where its place is given out again before the
+ * owner looks. Progress: lock-free.
  */
 #ifndef JW_SUSPECT_H
 #define JW_SUSPECT_H
@@ -31,7 +35,13 @@ struct suspect {
 /* Whether an object of one of the heap's slabs is in a list of the heap. By the heap's thread only. */
 bool heap_lists(const struct heap *heap, const void *object);
 
-/* Hands a note to the heap, whose thread settles its question. By any thread. */
+/* Reserves a place for one note; false if none is free. By any thread. */
+bool heap_reserve_suspect(struct heap *heap);
+
+/* Gives back the places of so many notes. By any thread. */
+void heap_release_suspects(struct heap *heap, uint32_t count);
+
+/* Hands a note to the heap, whose thread settles its question. By any thread that has reserved a place. */
 void heap_suspect(struct heap *heap, struct suspect *note);
 
 /* Settles what other threads have handed to the heap. By the heap's thread, or who has a heap without one. */

@@ -125,8 +125,40 @@ static void copied(size_t size, size_t large) {
     for (unsigned i = 20; i < 40; i++) elsewhere(free_it, objects[i]);
 }
 
+static pthread_barrier_t filled, freed;
+
+/* Makes objects whose first words are those of a free object, and sleeps. */
+static void *sleeper(void *size) {
+    uint64_t words[2], *one = malloc((size_t)size), *place = hidden(one);
+    CHECK(one);
+    free(one);
+    memcpy(words, place, sizeof words);
+    for (unsigned i = 0; i < MANY; i++) {
+        objects[i] = malloc((size_t)size);
+        CHECK(objects[i]);
+        memcpy(objects[i], words, sizeof words);
+    }
+    pthread_barrier_wait(&filled);
+    pthread_barrier_wait(&freed);
+    return NULL;
+}
+
+/* Questions to a thread that sleeps keep little memory: the objects are free before the thread wakes up. */
+static void freed_beside_a_sleeper(size_t size) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, sleeper, (void *)size) == 0);
+    pthread_barrier_wait(&filled);
+    size_t before = mallinfo2().uordblks;
+    for (unsigned i = 0; i < MANY; i++) free(objects[i]);
+    size_t after = mallinfo2().uordblks;
+    CHECK(after + MANY * size * 9 / 10 <= before);
+    pthread_barrier_wait(&freed);
+    pthread_join(thread, NULL);
+}
+
 int main(void) {
     if (!under_jwmalloc()) check_skip("other mallocs may tell as they like what is written into free memory");
+    CHECK(!pthread_barrier_init(&filled, NULL, 2) && !pthread_barrier_init(&freed, NULL, 2));
     for (unsigned round = 0; round < 3; round++) {
         static const size_t sizes[] = {8, 16, 64, 240, 336, 1000, 2048, 3000, 4096, 5000};
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) replayed(sizes[i]);
@@ -134,6 +166,8 @@ int main(void) {
         copied(300, 3000);
         copied(100, 9000);
         copied(2048, 100000);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            if (sizes[i] >= 16) freed_beside_a_sleeper(sizes[i]);
     }
     return 0;
 }

@@ -83,7 +83,7 @@ MISTAKES = {
     ),
     "bit": Mistake("midend/midend.c", "        if (word & bit) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"),
     "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, weight - offset);\n", "", "WRONG"),
-    "gone": Mistake("backend/map.c", "(uintptr_t)address | told << 1 | SLOT_GONE", "0", "WRONG"),
+    "gone": Mistake("backend/huge.c", "word | HUGE_GONE, memory_order_relaxed", "0, memory_order_relaxed", "WRONG"),
     "owner": Mistake("core/fork.c", "    heap_note_thread();\n", "", "WRONG"),
     "size": Mistake("core/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),
     "alignment": Mistake("core/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
