@@ -12,7 +12,11 @@
 #define JW_RETRY_PERIOD 64
 #endif
 
-enum { HEIR_SHIFT = 3 };   /* an eighth of 500 ms: more than a thread takes to start, less than counts for memory */
+enum { HEIR_SHIFT = 3 }; /* an eighth of 500 ms: more than a thread takes to start, less than counts for memory */
+/* What may be cached above the recent peak where memory without pages comes into use, in percent of that, and at least
+ * a part of cache_min. With nothing above it a program whose use goes up and down had five times the page faults
+ * (rptest). */
+enum { PERCENT_BESIDE_NEW = 3, PART_BESIDE_NEW = 8 };
 enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
 
 static _Atomic(uint32_t) frees_refused;
@@ -20,6 +24,7 @@ static _Atomic(uint64_t) last_round; /* milliseconds */
 /* Granules in use at one time, as far as was seen when memory without pages was wanted, or freed with much cached: the
  * most since the last round, and in that one. */
 static _Atomic(size_t) most_in_use[2];
+static _Atomic(bool) at_peak;                      /* as thrift_expect saw it last */
 static _Atomic(round_hook) hooks[ROUND_STAGES][2]; /* [1]: where all is to go now */
 static _Atomic(bool) os_refused;                   /* madvise has failed since the last look */
 static _Atomic(size_t) rollbacks_seen;
@@ -259,14 +264,10 @@ static size_t outside_roots(void) {
     return atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
 }
 
-/* Granules that may wait mapped before freeing threads give back themselves. Never less than a minimum; and as long as
- * what is in use and what waits are together not much more than what was in use alone within the last two rounds: a
- * program that frees much and soon allocates it again needs no new pages, and its peak is no higher. Without the
- * reclamation thread only the minimum: nobody comes for what waits when the program is quiet. Who asks notes what is in
- * use. */
-static size_t watermark(size_t percent) {
-    size_t least = least_kept();
-    if (percent == 0 || !reclaimer_lives()) return least;
+/* Granules that may wait mapped. Never less than a minimum; and as long as what is in use and what waits are together
+ * not much more than what was in use alone within the last two rounds: a program that frees much and soon allocates it
+ * again needs no new pages, and its peak is no higher. The caller's question notes what is in use. */
+static size_t watermark(size_t percent, size_t least) {
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
     size_t huge = outside_roots() >> JW_GRANULE_SHIFT, in_use = (all > cached ? all - cached : 0) + huge;
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
@@ -279,7 +280,9 @@ static size_t watermark(size_t percent) {
 
 void thrift_free(granule_id range, uint32_t weight) {
     size_t cached = range_cached(MAPPED) + weight;
-    bool above = cached > least_kept() && cached > watermark(option(&options.cache_percent));
+    /* without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet */
+    size_t least = least_kept(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
+    bool above = cached > least && (percent == 0 || cached > watermark(percent, least));
     if (UNLIKELY(above)) {
         bool given = give_back(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
@@ -336,11 +339,18 @@ static void give_back_some(size_t granules) {
 }
 
 void thrift_expect(size_t granules) {
-    size_t cached = range_cached(MAPPED), least = least_kept();
     /* asked even if little waits: when more is wanted, most is in use */
-    size_t mark = watermark(option(&options.cache_percent) / 2), spare = cached - least;
-    if (LIKELY(cached <= least)) return;
-    if (cached + granules > mark) give_back_some(cached + granules - mark < spare ? cached + granules - mark : spare);
+    size_t cached = range_cached(MAPPED), mark = watermark(PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
+    bool above = cached + granules > mark;
+    if (above != atomic_load_explicit(&at_peak, memory_order_relaxed))
+        atomic_store_explicit(&at_peak, above, memory_order_relaxed);
+    if (option(&options.cache_percent) == 0 && mark > least_kept()) mark = least_kept();
+    if (cached == 0 || cached + granules <= mark) return;
+    give_back_some(cached + granules - mark < cached ? cached + granules - mark : cached);
+}
+
+bool thrift_is_at_peak(void) {
+    return atomic_load_explicit(&at_peak, memory_order_relaxed);
 }
 
 /* Bytes that can be given back are at most those of all roots; in the hardened build huge objects may wait, too. What

@@ -59,6 +59,10 @@ void thrift_forget_thread(void);
  * watermark, so that there is room under a limit that nobody tells us of (a cgroup's). */
 void thrift_expect(size_t granules);
 
+/* Whether, when that last happened, all together was what was most in use of late: then caches above the backend keep
+ * less. */
+bool thrift_is_at_peak(void);
+
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
     _Atomic(size_t) outside; /* bytes in use that are in no root (huge.c): a part of what the watermark depends on */

@@ -28,7 +28,8 @@ static ALWAYS_INLINE void push_freed(const struct slab *slab, struct sink *sink,
  * (slab_count_free). */
 static NOINLINE void free_with_attention(struct slab *slab, struct sink *sink, void *object) {
     if (UNLIKELY(sink->budget != 0 || !slab_has_object(object, slab))) {
-        sink->budget++; /* it was not there to count */
+        /* it was not there to count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
+        sink_set_budget(sink, sink->budget + 1u);
         free_suspect(object);
     } else if (sink == &slab->own || !heap_local_spent(thread.heap, slab, object)) {
         push_freed(slab, &slab->own, object, thread.key);

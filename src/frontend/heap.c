@@ -12,6 +12,9 @@
  * objects a look is at, but for those that may be long. Refills between two looks at what else the heap keeps. */
 enum { TIDY_PERIOD = 16, LOOK_AT = 16, LONG_PERIOD = 256, KEEP_PERIOD = 128 };
 
+/* The part of its share that a pool may hold while the program grows beyond its peak. */
+enum { LESS_AT_PEAK = 4 };
+
 /* How much is done in one go while a program waits for malloc or free. */
 enum { GIVE_AT_ONCE = 2, TAKE_AT_ONCE = 4 };
 
@@ -50,9 +53,11 @@ static NOINLINE void give_back_some(struct heap *heap, unsigned count) {
     for (unsigned left = count; left > 0 && (slab = pool_take(&heap->pool)); left--) give_back(slab);
 }
 
-/* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may hold, and a minimum. */
+/* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may hold, and a minimum.
+ * The share is smaller while the program grows beyond its peak: then another tier needs new pages for each of these. */
 static uint32_t pool_limit(const struct heap *heap) {
-    size_t limit = option(&options.pool_min), of_own = heap->in_use_count * option(&options.pool_percent) / 100,
+    size_t percent = option(&options.pool_percent) / (thrift_is_at_peak() ? LESS_AT_PEAK : 1);
+    size_t limit = option(&options.pool_min), of_own = heap->in_use_count * percent / 100,
            of_all = (option(&options.pool_total) >> JW_GRANULE_SHIFT) / heap_count();
     if (limit < of_own) limit = of_own;
     return (uint32_t)(limit < of_all ? of_all : limit);

@@ -113,10 +113,13 @@ static void memory_without_pages_is_not_for_ranges(void **state) {
     finish();
 }
 
+enum { BESIDE_NEW = 8 * ROOT_SIZE };
+
 /* Fetches from ranges[0], which waits with or without pages in a root of the other use, as no root can be made. */
 static void elsewhere(enum root_use use, granule_id *ranges) {
     for (unsigned unmapped = 0; unmapped < 2; unmapped++) {
         start();
+        options.cache_min = BESIDE_NEW; /* what waits need not give way to new memory */
         backend_place(ranges[0]);
         if (unmapped) thrift_purge();
         sim_fail_only(SIM_RESERVE);

@@ -1,0 +1,83 @@
+/* modest.c - how much memory a program needs that keeps little alive; each shape has its bound.
+ *
+ *   modest waves ORDER    60 MB of each of seven sizes in turn; ORDER says how they are freed: `turns`, all as they
+ *                         were allocated; `random`, all in random order; `replaced`, one by one by the next wave
+ *
+ * The figures are printed, so that any allocator can be asked: LD_PRELOAD=... modest waves random
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "check.h"
+#include "entry_points.h"
+
+#define MB ((size_t)1 << 20)
+
+enum { ALIVE = 60, WAVES_BOUND = 72, WAVES = 14 };
+
+static const uint32_t wave_sizes[] = {64, 256, 1024, 4096, 16384, 65536, 262144};
+enum { WAVE_SIZES = sizeof wave_sizes / sizeof *wave_sizes, MOST_OBJECTS = 2 * (ALIVE << 20) / 64 };
+
+static char *objects[MOST_OBJECTS];
+static uint32_t lengths[MOST_OBJECTS]; /* a ring: from `first` on so many */
+static size_t first, count, alive;
+static uint64_t seed;
+
+static char **at(size_t i) {
+    return &objects[(first + i) % MOST_OBJECTS];
+}
+
+static void add(uint32_t size) {
+    char *object = malloc(size);
+    CHECK(object != NULL);
+    memset(object, 1, size);
+    lengths[(first + count) % MOST_OBJECTS] = size;
+    *at(count++) = object;
+    alive += size;
+}
+
+static void free_first(void) {
+    free(*at(0));
+    alive -= lengths[first];
+    first = (first + 1) % MOST_OBJECTS;
+    count--;
+}
+
+static void shuffle(void) {
+    for (size_t i = count; i > 1; i--) {
+        char **one = at(i - 1), **other = at((size_t)random_below(&seed, i)), *object = *one;
+        *one = *other;
+        *other = object;
+    }
+}
+
+static size_t peak(void) {
+    return proc_bytes("/proc/self/status", "VmHWM");
+}
+
+static void waves(const char *order) {
+    bool replaced = strcmp(order, "replaced") == 0;
+    memset(objects, 1, sizeof objects);
+    memset(lengths, 1, sizeof lengths);
+    size_t before = proc_bytes("/proc/self/status", "VmRSS");
+    for (unsigned wave = 0; wave < WAVES; wave++) {
+        uint32_t size = wave_sizes[wave % WAVE_SIZES];
+        for (size_t done = 0; done + size <= ALIVE * MB; done += size) {
+            while (alive + size > ALIVE * MB) free_first();
+            add(size);
+        }
+        if (strcmp(order, "random") == 0) shuffle();
+        while (!replaced && count > 0) free_first();
+    }
+    printf("waves %s: %zu MB alive, at most %zu KB more than before\n", order, (size_t)ALIVE, (peak() - before) / 1024);
+    if (under_jwmalloc()) CHECK(peak() <= before + WAVES_BOUND * MB);
+}
+
+int main(int arguments, char **argument) {
+    CHECK(arguments == 3);
+    if (resident_bytes() == 0) check_skip("resident memory is not to be seen here");
+    if (strcmp(argument[1], "waves") == 0) waves(argument[2]);
+    return 0;
+}
