@@ -153,6 +153,10 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
     return PLACE_TAKEN;
 }
 
+bool platform_is_mapped(void *address, size_t size) {
+    return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), MADV_NORMAL)) != -ENOMEM;
+}
+
 bool platform_protect(void *address, size_t size, bool accessible) {
     long protection = accessible ? writable() : PROT_NONE;
     return kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection)) == 0;
