@@ -21,9 +21,9 @@ static void set_masks(size_t granules) {
     map.mask = granules - 1;
     map.record_mask = (granules - 1) << RECORD_SHIFT;
 #else
-    /* relaxed, and not together: map.h says why */
-    atomic_store_explicit(&map.mask, granules - 1, memory_order_relaxed);
+    /* relaxed: nobody has a root yet */
     atomic_store_explicit(&map.record_mask, (granules - 1) << RECORD_SHIFT, memory_order_relaxed);
+    atomic_store_explicit(&map.mask, granules - 1, memory_order_relaxed);
 #endif
 }
 
@@ -34,19 +34,26 @@ static void set_masks(size_t granules) {
  *
  *   base     a multiple of the whole window: so an id, the low bits of the granule's number, has the same value by any
  *            mask that covers the slot, and the first slots' ids are the lowest. Roots take the lowest free slots
- *   grower   0 -> 1   a thread that finds no free slot, by compare-exchange
- *            1 -> 0   that thread, after the masks; or a fork's child. Others wait for it, a second at most
+ * Each thread that finds no free slot maps the second halves and moves the masks itself, whatever others are about:
+ * lock-free. Of several threads the kernel lets one have each part. What the others find there is that part, for
+ * whoever tries says so before.
+ *
+ *   announced   of a part: threads that have tried to map it, but for those that the kernel has refused or that found
+ *               another's mapping in the way. More than the one that asks: the mapping that it finds is ours
+ *   masks       by compare-exchange from the old to the new value, that of records first. [MG1]: a thread that sees a
+ *               slot in the other mask finds its records
  */
 enum { RECORDS, LEAF, NODE, LINK, OWNERS, TABLES };
 #define WINDOW_MOST ((size_t)1 << (JW_WINDOW_SHIFT < sizeof(size_t) * 8 ? JW_WINDOW_SHIFT : 31)) /* 32 bits: unused */
 #define TABLE_ROOM (WINDOW_MOST >> JW_GRANULE_SHIFT << RECORD_SHIFT)                             /* of the largest */
 #define TABLES_ROOM ((TABLES * TABLE_ROOM / WINDOW_MOST + 1) * WINDOW_MOST)
-enum { GROWER_WAIT = 1000 }; /* milliseconds */
+enum {
+    DOUBLINGS = JW_WINDOW_SHIFT - JW_FIRST_WINDOW_SHIFT + 1,
+    FIRST_GRANULES_SHIFT = JW_FIRST_WINDOW_SHIFT - JW_GRANULE_SHIFT
+};
 
 static char *table_start[TABLES];
-static size_t table_size[TABLES]; /* bytes that are mapped: the grower's */
-static _Atomic(uint32_t) grower;
-static bool left_by_parent; /* a fork came across a doubling: the next part may be mapped, but not be noted yet */
+static _Atomic(uint32_t) announced[DOUBLINGS][TABLES];
 
 static size_t wanted_size(unsigned table, size_t granules) {
     static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(record_word), sizeof(record_word), sizeof(record_word), 0};
@@ -55,30 +62,22 @@ static size_t wanted_size(unsigned table, size_t granules) {
 }
 
 /* The records can only be read until slabs come: what nobody can write to is charged only as address space. */
-static bool extend(unsigned table, size_t granules) {
-    size_t wanted = wanted_size(table, granules), had = table_size[table];
-    char *end = table_start[table] + had;
-    if (wanted <= had) return true;
-    enum platform_place place = platform_reserve_at(end, wanted - had, table != RECORDS, "jwmalloc: records");
-    if (place == PLACE_REFUSED || (place == PLACE_TAKEN && !left_by_parent)) return false;
-    left_by_parent = false;
-    platform_huge_pages(end, wanted - had, false);
-    table_size[table] = wanted;
-    return true;
+static enum platform_place map_part(unsigned table, size_t from, size_t to) {
+    return platform_reserve_at(table_start[table] + from, to - from, table != RECORDS, "jwmalloc: records");
 }
 
-static bool extend_all(size_t granules) {
-    for (unsigned table = 0; table < TABLES; table++)
-        if (!extend(table, granules)) return false;
+static bool map_first_parts(size_t granules) {
+    for (unsigned table = 0; table < TABLES; table++) {
+        size_t size = wanted_size(table, granules);
+        if (map_part(table, 0, size) == PLACE_HAD) {
+            platform_huge_pages(table_start[table], size, false);
+            continue;
+        }
+        while (table-- > 0) unmap_or_keep(table_start[table], wanted_size(table, granules));
+        return false;
+    }
     set_masks(granules);
     return true;
-}
-
-static void drop_tables(void) {
-    for (unsigned table = 0; table < TABLES; table++) {
-        if (table_size[table]) unmap_or_keep(table_start[table], table_size[table]);
-        table_size[table] = 0;
-    }
 }
 
 /* The tables lie somewhere in the part of the region that is below the roots. */
@@ -89,10 +88,7 @@ static bool make_growing_tables(void) {
     uintptr_t start = region + ((uintptr_t)platform_random() % spread & ~(page - 1));
     for (unsigned table = 0; table < TABLES; table++)
         table_start[table] = (char *)(start + table * TABLE_ROOM); // NOLINT(performance-no-int-to-ptr)
-    if (!extend_all((size_t)1 << (JW_FIRST_WINDOW_SHIFT - JW_GRANULE_SHIFT))) {
-        drop_tables();
-        return false;
-    }
+    if (!map_first_parts((size_t)1 << FIRST_GRANULES_SHIFT)) return false;
     map.records = table_start[RECORDS];
     map.leaf = (record_word *)table_start[LEAF];
     map.node = (record_word *)table_start[NODE];
@@ -102,33 +98,63 @@ static bool make_growing_tables(void) {
     return true;
 }
 
-/* Another thread doubles the tables: a few system calls. */
-static bool wait_for_grower(size_t before) {
-    for (int tries = 0; tries < GROWER_WAIT; tries++) {
-        /* [MG3] acquire: the new masks; pairs [MG2]; client map_grows */
-        if (atomic_load_explicit(&grower, memory_order_acquire) == 0) break;
-        platform_futex_wait(&grower, 1, 1);
+#if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
+
+static size_t granules_now(void) {
+    return map.mask + 1;
+}
+
+static bool grow(size_t granules) {
+    (void)granules;
+    return false;
+}
+
+#else
+
+/* Granules that the tables cover, for a thread that is about to use them. */
+static size_t granules_now(void) {
+    /* [MG2] acquire: the records' mask; pairs [MG1]; client map_grows */
+    return atomic_load_explicit(&map.mask, memory_order_acquire) + 1;
+}
+
+/* A mapping is there. Ours, if another thread has tried: a foreign one of just that size would come at that moment. */
+static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, size_t size) {
+    /* relaxed: the kernel puts what that thread did before its mapping before our refusal */
+    return atomic_load_explicit(threads, memory_order_relaxed) > 1 && platform_is_mapped(part, size);
+}
+
+/* Maps the table's second half, unless it is there. False when the OS refuses. */
+static bool extend(unsigned table, size_t granules) {
+    size_t from = wanted_size(table, granules), to = wanted_size(table, 2 * granules);
+    if (from == to) return true;
+    char *part = table_start[table] + from;
+    _Atomic(uint32_t) *threads = &announced[__builtin_ctzl(granules) - FIRST_GRANULES_SHIFT][table];
+    atomic_fetch_add_explicit(threads, 1, memory_order_relaxed); /* as in another_has_mapped */
+    enum platform_place place = map_part(table, from, to);
+    if (place == PLACE_REFUSED || (place == PLACE_TAKEN && !another_has_mapped(threads, part, to - from))) {
+        atomic_fetch_sub_explicit(threads, 1, memory_order_relaxed);
+        return false;
     }
-    return mask_get(&map.mask) + 1 != before;
+    platform_huge_pages(part, to - from, false); /* again, as the other thread may be stopped before it */
+    return true;
+}
+
+static void move_mask(mask_word *mask, uintptr_t from, uintptr_t to) {
+    /* [MG1] release: the records' mask, before the other; pairs [MG2]; client map_grows */
+    atomic_compare_exchange_strong_explicit(mask, &from, to, memory_order_release, memory_order_relaxed);
 }
 
 /* Doubles the tables, should they still be for so many granules. False when the OS refuses, or they are complete. */
 static bool grow(size_t granules) {
-    uint32_t none = 0;
     if (granules >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
-    /* [MG1] acquire: the sizes that the grower before has left; pairs [MG2]; client map_grows */
-    if (!atomic_compare_exchange_strong_explicit(&grower, &none, 1, memory_order_acquire, memory_order_relaxed))
-        return wait_for_grower(granules);
-    bool grown = mask_get(&map.mask) + 1 != granules || extend_all(2 * granules);
-    atomic_store_explicit(&grower, 0, memory_order_release); /* [MG2] pairs [MG1] [MG3]; client map_grows */
-    platform_futex_wake(&grower);
-    return grown;
+    for (unsigned table = 0; table < TABLES; table++)
+        if (!extend(table, granules)) return granules_now() != granules;
+    move_mask(&map.record_mask, (granules - 1) << RECORD_SHIFT, (2 * granules - 1) << RECORD_SHIFT);
+    move_mask(&map.mask, granules - 1, 2 * granules - 1);
+    return true;
 }
 
-void map_forget_threads(void) {
-    if (atomic_load_explicit(&grower, memory_order_relaxed)) left_by_parent = true;
-    atomic_store_explicit(&grower, 0, memory_order_relaxed);
-}
+#endif
 
 /* Otherwise all tables are made at once, as large as the address space that the process may have allows. */
 static unsigned fixed_window_shift(void) {
@@ -227,7 +253,7 @@ static bool slot_is_free(size_t slot) {
 /* Maps the free slots of `count` from `slot` on, at least that one, and claims that one. */
 static enum platform_place take_slots(size_t slot, size_t *count) {
     char *address = map.base + (slot << JW_ROOT_SHIFT);
-    size_t slots = (mask_get(&map.mask) + 1) / ROOT_GRANULES, most = *count;
+    size_t slots = granules_now() / ROOT_GRANULES, most = *count;
     for (*count = 1; *count < most && slot + *count < slots && slot_is_free(slot + *count);) ++*count;
     enum platform_place place = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
     if (place != PLACE_HAD && *count > 1) {
@@ -243,7 +269,7 @@ static enum platform_place take_slots(size_t slot, size_t *count) {
 static char *reserve_low(size_t *count) {
     size_t most = *count;
     for (size_t from = atomic_load_explicit(&lowest_free, memory_order_relaxed), granules;;) {
-        granules = mask_get(&map.mask) + 1;
+        granules = granules_now();
         for (size_t slot = from ? from : 1; slot < granules / ROOT_GRANULES; slot++) {
             if (!slot_is_free(slot)) continue;
             *count = most;

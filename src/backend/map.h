@@ -188,9 +188,6 @@ void map_abandon(char *root);
 /* Slots that there may be. */
 size_t map_slots(void);
 
-/* In the child of a fork: a thread that was doubling the tables did not come along. */
-void map_forget_threads(void);
-
 /* Bytes of the tables that claimed slots may have touched, but for so many slots. */
 size_t map_metadata(size_t untouched);
 

@@ -167,7 +167,6 @@ void root_start(void) {
 }
 
 void root_forget_threads(void) {
-    map_forget_threads();
     atomic_store_explicit(&walkers, 0, memory_order_relaxed);
     atomic_store_explicit(&making_spares, false, memory_order_relaxed);
 }

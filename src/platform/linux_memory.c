@@ -126,7 +126,8 @@ void *platform_reserve_readable(size_t size, const char *name) {
 /* A thread sanitizer knows only addresses near the top. */
 extern void __tsan_init(void) __attribute__((weak));
 
-/* Below where the kernel puts mappings, far enough for it not to come there, at a distance that nobody can guess. */
+/* Below where the kernel puts mappings, at a distance that nobody can guess and that they do not reach: 16 TB at least
+ * where there are so many addresses. */
 uintptr_t platform_region(size_t size, size_t alignment) {
     const uint64_t far = (uint64_t)8 << 40, near = (uint64_t)512 << 30;
     size_t page = platform_page_size();
@@ -135,7 +136,8 @@ uintptr_t platform_region(size_t size, size_t alignment) {
     unmap_or_keep((void *)(uintptr_t)top, page);
     if (top / 3 < size) return 0;
     if (most > top / 4) most = top / 4;
-    return (uintptr_t)(top - size - platform_random() % most) & ~(alignment - 1);
+    uint64_t least = most == far ? 2 * far : 0;
+    return (uintptr_t)(top - size - least - platform_random() % most) & ~(alignment - 1);
 }
 
 enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
@@ -151,6 +153,10 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
     }
     unmap_or_keep((void *)(uintptr_t)result, size); /* a kernel before 4.17 takes the flag for a hint */
     return PLACE_TAKEN;
+}
+
+bool platform_is_mapped(void *address, size_t size) {
+    return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), MADV_NORMAL)) != -ENOMEM;
 }
 
 bool platform_protect(void *address, size_t size, bool accessible) {

@@ -32,9 +32,13 @@ void *platform_reserve_readable(size_t size, const char *name);
  * likely, nor will be; another one in each call. 0: there is none to be had. Nothing is reserved. */
 uintptr_t platform_region(size_t size, size_t alignment);
 
-/* platform_reserve, or platform_reserve_readable, at that very address. PLACE_TAKEN: something is mapped there. */
+/* platform_reserve, or platform_reserve_readable, at that very address. PLACE_TAKEN: something is mapped there. If a
+ * thread of this process has mapped it, then what that thread has done before is seen by the caller. */
 enum platform_place { PLACE_HAD, PLACE_TAKEN, PLACE_REFUSED };
 enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name);
+
+/* Whether all of [address, address + size) is mapped; true also where the kernel does not tell. */
+bool platform_is_mapped(void *address, size_t size);
 
 /* Gives the mapping [address, address + size) back. False when the kernel refuses: then it is still mapped. */
 bool platform_release(void *address, size_t size);

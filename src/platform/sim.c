@@ -152,6 +152,11 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
     return PLACE_REFUSED;
 }
 
+bool platform_is_mapped(void *address, size_t size) {
+    (void)address, (void)size;
+    return true;
+}
+
 bool platform_protect(void *address, size_t size, bool accessible) {
     (void)address, (void)size, (void)accessible;
     return allowed(SIM_PROTECT);

@@ -2,6 +2,7 @@
  *
  *   huge         20,000 objects above 4 MB, and small ones beside them; frees in another order
  *   large        100 GB of objects of 1 MB, and small ones beside them
+ *   terabyte     1 TB of objects of 64 MB; beside them 32 GB of 4 and 12 KB, 4 GB of 50 KB, and small ones
  *   impossible   malloc of more than there can be takes nothing from what is cached
  *   lock         mlockall, also under a limit of locked memory: what is locked is what is used, and little more
  *   data         RLIMIT_DATA: nearly all of it can be had
@@ -54,6 +55,33 @@ static void many(size_t number, size_t size, size_t step) {
     }
     free(objects);
 }
+
+#if SIZE_MAX > UINT32_MAX
+/* Kept, and not touched. */
+static void have(size_t bytes, size_t size) {
+    for (size_t had_bytes = 0; had_bytes < bytes; had_bytes += size) {
+        char *volatile object = malloc(size);
+        if (object == NULL) dprintf(2, "%zu MB of objects of %zu bytes\n", had_bytes / MB, size);
+        CHECK(object != NULL);
+    }
+}
+
+static void terabyte(void) {
+    const size_t tera = (size_t)1 << 40, all = tera + tera / 8;
+    void *room = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) check_skip("the kernel does not map so much");
+    CHECK(munmap(room, all) == 0);
+    have(tera, (size_t)64 * MB);
+    have((size_t)16 << 30, 12000);
+    have((size_t)16 << 30, 4096);
+    have(64 * MB, 100);
+    have((size_t)4 << 30, 50000);
+}
+#else
+static void terabyte(void) {
+    check_skip("only for 64-bit processors");
+}
+#endif
 
 static size_t address_space(void) {
     FILE *file = fopen("/proc/self/statm", "r");
@@ -177,6 +205,7 @@ int main(int count, char **arguments) {
     const char *name = arguments[1];
     if (strcmp(name, "huge") == 0) many(sizeof(void *) < 8 ? 200 : 20000, 5 * MB, 4096);
     if (strcmp(name, "large") == 0) many(sizeof(void *) < 8 ? 1000 : 100000, MB, 16);
+    if (strcmp(name, "terabyte") == 0) terabyte();
     if (strcmp(name, "impossible") == 0) impossible();
     if (strcmp(name, "lock") == 0) lock();
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);

@@ -31,7 +31,8 @@ static _Alignas(
     (size_t)1 << JW_WINDOW_SHIFT) uint64_t region[(MODEL_REGION + MODEL_ROOTS * ROOT_SIZE) / sizeof(uint64_t)];
 static uint64_t *const roots = &region[MODEL_REGION / sizeof(uint64_t)];
 enum { ROOTS_SIZE = MODEL_ROOTS * ROOT_SIZE };
-static _Atomic(uint32_t) claimed[MODEL_ROOTS]; /* 0 -> 1: reserve, 1 -> 0: release */
+static _Atomic(uint32_t) claimed[MODEL_ROOTS];                   /* 0 -> 1: reserve, 1 -> 0: release */
+static _Atomic(uint32_t) parts[MODEL_REGION / GRANULE_SIZE + 1]; /* of tables, by their first granule: as claimed */
 static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
 static _Atomic(size_t) pages_used;
 
@@ -136,12 +137,24 @@ uintptr_t platform_region(size_t size, size_t alignment) {
     return MODEL_REGION ? (uintptr_t)region : 0;
 }
 
+/* As the kernel does it under its lock: of two threads one has the mapping, and the other sees all that it did. */
+static bool claim_part(void *address, size_t size) {
+    _Atomic(uint32_t) *part = &parts[((char *)address - (char *)region) / (ptrdiff_t)GRANULE_SIZE];
+    uint32_t expected = 0;
+    if (!atomic_compare_exchange_strong_explicit(part, &expected, 1, memory_order_acq_rel, memory_order_acquire))
+        return false;
+    map_afresh(address, size);
+    return true;
+}
+
+bool platform_is_mapped(void *address, size_t size) {
+    (void)address, (void)size;
+    return true;
+}
+
 enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
     (void)writes, (void)name;
-    if (!in_roots(address)) {
-        map_afresh(address, size);
-        return PLACE_HAD;
-    }
+    if (!in_roots(address)) return claim_part(address, size) ? PLACE_HAD : PLACE_TAKEN;
     assert(size == ROOT_SIZE);
     if (slot_of(address) >= MODEL_ROOTS) return PLACE_REFUSED;
     if (!claim_slot(slot_of(address))) return PLACE_TAKEN;
