@@ -3,7 +3,7 @@
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
   README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
-./jw check docs tells whether they are up to date."""
+./jw check docs tells whether they are up to date, and which links between documents lead nowhere."""
 
 import re
 import textwrap
@@ -194,11 +194,33 @@ def generated() -> dict[Path, str]:
     return {ATOMICS: atomics(), README: readme()}
 
 
+def anchors(text: str) -> set[str]:
+    """Of the headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def dead_links() -> list[str]:
+    """Links between the documents that lead nowhere."""
+    found = []
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
+        for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+            file, _, anchor = target.partition("#")
+            to = (path.parent / file).resolve() if file else path
+            if "://" in target or (to.exists() and not anchor):
+                continue
+            if not to.exists() or (to.suffix == ".md" and anchor not in anchors(to.read_text())):
+                found.append(f"{path.relative_to(ROOT)}: the link {target} leads nowhere")
+    return found
+
+
 def check() -> bool:
+    dead = dead_links()
+    print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:
         print(f"{path.relative_to(ROOT)}: not up to date; ./jw docs writes it anew")
-    return not old
+    return not old and not dead
 
 
 def run(_) -> int:
