@@ -3,7 +3,7 @@
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
   README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
-./jw check docs tells whether they are up to date, and which links between documents lead nowhere."""
+./jw check docs tells whether they are up to date, and which links and names of files lead nowhere."""
 
 import re
 import textwrap
@@ -215,8 +215,32 @@ def dead_links() -> list[str]:
     return found
 
 
+# Files that the documents call by the name that they are about to get: to be emptied when they have it.
+RENAMED = {
+    "backend/page_map": "backend/map",
+    "frontend/heap_lifecycle": "frontend/handover",
+    "frontend/object_cache": "frontend/loose",
+    "midend/mid_cache": "midend/hold",
+    "platform/deferred_unmap": "platform/kept",
+    "sync/free_link": "midend/link",
+}
+SOURCE_PATH = re.compile(r"[`\[ (]((?:src/)?(?:\w+)/(?:\w+/)*\w+\.(?:[ch]|def|py|toml))\b")
+
+
+def missing_files() -> list[str]:
+    """Source files that the documents name and that do not exist. Notes tell of their time."""
+    found = []
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *ATOMICS.parent.glob("*.md")]:
+        for name in sorted(set(SOURCE_PATH.findall(path.read_text()))):
+            stem, _, ending = name.removeprefix("src/").rpartition(".")
+            today = f"{RENAMED.get(stem, stem)}.{ending}"
+            if not any((ROOT / place).exists() for place in (name, f"src/{name}", f"src/{today}")):
+                found.append(f"{path.relative_to(ROOT)}: there is no file {name}")
+    return found
+
+
 def check() -> bool:
-    dead = dead_links()
+    dead = dead_links() + missing_files()
     print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:
