@@ -232,6 +232,8 @@ def missing_files() -> list[str]:
     found = []
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *ATOMICS.parent.glob("*.md")]:
         for name in sorted(set(SOURCE_PATH.findall(path.read_text()))):
+            if not any((ROOT / place / name.split("/")[0]).is_dir() for place in (".", "src")):
+                continue  # another project's
             stem, _, ending = name.removeprefix("src/").rpartition(".")
             today = f"{RENAMED.get(stem, stem)}.{ending}"
             if not any((ROOT / place).exists() for place in (name, f"src/{name}", f"src/{today}")):
