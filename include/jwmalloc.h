@@ -1,23 +1,24 @@
 /* jwmalloc.h - a memory allocator for phones: its public interface.
  *
  * The library that replaces malloc (libjwmalloc) also exports every function below without the prefix, and all C++
- * operators new and delete; a program then needs this header only for what the standards do not have. The library
- * for use beside the system's malloc (libjwmalloc-prefixed) exports the jw_ names alone; beside a sanitizer or
- * Valgrind's memcheck its objects are those of the tool's malloc, with the tool's limits and reports.
+ * operators new and delete. A program then needs this header only for what the standards do not have. The library for
+ * use beside the system's malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer or Valgrind's
+ * memcheck its objects come from the tool's malloc, with the tool's limits and reports.
  *
- * For all functions, unless said otherwise:
+ * For all functions, unless a comment says otherwise:
  *   Sizes         are bytes. An object may be larger than asked for (jw_malloc_usable_size); all of it may be used.
- *   Alignment     is at least 16, for objects smaller than 16 bytes at least 8. An object of size 0 is a valid, unique
- *                 pointer to be freed like others.
- *   Failure       is NULL with errno ENOMEM: no memory, or a size above PTRDIFF_MAX. What was passed stays valid.
- *                 Success leaves errno alone.
- *   Objects       come from any allocating function here and may be passed to any other function here, once to a
- *                 freeing one, on any thread. An address that is not an object's, or one freed before, is reported in
- *                 one line on standard error where it is seen, and ends the process (SIGABRT).
- *   Threads       any, at any time, also in destructors of thread-local objects, in atexit handlers, before main, and
- *                 in the child of a fork. No function waits for another thread, except for one it asks libc to call.
- *   Signals       not to be called from a signal handler, as malloc. A handler must not leave one of them by longjmp,
- *                 and a thread must not be cancelled asynchronously in one: the heap may be damaged, as glibc's.
+ *   Alignment     is at least 16; for objects smaller than 16 bytes at least 8. An object of size 0 has a valid, unique
+ *                 address, and must be freed like others.
+ *   Failure       returns NULL and sets errno to ENOMEM: there is no memory, or the size is above PTRDIFF_MAX. Objects
+ *                 that were passed stay valid. Success does not change errno.
+ *   Objects       come from any allocating function here. They may be passed to any other function here, on any
+ *                 thread, and once to a freeing function. If an address is not an object's, or was freed before, and
+ *                 the library sees it, it prints one line on standard error and ends the process (SIGABRT).
+ *   Threads       may call any function at any time, also in destructors of thread-local objects, in atexit handlers,
+ *                 before main, and in the child of a fork. README.md names the cases in which one thread waits for
+ *                 another one.
+ *   Signals       As for malloc: signal handlers must not call these functions, a handler must not leave one of them by
+ *                 longjmp, and a thread must not be cancelled asynchronously in one. The heap may be damaged then.
  */
 #ifndef JWMALLOC_H
 #define JWMALLOC_H
@@ -51,21 +52,21 @@ JW_API void *jw_malloc(size_t size) JW_ALLOCATES((1));
 /* Frees the object; NULL is allowed and does nothing. Keeps errno. (C11 7.22.3.3, POSIX.1-2024) */
 JW_API void jw_free(void *object);
 
-/* A new object for `count` elements of `size` bytes each, all bytes zero, those too that it has beyond them
- * (jw_malloc_usable_size). ENOMEM when the product overflows. (C11 7.22.3.2) */
+/* A new object for `count` elements of `size` bytes each. All usable bytes are zero (jw_malloc_usable_size). ENOMEM if
+ * the product overflows. (C11 7.22.3.2) */
 JW_API void *jw_calloc(size_t count, size_t size) JW_ALLOCATES((1, 2));
 
-/* The object with `size` bytes, its contents kept up to the smaller of both sizes; it may have moved: use only the
- * result. NULL instead of an object is as jw_malloc. Size 0 frees the object and returns NULL, as glibc does. On
- * failure the object is untouched. (C11 7.22.3.5) */
+/* Changes the object's size; contents stay up to the smaller of both sizes. The object may move: use only the result.
+ * With NULL as the object this is jw_malloc. Size 0 frees the object and returns NULL, as in glibc. On failure the
+ * object is unchanged. (C11 7.22.3.5) */
 JW_API void *jw_realloc(void *object, size_t size) JW_SIZED((2));
 
 /* A new object at a multiple of `alignment`, a power of two of any size. NULL and EINVAL for another alignment; `size`
  * need not be a multiple of it. (C17 7.22.3.1) */
 JW_API void *jw_aligned_alloc(size_t alignment, size_t size) JW_ALLOCATES((2));
 
-/* As jw_free, for an object of jw_malloc, jw_calloc, jw_realloc or jw_reallocarray; `size` is what it was last asked
- * for, or 0 with NULL. (C23 7.24.3.4) */
+/* As jw_free, for an object of jw_malloc, jw_calloc, jw_realloc or jw_reallocarray. `size` is the size last asked for;
+ * 0 with NULL. (C23 7.24.3.4) */
 JW_API void jw_free_sized(void *object, size_t size);
 
 /* As jw_free, for an object of jw_aligned_alloc with this alignment and size. (C23 7.24.3.5) */
@@ -74,35 +75,36 @@ JW_API void jw_free_aligned_sized(void *object, size_t alignment, size_t size);
 /* --- POSIX ------------------------------------------------------------------------------------------------------ */
 
 /* Stores in *object a new object at a multiple of `alignment`: a power of two and a multiple of sizeof(void *).
- * Returns 0, or EINVAL for another alignment, or ENOMEM; then *object is untouched. Never changes errno.
+ * Returns 0, or EINVAL for another alignment, or ENOMEM; *object is unchanged then. Never changes errno.
  * (POSIX.1-2001) */
 JW_API int jw_posix_memalign(void **object, size_t alignment, size_t size) JW_CHECKS;
 
-/* As jw_realloc to `count` elements of `size` bytes. ENOMEM when the product overflows: the object is untouched.
+/* As jw_realloc to `count` elements of `size` bytes. ENOMEM if the product overflows; the object is unchanged then.
  * (POSIX.1-2024) */
 JW_API void *jw_reallocarray(void *object, size_t count, size_t size) JW_SIZED((2, 3));
 
 /* --- Unix and glibc --------------------------------------------------------------------------------------------- */
 
-/* As jw_aligned_alloc, with `alignment` rounded up to a power of two; EINVAL when there is none. */
+/* As jw_aligned_alloc, with `alignment` rounded up to a power of two; EINVAL if there is none. */
 JW_API void *jw_memalign(size_t alignment, size_t size) JW_ALLOCATES((2));
 
 /* A new object at a multiple of the OS page's size. */
 JW_API void *jw_valloc(size_t size) JW_ALLOCATES((1));
 
-/* The same, with `size` rounded up to whole OS pages. */
+/* As jw_valloc, with `size` rounded up to whole OS pages. */
 JW_API void *jw_pvalloc(size_t size) JW_ALLOCATES((1));
 
 /* As jw_free. */
 JW_API void jw_cfree(void *object);
 
-/* Bytes of the object that may be used: at least what was asked for. 0 for NULL. */
+/* The usable bytes of the object: at least what was asked for. 0 for NULL. */
 JW_API size_t jw_malloc_usable_size(const void *object);
 
-/* Usable bytes of an object if it were allocated with this size now; 0 for a size that cannot be had. */
+/* The usable bytes that an object of this size would have; 0 if no object can have this size. */
 JW_API size_t jw_malloc_good_size(size_t size);
 
-/* Gives memory without objects in it back to the OS at once. `pad` is ignored. 1 when some was given back, else 0. */
+/* Gives free memory back to the OS at once, also that of sleeping threads, except for what README.md says a thread
+ * keeps (Limits). `pad` is ignored. Returns 1 if some memory was given back, else 0. */
 JW_API int jw_malloc_trim(size_t pad);
 
 /* Memory in bytes, with glibc's field names. Fields not named here are 0. */
@@ -120,55 +122,55 @@ struct jw_mallinfo2 {
 };
 JW_API struct jw_mallinfo2 jw_mallinfo2(void);
 
-/* The same cut to int: a larger value shows as INT_MAX. */
+/* As jw_mallinfo2, cut to int: a larger value shows as INT_MAX. */
 struct jw_mallinfo {
     int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
 JW_API struct jw_mallinfo jw_mallinfo(void);
 
-/* Writes the statistics as an XML document to `stream`. `options` must be 0: EINVAL is returned otherwise; else 0, or
- * an error number when writing fails. */
+/* Writes the statistics as an XML document to `stream`. Returns 0, EINVAL if `options` is not 0, or
+ * an error number if writing fails. */
 JW_API int jw_malloc_info(int options, FILE *stream);
 
 /* Writes the statistics as text to standard error. */
 JW_API void jw_malloc_stats(void);
 
-/* 1 when the parameter was taken, 0 when it is unknown or the value out of range. glibc's sizes and thresholds
- * (M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_TEST, M_ARENA_MAX) are taken without
- * effect: there is nothing here that they would tune. Android's have their meaning: */
+/* Returns 1 if the parameter was accepted, 0 if it is unknown or the value is out of range. glibc's sizes and
+ * thresholds (M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_TEST, M_ARENA_MAX) are
+ * accepted and have no effect. Android's parameters have their meaning: */
 JW_API int jw_mallopt(int parameter, int value);
 
 enum {
     JW_M_DECAY_TIME = -100,     /* value 0: give unused memory back very soon; 1: after the default time; -1: late */
     JW_M_PURGE = -101,          /* give unused memory back now */
-    JW_M_PURGE_ALL = -104,      /* the same; sleeping threads keep their few empty slabs in both */
-    JW_M_RECLAIM_THREAD = -2001 /* our own. value 0: as jw_reclaim_pause; 1: as jw_reclaim_resume */
+    JW_M_PURGE_ALL = -104,      /* the same */
+    JW_M_RECLAIM_THREAD = -2001 /* jwmalloc's own. value 0: as jw_reclaim_pause; 1: as jw_reclaim_resume */
 };
 
-/* --- Our own ---------------------------------------------------------------------------------------------------- */
+/* --- jwmalloc --------------------------------------------------------------------------------------------------- */
 
-/* Pause: when it returns 0, the process has no thread of ours, and gets none until as many resumes as pauses have come,
- * from whichever threads. So fork in a Zygote, unshare, setns or a seccomp filter for all threads may follow. Nothing
- * is lost: freeing threads give memory back meanwhile. The last resume starts the thread again, if a pause ended one; a
- * resume without a pause does nothing. A fork's child has neither thread nor pause. Pause may wait for a round that is
- * going on; it is not for signal handlers, and asks the kernel (getpid, tgkill) whether the thread is gone, so call it
- * before a filter that forbids these. ENOMEM: the allocator could not start; then there is no thread either. */
+/* Stop and start the reclamation thread. When pause has returned 0, the process has no reclamation thread. It gets none
+ * until as many resumes as pauses were called, by any threads. So fork in a Zygote, unshare, setns or a seccomp filter
+ * for all threads may follow. Meanwhile freeing threads give memory back. The last resume starts the thread again if a
+ * pause has ended it; a resume without a pause does nothing. A fork's child has neither thread nor pause. Pause may
+ * wait until a round ends. It asks the kernel (getpid, tgkill) whether the thread is gone, so call it before a filter
+ * that forbids these calls. ENOMEM: the allocator could not start; then there is no thread either. */
 JW_API int jw_reclaim_pause(void);
 JW_API void jw_reclaim_resume(void);
 
-/* Takes `length` bytes of text. Called several times for one report; may allocate. */
+/* Receives `length` bytes of text. It is called several times for one report, and may allocate. */
 typedef void jw_write_function(void *cookie, const char *text, size_t length);
 
 enum { JW_STATS_TEXT = 0, JW_STATS_JSON = 1 };
 
-/* Writes a report about memory in every part of the allocator. Other threads go on meanwhile, so sums over several
+/* Writes a report about the memory of each part of the allocator. Other threads go on meanwhile, so sums over several
  * values are close, not exact. */
 JW_API void jw_stats_print(jw_write_function *write, void *cookie, unsigned flags);
 
-/* Writes the table of run-time options: name, default, range, unit and meaning. They are set before start, in the
- * environment as JWMALLOC_CONF="name:value,name:value", or by the program with
+/* Writes the table of run-time options: name, default, range, unit and meaning. Options are set before the start,
+ * in the environment as JWMALLOC_CONF="name:value,name:value", or by the program with
  *     const char *jw_malloc_conf = "name:value,name:value";
- * (to be exported from the executable where the library is shared). */
+ * which the executable must export if the library is shared. */
 JW_API void jw_options_print(jw_write_function *write, void *cookie);
 
 /* "major.minor.patch" of the library, which may differ from this header's JW_VERSION. */

@@ -3,7 +3,7 @@
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
   README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
-./jw check docs tells whether they are up to date."""
+./jw check docs tells whether they are up to date, and which links and names of files lead nowhere."""
 
 import re
 import textwrap
@@ -153,10 +153,11 @@ def tag_key(tag: str) -> tuple[str, int]:
 def claim() -> str:
     """What the model checker has shown, in one paragraph."""
     shown = verify_table.read()
-    partly = f"; {len(shown.incomplete)} were stopped at their time limit: {', '.join(sorted(shown.incomplete))}"
+    were = "was" if len(shown.incomplete) == 1 else "were"
+    partly = f"; {len(shown.incomplete)} {were} stopped at the time limit: {', '.join(sorted(shown.incomplete))}"
     return textwrap.fill(
         f"`./jw verify` runs {shown.clients} small clients of the allocator's own code under the memory model RC11, "
-        "which excludes load buffering. Each client has a bound: two or three threads and a few operations. For "
+        "which excludes load buffering. Each client has a bound: one to three threads and a few operations. For "
         f"{shown.clients - len(shown.incomplete)} clients every execution within the bound was explored"
         f"{partly if shown.incomplete else ''}. Of {shown.mutants} mutants of the source the clients reject "
         f"{shown.killed}; {shown.excused} are excused, each with a reason ([docs/clients.md](docs/clients.md)).",
@@ -194,11 +195,59 @@ def generated() -> dict[Path, str]:
     return {ATOMICS: atomics(), README: readme()}
 
 
+def anchors(text: str) -> set[str]:
+    """Of the headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def dead_links() -> list[str]:
+    """Links between the documents that lead nowhere."""
+    found = []
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
+        for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+            file, _, anchor = target.partition("#")
+            to = (path.parent / file).resolve() if file else path
+            if "://" in target or (to.exists() and not anchor):
+                continue
+            if not to.exists() or (to.suffix == ".md" and anchor not in anchors(to.read_text())):
+                found.append(f"{path.relative_to(ROOT)}: the link {target} leads nowhere")
+    return found
+
+
+# Files that the documents call by the name that they are about to get: to be emptied when they have it.
+RENAMED = {
+    "backend/page_map": "backend/map",
+    "frontend/heap_lifecycle": "frontend/handover",
+    "frontend/object_cache": "frontend/loose",
+    "midend/mid_cache": "midend/hold",
+    "platform/deferred_unmap": "platform/kept",
+    "sync/free_link": "midend/link",
+}
+SOURCE_PATH = re.compile(r"[`\[ (]((?:src/)?(?:\w+)/(?:\w+/)*\w+\.(?:[ch]|def|py|toml))\b")
+
+
+def missing_files() -> list[str]:
+    """Source files that the documents name and that do not exist. Notes tell of their time."""
+    found = []
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *ATOMICS.parent.glob("*.md")]:
+        for name in sorted(set(SOURCE_PATH.findall(path.read_text()))):
+            if not any((ROOT / place / name.split("/")[0]).is_dir() for place in (".", "src")):
+                continue  # another project's
+            stem, _, ending = name.removeprefix("src/").rpartition(".")
+            today = f"{RENAMED.get(stem, stem)}.{ending}"
+            if not any((ROOT / place).exists() for place in (name, f"src/{name}", f"src/{today}")):
+                found.append(f"{path.relative_to(ROOT)}: there is no file {name}")
+    return found
+
+
 def check() -> bool:
+    dead = dead_links() + missing_files()
+    print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:
         print(f"{path.relative_to(ROOT)}: not up to date; ./jw docs writes it anew")
-    return not old
+    return not old and not dead
 
 
 def run(_) -> int:

@@ -1,4 +1,5 @@
-"""docs/clients.md: every client of the model checker, from the results of ./jw verify --table."""
+"""docs/clients.md: every client of the model checker, from the results of ./jw verify --table. With names of clients
+only these, and what is killed by them, are told anew."""
 
 import re
 import textwrap
@@ -49,33 +50,52 @@ def entry(row: dict, killed: int) -> str:
     )
 
 
-def document(results: dict) -> str:
-    killed = Counter(row["killed"] for row in results["mutants"] if row["killed"])
-    excused = [row for row in results["mutants"] if "excused" in row]
-    total = len(results["mutants"])
+def entries(text: str) -> dict[str, str]:
+    """What the document says of each client."""
+    found = re.findall(r"^(- \*\*(\w+)\*\*: .*(?:\n  .*)*)", text, re.M)
+    return {name: told for told, name in found}
+
+
+def rejected(told: str) -> int:
+    return int(re.search(r"rejects (\d+) mutant", told).group(1))
+
+
+def document(results: dict, old: str) -> str:
+    """The clients that were run are told anew; of the others it says what it said."""
+    now = Counter(row["killed"] for row in results["mutants"] if row["killed"])
+    known = entries(old)
+    for row in results["clients"]:
+        before = known.get(row["client"])
+        count = now[row["client"]] if results["mutants"] or not before else rejected(before)
+        known[row["client"]] = entry(row, count)
+    told = [known[client.name] for client in clients() if client.name in known]
+    mutants = all_mutants()
+    excused = [mutant for mutant in mutants if mutant.excuse]
+    killed = sum(map(rejected, told))
+    places = {mutant.name: f"{mutant.path.name}:{mutant.line}" for mutant in excused}
     return "\n".join(
         [
             HEAD,
-            f"{total} mutants: {killed.total()} killed, {len(excused)} excused.\n",
+            f"{len(mutants)} mutants: {killed} killed, {len(excused)} excused.\n",
             "## Clients\n",
-            *(entry(row, killed[row["client"]]) for row in results["clients"]),
+            *told,
             "\n## Excused mutants\n",
-            *(folded(f"- `{row['name']}` ({row['place']}): {row['excused']}") for row in excused),
+            *(folded(f"- `{mutant.name}` ({places[mutant.name]}): {mutant.excuse}") for mutant in excused),
             "",
         ]
     )
 
 
 def write(results: dict) -> None:
-    DOCUMENT.write_text(document(results))
+    DOCUMENT.write_text(document(results, DOCUMENT.read_text() if DOCUMENT.exists() else ""))
 
 
 def read() -> Shown:
     text = DOCUMENT.read_text()
-    entries = re.findall(r"^- \*\*(\w+)\*\*: .* (complete|incomplete); rejects", text, re.M)
+    ends = re.findall(r"^- \*\*(\w+)\*\*: .* (complete|incomplete); rejects", text, re.M)
     total, killed, excused = map(int, re.search(r"^(\d+) mutants: (\d+) killed, (\d+) excused", text, re.M).groups())
-    incomplete = {name for name, end in entries if end == "incomplete"}
-    return Shown({name for name, _ in entries}, incomplete, total, killed, excused)
+    incomplete = {name for name, end in ends if end == "incomplete"}
+    return Shown({name for name, _ in ends}, incomplete, total, killed, excused)
 
 
 def check() -> bool:
@@ -83,6 +103,7 @@ def check() -> bool:
     shown, known, mutants = read(), {client.name for client in clients()}, len(all_mutants())
     if shown.names == known and shown.mutants == mutants:
         return True
-    print(f"{DOCUMENT}: not of these clients ({', '.join(shown.names ^ known) or 'none'}) and {mutants} mutants;")
-    print("./jw verify --table writes it anew")
+    wrong = " ".join(sorted(shown.names ^ known))
+    print(f"{DOCUMENT.relative_to(ROOT)}: not of these clients ({wrong or 'none'}) or not of {mutants} mutants;")
+    print(f"./jw verify {wrong} --table writes what is missing, ./jw verify --table all of it")
     return False
