@@ -1,41 +1,163 @@
-"""check_layers.py - a source file includes only from its own layer and from those below it.
+"""check_layers.py [--source DIRECTORY] [OBJECTS...] - what each source file may know of the others.
 
-Lowest first: base, platform, config, sync, backend, midend, frontend, core, hardened, insight, api. And only the
-platform layer and the api layer, which serve the operating system's interfaces, see its headers.
+A file includes only from its own layer and from those below it. Only the platform and the API, which serve the
+operating system's interfaces, include its headers; only the platform has assembler statements; only hardened/ and
+api/serve.h include a header of hardened/. Files do not depend on one another in a circle.
+
+OBJECTS are directories of object files, as a build leaves them. A layer's object files use symbols only of their own
+layer and of those below it, however the symbol was declared. No symbol of the allocator's own is weak.
 """
 
+import argparse
 import re
+import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
+ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ["base", "platform", "config", "sync", "backend", "midend", "frontend", "core", "hardened", "insight", "api"]
 OPEN_TO_SYSTEM = {"platform", "api"}
 SYSTEM_HEADER = re.compile(r"(sys|linux|asm)/|(unistd|pthread|fcntl|sched|signal|time|threads)\.h")
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+# In the API an assembler name of a function may follow its declaration; a statement begins a line.
+ASSEMBLER = re.compile(r"\b(?:__asm__|__asm|asm)\b\s*(?:volatile|goto|__volatile__)?\s*\(")
+STATEMENT = re.compile(r"^\s*" + ASSEMBLER.pattern, re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+# The table that connects hardened/ with the layers below it (backend/hooks.h).
+SOCKETS = {"hardened_hooks"}
+# Weak because the program may have none: (layer, symbol). The platform asks for the system's symbols the same way.
+FOREIGN = {("config", "jw_malloc_conf")}
+
+# One subject in several files, which therefore know one another.
+SUBJECTS = [
+    {f"platform/{name}" for name in ("kept", "linux", "linux_memory", "linux_process", "linux_thread")},
+    {f"frontend/{name}" for name in ("heap", "handover", "loose", "suspect")},
+    {f"core/{name}" for name in ("allocator", "allocate", "deallocate", "route", "suspects")},
+]
+
+Graph = dict[str, set[str]]
 
 
-def complaints(path: Path) -> list[str]:
-    layer = path.relative_to(SOURCE).parts[0]
+def height(path: str) -> int:
+    return LAYERS.index(path.split("/")[0])
+
+
+def included(text: str) -> list[tuple[str, str]]:
+    return INCLUDE.findall(text)
+
+
+def complaints(name: str, text: str) -> list[str]:
+    """About one file by itself."""
+    layer = name.split("/")[0]
     if layer not in LAYERS:
         return ["is in no known layer"]
     result = []
-    for quoted, system in re.findall(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', path.read_text(), re.MULTILINE):
+    for quoted, system in included(text):
         below = quoted.split("/")[0]
         if quoted and quoted != "jwmalloc.h" and below not in LAYERS:
             result.append(f'includes "{quoted}", which does not name its layer')
-        elif quoted and below in LAYERS and LAYERS.index(below) > LAYERS.index(layer):
+        elif quoted and below in LAYERS and height(quoted) > height(name):
             result.append(f'includes "{quoted}", which is above it')
+        elif below == "hardened" and layer != "hardened" and name != "api/serve.h":
+            result.append(f'includes "{quoted}", which is for hardened/ and api/serve.h only')
         elif system and SYSTEM_HEADER.match(system) and layer not in OPEN_TO_SYSTEM:
             result.append(f"includes <{system}>, which is for the platform layer only")
+    assembler = STATEMENT if layer == "api" else ASSEMBLER
+    if layer != "platform" and assembler.search(COMMENT.sub("", text)):
+        result.append("has assembler, which is for the platform layer only")
     return result
 
 
-def main() -> int:
-    found = [
-        f"{path.relative_to(SOURCE.parent)}: {complaint}"
-        for path in sorted(SOURCE.rglob("*.[ch]"))
-        for complaint in complaints(path)
+def circles(graph: Graph) -> list[list[str]]:
+    """The largest sets of files each of which leads to all others of its set (Tarjan)."""
+    found, order, low, stack = [], {}, {}, []
+
+    def visit(node: str) -> None:
+        order[node] = low[node] = len(order)
+        stack.append(node)
+        for other in sorted(graph.get(node, ())):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == order[node]:
+            members = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(members) > 1:
+                found.append(sorted(members))
+
+    for node in sorted(graph):
+        if node not in order:
+            visit(node)
+    return found
+
+
+def unexplained(graph: Graph, how: str) -> list[str]:
+    return [
+        f"{' '.join(members)}: {how} one another in a circle"
+        for members in circles(graph)
+        if not any(set(members) <= subject for subject in SUBJECTS)
     ]
+
+
+def check_sources(source: Path) -> list[str]:
+    files = {str(path.relative_to(source)): path.read_text() for path in sorted(source.rglob("*.[ch]"))}
+    result = [f"src/{name}: {complaint}" for name, text in files.items() for complaint in complaints(name, text)]
+    headers: Graph = {}
+    subjects: Graph = defaultdict(set)
+    for name, text in files.items():
+        others = {quoted for quoted, _ in included(text) if quoted in files}
+        if name.endswith(".h"):
+            headers[name] = others
+        subjects[name[:-2]] |= {other[:-2] for other in others} - {name[:-2]}
+    for members in circles(headers):
+        result.append(f"{' '.join(members)}: include one another in a circle")
+    return result + unexplained(subjects, "a header and its source taken together, include")
+
+
+def symbols(path: Path) -> list[tuple[str, str]]:
+    """Kind, as nm gives it, and name of each symbol that is not local."""
+    printed = subprocess.run(["nm", "--extern-only", path], capture_output=True, text=True, check=True).stdout
+    return [(words[-2], words[-1]) for words in map(str.split, printed.splitlines()) if len(words) >= 2]
+
+
+def check_objects(source: Path, directory: Path) -> list[str]:
+    paths = {path.as_posix().rpartition("/src/")[2].removesuffix(".c.o"): path for path in directory.rglob("*.c.o")}
+    paths = {name: path for name, path in paths.items() if (source / f"{name}.c").exists()}
+    if not paths:
+        return [f"{directory}: no object files"]
+    table = {name: symbols(path) for name, path in sorted(paths.items())}
+    owner = {symbol: name for name, found in table.items() for kind, symbol in found if kind not in "Uwv"}
+    result = []
+    graph: Graph = defaultdict(set)
+    for name, found in table.items():
+        layer = name.split("/")[0]
+        for kind, symbol in found:
+            other = owner.get(symbol)
+            # what the API defines weak is the C library's second name; what it uses weak the C++ runtime's
+            if kind in "wvWV" and layer not in OPEN_TO_SYSTEM and (layer, symbol) not in FOREIGN:
+                result.append(f"src/{name}.c: the symbol {symbol} is weak")
+            elif kind in "wv" and other:
+                result.append(f"src/{name}.c: the symbol {symbol}, which is src/{other}.c's, is weak")
+            if kind not in "Uwv" or not other or symbol in SOCKETS:
+                continue
+            if height(other) > height(name):
+                result.append(f"src/{name}.c: uses {symbol} of src/{other}.c, which is above it")
+            if other != name:
+                graph[name].add(other)
+    return result + unexplained(graph, "use symbols of")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=Path, default=ROOT / "src")
+    parser.add_argument("objects", type=Path, nargs="*")
+    arguments = parser.parse_args()
+    found = check_sources(arguments.source)
+    for directory in arguments.objects:
+        found += check_objects(arguments.source, directory)
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

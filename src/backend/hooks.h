@@ -15,7 +15,7 @@ struct heap;
 
 struct hooks {
     /* Once, when the options have been read and before any object is made. */
-    void (*start)(void);
+    void (*at_start)(void);
 
     /* As backend_fetch and backend_place, for a slab of `weight` granules. */
     void *(*slab_fetch)(enum root_use use, uint32_t weight, bool *zeroed);

@@ -27,7 +27,7 @@ static COLD bool start(void) {
     root_start();
     if (!map_start()) return false;
     options_read();
-    if (JW_SECURE) hardened_hooks.start();
+    if (JW_SECURE) hardened_hooks.at_start();
     midend_start();
     handover_start();
     return true;

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/misuse.h"
-#include "frontend/remote_reclaim.h"
+#include "frontend/remote_work.h"
 #include "midend/link.h"
 #include "platform/instructions.h"
 
@@ -84,7 +84,7 @@ static inline bool cross_push_slowly(cross_list *list, char *origin, void *objec
          * [CL5] [RR6]; client cross_push_drain; kept acquire: what it orders is a relaxed word, and the
          * checker does not explore load buffering */
     } while (!atomic_compare_exchange_weak_explicit(list, &old, new, memory_order_acq_rel, memory_order_relaxed));
-    if (old & CROSS_WATCHED) remote_reclaim_note();
+    if (old & CROSS_WATCHED) remote_work_note();
     return old & CROSS_FULL;
 }
 

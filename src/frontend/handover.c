@@ -14,6 +14,7 @@
 #include "backend/reclaimer.h"
 #include "base/mixed.h"
 #include "frontend/heap.h"
+#include "frontend/remote_reclaim.h"
 #include "platform/fence.h"
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };

@@ -166,7 +166,7 @@ void heap_return_slab(struct slab *slab) {
     /* [RS1] release: the link; pairs [RS2]; client returned_stack */
     while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, record_id(slab), memory_order_release,
                                                   memory_order_relaxed));
-    remote_reclaim_note();
+    remote_work_note();
     if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
 }
 

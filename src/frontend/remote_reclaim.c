@@ -3,12 +3,9 @@
 #include "backend/thrift.h"
 #include "base/assert.h"
 #include "frontend/heap.h"
+#include "frontend/remote_work.h"
 
-enum { ROUND_FROM = 32 };   /* slabs touched for each of which a round is asked for */
 enum { MOST_AT_ONCE = 64 }; /* granules given back by one call */
-
-/* Slabs touched, and how many at the last look. */
-static _Atomic(uint32_t) touched, touched_seen;
 
 static _Atomic(uint32_t) round_state;
 enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all free slabs given back now */
@@ -19,14 +16,6 @@ struct go {
     granule_id first;
     uint32_t count;
 };
-
-void remote_reclaim_note(void) {
-    /* load and store, so that nobody waits for the line: a hint, and what is lost is counted by the next */
-    uint32_t count = atomic_load_explicit(&touched, memory_order_relaxed) + 1;
-    /* [RR10] release: the push; pairs [RR11]; kept: a hint, and the checker's rounds always look */
-    atomic_store_explicit(&touched, count, memory_order_release);
-    if (count % ROUND_FROM == 0) thrift_wake();
-}
 
 static void give_run_back(struct go *go) {
     if (go->count == 0) return;
@@ -111,12 +100,6 @@ static void look_at_root(granule_id root, void *context) {
     give_run_back(go);
 }
 
-/* Whether anything can have changed. */
-static bool is_wanted(void) {
-    uint32_t now = atomic_load_explicit(&touched, memory_order_acquire); /* [RR11] pairs [RR10]; kept: as RR10 */
-    return atomic_exchange_explicit(&touched_seen, now, memory_order_relaxed) != now;
-}
-
 /* False: another thread is in a round, and goes once more if it must. */
 static bool begin(bool now) {
     for (;;) {
@@ -148,7 +131,7 @@ bool remote_reclaim_round(bool now) {
     if (!begin(now)) return false;
     struct go go = {.now = now};
     for (;; go.now = true) {
-        bool wanted = is_wanted();
+        bool wanted = remote_work_is_new();
         if (wanted || go.now || atomic_load_explicit(&again, memory_order_relaxed)) {
             go.soon = go.kept = false;
             map_walk(look_at_root, &go);

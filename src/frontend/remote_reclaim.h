@@ -34,9 +34,6 @@
 
 #include <stdbool.h>
 
-/* An object has come back to a slab that its owner or a round left alone: now and then asks for a round. */
-void remote_reclaim_note(void);
-
 /* A round's part: gives back free slabs that nobody has touched since the last one, or all. True: there are some for a
  * later round. Does nothing but ask for one more go while another thread is in here. */
 bool remote_reclaim_round(bool now);

@@ -24,7 +24,7 @@ static bool object_waits(const char *object, size_t size) {
 }
 
 const struct hooks hardened_hooks = {
-    .start = start,
+    .at_start = start,
     .slab_fetch = guarded_fetch,
     .slab_place = guarded_place,
     .object_is_new = object_is_new,

@@ -1,4 +1,4 @@
-/* instructions.h - what compilers do not find by themselves on the hit paths of malloc and free: each function's form in
+/* instructions.h - what compilers do not find by themselves on the hit paths of malloc and free: each function in
  * instructions of the processor, and beside it the form in C, which says what it does and serves everywhere else.
  *
  * Checked builds take the C forms, which the model checker and the sanitizers see through. Wherever a processor has a

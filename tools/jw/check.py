@@ -69,7 +69,9 @@ def check_tidy() -> bool:
 
 
 def check_layers() -> bool:
-    return passes(sys.executable, "-B", ROOT / "tools/check_layers.py")
+    """The sources, and the objects of the plain and of the hardened build."""
+    objects = [flavours.build(flavour) / "CMakeFiles/jwmalloc-objects.dir" for flavour in ("checked", "secure")]
+    return passes(sys.executable, "-B", ROOT / "tools/check_layers.py", *objects)
 
 
 def check_orders() -> bool:

@@ -15,9 +15,9 @@ from flavours import BUILD, ROOT
 CLANG = "clang-16"
 TIERS = ["base", "platform", "config", "backend", "midend", "frontend", "core", "verify"]
 CLASH = re.compile(r"^(\S+?):\d+:\d+: error: (?:conflicting types for|redefinition of) (?:enumerator )?'(\w+)'", re.M)
-# Copies of whole objects stand on paths of their own (calloc, realloc, statistics), which no client takes there.
+# Copies of whole objects stand on paths of their own (misuse, calloc, realloc, statistics): no client takes them there.
 UNREADABLE = re.compile(r"call void @llvm\.mem(?:cpy|set|move)|call .* asm |i128\*|sret\(")
-COPYING = re.compile(r"allocate_zeroed\w*|reallocate\w*|print_\w+|\w+_statistics|options_\w+|apply\w*|clear")
+COPYING = re.compile(r"describe|allocate_zeroed\w*|reallocate\w*|print_\w+|\w+_statistics|options_\w+|apply\w*|clear")
 
 
 INCLUDE = re.compile(r'#include "([\w/.]+)"')

@@ -5,6 +5,7 @@
  *           freed 1
  * property  no memory is given back that is in use, and no slab is lost
  */
+#include "frontend/remote_reclaim.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 64, SLAB = 4 };

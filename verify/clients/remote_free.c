@@ -3,6 +3,7 @@
  * bound     3 threads: 1 round that gives all back; 1 free each of two; a slab of 2 objects
  * property  no memory is given back that is in use, and no slab is lost
  */
+#include "frontend/remote_reclaim.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OBJECTS = 3 };

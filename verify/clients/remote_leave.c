@@ -5,6 +5,7 @@
  *           others have freed 1 and the owner 1
  * property  no memory is given back that is in use, no object is given out twice, and no slab is lost
  */
+#include "frontend/remote_reclaim.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 80, SLAB = 3 };

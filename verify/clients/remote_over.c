@@ -4,6 +4,7 @@
  * bound     3 threads: 1 round that gives all back; 1 free; 1 free and 1 allocation by the owner; a slab of 2 objects
  * property  no object is given out twice, and no slab is lost
  */
+#include "frontend/remote_reclaim.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OBJECTS = 4 };

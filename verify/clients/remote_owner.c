@@ -3,6 +3,7 @@
  * bound     2 threads: 1 round that gives all back; 2 allocations by the owner; a slab of 2 objects, all freed before
  * property  no memory is given back that is in use, no object is given out twice, and no slab is lost
  */
+#include "frontend/remote_reclaim.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OBJECTS = 4 };

@@ -3,6 +3,7 @@
  * bound     2 threads: 1 round each; a slab of 2 objects, both freed before
  * property  after both the slab is given back, whoever did it
  */
+#include "frontend/remote_reclaim.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OBJECTS = 3 };

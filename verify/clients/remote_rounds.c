@@ -3,6 +3,7 @@
  * bound     3 threads: 2 rounds; 1 free; a slab of 2 objects, of which 1 is freed before
  * property  the slab is given back once, and what the freeing thread did before is over
  */
+#include "frontend/remote_reclaim.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OBJECTS = 3 };

@@ -1,0 +1,21 @@
+#include "frontend/remote_work.h"
+
+#include "backend/thrift.h"
+
+enum { ROUND_FROM = 32 }; /* slabs touched for each of which a round is asked for */
+
+/* Slabs touched, and how many at the last look. */
+static _Atomic(uint32_t) touched, touched_seen;
+
+void remote_work_note(void) {
+    /* load and store, so that no thread waits for the line: a hint, and what is lost is counted by the next */
+    uint32_t count = atomic_load_explicit(&touched, memory_order_relaxed) + 1;
+    /* [RR10] release: the push; pairs [RR11]; kept: a hint, and the checker's rounds always look */
+    atomic_store_explicit(&touched, count, memory_order_release);
+    if (count % ROUND_FROM == 0) thrift_wake();
+}
+
+bool remote_work_is_new(void) {
+    uint32_t now = atomic_load_explicit(&touched, memory_order_acquire); /* [RR11] pairs [RR10]; kept: as RR10 */
+    return atomic_exchange_explicit(&touched_seen, now, memory_order_relaxed) != now;
+}

@@ -1,0 +1,13 @@
+/* remote_work.h - whether rounds have work with slabs that other threads have freed into (remote_reclaim.h). */
+#ifndef JW_REMOTE_WORK_H
+#define JW_REMOTE_WORK_H
+
+#include <stdbool.h>
+
+/* An object has come back to a slab that its owner or a round left alone: now and then asks for a round. */
+void remote_work_note(void);
+
+/* By a round: whether any has since the last call. */
+bool remote_work_is_new(void);
+
+#endif

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""layers_test.py COMPILER - tools/check_layers.py passes a small correct tree, and tells each seeded mistake."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CHECK = Path(__file__).resolve().parents[2] / "tools/check_layers.py"
+
+GOOD = {
+    "base/base.h": "int base(void);\n",
+    "base/base.c": '#include "base/base.h"\nint base(void) { return 1; }\n',
+    "platform/stop.h": '/* asm (x) */\nstatic inline void stop(void) { __asm__ volatile("" ::: "memory"); }\n',
+    "backend/range.h": "int range(void);\n",
+    "backend/range.c": '#include "backend/range.h"\n#include "base/base.h"\nint range(void) { return base(); }\n',
+    "hardened/guard.h": "int guard(void);\n",
+    "hardened/guard.c": "int guard(void) { return 2; }\nint (*const hardened_hooks)(void) = guard;\n",
+    "core/start.c": "extern int (*const hardened_hooks)(void);\nint start(void) { return hardened_hooks(); }\n",
+    "api/serve.h": '#include "hardened/guard.h"\n',
+    "api/name.c": 'int second(void) __asm__("_second") __attribute__((weak));\nint (*first)(void) = second;\n',
+}
+
+# Name of the mistake: files in the place of others or beside them, and what the check says.
+MISTAKES = {
+    "upward include": ({"base/base.h": '#include "backend/range.h"\nint base(void);\n'}, "which is above it"),
+    "no layer": ({"base/free.h": '#include "range.h"\n'}, "does not name its layer"),
+    "system header": ({"backend/range.h": "#include <sys/mman.h>\nint range(void);\n"}, "for the platform layer only"),
+    "hardened header": ({"api/name.c": '#include "hardened/guard.h"\n'}, "for hardened/ and api/serve.h only"),
+    "asm statement": ({"backend/wait.h": 'static void wait(void) {\n    __asm__("nop");\n}\n'}, "has assembler"),
+    "asm in the API": ({"api/wait.h": 'static void wait(void) {\n    asm volatile("nop");\n}\n'}, "has assembler"),
+    "upward symbol": (
+        {"base/base.c": "int range(void);\nint base(void) { return range(); }\n"},
+        "src/base/base.c: uses range of src/backend/range.c, which is above it",
+    ),
+    "upward variable": (
+        {"backend/range.c": "int range(void) { return 0; }\nint limit;\n",
+         "base/base.c": "extern int limit;\nint base(void) { return limit; }\n"},
+        "uses limit of",
+    ),
+    "weak use": (
+        {"base/base.c": "int range(void) __attribute__((weak));\nint base(void) { return range ? range() : 0; }\n"},
+        "the symbol range is weak",
+    ),
+    "weak body": ({"base/base.c": "__attribute__((weak)) int base(void) { return 0; }\n"}, "the symbol base is weak"),
+    "circle of headers": (
+        {"backend/a.h": '#include "backend/b.h"\n', "backend/b.h": '#include "backend/a.h"\n'},
+        "include one another in a circle",
+    ),
+    "circle by the sources": (
+        {"backend/range.c": '#include "backend/nest.h"\nint range(void) { return 0; }\n',
+         "backend/nest.h": "", "backend/nest.c": '#include "backend/range.h"\n'},
+        "backend/nest backend/range: a header and its source taken together, include one another in a circle",
+    ),
+    "circle of symbols": (
+        {"backend/range.c": "int nest(void);\nint range(void) { return nest(); }\n",
+         "backend/nest.c": "int range(void);\nint nest(void) { return range(); }\n"},
+        "backend/nest backend/range: use symbols of one another in a circle",
+    ),
+}  # fmt: skip
+
+
+def said(compiler: str, directory: Path, files: dict[str, str]) -> tuple[int, str]:
+    for name, text in files.items():
+        path = directory / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for path in sorted(directory.rglob("*.c")):
+        result = directory / "objects/src" / f"{path.relative_to(directory / 'src')}.o"
+        result.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([compiler, "-O1", "-c", f"-I{directory / 'src'}", path, "-o", result], check=True)
+    command = [sys.executable, "-B", CHECK, "--source", directory / "src", directory / "objects"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def main() -> int:
+    compiler, bad = sys.argv[1], 0
+    cases = {"no mistake": ({}, None), **MISTAKES}
+    for name, (files, finding) in cases.items():
+        with tempfile.TemporaryDirectory() as directory:
+            status, text = said(compiler, Path(directory), {**GOOD, **files})
+        right = status == 0 and not text if finding is None else status == 1 and finding in text
+        print(f"{name}: {'as expected' if right else 'WRONG'}: {text.strip()}")
+        bad += not right
+    return 1 if bad else 0
+
+
+sys.exit(main())
