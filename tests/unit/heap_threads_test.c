@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "backend/reclaimer.h"
 #include "core/allocator.h"
 #include "heap_walk.h"
 
@@ -31,18 +32,17 @@ static void trade(uint64_t *randomness, unsigned times) {
     }
 }
 
-/* Every object is free and every other thread gone: reclamation may still be at it, so it gets a while. */
+/* Every object is free and every other thread gone, the reclamation thread as well. */
 static void finish(void) {
     for (unsigned i = 0; i < SHARED; i++) {
         void *old = (void *)atomic_exchange(&shared[i], 0);
         if (old) check_and_free(old);
     }
     heap_flush();
-    for (unsigned tries = 0; tries < 200 && root_count(); tries++) {
-        thrift_purge();
-        usleep(10000);
-    }
+    reclaimer_pause();
+    for (unsigned round = 0; round < 2; round++) thrift_purge(); /* one for each stack of resting heaps */
     assert_int_equal(root_count(), 0);
+    reclaimer_resume();
     for (uint32_t number = 1; number <= heap_count(); number++) {
         assert_int_equal(heap_by_number(number)->in_use_count, 0);
         assert_true(pool_is_empty(&heap_by_number(number)->pool));

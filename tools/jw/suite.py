@@ -1,7 +1,12 @@
-"""./jw test: every test of every flavour; which flavour runs which is in CMakePresets.json.
+"""./jw test: the tests of every flavour; which flavour runs which is in CMakePresets.json.
+
+What takes long and finds little more there is a preset FLAVOUR-nightly. No flavour repeats what another one shows: unit
+tests verify the invariants in every flavour, so the checked one leaves them to release; those that fix the granule's
+size themselves run once on AArch64.
 
 Then what the model checker says of the allocator (verify.py). The checker's own tests are a flavour, too."""
 
+import json
 import os
 import re
 import subprocess
@@ -12,13 +17,20 @@ from concurrent.futures import ThreadPoolExecutor
 import flavours
 import verify
 
-QUICK = {"release": "^(unit|api)$", "checked": "^unit$"}
+QUICK = {"release": ["-L", "^(unit|api)$", "-E", "^consumer"], "checked": ["-L", "^unit$", "-E", "^unit-"]}
+NIGHTLY = "-nightly"
 CLOSING = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
 
 
-def run_flavour(flavour: str, chosen: list[str]) -> tuple[int, int]:
-    """Runs one flavour's tests, showing what ctest prints; gives how many failed and how many there were."""
-    command = ["ctest", "--preset", flavour, "--parallel", str(os.cpu_count() or 1), *chosen]
+def nightly_flavours() -> list[str]:
+    """Those that have longer tests."""
+    presets = json.loads((flavours.ROOT / "CMakePresets.json").read_text())["testPresets"]
+    return [preset["name"].removesuffix(NIGHTLY) for preset in presets if preset["name"].endswith(NIGHTLY)]
+
+
+def run_preset(preset: str, chosen: list[str]) -> tuple[int, int]:
+    """Runs a preset's tests, showing what ctest prints; gives how many failed and how many there were."""
+    command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count() or 1), *chosen]
     failed = total = 0
     with subprocess.Popen(command, cwd=flavours.ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
         for line in process.stdout:
@@ -30,7 +42,7 @@ def run_flavour(flavour: str, chosen: list[str]) -> tuple[int, int]:
     return failed, total
 
 
-def run_flavours(names: list[str], options: dict[str, list[str]]) -> tuple[int, int]:
+def run_flavours(names: list[str], options: dict[str, list[str]], parts: list[str]) -> tuple[int, int]:
     """Flavour by flavour; the next ones are built meanwhile, as few tests keep all processors busy to their end."""
     failed = total = 0
     builder = ThreadPoolExecutor(max_workers=1)
@@ -44,8 +56,11 @@ def run_flavours(names: list[str], options: dict[str, list[str]]) -> tuple[int, 
                 failed, total = failed + 1, total + 1
                 continue
             print(f"\n== {name}: {flavours.flavours()[name]}", flush=True)
-            failures, count = run_flavour(name, options[name])
-            failed, total = failed + failures, total + count
+            for part in parts:
+                if part == NIGHTLY and name not in nightly_flavours():
+                    continue
+                failures, count = run_preset(name + part, options[name])
+                failed, total = failed + failures, total + count
     finally:
         builder.shutdown(cancel_futures=True)
     return failed, total
@@ -66,7 +81,7 @@ def run_checker_tests() -> tuple[int, int]:
 # Beside the flavours of the library; the checker's own tests only when they are asked for, as CI does.
 OTHERS = {
     "checker": ("the model checker's own tests", run_checker_tests),
-    "verify": ("the model checker's clients, the quick ones", verify.test),
+    "verify": ("the model checker's clients, the quick ones", verify.test),  # all of them: ./jw verify
 }
 
 
@@ -83,14 +98,18 @@ def run_others(chosen: list[str]) -> tuple[int, int]:
 def run(arguments) -> int:
     start = time.monotonic()
     everything = [*flavours.flavours(), *([] if arguments.only or arguments.list else ["verify"])]
+    everything = nightly_flavours() if arguments.nightly else everything
     wanted = list(QUICK) if arguments.quick else arguments.flavour or everything
+    wanted = [name for name in wanted if name not in arguments.skip]
+    parts = [NIGHTLY] if arguments.nightly else ["", NIGHTLY] if arguments.list and not arguments.only else [""]
     chosen = [name for name in wanted if name not in OTHERS]
-    options = ["--no-tests=ignore", "-R", arguments.only] if arguments.only else []
+    # a test that is asked for may be one of the longer ones
+    options = ["--no-tests=ignore", "-R", arguments.only, "-E", "^$"] if arguments.only else []
     options += ["--show-only"] if arguments.list else []
     if not arguments.quick:
         flavours.setup("programs", needed=flavours.may_install())
-    quick = {name: ["-L", labels] for name, labels in QUICK.items()} if arguments.quick else {}
-    failed, total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen})
+    quick = QUICK if arguments.quick else {}
+    failed, total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen}, parts)
     if arguments.list:
         return 0
     failures, count = run_others([name for name in wanted if name in OTHERS])
@@ -105,9 +124,9 @@ def run(arguments) -> int:
 def add_command(commands) -> None:
     command = commands.add_parser(
         "test",
-        help="build all flavours and run all tests",
+        help="build all flavours and run their tests",
         description="Builds every flavour and runs its tests: unit tests, interface tests, real programs, threads in "
-        "checked and sanitizer builds, AArch64 in an emulator, 32 bits. Takes about sixteen minutes on two cores. "
+        "checked and sanitizer builds, AArch64 in an emulator, 32 bits. Takes about fifteen minutes on two cores. "
         "Tests that need a package which is missing are skipped.",
     )
     command.add_argument(
@@ -115,6 +134,8 @@ def add_command(commands) -> None:
         action="store_true",
         help="run only the unit and interface tests of two flavours: release and checked",
     )
+    command.add_argument("--nightly", action="store_true", help="run the longer tests, which no other call runs")
+    command.add_argument("--skip", action="append", default=[], metavar="FLAVOUR", help="do not run this flavour")
     command.add_argument("--only", metavar="NAME", help="run only tests with names that match this regular expression")
     command.add_argument("--list", action="store_true", help="list the tests and run none")
     command.add_argument(

@@ -5,30 +5,14 @@
  *           freed 1
  * property  no memory is given back that is in use, and no slab is lost
  */
-#include "frontend/remote_reclaim.h"
-#include "verify/clients/frontend_client.h"
+#include "verify/clients/remote.h"
 
 enum { SIZE = 64, SLAB = 4 };
 
-static uint64_t *objects[SLAB + 1];
-
-static void *freeing(void *unused) {
-    (void)unused;
-    give(objects[3], SIZE, 3);
-    return NULL;
-}
-
-static void *going_round(void *unused) {
-    (void)unused;
-    remote_reclaim_round(true);
-    return NULL;
-}
-
 int main(void) {
-    start_allocator();
-    for (size_t i = 0; i <= SLAB; i++) objects[i] = get(SIZE, i); /* the fifth is of another slab */
-    finish(start(freeing, NULL));
-    pthread_t other = start(going_round, NULL);
+    begin(SIZE, SLAB + 1); /* the fifth is of another slab */
+    finish(start_free(3));
+    pthread_t other = start(remote_round, ALL);
     give(objects[0], SIZE, 0);
     finish(other);
     for (size_t i = 1; i < 3; i++) give(objects[i], SIZE, i);

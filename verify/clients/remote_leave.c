@@ -5,33 +5,18 @@
  *           others have freed 1 and the owner 1
  * property  no memory is given back that is in use, no object is given out twice, and no slab is lost
  */
-#include "frontend/remote_reclaim.h"
-#include "verify/clients/frontend_client.h"
+#include "verify/clients/remote.h"
 
 enum { SIZE = 80, SLAB = 3 };
 
-static uint64_t *objects[SLAB + 1];
-
-static void *freeing(void *number) {
-    give(objects[(size_t)number], SIZE, (size_t)number);
-    return NULL;
-}
-
-static void *going_round(void *unused) {
-    (void)unused;
-    remote_reclaim_round(true);
-    return NULL;
-}
-
 int main(void) {
-    start_allocator();
-    for (size_t i = 0; i <= SLAB; i++) objects[i] = get(SIZE, i); /* a full slab, and a current one */
+    begin(SIZE, SLAB + 1); /* a full slab, and a current one */
     give(objects[0], SIZE, 0);
     assert(slab_state(slab_of(objects[0])) == PARTIAL);
     uint64_t *others[2]; /* all of the current one */
     for (size_t i = 0; i < 2; i++) others[i] = get(SIZE, 20 + i);
-    finish(start(freeing, (void *)1));
-    pthread_t a = start(freeing, (void *)2), b = start(going_round, NULL);
+    finish(start_free(1));
+    pthread_t a = start_free(2), b = start(remote_round, ALL);
     uint64_t *later = get(SIZE, 10);
     finish(a);
     finish(b);

@@ -4,30 +4,14 @@
  * bound     3 threads: 1 round that gives all back; 1 free; 1 free and 1 allocation by the owner; a slab of 2 objects
  * property  no object is given out twice, and no slab is lost
  */
-#include "frontend/remote_reclaim.h"
-#include "verify/clients/frontend_client.h"
+#include "verify/clients/remote.h"
 
 enum { SIZE = 112, OBJECTS = 4 };
 
-static uint64_t *objects[OBJECTS];
-
-static void *freeing(void *unused) {
-    (void)unused;
-    give(objects[1], SIZE, 1);
-    return NULL;
-}
-
-static void *going_round(void *unused) {
-    (void)unused;
-    remote_reclaim_round(true);
-    return NULL;
-}
-
 int main(void) {
-    start_allocator();
     model_keeps_discarded = true;
-    for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i); /* a full slab, and a current one */
-    pthread_t a = start(freeing, NULL), b = start(going_round, NULL);
+    begin(SIZE, OBJECTS); /* a full slab, and a current one */
+    pthread_t a = start_free(1), b = start(remote_round, ALL);
     give(objects[0], SIZE, 0);
     uint64_t *later[2];
     for (size_t i = 0; i < 2; i++) later[i] = get(SIZE, 10 + i);

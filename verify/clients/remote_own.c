@@ -4,33 +4,17 @@
  * bound     3 threads: 1 round that gives all back; 1 free; 1 free and 1 allocation by the owner; a slab of 3 objects
  * property  no object is given out twice, and no slab is lost
  */
-#include "frontend/remote_reclaim.h"
-#include "verify/clients/frontend_client.h"
+#include "verify/clients/remote.h"
 
 enum { SIZE = 80, SLAB = 3 };
 
-static uint64_t *objects[SLAB + 1];
-
-static void *freeing(void *unused) {
-    (void)unused;
-    give(objects[2], SIZE, 2);
-    return NULL;
-}
-
-static void *going_round(void *unused) {
-    (void)unused;
-    remote_reclaim_round(true);
-    return NULL;
-}
-
 int main(void) {
-    start_allocator();
     model_keeps_discarded = true;
-    for (size_t i = 0; i <= SLAB; i++) objects[i] = get(SIZE, i); /* a full slab, and a current one */
+    begin(SIZE, SLAB + 1); /* a full slab, and a current one */
     give(objects[0], SIZE, 0);
     uint64_t *later[3]; /* of the current one */
     for (size_t i = 0; i < 2; i++) later[i] = get(SIZE, 10 + i);
-    pthread_t a = start(freeing, NULL), b = start(going_round, NULL);
+    pthread_t a = start_free(2), b = start(remote_round, ALL);
     give(objects[1], SIZE, 1);
     later[2] = get(SIZE, 12);
     finish(a);

@@ -3,12 +3,9 @@
  * bound     2 threads: 1 round that gives all back; 2 allocations by the owner; a slab of 2 objects, all freed before
  * property  no memory is given back that is in use, no object is given out twice, and no slab is lost
  */
-#include "frontend/remote_reclaim.h"
-#include "verify/clients/frontend_client.h"
+#include "verify/clients/remote.h"
 
 enum { SIZE = 112, OBJECTS = 4 };
-
-static uint64_t *objects[OBJECTS];
 
 static void *freeing(void *unused) {
     (void)unused;
@@ -17,17 +14,10 @@ static void *freeing(void *unused) {
     return NULL;
 }
 
-static void *going_round(void *unused) {
-    (void)unused;
-    remote_reclaim_round(true);
-    return NULL;
-}
-
 int main(void) {
-    start_allocator();
-    for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i); /* two full slabs */
+    begin(SIZE, OBJECTS); /* two full slabs */
     finish(start(freeing, NULL));
-    pthread_t other = start(going_round, NULL);
+    pthread_t other = start(remote_round, ALL);
     uint64_t *later[2];
     for (size_t i = 0; i < 2; i++) later[i] = get(SIZE, 10 + i);
     finish(other);

@@ -3,32 +3,16 @@
  * bound     2 threads: 1 round that gives all back; 2 allocations by the owner; a slab of 2 objects, all freed before
  * property  no memory is given back that is in use, no object is given out twice, and no slab is lost
  */
-#include "frontend/remote_reclaim.h"
-#include "verify/clients/frontend_client.h"
+#include "verify/clients/remote.h"
 
 enum { SIZE = 112, OBJECTS = 3 };
 
-static uint64_t *objects[OBJECTS];
-
-static void *freeing(void *unused) {
-    (void)unused;
-    give(objects[0], SIZE, 0);
-    return NULL;
-}
-
-static void *going_round(void *unused) {
-    (void)unused;
-    remote_reclaim_round(true);
-    return NULL;
-}
-
 int main(void) {
-    start_allocator();
-    for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i); /* a full slab, and a current one */
+    begin(SIZE, OBJECTS); /* a full slab, and a current one */
     give(objects[1], SIZE, 1);
     assert(slab_state(slab_of(objects[0])) == PARTIAL);
-    finish(start(freeing, NULL));
-    pthread_t other = start(going_round, NULL);
+    finish(start_free(0));
+    pthread_t other = start(remote_round, ALL);
     uint64_t *later[2];
     for (size_t i = 0; i < 2; i++) later[i] = get(SIZE, 10 + i);
     finish(other);

@@ -3,12 +3,9 @@
  * bound     2 threads: 1 round each; a slab of 2 objects, both freed before
  * property  after both the slab is given back, whoever did it
  */
-#include "frontend/remote_reclaim.h"
-#include "verify/clients/frontend_client.h"
+#include "verify/clients/remote.h"
 
 enum { SIZE = 112, OBJECTS = 3 };
-
-static uint64_t *objects[OBJECTS];
 
 static void *freeing(void *unused) {
     (void)unused;
@@ -16,17 +13,10 @@ static void *freeing(void *unused) {
     return NULL;
 }
 
-static void *going_round(void *unused) {
-    (void)unused;
-    remote_reclaim_round(false);
-    return NULL;
-}
-
 int main(void) {
-    start_allocator();
-    for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i); /* a full slab, and a current one */
+    begin(SIZE, OBJECTS); /* a full slab, and a current one */
     finish(start(freeing, NULL));
-    pthread_t other = start(going_round, NULL);
+    pthread_t other = start(remote_round, NULL);
     remote_reclaim_round(true);
     finish(other);
     assert(slab_is_taken(slab_of(objects[0])));

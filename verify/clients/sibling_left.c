@@ -4,7 +4,6 @@
  * bound     2 threads: one frees, the other takes the sibling from the Nest, frees the next one, and then asks Knit
  * property  nothing is lost; who took the sibling from the Nest gets it, or finds it where it was put back
  * defines   -DJW_RANGE_TRIES=1 -DJW_NEST_SLOTS=1
- * slow      three minutes
  */
 #include "verify/clients/ranges.h"
 

@@ -1,0 +1,70 @@
+/* thrift_world.h - the tests of Thrift and of its thread: ranges of a small backend, over simulated time. The test runs
+ * the reclamation thread, and says what happens while that waits. */
+#ifndef JW_TESTS_THRIFT_WORLD_H
+#define JW_TESTS_THRIFT_WORLD_H
+
+#include "unit.h"
+
+#include "backend/backend.h"
+
+enum { BIG = 64 };
+
+void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+
+static void (*at_wait)(unsigned number); /* what the world does while the reclamation thread waits */
+static unsigned waits;
+
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    waits++;
+    CHECK(waits < 1000);
+    if (at_wait) at_wait(waits);
+    __real_platform_futex_wait(word, expected, milliseconds);
+}
+
+static granule_id before, one, keeper, a, b; /* keeper: stays in use, so that the root stays */
+
+static granule_id fetch(uint32_t weight) {
+    bool zeroed;
+    granule_id range = granule_of(backend_fetch(FOR_SLABS, weight, &zeroed));
+    memset(granule_address(range), 0xa5, weight * GRANULE_SIZE);
+    return range;
+}
+
+static bool is_dirty(granule_id range) {
+    return *granule_address(range) == (char)0xa5;
+}
+
+static void start(void) {
+    start_backend();
+    options = default_options;
+    options.reclaim_thread = THREAD_TRUE;
+    memset(&thrift_counters, 0, sizeof thrift_counters);
+    thrift_on_round(ROUND_SLABS, NULL, NULL);
+    at_wait = NULL;
+    waits = 0;
+    before = fetch(1);
+    one = fetch(1);
+    keeper = fetch(1);
+    a = fetch(BIG);
+    b = fetch(BIG);
+}
+
+static void finish(void) {
+    sim_fail_after(SIM_NEVER);
+    backend_place(before);
+    backend_place(one);
+    backend_place(keeper);
+    thrift_purge();
+    assert_int_equal(ownership.cached[0], 0);
+    assert_int_equal(ownership.cached[1], 0);
+    assert_int_equal(root_count(), 0);
+}
+
+static void run_thread(void) {
+    void (*body)(void) = sim_take_thread();
+    assert_non_null(body);
+    body();
+}
+
+#endif
