@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LAYERS = ["base", "platform", "config", "sync", "backend", "midend", "frontend", "core", "hardened", "insight", "api"]
+LAYERS = ["base", "sync", "platform", "config", "backend", "midend", "frontend", "core", "hardened", "insight", "api"]
 OPEN_TO_SYSTEM = {"platform", "api"}
 SYSTEM_HEADER = re.compile(r"(sys|linux|asm)/|(unistd|pthread|fcntl|sched|signal|time|threads)\.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)

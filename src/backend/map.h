@@ -149,6 +149,15 @@ static inline void link_set(granule_id id, uint32_t word) {
     atomic_store_explicit(&map.link[id], word, memory_order_relaxed);
 }
 
+/* The next range, where the range is in a list through its link: its holder's, or the list's (sync/id_stack.h). */
+static inline granule_id range_next(granule_id range) {
+    return link_get(range) & ID_MASK;
+}
+
+static inline void range_set_next(granule_id range, granule_id next) {
+    link_set(range, (link_get(range) & ~ID_MASK) | next);
+}
+
 /* Address of a granule inside a claimed root. */
 static inline char *granule_address(granule_id id) {
     uintptr_t root = atomic_load_explicit(&map.roots[id / ROOT_GRANULES], memory_order_relaxed);

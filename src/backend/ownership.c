@@ -27,13 +27,7 @@ static void note_rollback(void) {
 static void defer(granule_id range, uint32_t payload) {
     leaf_set(range, leaf_word(DEFERRED, payload));
     atomic_fetch_add_explicit(&ownership.deferrals, 1, memory_order_relaxed);
-    uint32_t place = link_get(range) & 0x7f000000u;
-    uint32_t first = atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
-    do link_set(range, place | first);
-    /* [DF1] release: the range's words; acquire: as OW1; pairs [DF2] [TH10];
-     * clients deferred_list thread_end_deferred */
-    while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_acq_rel,
-                                                  memory_order_relaxed));
+    id_stack_push(&ownership.deferred, range, range_set_next);
 }
 
 granule_id range_acquire_from(unsigned nest, unsigned class) {
@@ -153,11 +147,10 @@ uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins) {
 }
 
 bool range_place_deferred(void) {
-    if (!atomic_load_explicit(&ownership.deferred, memory_order_relaxed)) return false;
-    /* [DF2] acquire: the ranges' words; pairs [DF1]; client deferred_list */
-    granule_id range = atomic_exchange_explicit(&ownership.deferred, 0, memory_order_acquire);
+    granule_id range = id_stack_take_all(&ownership.deferred);
+    if (!range) return false;
     for (granule_id next; range; range = next) {
-        next = link_get(range) & ID_MASK;
+        next = range_next(range);
         uint32_t payload = leaf_get(range);
         enum slot_code state = payload & DEFERRED_UNMAPPED ? UNMAPPED : MAPPED;
         if (payload & DEFERRED_NOT_ACQUIRED && knit_acquire(range) == IN_USE) {

@@ -11,7 +11,7 @@
  *                                            thread does
  *   watch, take  a round                     remote_reclaim.h
  *
- * The objects are linked (link.h). The origin is the address before the slab: odd, so that it ends a list. The count
+ * The objects are linked (free_link.h). The origin is the address before the slab: odd, so that it ends a list. The count
  * alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
  */
 #ifndef JW_CROSS_LIST_H
@@ -23,8 +23,8 @@
 
 #include "base/misuse.h"
 #include "frontend/remote_work.h"
-#include "midend/link.h"
 #include "platform/instructions.h"
+#include "sync/free_link.h"
 
 typedef _Atomic(uint32_t) cross_list;
 

@@ -6,8 +6,8 @@
  *
  * Heaps are never unmapped and slabs never change heaps, so that whoever frees an object may always go to its slab's.
  *
- *   returned    stack of slabs that were marked until another thread freed into them (slab.h). Push by compare-exchange
- *               (the thread that cleared the mark), all taken by one exchange (owner).
+ *   returned    stack of slabs that were marked until another thread freed into them (slab.h), through their links
+ *               (sync/id_stack.h). The thread that cleared the mark pushes; the owner takes all.
  *   resting     (handover.c) stack of heaps without a thread.
  *
  * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects
@@ -20,12 +20,14 @@
 #include "config/statistics_types.h"
 #include "frontend/pool.h"
 #include "midend/midend.h"
+#include "sync/id_stack.h"
+#include "sync/pointer_stack.h"
 
 /* The class that never has objects: that of size 0 and of all that is too large. */
 #define NO_CLASS SIZE_CLASS_COUNT
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
-    /* Of each class: the first object to give out, or an end (link.h), and how many frees may go there (loose.h). At
+    /* Of each class: the first object to give out, or an end (free_link.h), and how many frees may go there (loose.h). At
      * offset 0 for malloc's sake. */
     union {
         _Alignas(64) struct sink local[SIZE_CLASS_COUNT + 1];
@@ -34,11 +36,11 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint8_t
         map[FRONTEND_MAX + 1]; /* of each size: the class, in words of `local`. In each heap: no address of its own */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    _Alignas(64) _Atomic(granule_id) returned; /* written by other threads, as what stands beside it by rounds */
-    _Atomic(struct suspect *) suspects;        /* frees that are to be settled by this heap's lists (suspect.h) */
-    _Atomic(uint32_t) suspect_count;           /* notes handed over and not settled yet, or more */
-    _Atomic(uint32_t) resting_next;            /* number of the next resting heap */
-    _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
+    _Alignas(64) struct id_stack returned; /* written by other threads, as what stands beside it by rounds */
+    struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
+    _Atomic(uint32_t) suspect_count;       /* notes handed over and not settled yet, or more */
+    _Atomic(uint32_t) resting_next;        /* number of the next resting heap */
+    _Atomic(bool) resting;                 /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;
 #if JW_SECURE
     struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */

@@ -3,9 +3,9 @@
  *
  * A loose object was freed by the thread and waits in its list for the next allocation, while its bit in the slab's
  * word says "in use": so it is nobody else's, whosever slab it is in, and no atomic operation is needed. Its first word
- * is a link as in the frontend (link.h), with another key, and its second word the number of the heap that caches it:
- * so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h). What leaves the
- * list has 0 in its first word.
+ * is a link as in the frontend (sync/free_link.h), with another key, and its second word the number of the heap that
+ * caches it: so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h). What
+ * leaves the list has 0 in its first word.
  *
  *   room       how many objects more may become loose; as long as there is some, each freed object of the class does.
  *              Made by allocating from the class twice in a row: classes that share a hold would drive them out
@@ -22,8 +22,8 @@
 
 #include "backend/map.h"
 #include "base/fill.h"
-#include "midend/link.h"
 #include "platform/random.h"
+#include "sync/free_link.h"
 
 #define MID_FREE_BITS 0x0fffffffu
 enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */

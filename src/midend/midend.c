@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "config/size_classes.h"
 #include "platform/platform.h"
+#include "sync/id_stack.h"
 
 #define HELD (1u << 31)
 #define LISTED (1u << 30)
@@ -30,7 +31,7 @@ static struct shape shapes[CLASSES];
 uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];
 static unsigned class_count;
 static struct nest nest;
-static _Atomic(uint32_t) deferred; /* slabs whose Nest was busy: pushed by compare-exchange, taken by one exchange */
+static struct id_stack deferred; /* slabs whose Nest was busy, through their links */
 static _Atomic(size_t) slab_counts[CLASSES];
 static _Atomic(uint32_t) no_longer_full; /* slabs, since the start: a hint */
 static record_word no_slab;              /* has no bits, ever */
@@ -107,10 +108,7 @@ static void retire(granule_id slab, unsigned class) {
 /* Into the Nest, or onto the deferred list when that is busy (false). */
 static bool place_or_defer(granule_id slab, unsigned class) {
     if (nest_place(&nest, class, slab)) return true;
-    uint32_t place = link_get(slab) & 0x7f000000u, first = atomic_load_explicit(&deferred, memory_order_relaxed);
-    do link_set(slab, place | first);
-    /* [MD1] release: the slab's words; pairs [MD2]; client midend_deferred */
-    while (!atomic_compare_exchange_weak_explicit(&deferred, &first, slab, memory_order_release, memory_order_relaxed));
+    id_stack_push(&deferred, slab, range_set_next);
     return false;
 }
 
@@ -133,11 +131,10 @@ static NOINLINE void place(granule_id slab, unsigned class) {
 }
 
 static bool place_deferred(void) {
-    if (!atomic_load_explicit(&deferred, memory_order_relaxed)) return false;
-    /* [MD2] acquire: the slabs' words; pairs [MD1]; client midend_deferred */
-    granule_id slab = atomic_exchange_explicit(&deferred, 0, memory_order_acquire);
+    granule_id slab = id_stack_take_all(&deferred);
+    if (!slab) return false;
     for (granule_id next; slab; slab = next) {
-        next = link_get(slab) & ID_MASK;
+        next = range_next(slab);
         place(slab, class_of_slab(slab));
     }
     return true;

@@ -197,9 +197,9 @@ static void a_busy_nest_defers_the_slab(void **state) {
     midend_free(NULL, objects[1]);
     nest.classes[0].summary = 0;
     nest.classes[0].list = 0;
-    assert_int_equal(deferred, slab);
+    assert_int_equal(deferred.first, slab);
     assert_ptr_equal(midend_allocate(NULL, shapes[0].size, 1), objects[0]); /* found there, before any new slab */
-    assert_int_equal(deferred, 0);
+    assert_int_equal(deferred.first, 0);
     assert_int_equal(slab_counts[0], 1);
     midend_free(NULL, objects[0]);
     for (unsigned i = 2; i < shapes[0].count; i++) midend_free(NULL, objects[i]);

@@ -16,7 +16,7 @@ static void start(void) {
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
     memset(&nest, 0, sizeof nest);
-    deferred = 0;
+    deferred = (struct id_stack){0};
     memset(slab_counts, 0, sizeof slab_counts);
     no_longer_full = 0;
     midend_start();

@@ -79,7 +79,7 @@ static void finish(void) {
     check_books();
     thrift_purge();
     assert_true(!before_acquire && !before_release);
-    assert_int_equal(ownership.deferred, 0);
+    assert_int_equal(ownership.deferred.first, 0);
     assert_int_equal(ownership.cached[0], 0);
     assert_int_equal(ownership.cached[1], 0);
     assert_int_equal(root_count(), 0);
@@ -133,10 +133,10 @@ static void what_cannot_go_back_is_deferred(void **state) {
     before_acquire = take_knit_and_block_nest;
     assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), 0);
     busy[0] = false;
-    assert_int_equal(ownership.deferred, four[0]);
+    assert_int_equal(ownership.deferred.first, four[0]);
     assert_int_equal(leaf_get(four[0]), leaf_word(DEFERRED, DEFERRED_NOT_ACQUIRED));
     assert_true(range_place_deferred()); /* Knit still says "in use": deferred again */
-    assert_int_equal(ownership.deferred, four[0]);
+    assert_int_equal(ownership.deferred.first, four[0]);
     assert_int_equal(leaf_get(four[0]), leaf_word(DEFERRED, DEFERRED_NOT_ACQUIRED));
     range_place(four[1], MAPPED); /* and no partner for a join */
     assert_int_equal(knit_weight(four[1]), 4);
@@ -144,7 +144,7 @@ static void what_cannot_go_back_is_deferred(void **state) {
     assert_true(knit_release(four[0], MAPPED));
     assert_true(range_place_deferred());
     assert_false(range_place_deferred());
-    assert_int_equal(ownership.deferred, 0);
+    assert_int_equal(ownership.deferred.first, 0);
     check_books();
     place_all_but(0, 4);
     finish();
@@ -178,10 +178,10 @@ static void who_finds_nothing_places_what_was_deferred(void **state) {
     busy[0] = true;
     range_place(four[0], MAPPED);
     busy[0] = false;
-    assert_int_equal(ownership.deferred, four[0]);
+    assert_int_equal(ownership.deferred.first, four[0]);
     bool zeroed;
     assert_int_equal(granule_of(backend_fetch(FOR_SLABS, 4, &zeroed)), four[0]);
-    assert_int_equal(ownership.deferred, 0);
+    assert_int_equal(ownership.deferred.first, 0);
     place_all_but(4, 4);
     finish();
 }
@@ -291,7 +291,7 @@ static void a_sibling_without_nest_half_is_no_partner(void **state) {
     range_place(four[0], MAPPED);
     steal_from_nest(four[0]);
     range_place(four[1], MAPPED);
-    assert_int_equal(ownership.deferred, four[1]);
+    assert_int_equal(ownership.deferred.first, four[1]);
     assert_int_equal(leaf_get(four[1]), leaf_word(DEFERRED, 0));
     assert_int_equal(finish_theft(four[0]), MAPPED);
     assert_true(range_place_deferred());

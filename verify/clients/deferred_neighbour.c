@@ -33,7 +33,7 @@ int main(void) {
     assert(taken == deferred);
     leaf_set(deferred, leaf_word(DEFERRED, NOT_ACQUIRED));
     link_set(deferred, link_get(deferred) & ~ID_MASK);
-    atomic_store_explicit(&ownership.deferred, deferred, memory_order_relaxed);
+    atomic_store_explicit(&ownership.deferred.first, deferred, memory_order_relaxed);
     pthread_t a = start(freeing, NULL), b = start(draining, NULL);
     finish(a);
     finish(b);
