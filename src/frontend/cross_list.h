@@ -11,8 +11,8 @@
  *                                            thread does
  *   watch, take  a round                     remote_reclaim.h
  *
- * The objects are linked (free_link.h). The origin is the address before the slab: odd, so that it ends a list. The count
- * alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
+ * The objects are linked (free_link.h). The origin is the address before the slab: odd, so that it ends a list. The
+ * count alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
  */
 #ifndef JW_CROSS_LIST_H
 #define JW_CROSS_LIST_H

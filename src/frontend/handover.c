@@ -24,7 +24,7 @@ static uint64_t heap_secret; /* of the keys' upper halves */
 /* Its lower half no other heap has, and never 0. The upper half is the heap's own where a slab has room for all of the
  * key, so that a link which a program reads tells the keys of no other heap. */
 static uint64_t heap_key(uint32_t number) {
-    uint64_t key = frontend_key ^ (number | (~(uint32_t)frontend_key & LEAF_SLAB));
+    uint64_t key = frontend_key ^ (number | (~(uint32_t)frontend_key & KEY_NEVER_ZERO));
     if (sizeof(uintptr_t) < sizeof key) return key;
     return link_key_of((mixed(heap_secret + number) & ~(uint64_t)UINT32_MAX) | (uint32_t)key);
 }

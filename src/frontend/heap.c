@@ -263,7 +263,7 @@ static COLD void open_full_slabs(granule_id root, void *context) {
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         struct slab *slab = record_at(id);
         /* the leaf first: its table is small. It may be of a slab that was given back, but the key is not */
-        if (leaf_get(id) != (LEAF_SLAB | heap->number) || !slab_has_key(slab, heap->key)) continue;
+        if (!leaf_same(leaf_get(id), leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
         if (slab_state(slab) == FULL && !link_end(slab->own.first)) heap_open_slab(heap, slab);
     }
 }
@@ -310,7 +310,7 @@ static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
     struct slab *slab = slab_of(start);
     slab_format(slab, start, class);
     __atomic_store_n(&slab->key, (uintptr_t)heap->key, __ATOMIC_RELAXED);
-    leaf_set(granule_of(start), LEAF_SLAB | heap->number);
+    leaf_set(granule_of(start), leaf_slab(heap->number));
     return slab;
 }
 

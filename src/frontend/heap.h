@@ -27,7 +27,7 @@
 #define NO_CLASS SIZE_CLASS_COUNT
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
-    /* Of each class: the first object to give out, or an end (free_link.h), and how many frees may go there (loose.h). At
+    /* Of each class: the first object to give out, or an end (a link), and how many frees may go there (loose.h). At
      * offset 0 for malloc's sake. */
     union {
         _Alignas(64) struct sink local[SIZE_CLASS_COUNT + 1];
@@ -141,12 +141,15 @@ bool heap_pool_round(struct heap *heap);
 /* Prepares the hand-over of dead threads' heaps. Called once, by the first slow path. */
 void handover_start(void);
 
+/* A bit above all heaps' numbers, which keeps a key from being 0. */
+#define KEY_NEVER_ZERO (1u << 31)
+
 /* Highest heap number so far, a heap by its number (1 on), and a slab's. */
 uint32_t heap_count(void);
 struct heap *heap_by_number(uint32_t number);
 static inline struct heap *heap_of(const struct slab *slab) {
     uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
-    return heap_by_number(key ? (uint32_t)(key ^ frontend_key) & ~LEAF_SLAB
+    return heap_by_number(key ? (uint32_t)(key ^ frontend_key) & ~KEY_NEVER_ZERO
                               : 0); /* of misuse: the one that is nobody's */
 }
 

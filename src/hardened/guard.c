@@ -22,7 +22,7 @@ static bool wanted(void) {
 static struct id_stack shut;
 
 static void push_shut(granule_id range) {
-    leaf_set(range, leaf_word(HELD, 0));
+    leaf_set(range, leaf_held());
     id_stack_push(&shut, range, range_set_next);
 }
 

@@ -32,7 +32,8 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     CHECK(link_end(object));
     CHECK(local == 0 || current || slab->state == PARTIAL || slab->state == FULL);
     CHECK(local <= size_classes[class].loose || current);
-    CHECK(heap_of(slab) == heap && leaf_get(record_id(slab)) == (LEAF_SLAB | heap->number) && class < SIZE_CLASS_COUNT);
+    CHECK(heap_of(slab) == heap && leaf_same(leaf_get(record_id(slab)), leaf_slab(heap->number)) &&
+          class < SIZE_CLASS_COUNT);
     CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
