@@ -4,6 +4,7 @@
 
 #define LOCKED 0x80000000u
 #define LOCKED_FOR_FORK 0x40000000u
+_Static_assert(((LOCKED | LOCKED_FOR_FORK) & ID_MASK) == 0, "the locks stand above the first range's number");
 #define ALL_SLOTS (~(uintptr_t)0 >> (sizeof(uintptr_t) * 8 - JW_NEST_SLOTS))
 
 static void set_next(granule_id range, uint32_t next, bool in_list) {

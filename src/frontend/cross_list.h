@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/misuse.h"
+#include "config/size_classes.h"
 #include "frontend/remote_work.h"
 #include "platform/instructions.h"
 #include "sync/free_link.h"
@@ -32,6 +33,9 @@ typedef _Atomic(uint32_t) cross_list;
 #define CROSS_WATCHED 0x40000000u
 #define CROSS_MARKS (CROSS_FULL | CROSS_WATCHED)
 #define CROSS_ONE 0x10000u
+
+_Static_assert(GRANULE_SIZE / SMALLEST_OBJECT < CROSS_WATCHED / CROSS_ONE, "the count fits below the marks");
+_Static_assert(GRANULE_SIZE <= CROSS_ONE && GRANULE_SIZE % 8 == 0, "a distance fits below the count, and is odd");
 
 /* What a round has done with a slab that it has taken, in place of the distance, which is odd where there is one. The
  * count and WATCHED stay. */

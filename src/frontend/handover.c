@@ -19,6 +19,8 @@ enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
 #define NO_KEY 1u /* no slab's */
 
+_Static_assert((uint64_t)CHUNKS *CHUNK_HEAPS <= KEY_NEVER_ZERO, "a heap's number fits in a key and in a leaf");
+
 static uint64_t heap_secret; /* of the keys' upper halves */
 
 /* Its lower half no other heap has, and never 0. The upper half is the heap's own where a slab has room for all of the

@@ -16,6 +16,8 @@
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
 
+#include <stddef.h>
+
 #include "backend/map.h"
 #include "config/statistics_types.h"
 #include "frontend/pool.h"
@@ -55,6 +57,10 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     granule_id brought; /* first of the returned slabs that were taken off the stack and not looked at, 0: none */
     struct mid_hold holds[MID_HOLDS];
 };
+
+_Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's place to the heap's address");
+_Static_assert(NO_CLASS *SINK_WORDS <= UINT8_MAX, "a list's place fits in an entry of the map");
+_Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of loose_spent");
 
 extern struct heap no_heap HIDDEN;
 

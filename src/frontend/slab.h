@@ -79,6 +79,9 @@ struct slab {
 };
 
 _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
+_Static_assert(GRANULE_SIZE / SMALLEST_OBJECT <= INT16_MAX, "a slab's capacity fits in `carved`");
+_Static_assert(SIZE_CLASS_COUNT - 1 <= UINT8_MAX && RETURNING <= UINT8_MAX, "class and state fit in a byte each");
+_Static_assert(ID_BITS <= 24, "a slab's number fits in a slab_id");
 
 #define ASTRAY GRANULE_SIZE
 
