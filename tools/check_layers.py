@@ -15,8 +15,10 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import check_words
+
 ROOT = Path(__file__).resolve().parents[1]
-LAYERS = ["base", "platform", "config", "sync", "backend", "midend", "frontend", "core", "hardened", "insight", "api"]
+LAYERS = ["base", "sync", "platform", "config", "backend", "midend", "frontend", "core", "hardened", "insight", "api"]
 OPEN_TO_SYSTEM = {"platform", "api"}
 SYSTEM_HEADER = re.compile(r"(sys|linux|asm)/|(unistd|pthread|fcntl|sched|signal|time|threads)\.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
@@ -155,7 +157,7 @@ def main() -> int:
     parser.add_argument("--source", type=Path, default=ROOT / "src")
     parser.add_argument("objects", type=Path, nargs="*")
     arguments = parser.parse_args()
-    found = check_sources(arguments.source)
+    found = check_sources(arguments.source) + check_words.complaints(arguments.source)
     for directory in arguments.objects:
         found += check_objects(arguments.source, directory)
     print("\n".join(found), end="\n" if found else "")

@@ -47,13 +47,13 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     char *memory = fetch(size, GRANULE_FLAGS);
     if (!memory) return NULL;
     *zeroed = false;
-    leaf_set(granule_of(memory), leaf_word(HELD, 0));
+    leaf_set(granule_of(memory), leaf_held());
     return memory;
 }
 
 static void give_back(granule_id range) {
     char *memory = granule_address(range);
-    leaf_set(range, leaf_word(NONE, 0));
+    leaf_set(range, leaf_none());
     je_sdallocx(memory, je_sallocx(memory, GRANULE_FLAGS), GRANULE_FLAGS);
 }
 
@@ -66,13 +66,13 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     char *object = fetch(size, shift);
     if (!object) return NULL;
     *zeroed = false;
-    leaf_set(granule_of(object), leaf_word(LARGE, 0));
+    leaf_set(granule_of(object), leaf_large(0));
     return object;
 }
 
 static bool is_large(const void *object) {
     return map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 &&
-           leaf_get(granule_of(object)) == leaf_word(LARGE, 0);
+           leaf_same(leaf_get(granule_of(object)), leaf_large(0));
 }
 
 void backend_free(void *object) {

@@ -13,7 +13,7 @@ static void cut(granule_id range, uint32_t weight, enum slot_code state) {
     for (uint32_t before = now; now != weight; before = now) {
         granule_id rest = knit_split(range, weight);
         now = rest - range;
-        leaf_set(rest, leaf_word(HELD, 0));
+        leaf_set(rest, leaf_held());
         range_place_known(rest, before - now, state);
     }
     thrift_notice();
@@ -69,7 +69,7 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
 }
 
 void backend_place(granule_id range) {
-    leaf_set(range, leaf_word(HELD, 0));
+    leaf_set(range, leaf_held());
     thrift_free(range, knit_weight(range));
 }
 
@@ -82,35 +82,30 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     granule_id range = granule_of(start);
     char *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
     granule_id offset = granule_of(object) - range;
-    if (offset) leaf_set(range + offset, leaf_word(INTERIOR, offset));
-    leaf_set(range, leaf_word(LARGE, offset));
+    if (offset) leaf_set(range + offset, leaf_interior(0, offset));
+    leaf_set(range, leaf_large(offset));
     return object;
 }
 
 /* The range of a large object and how far into it the object begins; 0 when the address is not one. */
 static granule_id range_of(const void *object, uint32_t *offset) {
-    granule_id range = granule_of(object);
-    uint32_t leaf = leaf_get(range);
-    *offset = leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0;
-    range -= *offset;
+    granule_id id = granule_of(object), range = granule_start(id);
+    *offset = id - range;
     bool ours = map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0;
-    return ours && leaf_get(range) == leaf_word(LARGE, *offset) ? range : 0;
+    return ours && leaf_same(leaf_get(range), leaf_large(*offset)) ? range : 0;
 }
 
 /* What a second free of the object is told by. */
 static void leave_trace(granule_id range, uint32_t offset, uint32_t granules) {
-    if (offset) leaf_set(range + offset, leaf_word(NONE, TRACE_HERE | granules));
-    else if (granules > 1) leaf_set(range + 1, leaf_word(NONE, TRACE_BEFORE | granules));
+    if (offset) leaf_set(range + offset, leaf_trace_here(granules));
+    else if (granules > 1) leaf_set(range + 1, leaf_trace_before(granules));
 }
 
 void backend_free(void *object) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
-    uint32_t expected = leaf_word(LARGE, offset);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
-    if (!range || !atomic_compare_exchange_strong_explicit(&map.leaf[range], &expected, leaf_word(HELD, 0),
-                                                           memory_order_relaxed, memory_order_relaxed))
-        misuse(INVALID_FREE, object, 0);
+    if (!range || !leaf_change(range, leaf_large(offset), leaf_held())) misuse(INVALID_FREE, object, 0);
     uint32_t weight = knit_weight(range);
     leave_trace(range, offset, weight - offset);
     thrift_free(range, weight);
@@ -132,7 +127,7 @@ bool backend_shrink(void *object, size_t size) {
     for (uint32_t before = now; now > weight; before = now) {
         granule_id rest = knit_split(range, weight);
         now = rest - range;
-        leaf_set(rest, leaf_word(HELD, 0));
+        leaf_set(rest, leaf_held());
         thrift_free(rest, before - now);
     }
     return true;

@@ -9,7 +9,7 @@
  * (range - slot * unit); and the parent's word lies in the node table at (its start + its unit), where no other live
  * node's word ever lies ("metadata shifting"; the model test checks it). That word is all that siblings share:
  *
- *   node   | 31 | 30..28 own slot in parent | 27..24 unit of own parent | 23..0 eight slots of three bits |
+ *   node   | 31 | own slot in parent | unit of own parent | eight slots of three bits |       (node_word.h)
  *
  *   slot code    meaning                                   next                by whom
  *   CONTINUES    not the start of a child                  IN_USE              split: the holder of the child it
@@ -34,7 +34,6 @@
 
 #include "backend/map.h"
 
-enum slot_code { CONTINUES, END, IN_USE = 4, MAPPED, UNMAPPED, LEFT };
 enum side { ON_THE_LEFT = 1, ON_THE_RIGHT };
 
 /* Makes a fresh root one range, held by the caller. */

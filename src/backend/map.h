@@ -4,29 +4,15 @@
  * granule's number - the window. A root claims its slot of the window before use, so that no two of them share an
  * index; any other address, a huge object's included, may share one, which the slab's own check or map_owns() sees.
  *
- *   leaf   what begins at this granule (kinds below)
- *   node   the word of the Knit node whose unit ends here (knit.h); where none does: a root's use
+ *   leaf   what begins at this granule
+ *   node   the word of the Knit node whose unit ends here
  *   link   place of the range that begins here: in its parent node, and in a Nest
  *   record the frontend's (frontend/slab.h); its key is the owning heap's and 0 elsewhere: what free() reads.
  *          Where no root is, records can only be read, so that they count for no limit
  *
- *   leaf   31 30    28 27                    0
- *          | 1 |          heap number         |   a frontend slab, owned by that heap
- *          | 0 |  kind   | payload            |   all others
- *
- *   kind       payload                          who may write the word
- *   NONE       0; trace of a large object       a granule inside a range, or nothing of ours. A trace is left by who
- *              freed: here (23), before (22),   frees the object: in its own granule if that is no range's first, else
- *              granules (21..0)                 in the next. It means something only inside a free range (misuse)
- *   FREE       nest (bits 24-26), prev          the range's holder; prev: the holder of the list's lock
- *   MID        class (bits 24-27), prev         as FREE
- *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
- *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range
- *              granules back to the start
- *   DEFERRED   state (24-25), not acquired (26) the holder, on its way to or on a deferred list
- *   HELD       0                                the holder, in transit
- *
- *   link   | 31 in list | 30..28 slot in parent | 27..24 parent's unit, 15: none | 23..0 next range or Nest slot |
+ * The words are each a small type, in a file of its own: leaf_word.h, node_word.h, range_link.h. In the node table a
+ * root's first granule has the root's use (root.h), and in the link table a mid slab's second granule has the slab's
+ * state (midend/mid_word.h): no node and no range begins there.
  *
  * The words are accessed relaxed: a range's words belong to whoever holds the range, and holding passes on by the
  * acquire/release operations of Nest, Knit and the deferred lists.
@@ -39,6 +25,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/leaf_word.h"
+#include "backend/node_word.h"
+#include "backend/range_link.h"
 #include "base/compiler.h"
 #include "config/geometry.h"
 
@@ -72,21 +61,9 @@ static ALWAYS_INLINE uintptr_t mask_get(const mask_word *mask) {
 #endif
 }
 
-/* A granule's number within the window; 0 is never a granule of ours. */
-typedef uint32_t granule_id;
-
-enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, DEFERRED, HELD };
-
 /* A slot's word: 0 before the first claim, the address while claimed; then what it was stays, for the message about a
  * second free (docs/misuse.md). */
 #define SLOT_GONE 1u
-
-#define LEAF_SLAB 0x80000000u
-#define LEAF_KIND_SHIFT 28
-#define LEAF_HIGH_SHIFT 24
-#define ID_MASK 0x00ffffffu
-#define TRACE_HERE 0x00800000u
-#define TRACE_BEFORE 0x00400000u
 
 struct map {
     _Alignas(64) mask_word record_mask; /* of a record's offset in its table; this line is what free reads */
@@ -120,33 +97,57 @@ static inline granule_id record_id(const void *record) {
     return (granule_id)((uintptr_t)((const char *)record - map.records) >> RECORD_SHIFT);
 }
 
-static ALWAYS_INLINE uint32_t leaf_of(const void *address) {
-    return atomic_load_explicit(&map.leaf[((uintptr_t)address >> JW_GRANULE_SHIFT) & mask_get(&map.mask)],
-                                memory_order_relaxed);
+static inline struct leaf_word leaf_get(granule_id id) {
+    return (struct leaf_word){atomic_load_explicit(&map.leaf[id], memory_order_relaxed)};
 }
 
-static inline uint32_t leaf_word(enum leaf_kind kind, uint32_t payload) {
-    return (uint32_t)kind << LEAF_KIND_SHIFT | payload;
+static ALWAYS_INLINE struct leaf_word leaf_of(const void *address) {
+    return leaf_get(granule_of(address));
 }
 
-static inline enum leaf_kind leaf_kind(uint32_t leaf) {
-    return (enum leaf_kind)(leaf >> LEAF_KIND_SHIFT);
+static inline void leaf_set(granule_id id, struct leaf_word leaf) {
+    atomic_store_explicit(&map.leaf[id], leaf.raw, memory_order_relaxed);
 }
 
-static inline uint32_t leaf_get(granule_id id) {
-    return atomic_load_explicit(&map.leaf[id], memory_order_relaxed);
+/* One step; false where the word is another one. */
+static inline bool leaf_change(granule_id id, struct leaf_word from, struct leaf_word to) {
+    return atomic_compare_exchange_strong_explicit(&map.leaf[id], &from.raw, to.raw, memory_order_relaxed,
+                                                   memory_order_relaxed);
 }
 
-static inline void leaf_set(granule_id id, uint32_t word) {
-    atomic_store_explicit(&map.leaf[id], word, memory_order_relaxed);
+/* Where what the granule belongs to begins. */
+static inline granule_id granule_start(granule_id id) {
+    return leaf_start(id, leaf_get(id));
 }
 
-static inline uint32_t link_get(granule_id id) {
-    return atomic_load_explicit(&map.link[id], memory_order_relaxed);
+static inline struct range_link range_link_get(granule_id range) {
+    return (struct range_link){atomic_load_explicit(&map.link[range], memory_order_relaxed)};
 }
 
-static inline void link_set(granule_id id, uint32_t word) {
-    atomic_store_explicit(&map.link[id], word, memory_order_relaxed);
+static inline void range_link_set(granule_id range, struct range_link link) {
+    atomic_store_explicit(&map.link[range], link.raw, memory_order_relaxed);
+}
+
+/* The next range, where the range is in a list through its link: its holder's, or the list's (sync/id_stack.h). */
+static inline granule_id range_next(granule_id range) {
+    return range_link_following(range_link_get(range));
+}
+
+static inline void range_set_next(granule_id range, granule_id next) {
+    range_link_set(range, range_link_with_following(range_link_get(range), next));
+}
+
+static inline _Atomic(struct node_word) *node_at(granule_id id) {
+    return (_Atomic(struct node_word) *)&map.node[id];
+}
+
+/* The words that stand where no node's is, and where no range begins. */
+static inline record_word *root_word_at(granule_id root) {
+    return &map.node[root];
+}
+
+static ALWAYS_INLINE record_word *mid_word_at(granule_id slab) {
+    return &map.link[slab + 1];
 }
 
 /* Address of a granule inside a claimed root. */

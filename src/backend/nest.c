@@ -2,21 +2,17 @@
 
 #include "base/assert.h"
 
-#define IN_LIST 0x80000000u
 #define LOCKED 0x80000000u
 #define LOCKED_FOR_FORK 0x40000000u
+_Static_assert(((LOCKED | LOCKED_FOR_FORK) & ID_MASK) == 0, "the locks stand above the first range's number");
 #define ALL_SLOTS (~(uintptr_t)0 >> (sizeof(uintptr_t) * 8 - JW_NEST_SLOTS))
 
-static granule_id next_of(granule_id range) {
-    return link_get(range) & ID_MASK;
-}
-
-static void set_next(granule_id range, uint32_t next, uint32_t in_list) {
-    link_set(range, (link_get(range) & ~(ID_MASK | IN_LIST)) | next | in_list);
+static void set_next(granule_id range, uint32_t next, bool in_list) {
+    range_link_set(range, range_link_with_list(range_link_get(range), next, in_list));
 }
 
 static void set_previous(granule_id range, granule_id previous) {
-    leaf_set(range, (leaf_get(range) & ~ID_MASK) | previous);
+    leaf_set(range, leaf_with_previous(leaf_get(range), previous));
 }
 
 static bool list_try_lock(struct nest_class *class, granule_id *first) {
@@ -41,7 +37,7 @@ static bool list_place(struct nest_class *class, granule_id range) {
     granule_id first;
     if (!list_try_lock(class, &first)) return false;
     set_previous(range, 0);
-    set_next(range, first, IN_LIST);
+    set_next(range, first, true);
     if (first) set_previous(first, range);
     list_unlock(class, range);
     return true;
@@ -49,11 +45,11 @@ static bool list_place(struct nest_class *class, granule_id range) {
 
 /* Under the lock. Returns the list's new first range. */
 static granule_id list_unlink(granule_id first, granule_id range) {
-    granule_id next = next_of(range), previous = leaf_get(range) & ID_MASK;
-    invariant(link_get(range) & IN_LIST);
+    granule_id next = range_next(range), previous = leaf_previous(leaf_get(range));
+    invariant(range_link_in_list(range_link_get(range)));
     if (next) set_previous(next, previous);
-    if (previous) set_next(previous, next, IN_LIST);
-    set_next(range, 0, 0);
+    if (previous) set_next(previous, next, true);
+    set_next(range, 0, false);
     set_previous(range, 0);
     return previous ? first : next;
 }
@@ -93,7 +89,7 @@ static bool slots_place(struct nest *nest, unsigned class, granule_id range) {
     for (; free; free &= free - 1) {
         unsigned slot = (unsigned)__builtin_ctzl(free);
         uint32_t expected = 0;
-        set_next(range, slot, 0);
+        set_next(range, slot, false);
         /* relaxed: the bit passes it on */
         if (!atomic_compare_exchange_strong_explicit(&into->slots[slot], &expected, range, memory_order_relaxed,
                                                      memory_order_relaxed))
@@ -141,22 +137,23 @@ granule_id nest_take(struct nest *nest, unsigned class) {
     return 0;
 }
 
-static bool list_take_given(struct nest_class *class, granule_id range, uint32_t leaf) {
+static bool list_take_given(struct nest_class *class, granule_id range, struct leaf_word leaf) {
     granule_id first;
     if (!list_try_lock(class, &first)) return false;
     /* the leaf word alone decides: a previous range stands in it only while the range is in a list, and only under that
      * list's lock */
-    uint32_t now = leaf_get(range);
-    bool there = (now & ~ID_MASK) == leaf && ((now & ID_MASK) || first == range);
+    struct leaf_word now = leaf_get(range);
+    granule_id previous = leaf_previous(now);
+    bool there = leaf_same(leaf_with_previous(now, 0), leaf) && (previous || first == range);
     list_unlock(class, there ? list_unlink(first, range) : first);
     return there;
 }
 
-bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32_t leaf) {
+bool nest_take_given(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf) {
     struct nest_class *from = &nest->classes[class];
-    uint32_t link = link_get(range);
-    if (link & IN_LIST) return list_take_given(from, range, leaf);
-    unsigned slot = link & ID_MASK;
+    struct range_link link = range_link_get(range);
+    if (range_link_in_list(link)) return list_take_given(from, range, leaf);
+    unsigned slot = range_link_following(link);
     if (slot >= JW_NEST_SLOTS || atomic_load_explicit(&from->slots[slot], memory_order_relaxed) != range) return false;
     uintptr_t bit = (uintptr_t)1 << slot;
     /* [NH2] acquire: as NH1; pairs [NH3]; client nest_slots */
@@ -186,7 +183,7 @@ size_t nest_count(struct nest *nest, unsigned class) {
     size_t count = (size_t)__builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
     granule_id first;
     if (list_empty(from) || !list_try_lock(from, &first)) return count;
-    for (granule_id range = first; range; range = next_of(range)) count++;
+    for (granule_id range = first; range; range = range_next(range)) count++;
     list_unlock(from, first);
     return count;
 }

@@ -40,8 +40,8 @@ bool nest_place(struct nest *nest, unsigned class, granule_id range);
 granule_id nest_take(struct nest *nest, unsigned class);
 
 /* Takes this range. False when it is not there (any more), the list is busy, or somebody is just looking into its slot
- * for another one. `leaf`: its leaf word, less the low bits, while it waits in this nest. */
-bool nest_take_given(struct nest *nest, unsigned class, granule_id range, uint32_t leaf);
+ * for another one. `leaf`: its leaf word, less the previous range, while it waits in this nest. */
+bool nest_take_given(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf);
 
 /* First class from `class` on that may have a range; RANGE_CLASSES when there is none. */
 unsigned nest_next_class(const struct nest *nest, unsigned class);

@@ -5,8 +5,6 @@
 struct ownership ownership;
 
 enum { TRIES = JW_RANGE_TRIES };
-#define DEFERRED_UNMAPPED (1u << LEAF_HIGH_SHIFT)
-#define DEFERRED_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))
 
 static void count(enum slot_code state, intptr_t granules) {
     /* [OW1] acquire: who adds after the reclamation thread's last look sees that it has ended; pairs [TH1];
@@ -23,17 +21,11 @@ static void note_rollback(void) {
     atomic_fetch_add_explicit(&ownership.rollbacks, 1, memory_order_relaxed);
 }
 
-/* `payload`: state, and whether the Knit half is still to be taken. */
-static void defer(granule_id range, uint32_t payload) {
-    leaf_set(range, leaf_word(DEFERRED, payload));
+/* `acquired`: the Knit half is held, too. */
+static void defer(granule_id range, enum slot_code state, bool acquired) {
+    leaf_set(range, leaf_deferred(state == UNMAPPED, acquired));
     atomic_fetch_add_explicit(&ownership.deferrals, 1, memory_order_relaxed);
-    uint32_t place = link_get(range) & 0x7f000000u;
-    uint32_t first = atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
-    do link_set(range, place | first);
-    /* [DF1] release: the range's words; acquire: as OW1; pairs [DF2] [TH10];
-     * clients deferred_list thread_end_deferred */
-    while (!atomic_compare_exchange_weak_explicit(&ownership.deferred, &first, range, memory_order_acq_rel,
-                                                  memory_order_relaxed));
+    id_stack_push(&ownership.deferred, range, range_set_next);
 }
 
 granule_id range_acquire_from(unsigned nest, unsigned class) {
@@ -47,13 +39,12 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
     }
     if (range) {
         count(state, -(intptr_t)weight_of_class(class));
-        leaf_set(range, leaf_word(HELD, 0));
+        leaf_set(range, leaf_held());
     }
     /* only now back into the Nest, or the next try would have met the same range again */
     while (tries > 0) {
         note_rollback();
-        if (!nest_place(&ownership.nests[nest], class, failed[--tries]))
-            defer(failed[tries], DEFERRED_NOT_ACQUIRED | (state == UNMAPPED ? DEFERRED_UNMAPPED : 0));
+        if (!nest_place(&ownership.nests[nest], class, failed[--tries])) defer(failed[tries], state, false);
     }
     return range;
 }
@@ -81,10 +72,10 @@ granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weigh
 
 /* The Nest's half of a sibling of whose Knit half we are sure; else that goes back. */
 static bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code state, enum slot_code was) {
-    uint32_t leaf = leaf_get(sibling);
-    unsigned nest = leaf >> LEAF_HIGH_SHIFT & 7;
+    struct leaf_word leaf = leaf_get(sibling);
+    unsigned nest = leaf_nest(leaf);
     if (leaf_kind(leaf) == FREE && nest_is_unmapped(nest) == (state == UNMAPPED) &&
-        nest_take_given(&ownership.nests[nest], class_of_weight(weight), sibling, leaf & ~ID_MASK))
+        nest_take_given(&ownership.nests[nest], class_of_weight(weight), sibling, leaf_free(nest)))
         return true;
     note_rollback();
     if (was == LEFT || !knit_release(sibling, was)) knit_relinquish(sibling);
@@ -105,7 +96,7 @@ static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_co
         sides = ON_THE_LEFT | ON_THE_RIGHT;
         *weight += more;
         if (side == ON_THE_RIGHT) knit_join(range, sibling);
-        else leaf_set(range = knit_join(sibling, range), leaf_word(HELD, 0));
+        else leaf_set(range = knit_join(sibling, range), leaf_held());
     }
     return range;
 }
@@ -113,7 +104,7 @@ static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_co
 void range_place_known(granule_id range, uint32_t weight, enum slot_code state) {
     intptr_t own = weight; /* what is joined with it waits, and goes on waiting */
     for (int tries = 0; tries < TRIES; tries++) {
-        invariant(leaf_kind(leaf_get(range)) == HELD);
+        invariant(leaf_same(leaf_get(range), leaf_held()));
         range = join_siblings(range, &weight, state);
         bool root = knit_is_root(range);
         if (root && state == UNMAPPED) {
@@ -124,7 +115,7 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
             note_rollback(); /* the next round tries again */
         }
         unsigned nest = nest_of(root_use(range), state);
-        uint32_t leaf = leaf_word(FREE, nest << LEAF_HIGH_SHIFT);
+        struct leaf_word leaf = leaf_free(nest);
         leaf_set(range, leaf);
         if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) break;
         if (root || knit_release(range, state)) {
@@ -137,10 +128,10 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
             count(state, own);
             return;
         }
-        leaf_set(range, leaf_word(HELD, 0));
+        leaf_set(range, leaf_held());
     }
     count(state, own); /* it waits, and the watermark must know */
-    defer(range, state == UNMAPPED ? DEFERRED_UNMAPPED : 0);
+    defer(range, state, true);
 }
 
 uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins) {
@@ -153,19 +144,18 @@ uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins) {
 }
 
 bool range_place_deferred(void) {
-    if (!atomic_load_explicit(&ownership.deferred, memory_order_relaxed)) return false;
-    /* [DF2] acquire: the ranges' words; pairs [DF1]; client deferred_list */
-    granule_id range = atomic_exchange_explicit(&ownership.deferred, 0, memory_order_acquire);
+    granule_id range = id_stack_take_all(&ownership.deferred);
+    if (!range) return false;
     for (granule_id next; range; range = next) {
-        next = link_get(range) & ID_MASK;
-        uint32_t payload = leaf_get(range);
-        enum slot_code state = payload & DEFERRED_UNMAPPED ? UNMAPPED : MAPPED;
-        if (payload & DEFERRED_NOT_ACQUIRED && knit_acquire(range) == IN_USE) {
-            defer(range, payload & (DEFERRED_NOT_ACQUIRED | DEFERRED_UNMAPPED));
+        next = range_next(range);
+        struct leaf_word leaf = leaf_get(range);
+        enum slot_code state = leaf_is_unmapped(leaf) ? UNMAPPED : MAPPED;
+        if (!leaf_is_acquired(leaf) && knit_acquire(range) == IN_USE) {
+            defer(range, state, false);
             continue;
         }
         count(state, -(intptr_t)knit_weight(range));
-        leaf_set(range, leaf_word(HELD, 0));
+        leaf_set(range, leaf_held());
         range_place(range, state);
     }
     return true;

@@ -19,6 +19,7 @@
 #include "backend/knit.h"
 #include "backend/nest.h"
 #include "backend/root.h"
+#include "sync/id_stack.h"
 
 /* For each use of roots: two buffers of mapped ranges, one active and one standby (thrift.h), and one of unmapped
  * ranges. */
@@ -30,8 +31,8 @@ static inline bool nest_is_unmapped(unsigned nest) {
 
 struct ownership { /* NOLINT(clang-analyzer-optin.performance.Padding): what all write apart from what all read */
     struct nest nests[NESTS];
-    _Atomic(uint32_t) active;   /* which mapped nest is filled; the reclamation thread swaps */
-    _Atomic(uint32_t) deferred; /* first deferred range: push by compare-exchange, all are taken by one exchange */
+    _Atomic(uint32_t) active; /* which mapped nest is filled; the reclamation thread swaps */
+    struct id_stack deferred; /* ranges, through their links */
     _Atomic(size_t) deferrals, rollbacks;
     _Alignas(64) _Atomic(intptr_t) cached[2]; /* granules waiting mapped and unmapped */
 };

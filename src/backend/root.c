@@ -92,8 +92,8 @@ granule_id root_create(enum root_use use) {
         return 0;
     }
     knit_root(root);
-    atomic_store_explicit(&map.node[root], use == FOR_SLABS ? FOR_SLABS | HAS_SLABS : use, memory_order_relaxed);
-    leaf_set(root, leaf_word(HELD, 0));
+    atomic_store_explicit(root_word_at(root), use == FOR_SLABS ? FOR_SLABS | HAS_SLABS : use, memory_order_relaxed);
+    leaf_set(root, leaf_held());
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
     atomic_store_explicit(&root_made, true, memory_order_relaxed);
     return root;
@@ -101,10 +101,10 @@ granule_id root_create(enum root_use use) {
 
 bool root_admits_slabs(granule_id range) {
     granule_id root = range & ~(ROOT_GRANULES - 1);
-    if (LIKELY(atomic_load_explicit(&map.node[root], memory_order_relaxed) & HAS_SLABS)) return true;
+    if (LIKELY(atomic_load_explicit(root_word_at(root), memory_order_relaxed) & HAS_SLABS)) return true;
     if (!map_admit_slabs(root)) return false;
     /* relaxed: it spares a system call; whoever has not seen it makes that call, too */
-    atomic_fetch_or_explicit(&map.node[root], HAS_SLABS, memory_order_relaxed);
+    atomic_fetch_or_explicit(root_word_at(root), HAS_SLABS, memory_order_relaxed);
     return true;
 }
 
@@ -136,9 +136,9 @@ bool root_destroy(granule_id root) {
     uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire);
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
-        leaf_set(root, leaf_word(NONE, 0));
+        leaf_set(root, leaf_none());
         gone = map_release(granule_address(root));
-        if (!gone) leaf_set(root, leaf_word(HELD, 0));
+        if (!gone) leaf_set(root, leaf_held());
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
     /* [WK2] release: the root is gone from the map; pairs [WK3]; client root_walker */

@@ -24,7 +24,7 @@ enum root_use { FOR_SLABS, FOR_RANGES, ROOT_USES };
 #define HAS_SLABS 2u
 
 static inline enum root_use root_use(granule_id range) {
-    uint32_t word = atomic_load_explicit(&map.node[range & ~(ROOT_GRANULES - 1)], memory_order_relaxed);
+    uint32_t word = atomic_load_explicit(root_word_at(range & ~(ROOT_GRANULES - 1)), memory_order_relaxed);
     return (enum root_use)(word & FOR_RANGES);
 }
 

@@ -93,11 +93,11 @@ static void rejoin_unmapped(void) {
         unsigned nest = i % ROOT_USES * NESTS_OF_USE + UNMAPPED_NEST, class = i / ROOT_USES;
         granule_id chain = 0, range; /* through the link words, which are the holder's */
         for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
-            link_set(range, (link_get(range) & ~ID_MASK) | chain);
+            range_set_next(range, chain);
             chain = range;
         }
         while ((range = chain)) {
-            chain = link_get(range) & ID_MASK;
+            chain = range_next(range);
             range_place(range, UNMAPPED);
         }
     }
@@ -149,8 +149,8 @@ static bool nothing_left(size_t kept) {
     bool asked = atomic_fetch_add_explicit(&reclaimer->round_asked, 0, memory_order_release);
     /* [TH1] release: the same for who adds ranges; pairs [OW1]; client thread_end_free */
     bool mapped = atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_release) > (intptr_t)kept;
-    /* [TH10] release: the same for who defers ranges; pairs [DF1]; client thread_end_deferred */
-    return !atomic_fetch_add_explicit(&ownership.deferred, 0, memory_order_release) && !mapped && !asked;
+    /* the same for a thread that defers a range; client thread_end_deferred */
+    return id_stack_last_look_is_empty(&ownership.deferred) && !mapped && !asked;
 }
 
 /* The longer waits are announced only while they last, and only if nothing has come before the announcement. */
@@ -301,7 +301,7 @@ void thrift_notice(void) {
     bool asleep = atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0;
     if (LIKELY(state == RUNNING && !asleep)) return;
     if (range_cached(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
-        !atomic_load_explicit(&ownership.deferred, memory_order_relaxed) &&
+        id_stack_is_empty(&ownership.deferred) &&
         !(state == REFUSED && atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed)))
         return;
     if (state == NO_THREAD) reclaimer_start();

@@ -43,6 +43,9 @@ static inline size_t size_class_alignment(unsigned class) {
     return size & -size;
 }
 
+/* What sizes are multiples of. */
+#define SMALLEST_OBJECT 8
+
 _Static_assert(FRONTEND_MAX <= GRANULE_SIZE / 2, "a slab holds at least two objects");
 
 #endif

@@ -1,6 +1,6 @@
 /* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a
  * thread without a heap and a slab without an object all show as an empty local list; an empty list, the last object of
- * one, and an object that the program has written to after its free, as a link that is not near (link.h). */
+ * one, and an object that the program has written to after its free, as a link that is not near (free_link.h). */
 #include "core/allocator.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
@@ -22,7 +22,7 @@ void *allocate(size_t size) {
     unsigned place = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
     void *object = heap->first[place];
     uint64_t distance = link_distance(object, thread.key);
-    if (UNLIKELY(JW_SECURE || !link_is_near(distance))) return allocate_far(heap, size, place);
+    if (UNLIKELY(JW_SECURE || !link_is_near(distance, ROOT_SIZE))) return allocate_far(heap, size, place);
     return heap_pop_near(&heap->first[place], object, distance);
 }
 

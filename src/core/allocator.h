@@ -26,7 +26,7 @@ void jw_free(void *object);
 void *allocate_slowly(struct heap *heap, size_t size, unsigned place);
 
 /* What the hit path could not free: NULL, objects of the other tiers, misuse. */
-void deallocate_slowly(void *object, uint32_t leaf);
+void deallocate_slowly(void *object, struct leaf_word leaf);
 
 void *allocate_zeroed(size_t size);
 void *allocate_aligned(size_t alignment, size_t size);

@@ -22,7 +22,7 @@ static COLD void describe_small(const void *object, struct found *found) {
 }
 
 static COLD void describe_large(const void *object, granule_id range, struct found *found) {
-    uint32_t offset = leaf_get(range) & ID_MASK;
+    uint32_t offset = leaf_offset(leaf_get(range));
     found->tier = TIER_LARGE;
     found->size = (size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT;
     found->state = object == granule_address(range) + offset * GRANULE_SIZE ? FOUND_IN_USE : FOUND_INSIDE;
@@ -31,14 +31,13 @@ static COLD void describe_large(const void *object, granule_id range, struct fou
 /* In a free range: the object that began here may have left its size. */
 static COLD void describe_trace(const void *object, struct found *found) {
     granule_id id = granule_of(object);
-    uint32_t here = leaf_get(id), next = (id + 1) % ROOT_GRANULES ? leaf_get(id + 1) : 0, trace = 0;
+    uint32_t granules = leaf_traced_here(leaf_get(id));
+    if (!granules && (id + 1) % ROOT_GRANULES) granules = leaf_traced_before(leaf_get(id + 1));
     found->state = FOUND_FREE_MEMORY;
-    if (leaf_kind(here) == NONE && here & TRACE_HERE) trace = here;
-    else if (leaf_kind(next) == NONE && next & TRACE_BEFORE) trace = next;
-    if (!trace || object != granule_address(id)) return;
+    if (!granules || object != granule_address(id)) return;
     found->tier = TIER_LARGE;
     found->state = FOUND_FREE;
-    found->size = (size_t)(trace & (TRACE_BEFORE - 1)) << JW_GRANULE_SHIFT;
+    found->size = (size_t)granules << JW_GRANULE_SHIFT;
 }
 
 /* In a mapping that is gone only what begins it is told from the rest, which may be another's by now. */
@@ -56,9 +55,9 @@ static COLD void describe_in_root(const void *object, struct found *found) {
     granule_id id = granule_of(object);
     /* to the first granule of what this one belongs to */
     while (leaf_kind(leaf_get(id)) == NONE && id % ROOT_GRANULES) id--;
-    if (leaf_kind(leaf_get(id)) == INTERIOR) id -= leaf_get(id) & ID_MASK;
-    uint32_t leaf = leaf_get(id);
-    if (leaf & LEAF_SLAB) describe_small(object, found);
+    id = granule_start(id);
+    struct leaf_word leaf = leaf_get(id);
+    if (leaf_is_slab(leaf)) describe_small(object, found);
     else if (leaf_kind(leaf) == MID) midend_find(object, found);
     else if (leaf_kind(leaf) == LARGE) describe_large(object, id, found);
     else describe_trace(object, found);

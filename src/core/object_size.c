@@ -17,16 +17,14 @@ static COLD size_t suspect_size(const void *object) {
 }
 
 static ALWAYS_INLINE size_t live_size(const void *object) {
-    uint32_t leaf = leaf_of(object);
+    struct leaf_word leaf = leaf_of(object);
     size_t size = 0;
     if (small_object_size(object, leaf, &size)) return size;
     if (!map_owns(object)) return huge_usable_size(object);
-    if (leaf & LEAF_SLAB) {
+    if (leaf_is_slab(leaf)) {
         size = suspect_size(object);
     } else {
-        granule_id start = granule_of(object);
-        if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
-        enum leaf_kind kind = leaf_kind(leaf_get(start));
+        enum leaf_kind kind = leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)));
         if (kind == MID) size = midend_usable_size(thread.heap->holds, object);
         if (kind == LARGE) size = backend_usable_size(object);
     }

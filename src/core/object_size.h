@@ -5,9 +5,9 @@
 #include "frontend/heap.h"
 
 /* For the address of anything whose leaf word is `leaf`: false unless it is a small object. */
-static ALWAYS_INLINE bool small_object_size(const void *object, uint32_t leaf, size_t *size) {
+static ALWAYS_INLINE bool small_object_size(const void *object, struct leaf_word leaf, size_t *size) {
     const struct slab *slab = slab_of(object);
-    if (!(leaf & LEAF_SLAB)) return false;
+    if (!leaf_is_slab(leaf)) return false;
     /* the hardened build's trailers tell what is free, and its tags keep us from reading the object */
     if (JW_SECURE ? !slab_has_start(object, slab) : !slab_has_object(object, slab)) return false;
     *size = size_classes[slab->class].size;

@@ -109,7 +109,7 @@ void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
     return LIKELY(object) ? object : allocate_mid(heap, size);
 }
 
-static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
+static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
     if (!object) return;
     if (tool_is_there()) {
         tool_deallocate(object);
@@ -119,9 +119,7 @@ static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
         huge_free(object);
         return;
     }
-    granule_id start = granule_of(object);
-    if (leaf_kind(leaf) == INTERIOR) start -= leaf & ID_MASK;
-    switch (leaf_kind(leaf_get(start))) {
+    switch (leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)))) {
     case MID:
         if (UNLIKELY(!midend_free(thread.heap->holds, object))) free_mid_suspect(object);
         return;
@@ -130,6 +128,6 @@ static NOINLINE void deallocate_not_held(void *object, uint32_t leaf) {
     }
 }
 
-void deallocate_slowly(void *object, uint32_t leaf) {
+void deallocate_slowly(void *object, struct leaf_word leaf) {
     if (UNLIKELY(!mid_free_held(thread.heap->holds, object, leaf))) deallocate_not_held(object, leaf);
 }

@@ -8,10 +8,10 @@
 
 /* Whether that size is of the object's class, told in a few loads; false where it takes a closer look. */
 static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
-    uint32_t leaf = leaf_of(object);
-    if (LIKELY(leaf & LEAF_SLAB)) return size - 1 < FRONTEND_MAX && slab_of(object)->class == size_class_of(size);
+    struct leaf_word leaf = leaf_of(object);
+    if (LIKELY(leaf_is_slab(leaf))) return size - 1 < FRONTEND_MAX && slab_of(object)->class == size_class_of(size);
     return leaf_kind(leaf) == MID && size - FRONTEND_MAX - 1 < BACKEND_MIN - FRONTEND_MAX - 1 &&
-           (leaf >> LEAF_HIGH_SHIFT & 15) == mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
+           leaf_class(leaf) == mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
 }
 
 /* What realloc may have left in place. */

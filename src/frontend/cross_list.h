@@ -11,8 +11,8 @@
  *                                            thread does
  *   watch, take  a round                     remote_reclaim.h
  *
- * The objects are linked (link.h). The origin is the address before the slab: odd, so that it ends a list. The count
- * alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
+ * The objects are linked (free_link.h). The origin is the address before the slab: odd, so that it ends a list. The
+ * count alone answers the periodic question whether all objects of the slab are free. Progress: lock-free.
  */
 #ifndef JW_CROSS_LIST_H
 #define JW_CROSS_LIST_H
@@ -22,9 +22,10 @@
 #include <stdint.h>
 
 #include "base/misuse.h"
+#include "config/size_classes.h"
 #include "frontend/remote_work.h"
-#include "midend/link.h"
 #include "platform/instructions.h"
+#include "sync/free_link.h"
 
 typedef _Atomic(uint32_t) cross_list;
 
@@ -32,6 +33,9 @@ typedef _Atomic(uint32_t) cross_list;
 #define CROSS_WATCHED 0x40000000u
 #define CROSS_MARKS (CROSS_FULL | CROSS_WATCHED)
 #define CROSS_ONE 0x10000u
+
+_Static_assert(GRANULE_SIZE / SMALLEST_OBJECT < CROSS_WATCHED / CROSS_ONE, "the count fits below the marks");
+_Static_assert(GRANULE_SIZE <= CROSS_ONE && GRANULE_SIZE % 8 == 0, "a distance fits below the count, and is odd");
 
 /* What a round has done with a slab that it has taken, in place of the distance, which is odd where there is one. The
  * count and WATCHED stay. */

@@ -1,9 +1,6 @@
 /* handover.c - where heaps come from and where they go when their thread ends.
  *
- *   resting[2] | 63..32 version | 31..0 number of the first resting heap |
- *
- * Two stacks of heaps without a thread. Push and pop are compare-exchanges; every pop raises the version, so that a
- * heap which was popped and pushed again meanwhile is not taken for unchanged. Ending threads push to the waiting
+ * resting[2]: two stacks of heaps without a thread (sync/versioned_stack.h). Ending threads push to the waiting
  * stack; starting ones pop from either. Once a round the reclamation thread takes heaps from the waiting stack, drains
  * what other threads have freed into them, gives their empty slabs back, and pushes them to the other stack, which then
  * becomes the waiting one. It holds no more than half of them at a time: threads that start meanwhile find the rest,
@@ -16,17 +13,20 @@
 #include "frontend/heap.h"
 #include "frontend/remote_reclaim.h"
 #include "platform/fence.h"
+#include "sync/versioned_stack.h"
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
 
 #define NO_KEY 1u /* no slab's */
+
+_Static_assert((uint64_t)CHUNKS *CHUNK_HEAPS <= KEY_NEVER_ZERO, "a heap's number fits in a key and in a leaf");
 
 static uint64_t heap_secret; /* of the keys' upper halves */
 
 /* Its lower half no other heap has, and never 0. The upper half is the heap's own where a slab has room for all of the
  * key, so that a link which a program reads tells the keys of no other heap. */
 static uint64_t heap_key(uint32_t number) {
-    uint64_t key = frontend_key ^ (number | (~(uint32_t)frontend_key & LEAF_SLAB));
+    uint64_t key = frontend_key ^ (number | (~(uint32_t)frontend_key & KEY_NEVER_ZERO));
     if (sizeof(uintptr_t) < sizeof key) return key;
     return link_key_of((mixed(heap_secret + number) & ~(uint64_t)UINT32_MAX) | (uint32_t)key);
 }
@@ -38,7 +38,7 @@ static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exe
 
 static _Atomic(struct heap *) chunks[CHUNKS];
 static _Atomic(uint32_t) created;
-static _Atomic(uint64_t) resting[2];
+static struct versioned_stack resting[2];
 static _Atomic(uint32_t) waiting; /* which of them; relaxed: either will do */
 static _Atomic(uint32_t) resting_count;
 
@@ -96,31 +96,21 @@ static struct heap *create(void) {
     return heap;
 }
 
+static _Atomic(uint32_t) *next_of(uint32_t number) {
+    return &heap_by_number(number)->resting_next;
+}
+
 static void push(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->resting, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&resting_count, 1, memory_order_relaxed); /* first: the count is never below the truth */
-    uint64_t old = atomic_load_explicit(&resting[stack], memory_order_relaxed), new;
-    do {
-        atomic_store_explicit(&heap->resting_next, (uint32_t)old, memory_order_relaxed);
-        new = (old & ~(uint64_t)UINT32_MAX) | heap->number;
-        /* [HO1] release: all that the heap's last thread did to it; pairs [HO2]; client heap_stack */
-    } while (
-        !atomic_compare_exchange_weak_explicit(&resting[stack], &old, new, memory_order_release, memory_order_relaxed));
+    versioned_stack_push(&resting[stack], heap->number, next_of);
 }
 
 static struct heap *pop(unsigned stack) {
-    uint64_t old, new;
-    do {
-        /* [HO2] acquire: the first heap and its link; pairs [HO1]; client heap_stack */
-        old = atomic_load_explicit(&resting[stack], memory_order_acquire);
-        if (!(uint32_t)old) return NULL;
-        uint32_t next = atomic_load_explicit(&heap_by_number((uint32_t)old)->resting_next, memory_order_relaxed);
-        new = ((old >> 32) + 1) << 32 | next;
-        /* relaxed: for its version no word comes twice, so it is the one just loaded */
-    } while (
-        !atomic_compare_exchange_weak_explicit(&resting[stack], &old, new, memory_order_relaxed, memory_order_relaxed));
+    uint32_t number = versioned_stack_pop(&resting[stack], next_of);
+    if (!number) return NULL;
     atomic_fetch_sub_explicit(&resting_count, 1, memory_order_relaxed);
-    struct heap *heap = heap_by_number((uint32_t)old);
+    struct heap *heap = heap_by_number(number);
     atomic_store_explicit(&heap->resting, false, memory_order_relaxed);
     return heap;
 }

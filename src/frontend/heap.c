@@ -115,7 +115,7 @@ static bool make_full(struct slab *slab) {
 }
 
 static ALWAYS_INLINE bool has_returned(const struct heap *heap) {
-    return heap->brought | atomic_load_explicit(&heap->returned, memory_order_relaxed);
+    return heap->brought || !id_stack_is_empty(&heap->returned);
 }
 
 /* Where malloc would find nothing next, a full slab to which an object has come back is current at once: no list has to
@@ -161,11 +161,7 @@ void heap_budget_spent(struct slab *slab) {
 
 void heap_return_slab(struct slab *slab) {
     struct heap *heap = heap_of(slab);
-    granule_id first = atomic_load_explicit(&heap->returned, memory_order_relaxed);
-    do slab_set_returned(record_id(slab), first);
-    /* [RS1] release: the link; pairs [RS2]; client returned_stack */
-    while (!atomic_compare_exchange_weak_explicit(&heap->returned, &first, record_id(slab), memory_order_release,
-                                                  memory_order_relaxed));
+    id_stack_push(&heap->returned, record_id(slab), range_set_next);
     remote_work_note();
     if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
 }
@@ -192,11 +188,10 @@ static void take_back(struct heap *heap, struct slab *slab) {
 
 /* A few: they may be many, and their records are in other processors' caches. */
 static NOINLINE void take_back_some(struct heap *heap, unsigned most) {
-    if (!heap->brought) /* [RS2] acquire: the links; pairs [RS1]; client returned_stack */
-        heap->brought = atomic_exchange_explicit(&heap->returned, 0, memory_order_acquire);
+    if (!heap->brought) heap->brought = id_stack_take_all(&heap->returned);
     for (; heap->brought && most > 0; most--) {
         struct slab *slab = record_at(heap->brought);
-        heap->brought = slab_returned(heap->brought);
+        heap->brought = range_next(heap->brought);
         take_back(heap, slab);
     }
 }
@@ -268,7 +263,7 @@ static COLD void open_full_slabs(granule_id root, void *context) {
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         struct slab *slab = record_at(id);
         /* the leaf first: its table is small. It may be of a slab that was given back, but the key is not */
-        if (leaf_get(id) != (LEAF_SLAB | heap->number) || !slab_has_key(slab, heap->key)) continue;
+        if (!leaf_same(leaf_get(id), leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
         if (slab_state(slab) == FULL && !link_end(slab->own.first)) heap_open_slab(heap, slab);
     }
 }
@@ -315,7 +310,7 @@ static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
     struct slab *slab = slab_of(start);
     slab_format(slab, start, class);
     __atomic_store_n(&slab->key, (uintptr_t)heap->key, __ATOMIC_RELAXED);
-    leaf_set(granule_of(start), LEAF_SLAB | heap->number);
+    leaf_set(granule_of(start), leaf_slab(heap->number));
     return slab;
 }
 

@@ -6,8 +6,8 @@
  *
  * Heaps are never unmapped and slabs never change heaps, so that whoever frees an object may always go to its slab's.
  *
- *   returned    stack of slabs that were marked until another thread freed into them (slab.h). Push by compare-exchange
- *               (the thread that cleared the mark), all taken by one exchange (owner).
+ *   returned    stack of slabs that were marked until another thread freed into them (slab.h), through their links
+ *               (sync/id_stack.h). The thread that cleared the mark pushes; the owner takes all.
  *   resting     (handover.c) stack of heaps without a thread.
  *
  * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects
@@ -16,16 +16,20 @@
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
 
+#include <stddef.h>
+
 #include "backend/map.h"
 #include "config/statistics_types.h"
 #include "frontend/pool.h"
 #include "midend/midend.h"
+#include "sync/id_stack.h"
+#include "sync/pointer_stack.h"
 
 /* The class that never has objects: that of size 0 and of all that is too large. */
 #define NO_CLASS SIZE_CLASS_COUNT
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
-    /* Of each class: the first object to give out, or an end (link.h), and how many frees may go there (loose.h). At
+    /* Of each class: the first object to give out, or an end (a link), and how many frees may go there (loose.h). At
      * offset 0 for malloc's sake. */
     union {
         _Alignas(64) struct sink local[SIZE_CLASS_COUNT + 1];
@@ -34,11 +38,11 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint8_t
         map[FRONTEND_MAX + 1]; /* of each size: the class, in words of `local`. In each heap: no address of its own */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    _Alignas(64) _Atomic(granule_id) returned; /* written by other threads, as what stands beside it by rounds */
-    _Atomic(struct suspect *) suspects;        /* frees that are to be settled by this heap's lists (suspect.h) */
-    _Atomic(uint32_t) suspect_count;           /* notes handed over and not settled yet, or more */
-    _Atomic(uint32_t) resting_next;            /* number of the next resting heap */
-    _Atomic(bool) resting; /* a hint for them: there is no thread that will look at what they return */
+    _Alignas(64) struct id_stack returned; /* written by other threads, as what stands beside it by rounds */
+    struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
+    _Atomic(uint32_t) suspect_count;       /* notes handed over and not settled yet, or more */
+    _Atomic(uint32_t) resting_next;        /* number of the next resting heap */
+    _Atomic(bool) resting;                 /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;
 #if JW_SECURE
     struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */
@@ -53,6 +57,10 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     granule_id brought; /* first of the returned slabs that were taken off the stack and not looked at, 0: none */
     struct mid_hold holds[MID_HOLDS];
 };
+
+_Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's place to the heap's address");
+_Static_assert(NO_CLASS *SINK_WORDS <= UINT8_MAX, "a list's place fits in an entry of the map");
+_Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of loose_spent");
 
 extern struct heap no_heap HIDDEN;
 
@@ -139,12 +147,15 @@ bool heap_pool_round(struct heap *heap);
 /* Prepares the hand-over of dead threads' heaps. Called once, by the first slow path. */
 void handover_start(void);
 
+/* A bit above all heaps' numbers, which keeps a key from being 0. */
+#define KEY_NEVER_ZERO (1u << 31)
+
 /* Highest heap number so far, a heap by its number (1 on), and a slab's. */
 uint32_t heap_count(void);
 struct heap *heap_by_number(uint32_t number);
 static inline struct heap *heap_of(const struct slab *slab) {
     uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
-    return heap_by_number(key ? (uint32_t)(key ^ frontend_key) & ~LEAF_SLAB
+    return heap_by_number(key ? (uint32_t)(key ^ frontend_key) & ~KEY_NEVER_ZERO
                               : 0); /* of misuse: the one that is nobody's */
 }
 

@@ -33,7 +33,7 @@ static void count_slab(const struct slab *slab, struct frontend_statistics *stat
 static void count_slabs(granule_id root, void *context) {
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
         /* relaxed: a record that is not formatted yet is no worse than that of a slab just given back */
-        if (leaf_get(id) & LEAF_SLAB) count_slab((const struct slab *)record_at(id), context);
+        if (leaf_is_slab(leaf_get(id))) count_slab((const struct slab *)record_at(id), context);
 }
 
 enum { LENGTH_MOST = 2 * GRANULE_SIZE / 8 }; /* more than any local list has */
@@ -44,7 +44,7 @@ enum { LENGTH_MOST = 2 * GRANULE_SIZE / 8 }; /* more than any local list has */
 __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(const struct heap *heap, unsigned class) {
     unsigned length = 0;
     const void *object = heap->local[class].first;
-    for (; length < LENGTH_MOST && !link_end(object) && map_owns(object) && leaf_of(object) & LEAF_SLAB; length++) {
+    for (; length < LENGTH_MOST && !link_end(object) && map_owns(object) && leaf_is_slab(leaf_of(object)); length++) {
         const struct slab *slab = slab_of(object);
         if (slab->class != class || !slab_has_key(slab, heap->key) || !slab_has_start(object, slab)) break;
         object = link_next(object, heap->key);

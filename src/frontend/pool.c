@@ -7,37 +7,31 @@ static void note_use(struct pool *pool) {
     atomic_store_explicit(&pool->uses, uses + 1, memory_order_relaxed);
 }
 
+static uint32_t next_of(uint32_t slab) {
+    return slab_id_get(&((struct slab *)record_at(slab))->own.next);
+}
+
+static void set_next(uint32_t slab, uint32_t next) {
+    slab_id_put(&((struct slab *)record_at(slab))->own.next, next);
+}
+
+static struct slab *slab_or_null(uint32_t slab) {
+    return slab ? record_at(slab) : NULL;
+}
+
 void pool_push(struct pool *pool, struct slab *slab) {
-    struct slab *first = atomic_load_explicit(&pool->first, memory_order_relaxed);
-    do {
-        slab_id_set(&slab->own.next, first);
-        if (!first) pool->count = 0;
-        /* [PL1] release: the links and the slabs, for a round; pairs [PL3]; client pool_round */
-    } while (
-        !atomic_compare_exchange_weak_explicit(&pool->first, &first, slab, memory_order_release, memory_order_relaxed));
+    if (owned_stack_push(&pool->slabs, record_id(slab), set_next) == 0) pool->count = 0;
     pool->count++;
     note_use(pool);
 }
 
-/* relaxed: what the heap's thread finds it has put there itself */
-static struct slab *take_own(struct pool *pool) {
-    struct slab *first = NULL;
-    if (!pool_is_empty(pool)) first = atomic_exchange_explicit(&pool->first, NULL, memory_order_relaxed);
-    if (!first) pool->count = 0;
-    return first;
-}
-
-static void put_back(struct pool *pool, struct slab *first) {
-    atomic_store_explicit(&pool->first, first, memory_order_release); /* [PL2] as PL1; pairs [PL3]; client pool_round */
-}
-
 struct slab *pool_take(struct pool *pool) {
-    struct slab *slab = take_own(pool);
+    struct slab *slab = slab_or_null(owned_stack_pop(&pool->slabs, next_of));
     if (slab) {
-        struct slab *next = slab_by_id(&slab->own.next);
-        if (next) put_back(pool, next);
         pool->count--;
         note_use(pool);
+    } else {
+        pool->count = 0;
     }
     if (pool->count < pool->least) pool->least = pool->count;
     return slab;
@@ -55,9 +49,7 @@ uint32_t pool_unused(struct pool *pool, uint32_t most) {
 }
 
 struct slab *pool_take_all(struct pool *pool) {
-    if (pool_is_empty(pool)) return NULL;
-    /* [PL3] acquire: the slabs; pairs [PL1] [PL2]; client pool_round */
-    return atomic_exchange_explicit(&pool->first, NULL, memory_order_acquire);
+    return slab_or_null(owned_stack_take_all(&pool->slabs));
 }
 
 bool pool_is_idle(struct pool *pool) {

@@ -1,22 +1,19 @@
 /* pool.h - a heap's pool: empty slabs of all classes, the most recently emptied first.
  *
- *   first    NULL or slab -> slab    push: the heap's thread, by compare-exchange
- *            slab -> NULL            take: the heap's thread, which puts back what it does not need, or a round of
- *                                    reclamation, which takes all when the pool was hardly used since the round before
- *            NULL -> slab            putting back: the heap's thread. Nobody else ever fills the word
- *
- * So a thread that sleeps keeps no pool: other threads' rounds give it back. Progress: lock-free; a push repeats only
- * when a round has emptied the pool meanwhile.
+ * The slabs are in a stack that the heap's thread owns (sync/owned_stack.h). A round of reclamation takes all of them
+ * when the pool was hardly used since the round before. So a thread that sleeps keeps no pool: other threads' rounds
+ * give it back. Client pool_round.
  */
 #ifndef JW_POOL_H
 #define JW_POOL_H
 
 #include "frontend/slab.h"
+#include "sync/owned_stack.h"
 
 enum { POOL_ROUND_FROM = 32 }; /* slabs from which the reclamation thread should know of a pool */
 
 struct pool {
-    _Atomic(struct slab *) first;
+    struct owned_stack slabs;
     _Atomic(uint32_t) uses, uses_seen; /* pushes and takes by the heap's thread; how many at the last round */
     uint32_t count, least;             /* slabs in it, or more; the least of that since the last look */
     uint32_t unused;                   /* that should go */
@@ -41,7 +38,7 @@ struct slab *pool_take_all(struct pool *pool);
 bool pool_is_idle(struct pool *pool);
 
 static inline bool pool_is_empty(const struct pool *pool) {
-    return !atomic_load_explicit(&pool->first, memory_order_relaxed);
+    return owned_stack_is_empty(&pool->slabs);
 }
 
 #endif

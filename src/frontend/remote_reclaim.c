@@ -96,7 +96,7 @@ static void look_at_root(granule_id root, void *context) {
     struct go *go = context;
     /* relaxed: a record that nobody has written yet has no object in its list */
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
-        if (leaf_get(id) & LEAF_SLAB) look(id, go);
+        if (leaf_is_slab(leaf_get(id))) look(id, go);
     give_run_back(go);
 }
 

@@ -36,8 +36,7 @@ bool slab_reclaim_taken(struct slab *slab, unsigned out) {
     return true;
 }
 
-const char link_end_word[16];
-uint64_t link_secret, frontend_key;
+uint64_t frontend_key;
 
 /* Whether a link of that distance may be a free object's. */
 static bool may_lead(const void *object, uint64_t distance) {
@@ -47,7 +46,7 @@ static bool may_lead(const void *object, uint64_t distance) {
 /* Told without a look at records, which may be another thread's: it only raises the question. */
 COLD bool slab_has_link(const void *object) {
     uint64_t distance = link_distance(object, slab_key(slab_of(object)));
-    if (link_is_near(distance)) return true;
+    if (link_is_near(distance, ROOT_SIZE)) return true;
     if ((distance ^ (uintptr_t)object) > UINTPTR_MAX) return false;
     const char *next = link_followed(object, distance);
     bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0;

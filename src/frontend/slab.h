@@ -36,6 +36,7 @@
 #ifndef JW_SLAB_H
 #define JW_SLAB_H
 
+#include "backend/map.h"
 #include "base/fill.h"
 #include "base/misuse.h"
 #include "config/size_classes.h"
@@ -52,7 +53,7 @@ struct __attribute__((packed)) slab_id {
 
 /* Where frees by the owner go. */
 struct sink {
-    void *first; /* of the list's objects, or an end (link.h) */
+    void *first; /* of the list's objects, or an end (sync/free_link.h) */
     uint16_t budget;
     /* there is room for a slab's neighbours: the next in the partial list or in the pool; the one before it in the
      * partial list, of the first one the last */
@@ -78,6 +79,9 @@ struct slab {
 };
 
 _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
+_Static_assert(GRANULE_SIZE / SMALLEST_OBJECT <= INT16_MAX, "a slab's capacity fits in `carved`");
+_Static_assert(SIZE_CLASS_COUNT - 1 <= UINT8_MAX && RETURNING <= UINT8_MAX, "class and state fit in a byte each");
+_Static_assert(ID_BITS <= 24, "a slab's number fits in a slab_id");
 
 #define ASTRAY GRANULE_SIZE
 
@@ -85,29 +89,27 @@ static ALWAYS_INLINE struct slab *slab_of(const void *object) {
     return (struct slab *)record_of(object);
 }
 
+static inline granule_id slab_id_get(const struct slab_id *id) {
+    return id->low | (granule_id)id->high << 16;
+}
+
+static inline void slab_id_put(struct slab_id *id, granule_id number) {
+    id->low = (uint16_t)number;
+    id->high = (uint8_t)(number >> 16);
+}
+
 static inline struct slab *slab_by_id(const struct slab_id *id) {
-    granule_id number = id->low | (granule_id)id->high << 16;
+    granule_id number = slab_id_get(id);
     return number ? (struct slab *)record_at(number) : NULL;
 }
 
 static inline void slab_id_set(struct slab_id *id, const struct slab *slab) {
-    granule_id number = slab ? record_id(slab) : 0;
-    id->low = (uint16_t)number;
-    id->high = (uint8_t)(number >> 16);
+    slab_id_put(id, slab ? record_id(slab) : 0);
 }
 
 static inline void slab_id_copy(struct slab_id *to, const struct slab_id *from) {
     to->low = from->low;
     to->high = from->high;
-}
-
-/* The next slab in the returned stack; 0: none. */
-static inline granule_id slab_returned(granule_id slab) {
-    return link_get(slab) & ID_MASK;
-}
-
-static inline void slab_set_returned(granule_id slab, granule_id next) {
-    link_set(slab, (link_get(slab) & ~ID_MASK) | next);
 }
 
 /* Whether the slab's owner has the key; 0: whether it is no slab. An object's slab stays what it is, so that who may
@@ -179,7 +181,7 @@ void *slab_next_far(const void *object, uint64_t distance);
 /* The object behind a free one. Hardened build: near links are looked at more closely, too. */
 static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
     uint64_t distance = link_distance(object, key);
-    if (UNLIKELY(JW_SECURE || !link_is_near(distance))) return slab_next_far(object, distance);
+    if (UNLIKELY(JW_SECURE || !link_is_near(distance, ROOT_SIZE))) return slab_next_far(object, distance);
     return link_followed(object, distance);
 }
 

@@ -78,12 +78,12 @@ COLD void heap_release_suspects(struct heap *heap, uint32_t count) {
 
 COLD void heap_settle(struct heap *heap) {
     uint32_t settled = 0;
-    /* [SU2] acquire: the notes; pairs [SU1]; client suspect_settled */
-    struct suspect *note = atomic_exchange_explicit(&heap->suspects, NULL, memory_order_acquire);
-    for (struct suspect *next; note; note = next) {
+    struct stack_link *link = pointer_stack_take_all(&heap->suspects);
+    for (struct stack_link *next; link; link = next) {
+        struct suspect *note = (struct suspect *)link;
         void *object = note->object;
         bool mid = note->mid;
-        next = note->next;
+        next = link->next;
         link_clear(note);
         free_across(note);
         if (mid) settle_mid(heap, object);
@@ -94,11 +94,7 @@ COLD void heap_settle(struct heap *heap) {
 }
 
 COLD void heap_suspect(struct heap *heap, struct suspect *note) {
-    struct suspect *first = atomic_load_explicit(&heap->suspects, memory_order_relaxed);
-    do note->next = first;
-    /* [SU1] release: the note; pairs [SU2]; client suspect_settled */
-    while (!atomic_compare_exchange_weak_explicit(&heap->suspects, &first, note, memory_order_release,
-                                                  memory_order_relaxed));
+    pointer_stack_push(&heap->suspects, &note->link, &note->link);
     if (atomic_load_explicit(&heap->resting, memory_order_relaxed)) thrift_wake();
 }
 

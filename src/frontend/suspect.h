@@ -6,10 +6,9 @@
  * lists. So another thread that frees a suspect hands it to that heap, whose thread settles it when it next refills,
  * tidies or ends; a round settles those of heaps without a thread, and the process's exit what can be settled then.
  *
- *   heap->suspects   stack of notes (struct suspect), which are small objects of the threads that push them
- *                    push    any thread    [SU1] release: the note; pairs [SU2]
- *                    take    the heap's thread, or who has a heap without one: all by one exchange
- *                                          [SU2] acquire: pairs [SU1]
+ *   heap->suspects   stack of notes (struct suspect; sync/pointer_stack.h), which are small objects of the threads that
+ *                    push them. Any thread pushes; the heap's thread, or the one that has a heap without thread, takes
+ *                    all. Client suspect_settled
  *
  * A mid object has no owner. While a thread caches it, the object says in its second word which heap has it (hold.h);
  * if that is not true, the object is in no cache, and its slab's word tells the rest.
@@ -27,7 +26,7 @@
 #include "frontend/heap.h"
 
 struct suspect {
-    struct suspect *next;
+    struct stack_link link;
     void *object;
     bool mid;
 };
@@ -48,7 +47,7 @@ void heap_suspect(struct heap *heap, struct suspect *note);
 void heap_settle(struct heap *heap);
 
 static ALWAYS_INLINE bool heap_has_suspects(const struct heap *heap) {
-    return atomic_load_explicit(&heap->suspects, memory_order_relaxed);
+    return !pointer_stack_is_empty(&heap->suspects);
 }
 
 #endif

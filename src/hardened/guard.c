@@ -4,6 +4,7 @@
 #include "config/options.h"
 #include "platform/platform.h"
 #include "platform/random.h"
+#include "sync/id_stack.h"
 
 /* Each costs the process two of its mappings, of which Linux allows 65,530. */
 enum { MOST_GUARDS = 16384 };
@@ -18,14 +19,11 @@ static bool wanted(void) {
 
 /* Ranges whose guard the OS would not make writable again, as its limit of data was reached: through the link words,
  * which are the holder's. Rounds try again, and whoever needs memory. */
-static _Atomic(uint32_t) shut;
+static struct id_stack shut;
 
 static void push_shut(granule_id range) {
-    uint32_t first = atomic_load_explicit(&shut, memory_order_relaxed);
-    leaf_set(range, leaf_word(HELD, 0));
-    do link_set(range, (link_get(range) & ~ID_MASK) | first);
-    /* [GU1] release: the range's words; pairs [GU2]; kept: no client has guards; as DF1 */
-    while (!atomic_compare_exchange_weak_explicit(&shut, &first, range, memory_order_release, memory_order_relaxed));
+    leaf_set(range, leaf_held());
+    id_stack_push(&shut, range, range_set_next);
 }
 
 static bool open_guard(granule_id range) {
@@ -34,12 +32,10 @@ static bool open_guard(granule_id range) {
 
 /* True: there are some for a later round. */
 static bool guard_round(void) {
-    if (LIKELY(!atomic_load_explicit(&shut, memory_order_relaxed))) return false;
-    /* [GU2] acquire: the ranges' words; pairs [GU1]; kept: as GU1 */
-    granule_id range = atomic_exchange_explicit(&shut, 0, memory_order_acquire);
+    granule_id range = id_stack_take_all(&shut);
     bool opens = true; /* after the first refusal nothing more is asked */
     for (granule_id next; range; range = next) {
-        next = link_get(range) & ID_MASK;
+        next = range_next(range);
         opens = opens && open_guard(range);
         if (opens) backend_place(range);
         else push_shut(range);

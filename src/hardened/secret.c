@@ -1,7 +1,7 @@
 #include "hardened/secret.h"
 
-#include "midend/link.h"
 #include "platform/platform.h"
+#include "sync/free_link.h"
 
 struct secrets secrets;
 

@@ -3,9 +3,9 @@
  *
  * A loose object was freed by the thread and waits in its list for the next allocation, while its bit in the slab's
  * word says "in use": so it is nobody else's, whosever slab it is in, and no atomic operation is needed. Its first word
- * is a link as in the frontend (link.h), with another key, and its second word the number of the heap that caches it:
- * so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h). What leaves the
- * list has 0 in its first word.
+ * is a link as in the frontend (sync/free_link.h), with another key, and its second word the number of the heap that
+ * caches it: so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h). What
+ * leaves the list has 0 in its first word.
  *
  *   room       how many objects more may become loose; as long as there is some, each freed object of the class does.
  *              Made by allocating from the class twice in a row: classes that share a hold would drive them out
@@ -22,10 +22,10 @@
 
 #include "backend/map.h"
 #include "base/fill.h"
-#include "midend/link.h"
+#include "midend/mid_word.h"
 #include "platform/random.h"
+#include "sync/free_link.h"
 
-#define MID_FREE_BITS 0x0fffffffu
 enum { MID_HOLDS = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
 
 enum { MID_PATIENCE = 8 };   /* who allocates and frees in random order seldom frees so often in a row */
@@ -34,7 +34,7 @@ enum { MID_PATIENCE = 8 };   /* who allocates and frees in random order seldom f
 /* Of the class last allocated from, with what the hit paths need of it. */
 struct mid_hold {
     char *start;                      /* of the slab */
-    record_word *word;                /* the slab's; a word without bits where there is none */
+    struct mid_state *state;          /* the slab's; a word without bits where there is none */
     uint32_t held;                    /* bytes of the slab's objects, 0: there is no slab */
     uint32_t kind;                    /* class + 1, 0: none yet */
     uint32_t bytes, size, reciprocal; /* of the class: of a slab's objects, of one, and to divide by that */
@@ -49,9 +49,9 @@ struct mid_hold {
 static ALWAYS_INLINE bool loose_may_lead(uint64_t next, unsigned kind) {
     if (next == 0) return true;
     const void *object = (const void *)(uintptr_t)next;
-    uint32_t leaf = leaf_of(object);
+    struct leaf_word leaf = leaf_of(object);
     return (uintptr_t)object == next && !(next & ((1u << JW_MIDEND_UNIT_SHIFT) - 1)) && map_owns(object) &&
-           (leaf_kind(leaf) == MID || leaf_kind(leaf) == INTERIOR) && (leaf >> LEAF_HIGH_SHIFT & 15) == kind - 1;
+           (leaf_kind(leaf) == MID || leaf_kind(leaf) == INTERIOR) && leaf_class(leaf) == kind - 1;
 }
 
 /* The loose object behind this one, NULL: none. What leads elsewhere was written by the program. */
@@ -78,11 +78,10 @@ static inline uint32_t mid_cache_number(const void *object) {
 }
 
 /* The bit of the object that is given out: the first free one, or in the hardened build any. */
-static ALWAYS_INLINE uint32_t mid_choose(uint32_t word) {
-    if (JW_SECURE) word &= MID_FREE_BITS;
-    uint32_t passed = JW_SECURE ? random_less((uint32_t)__builtin_popcount(word)) : 0;
-    for (; passed > 0; passed--) word &= word - 1;
-    return word & -word;
+static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
+    uint32_t passed = JW_SECURE ? random_less((uint32_t)__builtin_popcount(bits)) : 0;
+    for (; passed > 0; passed--) bits &= bits - 1;
+    return bits & -bits;
 }
 
 /* Checked builds: whether a loose object is as it was left. */
@@ -115,12 +114,11 @@ static ALWAYS_INLINE void *mid_hold_pop(struct mid_hold *hold, unsigned class) {
     if (UNLIKELY(hold->kind != class + 1)) return NULL;
     hold->patience = MID_PATIENCE;
     if (!JW_SECURE && hold->loose) return loose_pop(hold);
-    uint32_t bits = atomic_load_explicit(hold->word, memory_order_relaxed) & MID_FREE_BITS;
+    uint32_t bits = mid_free_bits(mid_word_get(hold->state));
     if (UNLIKELY(bits == 0)) return NULL;
     hold->room = hold->most;
-    uint32_t bit = mid_choose(bits); /* it is set: only the holder clears any */
-    /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client midend_hold_free */
-    atomic_fetch_xor_explicit(hold->word, bit, memory_order_acquire);
+    uint32_t bit = mid_choose(bits);
+    mid_word_take_held(hold->state, bit);
     char *object = hold->start + (size_t)__builtin_ctz(bit) * hold->size;
     fill_check(object, 0, hold->size);
     return object;
@@ -128,29 +126,28 @@ static ALWAYS_INLINE void *mid_hold_pop(struct mid_hold *hold, unsigned class) {
 
 /* The hit path of free, for the address of anything whose leaf word is `leaf`. False, with nothing done, unless it is
  * that of an object in use, for which there is room or whose slab is held. */
-static ALWAYS_INLINE bool mid_free_held(struct mid_hold *holds, void *object, uint32_t leaf) {
-    struct mid_hold *hold = &holds[(leaf >> LEAF_HIGH_SHIFT) % MID_HOLDS];
-    record_word *word = hold->word;
+static ALWAYS_INLINE bool mid_free_held(struct mid_hold *holds, void *object, struct leaf_word leaf) {
+    struct mid_hold *hold = &holds[leaf_class(leaf) % MID_HOLDS];
+    struct mid_state *state = hold->state;
     uintptr_t distance = (uintptr_t)object - (uintptr_t)hold->start;
     if (distance >= hold->held) {
         if (JW_SECURE || UNLIKELY(hold->room == 0)) return false;
-        granule_id slab = granule_of(object) - (leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0);
-        if (leaf_get(slab) >> LEAF_HIGH_SHIFT != (leaf_word(MID, 0) >> LEAF_HIGH_SHIFT) + hold->kind - 1) return false;
-        word = &map.link[slab + 1];
+        granule_id slab = leaf_start(granule_of(object), leaf);
+        if (!leaf_is_mid(leaf_get(slab), hold->kind - 1)) return false;
+        state = mid_state_at(slab);
         distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
         if (UNLIKELY(distance >= hold->bytes)) return false; /* a tail's, or foreign */
     }
     uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * hold->reciprocal >> 32);
     if (UNLIKELY(index * hold->size != offset || mid_may_be_loose(object))) return false;
     if (!JW_SECURE && LIKELY(hold->room > 0)) {
-        if (UNLIKELY(atomic_load_explicit(word, memory_order_relaxed) >> index & 1)) return false;
+        if (UNLIKELY(mid_has_free(mid_word_get(state), 1u << index))) return false;
         loose_push(hold, object);
         return true;
     }
     uint32_t bit = 1u << index;
-    if (JW_FILL && !(atomic_load_explicit(word, memory_order_relaxed) & bit)) fill_write(object, 0, hold->size);
-    /* relaxed: the next user is the holder itself, or comes after the holder has let go */
-    return LIKELY(!(atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit));
+    if (JW_FILL && !mid_has_free(mid_word_get(state), bit)) fill_write(object, 0, hold->size);
+    return LIKELY(mid_word_free_held(state, bit));
 }
 
 #endif

@@ -4,15 +4,14 @@
 #include "base/assert.h"
 #include "config/size_classes.h"
 #include "platform/platform.h"
+#include "sync/id_stack.h"
 
-#define HELD (1u << 31)
-#define LISTED (1u << 30)
-#define GIVEN_BACK (1u << 29)
-#define SEEN (1u << 28)
-#define FREE_BITS MID_FREE_BITS
 enum { MOST_OBJECTS = 28, LEAST_OBJECTS = 4 };
 enum { ROUND_FROM = 32 }; /* full slabs freed into for each of which a round is asked for */
 enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's bits; and the Nest has no more */
+
+_Static_assert((unsigned)CLASSES - 1 <= LEAF_CLASS, "a class fits in a leaf's word");
+_Static_assert((MID_FREE_BITS >> MOST_OBJECTS) == 0, "each object has a bit");
 
 /* Classes are S(3) in units: the first is the first above the frontend whose objects are few enough. */
 #define UNIT_SHIFT JW_MIDEND_UNIT_SHIFT
@@ -30,10 +29,10 @@ static struct shape shapes[CLASSES];
 uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];
 static unsigned class_count;
 static struct nest nest;
-static _Atomic(uint32_t) deferred; /* slabs whose Nest was busy: pushed by compare-exchange, taken by one exchange */
+static struct id_stack deferred; /* slabs whose Nest was busy, through their links */
 static _Atomic(size_t) slab_counts[CLASSES];
 static _Atomic(uint32_t) no_longer_full; /* slabs, since the start: a hint */
-static record_word no_slab;              /* has no bits, ever */
+static struct mid_state no_slab;         /* has no bits, ever */
 
 /* The smallest slab with enough objects whose tail is at most a sixteenth. */
 static COLD bool shape_for(uint32_t size, struct shape *shape) {
@@ -83,23 +82,19 @@ static unsigned class_for(size_t size, size_t alignment) {
     return class;
 }
 
-static record_word *word_of(granule_id slab) {
-    return &map.link[slab + 1];
-}
-
 static uint32_t all_free(unsigned class) {
-    return FREE_BITS >> (MOST_OBJECTS - shapes[class].count);
+    return MID_FREE_BITS >> (MOST_OBJECTS - shapes[class].count);
 }
 
 static unsigned class_of_slab(granule_id slab) {
-    return leaf_get(slab) >> LEAF_HIGH_SHIFT & 15;
+    return leaf_class(leaf_get(slab));
 }
 
 /* The slab is out of the Nest and all its objects are free: nobody else can know it. */
 static void retire(granule_id slab, unsigned class) {
-    invariant(atomic_load_explicit(word_of(slab), memory_order_relaxed) == (LISTED | all_free(class)));
-    for (uint32_t i = 1; i < shapes[class].weight; i++) leaf_set(slab + i, leaf_word(NONE, 0));
-    link_set(slab + 1, 0);
+    invariant(mid_is_empty(mid_word_get(mid_state_at(slab)), all_free(class)));
+    for (uint32_t i = 1; i < shapes[class].weight; i++) leaf_set(slab + i, leaf_none());
+    mid_word_set(mid_state_at(slab), mid_full());
     atomic_fetch_sub_explicit(&slab_counts[class], 1, memory_order_relaxed);
     slab_place(slab, shapes[class].weight);
 }
@@ -107,10 +102,7 @@ static void retire(granule_id slab, unsigned class) {
 /* Into the Nest, or onto the deferred list when that is busy (false). */
 static bool place_or_defer(granule_id slab, unsigned class) {
     if (nest_place(&nest, class, slab)) return true;
-    uint32_t place = link_get(slab) & 0x7f000000u, first = atomic_load_explicit(&deferred, memory_order_relaxed);
-    do link_set(slab, place | first);
-    /* [MD1] release: the slab's words; pairs [MD2]; client midend_deferred */
-    while (!atomic_compare_exchange_weak_explicit(&deferred, &first, slab, memory_order_release, memory_order_relaxed));
+    id_stack_push(&deferred, slab, range_set_next);
     return false;
 }
 
@@ -120,11 +112,12 @@ static void retire_if_empty(granule_id slab, unsigned class) {
     /* [MF1] seq_cst: of who empties a slab and who places it, one sees what the other did; pairs [MF1]; client
      * midend_states */
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(word_of(slab), memory_order_relaxed) != (LISTED | all_free(class))) return;
+    if (!mid_is_empty(mid_word_get(mid_state_at(slab)), all_free(class))) return;
     if (!nest_has_many(&nest, class)) return; /* the class keeps one until the next round */
-    if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return;
+    if (!nest_take_given(&nest, class, slab, leaf_mid(class))) return;
     /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3]; client midend_discard_last */
-    if (atomic_load_explicit(word_of(slab), memory_order_acquire) == (LISTED | all_free(class))) retire(slab, class);
+    struct mid_word word = mid_word_load(mid_state_at(slab), memory_order_acquire);
+    if (mid_is_empty(word, all_free(class))) retire(slab, class);
     else if (place_or_defer(slab, class)) retire_if_empty(slab, class);
 }
 
@@ -133,11 +126,10 @@ static NOINLINE void place(granule_id slab, unsigned class) {
 }
 
 static bool place_deferred(void) {
-    if (!atomic_load_explicit(&deferred, memory_order_relaxed)) return false;
-    /* [MD2] acquire: the slabs' words; pairs [MD1]; client midend_deferred */
-    granule_id slab = atomic_exchange_explicit(&deferred, 0, memory_order_acquire);
+    granule_id slab = id_stack_take_all(&deferred);
+    if (!slab) return false;
     for (granule_id next; slab; slab = next) {
-        next = link_get(slab) & ID_MASK;
+        next = range_next(slab);
         place(slab, class_of_slab(slab));
     }
     return true;
@@ -160,28 +152,26 @@ static bool discard_free(granule_id slab, const struct shape *shape, uint32_t fr
 }
 
 /* A round's look at a slab that it took out of the Nest. True: a later round has to look again. */
-static bool look_at_pages(granule_id slab, unsigned class, uint32_t word, bool now) {
-    bool discard = now || word & SEEN;
-    if (discard && !discard_free(slab, &shapes[class], word & FREE_BITS)) return true;
+static bool look_at_pages(granule_id slab, unsigned class, struct mid_word word, bool now) {
+    bool discard = now || mid_is_seen(word);
+    if (discard && !discard_free(slab, &shapes[class], mid_free_bits(word))) return true;
     /* relaxed: only rounds ask for these bits. Fails where an object was freed meanwhile */
-    return !atomic_compare_exchange_strong_explicit(word_of(slab), &word, word | (discard ? GIVEN_BACK : SEEN),
-                                                    memory_order_relaxed, memory_order_relaxed) ||
-           !discard;
+    return !mid_word_change(mid_state_at(slab), &word, mid_looked_at(word, discard), memory_order_relaxed) || !discard;
 }
 
 /* A round's look at what was a slab when its leaf was read, and may be gone. True: as above. */
 static bool look(granule_id slab, unsigned class, bool now) {
-    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed);
-    if (!(word & LISTED) || word & (HELD | GIVEN_BACK)) return false;
-    if (!nest_take_given(&nest, class, slab, leaf_word(MID, class << LEAF_HIGH_SHIFT))) return true;
+    struct mid_word word = mid_word_get(mid_state_at(slab));
+    if (!mid_is_listed(word) || mid_is_held(word) || mid_is_given_back(word)) return false;
+    if (!nest_take_given(&nest, class, slab, leaf_mid(class))) return true;
     /* [MW4] acquire: the objects' last uses come before their pages' discarding, or the range's next; pairs [MW3];
      * clients midend_trim midend_discard */
-    word = atomic_load_explicit(word_of(slab), memory_order_acquire);
-    if (word == (LISTED | all_free(class))) {
+    word = mid_word_load(mid_state_at(slab), memory_order_acquire);
+    if (mid_is_empty(word, all_free(class))) {
         retire(slab, class);
         return false;
     }
-    bool more = !(word & GIVEN_BACK) && look_at_pages(slab, class, word, now);
+    bool more = !mid_is_given_back(word) && look_at_pages(slab, class, word, now);
     place(slab, class);
     return more;
 }
@@ -193,8 +183,8 @@ struct round {
 static void look_at_root(granule_id root, void *context) {
     struct round *round = context;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
-        uint32_t leaf = leaf_get(id);
-        if (leaf_kind(leaf) == MID) round->more |= look(id, leaf >> LEAF_HIGH_SHIFT & 15, round->now);
+        struct leaf_word leaf = leaf_get(id);
+        if (leaf_kind(leaf) == MID) round->more |= look(id, leaf_class(leaf), round->now);
     }
 }
 
@@ -221,11 +211,10 @@ static granule_id new_slab(unsigned class) {
     void *start = slab_fetch(FOR_RANGES, shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
-    for (uint32_t i = 1; i < shapes[class].weight; i++)
-        leaf_set(slab + i, leaf_word(INTERIOR, class << LEAF_HIGH_SHIFT | i));
-    leaf_set(slab, leaf_word(MID, class << LEAF_HIGH_SHIFT));
+    for (uint32_t i = 1; i < shapes[class].weight; i++) leaf_set(slab + i, leaf_interior(class, i));
+    leaf_set(slab, leaf_mid(class));
     fill_write(start, 0, (size_t)shapes[class].count * shapes[class].size);
-    atomic_store_explicit(word_of(slab), LISTED | all_free(class), memory_order_relaxed);
+    mid_word_set(mid_state_at(slab), mid_empty(all_free(class)));
     atomic_fetch_add_explicit(&slab_counts[class], 1, memory_order_relaxed);
     return slab;
 }
@@ -233,7 +222,7 @@ static granule_id new_slab(unsigned class) {
 static void open_hold(struct mid_hold *hold, unsigned class) {
     const struct shape *shape = &shapes[class];
     hold->start = NULL;
-    hold->word = &no_slab;
+    hold->state = &no_slab;
     hold->held = 0;
     hold->bytes = shape->count * shape->size;
     hold->size = shape->size;
@@ -248,26 +237,24 @@ static void open_hold(struct mid_hold *hold, unsigned class) {
 
 static void note_held(struct mid_hold *hold, granule_id slab) {
     hold->start = granule_address(slab);
-    hold->word = word_of(slab);
+    hold->state = mid_state_at(slab);
     hold->held = hold->bytes;
 }
 
 /* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
  * again where there is no `hold` for it. */
 static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
-    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest, bit;
+    struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
+    uint32_t bit;
     do {
-        invariant(!(word & HELD) && (word & LISTED) && (word & FREE_BITS));
-        bit = mid_choose(word);
-        rest = word & ~(bit | SEEN | GIVEN_BACK);
-        if (!(rest & FREE_BITS)) rest = 0;
-        if (rest && hold) rest |= HELD;
+        invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
+        bit = mid_choose(mid_free_bits(word));
+        rest = mid_claimed(word, bit, hold);
         /* [MW2] acquire: the object's last user is done with it; release: the slab's words, to who frees into it when
          * it is full; pairs [MW3]; clients midend_claim_deferred midend_full_words */
-    } while (
-        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_acq_rel, memory_order_relaxed));
-    if (rest && hold) note_held(hold, slab);
-    else if (rest) place(slab, class);
+    } while (!mid_word_change_weak(mid_state_at(slab), &word, rest, memory_order_acq_rel));
+    if (mid_is_held(rest)) note_held(hold, slab);
+    else if (mid_is_listed(rest)) place(slab, class);
     char *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
     fill_check(object, 0, shapes[class].size);
     return object;
@@ -278,15 +265,14 @@ static NOINLINE void leave_slab(struct mid_hold *hold) {
     granule_id slab = granule_of(hold->start);
     unsigned class = hold->kind - 1;
     hold->held = 0;
-    hold->word = &no_slab;
-    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), rest;
+    hold->state = &no_slab;
+    struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
     do {
-        invariant((word & HELD) && (word & LISTED));
-        rest = word & FREE_BITS ? word & ~HELD : 0;
+        invariant(mid_is_held(word) && mid_is_listed(word));
+        rest = mid_left(word);
         /* relaxed: since MW2 the holder has changed no words of the slab, and its frees are passed on by placing it */
-    } while (
-        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, rest, memory_order_relaxed, memory_order_relaxed));
-    if (rest) place(slab, class);
+    } while (!mid_word_change_weak(mid_state_at(slab), &word, rest, memory_order_relaxed));
+    if (mid_is_listed(rest)) place(slab, class);
 }
 
 /* A slab that was full. Should no range become free meanwhile, a round comes for the pages of many all the same. */
@@ -300,11 +286,10 @@ static void place_first(granule_id slab, unsigned class) {
 
 /* The slab of an object and the object's bit; 0 when the address is not one. */
 static ALWAYS_INLINE granule_id find_object(const void *object, unsigned *class, uint32_t *bit) {
-    uint32_t leaf = leaf_of(object), back = leaf_kind(leaf) == INTERIOR ? leaf & ID_MASK : 0;
-    granule_id slab = granule_of(object) - back;
-    uint32_t first = leaf_get(slab);
+    granule_id slab = granule_start(granule_of(object));
+    struct leaf_word first = leaf_get(slab);
     if (leaf_kind(first) != MID) return 0;
-    *class = first >> LEAF_HIGH_SHIFT & 15;
+    *class = leaf_class(first);
     const struct shape *shape = &shapes[*class];
     uintptr_t distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
     if (distance >= (uintptr_t)shape->count * shape->size) return 0; /* the tail, or a foreign address */
@@ -368,18 +353,17 @@ bool midend_free(struct mid_hold *holds, void *object) {
     uint32_t bit = 0;
     granule_id slab = find_object(object, &class, &bit);
     if (!slab) misuse(INVALID_FREE, object, 0);
-    uint32_t word = atomic_load_explicit(word_of(slab), memory_order_relaxed), now;
-    if (!(word & bit) && UNLIKELY(mid_may_be_loose(object)) && mid_has_link(object, class)) return false;
-    if (!(word & bit)) fill_write(object, 0, shapes[class].size);
+    struct mid_word word = mid_word_get(mid_state_at(slab)), now;
+    if (!mid_has_free(word, bit) && UNLIKELY(mid_may_be_loose(object)) && mid_has_link(object, class)) return false;
+    if (!mid_has_free(word, bit)) fill_write(object, 0, shapes[class].size);
     do {
-        if (word & bit) misuse(DOUBLE_FREE, object, 0);
-        now = (word & ~(SEEN | GIVEN_BACK)) | bit | LISTED;
+        if (mid_has_free(word, bit)) misuse(DOUBLE_FREE, object, 0);
+        now = mid_freed(word, bit);
         /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2]
          * [MW4] [MH1]; clients midend_free_allocate midend_full_words */
-    } while (
-        !atomic_compare_exchange_weak_explicit(word_of(slab), &word, now, memory_order_acq_rel, memory_order_relaxed));
-    if (!(word & LISTED)) place_first(slab, class);
-    else if (now == (LISTED | all_free(class))) retire_if_empty(slab, class);
+    } while (!mid_word_change_weak(mid_state_at(slab), &word, now, memory_order_acq_rel));
+    if (!mid_is_listed(word)) place_first(slab, class);
+    else if (mid_is_empty(now, all_free(class))) retire_if_empty(slab, class);
     if (holds) lose_patience(&holds[class % MID_HOLDS], class);
     return true;
 }
@@ -425,7 +409,7 @@ size_t midend_usable_size(const struct mid_hold *holds, const void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = slab_of(object, &class, &bit);
-    if (!slab || atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit) return 0;
+    if (!slab || mid_has_free(mid_word_get(mid_state_at(slab)), bit)) return 0;
     return UNLIKELY(mid_may_be_loose(object)) && mid_is_cached(holds, object) ? 0 : shapes[class].size;
 }
 
@@ -433,14 +417,14 @@ COLD void midend_find(const void *object, struct found *found) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = slab_of(object, &class, &bit);
-    uint32_t back = leaf_kind(leaf_of(object)) == INTERIOR ? leaf_of(object) & ID_MASK : 0;
-    if (!slab) class = class_of_slab(granule_of(object) - back);
+    granule_id id = granule_of(object), start = granule_start(id);
+    if (!slab) class = class_of_slab(start);
     const struct shape *shape = &shapes[class];
-    uint32_t offset = back << JW_GRANULE_SHIFT | ((uint32_t)(uintptr_t)object & (GRANULE_SIZE - 1));
+    uint32_t offset = (id - start) << JW_GRANULE_SHIFT | ((uint32_t)(uintptr_t)object & (GRANULE_SIZE - 1));
     found->tier = TIER_MID;
     found->size = shape->size;
     if (!slab) found->state = offset < shape->count * shape->size ? FOUND_INSIDE : FOUND_BETWEEN;
-    else if (atomic_load_explicit(word_of(slab), memory_order_relaxed) & bit) found->state = FOUND_FREE;
+    else if (mid_has_free(mid_word_get(mid_state_at(slab)), bit)) found->state = FOUND_FREE;
     else found->state = mid_may_be_loose(object) && mid_has_link(object, class) ? FOUND_FREE : FOUND_IN_USE;
 }
 
@@ -464,7 +448,7 @@ static COLD void count_free(granule_id root, void *context) {
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         if (leaf_kind(leaf_get(id)) != MID) continue;
         unsigned class = class_of_slab(id);
-        uint32_t free = atomic_load_explicit(word_of(id), memory_order_relaxed) & FREE_BITS;
+        uint32_t free = mid_free_bits(mid_word_get(mid_state_at(id)));
         statistics->classes[class].objects -= (unsigned)__builtin_popcount(free);
     }
 }

@@ -4,7 +4,7 @@
  * its state is one word in the link table (at its second granule, where no range begins), and it waits in a Nest by
  * that range's own records.
  *
- *   word   | 31 held | 30 listed | 29 given back | 28 seen | 27..0 one bit an object: free |
+ *   word   | held | listed | given back | seen | one bit an object: free |        (mid_word.h)
  *
  *   state     held  listed  free bits   leaves it by
  *   full      0     0       none        free: sets the bit and LISTED in one step; that thread places the slab

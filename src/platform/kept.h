@@ -2,9 +2,9 @@
  *
  *   kept   first of them, 0: none; each begins with its size and the next one's address
  *
- * munmap is refused to a process with too many mappings when it would split one, and by filters. Push is a
- * compare-exchange; who tries again takes all by one exchange, so nobody else reads what is being unmapped. Nobody
- * waits: while a thread that has them is stopped, the others keep and try what comes later.
+ * munmap is refused to a process with too many mappings when it would split one, and by filters. The mappings are in a
+ * stack (sync/pointer_stack.h); a thread that tries again takes all, so nobody else reads what is being unmapped.
+ * Nobody waits: while that thread is stopped, the others keep and try what comes later.
  */
 #ifndef JW_KEPT_H
 #define JW_KEPT_H

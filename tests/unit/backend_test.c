@@ -97,7 +97,7 @@ static void finish(void) {
     reclaimer_pause();
     thrift_purge();
     assert_int_equal(root_count(), 0);
-    assert_int_equal(ownership.deferred, 0);
+    assert_int_equal(ownership.deferred.first, 0);
     assert_int_equal(ownership.cached[0], 0);
     assert_int_equal(ownership.cached[1], 0);
     reclaimer_resume();

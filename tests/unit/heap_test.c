@@ -62,8 +62,8 @@ static void a_full_slab_returns_after_a_cross_free(void **state) {
     struct slab *full = slab_of(filled[0]);
     free_as(1, filled[2]);
     free_as(2, filled[4]);
-    assert_int_equal(heaps[0]->returned, record_id(full));
-    assert_int_equal(slab_returned(record_id(full)), 0);
+    assert_int_equal(heaps[0]->returned.first, record_id(full));
+    assert_int_equal(range_next(record_id(full)), 0);
     walk_all();
     void *rest[1 << JW_GRANULE_SHIFT];
     for (unsigned i = 0; i + 1 < capacity; i++) rest[i] = allocate_as(0, SMALL); /* the current one fills up */
@@ -90,7 +90,7 @@ static void own_frees_open_a_full_slab(void **state) {
     }
     assert_int_equal(full->state, PARTIAL);
     assert_int_equal(slab_out(full), capacity - patience);
-    assert_int_equal(heaps[0]->returned, 0);
+    assert_int_equal(heaps[0]->returned.first, 0);
     walk_all();
     free_filled(patience, capacity + 1, 0);
     assert_int_equal(full->state, EMPTY);
@@ -175,7 +175,7 @@ static void free_and_malloc_leave_no_slab_behind(size_t size) {
 
 static unsigned waiting_to_be_taken_back(void) {
     unsigned count = 0;
-    for (granule_id id = heaps[0]->brought; id; id = slab_returned(id)) count++;
+    for (granule_id id = heaps[0]->brought; id; id = range_next(id)) count++;
     return count;
 }
 
@@ -297,7 +297,7 @@ static void an_empty_slab_serves_any_class(void **state) {
     unsigned capacity = fill_a_slab();
     struct slab *slab = slab_of(filled[0]);
     free_filled(0, capacity, 0);
-    assert_ptr_equal(heaps[0]->pool.first, slab);
+    assert_int_equal(heaps[0]->pool.slabs.first, record_id(slab));
     void *other = allocate_as(0, 16);
     assert_ptr_equal(slab_of(other), slab);
     assert_true(pool_is_empty(&heaps[0]->pool));

@@ -32,7 +32,8 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     CHECK(link_end(object));
     CHECK(local == 0 || current || slab->state == PARTIAL || slab->state == FULL);
     CHECK(local <= size_classes[class].loose || current);
-    CHECK(heap_of(slab) == heap && leaf_get(record_id(slab)) == (LEAF_SLAB | heap->number) && class < SIZE_CLASS_COUNT);
+    CHECK(heap_of(slab) == heap && leaf_same(leaf_get(record_id(slab)), leaf_slab(heap->number)) &&
+          class < SIZE_CLASS_COUNT);
     CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
@@ -61,7 +62,8 @@ static inline void walk_local(const struct heap *heap, unsigned class) {
 
 static inline unsigned pool_length(const struct heap *heap) {
     unsigned length = 0;
-    for (const struct slab *slab = heap->pool.first; slab; slab = slab_by_id(&slab->own.next)) length++;
+    const struct slab *slab = heap->pool.slabs.first ? record_at(heap->pool.slabs.first) : NULL;
+    for (; slab; slab = slab_by_id(&slab->own.next)) length++;
     return length;
 }
 
@@ -86,8 +88,8 @@ static inline void walk_heap(const struct heap *heap) {
     map_walk(walk_root, &walk);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) walk_local(heap, class);
     unsigned returned = 0;
-    for (granule_id id = heap->brought; id; id = slab_returned(id)) returned++;
-    for (granule_id id = heap->returned; id; id = slab_returned(id)) returned++;
+    for (granule_id id = heap->brought; id; id = range_next(id)) returned++;
+    for (granule_id id = heap->returned.first; id; id = range_next(id)) returned++;
     CHECK(walk.in_use == heap->in_use_count && walk.empty == pool_length(heap) && walk.empty <= heap->pool.count);
     CHECK(returned == walk.returning); /* each is told to the owner once */
 }

@@ -68,7 +68,7 @@ static void refusals_change_nothing(void **state) {
     sim_fail_after(0);
     assert_false(root_destroy(root));
     sim_fail_after(SIM_NEVER);
-    assert_true(map_owns(granule_address(root)) && leaf_get(root) == leaf_word(HELD, 0));
+    assert_true(map_owns(granule_address(root)) && leaf_same(leaf_get(root), leaf_held()));
     assert_true(root_walk_begin());
     map_walk(visit, &root);
     assert_int_equal(visited, 1);

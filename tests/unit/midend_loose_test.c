@@ -99,11 +99,11 @@ static void addresses_divide_exactly(void **state) {
             *hold_of(class) = before;
         }
         void *alias = (void *)((uintptr_t)first ^ (uintptr_t)1 << (sizeof(void *) * 8 - 1)); /* a foreign one */
-        CHECK(!takes(alias, leaf_of(first)) && !takes(NULL, 0));
+        CHECK(!takes(alias, leaf_of(first)) && !takes(NULL, leaf_none()));
         memset(first, 0, sizeof(link_word));
-        *word_of(slab) = bit_of(first);
+        mid_state_at(slab)->raw = bit_of(first);
         CHECK(!takes(first, leaf_of(first))); /* free already */
-        *word_of(slab) = 0;
+        mid_state_at(slab)->raw = 0;
         midend_let_go(holds);
         free_many(objects);
         trim();
@@ -235,14 +235,14 @@ static void what_is_idle_goes(void **state) {
         free_held(objects[0]);
         for (unsigned i = 0; i < 4; i++) {
             midend_tidy(holds);
-            CHECK(loose_in(hold_of(class)) == 1 && word(slab) & HELD);
+            CHECK(loose_in(hold_of(class)) == 1 && word(slab) & MID_HELD);
             assert_ptr_equal(allocate_held(shapes[class].size), objects[0]);
             free_held(objects[0]);
         }
         midend_tidy(holds);
         assert_int_equal(loose_in(hold_of(class)), 1);
         midend_tidy(holds);
-        CHECK(loose_in(hold_of(class)) == 0 && is_set(objects[0]) && !(word(slab) & HELD));
+        CHECK(loose_in(hold_of(class)) == 0 && is_set(objects[0]) && !(word(slab) & MID_HELD));
         assert_int_equal(hold_of(class)->room, 0);
         objects[0] = other;
         free_many(objects);

@@ -31,13 +31,13 @@ static void discard_in(unsigned class, uint32_t free) {
     size_t before = given_back();
     for (unsigned i = 0; i < shapes[class].count; i++)
         if (free >> i & 1) midend_free(NULL, objects[i]);
-    CHECK(trim() && given_back() == before && word(slab) == (LISTED | SEEN | free));
-    CHECK(!trim() && word(slab) == (LISTED | GIVEN_BACK | SEEN | free));
+    CHECK(trim() && given_back() == before && word(slab) == (MID_LISTED | MID_SEEN | free));
+    CHECK(!trim() && word(slab) == (MID_LISTED | MID_GIVEN_BACK | MID_SEEN | free));
     CHECK(given_back() - before == free_pages(objects[0], class, free, true));
     check_rest(objects, class, free);
     CHECK(!trim() && !purge() && given_back() - before == free_pages(objects[0], class, free, false));
     char *again = midend_allocate(NULL, shapes[class].size, 1);
-    CHECK(again == objects[__builtin_ctz(free)] && !(word(slab) & (SEEN | GIVEN_BACK)));
+    CHECK(again == objects[__builtin_ctz(free)] && !(word(slab) & (MID_SEEN | MID_GIVEN_BACK)));
     midend_free(NULL, again);
     for (unsigned i = 0; i < shapes[class].count; i++)
         if (!(free >> i & 1)) midend_free(NULL, objects[i]);
@@ -70,10 +70,10 @@ static void slabs_in_use_keep_their_pages(void **state) {
     midend_free(NULL, objects[0]);
     assert_true(trim());
     midend_free(NULL, objects[1]);
-    assert_int_equal(word(slab), LISTED | 3);
+    assert_int_equal(word(slab), MID_LISTED | 3);
     assert_true(trim());
     assert_ptr_equal(midend_allocate(NULL, size, 1), objects[0]);
-    assert_int_equal(word(slab), LISTED | 2);
+    assert_int_equal(word(slab), MID_LISTED | 2);
     assert_true(trim());
     assert_ptr_equal(allocate_held(size), objects[1]); /* it was the last: nobody holds the slab */
     midend_free(NULL, objects[0]);
@@ -85,7 +85,7 @@ static void slabs_in_use_keep_their_pages(void **state) {
     assert_false(trim() || trim() || purge()); /* held */
     assert_int_equal(given_back(), before);
     midend_let_go(holds);
-    assert_int_equal(word(slab), LISTED | 6);
+    assert_int_equal(word(slab), MID_LISTED | 6);
     assert_false(purge());
     assert_int_equal(given_back() - before, free_pages(objects[0], class, 6, true));
     midend_free(NULL, objects[0]);
@@ -106,7 +106,7 @@ static void refused_discards_lose_nothing(void **state) {
     sim_fail_only(SIM_DISCARD);
     sim_fail_after(0);
     assert_true(trim() && trim() && purge());
-    assert_int_equal(word(slab), LISTED | SEEN | 2);
+    assert_int_equal(word(slab), MID_LISTED | MID_SEEN | 2);
     assert_int_equal(given_back(), before);
     check_rest(objects, class, 2);
     sim_fail_after(SIM_NEVER);

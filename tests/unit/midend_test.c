@@ -86,7 +86,7 @@ static void slabs_go_through_their_states(void **state) {
             pattern_fill(objects[i], shapes[class].size, i);
             used |= 1u << (uint32_t)(objects[i] - objects[0]) / shapes[class].size;
             uint32_t rest = all & ~used;
-            assert_int_equal(word(granule_of(objects[0])), rest ? LISTED | rest : 0);
+            assert_int_equal(word(granule_of(objects[0])), rest ? MID_LISTED | rest : 0);
             assert_int_equal(nest_count(&nest, class), rest ? 1 : 0);
         }
         granule_id slab = granule_of(objects[0]);
@@ -101,7 +101,7 @@ static void slabs_go_through_their_states(void **state) {
         assert_int_equal(slab_counts[class], 1); /* empty, and not the only one: gone at once */
         midend_free(NULL, other);
         assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
-        assert_int_equal(word(granule_of(other)), LISTED | all);
+        assert_int_equal(word(granule_of(other)), MID_LISTED | all);
         assert_ptr_equal(midend_allocate(NULL, shapes[class].size, 1), other);
         trim();
         assert_int_equal(slab_counts[class], 1); /* in use */
@@ -125,19 +125,19 @@ static void slabs_are_held(void **state) {
             objects[i] = allocate_held(shapes[class].size);
             pattern_fill(objects[i], shapes[class].size, i);
             used |= 1u << (uint32_t)(objects[i] - objects[0]) / shapes[class].size;
-            assert_int_equal(word(granule_of(objects[0])), HELD | LISTED | (all & ~used));
+            assert_int_equal(word(granule_of(objects[0])), MID_HELD | MID_LISTED | (all & ~used));
             assert_int_equal(nest_count(&nest, class), 0);
         }
         granule_id slab = granule_of(objects[0]);
         assert_int_equal(used, all);
         char *other = allocate_held(shapes[class].size);
         assert_int_equal(word(slab), 0);
-        assert_true(word(granule_of(other)) & HELD);
+        assert_true(word(granule_of(other)) & MID_HELD);
         leave_no_room();
         free_held(objects[0]); /* as another thread's: placed */
         assert_int_equal(nest_count(&nest, class), 1);
         free_held(other);
-        assert_int_equal(word(granule_of(other)), HELD | LISTED | all);
+        assert_int_equal(word(granule_of(other)), MID_HELD | MID_LISTED | all);
         assert_ptr_equal(allocate_held(shapes[class].size), other);
         midend_free(NULL, other); /* as another thread does: nobody gives a held slab back */
         trim();
@@ -165,20 +165,20 @@ static void held_addresses_divide_exactly(void **state) {
     start();
     for (unsigned class = 0; class < class_count; class ++) {
         char *first = allocate_held(shapes[class].size);
-        record_word *of = word_of(granule_of(first));
+        record_word *of = &mid_state_at(granule_of(first))->raw;
         uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT, all = all_free(class);
         leave_no_room();
         for (uint32_t offset = 0; offset < bytes; offset++) {
-            *of = HELD | LISTED; /* all are in use */
+            *of = MID_HELD | MID_LISTED; /* all are in use */
             uint32_t index = offset / shapes[class].size;
             bool object = offset % shapes[class].size == 0 && index < shapes[class].count;
             CHECK(takes(first + offset, leaf_of(first + offset)) == object);
-            CHECK(*of == (HELD | LISTED | (object ? 1u << index : 0)));
+            CHECK(*of == (MID_HELD | MID_LISTED | (object ? 1u << index : 0)));
         }
         void *alias = (void *)((uintptr_t)first ^ (uintptr_t)1 << (sizeof(void *) * 8 - 1)); /* a foreign one */
         CHECK(!takes(first - 1, leaf_of(first)) && !takes(first + bytes, leaf_of(first)));
-        CHECK(!takes(NULL, 0) && !takes(alias, leaf_of(first)));
-        *of = HELD | LISTED | all;
+        CHECK(!takes(NULL, leaf_none()) && !takes(alias, leaf_of(first)));
+        *of = MID_HELD | MID_LISTED | all;
         CHECK(!takes(first, leaf_of(first))); /* free already */
         midend_let_go(holds);
     }
@@ -197,9 +197,9 @@ static void a_busy_nest_defers_the_slab(void **state) {
     midend_free(NULL, objects[1]);
     nest.classes[0].summary = 0;
     nest.classes[0].list = 0;
-    assert_int_equal(deferred, slab);
+    assert_int_equal(deferred.first, slab);
     assert_ptr_equal(midend_allocate(NULL, shapes[0].size, 1), objects[0]); /* found there, before any new slab */
-    assert_int_equal(deferred, 0);
+    assert_int_equal(deferred.first, 0);
     assert_int_equal(slab_counts[0], 1);
     midend_free(NULL, objects[0]);
     for (unsigned i = 2; i < shapes[0].count; i++) midend_free(NULL, objects[i]);

@@ -16,7 +16,7 @@ static void start(void) {
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
     memset(&nest, 0, sizeof nest);
-    deferred = 0;
+    deferred = (struct id_stack){0};
     memset(slab_counts, 0, sizeof slab_counts);
     no_longer_full = 0;
     midend_start();
@@ -31,7 +31,7 @@ static inline void finish(void) {
 }
 
 static inline uint32_t word(granule_id slab) {
-    return atomic_load_explicit(word_of(slab), memory_order_relaxed);
+    return mid_word_get(mid_state_at(slab)).raw;
 }
 
 /* As malloc and free do it for a thread that has a heap. */
@@ -40,7 +40,7 @@ static inline void *allocate_held(size_t size) {
     return object ? object : midend_allocate_anew(holds, size);
 }
 
-__attribute__((unused)) static NOINLINE bool takes(void *object, uint32_t leaf) {
+__attribute__((unused)) static NOINLINE bool takes(void *object, struct leaf_word leaf) {
     return mid_free_held(holds, object, leaf);
 }
 

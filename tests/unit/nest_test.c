@@ -16,8 +16,8 @@ static void start(void) {
     memset(nests, 0, sizeof nests);
 }
 
-static uint32_t leaf_in(unsigned nest) {
-    return leaf_word(FREE, nest << LEAF_HIGH_SHIFT);
+static struct leaf_word leaf_in(unsigned nest) {
+    return leaf_free(nest);
 }
 
 static bool place(unsigned nest, granule_id range) {
@@ -84,7 +84,7 @@ static void a_range_elsewhere_is_not_there(void **state) {
     for (granule_id id = 1; id <= 2 * JW_NEST_SLOTS; id++) assert_true(place(0, id));
     for (granule_id id = 1; id <= 2 * JW_NEST_SLOTS; id++) {
         assert_false(nest_take_given(&nests[1], CLASS, id, leaf_in(1)));
-        assert_false(nest_take_given(&nests[0], CLASS + 1, id, leaf_word(MID, 0)));
+        assert_false(nest_take_given(&nests[0], CLASS + 1, id, leaf_mid(0)));
     }
     assert_int_equal(nest_count(&nests[0], CLASS), 2 * JW_NEST_SLOTS);
     assert_int_equal(nests[1].classes[CLASS].list, 0); /* unlocked again */

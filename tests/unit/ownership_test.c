@@ -9,8 +9,6 @@
 #include "backend/backend.h"
 
 enum { FOUR = 3 }; /* class of weight 4 */
-#define DEFERRED_UNMAPPED (1u << LEAF_HIGH_SHIFT)
-#define DEFERRED_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))
 
 enum slot_code __real_knit_acquire(granule_id range);
 enum slot_code __wrap_knit_acquire(granule_id range);
@@ -79,7 +77,7 @@ static void finish(void) {
     check_books();
     thrift_purge();
     assert_true(!before_acquire && !before_release);
-    assert_int_equal(ownership.deferred, 0);
+    assert_int_equal(ownership.deferred.first, 0);
     assert_int_equal(ownership.cached[0], 0);
     assert_int_equal(ownership.cached[1], 0);
     assert_int_equal(root_count(), 0);
@@ -96,12 +94,12 @@ static enum slot_code finish_theft(granule_id range) {
     enum slot_code was = __real_knit_acquire(range);
     if (was == IN_USE) return was;
     ownership.cached[0] -= knit_weight(range);
-    leaf_set(range, leaf_word(HELD, 0));
+    leaf_set(range, leaf_held());
     return was;
 }
 
 static void steal_from_nest(granule_id range) {
-    CHECK(nest_take_given(&ownership.nests[0], FOUR, range, leaf_word(FREE, 0)));
+    CHECK(nest_take_given(&ownership.nests[0], FOUR, range, leaf_free(0)));
 }
 
 static void what_knit_has_in_use_goes_back_into_nest(void **state) {
@@ -114,7 +112,7 @@ static void what_knit_has_in_use_goes_back_into_nest(void **state) {
     assert_int_equal(waiting_in(0), 4);
     assert_true(knit_release(four[0], MAPPED));
     assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), four[0]);
-    assert_int_equal(leaf_get(four[0]), leaf_word(HELD, 0));
+    assert_true(leaf_same(leaf_get(four[0]), leaf_held()));
     check_books();
     place_all_but(4, 4);
     finish();
@@ -133,18 +131,18 @@ static void what_cannot_go_back_is_deferred(void **state) {
     before_acquire = take_knit_and_block_nest;
     assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), 0);
     busy[0] = false;
-    assert_int_equal(ownership.deferred, four[0]);
-    assert_int_equal(leaf_get(four[0]), leaf_word(DEFERRED, DEFERRED_NOT_ACQUIRED));
+    assert_int_equal(ownership.deferred.first, four[0]);
+    assert_true(leaf_same(leaf_get(four[0]), leaf_deferred(false, false)));
     assert_true(range_place_deferred()); /* Knit still says "in use": deferred again */
-    assert_int_equal(ownership.deferred, four[0]);
-    assert_int_equal(leaf_get(four[0]), leaf_word(DEFERRED, DEFERRED_NOT_ACQUIRED));
+    assert_int_equal(ownership.deferred.first, four[0]);
+    assert_true(leaf_same(leaf_get(four[0]), leaf_deferred(false, false)));
     range_place(four[1], MAPPED); /* and no partner for a join */
     assert_int_equal(knit_weight(four[1]), 4);
     assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), four[1]);
     assert_true(knit_release(four[0], MAPPED));
     assert_true(range_place_deferred());
     assert_false(range_place_deferred());
-    assert_int_equal(ownership.deferred, 0);
+    assert_int_equal(ownership.deferred.first, 0);
     check_books();
     place_all_but(0, 4);
     finish();
@@ -160,8 +158,8 @@ static void a_busy_nest_defers_what_is_placed(void **state) {
     busy[0] = false;
     busy[UNMAPPED_NEST] = false;
     assert_int_equal(ownership.deferrals, 2);
-    assert_int_equal(leaf_get(four[0]), leaf_word(DEFERRED, DEFERRED_UNMAPPED));
-    assert_int_equal(leaf_get(four[2]), leaf_word(DEFERRED, 0));
+    assert_true(leaf_same(leaf_get(four[0]), leaf_deferred(true, true)));
+    assert_true(leaf_same(leaf_get(four[2]), leaf_deferred(false, true)));
     assert_int_equal(range_cached(UNMAPPED), waiting_in(UNMAPPED_NEST) + 4); /* or the watermark would not hold */
     assert_int_equal(range_cached(MAPPED), waiting_in(0) + waiting_in(1) + 4);
     assert_true(range_place_deferred());
@@ -178,10 +176,10 @@ static void who_finds_nothing_places_what_was_deferred(void **state) {
     busy[0] = true;
     range_place(four[0], MAPPED);
     busy[0] = false;
-    assert_int_equal(ownership.deferred, four[0]);
+    assert_int_equal(ownership.deferred.first, four[0]);
     bool zeroed;
     assert_int_equal(granule_of(backend_fetch(FOR_SLABS, 4, &zeroed)), four[0]);
-    assert_int_equal(ownership.deferred, 0);
+    assert_int_equal(ownership.deferred.first, 0);
     place_all_but(4, 4);
     finish();
 }
@@ -269,7 +267,7 @@ static void a_left_range_of_another_state_is_left_again(void **state) {
     leave_one_in_nest();
     ownership.nests[0].classes[FOUR].summary = 0;
     memset(ownership.nests[0].classes[FOUR].slots, 0, sizeof ownership.nests[0].classes[FOUR].slots);
-    leaf_set(four[1], leaf_word(FREE, UNMAPPED_NEST << LEAF_HIGH_SHIFT));
+    leaf_set(four[1], leaf_free(UNMAPPED_NEST));
     assert_true(nest_place(&ownership.nests[UNMAPPED_NEST], FOUR, four[1]));
     assert_true(nest_place(&ownership.nests[0], FOUR, four[0]));
     ownership.cached[0] -= 4;
@@ -291,8 +289,8 @@ static void a_sibling_without_nest_half_is_no_partner(void **state) {
     range_place(four[0], MAPPED);
     steal_from_nest(four[0]);
     range_place(four[1], MAPPED);
-    assert_int_equal(ownership.deferred, four[1]);
-    assert_int_equal(leaf_get(four[1]), leaf_word(DEFERRED, 0));
+    assert_int_equal(ownership.deferred.first, four[1]);
+    assert_true(leaf_same(leaf_get(four[1]), leaf_deferred(false, true)));
     assert_int_equal(finish_theft(four[0]), MAPPED);
     assert_true(range_place_deferred());
     range_place(four[0], MAPPED);

@@ -163,7 +163,7 @@ static void look_at_root(granule_id root, void *context) {
     struct seen *seen = context;
     seen->roots[root_use(root)]++;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
-        if (!(leaf_get(id) & LEAF_SLAB)) continue;
+        if (!(leaf_is_slab(leaf_get(id)))) continue;
         assert_int_equal(root_use(id), FOR_SLABS);
         seen->slabs++;
     }

@@ -8,7 +8,7 @@ enum { MANY_FREES = 4096 };
 static void free_b_in_the_first_wait(unsigned number) {
     if (number == 1) {
         CHECK(range_cached(MAPPED) >= BIG && is_dirty(a));
-        leaf_set(b, leaf_word(HELD, 0));
+        leaf_set(b, leaf_held());
         backend_place(b);
     } else if (number == 2) {
         CHECK(!is_dirty(a) && is_dirty(b));
@@ -47,7 +47,7 @@ static void a_join_restarts_the_countdown(void **state) {
     granule_id whole = fetch(2 * BIG);
     left = whole;
     right = knit_split(whole, BIG);
-    leaf_set(right, leaf_word(HELD, 0));
+    leaf_set(right, leaf_held());
     assert_int_equal(knit_weight(left), BIG);
     backend_place(left);
     at_wait = free_right_in_the_first_wait;

@@ -36,7 +36,7 @@ HEADERS = ["src/**/*.h", "src/**/*.def", "verify/**/*.h", "include/**/*.h"]
 
 def production() -> list[Path]:
     """The sources under test. Not the OS layer, which the model replaces, nor the entry points around the tiers."""
-    layers = ("config", "backend", "midend", "frontend", "core")
+    layers = ("config", "sync", "backend", "midend", "frontend", "core")
     tiers = [source for layer in layers for source in (ROOT / "src" / layer).glob("*.c")]
     others = ("src/base/print.c", "src/platform/kept.c", "verify/platform/model.c")
     return sorted([*tiers, *(ROOT / path for path in others)])

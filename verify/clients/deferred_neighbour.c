@@ -7,8 +7,6 @@
  */
 #include "verify/clients/ranges.h"
 
-enum { NOT_ACQUIRED = 1 << 26 };
-
 static granule_id freed, deferred;
 
 static void *freeing(void *unused) {
@@ -31,9 +29,9 @@ int main(void) {
     /* as range_acquire_from does it when it cannot put the range back */
     granule_id taken = nest_take(&ownership.nests[0], class_of_weight(4));
     assert(taken == deferred);
-    leaf_set(deferred, leaf_word(DEFERRED, NOT_ACQUIRED));
-    link_set(deferred, link_get(deferred) & ~ID_MASK);
-    atomic_store_explicit(&ownership.deferred, deferred, memory_order_relaxed);
+    leaf_set(deferred, leaf_deferred(false, false));
+    range_set_next(deferred, 0);
+    atomic_store_explicit(&ownership.deferred.first, deferred, memory_order_relaxed);
     pthread_t a = start(freeing, NULL), b = start(draining, NULL);
     finish(a);
     finish(b);

@@ -21,10 +21,10 @@ static void *making(void *unused) {
     granule_id root = root_create(FOR_SLABS);
     if (root == 0) return NULL;
     own(root);
-    leaf_set(root, leaf_word(LARGE, 0));
+    leaf_set(root, leaf_large(0));
     assert(huge_usable_size(granule_address(root)) == 0 && backend_usable_size(granule_address(root)) == ROOT_SIZE);
     assert(huge_usable_size(second) == 2 * ROOT_SIZE);
-    leaf_set(root, leaf_word(HELD, 0));
+    leaf_set(root, leaf_held());
     range_place(root, UNMAPPED);
     return NULL;
 }

@@ -7,7 +7,7 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { RANGE = 8, PARENTLESS = 1 << 15, CLASS = 7, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { RANGE = 8, PARENTLESS = 1 << 15, CLASS = 7 };
 
 /* More memory follows the records' table: in it what a root would take for its parent's word, by chance with a free
  * sibling. */
@@ -25,7 +25,7 @@ static void *freeing(void *unused) {
     (void)unused;
     hold(RANGE);
     look_for_siblings();
-    leaf_set(RANGE, LEAF);
+    leaf_set(RANGE, leaf_free(0));
     bool released = knit_release(RANGE, MAPPED), placed = nest_place(&nest, CLASS, RANGE);
     assert(released && placed);
     return NULL;

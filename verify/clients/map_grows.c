@@ -15,14 +15,14 @@ static char *make(uint64_t name) {
     char *root = map_reserve(&count);
     assert(root && count == 1);
     *(uint64_t *)record_of(root) = name;
-    leaf_set(granule_of(root), leaf_word(HELD, (uint32_t)name));
+    leaf_set(granule_of(root), leaf_made(HELD, 0, (uint32_t)name));
     return root;
 }
 
 static void look(const char *root, uint64_t name) {
     assert(map_owns(root) && granule_address(granule_of(root)) == root);
     assert(*(uint64_t *)record_of(root) == name && record_of(root) == record_at(granule_of(root)));
-    assert(leaf_of(root) == leaf_word(HELD, (uint32_t)name));
+    assert(leaf_same(leaf_of(root), leaf_made(HELD, 0, (uint32_t)name)));
 }
 
 static void *making(void *unused) {

@@ -7,12 +7,12 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { FROM = 1, TO = 2, MOVED = 10, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { FROM = 1, TO = 2, MOVED = 10 };
 
 static struct nest nest;
 
 static void place(unsigned class, granule_id range) {
-    leaf_set(range, LEAF);
+    leaf_set(range, leaf_free(0));
     bool placed = nest_place(&nest, class, range);
     assert(placed);
 }
@@ -26,7 +26,7 @@ static void *counting(void *unused) {
 
 static void *moving(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest, FROM, MOVED, LEAF)) place(TO, MOVED);
+    if (nest_take_given(&nest, FROM, MOVED, leaf_free(0))) place(TO, MOVED);
     return NULL;
 }
 

@@ -8,7 +8,7 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, IN_SLOT = 8, DEEP = 9, FIRST = 10, NEW = 11, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { CLASS = 1, IN_SLOT = 8, DEEP = 9, FIRST = 10, NEW = 11 };
 
 static struct nest nest;
 static bool kept;
@@ -16,8 +16,8 @@ static bool kept;
 static unsigned ranges_in_list(void) {
     unsigned count = 0;
     granule_id previous = 0, range = atomic_load_explicit(&nest.classes[CLASS].list, memory_order_relaxed) & ID_MASK;
-    for (; range; previous = range, range = link_get(range) & ID_MASK) {
-        assert(leaf_get(range) == (LEAF | previous));
+    for (; range; previous = range, range = range_next(range)) {
+        assert(leaf_same(leaf_get(range), leaf_with_previous(leaf_free(0), previous)));
         assert(held[range] == (range == NEW)); /* a plain read: nobody may hold it until the unlock */
         count++;
     }
@@ -38,21 +38,21 @@ static void *forking(void *unused) {
 static void *placer(void *unused) {
     (void)unused;
     hold(NEW);
-    leaf_set(NEW, LEAF);
+    leaf_set(NEW, leaf_free(0));
     kept = !nest_place(&nest, CLASS, NEW);
     return NULL;
 }
 
 static void *taker(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest, CLASS, DEEP, LEAF)) hold(DEEP);
+    if (nest_take_given(&nest, CLASS, DEEP, leaf_free(0))) hold(DEEP);
     return NULL;
 }
 
 int main(void) {
     records_start();
     for (granule_id range = IN_SLOT; range < NEW; range++) {
-        leaf_set(range, LEAF);
+        leaf_set(range, leaf_free(0));
         nest_place(&nest, CLASS, range);
     }
     pthread_t a = start(forking, NULL), b = start(placer, NULL), c = start(taker, NULL);

@@ -8,12 +8,12 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, BEFORE = 8, FIRST = 9, SECOND = 10, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { CLASS = 1, BEFORE = 8, FIRST = 9, SECOND = 10 };
 
 static struct nest nest;
 
 static void place(granule_id range) {
-    leaf_set(range, LEAF);
+    leaf_set(range, leaf_free(0));
     bool placed = nest_place(&nest, CLASS, range);
     assert(placed);
 }

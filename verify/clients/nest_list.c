@@ -7,14 +7,14 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, IN_SLOT = 8, DEEP = 9, FIRST = 10, NEW = 11, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { CLASS = 1, IN_SLOT = 8, DEEP = 9, FIRST = 10, NEW = 11 };
 
 static struct nest nest;
 
 static void *placer(void *unused) {
     (void)unused;
     hold(NEW);
-    leaf_set(NEW, LEAF);
+    leaf_set(NEW, leaf_free(0));
     if (nest_place(&nest, CLASS, NEW)) return NULL;
     hold(NEW); /* as if it had been taken out again */
     return NULL;
@@ -22,14 +22,14 @@ static void *placer(void *unused) {
 
 static void *taker_of_given(void *range) {
     granule_id wanted = (granule_id)(uintptr_t)range;
-    if (nest_take_given(&nest, CLASS, wanted, LEAF)) hold(wanted);
+    if (nest_take_given(&nest, CLASS, wanted, leaf_free(0))) hold(wanted);
     return NULL;
 }
 
 int main(void) {
     records_start();
     for (granule_id range = IN_SLOT; range < NEW; range++) {
-        leaf_set(range, LEAF);
+        leaf_set(range, leaf_free(0));
         bool placed = nest_place(&nest, CLASS, range);
         assert(placed);
     }

@@ -7,7 +7,7 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, FIRST = 9, SECOND = 10, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { CLASS = 1, FIRST = 9, SECOND = 10 };
 
 static struct nest nest;
 static bool kept;
@@ -26,14 +26,14 @@ static void *taker(void *unused) {
 
 static void *placer(void *unused) {
     (void)unused;
-    leaf_set(SECOND, LEAF);
+    leaf_set(SECOND, leaf_free(0));
     kept = !nest_place(&nest, CLASS, SECOND);
     return NULL;
 }
 
 int main(void) {
     records_start();
-    leaf_set(FIRST, LEAF);
+    leaf_set(FIRST, leaf_free(0));
     nest_place(&nest, CLASS, FIRST);
     pthread_t a = start(taker, NULL), b = start(placer, NULL);
     finish(a);

@@ -7,14 +7,14 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, RANGE = 9, IN_SLOT = 8, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { CLASS = 1, RANGE = 9, IN_SLOT = 8 };
 
 static struct nest nest;
 static bool kept;
 
 static void *taker_of_given(void *unused) {
     (void)unused;
-    if (!nest_take_given(&nest, CLASS, RANGE, LEAF)) return NULL;
+    if (!nest_take_given(&nest, CLASS, RANGE, leaf_free(0))) return NULL;
     hold(RANGE);
     kept = true;
     return NULL;
@@ -25,15 +25,15 @@ static void *taker(void *again) {
     if (range == 0) return NULL;
     assert(range == RANGE);
     hold(RANGE);
-    leaf_set(RANGE, LEAF);
+    leaf_set(RANGE, leaf_free(0));
     if (!again || !nest_place(&nest, CLASS, RANGE)) kept = true;
     return NULL;
 }
 
 int main(void) {
     records_start();
-    leaf_set(IN_SLOT, LEAF);
-    leaf_set(RANGE, LEAF);
+    leaf_set(IN_SLOT, leaf_free(0));
+    leaf_set(RANGE, leaf_free(0));
     nest_place(&nest, CLASS, IN_SLOT);
     nest_place(&nest, CLASS, RANGE);
     granule_id in_slot = nest_take(&nest, CLASS);

@@ -7,20 +7,20 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, IN_SLOT = 8, WANTED = 9, FIRST = 10, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { CLASS = 1, IN_SLOT = 8, WANTED = 9, FIRST = 10 };
 
 static struct nest nest;
 
 static void *taker(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest, CLASS, WANTED, LEAF)) hold(WANTED);
+    if (nest_take_given(&nest, CLASS, WANTED, leaf_free(0))) hold(WANTED);
     return NULL;
 }
 
 int main(void) {
     records_start();
     for (granule_id range = IN_SLOT; range <= FIRST; range++) {
-        leaf_set(range, LEAF);
+        leaf_set(range, leaf_free(0));
         nest_place(&nest, CLASS, range);
     }
     pthread_t a = start(taker, NULL), b = start(taker, NULL);

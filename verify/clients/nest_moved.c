@@ -12,8 +12,8 @@ enum { RANGE = 10, SECOND = 11 };
 static struct nest nest[2]; /* of which one stands in the leaf word; the class is the same number */
 static bool kept, busy;
 
-static uint32_t leaf_in(unsigned which) {
-    return leaf_word(FREE, which << LEAF_HIGH_SHIFT);
+static struct leaf_word leaf_in(unsigned which) {
+    return leaf_free(which);
 }
 
 static void place(unsigned which, granule_id range) {

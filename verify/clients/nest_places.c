@@ -7,14 +7,14 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { CLASS = 1 };
 
 static struct nest nest;
 
 static void *placer(void *first) {
     granule_id range = (granule_id)(uintptr_t)first;
     for (granule_id end = range + 2; range < end; range++) {
-        leaf_set(range, LEAF);
+        leaf_set(range, leaf_free(0));
         if (!nest_place(&nest, CLASS, range)) hold(range);
     }
     return NULL;

@@ -8,13 +8,13 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { CLASS = 1, FIRST = 9, SECOND = 10, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { CLASS = 1, FIRST = 9, SECOND = 10 };
 
 static struct nest nest;
 static unsigned kept[SECOND + 1];
 
 static void place(granule_id range) {
-    leaf_set(range, LEAF);
+    leaf_set(range, leaf_free(0));
     if (!nest_place(&nest, CLASS, range)) kept[range]++;
 }
 
@@ -30,7 +30,7 @@ static void *moving(void *unused) {
 
 static void *taker(void *wanted) {
     granule_id range = (granule_id)(uintptr_t)wanted;
-    if (leaf_get(range) == 0 || !nest_take_given(&nest, CLASS, range, LEAF)) return NULL;
+    if (leaf_same(leaf_get(range), leaf_none()) || !nest_take_given(&nest, CLASS, range, leaf_free(0))) return NULL;
     hold(range);
     kept[range]++;
     return NULL;

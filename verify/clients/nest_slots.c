@@ -6,7 +6,7 @@
 #include "backend/nest.h"
 #include "verify/clients/client.h"
 
-enum { RANGE = 9, CLASS = 0, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { RANGE = 9, CLASS = 0 };
 
 static record_word leaf[32], node[32], link_words[32];
 static struct nest nest;
@@ -23,7 +23,7 @@ static void take(granule_id range) {
 static void *placer(void *unused) {
     (void)unused;
     contents = 7;
-    leaf_set(RANGE, LEAF);
+    leaf_set(RANGE, leaf_free(0));
     bool placed = nest_place(&nest, CLASS, RANGE);
     assert(placed);
     return NULL;
@@ -37,7 +37,7 @@ static void *taker(void *unused) {
 
 static void *taker_of_given(void *unused) {
     (void)unused;
-    if (leaf_get(RANGE) == LEAF && nest_take_given(&nest, CLASS, RANGE, LEAF)) take(RANGE);
+    if (leaf_same(leaf_get(RANGE), leaf_free(0)) && nest_take_given(&nest, CLASS, RANGE, leaf_free(0))) take(RANGE);
     return NULL;
 }
 

@@ -7,7 +7,7 @@
 #include "backend/nest.h"
 #include "verify/clients/records.h"
 
-enum { RANGE = 12, LEAF = FREE << LEAF_KIND_SHIFT };
+enum { RANGE = 12 };
 
 static struct nest nest;
 
@@ -21,15 +21,15 @@ static void *placer(void *unused) {
 
 static void *taker(void *unused) {
     (void)unused;
-    bool taken = nest_take_given(&nest, 0, RANGE, LEAF);
+    bool taken = nest_take_given(&nest, 0, RANGE, leaf_free(0));
     assert(!taken);
     return NULL;
 }
 
 int main(void) {
     records_start();
-    leaf_set(RANGE, LEAF);
-    link_set(RANGE, ID_MASK); /* the next deferred range; so many words beyond the slots nobody may look */
+    leaf_set(RANGE, leaf_free(0));
+    range_set_next(RANGE, ID_MASK); /* the next deferred range; so many words beyond the slots nobody may look */
     pthread_t a = start(placer, NULL), b = start(taker, NULL);
     finish(a);
     finish(b);

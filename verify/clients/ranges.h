@@ -44,7 +44,7 @@ static inline granule_id fetch(uint32_t weight) {
 /* Frees a range in that state, or as the backend does it. */
 static inline void place(granule_id range, enum slot_code state) {
     disown(range);
-    leaf_set(range, leaf_word(HELD, 0));
+    leaf_set(range, leaf_held());
     if (state == UNMAPPED) platform_discard(granule_address(range), knit_weight(range) * GRANULE_SIZE);
     range_place(range, state);
 }

@@ -12,7 +12,7 @@ int main(void) {
     begin();
     granule_id left = fetch(4), right = fetch(4);
     place(left, UNMAPPED);
-    leaf_set(right, leaf_word(FREE, UNMAPPED_NEST << LEAF_HIGH_SHIFT));
+    leaf_set(right, leaf_free(UNMAPPED_NEST));
     bool placed = nest_place(&ownership.nests[UNMAPPED_NEST], CLASS_OF_4, right);
     assert(placed);
     knit_relinquish(right);

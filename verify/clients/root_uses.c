@@ -24,8 +24,7 @@ static void *fetching(void *unused) {
 static void look(granule_id root, void *unused) {
     (void)unused;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
-        if (leaf_kind(leaf_get(id)) == FREE)
-            assert((leaf_get(id) >> LEAF_HIGH_SHIFT & 7) / NESTS_OF_USE == root_use(root));
+        if (leaf_kind(leaf_get(id)) == FREE) assert(leaf_nest(leaf_get(id)) / NESTS_OF_USE == root_use(root));
 }
 
 int main(void) {

@@ -12,8 +12,8 @@ static _Atomic(int) walks;
 static void look(granule_id root, void *unused) {
     (void)unused;
     /* acquire: as the walk of the statistics */
-    uint32_t leaf = atomic_load_explicit(&map.leaf[root], memory_order_acquire);
-    if (leaf & LEAF_SLAB) assert(*(uint64_t *)granule_address(root) == WORDS);
+    struct leaf_word leaf = {atomic_load_explicit(&map.leaf[root], memory_order_acquire)};
+    if (leaf_is_slab(leaf)) assert(*(uint64_t *)granule_address(root) == WORDS);
 }
 
 static void *walking(void *unused) {
@@ -29,7 +29,7 @@ static void *walking(void *unused) {
 
 static void *freeing(void *unused) {
     (void)unused;
-    leaf_set(SLAB, leaf_word(HELD, 0));
+    leaf_set(SLAB, leaf_held());
     range_place(SLAB, UNMAPPED);
     return NULL;
 }
@@ -39,7 +39,7 @@ int main(void) {
     granule_id root = root_create(FOR_SLABS);
     assert(root == SLAB);
     *(uint64_t *)granule_address(root) = WORDS;
-    leaf_set(root, LEAF_SLAB | 1);
+    leaf_set(root, leaf_slab(1));
     pthread_t a = start(walking, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);

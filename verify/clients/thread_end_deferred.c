@@ -35,7 +35,7 @@ int main(void) {
     pthread_t a = start(reclamation, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
-    bool waits = atomic_load_explicit(&ownership.deferred, memory_order_relaxed);
+    bool waits = !id_stack_is_empty(&ownership.deferred);
     assert(!waits || atomic_load_explicit(&model_thread_body, memory_order_relaxed));
     nest_unlock_all(&ownership.nests[UNMAPPED_NEST], ~(uint64_t)0);
     place(between, UNMAPPED);

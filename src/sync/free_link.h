@@ -1,8 +1,18 @@
-/* link.h - the first word of a free object of the frontend: which one is next, and that this one is free. The midend's
- * loose objects have the same, with another key (hold.h).
+/* free_link.h - the first word of a free object: the encoded address of the next free object. It also tells that the
+ * object is free. The frontend's lists have it, and the objects that a thread caches of the midend, with another key.
  *
  *   word   (address of the next free object ^ address of this one) ^ key
- *   key    random, one for each heap; its top 16 bits are set, where an address has none
+ *   key    random, one for each heap; its top 16 bits are set, where an address has none. In the hardened build each
+ *          place has a key of its own
+ *
+ *   transition   by whom                              word
+ *   write        the thread that frees the object     any -> a link
+ *   follow       the thread that has the list         read only
+ *   clear        the thread that takes the object     a link -> 0
+ *
+ * Order: none. A list belongs to one thread, or a word that leads to its first object is published by a release and
+ * taken by an acquire (frontend/cross_list.h): the links are plain words. Only the question whether an object is free
+ * may read the word of an object in use.
  *
  * The next object is nearly always one in the same root. Then the two addresses differ in the bits of an offset alone:
  * the link is near, and one test of `word ^ key` sees it (link_is_near). Every other link is followed only after the
@@ -16,14 +26,20 @@
  * The last link of a list leads to an odd address: LINK_END, or the slab's origin (cross_list.h). A list without
  * objects begins with LINK_END, whose word is 0: no key makes a near link of that, so that malloc needs no test of its
  * own for an empty list.
- */
-#ifndef JW_LINK_H
-#define JW_LINK_H
+ *
+ * Progress: each operation is a few instructions. Verified by tests/unit/free_link_test.c and, in lists that threads
+ * share, by verify/clients/free_link_list.c. */
+#ifndef JW_FREE_LINK_H
+#define JW_FREE_LINK_H
 
-#include "backend/map.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
 #include "base/mixed.h"
 
-typedef uint64_t __attribute__((may_alias)) link_word;
+typedef uint64_t __attribute__((may_alias)) link_word;             /* of an aligned object */
 typedef uint64_t __attribute__((may_alias, aligned(1))) link_any;  /* read at LINK_END, too */
 typedef uint32_t __attribute__((may_alias, aligned(1))) link_half; /* read at any address that a program frees */
 
@@ -33,10 +49,6 @@ extern const char link_end_word[16] HIDDEN;
 #define LINK_END ((void *)(uintptr_t)(link_end_word + 1))
 
 extern uint64_t link_secret HIDDEN; /* hardened build: drawn at its start */
-
-/* What a near link's distance has none of: bits that are no offset in a root, and those below the alignment. Offsets in
- * a granule would say more, but objects of several slabs are in one list where they go loose (frontend/loose.h). */
-#define LINK_FAR_BITS (~(uint64_t)(ROOT_SIZE - 8))
 
 static inline uint64_t link_key_of(uint64_t random) {
     return random | (uint64_t)LINK_MARK << 32;
@@ -52,8 +64,10 @@ static ALWAYS_INLINE uint64_t link_distance(const void *object, uint64_t key) {
     return *(const link_any *)object ^ link_key_at(object, key);
 }
 
-static ALWAYS_INLINE bool link_is_near(uint64_t distance) {
-    return !(distance & LINK_FAR_BITS);
+/* Whether the distance has no bits but those of an offset in a block of `block` bytes, a power of two, and none below
+ * the alignment. The smaller the block the more it would say, but cached objects of several slabs are in one list. */
+static ALWAYS_INLINE bool link_is_near(uint64_t distance, size_t block) {
+    return !(distance & ~(uint64_t)(block - 8));
 }
 
 static ALWAYS_INLINE void *link_followed(const void *object, uint64_t distance) {

@@ -1,0 +1,16 @@
+/* granule_id.h - a granule's number within the window; 0 is never a granule of ours. */
+#ifndef JW_GRANULE_ID_H
+#define JW_GRANULE_ID_H
+
+#include <stdint.h>
+
+#include "config/geometry.h"
+
+typedef uint32_t granule_id;
+
+#define ID_BITS 24
+#define ID_MASK ((1u << ID_BITS) - 1)
+
+_Static_assert(JW_WINDOW_SHIFT - JW_GRANULE_SHIFT <= ID_BITS, "a granule's number fits");
+
+#endif

@@ -1,0 +1,64 @@
+/* node_word.h - the word of an internal node of Knit's tree: all that siblings share (knit.h).
+ *
+ *   node   | 31 | 30..28 own slot in parent | 27..24 unit of own parent | 23..0 eight slots of three bits |
+ *
+ * knit.h has the codes of a slot and who changes them. Only this file knows the bits. The tables of the words are in
+ * map.h.
+ */
+#ifndef JW_NODE_WORD_H
+#define JW_NODE_WORD_H
+
+#include <stdint.h>
+
+#include "backend/range_link.h"
+
+struct node_word {
+    uint32_t raw;
+};
+
+enum slot_code { CONTINUES, END, IN_USE = 4, MAPPED, UNMAPPED, LEFT };
+
+#define NODE_SLOTS 8u
+#define CODE_BITS 3
+#define CODE_MASK 7u
+#define ALL_CODES 0x00ffffffu
+
+_Static_assert(NODE_SLOTS *CODE_BITS == 24 && (ALL_CODES & PLACE_MASK) == 0, "the codes fit below the place");
+_Static_assert(LEFT <= CODE_MASK && NODE_SLOTS - 1 <= PLACE_SLOT,
+               "a code fits in three bits, a slot's number in three");
+
+/* A node without codes in the place of the range that it takes apart. */
+static inline struct node_word node_of_link(struct range_link link) {
+    return (struct node_word){link.raw & PLACE_MASK};
+}
+
+/* The place of the node's own range. */
+static inline struct range_link node_place(struct node_word node) {
+    return (struct range_link){node.raw & PLACE_MASK};
+}
+
+/* The codes with an END on either side: what is looked for is always found. */
+static inline uint32_t node_fenced(struct node_word node) {
+    return (node.raw & ALL_CODES) << CODE_BITS | END | END << (CODE_BITS * NODE_SLOTS + CODE_BITS);
+}
+
+static inline enum slot_code node_code(struct node_word node, unsigned slot) {
+    return (enum slot_code)(node_fenced(node) >> (CODE_BITS * slot + CODE_BITS) & CODE_MASK);
+}
+
+static inline struct node_word node_with(struct node_word node, unsigned slot, enum slot_code code) {
+    return (struct node_word){(node.raw & ~(CODE_MASK << (CODE_BITS * slot))) | (uint32_t)code << (CODE_BITS * slot)};
+}
+
+/* First slot after the child that begins at `slot`: the next code above 0, which is CONTINUES. */
+static inline unsigned node_end(struct node_word node, unsigned slot) {
+    return slot + 1 + (unsigned)__builtin_ctz(node_fenced(node) >> (CODE_BITS * slot + 2 * CODE_BITS)) / CODE_BITS;
+}
+
+/* Where the left sibling of the child at `slot` begins; left of slot 0 is END at slot -1. */
+static inline unsigned node_left(struct node_word node, unsigned slot) {
+    uint32_t left = node_fenced(node) & (((CODE_MASK + 1) << CODE_BITS * slot) - 1);
+    return (unsigned)(31 - __builtin_clz(left)) / CODE_BITS - 1;
+}
+
+#endif

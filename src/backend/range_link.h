@@ -1,0 +1,71 @@
+/* range_link.h - the word that says where a range is: in its parent node, and in a Nest or another list.
+ *
+ *   link   | 31 in list | 30..28 slot in parent | 27..24 parent's unit, 15: none | 23..0 next range or Nest slot |
+ *
+ *   part           who may write it
+ *   slot, unit     the range's holder: they are its place in the tree (knit.h)
+ *   in list, next  the holder of the list's lock in a Nest (nest.h); else the holder, or the thread that has the list
+ *
+ * The place stands at the same bits in a node's word (node_word.h), where it is that of the node's own range.
+ * Only this file knows the bits. The tables of the words are in map.h.
+ */
+#ifndef JW_RANGE_LINK_H
+#define JW_RANGE_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/granule_id.h"
+
+struct range_link {
+    uint32_t raw;
+};
+
+#define NO_PARENT 15u
+#define LINK_IN_LIST 0x80000000u
+#define PLACE_MASK 0x7f000000u
+#define PLACE_UNIT_SHIFT 24
+#define PLACE_SLOT_SHIFT 28
+#define PLACE_UNIT 15u
+#define PLACE_SLOT 7u
+
+_Static_assert((LINK_IN_LIST ^ PLACE_MASK ^ ID_MASK) == UINT32_MAX, "the parts of a link do not overlap");
+_Static_assert(PLACE_MASK == (PLACE_UNIT << PLACE_UNIT_SHIFT | PLACE_SLOT << PLACE_SLOT_SHIFT), "unit and slot");
+_Static_assert(JW_ROOT_SHIFT - JW_GRANULE_SHIFT < NO_PARENT, "a unit is no larger than a root");
+_Static_assert(JW_NEST_SLOTS <= ID_MASK, "a Nest's slot fits");
+
+static inline struct range_link range_link_made(unsigned unit, unsigned slot) {
+    return (struct range_link){unit << PLACE_UNIT_SHIFT | slot << PLACE_SLOT_SHIFT};
+}
+
+static inline unsigned range_link_unit(struct range_link link) {
+    return link.raw >> PLACE_UNIT_SHIFT & PLACE_UNIT;
+}
+
+static inline unsigned range_link_slot(struct range_link link) {
+    return link.raw >> PLACE_SLOT_SHIFT & PLACE_SLOT;
+}
+
+/* The next range, or the Nest's slot. */
+static inline granule_id range_link_following(struct range_link link) {
+    return link.raw & ID_MASK;
+}
+
+static inline bool range_link_in_list(struct range_link link) {
+    return link.raw & LINK_IN_LIST;
+}
+
+static inline struct range_link range_link_with_following(struct range_link link, granule_id following) {
+    return (struct range_link){(link.raw & ~ID_MASK) | following};
+}
+
+static inline struct range_link range_link_with_list(struct range_link link, granule_id following, bool in_list) {
+    return (struct range_link){(link.raw & PLACE_MASK) | following | (in_list ? LINK_IN_LIST : 0)};
+}
+
+/* With the place of another one. */
+static inline struct range_link range_link_with_place(struct range_link link, struct range_link place) {
+    return (struct range_link){(link.raw & ~PLACE_MASK) | (place.raw & PLACE_MASK)};
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* versioned_stack.h - a lock-free stack of numbered elements that are never freed: push one, pop one.
+ *
+ *   word   | 63..32 version | 31..0 number of the first element; 0: empty |
+ *
+ *   transition   by whom      word                      order
+ *   push(id)     any thread   first -> id               [VS1] release: publishes the element, whose link leads to first
+ *   pop()        any thread   first -> its link         [VS2] acquire: the first element and its link; pairs VS1
+ *                             version -> version + 1
+ *
+ * The caller has an atomic word for each element's link (`link_of`). A pop reads the link of an element that another
+ * thread may have popped already. So links are atomic, and an element's memory must stay.
+ *
+ * Invariant: the links from `first` lead to each element that was pushed and not popped, once.
+ * ABA: an element may be popped and pushed again while another thread is in a pop. The version tells: each pop raises
+ * it, so no word comes twice, and the compare-exchange of the slow thread fails. 2^32 pops within one other are more
+ * than a processor can do while a thread is in these few instructions.
+ * Progress: lock-free; a loop repeats only when another thread changed the word.
+ * Verified by verify/clients/versioned_stack_push_pop.c. Used by abandoned heaps (frontend/handover.c). */
+#ifndef JW_VERSIONED_STACK_H
+#define JW_VERSIONED_STACK_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct versioned_stack {
+    _Atomic(uint64_t) word;
+};
+
+typedef _Atomic(uint32_t) *versioned_link_of(uint32_t id);
+
+static ALWAYS_INLINE void versioned_stack_push(struct versioned_stack *stack, uint32_t id, versioned_link_of *link_of) {
+    uint64_t old = atomic_load_explicit(&stack->word, memory_order_relaxed), new;
+    do {
+        atomic_store_explicit(link_of(id), (uint32_t)old, memory_order_relaxed);
+        new = (old & ~(uint64_t)UINT32_MAX) | id;
+        /* [VS1] release: the element and its link; pairs [VS2]; client versioned_stack_push_pop */
+    } while (
+        !atomic_compare_exchange_weak_explicit(&stack->word, &old, new, memory_order_release, memory_order_relaxed));
+}
+
+/* The element that was pushed last; 0: the stack is empty. */
+static ALWAYS_INLINE uint32_t versioned_stack_pop(struct versioned_stack *stack, versioned_link_of *link_of) {
+    uint64_t old, new;
+    do {
+        /* [VS2] acquire: the first element and its link; pairs [VS1]; client versioned_stack_push_pop */
+        old = atomic_load_explicit(&stack->word, memory_order_acquire);
+        if (!(uint32_t)old) return 0;
+        uint32_t next = atomic_load_explicit(link_of((uint32_t)old), memory_order_relaxed);
+        new = ((old >> 32) + 1) << 32 | next;
+        /* relaxed: for its version no word comes twice, so it is the one just loaded */
+    } while (
+        !atomic_compare_exchange_weak_explicit(&stack->word, &old, new, memory_order_relaxed, memory_order_relaxed));
+    return (uint32_t)old;
+}
+
+#endif

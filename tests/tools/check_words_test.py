@@ -1,0 +1,45 @@
+"""check_words_test.py - a test of ./jw check layers: a raw word, a table or a mask outside its header is found."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import check_words  # noqa: E402
+
+SEEDS = {
+    "backend/knit.c": ("static uint32_t bits(struct range_link link) { return link.raw; }", "names the raw word"),
+    "midend/midend.c": ("static bool held(struct mid_state *state) { return state->raw >> 31; }", "names the raw word"),
+    "backend/ownership.c": ("static uint32_t word(granule_id id) { return map.link[id]; }", "names a table of words"),
+    "frontend/heap.c": ("static uint32_t next(uint32_t word) { return word & 0x00ffffffu; }", "types ALL_CODES"),
+    "backend/thrift.c": ("static uint32_t place(uint32_t word) { return word & 0x7f000000u; }", "types PLACE_MASK"),
+}
+COMMENT = "/* .raw, map.link and 0x7f000000u in a comment */"
+
+
+def found_after(seed: str, file: str) -> list[str]:
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory) / "src"
+        shutil.copytree(ROOT / "src", source)
+        with (source / file).open("a") as end:
+            end.write(f"\n{seed}\n")
+        return check_words.complaints(source)
+
+
+def main() -> int:
+    clean = check_words.complaints(ROOT / "src")
+    if clean:
+        print("\n".join(clean))
+        return 1
+    for file, (seed, text) in SEEDS.items():
+        found = found_after(seed, file)
+        if len(found) != 1 or f"src/{file}:" not in found[0] or text not in found[0]:
+            print(f"{file}: {seed}: found {found}")
+            return 1
+    return 1 if found_after(COMMENT, "backend/knit.c") else 0
+
+
+sys.exit(main())

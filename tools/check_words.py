@@ -1,0 +1,47 @@
+"""check_words.py - only a packed word's own header names its bits: no other file masks, shifts or stores the raw word.
+
+A word is a struct with one member, `raw`. A mask of several bits that its header defines is not typed as a number
+elsewhere, and only map.h and map.c name the tables of the words.
+"""
+
+import re
+from pathlib import Path
+
+HEADERS = {"backend/leaf_word.h", "backend/range_link.h", "backend/node_word.h", "midend/mid_word.h"}
+ACCESS = "backend/map.h"  # loads and stores the words of the tables as a whole
+TABLES = {ACCESS, "backend/map.c"}
+BELOW = {"base", "sync", "platform", "config", "api", "insight"}  # they have words of their own, if any
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+RAW = re.compile(r"(?:\.|->)raw\b")
+TABLE = re.compile(r"\bmap\.(?:leaf|link|node)\b")
+NUMBER = re.compile(r"\b0x[0-9a-fA-F]+(?=[uUlL]*\b)")
+
+
+def masks(source: Path) -> dict[int, str]:
+    """The masks of several bits that the headers define, with their names."""
+    found = {}
+    for path in (source / header for header in sorted(HEADERS) if (source / header).exists()):
+        for name, value in re.findall(r"#define (\w+) (0x[0-9a-fA-F]+)u", path.read_text()):
+            if bin(int(value, 16)).count("1") > 1:
+                found[int(value, 16)] = name
+    return found
+
+
+def complaints(source: Path) -> list[str]:
+    known, found = masks(source), []
+    for path in sorted(source.rglob("*.[ch]")):
+        name = path.relative_to(source).as_posix()
+        text = COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), path.read_text())
+        for number, line in enumerate(text.splitlines(), 1):
+            place = f"src/{name}:{number}"
+            if RAW.search(line) and name not in HEADERS | {ACCESS}:
+                found.append(f"{place}: names the raw word, which is for the word's header only")
+            if TABLE.search(line) and name not in TABLES:
+                found.append(f"{place}: names a table of words, which is for map.h only")
+            if name.split("/")[0] in BELOW or name in HEADERS:
+                continue
+            for literal in NUMBER.findall(line):
+                if int(literal, 16) in known:
+                    found.append(f"{place}: types {known[int(literal, 16)]} as a number")
+    return found
