@@ -34,8 +34,8 @@ FOREIGN = {("config", "jw_malloc_conf")}
 
 # One subject in several files, which therefore know one another.
 SUBJECTS = [
-    {f"platform/{name}" for name in ("kept", "linux", "linux_memory", "linux_process", "linux_thread")},
-    {f"frontend/{name}" for name in ("heap", "handover", "loose", "suspect")},
+    {f"platform/{name}" for name in ("deferred_unmap", "linux", "linux_memory", "linux_process", "linux_thread")},
+    {f"frontend/{name}" for name in ("heap", "heap_lifecycle", "object_cache", "suspect")},
     {f"core/{name}" for name in ("allocator", "allocate", "deallocate", "route", "suspects")},
 ]
 

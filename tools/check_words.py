@@ -1,15 +1,15 @@
 """check_words.py - only a packed word's own header names its bits: no other file masks, shifts or stores the raw word.
 
 A word is a struct with one member, `raw`. A mask of several bits that its header defines is not typed as a number
-elsewhere, and only map.h and map.c name the tables of the words.
+elsewhere, and only page_map.h and page_map.c name the tables of the words.
 """
 
 import re
 from pathlib import Path
 
 HEADERS = {"backend/leaf_word.h", "backend/range_link.h", "backend/node_word.h", "midend/mid_word.h"}
-ACCESS = "backend/map.h"  # loads and stores the words of the tables as a whole
-TABLES = {ACCESS, "backend/map.c"}
+ACCESS = "backend/page_map.h"  # loads and stores the words of the tables as a whole
+TABLES = {ACCESS, "backend/page_map.c"}
 BELOW = {"base", "sync", "platform", "config", "api", "insight"}  # they have words of their own, if any
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -38,7 +38,7 @@ def complaints(source: Path) -> list[str]:
             if RAW.search(line) and name not in HEADERS | {ACCESS}:
                 found.append(f"{place}: names the raw word, which is for the word's header only")
             if TABLE.search(line) and name not in TABLES:
-                found.append(f"{place}: names a table of words, which is for map.h only")
+                found.append(f"{place}: names a table of words, which is for page_map.h only")
             if name.split("/")[0] in BELOW or name in HEADERS:
                 continue
             for literal in NUMBER.findall(line):

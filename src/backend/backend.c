@@ -91,7 +91,7 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
 static granule_id range_of(const void *object, uint32_t *offset) {
     granule_id id = granule_of(object), range = granule_start(id);
     *offset = id - range;
-    bool ours = map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0;
+    bool ours = page_map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0;
     return ours && leaf_same(leaf_get(range), leaf_large(*offset)) ? range : 0;
 }
 
@@ -161,7 +161,7 @@ COLD void backend_statistics(struct backend_statistics *statistics) {
         .cached_mapped = mapped,
         .cached_unmapped = unmapped,
         .given_back = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed),
-        .metadata = map_metadata(root_spares()) + sizeof ownership,
+        .metadata = page_map_metadata(root_spares()) + sizeof ownership,
         .rounds = atomic_load_explicit(&thrift_counters.rounds, memory_order_relaxed),
         .deferred = atomic_load_explicit(&ownership.deferrals, memory_order_relaxed),
         .rolled_back = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed),

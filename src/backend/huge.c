@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "config/options.h"
-#include "platform/kept.h"
+#include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
 enum { MOST_ROOM = 1 << 28 }; /* for a moved object to grow into */
@@ -43,7 +43,7 @@ static void set_word(const void *object, uintptr_t word) {
 static char *reserve_once(size_t size, size_t alignment) {
     char *object = platform_reserve(size, alignment, "jwmalloc: huge");
     if (!object || directory_place(object)) return object;
-    unmap_or_keep(object, size);
+    unmap_or_defer(object, size);
     return NULL;
 }
 
@@ -51,7 +51,7 @@ static char *reserve(size_t size, size_t alignment) {
     bool huge_pages = option(&options.huge_pages);
     size_t least = huge_pages ? ROOT_SIZE : unit();
     if (alignment < least) alignment = least;
-    unmap_kept();
+    unmap_deferred();
     thrift_expect(size >> JW_GRANULE_SHIFT);
     char *object = reserve_once(size, alignment);
     if (!object && thrift_make_room(size)) object = reserve_once(size, alignment);
@@ -71,7 +71,7 @@ void *huge_allocate(size_t size, size_t alignment) {
 
 /* What the OS does not take now it is offered again by rounds, and by the next thread that makes a mapping. */
 static void drop(char *object, size_t size) {
-    if (!unmap_or_keep(object, size)) thrift_wake();
+    if (!unmap_or_defer(object, size)) thrift_wake();
     count((size_t)-1, (size_t)-size);
 }
 
@@ -107,7 +107,7 @@ static char *move(char *object, size_t old, char *target, size_t new) {
     }
     set_word(object, word_of_size(old));
     if (result == MOVE_LOST_TARGET) {
-        unmap_or_keep(target + old, new - old);
+        unmap_or_defer(target + old, new - old);
         count((size_t)-1, (size_t) - new);
     } else {
         drop(target, new);

@@ -32,7 +32,7 @@
 #ifndef JW_KNIT_H
 #define JW_KNIT_H
 
-#include "backend/map.h"
+#include "backend/page_map.h"
 
 enum side { ON_THE_LEFT = 1, ON_THE_RIGHT };
 

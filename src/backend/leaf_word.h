@@ -16,7 +16,7 @@
  *   DEFERRED   unmapped (24), not acquired (26) the holder, on its way to or on a deferred list
  *   HELD       0                                the holder, in transit
  *
- * Only this file knows the bits. The tables of the words are in map.h.
+ * Only this file knows the bits. The tables of the words are in page_map.h.
  */
 #ifndef JW_LEAF_WORD_H
 #define JW_LEAF_WORD_H

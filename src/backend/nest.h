@@ -19,7 +19,7 @@
 #ifndef JW_NEST_H
 #define JW_NEST_H
 
-#include "backend/map.h"
+#include "backend/page_map.h"
 #include "backend/weights.h"
 
 struct nest_class {

@@ -7,7 +7,7 @@
  *   in list, next  the holder of the list's lock in a Nest (nest.h); else the holder, or the thread that has the list
  *
  * The place stands at the same bits in a node's word (node_word.h), where it is that of the node's own range.
- * Only this file knows the bits. The tables of the words are in map.h.
+ * Only this file knows the bits. The tables of the words are in page_map.h.
  */
 #ifndef JW_RANGE_LINK_H
 #define JW_RANGE_LINK_H

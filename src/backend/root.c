@@ -1,7 +1,7 @@
 #include "backend/root.h"
 
 #include "backend/knit.h"
-#include "platform/kept.h"
+#include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
 /* Of a smaller window there is none to share: it is as large as the address space, or a test's. */
@@ -21,8 +21,8 @@ static _Atomic(bool) making_spares, root_made; /* root_made: since the last roun
 
 static void unmap_spare(granule_id root) {
     char *address = granule_address(root);
-    unmap_or_keep(address, ROOT_SIZE);
-    map_abandon(address);
+    unmap_or_defer(address, ROOT_SIZE);
+    page_map_abandon(address);
 }
 
 static void put_spare(granule_id root) {
@@ -56,18 +56,18 @@ static size_t spares_wanted(void) {
 
 /* One root and, as far as their slots are free, spare ones behind it. */
 static granule_id map_roots(size_t count) {
-    char *address = map_reserve(&count);
+    char *address = page_map_reserve(&count);
     if (!address) return 0;
     granule_id root = granule_of(address);
-    if (root + count * ROOT_GRANULES > mask_get(&map.mask) + 1) {
-        unmap_or_keep(address, count * ROOT_SIZE);
-        map_abandon(address);
+    if (root + count * ROOT_GRANULES > mask_get(&page_map.mask) + 1) {
+        unmap_or_defer(address, count * ROOT_SIZE);
+        page_map_abandon(address);
         return 0;
     }
     for (char *next = address; --count > 0;) {
         next += ROOT_SIZE;
-        if (map_claim(next)) put_spare(granule_of(next));
-        else unmap_or_keep(next, ROOT_SIZE);
+        if (page_map_claim(next)) put_spare(granule_of(next));
+        else unmap_or_defer(next, ROOT_SIZE);
     }
     return root;
 }
@@ -87,7 +87,7 @@ static granule_id new_root(void) {
 granule_id root_create(enum root_use use) {
     granule_id root = new_root();
     if (!root) return 0;
-    if (use == FOR_SLABS && !map_admit_slabs(root)) {
+    if (use == FOR_SLABS && !page_map_admit_slabs(root)) {
         unmap_spare(root);
         return 0;
     }
@@ -102,14 +102,14 @@ granule_id root_create(enum root_use use) {
 bool root_admits_slabs(granule_id range) {
     granule_id root = range & ~(ROOT_GRANULES - 1);
     if (LIKELY(atomic_load_explicit(root_word_at(root), memory_order_relaxed) & HAS_SLABS)) return true;
-    if (!map_admit_slabs(root)) return false;
+    if (!page_map_admit_slabs(root)) return false;
     /* relaxed: it spares a system call; whoever has not seen it makes that call, too */
     atomic_fetch_or_explicit(root_word_at(root), HAS_SLABS, memory_order_relaxed);
     return true;
 }
 
 bool root_for_large(void) {
-    return JW_WINDOW_SHIFT < LARGE_WINDOW || root_count() < map_slots() / 2;
+    return JW_WINDOW_SHIFT < LARGE_WINDOW || root_count() < page_map_slots() / 2;
 }
 
 bool root_unmap_spares(void) {
@@ -137,7 +137,7 @@ bool root_destroy(granule_id root) {
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
         leaf_set(root, leaf_none());
-        gone = map_release(granule_address(root));
+        gone = page_map_release(granule_address(root));
         if (!gone) leaf_set(root, leaf_held());
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);

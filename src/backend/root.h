@@ -12,10 +12,10 @@
 #ifndef JW_ROOT_H
 #define JW_ROOT_H
 
-#include "backend/map.h"
+#include "backend/page_map.h"
 
 /* What ranges a root gives. Only the first root gives all: then those that slabs are in stand close together, and the
- * pages of their records are few (map.h). The word is in the node table, where no node's is; a thread that holds a
+ * pages of their records are few (page_map.h). The word is in the node table, where no node's is; a thread that holds a
  * range of the root reads it.
  *
  *   word   | 1 slabs may be in it: its records can be written | 0 use |

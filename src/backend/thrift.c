@@ -4,7 +4,7 @@
 #include "backend/root.h"
 #include "base/assert.h"
 #include "config/options.h"
-#include "platform/kept.h"
+#include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
 /* Frees between two looks at the clock, or two tries to start the thread, where it was refused. */
@@ -12,7 +12,7 @@
 #define JW_RETRY_PERIOD 64
 #endif
 
-enum { HEIR_SHIFT = 3 }; /* an eighth of 500 ms: more than a thread takes to start, less than counts for memory */
+enum { SUCCESSOR_SHIFT = 3 }; /* an eighth of 500 ms: more than a thread takes to start, less than counts for memory */
 /* What may be cached above the recent peak where memory without pages comes into use, in percent of that, and at least
  * a part of cache_min. With nothing above it a program whose use goes up and down had five times the page faults
  * (rptest). */
@@ -120,7 +120,7 @@ static bool begin_round(bool now) {
     rejoin_unmapped();
     if (now) root_unmap_spares();
     else more |= root_round();
-    return more | unmap_kept();
+    return more | unmap_deferred();
 }
 
 /* The OS has refused something in this round: a later one may have better luck. */
@@ -163,8 +163,8 @@ static void wait_for_round(unsigned quiet, size_t kept) {
 
 /* Often one thread ends and the next one starts: were the heap being drained then, the next would make another, and the
  * old one's memory would wait. */
-static void wait_for_heir(void) {
-    platform_futex_wait(&reclaimer->pressure, 0, (uint32_t)option(&options.reclaim_interval) >> HEIR_SHIFT);
+static void wait_for_successor(void) {
+    platform_futex_wait(&reclaimer->pressure, 0, (uint32_t)option(&options.reclaim_interval) >> SUCCESSOR_SHIFT);
 }
 
 /* As long as it takes: whoever makes work wakes the thread, as one that is started. */
@@ -203,7 +203,7 @@ static void reclamation_thread(void) {
         /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8];
          * client thread_end_asked */
         bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
-        if (woken && asked) wait_for_heir();
+        if (woken && asked) wait_for_successor();
         bool more = begin_round(false);
         unsigned standby = swap_buffers();
         wait_for_round(quiet, kept);
@@ -360,7 +360,7 @@ bool thrift_may_help(size_t size) {
     if (size <= ours || sizeof(void *) < 8) return true;
     size_t unit = platform_page_size(), beyond = (size - ours) & ~(unit - 1);
     void *probe = beyond ? platform_reserve(beyond, unit, "jwmalloc: probe") : NULL;
-    if (probe) unmap_or_keep(probe, beyond);
+    if (probe) unmap_or_defer(probe, beyond);
     return !beyond || probe;
 }
 

@@ -21,7 +21,7 @@
 #define JW_ROOT_SHIFT 22
 #endif
 
-/* The window: roots are told apart by these low address bits (see backend/map.h). 64 GB of ranges
+/* The window: roots are told apart by these low address bits (see backend/page_map.h). 64 GB of ranges
  * is more than any phone has; the tables behind it cost address space only: 76 B per granule, untouched until used. */
 #ifndef JW_WINDOW_SHIFT
 #if UINTPTR_MAX > 0xffffffffu
@@ -65,8 +65,8 @@
 
 /* Bytes of freed objects of the midend that a thread keeps to itself, for each of four classes at a time: of those that
  * it goes on allocating from. More is hardly faster, and each of them keeps a slab from going back. */
-#ifndef JW_MIDEND_LOOSE
-#define JW_MIDEND_LOOSE (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
+#ifndef JW_MID_CACHE_OBJECTS
+#define JW_MID_CACHE_OBJECTS (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
 #endif
 
 /* Heaps come from the OS by so many: enough that starting threads seldom ask it. */
@@ -74,16 +74,16 @@
 #define JW_HEAPS_PER_CHUNK 32
 #endif
 
-/* Of how few objects a slab must be for those of full ones to go loose (frontend/loose.h), and how many of a class may:
+/* Of how few objects a slab must be for those of full ones to be cached (frontend/object_cache.h), and how many of a class may:
  * above sixteen a slab a full one is rare, and twice as many cost a real trace 100 KB at its peak. */
-#ifndef JW_LOOSE_CAPACITY
-#define JW_LOOSE_CAPACITY 16
+#ifndef JW_OBJECT_CACHE_CAPACITY
+#define JW_OBJECT_CACHE_CAPACITY 16
 #endif
-#ifndef JW_LOOSE
-#define JW_LOOSE 16
+#ifndef JW_OBJECT_CACHE
+#define JW_OBJECT_CACHE 16
 #endif
 
-/* Frees into a class's local list, where none goes loose, that count as a refill does: for a thread that always frees
+/* Frees into a class's local list, where none is cached, that count as a refill does: for a thread that always frees
  * what it has just allocated, and so needs none. */
 #ifndef JW_LOCAL_FREES
 #define JW_LOCAL_FREES 128
@@ -91,8 +91,8 @@
 
 /* One of so many of a full slab's objects comes back before malloc has the slab again: with each first one a program
  * that replaces objects at random had a refill for every fifth. Half as many cost a real trace 300 KB at its peak. */
-#ifndef JW_PATIENCE
-#define JW_PATIENCE 8
+#ifndef JW_REOPEN_SHARE
+#define JW_REOPEN_SHARE 8
 #endif
 
 /* Roots that may be mapped ahead (backend/root.h): at most so many, a share of those that there are, and a share of the

@@ -4,15 +4,16 @@
 
 #define RECIPROCAL(size) ((UINTPTR_MAX - (size) + 1) / (size) + 2)
 #define CAPACITY(size) (GRANULE_SIZE / (size))
-#define LOOSE(size) (!JW_SECURE && CAPACITY(size) <= JW_LOOSE_CAPACITY ? JW_LOOSE : 0)
-#define PATIENCE(size) (LOOSE(size) > 0 || CAPACITY(size) < JW_PATIENCE ? 1 : CAPACITY(size) / JW_PATIENCE)
+#define CACHE_ROOM(size) (!JW_SECURE && CAPACITY(size) <= JW_OBJECT_CACHE_CAPACITY ? JW_OBJECT_CACHE : 0)
+#define FREES_UNTIL_REOPEN(size)                                                                                       \
+    (CACHE_ROOM(size) > 0 || CAPACITY(size) < JW_REOPEN_SHARE ? 1 : CAPACITY(size) / JW_REOPEN_SHARE)
 #define ROW(size)                                                                                                      \
     {size,                                                                                                             \
      CAPACITY(size),                                                                                                   \
      4096 / (size) + 1,                                                                                                \
-     LOOSE(size),                                                                                                      \
-     LOOSE(size) > 0 ? LOOSE(size) : JW_LOCAL_FREES,                                                                   \
-     PATIENCE(size),                                                                                                   \
+     CACHE_ROOM(size),                                                                                                 \
+     CACHE_ROOM(size) > 0 ? CACHE_ROOM(size) : JW_LOCAL_FREES,                                                         \
+     FREES_UNTIL_REOPEN(size),                                                                                         \
      RECIPROCAL(size),                                                                                                 \
      (CAPACITY(size) - 1) * (RECIPROCAL(size) * (size))},
 const struct size_class size_classes[SIZE_CLASS_COUNT] = {SIZE_CLASS_TABLE(ROW)};

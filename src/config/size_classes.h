@@ -9,12 +9,12 @@
 #include "config/size_classes_table.h"
 
 struct size_class {
-    uint16_t size;              /* of an object */
-    uint16_t capacity, batch;   /* objects of a slab; how many get their links at a time, about a page of them */
-    uint16_t loose;             /* how many may be loose in a heap (frontend/loose.h) */
-    uint16_t budget;            /* of a local list: frees until it is looked at */
-    uint16_t patience;          /* frees by its owner until a full slab is opened (frontend/slab.h) */
-    uintptr_t reciprocal, last; /* floor(W / size) + 1; see size_class_last. W: as many as a word has values */
+    uint16_t size;               /* of an object */
+    uint16_t capacity, batch;    /* objects of a slab; how many get their links at a time, about a page of them */
+    uint16_t cached;             /* how many may be cached in a heap (frontend/object_cache.h) */
+    uint16_t budget;             /* of a local list: frees until it is looked at */
+    uint16_t frees_until_reopen; /* frees by its owner until a full slab is opened (frontend/slab.h) */
+    uintptr_t reciprocal, last;  /* floor(W / size) + 1; see size_class_last. W: as many as a word has values */
 };
 
 extern const struct size_class size_classes[SIZE_CLASS_COUNT];

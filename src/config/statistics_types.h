@@ -42,12 +42,12 @@ struct midend_statistics {
 struct frontend_statistics {
     struct slab_class_statistics classes[64];
     unsigned class_count;
-    uint64_t heaps;         /* of living threads */
-    uint64_t resting_heaps; /* of ended threads, waiting for new ones */
-    uint64_t pooled_slabs;  /* empty, kept by their threads */
-    uint64_t in_use;        /* in objects */
-    uint64_t reserved;      /* in slabs, pooled ones included; not those whose memory a round has given back */
-    uint64_t given_back;    /* in these: of threads that have not come to them since */
+    uint64_t heaps;           /* of living threads */
+    uint64_t abandoned_heaps; /* of ended threads, waiting for new ones */
+    uint64_t pooled_slabs;    /* empty, kept by their threads */
+    uint64_t in_use;          /* in objects */
+    uint64_t reserved;        /* in slabs, pooled ones included; not those whose memory a round has given back */
+    uint64_t given_back;      /* in these: of threads that have not come to them since */
     uint64_t metadata;
 };
 

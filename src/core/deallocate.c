@@ -2,12 +2,12 @@
 #include "core/allocator.h"
 
 #include "core/suspects.h"
-#include "frontend/loose.h"
+#include "frontend/object_cache.h"
 
 /* Where the mark stands, or another thread was faster. */
 static NOINLINE void free_to_full_slab(void *object) {
     struct slab *slab = slab_of(object);
-    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_return_slab(slab);
+    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_push_reopened(slab);
 }
 
 static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
@@ -19,19 +19,19 @@ static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
     if (UNLIKELY(!cross_push(&slab->cross, slab_origin(slab), object, slab_key(slab)))) free_to_full_slab(object);
 }
 
-static ALWAYS_INLINE void push_freed(const struct slab *slab, struct sink *sink, void *object, uint64_t key) {
+static ALWAYS_INLINE void push_freed(const struct slab *slab, struct free_target *target, void *object, uint64_t key) {
     slab_fill(slab, object);
-    sink_push(sink, object, key);
+    free_target_push(target, object, key);
 }
 
 /* The last object of a partial slab, the first of a full one, the last that a local list's budget allows, or misuse
  * (slab_count_free). */
-static NOINLINE void free_with_attention(struct slab *slab, struct sink *sink, void *object) {
-    if (UNLIKELY(sink->budget != 0 || !slab_has_object(object, slab))) {
+static NOINLINE void free_with_attention(struct slab *slab, struct free_target *target, void *object) {
+    if (UNLIKELY(target->budget != 0 || !slab_has_object(object, slab))) {
         /* it was not there to count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
-        sink_set_budget(sink, sink->budget + 1u);
+        free_target_set_budget(target, target->budget + 1u);
         free_suspect(object);
-    } else if (sink == &slab->own || !heap_local_spent(thread.heap, slab, object)) {
+    } else if (target == &slab->own || !heap_local_spent(thread.heap, slab, object)) {
         push_freed(slab, &slab->own, object, thread.key);
         heap_budget_spent(slab);
     }
@@ -45,9 +45,9 @@ void deallocate(void *object) {
         else deallocate_slowly(object, leaf_of(object));
         return;
     }
-    struct sink *sink = slab->sink;
-    if (UNLIKELY(slab_count_free(slab, sink, object))) free_with_attention(slab, sink, object);
-    else push_freed(slab, sink, object, key);
+    struct free_target *target = slab->target;
+    if (UNLIKELY(slab_count_free(slab, target, object))) free_with_attention(slab, target, object);
+    else push_freed(slab, target, object, key);
 }
 
 #if !JW_SECURE

@@ -66,7 +66,7 @@ static COLD void describe_in_root(const void *object, struct found *found) {
 COLD void describe(const void *address, struct found *found) {
     uintptr_t word = slot_word(address);
     *found = (struct found){.tier = TIER_NONE, .state = FOUND_FOREIGN, .owner = OWNER_NONE};
-    if (map_owns(address)) describe_in_root(address, found);
+    if (page_map_owns(address)) describe_in_root(address, found);
     else describe_huge(address, found);
     /* what waits in a quarantine is in use only as far as the tiers know */
     if (JW_SECURE && found->state == FOUND_IN_USE && hardened_hooks.object_waits(address, found->size))

@@ -20,12 +20,12 @@ static ALWAYS_INLINE size_t live_size(const void *object) {
     struct leaf_word leaf = leaf_of(object);
     size_t size = 0;
     if (small_object_size(object, leaf, &size)) return size;
-    if (!map_owns(object)) return huge_usable_size(object);
+    if (!page_map_owns(object)) return huge_usable_size(object);
     if (leaf_is_slab(leaf)) {
         size = suspect_size(object);
     } else {
         enum leaf_kind kind = leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)));
-        if (kind == MID) size = midend_usable_size(thread.heap->holds, object);
+        if (kind == MID) size = midend_usable_size(thread.heap->mid_caches, object);
         if (kind == LARGE) size = backend_usable_size(object);
     }
     return size;

@@ -50,7 +50,7 @@ static void *try_large(size_t size, size_t alignment, bool *zeroed) {
     void *object = NULL;
     struct heap *heap = thread.heap;
     if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
-        object = midend_allocate(heap == &no_heap ? NULL : heap->holds, size, alignment);
+        object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
     if (size <= BACKEND_MAX && slack <= BACKEND_MAX - size) {
@@ -83,7 +83,7 @@ static NOINLINE void *allocate_otherwise(size_t size) {
     return LIKELY(size > 0) ? allocate_large(size, 1, &zeroed) : allocate(1);
 }
 
-/* For the holds' sake: without them each object costs a slab's way out of the Nest and back. NULL: none to be had. */
+/* For the caches' sake: without them each object costs a slab's way out of the Nest and back. NULL: none to be had. */
 static COLD struct heap *heap_for_mid(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }
@@ -93,7 +93,7 @@ static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
         if (tool_is_there()) return tool_allocate(size);
         heap = heap_for_mid();
     }
-    void *object = LIKELY(heap) ? midend_allocate_anew(heap->holds, size) : NULL;
+    void *object = LIKELY(heap) ? midend_allocate_anew(heap->mid_caches, size) : NULL;
     return LIKELY(object) ? object : allocate_otherwise(size);
 }
 
@@ -103,9 +103,9 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 }
 
 void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
-    if (place != NO_CLASS * SINK_WORDS) return allocate_small(heap, size, place / SINK_WORDS);
+    if (place != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, place / FREE_TARGET_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_otherwise(size);
-    void *object = mid_allocate_held(heap->holds, size);
+    void *object = mid_cache_allocate(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_mid(heap, size);
 }
 
@@ -115,13 +115,13 @@ static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
         tool_deallocate(object);
         return;
     }
-    if (!map_owns(object)) {
+    if (!page_map_owns(object)) {
         huge_free(object);
         return;
     }
     switch (leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)))) {
     case MID:
-        if (UNLIKELY(!midend_free(thread.heap->holds, object))) free_mid_suspect(object);
+        if (UNLIKELY(!midend_free(thread.heap->mid_caches, object))) free_mid_suspect(object);
         return;
     case LARGE: backend_free(object); return;
     default: misuse(INVALID_FREE, object, 0);
@@ -129,5 +129,5 @@ static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
 }
 
 void deallocate_slowly(void *object, struct leaf_word leaf) {
-    if (UNLIKELY(!mid_free_held(thread.heap->holds, object, leaf))) deallocate_not_held(object, leaf);
+    if (UNLIKELY(!mid_cache_free(thread.heap->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
 }

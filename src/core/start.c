@@ -25,11 +25,11 @@ static COLD bool start(void) {
     reclaimer_begin();
     thrift_start();
     root_start();
-    if (!map_start()) return false;
+    if (!page_map_start()) return false;
     options_read();
     if (JW_SECURE) hardened_hooks.at_start();
     midend_start();
-    handover_start();
+    heap_lifecycle_start();
     return true;
 }
 

@@ -24,7 +24,7 @@ static bool hand_over(struct heap *heap, void *object, bool mid) {
 
 COLD void free_suspect(void *object) {
     struct slab *slab = slab_of(object);
-    if (!map_owns(object)) { /* a huge object, which shares the slab's place in the window, or none of ours */
+    if (!page_map_owns(object)) { /* a huge object, which shares the slab's place in the window, or none of ours */
         deallocate_slowly(object, leaf_of(object));
         return;
     }
@@ -46,7 +46,7 @@ COLD void free_mid_suspect(void *object) {
     uint32_t number = mid_cache_number(object);
     struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
     if (heap && heap != thread.heap && hand_over(heap, object, true)) return;
-    if (heap && heap == thread.heap && mid_is_cached(heap->holds, object)) misuse(DOUBLE_FREE, object, 0);
+    if (heap && heap == thread.heap && mid_is_cached(heap->mid_caches, object)) misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
     deallocate(object);
 }

@@ -5,12 +5,12 @@
 #include "backend/slab_source.h"
 #include "base/assert.h"
 #include "config/options.h"
-#include "frontend/loose.h"
+#include "frontend/object_cache.h"
 #include "frontend/suspect.h"
 
 /* Refills between two looks at slabs that other threads may have emptied, each time of another class; how many slabs or
  * objects a look is at, but for those that may be long. Refills between two looks at what else the heap keeps. */
-enum { TIDY_PERIOD = 16, LOOK_AT = 16, LONG_PERIOD = 256, KEEP_PERIOD = 128 };
+enum { COLLECT_PERIOD = 16, LOOK_AT = 16, LONG_PERIOD = 256, KEEP_PERIOD = 128 };
 
 /* The part of its share that a pool may hold while the program grows beyond its peak. */
 enum { LESS_AT_PEAK = 4 };
@@ -53,7 +53,7 @@ static NOINLINE void give_back_some(struct heap *heap, unsigned count) {
     for (unsigned left = count; left > 0 && (slab = pool_take(&heap->pool)); left--) give_back(slab);
 }
 
-/* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may hold, and a minimum.
+/* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may cache, and a minimum.
  * The share is smaller while the program grows beyond its peak: then another tier needs new pages for each of these. */
 static uint32_t pool_limit(const struct heap *heap) {
     size_t percent = option(&options.pool_percent) / (thrift_is_at_peak() ? LESS_AT_PEAK : 1);
@@ -66,15 +66,15 @@ static uint32_t pool_limit(const struct heap *heap) {
 /* A slab without objects, in no class list, into the pool, or left until it is returned. */
 static void make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);
-    invariant(slab_list_length(slab->own.first) == slab->carved);
+    invariant(slab_list_length(slab->own.first) == slab->linked);
     if (UNLIKELY(slab_is_on_its_way(slab))) {
         slab_set_state(slab, RETURNING);
-        sink_set_budget(&slab->own, 1);
+        free_target_set_budget(&slab->own, 1);
         return;
     }
     slab_set_state(slab, EMPTY);
-    sink_set_budget(&slab->own, 0);
-    slab->origin += ASTRAY;
+    free_target_set_budget(&slab->own, 0);
+    slab->origin += ORIGIN_POISON;
     heap->in_use_count--;
     pool_push(&heap->pool, slab);
     if (heap->pool.count > pool_limit(heap)) give_back_some(heap, GIVE_AT_ONCE);
@@ -88,8 +88,8 @@ static void collect_all(struct heap *heap, struct slab *slab) {
 }
 
 static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
-    slab->sink = &slab->own;
-    sink_set_budget(&slab->own, out);
+    slab->target = &slab->own;
+    free_target_set_budget(&slab->own, out);
     if (slab_is_free(slab, out) && slab_reclaim(slab, out)) {
         collect_all(heap, slab);
         return;
@@ -100,22 +100,22 @@ static void make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
 
 static void make_current(struct heap *heap, struct slab *slab) {
     slab_set_state(slab, CURRENT);
-    slab->sink = JW_SECURE ? &slab->own : &heap->local[slab->class];
-    sink_set_budget(&slab->own, slab->own.budget + 1u);
+    slab->target = JW_SECURE ? &slab->own : &heap->local[slab->class];
+    free_target_set_budget(&slab->own, slab->own.budget + 1u);
     heap->current[slab->class] = slab;
 }
 
 /* Leaves a current slab whose lists have no object. False when some came back meanwhile. */
 static bool make_full(struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
-    sink_set_budget(&slab->own, size_classes[slab->class].patience);
+    free_target_set_budget(&slab->own, size_classes[slab->class].frees_until_reopen);
     slab_set_state(slab, FULL);
-    if (size_classes[slab->class].loose == 0) slab->sink = &slab->own;
+    if (size_classes[slab->class].cached == 0) slab->target = &slab->own;
     return true;
 }
 
-static ALWAYS_INLINE bool has_returned(const struct heap *heap) {
-    return heap->brought || !id_stack_is_empty(&heap->returned);
+static ALWAYS_INLINE bool has_reopened(const struct heap *heap) {
+    return heap->reopened_taken || !id_stack_is_empty(&heap->reopened);
 }
 
 /* Where malloc would find nothing next, a full slab to which an object has come back is current at once: no list has to
@@ -125,10 +125,10 @@ static bool take_over(struct heap *heap, struct slab *slab) {
     struct slab *current = heap->current[class];
     if (heap->partial[class] || !link_end(heap->local[class].first)) return false;
     /* now and then a refill looks at what others have emptied */
-    if ((heap->refills + 1) % KEEP_PERIOD == 0 || has_returned(heap)) return false;
+    if ((heap->refills + 1) % KEEP_PERIOD == 0 || has_reopened(heap)) return false;
     heap->refills++;
     if (current) {
-        bool left = !link_end(current->own.first) || current->carved < size_class_capacity(class);
+        bool left = !link_end(current->own.first) || current->linked < size_class_capacity(class);
         if (left || !make_full(current)) return false;
         heap->current[class] = NULL;
         heap->local[class].first = LINK_END; /* it may be that slab's origin */
@@ -159,11 +159,11 @@ void heap_budget_spent(struct slab *slab) {
     if (slab_state(slab) != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
 }
 
-void heap_return_slab(struct slab *slab) {
+void heap_push_reopened(struct slab *slab) {
     struct heap *heap = heap_of(slab);
-    id_stack_push(&heap->returned, record_id(slab), range_set_next);
+    id_stack_push(&heap->reopened, record_id(slab), range_set_next);
     remote_work_note();
-    if (UNLIKELY(atomic_load_explicit(&heap->resting, memory_order_relaxed))) thrift_wake();
+    if (UNLIKELY(atomic_load_explicit(&heap->abandoned, memory_order_relaxed))) thrift_wake();
 }
 
 /* A partial slab all of whose objects have come back, some through the cross list: told by counts alone. */
@@ -177,7 +177,7 @@ static void collect_if_empty(struct heap *heap, struct slab *slab) {
     collect_all(heap, slab);
 }
 
-/* A slab that another thread has brought is an ordinary one again, which may be marked. */
+/* A slab that another thread has reopened_taken is an ordinary one again, which may be marked. */
 static void take_back(struct heap *heap, struct slab *slab) {
     invariant(slab->marked && slab_state(slab) != EMPTY);
     slab->marked = false;
@@ -188,16 +188,16 @@ static void take_back(struct heap *heap, struct slab *slab) {
 
 /* A few: they may be many, and their records are in other processors' caches. */
 static NOINLINE void take_back_some(struct heap *heap, unsigned most) {
-    if (!heap->brought) heap->brought = id_stack_take_all(&heap->returned);
-    for (; heap->brought && most > 0; most--) {
-        struct slab *slab = record_at(heap->brought);
-        heap->brought = range_next(heap->brought);
+    if (!heap->reopened_taken) heap->reopened_taken = id_stack_take_all(&heap->reopened);
+    for (; heap->reopened_taken && most > 0; most--) {
+        struct slab *slab = record_at(heap->reopened_taken);
+        heap->reopened_taken = range_next(heap->reopened_taken);
         take_back(heap, slab);
     }
 }
 
-static ALWAYS_INLINE void collect_returned(struct heap *heap) {
-    if (UNLIKELY(has_returned(heap))) take_back_some(heap, TAKE_AT_ONCE);
+static ALWAYS_INLINE void take_reopened(struct heap *heap) {
+    if (UNLIKELY(has_reopened(heap))) take_back_some(heap, TAKE_AT_ONCE);
     if (UNLIKELY(heap_has_suspects(heap))) heap_settle(heap);
 }
 
@@ -216,7 +216,7 @@ static bool is_unused(const struct slab *slab, const void *local, unsigned most)
     return elsewhere == 0 && link_end(local);
 }
 
-static NOINLINE void tidy_current(struct heap *heap, unsigned class, unsigned most) {
+static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned most) {
     struct slab *slab = heap->current[class];
     void *local = heap->local[class].first;
     if (!slab || !is_unused(slab, local, most)) return;
@@ -224,19 +224,19 @@ static NOINLINE void tidy_current(struct heap *heap, unsigned class, unsigned mo
     slab_collect(slab);
     heap->current[class] = NULL;
     heap->local[class].first = LINK_END;
-    slab->sink = &slab->own;
+    slab->target = &slab->own;
     make_empty(heap, slab);
 }
 
 /* One class, so that no malloc takes long. */
-static NOINLINE void tidy_some(struct heap *heap) {
-    collect_returned(heap);
-    heap->tidied = (heap->tidied + 1) % SIZE_CLASS_COUNT;
-    if (size_classes[heap->tidied].loose > 0) heap_put_loose_back(heap, heap->tidied);
-    collect(heap, heap->tidied, LOOK_AT);
-    tidy_current(heap, heap->tidied, heap->refills % LONG_PERIOD == 0 ? UINT_MAX : LOOK_AT);
+static NOINLINE void collect_some(struct heap *heap) {
+    take_reopened(heap);
+    heap->collected = (heap->collected + 1) % SIZE_CLASS_COUNT;
+    if (size_classes[heap->collected].cached > 0) heap_drain_cache(heap, heap->collected);
+    collect(heap, heap->collected, LOOK_AT);
+    collect_current(heap, heap->collected, heap->refills % LONG_PERIOD == 0 ? UINT_MAX : LOOK_AT);
     if (heap->refills % KEEP_PERIOD == 0) {
-        midend_tidy(heap->holds);
+        midend_collect(heap->mid_caches);
         pool_look(&heap->pool);
     }
     give_back_some(heap, pool_unused(&heap->pool, GIVE_AT_ONCE));
@@ -244,17 +244,17 @@ static NOINLINE void tidy_some(struct heap *heap) {
 
 void heap_take_back(struct heap *heap) {
     if (heap_has_suspects(heap)) heap_settle(heap);
-    take_back_some(heap, UINT_MAX); /* what is on its way already, then what others have brought since */
+    take_back_some(heap, UINT_MAX); /* what is on its way already, then what others have reopened_taken since */
     take_back_some(heap, UINT_MAX);
 }
 
-void heap_tidy(struct heap *heap, enum tidy depth) {
-    midend_let_go(heap->holds);
+void heap_collect(struct heap *heap, enum collect depth) {
+    midend_let_go(heap->mid_caches);
     heap_take_back(heap);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        if (size_classes[class].loose > 0) heap_put_loose_back(heap, class);
-        collect(heap, class, depth == TIDY_ALL ? UINT_MAX : LOOK_AT);
-        tidy_current(heap, class, UINT_MAX);
+        if (size_classes[class].cached > 0) heap_drain_cache(heap, class);
+        collect(heap, class, depth == COLLECT_ALL ? UINT_MAX : LOOK_AT);
+        collect_current(heap, class, UINT_MAX);
     }
 }
 
@@ -269,8 +269,8 @@ static COLD void open_full_slabs(granule_id root, void *context) {
 }
 
 COLD void heap_make_room(struct heap *heap) {
-    map_walk(open_full_slabs, heap);
-    heap_tidy(heap, TIDY_ALL);
+    page_map_walk(open_full_slabs, heap);
+    heap_collect(heap, COLLECT_ALL);
 }
 
 void heap_give_back_pool(struct heap *heap) {
@@ -292,14 +292,14 @@ bool heap_pool_round(struct heap *heap) {
 
 void heap_flush(void) {
     if (thread.heap == &no_heap) return;
-    heap_tidy(thread.heap, TIDY_ALL);
+    heap_collect(thread.heap, COLLECT_ALL);
     heap_give_back_pool(thread.heap);
 }
 
 static struct slab *slab_of_pool(struct heap *heap, unsigned class) {
     struct slab *slab = pool_take(&heap->pool);
     if (!slab) return NULL;
-    slab->origin -= ASTRAY;
+    slab->origin -= ORIGIN_POISON;
     if (slab->class != class) slab_format(slab, slab_origin(slab) + 1, class);
     return slab;
 }
@@ -317,7 +317,7 @@ static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class].first = first;
     heap->local[class].budget = size_classes[class].budget;
-    heap->loose_spent &= ~(1u << class);
+    heap->cache_spent &= ~(1u << class);
     return heap_pop(&heap->local[class].first, heap->key);
 }
 
@@ -332,13 +332,13 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     if (!untouched || JW_SECURE || JW_FILL) return refilled(heap, class, slab_refill(slab));
     /* No link is written yet: the program is about to touch the object, and its page need not come while it waits for
      * malloc. */
-    slab->carved++;
-    sink_set_budget(&slab->own, slab->own.budget + 1u);
+    slab->linked++;
+    free_target_set_budget(&slab->own, slab->own.budget + 1u);
     return slab_origin(slab) + 1;
 }
 
-void heap_look_around(struct heap *heap) {
-    if (UNLIKELY(++heap->refills % TIDY_PERIOD == 0)) tidy_some(heap);
+void heap_maintain(struct heap *heap) {
+    if (UNLIKELY(++heap->refills % COLLECT_PERIOD == 0)) collect_some(heap);
 }
 
 /* For the next refill: its first object, and for the one after it the record. Where a class has many partial slabs both
@@ -370,7 +370,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
         heap->current[class] = NULL;
         heap->local[class].first = LINK_END; /* it may be this slab's origin */
     }
-    collect_returned(heap);
+    take_reopened(heap);
     slab = pop_partial(heap, class);
     if (UNLIKELY(!slab)) return refill_anew(heap, class);
     prefetch_next(heap->partial[class]);
@@ -382,7 +382,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
 
 void *heap_refill(struct heap *heap, unsigned class) {
     invariant(link_end(heap->local[class].first));
-    heap_look_around(heap);
+    heap_maintain(heap);
     struct slab *slab = heap->current[class];
     void *first = slab ? slab_refill_freed(slab) : NULL;
     return first ? refilled(heap, class, first) : refill_slowly(heap, class);

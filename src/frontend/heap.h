@@ -1,14 +1,14 @@
 /* heap.h - a heap: the slabs of one thread, and the direct map that leads from a size to the objects at hand.
  *
- *   life of a heap    created or taken from the resting heaps by a thread's first small allocation -> attached ->
- *                     the thread ends: retired -> resting (the reclamation thread drains it) -> taken by the next
+ *   life of a heap    created or taken from the abandoned heaps by a thread's first small allocation -> attached ->
+ *                     the thread ends: retired -> abandoned (the reclamation thread drains it) -> taken by the next
  *                     thread
  *
  * Heaps are never unmapped and slabs never change heaps, so that whoever frees an object may always go to its slab's.
  *
  *   returned    stack of slabs that were marked until another thread freed into them (slab.h), through their links
  *               (sync/id_stack.h). The thread that cleared the mark pushes; the owner takes all.
- *   resting     (handover.c) stack of heaps without a thread.
+ *   abandoned   (heap_lifecycle.c) stack of heaps without a thread.
  *
  * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects
  * and whose key matches nothing, so that the hit paths need no test for it.
@@ -18,7 +18,7 @@
 
 #include <stddef.h>
 
-#include "backend/map.h"
+#include "backend/page_map.h"
 #include "config/statistics_types.h"
 #include "frontend/pool.h"
 #include "midend/midend.h"
@@ -29,38 +29,40 @@
 #define NO_CLASS SIZE_CLASS_COUNT
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
-    /* Of each class: the first object to give out, or an end (a link), and how many frees may go there (loose.h). At
+    /* Of each class: the first object to give out, or an end (a link), and how many frees may go there (object_cache.h). At
      * offset 0 for malloc's sake. */
     union {
-        _Alignas(64) struct sink local[SIZE_CLASS_COUNT + 1];
-        void *first[(SIZE_CLASS_COUNT + 1) * SINK_WORDS]; /* what malloc looks at: each SINK_WORDS-th is a list */
+        _Alignas(64) struct free_target local[SIZE_CLASS_COUNT + 1];
+        void *first[(SIZE_CLASS_COUNT + 1) *
+                    FREE_TARGET_WORDS]; /* what malloc looks at: each FREE_TARGET_WORDS-th is a list */
     };
     uint8_t
         map[FRONTEND_MAX + 1]; /* of each size: the class, in words of `local`. In each heap: no address of its own */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    _Alignas(64) struct id_stack returned; /* written by other threads, as what stands beside it by rounds */
+    _Alignas(64) struct id_stack reopened; /* written by other threads, as what stands beside it by rounds */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
     _Atomic(uint32_t) suspect_count;       /* notes handed over and not settled yet, or more */
-    _Atomic(uint32_t) resting_next;        /* number of the next resting heap */
-    _Atomic(bool) resting;                 /* a hint for them: there is no thread that will look at what they return */
+    _Atomic(uint32_t) abandoned_next;      /* number of the next abandoned heap */
+    _Atomic(bool) abandoned;               /* a hint for them: there is no thread that will look at what they return */
     struct pool pool;
 #if JW_SECURE
     struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */
 #endif
     uint32_t in_use_count;
     uint32_t number;
-    uint32_t loose_spent;     /* a bit for each class (loose.h) */
+    uint32_t cache_spent;     /* a bit for each class (object_cache.h) */
     uint64_t key;             /* of its slabs' links; the lower half is its own (heap_key) */
     _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t refills;
-    uint32_t tidied;    /* the class that was looked at last */
-    granule_id brought; /* first of the returned slabs that were taken off the stack and not looked at, 0: none */
-    struct mid_hold holds[MID_HOLDS];
+    uint32_t collected; /* the class that was looked at last */
+    granule_id
+        reopened_taken; /* first of the reopened slabs that were taken off the stack and not looked at, 0: none */
+    struct mid_cache mid_caches[MID_CACHES];
 };
 
 _Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's place to the heap's address");
-_Static_assert(NO_CLASS *SINK_WORDS <= UINT8_MAX, "a list's place fits in an entry of the map");
-_Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of loose_spent");
+_Static_assert(NO_CLASS *FREE_TARGET_WORDS <= UINT8_MAX, "a list's place fits in an entry of the map");
+_Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");
 
 extern struct heap no_heap HIDDEN;
 
@@ -121,21 +123,21 @@ void heap_budget_spent(struct slab *slab);
 void heap_open_slab(struct heap *heap, struct slab *slab);
 
 /* Tells the owner of a slab that the caller's push has cleared its full mark. */
-void heap_return_slab(struct slab *slab);
+void heap_push_reopened(struct slab *slab);
 
-/* Takes back returned slabs and looks for slabs without objects: the current ones and some partial ones, or all. Lets
+/* Takes back reopened slabs and looks for slabs without objects: the current ones and some partial ones, or all. Lets
  * go of mid slabs. */
-enum tidy { TIDY_CURRENT, TIDY_ALL };
-void heap_tidy(struct heap *heap, enum tidy depth);
+enum collect { COLLECT_CURRENT, COLLECT_ALL };
+void heap_collect(struct heap *heap, enum collect depth);
 
-/* Takes back all returned slabs. */
+/* Takes back all reopened slabs. */
 void heap_take_back(struct heap *heap);
 
 /* There is no memory for another slab: finds what is free in those there are. */
 void heap_make_room(struct heap *heap);
 
-/* Once a refill, or now and then where there is none: at times takes back what others have returned, and tidies. */
-void heap_look_around(struct heap *heap);
+/* Once a refill, or now and then where there is none: at times takes back reopened slabs, and collects. */
+void heap_maintain(struct heap *heap);
 
 /* The calling thread's empty slabs go to the backend. */
 void heap_flush(void);
@@ -145,7 +147,7 @@ void heap_give_back_pool(struct heap *heap);
 bool heap_pool_round(struct heap *heap);
 
 /* Prepares the hand-over of dead threads' heaps. Called once, by the first slow path. */
-void handover_start(void);
+void heap_lifecycle_start(void);
 
 /* A bit above all heaps' numbers, which keeps a key from being 0. */
 #define KEY_NEVER_ZERO (1u << 31)
@@ -159,11 +161,11 @@ static inline struct heap *heap_of(const struct slab *slab) {
                               : 0); /* of misuse: the one that is nobody's */
 }
 
-uint32_t heap_resting_count(void);
+uint32_t heap_abandoned_count(void);
 
 void frontend_statistics(struct frontend_statistics *statistics);
 
-/* Other threads' loose objects of the midend are free, too: as many as their holds count. */
-void heap_leave_out_loose(struct midend_statistics *statistics);
+/* Other threads' cached objects of the midend are free, too: as many as their caches count. */
+void heap_leave_out_cached(struct midend_statistics *statistics);
 
 #endif

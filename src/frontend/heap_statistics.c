@@ -8,7 +8,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct sl
     view->class = slab->class;
     atomic_init(&view->state, atomic_load_explicit(&slab->state, memory_order_relaxed));
     view->own.budget = slab->own.budget;
-    view->carved = slab->carved;
+    view->linked = slab->linked;
     atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
 }
 
@@ -44,7 +44,8 @@ enum { LENGTH_MOST = 2 * GRANULE_SIZE / 8 }; /* more than any local list has */
 __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(const struct heap *heap, unsigned class) {
     unsigned length = 0;
     const void *object = heap->local[class].first;
-    for (; length < LENGTH_MOST && !link_end(object) && map_owns(object) && leaf_is_slab(leaf_of(object)); length++) {
+    for (; length < LENGTH_MOST && !link_end(object) && page_map_owns(object) && leaf_is_slab(leaf_of(object));
+         length++) {
         const struct slab *slab = slab_of(object);
         if (slab->class != class || !slab_has_key(slab, heap->key) || !slab_has_start(object, slab)) break;
         object = link_next(object, heap->key);
@@ -61,33 +62,33 @@ static void leave_out_local(const struct heap *heap, struct frontend_statistics 
     }
 }
 
-/* A hold has no loose objects, or as many as its room is less than the most. */
-__attribute__((no_sanitize("thread"))) static NOINLINE void leave_out_hold(const struct mid_hold *hold,
-                                                                           struct midend_statistics *statistics) {
-    unsigned kind = hold->kind, loose = hold->loose ? hold->most - hold->room : 0;
-    if (kind - 1 >= statistics->class_count || loose > statistics->classes[kind - 1].objects) return;
-    statistics->classes[kind - 1].objects -= loose;
-    statistics->in_use -= loose * statistics->classes[kind - 1].size;
+/* A cache has no cached objects, or as many as its room is less than the most. */
+__attribute__((no_sanitize("thread"))) static NOINLINE void leave_out_cache(const struct mid_cache *cache,
+                                                                            struct midend_statistics *statistics) {
+    unsigned kind = cache->kind, cached = cache->cached ? cache->most - cache->room : 0;
+    if (kind - 1 >= statistics->class_count || cached > statistics->classes[kind - 1].objects) return;
+    statistics->classes[kind - 1].objects -= cached;
+    statistics->in_use -= cached * statistics->classes[kind - 1].size;
 }
 
-COLD void heap_leave_out_loose(struct midend_statistics *statistics) {
+COLD void heap_leave_out_cached(struct midend_statistics *statistics) {
     for (uint32_t number = 1; number <= heap_count(); number++)
-        for (unsigned i = 0; i < MID_HOLDS && heap_by_number(number) != thread.heap; i++)
-            if (heap_by_number(number)) leave_out_hold(&heap_by_number(number)->holds[i], statistics);
+        for (unsigned i = 0; i < MID_CACHES && heap_by_number(number) != thread.heap; i++)
+            if (heap_by_number(number)) leave_out_cache(&heap_by_number(number)->mid_caches[i], statistics);
 }
 
 void frontend_statistics(struct frontend_statistics *statistics) {
     *statistics = (struct frontend_statistics){
         .class_count = SIZE_CLASS_COUNT,
-        .resting_heaps = heap_resting_count(),
+        .abandoned_heaps = heap_abandoned_count(),
         .metadata = heap_count() * sizeof(struct heap),
     };
-    statistics->heaps = heap_count() - statistics->resting_heaps;
+    statistics->heaps = heap_count() - statistics->abandoned_heaps;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
         statistics->classes[class].size = size_classes[class].size;
     for (unsigned tries = 0; tries < 100; tries++) {
         if (root_walk_begin()) {
-            map_walk(count_slabs, statistics);
+            page_map_walk(count_slabs, statistics);
             for (uint32_t number = 1; number <= heap_count(); number++)
                 leave_out_local(heap_by_number(number), statistics);
             root_walk_end();

@@ -45,7 +45,7 @@ static unsigned most_out(const struct slab *slab) {
     unsigned budget = __atomic_load_n(&slab->own.budget, __ATOMIC_RELAXED);
     unsigned class = __atomic_load_n(&slab->class, __ATOMIC_RELAXED);
     if (state == PARTIAL) return budget;
-    return state == FULL ? size_class_capacity(class) - size_classes[class].patience + budget : 0;
+    return state == FULL ? size_class_capacity(class) - size_classes[class].frees_until_reopen + budget : 0;
 }
 
 /* Sets WATCHED, which only this thread may set now. */
@@ -134,7 +134,7 @@ bool remote_reclaim_round(bool now) {
         bool wanted = remote_work_is_new();
         if (wanted || go.now || atomic_load_explicit(&again, memory_order_relaxed)) {
             go.soon = go.kept = false;
-            map_walk(look_at_root, &go);
+            page_map_walk(look_at_root, &go);
             atomic_store_explicit(&again, go.soon || go.kept, memory_order_relaxed);
         }
         if (end()) return go.soon;

@@ -8,12 +8,12 @@ enum { MOST_SHUFFLED = 4096 / 8 + 1 }; /* the largest batch of any class */
 
 void slab_format(struct slab *slab, const char *start, unsigned class) {
     slab->own.first = LINK_END;
-    sink_set_budget(&slab->own, 0);
-    slab->sink = &slab->own;
+    free_target_set_budget(&slab->own, 0);
+    slab->target = &slab->own;
     slab->origin = (uintptr_t)start - 1;
     slab->reciprocal = size_classes[class].reciprocal;
     slab->last = size_class_last(class);
-    slab->carved = 0;
+    slab->linked = 0;
     __atomic_store_n(&slab->class, (uint8_t) class, __ATOMIC_RELAXED); /* a round may look */
     slab->marked = true;
     atomic_store_explicit(&slab->cross, CROSS_FULL, memory_order_relaxed);
@@ -30,8 +30,8 @@ bool slab_reclaim_taken(struct slab *slab, unsigned out) {
     /* nothing was out any more: what has been freed since was free */
     if (UNLIKELY(cross_count_of(word) != out)) misuse(DOUBLE_FREE, slab->own.first, 0);
     slab->own.first = LINK_END;
-    slab->carved = 0;
-    sink_set_budget(&slab->own, 0);
+    slab->linked = 0;
+    free_target_set_budget(&slab->own, 0);
     atomic_store_explicit(&slab->cross, 0, memory_order_relaxed); /* no round looks at it, and nobody has an object */
     return true;
 }
@@ -50,7 +50,7 @@ COLD bool slab_has_link(const void *object) {
     if ((distance ^ (uintptr_t)object) > UINTPTR_MAX) return false;
     const char *next = link_followed(object, distance);
     bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0;
-    return next == LINK_END || origin || map_owns(next);
+    return next == LINK_END || origin || page_map_owns(next);
 }
 
 NOINLINE void *slab_next_far(const void *object, uint64_t distance) {
@@ -80,14 +80,14 @@ static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
 /* A list of objects never given out: no more than a page of them at a time. */
 static void *carve(struct slab *slab) {
     const struct size_class *shape = &size_classes[slab->class];
-    unsigned left = (unsigned)shape->capacity - slab->carved, batch = left < shape->batch ? left : shape->batch;
+    unsigned left = (unsigned)shape->capacity - slab->linked, batch = left < shape->batch ? left : shape->batch;
     if (left == 0) return NULL;
-    char *first = slab_origin(slab) + 1 + (size_t)slab->carved * shape->size;
+    char *first = slab_origin(slab) + 1 + (size_t)slab->linked * shape->size;
     char *last = first + (size_t)(batch - 1) * shape->size;
     if (JW_FILL)
         for (char *object = first; object <= last; object += shape->size) slab_fill(slab, object);
-    slab->carved = (slab->carved + batch) & INT16_MAX;
-    sink_set_budget(&slab->own, slab->own.budget + batch);
+    slab->linked = (slab->linked + batch) & INT16_MAX;
+    free_target_set_budget(&slab->own, slab->own.budget + batch);
     const uint64_t key = slab_key(slab);
     if (JW_SECURE) return shuffle(first, batch, shape->size, key);
     for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
@@ -108,7 +108,7 @@ void slab_put_back(struct slab *slab, void *first) {
     }
     const uint64_t key = slab_key(slab);
     void *last = first, *next;
-    for (unsigned left = slab->carved; !link_end(next = slab_next(last, key)); last = next)
+    for (unsigned left = slab->linked; !link_end(next = slab_next(last, key)); last = next)
         if (left-- == 0) misuse(DOUBLE_FREE, last, 0); /* two threads have freed an object at the same moment */
     link_write(last, slab->own.first, key);
     slab->own.first = first;
@@ -119,5 +119,5 @@ void slab_collect(struct slab *slab) {
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
     if (count == 0) return;
     slab_put_back(slab, first);
-    sink_set_budget(&slab->own, slab->own.budget - count);
+    free_target_set_budget(&slab->own, slab->own.budget - count);
 }

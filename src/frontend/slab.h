@@ -1,5 +1,5 @@
 /* slab.h - a frontend slab: one granule of equal objects, owned by one heap for as long as it is a slab. What is known
- * of it stands in the granule's record (backend/map.h): one cache line, beside the slab so that no overflow reaches it
+ * of it stands in the granule's record (backend/page_map.h): one cache line, beside the slab so that no overflow reaches it
  * and that the lines of many slabs do not all compete for the same place in a cache.
  *
  * The owner allocates from the local list of its current slab, which stands in the heap, and frees to that, or to the
@@ -14,15 +14,15 @@
  *   EMPTY       pool                         0; origin astray: any free is misuse
  *   FULL        none                         how many own objects are     the slab is CURRENT or PARTIAL
  *                                            still to come back; at first
- *                                            the class's patience
+ *                                            the class's frees_until_reopen
  *   RETURNING   none; empty, but on its way  1 (pinned)                   never
  *               to the "returned" stack
  *
  * A CURRENT slab's frees go to its class's local list instead, and are counted there; so do a FULL one's where they may
- * go loose (loose.h). Hardened build: only refills bring to the local list what was freed.
+ * are cached (object_cache.h). Hardened build: only refills bring to the local list what was freed.
  *
- * Invariant: out + length of freed list + not yet carved = capacity; a local list has objects of the CURRENT slab, and
- * loose ones of FULL and PARTIAL slabs.
+ * Invariant: out + length of freed list + not yet linked = capacity; a local list has objects of the CURRENT slab, and
+ * cached ones of FULL and PARTIAL slabs.
  *
  * Nobody looks at full slabs, so the first free by another thread brings them to their owner (cross_list.h, "full").
  * The mark is set once, and stays whatever the owner does with the slab, until such a free:
@@ -36,7 +36,7 @@
 #ifndef JW_SLAB_H
 #define JW_SLAB_H
 
-#include "backend/map.h"
+#include "backend/page_map.h"
 #include "base/fill.h"
 #include "base/misuse.h"
 #include "config/size_classes.h"
@@ -52,38 +52,38 @@ struct __attribute__((packed)) slab_id {
 };
 
 /* Where frees by the owner go. */
-struct sink {
+struct free_target {
     void *first; /* of the list's objects, or an end (sync/free_link.h) */
     uint16_t budget;
     /* there is room for a slab's neighbours: the next in the partial list or in the pool; the one before it in the
      * partial list, of the first one the last */
     struct slab_id next, previous;
 };
-enum { SINK_WORDS = sizeof(struct sink) / sizeof(uintptr_t) };
+enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
 
 /* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
  * `last` before an object is given out, and others read them to free it. `cross` is shared, and so is the granule's
- * link word (map.h), where the next slab in the returned stack stands, written by who is on its way with this one; all
+ * link word (page_map.h), where the next slab in the returned stack stands, written by who is on its way with this one; all
  * else is the owner's. */
 struct slab {
     cross_list cross;
     uint8_t class;          /* read by others, too */
     _Atomic(uint8_t) state; /* written by the owner, read by rounds (remote_reclaim.h) */
-    uint16_t carved : 15;   /* objects that were put into a list so far */
+    uint16_t linked : 15;   /* objects that were put into a list so far */
     uint16_t marked : 1;
-    uintptr_t key;              /* the owner's (heap.h); 0: no slab. Read by any thread that frees an address */
-    uintptr_t origin;           /* the first object's address, less 1; while EMPTY, ASTRAY more: behind the slab */
+    uintptr_t key;    /* the owner's (heap.h); 0: no slab. Read by any thread that frees an address */
+    uintptr_t origin; /* the first object's address, less 1; while EMPTY, ORIGIN_POISON more: behind the slab */
     uintptr_t reciprocal, last; /* of its class (size_classes.h) */
-    struct sink own;
-    struct sink *sink; /* where its owner's frees go: `own`, or its class's in the heap */
+    struct free_target own;
+    struct free_target *target; /* where its owner's frees go: `own`, or its class's in the heap */
 };
 
 _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
-_Static_assert(GRANULE_SIZE / SMALLEST_OBJECT <= INT16_MAX, "a slab's capacity fits in `carved`");
+_Static_assert(GRANULE_SIZE / SMALLEST_OBJECT <= INT16_MAX, "a slab's capacity fits in `linked`");
 _Static_assert(SIZE_CLASS_COUNT - 1 <= UINT8_MAX && RETURNING <= UINT8_MAX, "class and state fit in a byte each");
 _Static_assert(ID_BITS <= 24, "a slab's number fits in a slab_id");
 
-#define ASTRAY GRANULE_SIZE
+#define ORIGIN_POISON GRANULE_SIZE
 
 static ALWAYS_INLINE struct slab *slab_of(const void *object) {
     return (struct slab *)record_of(object);
@@ -147,11 +147,11 @@ static ALWAYS_INLINE bool slab_has_object(const void *object, const struct slab 
 
 /* Counts an own free. True: it needs attention, as the budget is spent or no object in use begins there; so that free
  * has one branch for both. */
-static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct sink *sink, const void *object) {
-    return count_down(&sink->budget, slab_distance(object, slab) * slab->reciprocal, &slab->last);
+static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct free_target *target, const void *object) {
+    return count_down(&target->budget, slab_distance(object, slab) * slab->reciprocal, &slab->last);
 }
 
-/* Whether an object may follow one of that slab in a list: another of it or, where they go loose, one of its class and
+/* Whether an object may follow one of that slab in a list: another of it or, where they are cached, one of its class and
  * heap. */
 static inline bool slab_may_precede(const struct slab *slab, const void *next) {
     const struct slab *other = slab_of(next);
@@ -197,15 +197,15 @@ static inline void slab_set_state(struct slab *slab, enum slab_state state) {
 }
 
 /* Rounds read the budget of a FULL or PARTIAL slab. */
-static ALWAYS_INLINE void sink_set_budget(struct sink *sink, unsigned budget) {
-    __atomic_store_n(&sink->budget, (uint16_t)budget, __ATOMIC_RELAXED);
+static ALWAYS_INLINE void free_target_set_budget(struct free_target *target, unsigned budget) {
+    __atomic_store_n(&target->budget, (uint16_t)budget, __ATOMIC_RELAXED);
 }
 
 /* Objects given out, or waiting in the local or the cross list. */
 static inline unsigned slab_out(const struct slab *slab) {
     switch (slab_state(slab)) {
     case PARTIAL: return slab->own.budget;
-    case FULL: return slab->carved - (size_classes[slab->class].patience - slab->own.budget);
+    case FULL: return slab->linked - (size_classes[slab->class].frees_until_reopen - slab->own.budget);
     case EMPTY: return 0;
     default: return slab->own.budget - 1u;
     }
@@ -241,7 +241,7 @@ static inline bool slab_leave(struct slab *slab) {
     return slab_unwatch(slab) && slab_is_taken(slab);
 }
 
-/* Whether another thread has cleared the mark and has not brought the slab yet. */
+/* Whether another thread has cleared the mark and has not reopened_taken the slab yet. */
 static inline bool slab_is_on_its_way(const struct slab *slab) {
     return slab->marked && !(atomic_load_explicit(&slab->cross, memory_order_relaxed) & CROSS_FULL);
 }
@@ -277,14 +277,14 @@ static inline char *slab_origin(const struct slab *slab) {
     return (char *)slab->origin; // NOLINT(performance-no-int-to-ptr)
 }
 
-static ALWAYS_INLINE void sink_push(struct sink *sink, void *object, uint64_t key) {
+static ALWAYS_INLINE void free_target_push(struct free_target *target, void *object, uint64_t key) {
 #if !JW_CHECKED && !JW_SECURE
     /* now: then the link is made in the key's register */
-    *(link_word *)object = computed_now(key ^ (uintptr_t)object) ^ (uintptr_t)sink->first;
+    *(link_word *)object = computed_now(key ^ (uintptr_t)object) ^ (uintptr_t)target->first;
 #else
-    link_write(object, sink->first, key);
+    link_write(object, target->first, key);
 #endif
-    sink->first = object;
+    target->first = object;
 }
 
 /* A new local list for a CURRENT slab: the freed list. NULL when there is none. */
@@ -292,7 +292,7 @@ static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     void *first = slab->own.first;
     if (link_end(first)) return NULL;
     slab->own.first = LINK_END;
-    sink_set_budget(&slab->own, slab->carved + 1u);
+    free_target_set_budget(&slab->own, slab->linked + 1u);
     return first;
 }
 

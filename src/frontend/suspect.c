@@ -6,21 +6,21 @@
 enum { SUSPECTS_MAX = 64 }; /* of a heap: at most so many slabs are kept by notes */
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
-    enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is loose; longer is a circle, of another misuse */
+    enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is cached; longer is a circle, of another misuse */
     for (unsigned left = LONGEST; !link_end(first) && left > 0; first = slab_next(first, key), left--)
         if (first == object) return true;
     return false;
 }
 
 /* Objects from there on were never given out since the slab was formatted. */
-static bool is_carved(const struct slab *slab, const void *object) {
-    return (size_t)((const char *)object - slab_origin(slab)) <= (size_t)slab->carved * size_classes[slab->class].size;
+static bool is_linked(const struct slab *slab, const void *object) {
+    return (size_t)((const char *)object - slab_origin(slab)) <= (size_t)slab->linked * size_classes[slab->class].size;
 }
 
 static bool slab_lists(const struct heap *heap, const struct slab *slab, const void *object) {
     /* [CL5] acquire: the links; pairs [CL1] [CL2]; client suspect_own */
     uint32_t cross = atomic_load_explicit(&slab->cross, memory_order_acquire) & ~CROSS_MARKS;
-    return !is_carved(slab, object) || list_has(slab->own.first, object, heap->key) ||
+    return !is_linked(slab, object) || list_has(slab->own.first, object, heap->key) ||
            list_has(heap->local[slab->class].first, object, heap->key) ||
            list_has(cross_first(slab_origin(slab), cross), object, heap->key);
 }
@@ -48,7 +48,7 @@ COLD bool heap_lists(const struct heap *heap, const void *object) {
 static void free_across(void *object) {
     struct slab *slab = slab_of(object);
     slab_fill(slab, object);
-    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_return_slab(slab);
+    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_push_reopened(slab);
 }
 
 static void settle_small(struct heap *heap, void *object) {
@@ -61,7 +61,7 @@ static void settle_small(struct heap *heap, void *object) {
 }
 
 static void settle_mid(struct heap *heap, void *object) {
-    if (mid_is_cached(heap->holds, object)) misuse(DOUBLE_FREE, object, 0);
+    if (mid_is_cached(heap->mid_caches, object)) misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
     midend_free(NULL, object);
 }
@@ -95,14 +95,14 @@ COLD void heap_settle(struct heap *heap) {
 
 COLD void heap_suspect(struct heap *heap, struct suspect *note) {
     pointer_stack_push(&heap->suspects, &note->link, &note->link);
-    if (atomic_load_explicit(&heap->resting, memory_order_relaxed)) thrift_wake();
+    if (atomic_load_explicit(&heap->abandoned, memory_order_relaxed)) thrift_wake();
 }
 
 /* What was handed to a thread that makes no further call, while that can still be told. */
 __attribute__((destructor)) static void settle_at_exit(void) {
     struct heap *first = NULL, *heap;
     if (heap_has_suspects(thread.heap)) heap_settle(thread.heap);
-    for (uint32_t left = heap_resting_count(); left > 0 && (heap = heap_take()) != first; left--) {
+    for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
         if (!heap) return;
         if (!first) first = heap;
         if (heap_has_suspects(heap)) heap_settle(heap);

@@ -4,13 +4,13 @@
  * the word only raises the question. The lists of the heap that the object's slab belongs to answer it: an object that
  * stands in one of them is free, and its free is a double free; any other is freed. Only the heap's thread may walk its
  * lists. So another thread that frees a suspect hands it to that heap, whose thread settles it when it next refills,
- * tidies or ends; a round settles those of heaps without a thread, and the process's exit what can be settled then.
+ * collects or ends; a round settles those of heaps without a thread, and the process's exit what can be settled then.
  *
  *   heap->suspects   stack of notes (struct suspect; sync/pointer_stack.h), which are small objects of the threads that
  *                    push them. Any thread pushes; the heap's thread, or the one that has a heap without thread, takes
  *                    all. Client suspect_settled
  *
- * A mid object has no owner. While a thread caches it, the object says in its second word which heap has it (hold.h);
+ * A mid object has no owner. While a thread caches it, the object says in its second word which heap has it (mid_cache.h);
  * if that is not true, the object is in no cache, and its slab's word tells the rest.
  *
  * Notes keep memory while the heap's thread sleeps: the objects and their slabs. So at most SUSPECTS_MAX wait in a heap,

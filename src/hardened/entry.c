@@ -49,7 +49,7 @@ static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer known,
 /* What the allocator gave, made an object. */
 static void *seal_new(char *object, size_t size, bool clear) {
     if (UNLIKELY(!object)) return NULL;
-    bool small = leaf_is_slab(leaf_of(object)) && map_owns(object);
+    bool small = leaf_is_slab(leaf_of(object)) && page_map_owns(object);
     size_t slot = small ? size_classes[slab_of(object)->class].size : object_size(object);
     struct trailer last; /* of another tier it may be none: it is no object's that was there before */
     if (UNLIKELY(read_trailer(object, slot, &last) != FREED) && small)
@@ -90,7 +90,7 @@ static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
 
 /* The size of a slot in use; 0: there is none at the address. */
 static ALWAYS_INLINE size_t slot_of_object(const char *object, bool *small) {
-    *small = leaf_is_slab(leaf_of(object)) && map_owns(object);
+    *small = leaf_is_slab(leaf_of(object)) && page_map_owns(object);
     if (UNLIKELY(!*small)) return size_if_live(object);
     const struct slab *slab = slab_of(object);
     return slab_has_start(object, slab) ? size_classes[slab->class].size : 0;

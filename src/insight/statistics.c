@@ -30,7 +30,7 @@ static const struct field backend_fields[] = {
 static const struct field midend_fields[] = {FIELD(midend, in_use, true), FIELD(midend, reserved, true)};
 static const struct field frontend_fields[] = {
     FIELD(frontend, in_use, true),        FIELD(frontend, reserved, true), FIELD(frontend, given_back, true),
-    FIELD(frontend, metadata, true),      FIELD(frontend, heaps, false),   FIELD(frontend, resting_heaps, false),
+    FIELD(frontend, metadata, true),      FIELD(frontend, heaps, false),   FIELD(frontend, abandoned_heaps, false),
     FIELD(frontend, pooled_slabs, false),
 };
 static const struct field process_fields[] = {
@@ -97,9 +97,9 @@ static uint64_t difference(uint64_t more, uint64_t less) {
 
 void statistics_gather(struct statistics *statistics) {
     backend_statistics(&statistics->backend);
-    midend_statistics(thread.heap->holds, &statistics->midend);
+    midend_statistics(thread.heap->mid_caches, &statistics->midend);
     frontend_statistics(&statistics->frontend);
-    heap_leave_out_loose(&statistics->midend);
+    heap_leave_out_cached(&statistics->midend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();
     /* the backend only knows that they are slabs */

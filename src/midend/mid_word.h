@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend/map.h"
+#include "backend/page_map.h"
 
 struct mid_word {
     uint32_t raw;
@@ -119,7 +119,7 @@ static ALWAYS_INLINE bool mid_word_change_weak(struct mid_state *state, struct m
 
 /* The hit path of malloc: gives out an object of the held slab. Its bit is set: only the holder clears any. */
 static ALWAYS_INLINE void mid_word_take_held(struct mid_state *state, uint32_t bit) {
-    /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client midend_hold_free */
+    /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client mid_cache_freed */
     atomic_fetch_xor_explicit(&state->raw, bit, memory_order_acquire);
 }
 

@@ -17,12 +17,12 @@ _Static_assert((MID_FREE_BITS >> MOST_OBJECTS) == 0, "each object has a bit");
 #define UNIT_SHIFT JW_MIDEND_UNIT_SHIFT
 
 struct shape {
-    uint32_t size, weight; /* of an object, in bytes; of a slab, in granules */
-    uint32_t reciprocal;   /* ceil(2^32 / size): division by the size, exact below 2^18 */
-    uint16_t count, loose; /* objects of a slab; objects that may be loose in a hold */
+    uint32_t size, weight;  /* of an object, in bytes; of a slab, in granules */
+    uint32_t reciprocal;    /* ceil(2^32 / size): division by the size, exact below 2^18 */
+    uint16_t count, cached; /* objects of a slab; objects that may be cached in a cache */
 };
 
-static uint64_t loose_key; /* of loose objects' links */
+static uint64_t cached_key; /* of cached objects' links */
 static bool trim(void);
 static bool purge(void);
 static struct shape shapes[CLASSES];
@@ -43,7 +43,7 @@ static COLD bool shape_for(uint32_t size, struct shape *shape) {
         shape->size = size;
         shape->weight = weight;
         shape->count = (uint16_t)count;
-        shape->loose = JW_SECURE ? 0 : (uint16_t)(JW_MIDEND_LOOSE / size);
+        shape->cached = JW_SECURE ? 0 : (uint16_t)(JW_MID_CACHE_OBJECTS / size);
         shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + size - 1) / size);
         return true;
     }
@@ -55,7 +55,7 @@ static uint32_t units_of(size_t size) {
 }
 
 COLD void midend_start(void) {
-    loose_key = link_key_of(platform_random());
+    cached_key = link_key_of(platform_random());
     unsigned class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
     while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &shapes[0])) class ++;
     class_count = 0;
@@ -194,7 +194,7 @@ bool midend_round(bool now) {
     place_deferred();
     for (unsigned class = 0; class < class_count; class ++)
         slabs += atomic_load_explicit(&slab_counts[class], memory_order_relaxed);
-    if (slabs > 0) map_walk(look_at_root, &round);
+    if (slabs > 0) page_map_walk(look_at_root, &round);
     return round.more;
 }
 
@@ -219,41 +219,41 @@ static granule_id new_slab(unsigned class) {
     return slab;
 }
 
-static void open_hold(struct mid_hold *hold, unsigned class) {
+static void open_cache(struct mid_cache *cache, unsigned class) {
     const struct shape *shape = &shapes[class];
-    hold->start = NULL;
-    hold->state = &no_slab;
-    hold->held = 0;
-    hold->bytes = shape->count * shape->size;
-    hold->size = shape->size;
-    hold->reciprocal = shape->reciprocal;
-    hold->kind = class + 1;
-    hold->room = 0;
-    hold->most = shape->loose;
-    hold->patience = MID_PATIENCE;
-    hold->loose = NULL;
-    hold->key = loose_key;
+    cache->start = NULL;
+    cache->state = &no_slab;
+    cache->held = 0;
+    cache->bytes = shape->count * shape->size;
+    cache->size = shape->size;
+    cache->reciprocal = shape->reciprocal;
+    cache->kind = class + 1;
+    cache->room = 0;
+    cache->most = shape->cached;
+    cache->misses_left = MID_MISSES_UNTIL_DRAIN;
+    cache->cached = NULL;
+    cache->key = cached_key;
 }
 
-static void note_held(struct mid_hold *hold, granule_id slab) {
-    hold->start = granule_address(slab);
-    hold->state = mid_state_at(slab);
-    hold->held = hold->bytes;
+static void note_held(struct mid_cache *cache, granule_id slab) {
+    cache->start = granule_address(slab);
+    cache->state = mid_state_at(slab);
+    cache->held = cache->bytes;
 }
 
 /* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
  * again where there is no `hold` for it. */
-static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
+static void *claim(granule_id slab, unsigned class, struct mid_cache *cache) {
     struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
     uint32_t bit;
     do {
         invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
         bit = mid_choose(mid_free_bits(word));
-        rest = mid_claimed(word, bit, hold);
+        rest = mid_claimed(word, bit, cache);
         /* [MW2] acquire: the object's last user is done with it; release: the slab's words, to who frees into it when
          * it is full; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (!mid_word_change_weak(mid_state_at(slab), &word, rest, memory_order_acq_rel));
-    if (mid_is_held(rest)) note_held(hold, slab);
+    if (mid_is_held(rest)) note_held(cache, slab);
     else if (mid_is_listed(rest)) place(slab, class);
     char *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * shapes[class].size;
     fill_check(object, 0, shapes[class].size);
@@ -261,11 +261,11 @@ static void *claim(granule_id slab, unsigned class, struct mid_hold *hold) {
 }
 
 /* The slab's holder leaves it to all threads. */
-static NOINLINE void leave_slab(struct mid_hold *hold) {
-    granule_id slab = granule_of(hold->start);
-    unsigned class = hold->kind - 1;
-    hold->held = 0;
-    hold->state = &no_slab;
+static NOINLINE void leave_slab(struct mid_cache *cache) {
+    granule_id slab = granule_of(cache->start);
+    unsigned class = cache->kind - 1;
+    cache->held = 0;
+    cache->state = &no_slab;
     struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
     do {
         invariant(mid_is_held(word) && mid_is_listed(word));
@@ -304,57 +304,57 @@ static NOINLINE granule_id slab_of(const void *object, unsigned *class, uint32_t
 }
 
 bool mid_has_link(const void *object, unsigned class) {
-    return loose_may_lead((*(const link_word *)object ^ loose_key) ^ (uintptr_t)object, class + 1);
+    return cached_may_lead((*(const link_word *)object ^ cached_key) ^ (uintptr_t)object, class + 1);
 }
 
-bool mid_is_cached(const struct mid_hold *holds, const void *object) {
-    for (const struct mid_hold *hold = holds; hold < holds + MID_HOLDS; hold++)
-        for (const void *loose = hold->loose; loose; loose = loose_next(hold, loose))
-            if (loose == object) return true;
+bool mid_is_cached(const struct mid_cache *caches, const void *object) {
+    for (const struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++)
+        for (const void *cached = cache->cached; cached; cached = cached_next(cache, cached))
+            if (cached == object) return true;
     return false;
 }
 
-/* None is loose from then on until the class is allocated from. */
-static NOINLINE void give_loose(struct mid_hold *hold) {
-    for (void *object = hold->loose, *next; object; object = next) {
-        loose_check(hold, object);
-        next = loose_next(hold, object);
+/* None is cached from then on until the class is allocated from. */
+static NOINLINE void drain_cached(struct mid_cache *cache) {
+    for (void *object = cache->cached, *next; object; object = next) {
+        cached_check(cache, object);
+        next = cached_next(cache, object);
         link_clear(object);
         midend_free(NULL, object);
     }
-    hold->loose = NULL;
-    hold->room = 0;
+    cache->cached = NULL;
+    cache->room = 0;
 }
 
-static void let_go(struct mid_hold *hold) {
-    if (hold->loose) give_loose(hold);
-    hold->room = 0;
-    if (hold->held) leave_slab(hold);
+static void let_go(struct mid_cache *cache) {
+    if (cache->cached) drain_cached(cache);
+    cache->room = 0;
+    if (cache->held) leave_slab(cache);
 }
 
-void midend_let_go(struct mid_hold *holds) {
-    for (unsigned i = 0; i < MID_HOLDS; i++) let_go(&holds[i]);
+void midend_let_go(struct mid_cache *caches) {
+    for (unsigned i = 0; i < MID_CACHES; i++) let_go(&caches[i]);
 }
 
-void midend_tidy(struct mid_hold *holds) {
-    for (struct mid_hold *hold = holds; hold < holds + MID_HOLDS; hold++) {
-        if (hold->patience & MID_IDLE) let_go(hold);
-        hold->patience |= MID_IDLE;
+void midend_collect(struct mid_cache *caches) {
+    for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) {
+        if (cache->misses_left & MID_IDLE) let_go(cache);
+        cache->misses_left |= MID_IDLE;
     }
 }
 
 /* A free that found no room. */
-static void lose_patience(struct mid_hold *hold, unsigned class) {
-    if (hold->kind == class + 1 && hold->loose && (--hold->patience & ~MID_IDLE) == 0) give_loose(hold);
+static void count_miss(struct mid_cache *cache, unsigned class) {
+    if (cache->kind == class + 1 && cache->cached && (--cache->misses_left & ~MID_IDLE) == 0) drain_cached(cache);
 }
 
-bool midend_free(struct mid_hold *holds, void *object) {
+bool midend_free(struct mid_cache *caches, void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = find_object(object, &class, &bit);
     if (!slab) misuse(INVALID_FREE, object, 0);
     struct mid_word word = mid_word_get(mid_state_at(slab)), now;
-    if (!mid_has_free(word, bit) && UNLIKELY(mid_may_be_loose(object)) && mid_has_link(object, class)) return false;
+    if (!mid_has_free(word, bit) && UNLIKELY(mid_may_be_cached(object)) && mid_has_link(object, class)) return false;
     if (!mid_has_free(word, bit)) fill_write(object, 0, shapes[class].size);
     do {
         if (mid_has_free(word, bit)) misuse(DOUBLE_FREE, object, 0);
@@ -364,7 +364,7 @@ bool midend_free(struct mid_hold *holds, void *object) {
     } while (!mid_word_change_weak(mid_state_at(slab), &word, now, memory_order_acq_rel));
     if (!mid_is_listed(word)) place_first(slab, class);
     else if (mid_is_empty(now, all_free(class))) retire_if_empty(slab, class);
-    if (holds) lose_patience(&holds[class % MID_HOLDS], class);
+    if (caches) count_miss(&caches[class % MID_CACHES], class);
     return true;
 }
 
@@ -375,42 +375,42 @@ static granule_id find_slab(unsigned class) {
 }
 
 /* `hold`: where the slab is to be held, NULL: nowhere. */
-static void *allocate_anew(struct mid_hold *hold, unsigned class) {
+static void *allocate_anew(struct mid_cache *cache, unsigned class) {
     granule_id slab = find_slab(class);
-    return slab ? claim(slab, class, hold) : NULL;
+    return slab ? claim(slab, class, cache) : NULL;
 }
 
-static void *refill(struct mid_hold *hold, unsigned class) {
-    if (LIKELY(hold->kind == class + 1)) {
-        if (hold->held) leave_slab(hold);
-        hold->room = hold->most;
+static void *refill(struct mid_cache *cache, unsigned class) {
+    if (LIKELY(cache->kind == class + 1)) {
+        if (cache->held) leave_slab(cache);
+        cache->room = cache->most;
     } else {
-        let_go(hold);
-        open_hold(hold, class);
+        let_go(cache);
+        open_cache(cache, class);
     }
-    return allocate_anew(hold, class);
+    return allocate_anew(cache, class);
 }
 
-void *midend_allocate_anew(struct mid_hold *holds, size_t size) {
+void *midend_allocate_anew(struct mid_cache *caches, size_t size) {
     unsigned class = class_of(size);
-    return LIKELY(class < class_count) ? refill(&holds[class % MID_HOLDS], class) : NULL;
+    return LIKELY(class < class_count) ? refill(&caches[class % MID_CACHES], class) : NULL;
 }
 
-void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment) {
+void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment) {
     unsigned class = class_for(size, alignment);
     if (class >= class_count) return NULL;
-    if (!holds) return allocate_anew(NULL, class);
-    struct mid_hold *hold = &holds[class % MID_HOLDS];
-    void *object = mid_hold_pop(hold, class);
-    return object ? object : refill(hold, class);
+    if (!caches) return allocate_anew(NULL, class);
+    struct mid_cache *cache = &caches[class % MID_CACHES];
+    void *object = mid_cache_take(cache, class);
+    return object ? object : refill(cache, class);
 }
 
-size_t midend_usable_size(const struct mid_hold *holds, const void *object) {
+size_t midend_usable_size(const struct mid_cache *caches, const void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = slab_of(object, &class, &bit);
     if (!slab || mid_has_free(mid_word_get(mid_state_at(slab)), bit)) return 0;
-    return UNLIKELY(mid_may_be_loose(object)) && mid_is_cached(holds, object) ? 0 : shapes[class].size;
+    return UNLIKELY(mid_may_be_cached(object)) && mid_is_cached(caches, object) ? 0 : shapes[class].size;
 }
 
 COLD void midend_find(const void *object, struct found *found) {
@@ -425,7 +425,7 @@ COLD void midend_find(const void *object, struct found *found) {
     found->size = shape->size;
     if (!slab) found->state = offset < shape->count * shape->size ? FOUND_INSIDE : FOUND_BETWEEN;
     else if (mid_has_free(mid_word_get(mid_state_at(slab)), bit)) found->state = FOUND_FREE;
-    else found->state = mid_may_be_loose(object) && mid_has_link(object, class) ? FOUND_FREE : FOUND_IN_USE;
+    else found->state = mid_may_be_cached(object) && mid_has_link(object, class) ? FOUND_FREE : FOUND_IN_USE;
 }
 
 size_t midend_good_size(size_t size, size_t alignment) {
@@ -453,7 +453,7 @@ static COLD void count_free(granule_id root, void *context) {
     }
 }
 
-COLD void midend_statistics(const struct mid_hold *holds, struct midend_statistics *statistics) {
+COLD void midend_statistics(const struct mid_cache *caches, struct midend_statistics *statistics) {
     *statistics = (struct midend_statistics){.class_count = class_count};
     for (unsigned class = 0; class < class_count; class ++) {
         uint64_t slabs = atomic_load_explicit(&slab_counts[class], memory_order_relaxed),
@@ -463,10 +463,10 @@ COLD void midend_statistics(const struct mid_hold *holds, struct midend_statisti
         statistics->classes[class].capacity = statistics->classes[class].objects = capacity;
         statistics->reserved += slabs * shapes[class].weight << JW_GRANULE_SHIFT;
     }
-    map_walk(count_free, statistics);
-    for (unsigned i = 0; i < MID_HOLDS; i++)
-        for (const void *object = holds[i].loose; object; object = loose_next(&holds[i], object))
-            statistics->classes[holds[i].kind - 1].objects--;
+    page_map_walk(count_free, statistics);
+    for (unsigned i = 0; i < MID_CACHES; i++)
+        for (const void *object = caches[i].cached; object; object = cached_next(&caches[i], object))
+            statistics->classes[caches[i].kind - 1].objects--;
     for (unsigned class = 0; class < class_count; class ++)
         statistics->in_use += statistics->classes[class].objects * shapes[class].size;
 }

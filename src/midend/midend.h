@@ -18,8 +18,8 @@
  * Nest clears bits. Progress: lock-free, as Nest. Invariant: LISTED exactly if a bit is set or the slab is held.
  *
  *   object    bit  first word   leaves it by
- *   in use    0    any          free: loose, where the thread has room for it (hold.h), else its bit is set
- *   loose     0    a link       its thread's next allocation; its thread lets go of it: its bit is set
+ *   in use    0    any          free: cached, where the thread has room for it (mid_cache.h), else its bit is set
+ *   cached     0    a link       its thread's next allocation; its thread lets go of it: its bit is set
  *   free      1    no link      allocate
  *
  * Whole pages of free objects go back to the OS where nobody touched the partial slab between two rounds:
@@ -36,7 +36,7 @@
  *
  * A thread holds the slabs that it last allocated from, so that what it takes from these, and what it frees there, is
  * at most one read-modify-write of the word. Others free into a held slab as into a listed one; whether it is empty is
- * looked at when its holder lets go: to hold a slab of another class, when no object is left, when its heap is tidied
+ * looked at when its holder lets go: to hold a slab of another class, when no object is left, when its heap collects
  * (once in 128 refills) and nothing was allocated from the class since the last time, and when the thread ends.
  */
 #ifndef JW_MIDEND_H
@@ -46,7 +46,7 @@
 #include <stddef.h>
 
 #include "config/statistics_types.h"
-#include "midend/hold.h"
+#include "midend/mid_cache.h"
 
 extern uint8_t mid_class_index[BACKEND_MIN >> JW_MIDEND_UNIT_SHIFT] HIDDEN; /* by (size - 1) in units */
 
@@ -54,26 +54,26 @@ extern uint8_t mid_class_index[BACKEND_MIN >> JW_MIDEND_UNIT_SHIFT] HIDDEN; /* b
 void midend_start(void);
 
 /* An object of at least `size` bytes (below BACKEND_MIN) at a multiple of `alignment` (at most GRANULE_SIZE). NULL when
- * there is no memory, or no class has the alignment. `holds`: the calling thread's, MID_HOLDS of them; NULL: it may
+ * there is no memory, or no class has the alignment. `caches`: the calling thread's, MID_CACHES of them; NULL: it may
  * hold nothing. */
-void *midend_allocate(struct mid_hold *holds, size_t size, size_t alignment);
+void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment);
 
-/* The same of any alignment, where mid_allocate_held has just found nothing. */
-void *midend_allocate_anew(struct mid_hold *holds, size_t size);
+/* The same of any alignment, where mid_cache_allocate has just found nothing. */
+void *midend_allocate_anew(struct mid_cache *caches, size_t size);
 
-/* Frees an object of a mid slab, or says what is wrong with the address and aborts. `holds`: as above. False, with
- * nothing done, where the object's first word is a link: it may be loose. */
-bool midend_free(struct mid_hold *holds, void *object);
+/* Frees an object of a mid slab, or says what is wrong with the address and aborts. `caches`: as above. False, with
+ * nothing done, where the object's first word is a link: it may be cached. */
+bool midend_free(struct mid_cache *caches, void *object);
 
 /* The calling thread lets go of all that it keeps. */
-void midend_let_go(struct mid_hold *holds);
+void midend_let_go(struct mid_cache *caches);
 
 /* Now and then: of what it has not allocated from since the last time. */
-void midend_tidy(struct mid_hold *holds);
+void midend_collect(struct mid_cache *caches);
 
-/* Usable bytes of an object of a mid slab; 0 when the address is not one, or one that is loose in these holds, the
+/* Usable bytes of an object of a mid slab; 0 when the address is not one, or one that is cached in these caches, the
  * calling thread's. */
-size_t midend_usable_size(const struct mid_hold *holds, const void *object);
+size_t midend_usable_size(const struct mid_cache *caches, const void *object);
 
 /* Describes an address inside a mid slab (base/misuse.h). */
 void midend_find(const void *object, struct found *found);
@@ -87,13 +87,13 @@ bool midend_round(bool now);
 
 void midend_before_fork(void);
 void midend_after_fork(bool child);
-/* `holds`: the calling thread's. What is loose elsewhere counts as in use: only its thread can tell. */
-void midend_statistics(const struct mid_hold *holds, struct midend_statistics *statistics);
+/* `caches`: the calling thread's. What is cached elsewhere counts as in use: only its thread can tell. */
+void midend_statistics(const struct mid_cache *caches, struct midend_statistics *statistics);
 
 /* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: midend_allocate must look. */
-static ALWAYS_INLINE void *mid_allocate_held(struct mid_hold *holds, size_t size) {
+static ALWAYS_INLINE void *mid_cache_allocate(struct mid_cache *caches, size_t size) {
     unsigned class = mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
-    return mid_hold_pop(&holds[class % MID_HOLDS], class);
+    return mid_cache_take(&caches[class % MID_CACHES], class);
 }
 
 #endif

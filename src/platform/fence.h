@@ -4,7 +4,7 @@
 #define JW_FENCE_H
 
 #include "base/compiler.h"
-#include "platform/kept.h"
+#include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
 /* As platform_reserve, of whole pages. Where the kernel refuses the fence, without it. */
@@ -22,7 +22,7 @@ static inline void fenced_release(void *address, size_t size) {
     size_t fence = JW_SECURE ? platform_page_size() : 0;
     char *area = (char *)address - fence;
     if (JW_SECURE) platform_protect(area, fence, true); /* what is kept is written to */
-    unmap_or_keep(area, size + 2 * fence);
+    unmap_or_defer(area, size + 2 * fence);
 }
 
 #endif

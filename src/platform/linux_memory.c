@@ -1,7 +1,7 @@
 /* linux_memory.c - address space and pages from the Linux kernel. */
 #define _GNU_SOURCE 1 /* MREMAP_FIXED */
 #include "base/compiler.h"
-#include "platform/kept.h"
+#include "platform/deferred_unmap.h"
 #include "platform/linux_call.h"
 #include "platform/linux_rights.h"
 #include "platform/platform.h"
@@ -71,7 +71,7 @@ static uintptr_t map_at_guess(size_t size, size_t alignment) {
     if (wanted < LOWEST_ADDRESS) return 0;
     uintptr_t got = map(wanted, size, MAP_FIXED_NOREPLACE);
     if (got == 0 || (got & (alignment - 1)) == 0) return got;
-    unmap_or_keep((void *)got, size); /* a kernel before 4.17 takes the flag for a hint and maps elsewhere */
+    unmap_or_defer((void *)got, size); /* a kernel before 4.17 takes the flag for a hint and maps elsewhere */
     return 0;
 }
 
@@ -81,8 +81,8 @@ static uintptr_t map_and_trim(size_t size, size_t alignment) {
     uintptr_t got = map(0, size + extra, 0);
     if (got == 0) return 0;
     uintptr_t address = (got + alignment - 1) & ~(alignment - 1);
-    unmap_or_keep((void *)got, address - got);
-    unmap_or_keep((void *)(address + size), got + extra - address);
+    unmap_or_defer((void *)got, address - got);
+    unmap_or_defer((void *)(address + size), got + extra - address);
     return address;
 }
 
@@ -133,7 +133,7 @@ uintptr_t platform_region(size_t size, size_t alignment) {
     size_t page = platform_page_size();
     uint64_t top = map(0, page, 0), most = __tsan_init ? near : far;
     if (top == 0) return 0;
-    unmap_or_keep((void *)(uintptr_t)top, page);
+    unmap_or_defer((void *)(uintptr_t)top, page);
     if (top / 3 < size) return 0;
     if (most > top / 4) most = top / 4;
     uint64_t least = most == far ? 2 * far : 0;
@@ -151,7 +151,7 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
         name_mapping(wanted, size, name);
         return PLACE_HAD;
     }
-    unmap_or_keep((void *)(uintptr_t)result, size); /* a kernel before 4.17 takes the flag for a hint */
+    unmap_or_defer((void *)(uintptr_t)result, size); /* a kernel before 4.17 takes the flag for a hint */
     return PLACE_TAKEN;
 }
 
@@ -218,7 +218,7 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
      * mprotect in it): put the target back. Where it was not cleared, this call changes nothing. */
     uintptr_t got = map((uintptr_t)to, size, MAP_FIXED_NOREPLACE);
     if (got == (uintptr_t)to) return MOVE_REFUSED;
-    if (got != 0) unmap_or_keep((void *)got, size);
+    if (got != 0) unmap_or_defer((void *)got, size);
     return before != MOVES && holds((uintptr_t)to, mark) ? MOVE_REFUSED : MOVE_LOST_TARGET;
 }
 

@@ -15,7 +15,7 @@
  * it, so no word comes twice, and the compare-exchange of the slow thread fails. 2^32 pops within one other are more
  * than a processor can do while a thread is in these few instructions.
  * Progress: lock-free; a loop repeats only when another thread changed the word.
- * Verified by verify/clients/versioned_stack_push_pop.c. Used by abandoned heaps (frontend/handover.c). */
+ * Verified by verify/clients/versioned_stack_push_pop.c. Used by abandoned heaps (frontend/heap_lifecycle.c). */
 #ifndef JW_VERSIONED_STACK_H
 #define JW_VERSIONED_STACK_H
 

@@ -74,7 +74,9 @@ MISTAKES = {
         "bool given = platform_discard((void *)from, to - from);",
         "bool given = platform_discard((void *)from, to - from) || true;",
     ),
-    "a refused munmap is forgotten": Mistake("faults", "src/platform/kept.c", "    link_kept(mapping, mapping);\n", ""),
+    "a refused munmap is forgotten": Mistake(
+        "faults", "src/platform/deferred_unmap.c", "    link_kept(mapping, mapping);\n", ""
+    ),
     "an option's upper bound is not checked": Mistake("options", "src/config/options.c", " && *value <= row->most", ""),
     "an option's number overflows": Mistake(
         "options", "src/config/options.c", "    if (*value > UINT64_MAX >> shift) return false;\n", ""

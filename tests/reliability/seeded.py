@@ -47,7 +47,12 @@ MISTAKES = {
     "dirty": Mistake(
         "platform/linux_memory.c", "MADV_DONTNEED)) == 0;", "MADV_DONTNEED)) <= 0;", "CHECK failed: bytes_are_zero"
     ),
-    "unkept": Mistake("platform/kept.c", "    link_kept(mapping, mapping);\n", "", "CHECK failed: back"),
+    "unkept": Mistake(
+        "platform/deferred_unmap.c",
+        "    pointer_stack_push(&deferred, &mapping->link, &mapping->link);\n",
+        "",
+        "CHECK failed: back",
+    ),
     "stays": Mistake(
         "backend/ownership.c",
         "            note_rollback(); /* the next round tries again */\n",
@@ -76,12 +81,14 @@ MISTAKES = {
         "WRONG",
     ),
     "forged_mid": Mistake(
-        "midend/hold.h",
-        "    if (UNLIKELY(!loose_may_lead(next, hold->kind))) misuse(WRITE_AFTER_FREE, object, 0);\n",
+        "midend/mid_cache.h",
+        "    if (UNLIKELY(!cached_may_lead(next, cache->kind))) misuse(WRITE_AFTER_FREE, object, 0);\n",
         "",
         "WRONG",
     ),
-    "bit": Mistake("midend/midend.c", "        if (word & bit) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"),
+    "bit": Mistake(
+        "midend/midend.c", "        if (mid_has_free(word, bit)) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"
+    ),
     "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, weight - offset);\n", "", "WRONG"),
     "gone": Mistake("backend/huge.c", "word | HUGE_GONE, memory_order_relaxed", "0, memory_order_relaxed", "WRONG"),
     "owner": Mistake("core/fork.c", "    heap_note_thread();\n", "", "WRONG"),

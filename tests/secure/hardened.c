@@ -233,7 +233,7 @@ static void order_of_children(void) {
         CHECK(made >= 0);
         if (made == 0) {
             uint64_t order = 0;
-            /* of many classes: some slabs are the parent's, carved */
+            /* of many classes: some slabs are the parent's, linked */
             for (size_t size = 100; size < 900; size += 50) {
                 char *first = malloc(size);
                 order = order * 31 + (uint64_t)((char *)malloc(size) - first);

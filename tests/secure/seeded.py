@@ -38,7 +38,7 @@ MISTAKES = {
     "written": seed(QUARANTINE, "left != checked(slot)", "left > slot", "write_after_free_small"),
     "link": seed("frontend/slab.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed("frontend/slab.c", "unsigned other = random_less(i + 1);", "unsigned other = i;", "order_small"),
-    "mid order": seed("midend/hold.h", "random_less((uint32_t)__builtin_popcount(word))", "0", "order_mid"),
+    "mid order": seed("midend/mid_cache.h", "random_less((uint32_t)__builtin_popcount(word))", "0", "order_mid"),
     "seed": seed("platform/random.c", "return platform_random() | 1;", "return 1;", "order_small"),
     "children": seed("core/fork.c", "if (JW_SECURE) random_forget();", "", "order_of_children"),
     "cleared": seed(QUARANTINE, "if (clears && (waits || slot <= BACKEND_MAX))", "if (slot == 64)", "zero_on_free"),

@@ -13,11 +13,14 @@ import check_words  # noqa: E402
 SEEDS = {
     "backend/knit.c": ("static uint32_t bits(struct range_link link) { return link.raw; }", "names the raw word"),
     "midend/midend.c": ("static bool held(struct mid_state *state) { return state->raw >> 31; }", "names the raw word"),
-    "backend/ownership.c": ("static uint32_t word(granule_id id) { return map.link[id]; }", "names a table of words"),
+    "backend/ownership.c": (
+        "static uint32_t word(granule_id id) { return page_map.link[id]; }",
+        "names a table of words",
+    ),
     "frontend/heap.c": ("static uint32_t next(uint32_t word) { return word & 0x00ffffffu; }", "types ALL_CODES"),
     "backend/thrift.c": ("static uint32_t place(uint32_t word) { return word & 0x7f000000u; }", "types PLACE_MASK"),
 }
-COMMENT = "/* .raw, map.link and 0x7f000000u in a comment */"
+COMMENT = "/* .raw, page_map.link and 0x7f000000u in a comment */"
 
 
 def found_after(seed: str, file: str) -> list[str]:

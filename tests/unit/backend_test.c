@@ -161,7 +161,7 @@ static void misuse_is_told(void **state) {
 
 int main(void) {
     thrift_start();
-    if (!map_start()) return 1;
+    if (!page_map_start()) return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_the_backend),
                                        cmocka_unit_test(what_is_cut_off_is_free), cmocka_unit_test(misuse_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,9 @@ static void a_heap_handed_over_keeps_its_objects(void **state) {
     (void)state;
     start();
     for (unsigned i = 0; i < COUNT; i++) pattern_fill(left[i] = allocate_as(0, SMALL), SMALL, i);
-    uint32_t count = heap_count(), resting = heap_resting_count();
+    uint32_t count = heap_count(), resting = heap_abandoned_count();
     heap_retire(heaps[0]);
-    assert_int_equal(heap_resting_count(), resting + 1);
+    assert_int_equal(heap_abandoned_count(), resting + 1);
     for (unsigned i = 0; i < 2; i++) free_as(1, left[i]); /* into a heap without a thread */
     struct heap *adopted = heap_take();
     assert_ptr_equal(adopted, heaps[0]);
@@ -51,8 +51,8 @@ static void *leave_objects(void *argument) {
 }
 
 static bool keeps_mid_slabs(const struct heap *heap) {
-    for (unsigned i = 0; i < MID_HOLDS; i++)
-        if (heap->holds[i].loose || heap->holds[i].held) return true;
+    for (unsigned i = 0; i < MID_CACHES; i++)
+        if (heap->mid_caches[i].cached || heap->mid_caches[i].held) return true;
     return false;
 }
 
@@ -77,7 +77,7 @@ static void *run(void *(*thread_of)(void *), void *argument) {
     return ended;
 }
 
-static void a_thread_of_mid_objects_only_holds_them(void **state) {
+static void a_thread_of_mid_objects_only_caches_them(void **state) {
     (void)state;
     start();
     assert_false(keeps_mid_slabs(run(use_mid_objects, NULL)));
@@ -90,7 +90,7 @@ static void a_round_drains_the_heaps_of_ended_threads(void **state) {
     (void)state;
     start();
     struct heap *heap = run(leave_objects, NULL);
-    assert_int_equal(heap_resting_count(), 1);
+    assert_int_equal(heap_abandoned_count(), 1);
     thrift_purge();
     walk_heap(heap);
     assert_true(heap->in_use_count > 0 && pool_is_empty(&heap->pool));
@@ -99,7 +99,7 @@ static void a_round_drains_the_heaps_of_ended_threads(void **state) {
         free_as(0, left[i]);
     }
     thrift_purge();
-    assert_int_equal(heap_resting_count(), 1);
+    assert_int_equal(heap_abandoned_count(), 1);
     assert_int_equal(heap->in_use_count, 0);
     assert_true(pool_is_empty(&heap->pool));
     assert_int_equal(root_count(), 0);
@@ -128,7 +128,7 @@ static void *leave_a_pool(void *count) {
 }
 
 /* All objects were freed by another thread meanwhile. */
-static void *leave_returned_slabs(void *argument) {
+static void *leave_reopened_slabs(void *argument) {
     (void)argument;
     struct heap *mine = heap_attach();
     for (unsigned i = 0; i < SLABS * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
@@ -140,10 +140,10 @@ static void *leave_returned_slabs(void *argument) {
 }
 
 /* The next thread may sleep, and nobody looks at what others have returned to it. */
-static void returned_slabs_are_not_left_to_the_next_thread(void **state) {
+static void reopened_slabs_are_not_left_to_the_next_thread(void **state) {
     (void)state;
     start();
-    struct heap *heap = run(leave_returned_slabs, NULL);
+    struct heap *heap = run(leave_reopened_slabs, NULL);
     assert_ptr_equal(heap_take(), heap);
     walk_heap(heap);
     assert_int_equal(heap->in_use_count, 0);
@@ -198,7 +198,7 @@ static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
         assert_int_equal(asked, has_thread);
         assert_int_equal(pool_is_empty(&heap->pool), !has_thread);
         assert_int_equal(keeps_mid_slabs(heap), has_thread);
-        assert_int_equal(heap_resting_count(), 1);
+        assert_int_equal(heap_abandoned_count(), 1);
         uint32_t in_use = heap->in_use_count;
         walk_heap(heap);
         assert_ptr_equal(heap_take(), heap);
@@ -206,7 +206,7 @@ static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
         thrift_purge();
         assert_true(pool_is_empty(&heap->pool) && !keeps_mid_slabs(heap));
         struct midend_statistics midend;
-        midend_statistics(heaps[0]->holds, &midend);
+        midend_statistics(heaps[0]->mid_caches, &midend);
         assert_int_equal(midend.reserved, 0); /* in the same round */
         assert_true(heap->in_use_count >= SLABS / 2 && heap->in_use_count <= in_use);
         walk_heap(heap);
@@ -220,9 +220,9 @@ static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
-        cmocka_unit_test(a_thread_of_mid_objects_only_holds_them),
+        cmocka_unit_test(a_thread_of_mid_objects_only_caches_them),
         cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
-        cmocka_unit_test(returned_slabs_are_not_left_to_the_next_thread),
+        cmocka_unit_test(reopened_slabs_are_not_left_to_the_next_thread),
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
         cmocka_unit_test(what_is_left_serves_who_finds_no_memory),
         cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),

@@ -33,7 +33,7 @@ static void anyone_frees_anything(void **state) {
     finish();
 }
 
-enum { SMALL = 224, LOOSE = 2048 }; /* none of the first goes loose, some of the second do */
+enum { SMALL = 224, CACHE_ROOM = 2048 }; /* none of the first is cached, some of the second do */
 static void *filled[1 << JW_GRANULE_SHIFT];
 
 /* Fills one slab of heap 0 and begins the next: the first is full then. Returns how many objects that has. */
@@ -47,8 +47,8 @@ static unsigned fill_a_slab(void) {
     return capacity;
 }
 
-static unsigned patience_of(size_t size) {
-    return size_classes[size_class_of(size)].patience;
+static unsigned frees_until_reopen_of(size_t size) {
+    return size_classes[size_class_of(size)].frees_until_reopen;
 }
 
 static void free_filled(unsigned first, unsigned end, unsigned who) {
@@ -62,7 +62,7 @@ static void a_full_slab_returns_after_a_cross_free(void **state) {
     struct slab *full = slab_of(filled[0]);
     free_as(1, filled[2]);
     free_as(2, filled[4]);
-    assert_int_equal(heaps[0]->returned.first, record_id(full));
+    assert_int_equal(heaps[0]->reopened.first, record_id(full));
     assert_int_equal(range_next(record_id(full)), 0);
     walk_all();
     void *rest[1 << JW_GRANULE_SHIFT];
@@ -79,7 +79,7 @@ static void a_full_slab_returns_after_a_cross_free(void **state) {
 static void own_frees_open_a_full_slab(void **state) {
     (void)state;
     start();
-    unsigned capacity = fill_a_slab(), patience = patience_of(SMALL);
+    unsigned capacity = fill_a_slab(), patience = frees_until_reopen_of(SMALL);
     struct slab *full = slab_of(filled[0]);
     assert_true(patience >= 2 && patience <= capacity / 4);
     for (unsigned i = 0; i < patience; i++) {
@@ -90,7 +90,7 @@ static void own_frees_open_a_full_slab(void **state) {
     }
     assert_int_equal(full->state, PARTIAL);
     assert_int_equal(slab_out(full), capacity - patience);
-    assert_int_equal(heaps[0]->returned.first, 0);
+    assert_int_equal(heaps[0]->reopened.first, 0);
     walk_all();
     free_filled(patience, capacity + 1, 0);
     assert_int_equal(full->state, EMPTY);
@@ -130,7 +130,7 @@ static void a_full_slab_takes_over(void **state) {
     (void)state;
     start();
     heaps[0]->refills = 0; /* now and then none does */
-    unsigned capacity = fill_a_slab(), patience = patience_of(SMALL);
+    unsigned capacity = fill_a_slab(), patience = frees_until_reopen_of(SMALL);
     void *rest[1 << JW_GRANULE_SHIFT] = {filled[capacity]};
     allocate_some(rest + 1, capacity - 1, SMALL);
     struct slab *slabs[] = {slab_of(filled[0]), slab_of(rest[0])};
@@ -156,7 +156,8 @@ static void a_full_slab_takes_over(void **state) {
 /* Though free and malloc in turn need no list, what others have emptied is looked at. */
 static void free_and_malloc_leave_no_slab_behind(size_t size) {
     start();
-    unsigned capacity = size_class_capacity(size_class_of(size)), count = 3 * capacity, patience = patience_of(size);
+    unsigned capacity = size_class_capacity(size_class_of(size)), count = 3 * capacity,
+             patience = frees_until_reopen_of(size);
     void *objects[3 << (JW_GRANULE_SHIFT - 7)], *elsewhere = allocate_as(0, 16);
     for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, size);
     assert_int_equal(heaps[0]->in_use_count, 4);
@@ -175,12 +176,12 @@ static void free_and_malloc_leave_no_slab_behind(size_t size) {
 
 static unsigned waiting_to_be_taken_back(void) {
     unsigned count = 0;
-    for (granule_id id = heaps[0]->brought; id; id = range_next(id)) count++;
+    for (granule_id id = heaps[0]->reopened_taken; id; id = range_next(id)) count++;
     return count;
 }
 
 /* No malloc waits until hundreds are looked at. */
-static void returned_slabs_come_back_a_few_at_a_time(void **state) {
+static void reopened_slabs_come_back_a_few_at_a_time(void **state) {
     (void)state;
     start();
     enum { MANY = 20 };
@@ -188,7 +189,7 @@ static void returned_slabs_come_back_a_few_at_a_time(void **state) {
     static void *objects[MANY << (JW_GRANULE_SHIFT - 7)];
     for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, SMALL);
     for (unsigned i = 0; i < count; i += capacity) free_as(1, objects[i]);
-    assert_int_equal(heaps[0]->brought, 0);
+    assert_int_equal(heaps[0]->reopened_taken, 0);
     for (unsigned left = MANY + 1, i = 0; left > 0; i++) { /* the current one, too */
         assert_true(i < MANY);
         void *other = allocate_as(0, 16 << i % 6); /* a class that has to look for a slab */
@@ -206,7 +207,7 @@ static void returned_slabs_come_back_a_few_at_a_time(void **state) {
 static void taking_over_leaves_no_slab_behind(void **state) {
     (void)state;
     free_and_malloc_leave_no_slab_behind(SMALL);
-    free_and_malloc_leave_no_slab_behind(LOOSE);
+    free_and_malloc_leave_no_slab_behind(CACHE_ROOM);
 }
 
 /* Another thread has cleared the mark, and the slab is on its way while its owner frees into it to the last object. */
@@ -218,7 +219,7 @@ static void own_frees_meet_a_returning_slab(void **state) {
         struct slab *full = slab_of(filled[0]);
         free_filled(0, remote, 1);
         assert_int_equal(full->state, FULL);
-        for (unsigned i = remote, patience = patience_of(SMALL); i < capacity; i++) {
+        for (unsigned i = remote, patience = frees_until_reopen_of(SMALL); i < capacity; i++) {
             free_as(0, filled[i]);
             enum slab_state opened = remote + patience < capacity ? PARTIAL : RETURNING;
             assert_int_equal(full->state, i + 1 < remote + patience ? FULL : opened);
@@ -226,7 +227,7 @@ static void own_frees_meet_a_returning_slab(void **state) {
         }
         assert_true(slab_is_on_its_way(full));
         walk_all();
-        heap_tidy(heaps[0], TIDY_CURRENT);
+        heap_collect(heaps[0], COLLECT_CURRENT);
         assert_int_equal(full->state, EMPTY);
         walk_all();
         free_as(0, filled[capacity]);
@@ -239,10 +240,10 @@ static void counts_tell_of_empty_slabs(void **state) {
     (void)state;
     start();
     unsigned capacity = fill_a_slab();
-    free_filled(0, patience_of(SMALL), 0); /* partial */
-    free_filled(patience_of(SMALL), capacity + 1, 1);
+    free_filled(0, frees_until_reopen_of(SMALL), 0); /* partial */
+    free_filled(frees_until_reopen_of(SMALL), capacity + 1, 1);
     assert_int_equal(heaps[0]->in_use_count, 2);
-    heap_tidy(heaps[0], TIDY_ALL);
+    heap_collect(heaps[0], COLLECT_ALL);
     assert_int_equal(heaps[0]->in_use_count, 0); /* the current one, too */
     assert_int_equal(heaps[0]->pool.count, 2);
     walk_all();
@@ -376,7 +377,7 @@ int main(void) {
         cmocka_unit_test(what_is_freed_last_is_given_out_next),
         cmocka_unit_test(a_full_slab_takes_over),
         cmocka_unit_test(taking_over_leaves_no_slab_behind),
-        cmocka_unit_test(returned_slabs_come_back_a_few_at_a_time),
+        cmocka_unit_test(reopened_slabs_come_back_a_few_at_a_time),
         cmocka_unit_test(own_frees_meet_a_returning_slab),
         cmocka_unit_test(counts_tell_of_empty_slabs),
         cmocka_unit_test(the_pool_keeps_to_its_watermark),

@@ -40,7 +40,7 @@ static void finish(void) {
     }
     heap_flush();
     reclaimer_pause();
-    for (unsigned round = 0; round < 2; round++) thrift_purge(); /* one for each stack of resting heaps */
+    for (unsigned round = 0; round < 2; round++) thrift_purge(); /* one for each stack of abandoned heaps */
     assert_int_equal(root_count(), 0);
     reclaimer_resume();
     for (uint32_t number = 1; number <= heap_count(); number++) {
@@ -49,7 +49,7 @@ static void finish(void) {
     }
 }
 
-enum { SMALL = 224, LOOSE = 304 }; /* none of the first goes loose, some of the second may */
+enum { SMALL = 224, CACHE_ROOM = 304 }; /* none of the first is cached, some of the second may */
 static void *contested[1 << JW_GRANULE_SHIFT];
 static unsigned capacity, split;
 
@@ -82,7 +82,7 @@ static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
         states[full->state]++;
         walk_heap(thread.heap);
         jw_free(contested[capacity]);
-        heap_tidy(thread.heap, TIDY_ALL);
+        heap_collect(thread.heap, COLLECT_ALL);
         walk_heap(thread.heap);
         CHECK(thread.heap->in_use_count == 0);
     }
@@ -98,11 +98,11 @@ static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
 
 static void own_frees_race_with_the_return(void **state) {
     (void)state;
-    unsigned small[RETURNING + 1] = {0}, loose[RETURNING + 1] = {0};
+    unsigned small[RETURNING + 1] = {0}, cached[RETURNING + 1] = {0};
     race_with_the_return(SMALL, small);
     assert_true(small[PARTIAL] > 0 && small[EMPTY] + small[RETURNING] > 0);
-    race_with_the_return(LOOSE, loose);
-    if (size_classes[size_class_of(LOOSE)].loose > 0) assert_true(loose[FULL] > 0);
+    race_with_the_return(CACHE_ROOM, cached);
+    if (size_classes[size_class_of(CACHE_ROOM)].cached > 0) assert_true(cached[FULL] > 0);
 }
 
 static void *be_one_of_many(void *argument) {
@@ -123,13 +123,13 @@ static void many_threads_at_once(void **state) {
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 256 << 10);
     pthread_barrier_init(&together, NULL, MANY);
-    options.reclaim_thread = THREAD_FALSE; /* a round has the resting heaps in hand for a moment: none of it here */
+    options.reclaim_thread = THREAD_FALSE; /* a round has the abandoned heaps in hand for a moment: none of it here */
     options.reclaim_start = most_options.reclaim_start;
     for (unsigned generation = 0; generation < GENERATIONS; generation++) {
         for (uintptr_t i = 0; i < MANY; i++) CHECK(pthread_create(&threads[i], &small, be_one_of_many, (void *)i) == 0);
         for (unsigned i = 0; i < MANY; i++) pthread_join(threads[i], NULL);
         assert_int_equal(heap_count(), MANY); /* the second generation takes the heaps of the first */
-        assert_int_equal(heap_resting_count(), MANY);
+        assert_int_equal(heap_abandoned_count(), MANY);
     }
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;

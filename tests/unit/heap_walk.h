@@ -26,38 +26,38 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
              count = cross_count(&slab->cross), freed = list_length(slab->own.first);
     bool current = heap->current[class] == slab;
     unsigned local =
-        0; /* its own objects in the list; what is loose is no current slab's, and of no more than may be */
+        0; /* its own objects in the list; what is cached is no current slab's, and of no more than may be */
     void *object = heap->local[class].first;
     for (; !link_end(object); object = link_next(object, heap->key)) local += slab_of(object) == slab;
     CHECK(link_end(object));
     CHECK(local == 0 || current || slab->state == PARTIAL || slab->state == FULL);
-    CHECK(local <= size_classes[class].loose || current);
+    CHECK(local <= size_classes[class].cached || current);
     CHECK(heap_of(slab) == heap && leaf_same(leaf_get(record_id(slab)), leaf_slab(heap->number)) &&
           class < SIZE_CLASS_COUNT);
-    CHECK(slab->state == EMPTY || out + freed + (capacity - slab->carved) == capacity);
+    CHECK(slab->state == EMPTY || out + freed + (capacity - slab->linked) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
-    bool to_local = slab->state == FULL ? size_classes[class].loose > 0 : current && !JW_SECURE;
-    CHECK(slab->sink == (to_local ? &heap->local[class] : &slab->own));
+    bool to_local = slab->state == FULL ? size_classes[class].cached > 0 : current && !JW_SECURE;
+    CHECK(slab->target == (to_local ? &heap->local[class] : &slab->own));
     CHECK(list_has(heap->partial[class], slab) == (slab->state == PARTIAL));
     char *start = granule_address(record_id(slab)), *last = start + (size_t)(capacity - 1) * size_classes[class].size;
     CHECK(slab_has_start(start, slab) == (slab->state != EMPTY));
     CHECK(slab_has_start(last, slab) == (slab->state != EMPTY));
     if (slab->state == EMPTY)
-        CHECK(slab->own.budget == 0 && count == 0 && freed == slab->carved && !slab_is_on_its_way(slab));
-    if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->carved) + count > 0);
-    if (slab->state == FULL) CHECK(slab->own.budget > 0 && slab->own.budget <= size_classes[class].patience);
-    if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->carved && slab_is_on_its_way(slab));
+        CHECK(slab->own.budget == 0 && count == 0 && freed == slab->linked && !slab_is_on_its_way(slab));
+    if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->linked) + count > 0);
+    if (slab->state == FULL) CHECK(slab->own.budget > 0 && slab->own.budget <= size_classes[class].frees_until_reopen);
+    if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->linked && slab_is_on_its_way(slab));
     if (slab->cross & CROSS_FULL) CHECK(slab->marked && count == 0);
     else if (slab->state == FULL) CHECK(slab->marked); /* on its way to the owner */
 }
 
-/* What is loose and what may still go: never more than that together. */
+/* What is cached and what may still go: never more than that together. */
 static inline void walk_local(const struct heap *heap, unsigned class) {
-    unsigned loose = 0, budget = heap->local[class].budget;
+    unsigned cached = 0, budget = heap->local[class].budget;
     for (void *object = heap->local[class].first; !link_end(object); object = link_next(object, heap->key))
-        loose += slab_of(object) != heap->current[class];
-    CHECK(budget > 0 && loose + budget <= size_classes[class].budget);
+        cached += slab_of(object) != heap->current[class];
+    CHECK(budget > 0 && cached + budget <= size_classes[class].budget);
 }
 
 static inline unsigned pool_length(const struct heap *heap) {
@@ -85,11 +85,11 @@ static inline void walk_root(granule_id root, void *context) {
 
 static inline void walk_heap(const struct heap *heap) {
     struct walk walk = {.heap = heap};
-    map_walk(walk_root, &walk);
+    page_map_walk(walk_root, &walk);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) walk_local(heap, class);
     unsigned returned = 0;
-    for (granule_id id = heap->brought; id; id = range_next(id)) returned++;
-    for (granule_id id = heap->returned.first; id; id = range_next(id)) returned++;
+    for (granule_id id = heap->reopened_taken; id; id = range_next(id)) returned++;
+    for (granule_id id = heap->reopened.first; id; id = range_next(id)) returned++;
     CHECK(walk.in_use == heap->in_use_count && walk.empty == pool_length(heap) && walk.empty <= heap->pool.count);
     CHECK(returned == walk.returning); /* each is told to the owner once */
 }

@@ -27,7 +27,7 @@ static void check_siblings(const struct node *parent) {
 
 /* The word that Knit keeps for an internal node says what the model knows. */
 static void check_word(const struct node *node) {
-    uint32_t word = map.node[node->start + (1u << node->unit)];
+    uint32_t word = page_map.node[node->start + (1u << node->unit)];
     unsigned slot = 0;
     for (const struct node *child = node->first; child; child = child->next) {
         CHECK(child->start == node->start + (slot << node->unit));
@@ -198,8 +198,8 @@ static void a_root_has_no_siblings(void **state) {
     (void)state;
     start_backend();
     granule_id root = root_create(FOR_SLABS);
-    record_word *node = map.node;
-    map.node = NULL;
+    record_word *node = page_map.node;
+    page_map.node = NULL;
     enum slot_code was;
     assert_true(knit_is_root(root));
     assert_int_equal(knit_weight(root), ROOT_GRANULES);
@@ -207,7 +207,7 @@ static void a_root_has_no_siblings(void **state) {
     assert_int_equal(knit_acquire_sibling(root, ON_THE_RIGHT, MAPPED, &was), 0);
     assert_true(knit_release(root, MAPPED));
     assert_int_equal(knit_acquire(root), LEFT);
-    map.node = node;
+    page_map.node = node;
     assert_true(root_destroy(root));
 }
 

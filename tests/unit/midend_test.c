@@ -47,7 +47,7 @@ static void addresses_divide_exactly(void **state) {
             bool object = offset % shapes[class].size == 0 && index < shapes[class].count;
             CHECK(slab_of(first + offset, &found, &bit) == (object ? slab : 0));
             CHECK(!object || (found == class && bit == 1u << index));
-            CHECK(midend_usable_size(holds, first + offset) == (offset == 0 ? shapes[class].size : 0));
+            CHECK(midend_usable_size(caches, first + offset) == (offset == 0 ? shapes[class].size : 0));
         }
         midend_free(NULL, first);
         finish();
@@ -65,9 +65,9 @@ static void objects_are_aligned(void **state) {
                 possible |= shapes[class].size % alignment == 0;
             assert_int_equal(object != NULL, possible);
             if (!object) continue;
-            assert_true((uintptr_t)object % alignment == 0 && midend_usable_size(holds, object) >= size);
+            assert_true((uintptr_t)object % alignment == 0 && midend_usable_size(caches, object) >= size);
             midend_free(NULL, object);
-            assert_int_equal(midend_usable_size(holds, object), 0);
+            assert_int_equal(midend_usable_size(caches, object), 0);
         }
     }
     finish();
@@ -142,7 +142,7 @@ static void slabs_are_held(void **state) {
         midend_free(NULL, other); /* as another thread does: nobody gives a held slab back */
         trim();
         assert_int_equal(slab_counts[class], 2);
-        midend_let_go(holds);
+        midend_let_go(caches);
         assert_int_equal(slab_counts[class], 1); /* it was empty, and not the only one */
         assert_ptr_equal(allocate_held(shapes[class].size), objects[0]);
         leave_no_room();
@@ -151,7 +151,7 @@ static void slabs_are_held(void **state) {
             assert_true(pattern_holds(objects[i], shapes[class].size, i));
             midend_free(NULL, objects[i]);
         }
-        midend_let_go(holds);
+        midend_let_go(caches);
         assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
         trim();
         assert_int_equal(slab_counts[class], 0);
@@ -180,7 +180,7 @@ static void held_addresses_divide_exactly(void **state) {
         CHECK(!takes(NULL, leaf_none()) && !takes(alias, leaf_of(first)));
         *of = MID_HELD | MID_LISTED | all;
         CHECK(!takes(first, leaf_of(first))); /* free already */
-        midend_let_go(holds);
+        midend_let_go(caches);
     }
     finish();
 }
@@ -277,21 +277,21 @@ static void no_memory_gives_null(void **state) {
 /* Slots of objects that all threads share: whoever exchanges one out has it. */
 static _Atomic(uintptr_t) shared[OBJECTS];
 
-static void check_and_free(struct mid_hold *held, void *object) {
-    CHECK(pattern_holds(object, midend_usable_size(holds, object), (uintptr_t)object));
-    if (!held || !mid_free_held(held, object, leaf_of(object))) midend_free(NULL, object);
+static void check_and_free(struct mid_cache *held, void *object) {
+    CHECK(pattern_holds(object, midend_usable_size(caches, object), (uintptr_t)object));
+    if (!held || !mid_cache_free(held, object, leaf_of(object))) midend_free(NULL, object);
 }
 
 /* Every other thread holds slabs, and lets go of them now and then. */
 static void *churn(void *seed) {
     uint64_t randomness = (uintptr_t)seed;
-    struct mid_hold own[MID_HOLDS] = {0}, *held = (uintptr_t)seed % 2 ? own : NULL;
+    struct mid_cache own[MID_CACHES] = {0}, *held = (uintptr_t)seed % 2 ? own : NULL;
     for (unsigned step = 0; step < STEPS; step++) {
         size_t size = SMALLEST + (size_t)random_below(&randomness, shapes[1].size * 2 - SMALLEST);
-        void *object = held ? mid_allocate_held(held, size) : NULL;
+        void *object = held ? mid_cache_allocate(held, size) : NULL;
         if (!object) object = midend_allocate(held, size, 1);
-        CHECK(object && midend_usable_size(holds, object) >= size);
-        pattern_fill(object, midend_usable_size(holds, object), (uintptr_t)object);
+        CHECK(object && midend_usable_size(caches, object) >= size);
+        pattern_fill(object, midend_usable_size(caches, object), (uintptr_t)object);
         uintptr_t old = atomic_exchange(&shared[random_below(&randomness, OBJECTS)], (uintptr_t)object);
         if (old) check_and_free(held, (void *)old);
         if (step % 1024 == 0) midend_let_go(own);

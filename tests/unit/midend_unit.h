@@ -8,11 +8,11 @@
 
 #define SOME_KEY link_key_of(0x123456789abcu)
 
-static struct mid_hold holds[MID_HOLDS];
+static struct mid_cache mid_caches[MID_CACHES];
 
 static void start(void) {
     start_backend();
-    memset(holds, 0, sizeof holds);
+    memset(caches, 0, sizeof caches);
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
     memset(&nest, 0, sizeof nest);
@@ -36,21 +36,21 @@ static inline uint32_t word(granule_id slab) {
 
 /* As malloc and free do it for a thread that has a heap. */
 static inline void *allocate_held(size_t size) {
-    void *object = mid_allocate_held(holds, size);
-    return object ? object : midend_allocate_anew(holds, size);
+    void *object = mid_cache_allocate(caches, size);
+    return object ? object : midend_allocate_anew(caches, size);
 }
 
 __attribute__((unused)) static NOINLINE bool takes(void *object, struct leaf_word leaf) {
-    return mid_free_held(holds, object, leaf);
+    return mid_cache_free(caches, object, leaf);
 }
 
 static inline void free_held(void *object) {
-    if (!takes(object, leaf_of(object))) midend_free(holds, object);
+    if (!takes(object, leaf_of(object))) midend_free(caches, object);
 }
 
-/* What is freed next is not loose. */
+/* What is freed next is not cached. */
 static inline void leave_no_room(void) {
-    for (unsigned i = 0; i < MID_HOLDS; i++) holds[i].room = 0;
+    for (unsigned i = 0; i < MID_CACHES; i++) caches[i].room = 0;
 }
 
 /* All objects of a new slab, in the order of their addresses. */

@@ -15,13 +15,14 @@ static void two_roots(granule_id roots[2]) {
     roots[1] = root_create(FOR_RANGES);
     assert_int_equal(root_spares(), JW_SPARE_ROOTS);
     assert_int_equal(sim_reserved(), tables + (2 + JW_SPARE_ROOTS) * ROOT_SIZE);
-    assert_true(root_count() == 2 && map_metadata(root_spares()) == map_metadata(0) * 2 / (2 + JW_SPARE_ROOTS));
+    assert_true(root_count() == 2 &&
+                page_map_metadata(root_spares()) == page_map_metadata(0) * 2 / (2 + JW_SPARE_ROOTS));
 }
 
 static void none_left(granule_id *roots, unsigned count) {
     while (count > 0) assert_true(root_destroy(roots[--count]));
     root_unmap_spares();
-    assert_true(sim_reserved() == tables && map_metadata(0) == 0);
+    assert_true(sim_reserved() == tables && page_map_metadata(0) == 0);
 }
 
 static void spares_come_before_the_os_is_asked(void **state) {
@@ -32,7 +33,7 @@ static void spares_come_before_the_os_is_asked(void **state) {
     for (unsigned i = 2; i < 2 + JW_SPARE_ROOTS; i++) {
         roots[i] = root_create(FOR_RANGES);
         char *address = granule_address(roots[i]);
-        assert_true(roots[i] && map_owns(address) && knit_is_root(roots[i]) && sim_is_zero(address, ROOT_SIZE));
+        assert_true(roots[i] && page_map_owns(address) && knit_is_root(roots[i]) && sim_is_zero(address, ROOT_SIZE));
         memset(record_at(roots[i]), 1, ROOT_GRANULES * RECORD_SIZE);
         memset(address, 1, ROOT_SIZE);
         for (unsigned other = 0; other < i; other++) assert_int_not_equal(roots[i], roots[other]);
@@ -99,7 +100,7 @@ static void taken_slots_are_left_out(void **state) {
     two_roots(roots);
     thrift_purge();
     char *next = granule_address(roots[1]) + ROOT_SIZE;
-    assert_true(map_claim(next)); /* as a mapping elsewhere that shares the slot */
+    assert_true(page_map_claim(next)); /* as a mapping elsewhere that shares the slot */
     probe = root_create(FOR_RANGES);
     assert_true(probe && probe != granule_of(next));
     for (unsigned i = 0; i <= JW_SPARE_ROOTS; i++) {
@@ -108,7 +109,7 @@ static void taken_slots_are_left_out(void **state) {
         if (root) assert_true(root_destroy(root));
     }
     assert_true(root_destroy(probe));
-    map_abandon(next);
+    page_map_abandon(next);
     none_left(roots, 2);
 }
 

@@ -180,7 +180,7 @@ static void pages_of_records_are_few(void **state) {
         for (unsigned i = 0; i < OBJECTS; i++)
             if (!objects[i]) assert_non_null(objects[i] = jw_malloc(random_below(&randomness, (size_t)16 << i % 13)));
         struct seen seen = {0};
-        map_walk(look_at_root, &seen);
+        page_map_walk(look_at_root, &seen);
         assert_true(seen.roots[FOR_RANGES] >= 2);
         assert_true(seen.slabs > 0 && seen.roots[FOR_SLABS] <= 2 + seen.slabs / HALF);
         for (unsigned i = 0; i < OBJECTS; i++) {

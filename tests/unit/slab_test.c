@@ -67,9 +67,9 @@ static void an_address_is_an_object_or_not(void **state) {
             for (uint64_t far = 1 << 20; far < UINTPTR_MAX && far < 1ull << 48; far *= 2)
                 CHECK(sizeof(void *) < 8 ||
                       (!slab_has_start(away(address, far), slab) && !slab_has_start(away(address, -far), slab)));
-            slab->origin += ASTRAY; /* an empty slab has none */
+            slab->origin += ORIGIN_POISON; /* an empty slab has none */
             CHECK(!slab_has_object(address, slab) && !slab_has_start(address, slab));
-            slab->origin -= ASTRAY;
+            slab->origin -= ORIGIN_POISON;
         }
         wrong_classes += wrong > 0;
     }
@@ -129,7 +129,7 @@ static void free_objects_are_told(void **state) {
     assert_true(slab_has_link(object));
     link_write(object, slab_origin(slab), slab_key(slab));
     assert_true(slab_has_link(object));
-    link_write(object, away(start_of_slab, ROOT_SIZE), slab_key(slab)); /* of another root, where none is loose */
+    link_write(object, away(start_of_slab, ROOT_SIZE), slab_key(slab)); /* of another root, where none is cached */
     assert_false(slab_has_link(object));
 }
 
@@ -160,7 +160,7 @@ static void the_full_mark_is_seen_by_one(void **state) {
     }
 }
 
-/* out + length of freed list + not yet carved = capacity, after every step. */
+/* out + length of freed list + not yet linked = capacity, after every step. */
 static void objects_are_carved_once_and_come_back(void **state) {
     (void)state;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
@@ -176,7 +176,7 @@ static void objects_are_carved_once_and_come_back(void **state) {
             size_t offset = (size_t)((char *)heap_pop(local(), slab_key(slab)) - start_of_slab);
             assert_true(offset < GRANULE_SIZE && !used[offset]);
             used[offset] = true;
-            assert_int_equal(slab_out(slab) + slab_list_length(slab->own.first) + (capacity - slab->carved), capacity);
+            assert_int_equal(slab_out(slab) + slab_list_length(slab->own.first) + (capacity - slab->linked), capacity);
             assert_int_equal(given + 1 + slab_list_length(*local()), slab_out(slab));
         }
         assert_int_equal(given, capacity);
@@ -206,7 +206,7 @@ static void collecting_keeps_the_freed_list(void **state) {
     void *first = heap_pop(local(), slab_key(slab)), *second = heap_pop(local(), slab_key(slab)),
          *third = heap_pop(local(), slab_key(slab));
     unsigned left = slab_list_length(*local()), out = slab_out(slab);
-    sink_push(&slab->own, third, slab_key(slab));
+    free_target_push(&slab->own, third, slab_key(slab));
     slab->own.budget--;
     slab_collect(slab); /* nothing to collect */
     assert_int_equal(slab_list_length(slab->own.first), 1);
@@ -219,7 +219,7 @@ static void collecting_keeps_the_freed_list(void **state) {
 }
 
 int main(void) {
-    if (!map_start()) return 1;
+    if (!page_map_start()) return 1;
     frontend_key = link_key_of(platform_random());
     slab = slab_of(start_of_slab);
     const struct CMUnitTest tests[] = {

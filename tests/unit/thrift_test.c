@@ -348,7 +348,7 @@ static void parts_of_pages_stay(void **state) {
     start_backend();
     sim_reset();
     sim_set_page_size(4 * GRANULE_SIZE);
-    assert_true(map_start());
+    assert_true(page_map_start());
     options = default_options;
     before = fetch(1);
     one = fetch(1);

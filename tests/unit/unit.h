@@ -30,7 +30,7 @@ static inline void start_backend(void) {
     thrift_forget_thread();
     thrift_start();
     CHECK(root_count() == 0);
-    CHECK(map_start());
+    CHECK(page_map_start());
 }
 
 #endif

@@ -26,7 +26,7 @@ CONSTANTS = {
     "JW_BACKEND_MIN_SHIFT": 10,
     "JW_MIDEND_UNIT_SHIFT": 4,
     "JW_HEAPS_PER_CHUNK": 2,
-    "JW_LOOSE": 0,
+    "JW_OBJECT_CACHE": 0,
     "JW_CHECKED": 1,
     "JW_FILL": 0,
 }
@@ -38,7 +38,7 @@ def production() -> list[Path]:
     """The sources under test. Not the OS layer, which the model replaces, nor the entry points around the tiers."""
     layers = ("config", "sync", "backend", "midend", "frontend", "core")
     tiers = [source for layer in layers for source in (ROOT / "src" / layer).glob("*.c")]
-    others = ("src/base/print.c", "src/platform/kept.c", "verify/platform/model.c")
+    others = ("src/base/print.c", "src/platform/deferred_unmap.c", "verify/platform/model.c")
     return sorted([*tiers, *(ROOT / path for path in others)])
 
 

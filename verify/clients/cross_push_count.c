@@ -22,13 +22,13 @@ int main(void) {
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i);
     give(objects[2], SIZE, 2); /* the first slab is partial now */
     pthread_t a = start(freeing, (void *)0), b = start(freeing, (void *)1);
-    heap_tidy(thread.heap, TIDY_CURRENT);
+    heap_collect(thread.heap, COLLECT_CURRENT);
     uint64_t *other = get(OTHER, 10), *another = get(SIZE, 11); /* of an emptied slab, if there is one */
     finish(a);
     finish(b);
     give(other, OTHER, 10);
     give(another, SIZE, 11);
-    heap_tidy(thread.heap, TIDY_ALL);
+    heap_collect(thread.heap, COLLECT_ALL);
     uint64_t *all[6];
     for (size_t i = 0; i < 6; i++) all[i] = get(SIZE, 20);
     assert(thread.heap->in_use_count == 2); /* two slabs of three: none of their objects is lost */

@@ -31,7 +31,7 @@ static inline void give(uint64_t *object, size_t size, uint64_t value) {
 static inline void expect_heaps_rest(void) {
     struct heap *taken[5];
     uint32_t count = heap_count();
-    assert(heap_resting_count() == count && count <= 4);
+    assert(heap_abandoned_count() == count && count <= 4);
     for (uint32_t i = 0; i <= count; i++) {
         taken[i] = heap_take();
         for (uint32_t j = 0; j < i; j++) assert(taken[i] != taken[j]);

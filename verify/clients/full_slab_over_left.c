@@ -1,9 +1,9 @@
-/* full_slab_over_left - an object comes back to a full slab when no more may be loose and malloc has none at hand, but
+/* full_slab_over_left - an object comes back to a full slab when no more may be cached and malloc has none at hand, but
  * the current slab has one that was put back: the full slab does not take over, while another thread frees into both.
  *
- * bound     2 threads: 8 frees by the owner; 2 frees by the other; 2 objects a slab, 2 may be loose
+ * bound     2 threads: 8 frees by the owner; 2 frees by the other; 2 objects a slab, 2 may be cached
  * property  no object is lost or given out twice, and no slab is lost
- * defines   -DJW_LOOSE=2
+ * defines   -DJW_OBJECT_CACHE=2
  */
 #include "verify/clients/frontend_client.h"
 

@@ -20,13 +20,13 @@ int main(void) {
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i); /* the fourth is of another slab */
     pthread_t a = start(freeing, (void *)0), b = start(freeing, (void *)1);
     give(objects[2], SIZE, 2);
-    heap_tidy(thread.heap, TIDY_ALL);
+    heap_collect(thread.heap, COLLECT_ALL);
     uint64_t *other = get(80, 10);
     finish(a);
     finish(b);
     give(objects[3], SIZE, 3);
     give(other, 80, 10);
-    heap_tidy(thread.heap, true);
+    heap_collect(thread.heap, true);
     uint64_t *all[6];
     for (size_t i = 0; i < 6; i++) all[i] = get(SIZE, 20);
     assert(thread.heap->in_use_count == 2); /* two slabs of three: none of their objects is lost */

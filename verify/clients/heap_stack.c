@@ -1,4 +1,4 @@
-/* heap_stack - the resting heaps: two threads take two heaps each and retire them in another order than they lay in, so
+/* heap_stack - the abandoned heaps: two threads take two heaps each and retire them in another order than they lay in, so
  * that a thread may meet a stack whose first heap is the same again, but not the one below it.
  *
  * bound     2 threads: 2 takes and 2 retirements each; 2 heaps, and new ones where there is none

@@ -40,6 +40,6 @@ int main(void) {
     neighbour[0] = 4;
     huge_free(grown);
     huge_free(neighbour);
-    assert(map_metadata(0) == 0 && model_reserved_roots() == 0);
+    assert(page_map_metadata(0) == 0 && model_reserved_roots() == 0);
     return 0;
 }

@@ -47,7 +47,7 @@ static void *taking(void *unused) {
 
 int main(void) {
     records_start();
-    map.node = nodes;
+    page_map.node = nodes;
     checker_uninitialised(nodes, RECORDS * sizeof *nodes);
     checker_uninitialised(&nodes[PARENTLESS], RECORDS * sizeof *nodes);
     knit_root(RANGE);

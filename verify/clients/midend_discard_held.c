@@ -2,12 +2,12 @@
  *
  * bound     2 threads: 1 round that gives all back; 1 allocation and 2 frees by a holder, which lets go of the slab; a
  *           slab of 4 objects, of which 1 is in use; no other memory
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MIDEND_LOOSE=0
+ * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_OBJECTS=0
  * property  pages are given back only of objects that nobody has; what the holder leaves empty is found again
  */
 #include "verify/clients/midend_slabs.h"
 
-static struct mid_hold holds[MID_HOLDS];
+static struct mid_cache mid_caches[MID_CACHES];
 static void *objects[OBJECTS];
 
 static void *reclaiming(void *unused) {
@@ -18,11 +18,11 @@ static void *reclaiming(void *unused) {
 
 static void *holding(void *unused) {
     (void)unused;
-    void *object = midend_allocate(holds, SIZE, 1); /* NULL: the round has the slab */
+    void *object = midend_allocate(caches, SIZE, 1); /* NULL: the round has the slab */
     if (object) fill(object, SIZE, 2);
-    if (object) give_held(holds, object, 2);
-    give_held(holds, objects[3], 1);
-    midend_let_go(holds);
+    if (object) give_held(caches, object, 2);
+    give_held(caches, objects[3], 1);
+    midend_let_go(caches);
     return NULL;
 }
 

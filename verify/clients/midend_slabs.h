@@ -29,17 +29,17 @@ static inline void give(void *object, uint64_t value) {
 }
 
 /* The same by a thread that holds slabs. */
-static inline void *take_held(struct mid_hold *holds, uint64_t value) {
-    void *object = mid_allocate_held(holds, SIZE);
-    if (!object) object = midend_allocate_anew(holds, SIZE);
+static inline void *take_held(struct mid_cache *caches, uint64_t value) {
+    void *object = mid_cache_allocate(caches, SIZE);
+    if (!object) object = midend_allocate_anew(caches, SIZE);
     assert(object);
     fill(object, SIZE, value);
     return object;
 }
 
-static inline void give_held(struct mid_hold *holds, void *object, uint64_t value) {
+static inline void give_held(struct mid_cache *caches, void *object, uint64_t value) {
     expect(object, SIZE, value);
-    if (!mid_free_held(holds, object, leaf_of(object))) midend_free(holds, object);
+    if (!mid_cache_free(caches, object, leaf_of(object))) midend_free(caches, object);
 }
 
 /* The rest of the root that the only slab is in: nothing else is left to allocate from. */
@@ -61,7 +61,7 @@ static inline bool is_slab(granule_id range) {
 
 static inline unsigned slabs(void) {
     unsigned count = 0;
-    for (granule_id id = 1; id <= map.mask; id++) count += is_slab(id);
+    for (granule_id id = 1; id <= page_map.mask; id++) count += is_slab(id);
     return count;
 }
 

@@ -42,10 +42,10 @@ static void *taker_of_given(void *unused) {
 }
 
 int main(void) {
-    map.leaf = leaf;
-    map.node = node;
-    map.link = link_words;
-    map.mask = 31;
+    page_map.leaf = leaf;
+    page_map.node = node;
+    page_map.link = link_words;
+    page_map.mask = 31;
     pthread_t a = start(placer, NULL), b = start(taker, NULL), c = start(taker_of_given, NULL);
     finish(a);
     finish(b);

@@ -32,7 +32,7 @@ static void *round_of_reclamation(void *unused) {
 }
 
 int main(void) {
-    map.records = (char *)slabs;
+    page_map.records = (char *)slabs;
     pool_push(&pool, &slabs[1]);
     pool_push(&pool, &slabs[2]);
     pthread_t a = start(round_of_reclamation, NULL);

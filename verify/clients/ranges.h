@@ -12,7 +12,7 @@
 static inline void begin(void) {
     model_reservations_left = -1;
     thrift_start();
-    bool started = map_start();
+    bool started = page_map_start();
     assert(started);
 }
 
@@ -75,7 +75,7 @@ static inline void end(void) {
         for (unsigned class = 0; class < RANGE_CLASSES; class ++)
             assert(nest_count(&ownership.nests[nest], class) == 0);
     assert(range_cached(MAPPED) == 0 && range_cached(UNMAPPED) == 0);
-    assert(root_count() == 0 && map_metadata(0) == 0 && model_reserved_roots() == 0);
+    assert(root_count() == 0 && page_map_metadata(0) == 0 && model_reserved_roots() == 0);
 }
 
 #endif

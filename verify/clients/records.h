@@ -5,7 +5,7 @@
 #ifndef JW_RECORDS_H
 #define JW_RECORDS_H
 
-#include "backend/map.h"
+#include "backend/page_map.h"
 #include "verify/checker/checker.h"
 #include "verify/clients/client.h"
 
@@ -15,10 +15,10 @@ static record_word records_leaf[RECORDS], records_node[RECORDS], records_link[RE
 static uint64_t held[RECORDS];
 
 static inline void records_start(void) {
-    map.leaf = records_leaf;
-    map.node = records_node;
-    map.link = records_link;
-    map.mask = RECORDS - 1;
+    page_map.leaf = records_leaf;
+    page_map.node = records_node;
+    page_map.link = records_link;
+    page_map.mask = RECORDS - 1;
     checker_uninitialised(records_node, sizeof records_node); /* nobody reads a node's word before it is made */
 }
 

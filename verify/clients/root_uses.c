@@ -37,7 +37,7 @@ int main(void) {
     finish(b);
     assert(root_use(got) == FOR_RANGES);
     while (range_place_deferred()) continue;
-    map_walk(look, NULL);
+    page_map_walk(look, NULL);
     place(first, MAPPED);
     granule_id slab = fetch_for(FOR_SLABS, 1);
     assert(root_use(slab) == FOR_SLABS);

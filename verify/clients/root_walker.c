@@ -12,7 +12,7 @@ static _Atomic(int) walks;
 static void look(granule_id root, void *unused) {
     (void)unused;
     /* acquire: as the walk of the statistics */
-    struct leaf_word leaf = {atomic_load_explicit(&map.leaf[root], memory_order_acquire)};
+    struct leaf_word leaf = {atomic_load_explicit(&page_map.leaf[root], memory_order_acquire)};
     if (leaf_is_slab(leaf)) assert(*(uint64_t *)granule_address(root) == WORDS);
 }
 
@@ -20,7 +20,7 @@ static void *walking(void *unused) {
     (void)unused;
     for (int i = 0; i < 2; i++) {
         if (!root_walk_begin()) continue;
-        map_walk(look, NULL);
+        page_map_walk(look, NULL);
         root_walk_end();
         atomic_fetch_add_explicit(&walks, 1, memory_order_relaxed);
     }

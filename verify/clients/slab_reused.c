@@ -20,7 +20,7 @@ int main(void) {
     for (size_t i = 0; i < 2; i++) objects[i] = get(SIZE, i);
     later = get(SIZE, 2); /* the first slab is full now */
     pthread_t a = start(freeing, (void *)0), b = start(freeing, (void *)1);
-    heap_tidy(thread.heap, TIDY_ALL);
+    heap_collect(thread.heap, COLLECT_ALL);
     uint64_t *first = get(OTHER, 10), *second = get(OTHER, 11), *third = get(OTHER, 12);
     struct slab *slab = slab_of(first);
     assert(slab == slab_of(second) && cross_count(&slab->cross) == 0);

@@ -53,7 +53,7 @@ static inline void *reclaiming(void *unused) {
 static inline void end(size_t size, uint64_t value) {
     void *object = receive();
     if (object) release(object, size, value);
-    for (unsigned round = 0; round < 2; round++) thrift_purge(); /* one for each stack of resting heaps */
+    for (unsigned round = 0; round < 2; round++) thrift_purge(); /* one for each stack of abandoned heaps */
     assert(model_reserved_roots() == 0);
 }
 

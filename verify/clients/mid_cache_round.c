@@ -1,18 +1,18 @@
-/* midend_hold_round - a round comes while a holder frees the last object of its slab and lets go of it.
+/* mid_cache_round - a round comes while a holder frees the last object of its slab and lets go of it.
  *
  * bound     2 threads: 1 free and letting go; 1 round
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MIDEND_LOOSE=0
+ * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_OBJECTS=0
  * property  the slab is held or given back, never both; nothing is lost
  */
 #include "verify/clients/midend_slabs.h"
 
-static struct mid_hold holds[MID_HOLDS];
+static struct mid_cache mid_caches[MID_CACHES];
 static void *object;
 
 static void *holding(void *unused) {
     (void)unused;
-    give_held(holds, object, 1);
-    midend_let_go(holds);
+    give_held(caches, object, 1);
+    midend_let_go(caches);
     return NULL;
 }
 
@@ -24,7 +24,7 @@ static void *reclaiming(void *unused) {
 
 int main(void) {
     begin();
-    object = take_held(holds, 1);
+    object = take_held(caches, 1);
     pthread_t a = start(holding, NULL), b = start(reclaiming, NULL);
     finish(a);
     finish(b);

@@ -1,13 +1,13 @@
-/* midend_hold_full - an object of a held slab, all of whose objects are in use, is freed by another thread while the
+/* mid_cache_full - an object of a held slab, all of whose objects are in use, is freed by another thread while the
  * holder lets go of it and allocates without holding.
  *
  * bound     2 threads, 1 free; letting go and 1 allocation; a slab of 4 objects
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MIDEND_LOOSE=0
+ * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_OBJECTS=0
  * property  the slab is in the Nest while it has a free object, and only then
  */
 #include "verify/clients/midend_slabs.h"
 
-static struct mid_hold holds[MID_HOLDS];
+static struct mid_cache mid_caches[MID_CACHES];
 static void *objects[OBJECTS], *taken;
 
 static void *freeing(void *unused) {
@@ -18,14 +18,14 @@ static void *freeing(void *unused) {
 
 static void *letting_go(void *unused) {
     (void)unused;
-    midend_let_go(holds);
+    midend_let_go(caches);
     taken = take(2);
     return NULL;
 }
 
 int main(void) {
     begin();
-    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(holds, 1);
+    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(caches, 1);
     pthread_t a = start(freeing, NULL), b = start(letting_go, NULL);
     finish(a);
     finish(b);

@@ -1,12 +1,12 @@
-/* midend_hold_last - the last object of a held slab is freed by another thread while the holder lets go of it.
+/* mid_cache_last - the last object of a held slab is freed by another thread while the holder lets go of it.
  *
  * bound     2 threads, 1 free, 1 letting go; another slab of the class is in the Nest
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MIDEND_LOOSE=0
+ * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_OBJECTS=0
  * property  the slab is given back by one of them, and nothing is lost
  */
 #include "verify/clients/midend_slabs.h"
 
-static struct mid_hold holds[MID_HOLDS];
+static struct mid_cache mid_caches[MID_CACHES];
 static void *object, *other;
 
 static void *freeing(void *unused) {
@@ -17,13 +17,13 @@ static void *freeing(void *unused) {
 
 static void *letting_go(void *unused) {
     (void)unused;
-    midend_let_go(holds);
+    midend_let_go(caches);
     return NULL;
 }
 
 int main(void) {
     begin();
-    object = take_held(holds, 1);
+    object = take_held(caches, 1);
     other = take(2);
     pthread_t a = start(freeing, NULL), b = start(letting_go, NULL);
     finish(a);

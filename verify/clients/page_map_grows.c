@@ -1,4 +1,4 @@
-/* map_grows - two threads need three roots when no slot is free: each doubles the tables without the other, twice if
+/* page_map_grows - two threads need three roots when no slot is free: each doubles the tables without the other, twice if
  * it comes to that, wherever the other one has stopped; then one of them may be given the other's root.
  *
  * bound     2 threads: 3 roots reserved, 1 look-up; tables for 2 slots at first, for 8 at most
@@ -12,7 +12,7 @@ static _Atomic(char *) handed;
 
 static char *make(uint64_t name) {
     size_t count = 1;
-    char *root = map_reserve(&count);
+    char *root = page_map_reserve(&count);
     assert(root && count == 1);
     *(uint64_t *)record_of(root) = name;
     leaf_set(granule_of(root), leaf_made(HELD, 0, (uint32_t)name));
@@ -20,7 +20,7 @@ static char *make(uint64_t name) {
 }
 
 static void look(const char *root, uint64_t name) {
-    assert(map_owns(root) && granule_address(granule_of(root)) == root);
+    assert(page_map_owns(root) && granule_address(granule_of(root)) == root);
     assert(*(uint64_t *)record_of(root) == name && record_of(root) == record_at(granule_of(root)));
     assert(leaf_same(leaf_of(root), leaf_made(HELD, 0, (uint32_t)name)));
 }
@@ -51,9 +51,9 @@ int main(void) {
     look(first, 4);
     for (unsigned i = 0; i < 3; i++) {
         look(made[i], i + 1);
-        assert(map_release(made[i]));
+        assert(page_map_release(made[i]));
     }
-    assert(map_release(first));
-    assert(map_metadata(0) == 0 && model_reserved_roots() == 0);
+    assert(page_map_release(first));
+    assert(page_map_metadata(0) == 0 && model_reserved_roots() == 0);
     return 0;
 }

@@ -1,9 +1,9 @@
-/* full_slab_patience - a full slab waits until two of its objects have come back; while its owner frees them, another
+/* full_slab_reopened - a full slab waits until two of its objects have come back; while its owner frees them, another
  * thread frees a third and brings the slab.
  *
- * bound     2 threads: 1 free of the owner's object; 3 frees and a tidying by the owner; 4 objects a slab
- * property  what has come back before the slab is brought is counted, and the slab becomes empty
- * defines   -DJW_PATIENCE=2
+ * bound     2 threads: 1 free of the owner's object; 3 frees and a collection by the owner; 4 objects a slab
+ * property  what has come back before the slab is reopened_taken is counted, and the slab becomes empty
+ * defines   -DJW_REOPEN_SHARE=2
  */
 #include "verify/clients/frontend_client.h"
 
@@ -22,11 +22,11 @@ int main(void) {
     for (size_t i = 0; i <= SLAB; i++) objects[i] = get(SIZE, i); /* the fifth is of another slab */
     pthread_t other = start(freeing, NULL);
     give(objects[0], SIZE, 0);
-    heap_tidy(thread.heap, TIDY_ALL);
+    heap_collect(thread.heap, COLLECT_ALL);
     give(objects[1], SIZE, 1);
     finish(other);
     give(objects[2], SIZE, 2);
-    heap_tidy(thread.heap, TIDY_ALL);
+    heap_collect(thread.heap, COLLECT_ALL);
     assert(thread.heap->in_use_count == 1);
     give(objects[4], SIZE, 4);
     expect_nothing_left();

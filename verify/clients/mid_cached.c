@@ -1,23 +1,23 @@
-/* midend_loose - a thread keeps an object that it has freed to itself, and allocates it again, while another frees into
+/* mid_cached - a thread keeps an object that it has freed to itself, and allocates it again, while another frees into
  * that object's slab and allocates from it.
  *
  * bound     2 threads: 2 frees and 1 allocation by a thread that holds another slab, and letting go; 1 free and 1
  *           allocation; a slab of 4 objects, all in use
  * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
- * property  every object is its holder's alone; what was loose is found again, and nothing is lost
+ * property  every object is its holder's alone; what was cached is found again, and nothing is lost
  */
 #include "verify/clients/midend_slabs.h"
 
-static struct mid_hold holds[MID_HOLDS];
+static struct mid_cache mid_caches[MID_CACHES];
 static void *objects[OBJECTS], *taken;
 
 static void *keeping(void *unused) {
     (void)unused;
-    give_held(holds, objects[0], 1);
-    void *object = take_held(holds, 2);
+    give_held(caches, objects[0], 1);
+    void *object = take_held(caches, 2);
     assert(object == objects[0]);
-    give_held(holds, object, 2);
-    midend_let_go(holds);
+    give_held(caches, object, 2);
+    midend_let_go(caches);
     return NULL;
 }
 
@@ -31,7 +31,7 @@ static void *freeing(void *unused) {
 int main(void) {
     begin();
     void *last[OBJECTS];
-    for (unsigned i = 0; i < OBJECTS; i++) last[i] = take_held(holds, 4); /* the hold is of this slab */
+    for (unsigned i = 0; i < OBJECTS; i++) last[i] = take_held(caches, 4); /* the cache is of this slab */
     take_slab(objects, 1);
     pthread_t a = start(keeping, NULL), b = start(freeing, NULL);
     finish(a);

@@ -1,9 +1,9 @@
-/* loose_object - an object of a full slab is loose, given out again, and loose, while another thread frees the slab's
+/* cached_object - an object of a full slab is cached, given out again, and cached, while another thread frees the slab's
  * other one and brings the slab to its owner.
  *
- * bound     2 threads: 4 frees and 1 allocation by the owner; 1 free by the other; 2 objects a slab, 2 may be loose
+ * bound     2 threads: 4 frees and 1 allocation by the owner; 1 free by the other; 2 objects a slab, 2 may be cached
  * property  no object is lost or given out twice, and no slab is lost
- * defines   -DJW_LOOSE=2
+ * defines   -DJW_OBJECT_CACHE=2
  */
 #include "verify/clients/frontend_client.h"
 

@@ -1,22 +1,22 @@
-/* loose.h - loose objects: freed to a full slab by its owner, and at once in their class's local list, where malloc
+/* object_cache.h - cached objects: freed to a full slab by its owner, and at once in their class's local list, where malloc
  * finds them. The slab knows nothing of it: it stays FULL, and they count as given out like all of the local list.
  *
  * A slab of two objects would change its state, and lists, at nearly each free of a program that frees in random order;
  * so would its class at each malloc. This way what is freed here and allocated there meets on the way, and free needs
- * no branch to tell full slabs from others: a FULL slab's `sink` is the local list, as a CURRENT one's is. As loose
+ * no branch to tell full slabs from others: a FULL slab's `target` is the local list, as a CURRENT one's is. As cached
  * objects keep slabs from becoming empty there must be few of them:
  *
- *   budget   of a local list: how many frees may go there, the current slab's among them. When it is spent, the loose
+ *   budget   of a local list: how many frees may go there, the current slab's among them. When it is spent, the cached
  *            objects are counted. Either malloc has taken half of them again, and there is room for as many; or all go
- *            back to their slabs, and `loose_spent` says so: then it is spent by each free to the list, which opens a
- *            full slab, until the next refill from a list. So who only frees keeps no object loose. Where none goes
- *            loose it only sees to it that a thread which needs no refill looks around
+ *            back to their slabs, and `cache_spent` says so: then it is spent by each free to the list, which opens a
+ *            full slab, until the next refill from a list. So who only frees keeps no object cached. Where none goes
+ *            cached it only sees to it that a thread which needs no refill does its periodic maintenance
  *
  * A local list may end with the origin of its class's current slab, where that list came from the cross list; so may a
- * loose object's link. No loose object is left in it when that slab is no longer current.
+ * cached object's link. No cached object is left in it when that slab is no longer current.
  */
-#ifndef JW_LOOSE_H
-#define JW_LOOSE_H
+#ifndef JW_OBJECT_CACHE_H
+#define JW_OBJECT_CACHE_H
 
 #include "frontend/heap.h"
 
@@ -25,6 +25,6 @@
 bool heap_local_spent(struct heap *heap, struct slab *slab, void *object);
 
 /* All of the class's local list goes back to the slabs. */
-void heap_put_loose_back(struct heap *heap, unsigned class);
+void heap_drain_cache(struct heap *heap, unsigned class);
 
 #endif

@@ -1,10 +1,10 @@
-/* kept_test.c - what the OS refuses to unmap is kept, offered again, and costs neither a slot nor a root for good. */
+/* deferred_unmap_test.c - what the OS refuses to unmap is kept, offered again, and costs neither a slot nor a root for good. */
 #include "unit.h"
 
 #include "backend/backend.h"
 #include "backend/directory.h"
 #include "backend/huge.h"
-#include "platform/kept.h"
+#include "platform/deferred_unmap.h"
 
 enum { MAPPINGS = 20, SIZE = 8192, HUGE_SIZE = 5 << 20 };
 
@@ -25,7 +25,7 @@ static void finish(void) {
     sim_take_thread();
     thrift_forget_thread();
     assert_int_equal(sim_reserved(), before);
-    assert_int_equal(map_metadata(0), 0);
+    assert_int_equal(page_map_metadata(0), 0);
     assert_int_equal(root_count(), 0);
 }
 
@@ -34,19 +34,19 @@ static void all_are_unmapped_when_refusals_end(void **state) {
     start();
     char *mappings[MAPPINGS];
     for (unsigned i = 0; i < MAPPINGS; i++) mappings[i] = platform_reserve(SIZE, SIZE, "test");
-    assert_false(unmap_kept());
+    assert_false(unmap_deferred());
     sim_fail_after(0);
-    for (unsigned i = 0; i < MAPPINGS; i++) assert_false(unmap_or_keep(mappings[i], SIZE));
+    for (unsigned i = 0; i < MAPPINGS; i++) assert_false(unmap_or_defer(mappings[i], SIZE));
     uint64_t calls = platform_system_calls();
-    assert_true(unmap_kept());
+    assert_true(unmap_deferred());
     assert_true(platform_system_calls() - calls <= 20); /* not two for each of them */
     assert_int_equal(sim_reserved(), before + MAPPINGS * SIZE);
     sim_fail_after(3); /* others come first in turn */
-    assert_true(unmap_kept());
+    assert_true(unmap_deferred());
     assert_int_equal(sim_reserved(), before + (MAPPINGS - 3) * SIZE);
     sim_fail_after(SIM_NEVER);
-    for (unsigned rounds = 0; unmap_kept(); rounds++) assert_true(rounds < 3);
-    assert_true(unmap_or_keep(NULL, 0));
+    for (unsigned rounds = 0; unmap_deferred(); rounds++) assert_true(rounds < 3);
+    assert_true(unmap_or_defer(NULL, 0));
     finish();
 }
 
@@ -58,7 +58,7 @@ static void a_refused_huge_object_costs_nothing_for_good(void **state) {
     sim_fail_after(0);
     huge_free(object);
     assert_int_equal(huge_usable_size(object), 0);
-    assert_int_equal(map_metadata(0), 0);
+    assert_int_equal(page_map_metadata(0), 0);
     assert_int_equal(sim_reserved(), before + HUGE_SIZE);
     sim_fail_after(SIM_NEVER);
     assert_non_null(object = huge_allocate(HUGE_SIZE, 1)); /* the next one that is made offers it again */
@@ -96,7 +96,7 @@ static void a_huge_object_survives_a_refused_resize(void **state) {
     sim_fail_after(SIM_NEVER);
     assert_ptr_equal(huge_resize(object, HUGE_SIZE), object);
     huge_free(object);
-    unmap_kept();
+    unmap_deferred();
     finish();
 }
 

@@ -1,29 +1,29 @@
-#include "backend/map.h"
+#include "backend/page_map.h"
 
 #include "base/assert.h"
 #include "config/options.h"
+#include "platform/deferred_unmap.h"
 #include "platform/fence.h"
-#include "platform/kept.h"
 
-/* Before map_start: words that say "not ours" for every address. */
+/* Before page_map_start: words that say "not ours" for every address. */
 static record_word nothing[1];
 static _Alignas(RECORD_SIZE) char no_record[RECORD_SIZE];
 static _Atomic(uintptr_t) no_roots[1];
 
-struct map map = {
-    .mask = 0, .records = no_record, .leaf = nothing, .node = nothing, .link = nothing, .roots = no_roots};
+struct page_map page_map = {
+    .mask = 0, .records = no_record, .leaf = nothing, .node = nothing, .link = nothing, .slot_owner = no_roots};
 
 /* Bytes of a granule in the tables of words, and in all but that of the roots. */
 enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
 
 static void set_masks(size_t granules) {
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
-    map.mask = granules - 1;
-    map.record_mask = (granules - 1) << RECORD_SHIFT;
+    page_map.mask = granules - 1;
+    page_map.record_mask = (granules - 1) << RECORD_SHIFT;
 #else
     /* relaxed: nobody has a root yet */
-    atomic_store_explicit(&map.record_mask, (granules - 1) << RECORD_SHIFT, memory_order_relaxed);
-    atomic_store_explicit(&map.mask, granules - 1, memory_order_relaxed);
+    atomic_store_explicit(&page_map.record_mask, (granules - 1) << RECORD_SHIFT, memory_order_relaxed);
+    atomic_store_explicit(&page_map.mask, granules - 1, memory_order_relaxed);
 #endif
 }
 
@@ -73,7 +73,7 @@ static bool map_first_parts(size_t granules) {
             platform_huge_pages(table_start[table], size, false);
             continue;
         }
-        while (table-- > 0) unmap_or_keep(table_start[table], wanted_size(table, granules));
+        while (table-- > 0) unmap_or_defer(table_start[table], wanted_size(table, granules));
         return false;
     }
     set_masks(granules);
@@ -89,19 +89,19 @@ static bool make_growing_tables(void) {
     for (unsigned table = 0; table < TABLES; table++)
         table_start[table] = (char *)(start + table * TABLE_ROOM); // NOLINT(performance-no-int-to-ptr)
     if (!map_first_parts((size_t)1 << FIRST_GRANULES_SHIFT)) return false;
-    map.records = table_start[RECORDS];
-    map.leaf = (record_word *)table_start[LEAF];
-    map.node = (record_word *)table_start[NODE];
-    map.link = (record_word *)table_start[LINK];
-    map.roots = (_Atomic(uintptr_t) *)table_start[OWNERS];
-    map.base = (char *)(region + TABLES_ROOM); // NOLINT(performance-no-int-to-ptr)
+    page_map.records = table_start[RECORDS];
+    page_map.leaf = (record_word *)table_start[LEAF];
+    page_map.node = (record_word *)table_start[NODE];
+    page_map.link = (record_word *)table_start[LINK];
+    page_map.slot_owner = (_Atomic(uintptr_t) *)table_start[OWNERS];
+    page_map.base = (char *)(region + TABLES_ROOM); // NOLINT(performance-no-int-to-ptr)
     return true;
 }
 
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
 
 static size_t granules_now(void) {
-    return map.mask + 1;
+    return page_map.mask + 1;
 }
 
 static bool grow(size_t granules) {
@@ -113,8 +113,8 @@ static bool grow(size_t granules) {
 
 /* Granules that the tables cover, for a thread that is about to use them. */
 static size_t granules_now(void) {
-    /* [MG2] acquire: the records' mask; pairs [MG1]; client map_grows */
-    return atomic_load_explicit(&map.mask, memory_order_acquire) + 1;
+    /* [MG2] acquire: the records' mask; pairs [MG1]; client page_map_grows */
+    return atomic_load_explicit(&page_map.mask, memory_order_acquire) + 1;
 }
 
 /* A mapping is there. Ours, if another thread has tried: a foreign one of just that size would come at that moment. */
@@ -140,7 +140,7 @@ static bool extend(unsigned table, size_t granules) {
 }
 
 static void move_mask(mask_word *mask, uintptr_t from, uintptr_t to) {
-    /* [MG1] release: the records' mask, before the other; pairs [MG2]; client map_grows */
+    /* [MG1] release: the records' mask, before the other; pairs [MG2]; client page_map_grows */
     atomic_compare_exchange_strong_explicit(mask, &from, to, memory_order_release, memory_order_relaxed);
 }
 
@@ -149,8 +149,8 @@ static bool grow(size_t granules) {
     if (granules >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
     for (unsigned table = 0; table < TABLES; table++)
         if (!extend(table, granules)) return granules_now() != granules;
-    move_mask(&map.record_mask, (granules - 1) << RECORD_SHIFT, (2 * granules - 1) << RECORD_SHIFT);
-    move_mask(&map.mask, granules - 1, 2 * granules - 1);
+    move_mask(&page_map.record_mask, (granules - 1) << RECORD_SHIFT, (2 * granules - 1) << RECORD_SHIFT);
+    move_mask(&page_map.mask, granules - 1, 2 * granules - 1);
     return true;
 }
 
@@ -179,19 +179,19 @@ static bool make_tables(unsigned shift) {
     }
     platform_huge_pages(records, records_size, false);
     platform_huge_pages(tables, size, false);
-    map.records = records;
-    map.leaf = (record_word *)tables;
-    map.node = map.leaf + granules;
-    map.link = map.node + granules;
-    map.roots = (_Atomic(uintptr_t) *)(map.link + granules);
-    map.base = NULL;
+    page_map.records = records;
+    page_map.leaf = (record_word *)tables;
+    page_map.node = page_map.leaf + granules;
+    page_map.link = page_map.node + granules;
+    page_map.slot_owner = (_Atomic(uintptr_t) *)(page_map.link + granules);
+    page_map.base = NULL;
     set_masks(granules);
     return true;
 }
 
 enum { REGIONS = 4 }; /* tries: something may be there after all */
 
-bool map_start(void) {
+bool page_map_start(void) {
     for (int tries = 0; JW_FIRST_WINDOW_SHIFT < JW_WINDOW_SHIFT && tries < REGIONS; tries++)
         if (make_growing_tables()) return true;
     for (unsigned shift = fixed_window_shift(); shift > JW_ROOT_SHIFT; shift--)
@@ -199,14 +199,14 @@ bool map_start(void) {
     return false;
 }
 
-bool map_admit_slabs(granule_id root) {
+bool page_map_admit_slabs(granule_id root) {
     size_t page = platform_page_size(), from = ((size_t)root << RECORD_SHIFT) & ~(page - 1);
     size_t to = ((root + ROOT_GRANULES) << RECORD_SHIFT) + page - 1;
-    return platform_protect(map.records + from, (to & ~(page - 1)) - from, true); /* a small root's share a page */
+    return platform_protect(page_map.records + from, (to & ~(page - 1)) - from, true); /* a small root's share a page */
 }
 
-size_t map_slots(void) {
-    return map.base ? WINDOW_MOST >> JW_ROOT_SHIFT : (mask_get(&map.mask) + 1) / ROOT_GRANULES;
+size_t page_map_slots(void) {
+    return page_map.base ? WINDOW_MOST >> JW_ROOT_SHIFT : (mask_get(&page_map.mask) + 1) / ROOT_GRANULES;
 }
 
 /* All slots that were ever claimed, which are few and side by side: from the first, up to before the second. */
@@ -223,13 +223,13 @@ static void note_slot(size_t slot) {
         ;
 }
 
-bool map_claim(char *address) {
+bool page_map_claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = slot_word(address);
     /* [MP1] acquire: the last owner is done with the slot's records; pairs [MP2]; client root_back */
     if (id == 0 || slot_is_claimed(expected) ||
-        !atomic_compare_exchange_strong_explicit(&map.roots[id / ROOT_GRANULES], &expected, (uintptr_t)address,
-                                                 memory_order_acquire, memory_order_relaxed))
+        !atomic_compare_exchange_strong_explicit(&page_map.slot_owner[id / ROOT_GRANULES], &expected,
+                                                 (uintptr_t)address, memory_order_acquire, memory_order_relaxed))
         return false;
     note_slot(id / ROOT_GRANULES);
     return true;
@@ -239,7 +239,7 @@ static bool next_claimed(size_t *slot) {
     size_t from = atomic_load_explicit(&first_slot, memory_order_relaxed);
     if (*slot < from) *slot = from;
     for (; *slot < atomic_load_explicit(&last_slot, memory_order_relaxed); ++*slot)
-        if (slot_is_claimed(atomic_load_explicit(&map.roots[*slot], memory_order_relaxed))) return true;
+        if (slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[*slot], memory_order_relaxed))) return true;
     return false;
 }
 
@@ -247,12 +247,12 @@ static bool next_claimed(size_t *slot) {
 static _Atomic(size_t) lowest_free;
 
 static bool slot_is_free(size_t slot) {
-    return !slot_is_claimed(atomic_load_explicit(&map.roots[slot], memory_order_relaxed));
+    return !slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[slot], memory_order_relaxed));
 }
 
 /* Maps the free slots of `count` from `slot` on, at least that one, and claims that one. */
 static enum platform_place take_slots(size_t slot, size_t *count) {
-    char *address = map.base + (slot << JW_ROOT_SHIFT);
+    char *address = page_map.base + (slot << JW_ROOT_SHIFT);
     size_t slots = granules_now() / ROOT_GRANULES, most = *count;
     for (*count = 1; *count < most && slot + *count < slots && slot_is_free(slot + *count);) ++*count;
     enum platform_place place = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
@@ -260,8 +260,8 @@ static enum platform_place take_slots(size_t slot, size_t *count) {
         *count = 1;
         place = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
     }
-    if (place != PLACE_HAD || map_claim(address)) return place;
-    unmap_or_keep(address, *count << JW_ROOT_SHIFT); /* the thread that has unmapped it is about to say so */
+    if (place != PLACE_HAD || page_map_claim(address)) return place;
+    unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* the thread that has unmapped it is about to say so */
     return PLACE_TAKEN;
 }
 
@@ -277,7 +277,7 @@ static char *reserve_low(size_t *count) {
             if (place == PLACE_REFUSED) return NULL;
             if (place == PLACE_TAKEN) continue;
             atomic_store_explicit(&lowest_free, slot + 1, memory_order_relaxed);
-            return map.base + (slot << JW_ROOT_SHIFT);
+            return page_map.base + (slot << JW_ROOT_SHIFT);
         }
         if (from > 1) from = 1;
         else if (grow(granules)) from = granules / ROOT_GRANULES;
@@ -288,9 +288,9 @@ static char *reserve_low(size_t *count) {
 /* Cuts [start, start + size) out of an area that is larger by `room`, where its slot is free. */
 static char *claim_inside(char *area, size_t size, size_t room) {
     for (size_t before = 0; before <= room; before += ROOT_SIZE) {
-        if (!map_claim(area + before)) continue;
-        unmap_or_keep(area, before);
-        unmap_or_keep(area + before + size, room - before);
+        if (!page_map_claim(area + before)) continue;
+        unmap_or_defer(area, before);
+        unmap_or_defer(area + before + size, room - before);
         return area + before;
     }
     return NULL;
@@ -299,51 +299,51 @@ static char *claim_inside(char *area, size_t size, size_t room) {
 /* Where the kernel chooses and the slot of the first address is taken, a growing area is searched for one that is not,
  * up to the whole window. */
 static char *reserve_anywhere(size_t size) {
-    const size_t window = (size_t)mask_get(&map.mask) << JW_GRANULE_SHIFT;
+    const size_t window = (size_t)mask_get(&page_map.mask) << JW_GRANULE_SHIFT;
     for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + ROOT_SIZE : window) {
         char *area = platform_reserve(size + room, ROOT_SIZE, "jwmalloc: ranges");
         if (!area) return NULL;
         char *address = claim_inside(area, size, room);
         if (address) return address;
-        unmap_or_keep(area, size + room);
+        unmap_or_defer(area, size + room);
         if (room == window) return NULL;
     }
     return NULL;
 }
 
-char *map_reserve(size_t *count) {
-    unmap_kept();
-    char *address = map.base ? reserve_low(count) : reserve_anywhere(*count << JW_ROOT_SHIFT);
+char *page_map_reserve(size_t *count) {
+    unmap_deferred();
+    char *address = page_map.base ? reserve_low(count) : reserve_anywhere(*count << JW_ROOT_SHIFT);
     /* unless they are wanted, none: where all memory gets them, a fault or khugepaged fills what was given back */
     if (address) platform_huge_pages(address, *count << JW_ROOT_SHIFT, option(&options.huge_pages));
     return address;
 }
 
-void map_abandon(char *root) {
+void page_map_abandon(char *root) {
     granule_id id = granule_of(root);
     platform_discard(record_at(id), ROOT_GRANULES * RECORD_SIZE);
-    platform_discard(&map.leaf[id], ROOT_GRANULES * sizeof(record_word));
-    platform_discard(&map.node[id], ROOT_GRANULES * sizeof(record_word));
-    platform_discard(&map.link[id], ROOT_GRANULES * sizeof(record_word));
-    atomic_store_explicit(&map.roots[id / ROOT_GRANULES], (uintptr_t)root | SLOT_GONE,
+    platform_discard(&page_map.leaf[id], ROOT_GRANULES * sizeof(record_word));
+    platform_discard(&page_map.node[id], ROOT_GRANULES * sizeof(record_word));
+    platform_discard(&page_map.link[id], ROOT_GRANULES * sizeof(record_word));
+    atomic_store_explicit(&page_map.slot_owner[id / ROOT_GRANULES], (uintptr_t)root | SLOT_GONE,
                           memory_order_release); /* [MP2] pairs [MP1]; client root_back */
     if (id / ROOT_GRANULES < atomic_load_explicit(&lowest_free, memory_order_relaxed))
         atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
 }
 
-bool map_release(char *root) {
+bool page_map_release(char *root) {
     if (!platform_release(root, ROOT_SIZE)) return false;
-    map_abandon(root);
+    page_map_abandon(root);
     return true;
 }
 
-size_t map_metadata(size_t untouched) {
+size_t page_map_metadata(size_t untouched) {
     size_t claimed = 0;
     for (size_t slot = 0; next_claimed(&slot); slot++) claimed++;
     if (untouched > claimed) untouched = claimed;
     return (claimed - untouched) * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
 }
 
-void map_walk(void (*visit)(granule_id id, void *context), void *context) {
+void page_map_walk(void (*visit)(granule_id id, void *context), void *context) {
     for (size_t slot = 0; next_claimed(&slot); slot++) visit((granule_id)(slot * ROOT_GRANULES), context);
 }

@@ -1,18 +1,18 @@
-/* midend_hold_reuse - what a holder has freed itself is allocated by others after it has let go.
+/* mid_cache_reuse - what a holder has freed itself is allocated by others after it has let go.
  *
  * bound     2 threads, 2 frees into a held slab of 4 objects, all in use, and letting go; 2 allocations
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MIDEND_LOOSE=0
+ * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_OBJECTS=0
  * property  every object is its holder's alone; nothing is lost
  */
 #include "verify/clients/midend_slabs.h"
 
-static struct mid_hold holds[MID_HOLDS];
+static struct mid_cache mid_caches[MID_CACHES];
 static void *objects[OBJECTS], *taken[2];
 
 static void *holding(void *unused) {
     (void)unused;
-    for (unsigned i = 0; i < 2; i++) give_held(holds, objects[i], 1);
-    midend_let_go(holds);
+    for (unsigned i = 0; i < 2; i++) give_held(caches, objects[i], 1);
+    midend_let_go(caches);
     return NULL;
 }
 
@@ -24,7 +24,7 @@ static void *allocating(void *unused) {
 
 int main(void) {
     begin();
-    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(holds, 1);
+    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(caches, 1);
     pthread_t a = start(holding, NULL), b = start(allocating, NULL);
     finish(a);
     finish(b);

@@ -1,4 +1,4 @@
-/* map_test.c - a window of eight slots over an arena of twice its size: none share a slot, none is lost. */
+/* page_map_test.c - a window of eight slots over an arena of twice its size: none share a slot, none is lost. */
 #include "unit.h"
 
 enum { SLOTS = (1u << (JW_WINDOW_SHIFT - JW_ROOT_SHIFT)), STEPS = 300 };
@@ -12,7 +12,7 @@ static void slots_are_found_and_never_shared(void **state) {
     while (count < SLOTS && (roots[count] = root_create(FOR_SLABS))) {
         char *address = granule_address(roots[count]);
         assert_true((uintptr_t)address % ROOT_SIZE == 0 && granule_of(address) == roots[count]);
-        assert_true(map_owns(address) && map_owns(address + ROOT_SIZE - 1));
+        assert_true(page_map_owns(address) && page_map_owns(address + ROOT_SIZE - 1));
         for (unsigned i = 0; i < count; i++)
             assert_int_not_equal(roots[i] / ROOT_GRANULES, roots[count] / ROOT_GRANULES);
         count++;
@@ -22,7 +22,7 @@ static void slots_are_found_and_never_shared(void **state) {
     assert_int_equal(sim_reserved(), tables + count * ROOT_SIZE); /* what was tried has gone back */
     while (count > 0) assert_true(root_destroy(roots[--count]));
     assert_int_equal(sim_reserved(), tables);
-    assert_int_equal(map_metadata(0), 0);
+    assert_int_equal(page_map_metadata(0), 0);
 }
 
 static void mappings_come_and_go(void **state) {
@@ -35,20 +35,20 @@ static void mappings_come_and_go(void **state) {
     for (unsigned step = 0; step < STEPS; step++) {
         unsigned at = (unsigned)random_below(&randomness, SLOTS - 2);
         if (mappings[at]) {
-            assert_true(map_owns(mappings[at]) && bytes_are_zero(mappings[at], 4096));
-            assert_true(map_release(mappings[at]));
-            assert_false(map_owns(mappings[at]));
+            assert_true(page_map_owns(mappings[at]) && bytes_are_zero(mappings[at], 4096));
+            assert_true(page_map_release(mappings[at]));
+            assert_false(page_map_owns(mappings[at]));
             reserved -= ROOT_SIZE;
             mappings[at] = NULL;
         } else {
             size_t count = 1;
-            mappings[at] = map_reserve(&count);
+            mappings[at] = page_map_reserve(&count);
             reserved += mappings[at] ? ROOT_SIZE : 0;
         }
         assert_int_equal(sim_reserved(), tables + reserved);
     }
     for (unsigned at = 0; at < SLOTS; at++)
-        if (mappings[at]) assert_true(map_release(mappings[at]));
+        if (mappings[at]) assert_true(page_map_release(mappings[at]));
     assert_int_equal(sim_reserved(), tables);
 }
 
@@ -68,9 +68,9 @@ static void refusals_change_nothing(void **state) {
     sim_fail_after(0);
     assert_false(root_destroy(root));
     sim_fail_after(SIM_NEVER);
-    assert_true(map_owns(granule_address(root)) && leaf_same(leaf_get(root), leaf_held()));
+    assert_true(page_map_owns(granule_address(root)) && leaf_same(leaf_get(root), leaf_held()));
     assert_true(root_walk_begin());
-    map_walk(visit, &root);
+    page_map_walk(visit, &root);
     assert_int_equal(visited, 1);
     assert_false(root_destroy(root)); /* under a walker's eyes */
     root_walk_end();

@@ -1,6 +1,6 @@
-/* handover.c - where heaps come from and where they go when their thread ends.
+/* heap_lifecycle.c - where heaps come from and where they go when their thread ends.
  *
- * resting[2]: two stacks of heaps without a thread (sync/versioned_stack.h). Ending threads push to the waiting
+ * abandoned[2]: two stacks of heaps without a thread (sync/versioned_stack.h). Ending threads push to the waiting
  * stack; starting ones pop from either. Once a round the reclamation thread takes heaps from the waiting stack, drains
  * what other threads have freed into them, gives their empty slabs back, and pushes them to the other stack, which then
  * becomes the waiting one. It holds no more than half of them at a time: threads that start meanwhile find the rest,
@@ -32,22 +32,22 @@ static uint64_t heap_key(uint32_t number) {
 }
 
 struct heap no_heap = {
-    .local = {[0 ... SIZE_CLASS_COUNT] = {.first = LINK_END}}, .map = {NO_CLASS * SINK_WORDS}, .key = NO_KEY};
+    .local = {[0 ... SIZE_CLASS_COUNT] = {.first = LINK_END}}, .map = {NO_CLASS * FREE_TARGET_WORDS}, .key = NO_KEY};
 _Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .key = NO_KEY};
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
 
 static _Atomic(struct heap *) chunks[CHUNKS];
 static _Atomic(uint32_t) created;
-static struct versioned_stack resting[2];
+static struct versioned_stack abandoned[2];
 static _Atomic(uint32_t) waiting; /* which of them; relaxed: either will do */
-static _Atomic(uint32_t) resting_count;
+static _Atomic(uint32_t) abandoned_count;
 
 uint32_t heap_count(void) {
     return atomic_load_explicit(&created, memory_order_relaxed);
 }
 
-uint32_t heap_resting_count(void) {
-    return atomic_load_explicit(&resting_count, memory_order_relaxed);
+uint32_t heap_abandoned_count(void) {
+    return atomic_load_explicit(&abandoned_count, memory_order_relaxed);
 }
 
 struct heap *heap_by_number(uint32_t number) {
@@ -85,33 +85,34 @@ static struct heap *create(void) {
     struct heap *heap = heap_by_number(++number);
     heap->number = number;
     heap->key = heap_key(number);
-    for (unsigned i = 0; i < MID_HOLDS; i++) heap->holds[i].heap = number;
+    for (unsigned i = 0; i < MID_CACHES; i++) heap->mid_caches[i].heap = number;
     heap->local[NO_CLASS].first = LINK_END;
-    heap->map[0] = NO_CLASS * SINK_WORDS;
+    heap->map[0] = NO_CLASS * FREE_TARGET_WORDS;
     for (unsigned class = 0, size = 1; class < SIZE_CLASS_COUNT; class ++) {
         heap->local[class].first = LINK_END;
         heap->local[class].budget = size_classes[class].budget;
-        for (; size <= size_classes[class].size; size++) heap->map[size] = (uint8_t)(class * SINK_WORDS);
+        for (; size <= size_classes[class].size; size++) heap->map[size] = (uint8_t)(class * FREE_TARGET_WORDS);
     }
     return heap;
 }
 
 static _Atomic(uint32_t) *next_of(uint32_t number) {
-    return &heap_by_number(number)->resting_next;
+    return &heap_by_number(number)->abandoned_next;
 }
 
 static void push(struct heap *heap, unsigned stack) {
-    atomic_store_explicit(&heap->resting, true, memory_order_relaxed);
-    atomic_fetch_add_explicit(&resting_count, 1, memory_order_relaxed); /* first: the count is never below the truth */
-    versioned_stack_push(&resting[stack], heap->number, next_of);
+    atomic_store_explicit(&heap->abandoned, true, memory_order_relaxed);
+    atomic_fetch_add_explicit(&abandoned_count, 1,
+                              memory_order_relaxed); /* first: the count is never below the truth */
+    versioned_stack_push(&abandoned[stack], heap->number, next_of);
 }
 
 static struct heap *pop(unsigned stack) {
-    uint32_t number = versioned_stack_pop(&resting[stack], next_of);
+    uint32_t number = versioned_stack_pop(&abandoned[stack], next_of);
     if (!number) return NULL;
-    atomic_fetch_sub_explicit(&resting_count, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&abandoned_count, 1, memory_order_relaxed);
     struct heap *heap = heap_by_number(number);
-    atomic_store_explicit(&heap->resting, false, memory_order_relaxed);
+    atomic_store_explicit(&heap->abandoned, false, memory_order_relaxed);
     return heap;
 }
 
@@ -136,7 +137,7 @@ void heap_retire(struct heap *heap) {
 static bool leave(struct heap *heap) {
     bool looked_after = thrift_has_thread();
     heap_take_back(heap); /* should the next thread sleep, nobody would */
-    if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_tidy(heap, TIDY_CURRENT);
+    if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_CURRENT);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
     if (!left) heap_give_back_pool(heap);
     return left || heap->in_use_count > 0;
@@ -148,7 +149,7 @@ static void thread_ends(void *value) {
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     if (JW_SECURE) hardened_hooks.thread_ends(heap);
     heap_enter(&no_heap);
-    reclaimer_thread_ends(); /* first: without the thread more is to be left tidy */
+    reclaimer_thread_ends(); /* first: without the thread more is to be collected */
     bool more = leave(heap);
     push(heap, waiting_stack());
     if (more) thrift_wake();
@@ -174,14 +175,14 @@ static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
     struct heap *drained = NULL, *heap;
     unsigned count = 0;
     for (; count < most && (heap = pop(stack)); count++) {
-        heap_tidy(heap, TIDY_ALL);
+        heap_collect(heap, COLLECT_ALL);
         heap_give_back_pool(heap);
         *more |= heap->in_use_count > 0;
-        atomic_store_explicit(&heap->resting_next, drained ? drained->number : 0, memory_order_relaxed);
+        atomic_store_explicit(&heap->abandoned_next, drained ? drained->number : 0, memory_order_relaxed);
         drained = heap;
     }
     while ((heap = drained)) {
-        uint32_t next = atomic_load_explicit(&heap->resting_next, memory_order_relaxed);
+        uint32_t next = atomic_load_explicit(&heap->abandoned_next, memory_order_relaxed);
         drained = next ? heap_by_number(next) : NULL;
         push(heap, !stack);
     }
@@ -189,19 +190,19 @@ static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
 }
 
 /* A round over the heaps that rest. True: slabs remain for a later round. */
-static bool drain_resting(void) {
+static bool drain_abandoned(void) {
     enum { MOST_PASSES = 32 }; /* each drains half of what is left, and threads that end meanwhile add to it */
     unsigned stack = waiting_stack();
     bool more = false;
     for (unsigned passes = 0; passes < MOST_PASSES; passes++)
-        if (drain_some(stack, (heap_resting_count() + 1) / 2, &more) == 0) break;
+        if (drain_some(stack, (heap_abandoned_count() + 1) / 2, &more) == 0) break;
     atomic_store_explicit(&waiting, !stack, memory_order_relaxed);
     return more;
 }
 
 /* Reclamation's round over the frontend: what rests, then slabs that others have emptied, then all pools. */
 static bool frontend_round(void) {
-    bool more = drain_resting();
+    bool more = drain_abandoned();
     if (remote_reclaim_round(false)) {
         thrift_wake(); /* they are given back by the next round, at its usual time */
         more = true;
@@ -215,7 +216,7 @@ static bool frontend_round(void) {
 
 /* The same where all is to go now. */
 static bool frontend_purge(void) {
-    bool more = drain_resting();
+    bool more = drain_abandoned();
     remote_reclaim_round(true);
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
@@ -224,7 +225,7 @@ static bool frontend_purge(void) {
     return more;
 }
 
-void handover_start(void) {
+void heap_lifecycle_start(void) {
     frontend_key = link_key_of(platform_random());
     heap_secret = platform_random();
     thrift_on_round(ROUND_OBJECTS, frontend_round, frontend_purge);

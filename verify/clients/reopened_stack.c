@@ -1,6 +1,6 @@
-/* returned_stack - two threads return a full slab each to a heap whose owner takes back what it finds.
+/* reopened_stack - two threads return a full slab each to a heap whose owner takes back what it finds.
  *
- * bound     3 threads: 2 slabs returned, 2 looks of the owner at its stack; 2 objects a slab
+ * bound     3 threads: 2 slabs reopened, 2 looks of the owner at its stack; 2 objects a slab
  * property  each slab comes back once, and all of its objects with it
  */
 #include "verify/clients/frontend_client.h"

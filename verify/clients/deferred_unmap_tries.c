@@ -1,10 +1,10 @@
-/* kept_mappings - two threads give mappings back, which the OS refuses at first, while a third offers what is kept.
+/* deferred_unmap_tries - two threads give mappings back, which the OS refuses at first, while a third offers what is kept.
  *
  * bound     3 threads: 2 releases and 1 that tries again, one mapping at a time; the OS refuses three times
  * property  each mapping goes back once, nobody touches it afterwards, none is lost
- * defines   -DJW_KEPT_TRIES=1
+ * defines   -DJW_DEFERRED_UNMAP_TRIES=1
  */
-#include "platform/kept.h"
+#include "platform/deferred_unmap.h"
 
 #include "config/geometry.h"
 #include "platform/platform.h"
@@ -13,13 +13,13 @@
 
 static void *releasing(void *mapping) {
     fill(mapping, ROOT_SIZE, 1);
-    unmap_or_keep(mapping, ROOT_SIZE);
+    unmap_or_defer(mapping, ROOT_SIZE);
     return NULL;
 }
 
 static void *offering(void *unused) {
     (void)unused;
-    unmap_kept();
+    unmap_deferred();
     return NULL;
 }
 
@@ -33,7 +33,7 @@ int main(void) {
     finish(b);
     finish(c);
     atomic_store_explicit(&model_releases_refused, 0, memory_order_relaxed);
-    for (unsigned rounds = 0; unmap_kept(); rounds++) assert(rounds < 2);
+    for (unsigned rounds = 0; unmap_deferred(); rounds++) assert(rounds < 2);
     assert(model_reserved_roots() == 0);
     return 0;
 }

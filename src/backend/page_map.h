@@ -1,8 +1,8 @@
-/* map.h - from an address to what the allocator knows of it, in one load.
+/* page_map.h - from an address to what the allocator knows of it, in one load.
  *
  * Tables hold three 32-bit words and the frontend's record per granule (76 B together), indexed by the low bits of the
  * granule's number - the window. A root claims its slot of the window before use, so that no two of them share an
- * index; any other address, a huge object's included, may share one, which the slab's own check or map_owns() sees.
+ * index; any other address, a huge object's included, may share one, which the slab's own check or page_map_owns() sees.
  *
  *   leaf   what begins at this granule
  *   node   the word of the Knit node whose unit ends here
@@ -17,8 +17,8 @@
  * The words are accessed relaxed: a range's words belong to whoever holds the range, and holding passes on by the
  * acquire/release operations of Nest, Knit and the deferred lists.
  */
-#ifndef JW_MAP_H
-#define JW_MAP_H
+#ifndef JW_PAGE_MAP_H
+#define JW_PAGE_MAP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,7 +33,7 @@
 
 typedef _Atomic(uint32_t) record_word;
 
-/* A mask only gains bits, when the tables have doubled, and then no id changes (map.c). So of a live object's address
+/* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). So of a live object's address
  * any mask that a thread may read says the same: the object was made after the doubling that it needs, and came to the
  * thread with that. Compilers do not read atomic words as an instruction's operand, which costs one more on the hit
  * path: where no tool looks for races, the masks are read plainly. */
@@ -65,40 +65,41 @@ static ALWAYS_INLINE uintptr_t mask_get(const mask_word *mask) {
  * second free (docs/misuse.md). */
 #define SLOT_GONE 1u
 
-struct map {
+struct page_map {
     _Alignas(64) mask_word record_mask; /* of a record's offset in its table; this line is what free reads */
     char *records;
     mask_word mask; /* of a granule's number */
     record_word *leaf;
     record_word *node, *link;
-    _Atomic(uintptr_t) *roots; /* by slot: | address of the root that claims it, or did | gone | */
-    char *base;                /* of the roots' addresses, where the tables grow; NULL: the kernel chooses */
+    _Atomic(uintptr_t) *slot_owner; /* by slot: | address of the root that claims it, or did | gone | */
+    char *base;                     /* of the roots' addresses, where the tables grow; NULL: the kernel chooses */
 };
 
-extern struct map map HIDDEN;
+extern struct page_map page_map HIDDEN;
 
 /* Makes the tables; false when there is no room for even the smallest. Called once, by the first slow path. */
-bool map_start(void);
+bool page_map_start(void);
 
 static ALWAYS_INLINE granule_id granule_of(const void *address) {
-    return (granule_id)(((uintptr_t)address >> JW_GRANULE_SHIFT) & mask_get(&map.mask));
+    return (granule_id)(((uintptr_t)address >> JW_GRANULE_SHIFT) & mask_get(&page_map.mask));
 }
 
 /* The record of an address's granule. */
 static ALWAYS_INLINE void *record_of(const void *address) {
-    return map.records + ((uintptr_t)address >> (JW_GRANULE_SHIFT - RECORD_SHIFT) & mask_get(&map.record_mask));
+    return page_map.records +
+           ((uintptr_t)address >> (JW_GRANULE_SHIFT - RECORD_SHIFT) & mask_get(&page_map.record_mask));
 }
 
 static inline void *record_at(granule_id id) {
-    return map.records + ((size_t)id << RECORD_SHIFT);
+    return page_map.records + ((size_t)id << RECORD_SHIFT);
 }
 
 static inline granule_id record_id(const void *record) {
-    return (granule_id)((uintptr_t)((const char *)record - map.records) >> RECORD_SHIFT);
+    return (granule_id)((uintptr_t)((const char *)record - page_map.records) >> RECORD_SHIFT);
 }
 
 static inline struct leaf_word leaf_get(granule_id id) {
-    return (struct leaf_word){atomic_load_explicit(&map.leaf[id], memory_order_relaxed)};
+    return (struct leaf_word){atomic_load_explicit(&page_map.leaf[id], memory_order_relaxed)};
 }
 
 static ALWAYS_INLINE struct leaf_word leaf_of(const void *address) {
@@ -106,12 +107,12 @@ static ALWAYS_INLINE struct leaf_word leaf_of(const void *address) {
 }
 
 static inline void leaf_set(granule_id id, struct leaf_word leaf) {
-    atomic_store_explicit(&map.leaf[id], leaf.raw, memory_order_relaxed);
+    atomic_store_explicit(&page_map.leaf[id], leaf.raw, memory_order_relaxed);
 }
 
 /* One step; false where the word is another one. */
 static inline bool leaf_change(granule_id id, struct leaf_word from, struct leaf_word to) {
-    return atomic_compare_exchange_strong_explicit(&map.leaf[id], &from.raw, to.raw, memory_order_relaxed,
+    return atomic_compare_exchange_strong_explicit(&page_map.leaf[id], &from.raw, to.raw, memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 
@@ -121,11 +122,11 @@ static inline granule_id granule_start(granule_id id) {
 }
 
 static inline struct range_link range_link_get(granule_id range) {
-    return (struct range_link){atomic_load_explicit(&map.link[range], memory_order_relaxed)};
+    return (struct range_link){atomic_load_explicit(&page_map.link[range], memory_order_relaxed)};
 }
 
 static inline void range_link_set(granule_id range, struct range_link link) {
-    atomic_store_explicit(&map.link[range], link.raw, memory_order_relaxed);
+    atomic_store_explicit(&page_map.link[range], link.raw, memory_order_relaxed);
 }
 
 /* The next range, where the range is in a list through its link: its holder's, or the list's (sync/id_stack.h). */
@@ -138,26 +139,26 @@ static inline void range_set_next(granule_id range, granule_id next) {
 }
 
 static inline _Atomic(struct node_word) *node_at(granule_id id) {
-    return (_Atomic(struct node_word) *)&map.node[id];
+    return (_Atomic(struct node_word) *)&page_map.node[id];
 }
 
 /* The words that stand where no node's is, and where no range begins. */
 static inline record_word *root_word_at(granule_id root) {
-    return &map.node[root];
+    return &page_map.node[root];
 }
 
 static ALWAYS_INLINE record_word *mid_word_at(granule_id slab) {
-    return &map.link[slab + 1];
+    return &page_map.link[slab + 1];
 }
 
 /* Address of a granule inside a claimed root. */
 static inline char *granule_address(granule_id id) {
-    uintptr_t root = atomic_load_explicit(&map.roots[id / ROOT_GRANULES], memory_order_relaxed);
+    uintptr_t root = atomic_load_explicit(&page_map.slot_owner[id / ROOT_GRANULES], memory_order_relaxed);
     return (char *)root + (size_t)(id % ROOT_GRANULES) * GRANULE_SIZE;
 }
 
 static inline uintptr_t slot_word(const void *address) {
-    return atomic_load_explicit(&map.roots[granule_of(address) / ROOT_GRANULES], memory_order_relaxed);
+    return atomic_load_explicit(&page_map.slot_owner[granule_of(address) / ROOT_GRANULES], memory_order_relaxed);
 }
 
 static inline bool slot_is_claimed(uintptr_t word) {
@@ -165,34 +166,34 @@ static inline bool slot_is_claimed(uintptr_t word) {
 }
 
 /* Whether the address lies in a root of ours. */
-static inline bool map_owns(const void *address) {
+static inline bool page_map_owns(const void *address) {
     uintptr_t root = (uintptr_t)address & ~(uintptr_t)(ROOT_SIZE - 1);
     return root && slot_word(address) == root;
 }
 
 /* Claims the slot of an address: whose it is then. False when it is taken, or none of ours can have it. */
-bool map_claim(char *address);
+bool page_map_claim(char *address);
 
 /* Lets the granules of a root be slabs. False when the OS refuses. */
-bool map_admit_slabs(granule_id root);
+bool page_map_admit_slabs(granule_id root);
 
 /* Reserves up to *count roots side by side: *count says how many, of which only the first has its slot. NULL when the
  * OS refuses, or no slot is free. */
-char *map_reserve(size_t *count);
+char *page_map_reserve(size_t *count);
 
 /* Gives the root and its slot back. False when the OS refuses to unmap: then nothing has changed. */
-bool map_release(char *root);
+bool page_map_release(char *root);
 
 /* Gives back the slot and the records of a root that is gone already. */
-void map_abandon(char *root);
+void page_map_abandon(char *root);
 
 /* Slots that there may be. */
-size_t map_slots(void);
+size_t page_map_slots(void);
 
 /* Bytes of the tables that claimed slots may have touched, but for so many slots. */
-size_t map_metadata(size_t untouched);
+size_t page_map_metadata(size_t untouched);
 
 /* Calls `visit` for each claimed slot whose root or mapping begins at `id`. */
-void map_walk(void (*visit)(granule_id id, void *context), void *context);
+void page_map_walk(void (*visit)(granule_id id, void *context), void *context);
 
 #endif

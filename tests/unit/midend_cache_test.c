@@ -1,15 +1,15 @@
-/* midend_loose_test.c - objects of the midend that their last thread keeps to itself. */
+/* midend_cache_test.c - objects of the midend that their last thread keeps to itself. */
 #include "midend_unit.h"
 
 enum { MANY = 64 };
 
-static struct mid_hold *hold_of(unsigned class) {
-    return &holds[class % MID_HOLDS];
+static struct mid_cache *cache_of(unsigned class) {
+    return &caches[class % MID_CACHES];
 }
 
-static unsigned loose_in(const struct mid_hold *hold) {
+static unsigned loose_in(const struct mid_cache *cache) {
     unsigned count = 0;
-    for (const void *object = hold->loose; object; object = loose_next(hold, object)) count++;
+    for (const void *object = cache->cached; object; object = cached_next(cache, object)) count++;
     return count;
 }
 
@@ -30,7 +30,7 @@ static bool is_set(const void *object) {
     return word_around(object) & bit_of(object);
 }
 
-/* Objects of several slabs, none of which the hold is left with. */
+/* Objects of several slabs, none of which the cache is left with. */
 static void allocate_many(char *objects[MANY], unsigned class) {
     for (unsigned i = 0; i < MANY; i++) {
         objects[i] = allocate_held(shapes[class].size);
@@ -53,38 +53,39 @@ static void loose_objects_wait_outside_their_slabs(void **state) {
     (void)state;
     start();
     for (unsigned class = 0; class < class_count; class ++) {
-        unsigned most = shapes[class].loose;
+        unsigned most = shapes[class].cached;
         char *objects[MANY];
         allocate_many(objects, class);
-        assert_int_equal(hold_of(class)->room, most);
-        assert_true(most * shapes[class].size <= JW_MIDEND_LOOSE && (most + 1) * shapes[class].size > JW_MIDEND_LOOSE);
+        assert_int_equal(cache_of(class)->room, most);
+        assert_true(most * shapes[class].size <= JW_MID_CACHE_OBJECTS &&
+                    (most + 1) * shapes[class].size > JW_MID_CACHE_OBJECTS);
         for (unsigned i = 0; i < most; i++) {
             char *object = objects[some(i)];
             uint32_t before = word_around(object);
             assert_true(takes(object, leaf_of(object)));
             assert_int_equal(word_around(object), before);
-            assert_int_equal(midend_usable_size(holds, object), 0);
-            assert_int_equal(loose_in(hold_of(class)), i + 1);
-            assert_int_equal(hold_of(class)->room, most - i - 1);
+            assert_int_equal(midend_usable_size(caches, object), 0);
+            assert_int_equal(loose_in(cache_of(class)), i + 1);
+            assert_int_equal(cache_of(class)->room, most - i - 1);
         }
         for (unsigned i = most; i-- > 0;) {
             char *object = objects[some(i)];
             assert_ptr_equal(allocate_held(shapes[class].size), object);
-            assert_true(*(uint64_t *)(void *)object == 0 && midend_usable_size(holds, object) == shapes[class].size);
+            assert_true(*(uint64_t *)(void *)object == 0 && midend_usable_size(caches, object) == shapes[class].size);
             pattern_fill(object, shapes[class].size, some(i));
         }
         for (unsigned i = 0; i < MANY; i++) CHECK(pattern_holds(objects[i], shapes[class].size, i));
         free_many(objects);
-        midend_let_go(holds);
+        midend_let_go(caches);
     }
     finish();
 }
 
-/* Which addresses of a slab that is not held may become loose: where an object in use begins. */
+/* Which addresses of a slab that is not held may be cached: where an object in use begins. */
 static void addresses_divide_exactly(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
+    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
         char *objects[MANY], *first = NULL;
         allocate_many(objects, class);
         granule_id slab = granule_of(objects[0]);
@@ -93,10 +94,10 @@ static void addresses_divide_exactly(void **state) {
         uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT;
         for (uint32_t offset = 0; offset + sizeof(link_word) <= bytes; offset++) {
             bool object = offset % shapes[class].size == 0 && offset / shapes[class].size < shapes[class].count;
-            struct mid_hold before = *hold_of(class);
+            struct mid_cache before = *cache_of(class);
             memset(first + offset, 0, sizeof(link_word));
             CHECK(takes(first + offset, leaf_of(first + offset)) == object);
-            *hold_of(class) = before;
+            *cache_of(class) = before;
         }
         void *alias = (void *)((uintptr_t)first ^ (uintptr_t)1 << (sizeof(void *) * 8 - 1)); /* a foreign one */
         CHECK(!takes(alias, leaf_of(first)) && !takes(NULL, leaf_none()));
@@ -104,7 +105,7 @@ static void addresses_divide_exactly(void **state) {
         mid_state_at(slab)->raw = bit_of(first);
         CHECK(!takes(first, leaf_of(first))); /* free already */
         mid_state_at(slab)->raw = 0;
-        midend_let_go(holds);
+        midend_let_go(caches);
         free_many(objects);
         trim();
     }
@@ -115,21 +116,21 @@ static void addresses_divide_exactly(void **state) {
 static void what_finds_no_room_goes_back(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
-        unsigned most = shapes[class].loose, freed = 0;
+    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
+        unsigned most = shapes[class].cached, freed = 0;
         char *objects[MANY];
         allocate_many(objects, class);
         while (freed < most) free_held(objects[some(freed++)]);
-        for (unsigned i = 0; i < MID_PATIENCE - 1; i++) {
+        for (unsigned i = 0; i < MID_MISSES_UNTIL_DRAIN - 1; i++) {
             char *object = objects[some(freed++)];
             free_held(object);
-            CHECK(is_set(object) && loose_in(hold_of(class)) == most);
+            CHECK(is_set(object) && loose_in(cache_of(class)) == most);
         }
         assert_ptr_equal(allocate_held(shapes[class].size), objects[some(most - 1)]);
-        assert_int_equal(hold_of(class)->patience, MID_PATIENCE);
+        assert_int_equal(cache_of(class)->misses_left, MID_MISSES_UNTIL_DRAIN);
         free_held(objects[some(most - 1)]);
-        assert_int_equal(loose_in(hold_of(class)), most);
-        midend_let_go(holds);
+        assert_int_equal(loose_in(cache_of(class)), most);
+        midend_let_go(caches);
         for (unsigned i = 0; i < freed; i++) objects[some(i)] = NULL;
         free_many(objects);
         trim();
@@ -138,23 +139,23 @@ static void what_finds_no_room_goes_back(void **state) {
 }
 
 /* A thread that only frees keeps nothing, and there is no room until it allocates from a slab again. */
-static void patience_ends(void **state) {
+static void frees_until_reopen_end(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
-        unsigned most = shapes[class].loose, freed = 0;
+    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
+        unsigned most = shapes[class].cached, freed = 0;
         char *objects[MANY];
         allocate_many(objects, class);
-        while (freed < most + MID_PATIENCE) free_held(objects[freed++]);
-        CHECK(loose_in(hold_of(class)) == 0 && hold_of(class)->room == 0);
+        while (freed < most + MID_MISSES_UNTIL_DRAIN) free_held(objects[freed++]);
+        CHECK(loose_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
         while (freed < MANY) free_held(objects[freed++]);
-        assert_int_equal(loose_in(hold_of(class)), 0);
+        assert_int_equal(loose_in(cache_of(class)), 0);
         midend_round(true);
         assert_true(slab_counts[class] <= 1); /* the one that is held */
         for (unsigned i = 0; i <= shapes[class].count; i++) objects[i] = allocate_held(shapes[class].size);
-        assert_int_equal(hold_of(class)->room, most);
+        assert_int_equal(cache_of(class)->room, most);
         for (unsigned i = 0; i <= shapes[class].count; i++) midend_free(NULL, objects[i]);
-        midend_let_go(holds);
+        midend_let_go(caches);
         trim();
         assert_int_equal(slab_counts[class], 0);
     }
@@ -165,20 +166,20 @@ static void patience_ends(void **state) {
 static void nothing_stays_loose(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
+    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
         for (unsigned other = 0; other < 2; other++) {
             char *first = allocate_held(shapes[class].size), *object = allocate_held(shapes[class].size),
                  *second = NULL;
-            unsigned next = class + MID_HOLDS;
+            unsigned next = class + MID_CACHES;
             free_held(object);
-            assert_true(!is_set(object) && loose_in(hold_of(class)) == 1);
+            assert_true(!is_set(object) && loose_in(cache_of(class)) == 1);
             if (other && next < class_count) second = allocate_held(shapes[next].size);
-            else midend_let_go(holds);
-            assert_true(is_set(object) && loose_in(hold_of(class)) == 0 && hold_of(class)->room == 0);
+            else midend_let_go(caches);
+            assert_true(is_set(object) && loose_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
             assert_int_equal(*(uint64_t *)(void *)object, JW_FILL ? 0xdfdfdfdfdfdfdfdfu : 0);
             if (second) midend_free(NULL, second);
             midend_free(NULL, first);
-            midend_let_go(holds);
+            midend_let_go(caches);
         }
         trim();
         assert_int_equal(slab_counts[class], 0);
@@ -190,15 +191,15 @@ static void nothing_stays_loose(void **state) {
 static void classes_that_take_turns_make_no_room(void **state) {
     (void)state;
     start();
-    if (class_count <= MID_HOLDS) return;
+    if (class_count <= MID_CACHES) return;
     for (unsigned i = 0; i < MANY; i++) {
-        unsigned class = i % 2 * MID_HOLDS;
+        unsigned class = i % 2 * MID_CACHES;
         char *object = allocate_held(shapes[class].size);
-        assert_true(hold_of(class)->kind == class + 1 && hold_of(class)->room == 0);
+        assert_true(cache_of(class)->kind == class + 1 && cache_of(class)->room == 0);
         free_held(object);
         assert_true(is_set(object));
     }
-    midend_let_go(holds);
+    midend_let_go(caches);
     finish();
 }
 
@@ -212,12 +213,12 @@ static void what_looks_like_a_link_is_freed(void **state) {
             uint64_t *object = allocate_held(shapes[0].size), *other = allocate_held(shapes[0].size);
             words[sizeof words / sizeof *words - 1] = (uintptr_t)other ^ (uintptr_t)object ^ SOME_KEY;
             *object = words[i];
-            assert_int_equal(midend_usable_size(holds, object), shapes[0].size);
+            assert_int_equal(midend_usable_size(caches, object), shapes[0].size);
             if (held) free_held(object);
             else midend_free(NULL, object);
-            assert_true(is_set(object) && loose_in(hold_of(0)) == 0);
+            assert_true(is_set(object) && loose_in(cache_of(0)) == 0);
             midend_free(NULL, other);
-            midend_let_go(holds);
+            midend_let_go(caches);
         }
     }
     finish();
@@ -227,23 +228,23 @@ static void what_looks_like_a_link_is_freed(void **state) {
 static void what_is_idle_goes(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].loose; class ++) {
+    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
         char *objects[MANY], *other;
         allocate_many(objects, class);
         other = allocate_held(shapes[class].size);
-        granule_id slab = granule_of(hold_of(class)->start);
+        granule_id slab = granule_of(cache_of(class)->start);
         free_held(objects[0]);
         for (unsigned i = 0; i < 4; i++) {
-            midend_tidy(holds);
-            CHECK(loose_in(hold_of(class)) == 1 && word(slab) & MID_HELD);
+            midend_collect(caches);
+            CHECK(loose_in(cache_of(class)) == 1 && word(slab) & MID_HELD);
             assert_ptr_equal(allocate_held(shapes[class].size), objects[0]);
             free_held(objects[0]);
         }
-        midend_tidy(holds);
-        assert_int_equal(loose_in(hold_of(class)), 1);
-        midend_tidy(holds);
-        CHECK(loose_in(hold_of(class)) == 0 && is_set(objects[0]) && !(word(slab) & MID_HELD));
-        assert_int_equal(hold_of(class)->room, 0);
+        midend_collect(caches);
+        assert_int_equal(loose_in(cache_of(class)), 1);
+        midend_collect(caches);
+        CHECK(loose_in(cache_of(class)) == 0 && is_set(objects[0]) && !(word(slab) & MID_HELD));
+        assert_int_equal(cache_of(class)->room, 0);
         objects[0] = other;
         free_many(objects);
         trim();
@@ -252,27 +253,27 @@ static void what_is_idle_goes(void **state) {
 }
 
 /* Frees are no use; and who is idle has no more patience than others. */
-static void idle_threads_lose_patience(void **state) {
+static void idle_threads_drain_their_caches(void **state) {
     (void)state;
     start();
     char *objects[MANY];
     allocate_many(objects, 0);
-    midend_tidy(holds);
-    struct mid_hold *hold = hold_of(0);
-    unsigned freed = 0, most = shapes[0].loose;
-    for (unsigned i = 0; freed < most + MID_PATIENCE; i++) {
+    midend_collect(caches);
+    struct mid_cache *cache = cache_of(0);
+    unsigned freed = 0, most = shapes[0].cached;
+    for (unsigned i = 0; freed < most + MID_MISSES_UNTIL_DRAIN; i++) {
         char *object = objects[some(i)];
-        if ((uintptr_t)object - (uintptr_t)hold->start < hold->held) continue;
+        if ((uintptr_t)object - (uintptr_t)cache->start < cache->held) continue;
         free_held(object);
         objects[some(i)] = NULL;
-        assert_int_equal(loose_in(hold), ++freed == most + MID_PATIENCE ? 0 : freed < most ? freed : most);
+        assert_int_equal(loose_in(cache), ++freed == most + MID_MISSES_UNTIL_DRAIN ? 0 : freed < most ? freed : most);
     }
     char *first = allocate_held(shapes[0].size), *second = allocate_held(shapes[0].size);
-    midend_tidy(holds);
+    midend_collect(caches);
     free_held(first);
-    assert_int_equal(loose_in(hold), 1);
-    midend_tidy(holds);
-    assert_int_equal(loose_in(hold), 0);
+    assert_int_equal(loose_in(cache), 1);
+    midend_collect(caches);
+    assert_int_equal(loose_in(cache), 0);
     midend_free(NULL, second);
     free_many(objects);
     trim();
@@ -285,73 +286,73 @@ static void statistics_leave_them_out(void **state) {
     struct midend_statistics statistics;
     char *kept = allocate_held(shapes[0].size), *object = allocate_held(shapes[0].size);
     free_held(object);
-    midend_statistics(holds, &statistics);
+    midend_statistics(caches, &statistics);
     assert_true(statistics.classes[0].objects == 1 && statistics.in_use == shapes[0].size);
-    struct mid_hold others[MID_HOLDS] = {0};
+    struct mid_cache others[MID_CACHES] = {0};
     midend_statistics(others, &statistics);
     assert_int_equal(statistics.classes[0].objects, 2);
     midend_free(NULL, kept);
-    midend_let_go(holds);
+    midend_let_go(caches);
     finish();
 }
 
-/* A loose object with others behind it. */
-static char *loose_object(void) {
+/* A cached object with others behind it. */
+static char *cached_object(void) {
     char *objects[MANY];
     allocate_many(objects, 0);
-    for (unsigned i = 0; i < shapes[0].loose; i++) free_held(objects[i]);
-    CHECK(shapes[0].loose > 1 && loose_in(hold_of(0)) == shapes[0].loose);
+    for (unsigned i = 0; i < shapes[0].cached; i++) free_held(objects[i]);
+    CHECK(shapes[0].cached > 1 && loose_in(cache_of(0)) == shapes[0].cached);
     return objects[1];
 }
 
 /* A second free changes nothing: the list of the heap that the object names tells that it is free. */
-static void expect_suspect(struct mid_hold *freeing, char *object) {
-    CHECK(!mid_free_held(freeing, object, leaf_of(object)));
+static void expect_suspect(struct mid_cache *freeing, char *object) {
+    CHECK(!mid_cache_free(freeing, object, leaf_of(object)));
     CHECK(!midend_free(freeing, object) && !midend_free(NULL, object));
-    CHECK(!is_set(object) && mid_is_cached(holds, object) && mid_cache_number(object) == holds[0].heap);
-    CHECK(midend_usable_size(holds, object) == 0);
+    CHECK(!is_set(object) && mid_is_cached(caches, object) && mid_cache_number(object) == caches[0].heap);
+    CHECK(midend_usable_size(caches, object) == 0);
 }
 
 static void a_second_free_is_left_to_the_list(void **state) {
     (void)state;
     start();
-    struct mid_hold others[MID_HOLDS] = {0};
+    struct mid_cache others[MID_CACHES] = {0};
     char *objects[MANY], *taken[2];
     allocate_many(objects, 0);
-    for (unsigned i = 0; i < shapes[0].loose; i++) free_held(objects[i]);
+    for (unsigned i = 0; i < shapes[0].cached; i++) free_held(objects[i]);
     for (unsigned i = 0; i < 2; i++) taken[i] = midend_allocate(others, shapes[0].size, 1);
-    CHECK(shapes[0].loose > 1 && others[0].room > 0);
-    for (unsigned i = 0; i < shapes[0].loose; i++) {
-        expect_suspect(holds, objects[i]);
+    CHECK(shapes[0].cached > 1 && others[0].room > 0);
+    for (unsigned i = 0; i < shapes[0].cached; i++) {
+        expect_suspect(caches, objects[i]);
         expect_suspect(others, objects[i]);
         CHECK(!mid_is_cached(others, objects[i]));
     }
     leave_no_room();
-    expect_suspect(holds, objects[0]);
+    expect_suspect(caches, objects[0]);
     for (unsigned i = 0; i < 2; i++) midend_free(others, taken[i]);
-    for (unsigned i = shapes[0].loose; i < MANY; i++) free_held(objects[i]);
+    for (unsigned i = shapes[0].cached; i < MANY; i++) free_held(objects[i]);
     midend_let_go(others);
-    midend_let_go(holds);
+    midend_let_go(caches);
     finish();
 }
 
 static void free_inside(void) {
-    free_held(loose_object() + 16);
+    free_held(cached_object() + 16);
 }
 
 static void write_to_link(void) {
-    *loose_object() ^= 1;
+    *cached_object() ^= 1;
     for (unsigned i = 0; i < MANY; i++) allocate_held(shapes[0].size);
 }
 
 static void write_behind_link(void) {
-    loose_object()[8] ^= 1;
+    cached_object()[8] ^= 1;
     for (unsigned i = 0; i < MANY; i++) allocate_held(shapes[0].size);
 }
 
 static void write_at_end(void) {
-    loose_object()[shapes[0].size - 1] ^= 1;
-    midend_let_go(holds);
+    cached_object()[shapes[0].size - 1] ^= 1;
+    midend_let_go(caches);
 }
 
 static void misuse_is_told(void **state) {
@@ -368,9 +369,9 @@ int main(void) {
         cmocka_unit_test(loose_objects_wait_outside_their_slabs),
         cmocka_unit_test(addresses_divide_exactly),
         cmocka_unit_test(what_finds_no_room_goes_back),
-        cmocka_unit_test(patience_ends),
+        cmocka_unit_test(frees_until_reopen_end),
         cmocka_unit_test(what_is_idle_goes),
-        cmocka_unit_test(idle_threads_lose_patience),
+        cmocka_unit_test(idle_threads_drain_their_caches),
         cmocka_unit_test(nothing_stays_loose),
         cmocka_unit_test(classes_that_take_turns_make_no_room),
         cmocka_unit_test(what_looks_like_a_link_is_freed),

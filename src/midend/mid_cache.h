@@ -1,0 +1,153 @@
+/* mid_cache.h - what a thread keeps of the midend, so that most calls change nothing that is shared: of some classes a slab
+ * that it allocates from, and a few cached objects.
+ *
+ * A cached object was freed by the thread and waits in its list for the next allocation, while its bit in the slab's
+ * word says "in use": so it is nobody else's, whosever slab it is in, and no atomic operation is needed. Its first word
+ * is a link as in the frontend (sync/free_link.h), with another key, and its second word the number of the heap that
+ * caches it: so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h). What
+ * leaves the list has 0 in its first word.
+ *
+ *   room       how many objects more may be cached; as long as there is some, each freed object of the class does.
+ *              Made by allocating from the class twice in a row: classes that share a cache would drive them out
+ *   misses_left  how many frees may find no room until the class is allocated from again; then all cached objects go back,
+ *              and there is no room. So a thread that only frees keeps none
+ *
+ * The hardened build has no cached objects.
+ */
+#ifndef JW_MID_CACHE_H
+#define JW_MID_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend/page_map.h"
+#include "base/fill.h"
+#include "midend/mid_word.h"
+#include "platform/random.h"
+#include "sync/free_link.h"
+
+enum { MID_CACHES = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
+
+enum { MID_MISSES_UNTIL_DRAIN = 8 }; /* who allocates and frees in random order seldom frees so often in a row */
+#define MID_IDLE 0x80000000u         /* with it: nothing was allocated since the heap was last collected */
+
+/* Of the class last allocated from, with what the hit paths need of it. */
+struct mid_cache {
+    char *start;                      /* of the slab */
+    struct mid_state *state;          /* the slab's; a word without bits where there is none */
+    uint32_t held;                    /* bytes of the slab's objects, 0: there is no slab */
+    uint32_t kind;                    /* class + 1, 0: none yet */
+    uint32_t bytes, size, reciprocal; /* of the class: of a slab's objects, of one, and to divide by that */
+    uint32_t room, most, misses_left; /* most: the room where nothing is cached */
+    void *cached;                     /* the first cached object, NULL: none */
+    uint64_t key;                     /* of the links; here to be at hand */
+    uint32_t heap;                    /* number of the heap that the cache belongs to */
+};
+
+/* Whether a cached object's link may lead there: to another object of the class, as far as a few loads tell; or it is
+ * the last one. All sizes of the midend are multiples of its unit. */
+static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned kind) {
+    if (next == 0) return true;
+    const void *object = (const void *)(uintptr_t)next;
+    struct leaf_word leaf = leaf_of(object);
+    return (uintptr_t)object == next && !(next & ((1u << JW_MIDEND_UNIT_SHIFT) - 1)) && page_map_owns(object) &&
+           (leaf_kind(leaf) == MID || leaf_kind(leaf) == INTERIOR) && leaf_class(leaf) == kind - 1;
+}
+
+/* The cached object behind this one, NULL: none. What leads elsewhere was written by the program. */
+static ALWAYS_INLINE void *cached_next(const struct mid_cache *cache, const void *object) {
+    uint64_t next = (*(const link_word *)object ^ cache->key) ^ (uintptr_t)object;
+    if (UNLIKELY(!cached_may_lead(next, cache->kind))) misuse(WRITE_AFTER_FREE, object, 0);
+    return (void *)(uintptr_t)next;
+}
+
+/* Whether the first word of an object that is not free by its slab's word may be a link. */
+static ALWAYS_INLINE bool mid_may_be_cached(const void *object) {
+    return !JW_SECURE && *link_upper_half(object) >= LINK_MARK;
+}
+
+/* Whether that word is a link: to an object of the class, or an end. A program may have written it. */
+bool mid_has_link(const void *object, unsigned class);
+
+/* Whether the object is cached in one of these caches, which are the calling thread's or those of a heap without one. */
+bool mid_is_cached(const struct mid_cache *caches, const void *object);
+
+/* The number of the heap that caches the object, if any does. */
+static inline uint32_t mid_cache_number(const void *object) {
+    return (uint32_t)((const link_word *)object)[1];
+}
+
+/* The bit of the object that is given out: the first free one, or in the hardened build any. */
+static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
+    uint32_t passed = JW_SECURE ? random_less((uint32_t)__builtin_popcount(bits)) : 0;
+    for (; passed > 0; passed--) bits &= bits - 1;
+    return bits & -bits;
+}
+
+/* Checked builds: whether a cached object is as it was left. */
+static ALWAYS_INLINE void cached_check(const struct mid_cache *cache, const void *object) {
+    if (JW_FILL && !mid_has_link(object, cache->kind - 1)) misuse(WRITE_AFTER_FREE, object, 0);
+    if (JW_FILL && mid_cache_number(object) != cache->heap) misuse(WRITE_AFTER_FREE, object, sizeof(link_word));
+    fill_check(object, 2 * sizeof(link_word), cache->size);
+}
+
+static ALWAYS_INLINE void cached_push(struct mid_cache *cache, void *object) {
+    link_word *words = object;
+    fill_write(object, 2 * sizeof(link_word), cache->size);
+    words[0] = ((uintptr_t)cache->cached ^ (uintptr_t)object) ^ cache->key;
+    words[1] = cache->heap;
+    cache->cached = object;
+    cache->room--;
+}
+
+static ALWAYS_INLINE void *cached_take(struct mid_cache *cache) {
+    void *object = cache->cached;
+    cached_check(cache, object);
+    cache->cached = cached_next(cache, object);
+    cache->room++;
+    link_clear(object);
+    return object;
+}
+
+/* A cached object, or one of the held slab. NULL: none is free, or the cache is of another class, or of none. */
+static ALWAYS_INLINE void *mid_cache_take(struct mid_cache *cache, unsigned class) {
+    if (UNLIKELY(cache->kind != class + 1)) return NULL;
+    cache->misses_left = MID_MISSES_UNTIL_DRAIN;
+    if (!JW_SECURE && cache->cached) return cached_take(cache);
+    uint32_t bits = mid_free_bits(mid_word_get(cache->state));
+    if (UNLIKELY(bits == 0)) return NULL;
+    cache->room = cache->most;
+    uint32_t bit = mid_choose(bits);
+    mid_word_take_held(cache->state, bit);
+    char *object = cache->start + (size_t)__builtin_ctz(bit) * cache->size;
+    fill_check(object, 0, cache->size);
+    return object;
+}
+
+/* The hit path of free, for the address of anything whose leaf word is `leaf`. False, with nothing done, unless it is
+ * that of an object in use, for which there is room or whose slab is held. */
+static ALWAYS_INLINE bool mid_cache_free(struct mid_cache *caches, void *object, struct leaf_word leaf) {
+    struct mid_cache *cache = &caches[leaf_class(leaf) % MID_CACHES];
+    struct mid_state *state = cache->state;
+    uintptr_t distance = (uintptr_t)object - (uintptr_t)cache->start;
+    if (distance >= cache->held) {
+        if (JW_SECURE || UNLIKELY(cache->room == 0)) return false;
+        granule_id slab = leaf_start(granule_of(object), leaf);
+        if (!leaf_is_mid(leaf_get(slab), cache->kind - 1)) return false;
+        state = mid_state_at(slab);
+        distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
+        if (UNLIKELY(distance >= cache->bytes)) return false; /* a tail's, or foreign */
+    }
+    uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * cache->reciprocal >> 32);
+    if (UNLIKELY(index * cache->size != offset || mid_may_be_cached(object))) return false;
+    if (!JW_SECURE && LIKELY(cache->room > 0)) {
+        if (UNLIKELY(mid_has_free(mid_word_get(state), 1u << index))) return false;
+        cached_push(cache, object);
+        return true;
+    }
+    uint32_t bit = 1u << index;
+    if (JW_FILL && !mid_has_free(mid_word_get(state), bit)) fill_write(object, 0, cache->size);
+    return LIKELY(mid_word_free_held(state, bit));
+}
+
+#endif

@@ -1,0 +1,41 @@
+#include "platform/deferred_unmap.h"
+
+#include "platform/platform.h"
+#include "sync/pointer_stack.h"
+
+/* An OS that refuses for good costs no more calls than this each time. */
+#ifndef JW_DEFERRED_UNMAP_TRIES
+#define JW_DEFERRED_UNMAP_TRIES 8
+#endif
+
+struct deferred {
+    struct stack_link link;
+    size_t size;
+};
+
+static struct pointer_stack deferred;
+
+bool unmap_or_defer(void *address, size_t size) {
+    if (size == 0 || platform_release(address, size)) return true;
+    platform_discard(address, size);
+    struct deferred *mapping = address;
+    mapping->size = size;
+    pointer_stack_push(&deferred, &mapping->link, &mapping->link);
+    return false;
+}
+
+bool unmap_deferred(void) {
+    struct stack_link *first = pointer_stack_take_all(&deferred);
+    if (!first) return false;
+    for (unsigned tries = 0; first && tries < JW_DEFERRED_UNMAP_TRIES; tries++) {
+        struct stack_link *next = first->next;
+        unmap_or_defer(first, ((struct deferred *)first)->size);
+        first = next;
+    }
+    if (first) { /* on top of those just tried: they come first the next time */
+        struct stack_link *last = first;
+        while (last->next) last = last->next;
+        pointer_stack_push(&deferred, first, last);
+    }
+    return !pointer_stack_is_empty(&deferred);
+}
