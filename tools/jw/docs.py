@@ -3,7 +3,8 @@
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
   README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
-./jw check docs tells whether they are up to date, and which links and names of files lead nowhere."""
+./jw check docs tells whether they are up to date, and which links, names of files, tags and clients in
+them lead nowhere."""
 
 import re
 import textwrap
@@ -241,8 +242,24 @@ def missing_files() -> list[str]:
     return found
 
 
+def unknown_tags() -> list[str]:
+    """Tags and clients that the pages on protocols name and that do not exist."""
+    tags = {operation.tag for operation in orders.operations()}
+    clients = {path.stem for path in (ROOT / "verify/clients").glob("*.c")}
+    found = []
+    for path in sorted(ATOMICS.parent.glob("*.md")):
+        text = path.read_text()
+        named = set(re.findall(r"\b[A-Z]{2}\d{1,2}\b", text)) - {"T1", "S3"}
+        found += [f"{path.relative_to(ROOT)}: there is no tag {tag}" for tag in sorted(named - tags)]
+        listed = " ".join(re.findall(r"Clients? (`[^.]*)\.", text))
+        for name in re.findall(r"`(\w+)(?=\*?`)", listed):
+            if not any(client.startswith(name) for client in clients):
+                found.append(f"{path.relative_to(ROOT)}: there is no client {name}")
+    return found
+
+
 def check() -> bool:
-    dead = dead_links() + missing_files()
+    dead = dead_links() + missing_files() + unknown_tags()
     print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:
