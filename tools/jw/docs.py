@@ -258,8 +258,14 @@ def unknown_tags() -> list[str]:
     return found
 
 
+def undocumented_options() -> list[str]:
+    names = re.findall(r"^OPTION\(\w+, (\w+),", (ROOT / "src/config/options.def").read_text(), re.M)
+    pages = (ROOT / "docs/options.md").read_text() + (ROOT / "docs/hardening.md").read_text()
+    return [f"docs/options.md: no line on {name}" for name in names if not re.search(rf"^    {name} ", pages, re.M)]
+
+
 def check() -> bool:
-    dead = dead_links() + missing_files() + unknown_tags()
+    dead = dead_links() + missing_files() + unknown_tags() + undocumented_options()
     print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:
