@@ -3,7 +3,8 @@
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
   README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
-./jw check docs tells whether they are up to date, and which links and names of files lead nowhere."""
+./jw check docs tells whether they are up to date, and which links, names of files, tags and clients in
+them lead nowhere."""
 
 import re
 import textwrap
@@ -216,14 +217,6 @@ def dead_links() -> list[str]:
 
 
 # Files that the documents call by the name that they are about to get: to be emptied when they have it.
-RENAMED = {
-    "backend/page_map": "backend/map",
-    "frontend/heap_lifecycle": "frontend/handover",
-    "frontend/object_cache": "frontend/loose",
-    "midend/mid_cache": "midend/hold",
-    "platform/deferred_unmap": "platform/kept",
-    "sync/free_link": "midend/link",
-}
 SOURCE_PATH = re.compile(r"[`\[ (]((?:src/)?(?:\w+)/(?:\w+/)*\w+\.(?:[ch]|def|py|toml))\b")
 
 
@@ -235,14 +228,35 @@ def missing_files() -> list[str]:
             if not any((ROOT / place / name.split("/")[0]).is_dir() for place in (".", "src")):
                 continue  # another project's
             stem, _, ending = name.removeprefix("src/").rpartition(".")
-            today = f"{RENAMED.get(stem, stem)}.{ending}"
-            if not any((ROOT / place).exists() for place in (name, f"src/{name}", f"src/{today}")):
+            if not any((ROOT / place).exists() for place in (name, f"src/{name}")):
                 found.append(f"{path.relative_to(ROOT)}: there is no file {name}")
     return found
 
 
+def unknown_tags() -> list[str]:
+    """Tags and clients that the pages on protocols name and that do not exist."""
+    tags = {operation.tag for operation in orders.operations()}
+    clients = {path.stem for path in (ROOT / "verify/clients").glob("*.c")}
+    found = []
+    for path in sorted(ATOMICS.parent.glob("*.md")):
+        text = path.read_text()
+        named = set(re.findall(r"\b[A-Z]{2}\d{1,2}\b", text)) - {"T1", "S3"}
+        found += [f"{path.relative_to(ROOT)}: there is no tag {tag}" for tag in sorted(named - tags)]
+        listed = " ".join(re.findall(r"Clients? (`[^.]*)\.", text))
+        for name in re.findall(r"`(\w+)(?=\*?`)", listed):
+            if not any(client.startswith(name) for client in clients):
+                found.append(f"{path.relative_to(ROOT)}: there is no client {name}")
+    return found
+
+
+def undocumented_options() -> list[str]:
+    names = re.findall(r"^OPTION\(\w+, (\w+),", (ROOT / "src/config/options.def").read_text(), re.M)
+    pages = (ROOT / "docs/options.md").read_text() + (ROOT / "docs/hardening.md").read_text()
+    return [f"docs/options.md: no line on {name}" for name in names if not re.search(rf"^    {name} ", pages, re.M)]
+
+
 def check() -> bool:
-    dead = dead_links() + missing_files()
+    dead = dead_links() + missing_files() + unknown_tags() + undocumented_options()
     print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:
