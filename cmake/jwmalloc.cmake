@@ -35,12 +35,13 @@ mark_as_advanced(jw_memcheck_header)
 set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
 # Where nobody waits for speed: a phone pays for every page of text.
-set(jw_cold_sources base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/heap_lifecycle.c
-    frontend/object_cache.c core/describe.c core/fork.c core/start.c backend/page_map.c backend/huge.c backend/root.c
-    platform/linux.c
-    platform/linux_memory.c platform/linux_thread.c platform/linux_libc.c
-    platform/linux_process.c platform/linux_confine.c platform/linux_tool.c platform/deferred_unmap.c platform/misuse.c
-    backend/reclaimer.c api/glibc.c api/libc_names.c)
+set(jw_cold_sources
+    base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/heap_lifecycle.c
+    frontend/object_cache.c core/describe.c core/fork.c core/start.c backend/page_map.c backend/huge.c
+    backend/root.c platform/linux.c platform/linux_memory.c platform/linux_thread.c platform/linux_libc.c
+    platform/linux_process.c platform/linux_confine.c platform/linux_tool.c platform/deferred_unmap.c
+    platform/misuse.c backend/reclaimer.c api/glibc.c api/libc_names.c backend/directory.c frontend/suspect.c
+    frontend/remote_reclaim.c core/suspects.c core/object_size.c)
 list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all

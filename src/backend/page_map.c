@@ -53,7 +53,6 @@ enum {
 };
 
 static char *table_start[TABLES];
-static _Atomic(uint32_t) announced[DOUBLINGS][TABLES];
 
 static size_t wanted_size(unsigned table, size_t granules) {
     static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(record_word), sizeof(record_word), sizeof(record_word), 0};
@@ -116,6 +115,8 @@ static size_t granules_now(void) {
     /* [MG2] acquire: the records' mask; pairs [MG1]; client page_map_grows */
     return atomic_load_explicit(&page_map.mask, memory_order_acquire) + 1;
 }
+
+static _Atomic(uint32_t) announced[DOUBLINGS][TABLES];
 
 /* A mapping is there. Ours, if another thread has tried: a foreign one of just that size would come at that moment. */
 static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, size_t size) {

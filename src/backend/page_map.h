@@ -2,7 +2,8 @@
  *
  * Tables hold three 32-bit words and the frontend's record per granule (76 B together), indexed by the low bits of the
  * granule's number - the window. A root claims its slot of the window before use, so that no two of them share an
- * index; any other address, a huge object's included, may share one, which the slab's own check or page_map_owns() sees.
+ * index; any other address, a huge object's included, may share one, which the slab's own check or page_map_owns()
+ * sees.
  *
  *   leaf   what begins at this granule
  *   node   the word of the Knit node whose unit ends here
@@ -33,10 +34,10 @@
 
 typedef _Atomic(uint32_t) record_word;
 
-/* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). So of a live object's address
- * any mask that a thread may read says the same: the object was made after the doubling that it needs, and came to the
- * thread with that. Compilers do not read atomic words as an instruction's operand, which costs one more on the hit
- * path: where no tool looks for races, the masks are read plainly. */
+/* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). So of a live object's
+ * address any mask that a thread may read says the same: the object was made after the doubling that it needs, and came
+ * to the thread with that. Compilers do not read atomic words as an instruction's operand, which costs one more on the
+ * hit path: where no tool looks for races, the masks are read plainly. */
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
 typedef uintptr_t mask_word;
 #else

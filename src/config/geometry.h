@@ -74,8 +74,8 @@
 #define JW_HEAPS_PER_CHUNK 32
 #endif
 
-/* Of how few objects a slab must be for those of full ones to be cached (frontend/object_cache.h), and how many of a class may:
- * above sixteen a slab a full one is rare, and twice as many cost a real trace 100 KB at its peak. */
+/* Of how few objects a slab must be for those of full ones to be cached (frontend/object_cache.h), and how many of a
+ * class may: above sixteen a slab a full one is rare, and twice as many cost a real trace 100 KB at its peak. */
 #ifndef JW_OBJECT_CACHE_CAPACITY
 #define JW_OBJECT_CACHE_CAPACITY 16
 #endif

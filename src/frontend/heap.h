@@ -29,8 +29,8 @@
 #define NO_CLASS SIZE_CLASS_COUNT
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
-    /* Of each class: the first object to give out, or an end (a link), and how many frees may go there (object_cache.h). At
-     * offset 0 for malloc's sake. */
+    /* Of each class: the first object to give out, or an end (a link), and how many frees may go there
+     * (object_cache.h). At offset 0 for malloc's sake. */
     union {
         _Alignas(64) struct free_target local[SIZE_CLASS_COUNT + 1];
         void *first[(SIZE_CLASS_COUNT + 1) *

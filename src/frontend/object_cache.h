@@ -1,5 +1,6 @@
-/* object_cache.h - cached objects: freed to a full slab by its owner, and at once in their class's local list, where malloc
- * finds them. The slab knows nothing of it: it stays FULL, and they count as given out like all of the local list.
+/* object_cache.h - cached objects: freed to a full slab by its owner, and at once in their class's local list, where
+ * malloc finds them. The slab knows nothing of it: it stays FULL, and they count as given out like all of the local
+ * list.
  *
  * A slab of two objects would change its state, and lists, at nearly each free of a program that frees in random order;
  * so would its class at each malloc. This way what is freed here and allocated there meets on the way, and free needs

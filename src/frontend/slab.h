@@ -1,6 +1,6 @@
 /* slab.h - a frontend slab: one granule of equal objects, owned by one heap for as long as it is a slab. What is known
- * of it stands in the granule's record (backend/page_map.h): one cache line, beside the slab so that no overflow reaches it
- * and that the lines of many slabs do not all compete for the same place in a cache.
+ * of it stands in the granule's record (backend/page_map.h): one cache line, beside the slab so that no overflow
+ * reaches it and that the lines of many slabs do not all compete for the same place in a cache.
  *
  * The owner allocates from the local list of its current slab, which stands in the heap, and frees to that, or to the
  * freed list of another slab, which becomes the local one in its turn; other threads push to the cross list. So malloc
@@ -63,8 +63,8 @@ enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
 
 /* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
  * `last` before an object is given out, and others read them to free it. `cross` is shared, and so is the granule's
- * link word (page_map.h), where the next slab in the returned stack stands, written by who is on its way with this one; all
- * else is the owner's. */
+ * link word (page_map.h), where the next slab in the returned stack stands, written by who is on its way with this one;
+ * all else is the owner's. */
 struct slab {
     cross_list cross;
     uint8_t class;          /* read by others, too */
@@ -151,8 +151,8 @@ static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct free_t
     return count_down(&target->budget, slab_distance(object, slab) * slab->reciprocal, &slab->last);
 }
 
-/* Whether an object may follow one of that slab in a list: another of it or, where they are cached, one of its class and
- * heap. */
+/* Whether an object may follow one of that slab in a list: another of it or, where they are cached, one of its class
+ * and heap. */
 static inline bool slab_may_precede(const struct slab *slab, const void *next) {
     const struct slab *other = slab_of(next);
     if (other != slab && (JW_SECURE || other->class != slab->class || !slab_has_key(other, slab_key(slab))))

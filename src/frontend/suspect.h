@@ -10,12 +10,12 @@
  *                    push them. Any thread pushes; the heap's thread, or the one that has a heap without thread, takes
  *                    all. Client suspect_settled
  *
- * A mid object has no owner. While a thread caches it, the object says in its second word which heap has it (mid_cache.h);
- * if that is not true, the object is in no cache, and its slab's word tells the rest.
+ * A mid object has no owner. While a thread caches it, the object says in its second word which heap has it
+ * (mid_cache.h); if that is not true, the object is in no cache, and its slab's word tells the rest.
  *
- * Notes keep memory while the heap's thread sleeps: the objects and their slabs. So at most SUSPECTS_MAX wait in a heap,
- * and heap->suspect_count reserves a place before a note is made; relaxed, as it only limits. A suspect that finds no
- * place, or no memory for its note, is freed like any other object.
+ * Notes keep memory while the heap's thread sleeps: the objects and their slabs. So at most SUSPECTS_MAX wait in a
+ * heap, and heap->suspect_count reserves a place before a note is made; relaxed, as it only limits. A suspect that
+ * finds no place, or no memory for its note, is freed like any other object.
  *
  * A double free that another thread makes is missed in that case, and where its place is given out again before the
  * owner looks. Progress: lock-free.

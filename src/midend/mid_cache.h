@@ -1,5 +1,5 @@
-/* mid_cache.h - what a thread keeps of the midend, so that most calls change nothing that is shared: of some classes a slab
- * that it allocates from, and a few cached objects.
+/* mid_cache.h - what a thread keeps of the midend, so that most calls change nothing that is shared: of some classes a
+ * slab that it allocates from, and a few cached objects.
  *
  * A cached object was freed by the thread and waits in its list for the next allocation, while its bit in the slab's
  * word says "in use": so it is nobody else's, whosever slab it is in, and no atomic operation is needed. Its first word
@@ -9,8 +9,8 @@
  *
  *   room       how many objects more may be cached; as long as there is some, each freed object of the class does.
  *              Made by allocating from the class twice in a row: classes that share a cache would drive them out
- *   misses_left  how many frees may find no room until the class is allocated from again; then all cached objects go back,
- *              and there is no room. So a thread that only frees keeps none
+ *   misses_left  how many frees may find no room until the class is allocated from again; then all cached objects go
+ *              back, and there is no room. So a thread that only frees keeps none
  *
  * The hardened build has no cached objects.
  */
@@ -69,7 +69,8 @@ static ALWAYS_INLINE bool mid_may_be_cached(const void *object) {
 /* Whether that word is a link: to an object of the class, or an end. A program may have written it. */
 bool mid_has_link(const void *object, unsigned class);
 
-/* Whether the object is cached in one of these caches, which are the calling thread's or those of a heap without one. */
+/* Whether the object is cached in one of these caches, which are the calling thread's or those of a heap without
+ * one. */
 bool mid_is_cached(const struct mid_cache *caches, const void *object);
 
 /* The number of the heap that caches the object, if any does. */

@@ -1,4 +1,5 @@
-/* deferred_unmap_test.c - what the OS refuses to unmap is kept, offered again, and costs neither a slot nor a root for good. */
+/* deferred_unmap_test.c - what the OS refuses to unmap is kept, offered again, and costs neither a slot nor a root
+ * for good. */
 #include "unit.h"
 
 #include "backend/backend.h"

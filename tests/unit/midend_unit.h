@@ -8,7 +8,7 @@
 
 #define SOME_KEY link_key_of(0x123456789abcu)
 
-static struct mid_cache mid_caches[MID_CACHES];
+static struct mid_cache caches[MID_CACHES];
 
 static void start(void) {
     start_backend();

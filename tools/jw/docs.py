@@ -227,7 +227,6 @@ def missing_files() -> list[str]:
         for name in sorted(set(SOURCE_PATH.findall(path.read_text()))):
             if not any((ROOT / place / name.split("/")[0]).is_dir() for place in (".", "src")):
                 continue  # another project's
-            stem, _, ending = name.removeprefix("src/").rpartition(".")
             if not any((ROOT / place).exists() for place in (name, f"src/{name}")):
                 found.append(f"{path.relative_to(ROOT)}: there is no file {name}")
     return found

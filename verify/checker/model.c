@@ -2,8 +2,8 @@
  *
  * A thread's view holds, per location, the newest store it knows of; it may read that one or newer ones. A store made
  * with release carries the writer's view and clock, reading it with acquire hands them on. Fences move what relaxed
- * reads reopened_taken ("pending") into the view, and what is in the view onto later relaxed stores ("release_view"). Release
- * sequences are C++20's: a read-modify-write passes on what it read.
+ * reads reopened_taken ("pending") into the view, and what is in the view onto later relaxed stores ("release_view").
+ * Release sequences are C++20's: a read-modify-write passes on what it read.
  *
  * A store may be placed in modification order before stores that were executed earlier, where coherence allows. A
  * read-modify-write comes directly after what it read, so only one may read each store.

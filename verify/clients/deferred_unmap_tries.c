@@ -1,4 +1,5 @@
-/* deferred_unmap_tries - two threads give mappings back, which the OS refuses at first, while a third offers what is kept.
+/* deferred_unmap_tries - two threads give mappings back, which the OS refuses at first, while a third offers what is
+ * kept.
  *
  * bound     3 threads: 2 releases and 1 that tries again, one mapping at a time; the OS refuses three times
  * property  each mapping goes back once, nobody touches it afterwards, none is lost

@@ -1,5 +1,5 @@
-/* page_map_grows - two threads need three roots when no slot is free: each doubles the tables without the other, twice if
- * it comes to that, wherever the other one has stopped; then one of them may be given the other's root.
+/* page_map_grows - two threads need three roots when no slot is free: each doubles the tables without the other, twice
+ * if it comes to that, wherever the other one has stopped; then one of them may be given the other's root.
  *
  * bound     2 threads: 3 roots reserved, 1 look-up; tables for 2 slots at first, for 8 at most
  * property  each root has an id, a slot and records of its own; the thread that has one, or is given one, finds them
