@@ -14,7 +14,7 @@ BELOW = {"base", "sync", "platform", "config", "api", "insight"}  # they have wo
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 RAW = re.compile(r"(?:\.|->)raw\b")
-TABLE = re.compile(r"\bmap\.(?:leaf|link|node)\b")
+TABLE = re.compile(r"\bpage_map\.(?:leaf|link|node)\b")
 NUMBER = re.compile(r"\b0x[0-9a-fA-F]+(?=[uUlL]*\b)")
 
 
