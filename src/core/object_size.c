@@ -19,8 +19,8 @@ static COLD size_t suspect_size(const void *object) {
 static ALWAYS_INLINE size_t live_size(const void *object) {
     struct leaf_word leaf = leaf_of(object);
     size_t size = 0;
+    if (!page_map_owns(object)) return huge_usable_size(object); /* before a slab's record that it may share */
     if (small_object_size(object, leaf, &size)) return size;
-    if (!page_map_owns(object)) return huge_usable_size(object);
     if (leaf_is_slab(leaf)) {
         size = suspect_size(object);
     } else {

@@ -133,7 +133,7 @@ static void what_is_cut_off_is_free(void **state) {
     assert_false(backend_shrink(object + GRANULE_SIZE, 1));
     backend_free(object);
 
-    object = backend_allocate(ROOT_SIZE / 4, 64 * GRANULE_SIZE, &zeroed); /* may begin within its range */
+    object = backend_allocate(ROOT_SIZE / 4, 16 * GRANULE_SIZE, &zeroed); /* may begin within its range */
     assert_true(backend_shrink(object, GRANULE_SIZE + 1));
     assert_true(backend_usable_size(object) >= 2 * GRANULE_SIZE);
     backend_free(object);
