@@ -1,4 +1,4 @@
-/* glibc.c - malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt: the entry points that look and tune. */
+/* glibc.c - for statistics and tuning: malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt. */
 #include "api/override.h"
 #include "api/serve.h"
 #include "backend/reclaimer.h"
@@ -24,7 +24,7 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
     platform_write(text, length);
 }
 
-/* Everything the calling thread can spare, then everything that is free. */
+/* Gives back the calling thread's unused memory, then all free memory. */
 static bool give_back(void) {
     serve_flush();
     heap_flush();
@@ -107,7 +107,7 @@ JW_EXPORT const char *jw_version(void) {
     return JW_VERSION;
 }
 
-/* Android asks for times, not intervals: soon, usual, late. */
+/* Android's values are three times: soon, usual, late. */
 static int set_decay_time(int value) {
     if (value < -1 || value > 1) return 0;
     const struct options *source = value == 0 ? &least_options : value == 1 ? &default_options : &most_options;
@@ -133,7 +133,7 @@ static int set_reclaim_thread(int value) {
 }
 
 JW_EXPORT int jw_mallopt(int parameter, int value) {
-    /* glibc's; its header is not everywhere. What it tunes (thresholds, arenas) is not here to be tuned. */
+    /* glibc's numbers, as not every system has its header. We have no such thresholds and arenas to tune. */
     enum {
         MXFAST = 1,
         TRIM_THRESHOLD = -1,
@@ -158,7 +158,7 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
     case ARENA_TEST:
     case ARENA_MAX:
     case CHECK_ACTION: return 1;
-    case PERTURB: return value == 0; /* nothing fills objects */
+    case PERTURB: return value == 0; /* objects are never filled on request */
     default: return 0;
     }
 }

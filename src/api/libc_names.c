@@ -1,5 +1,5 @@
-/* libc_names.c - glibc's second names of its entry points: a program that takes memory by one of them frees it by
- * free(). Weak: in a static program the C library's own definitions may be there, too. */
+/* libc_names.c - glibc's second names of its entry points. A program that allocates by one of them frees by free(), so
+ * they must be ours, too. Weak: a static program may also have the C library's definitions. */
 #include "api/override.h"
 
 #include <stddef.h>

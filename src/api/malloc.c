@@ -1,6 +1,6 @@
-/* malloc.c - the C entry points but malloc and free, which are in the frontend. Glue: what to check, whom to call.
+/* malloc.c - the C entry points, except for malloc and free (core/). They check arguments and call the allocator.
  *
- * Sizes above PTRDIFF_MAX and lack of memory are the allocating functions' to find: they return NULL with ENOMEM.
+ * The allocating functions find sizes above PTRDIFF_MAX and lack of memory: they return NULL with ENOMEM.
  */
 #include "api/override.h"
 #include "api/serve.h"
@@ -76,8 +76,7 @@ JW_EXPORT void jw_cfree(void *object) {
     jw_free(object);
 }
 
-/* The sizes could find the class sooner, but the record of the slab, needed anyway, knows it for certain; so they serve
- * to see mistakes. */
+/* The sizes are only checked: free needs the slab's record in any case, which has the class. */
 JW_EXPORT void jw_free_sized(void *object, size_t size) {
     serve_free_sized(object, 1, size);
 }

@@ -1,7 +1,7 @@
-/* new_delete.c - every C++ operator new and delete, from C: by their mangled names, with or without a C++ runtime.
+/* new_delete.c - every C++ operator new and delete, in C, by their mangled names; they work without a C++ runtime.
  *
- * Compiled with -fexceptions: a new-handler's exception, and std::bad_alloc, pass through the functions of this file,
- * and through no other of ours. Only a nothrow new stops them, as the standard wants (platform/catch.h).
+ * Compiled with -fexceptions: the exceptions of a new-handler, and std::bad_alloc, pass only through the functions of
+ * this file. A nothrow new catches them, as the standard demands (platform/catch.h).
  */
 #include "api/override.h"
 
@@ -26,7 +26,7 @@
 
 typedef void new_handler(void);
 
-/* The C++ runtime's, where there is one. */
+/* Functions of the C++ runtime, if there is one. */
 #define RUNTIME(symbol) __asm__(symbol) __attribute__((weak, visibility("default")))
 extern new_handler *get_new_handler(void) RUNTIME("_ZSt15get_new_handlerv");
 extern _Noreturn void throw_bad_alloc(void) RUNTIME("_ZSt17__throw_bad_allocv");
@@ -44,14 +44,14 @@ static COLD _Noreturn void give_up(size_t size) {
     platform_abort();
 }
 
-/* Alignment 1: as malloc. Another one that is no power of two is undefined: no memory meets it. */
+/* Alignment 1: as malloc. An alignment that is no power of two is undefined: it gets no memory. */
 static void *try_once(size_t size, size_t alignment) {
     if (LIKELY(alignment == 1)) return jw_malloc(size);
     if (UNLIKELY(alignment == 0 || (alignment & (alignment - 1)) != 0)) return NULL;
     return serve_aligned(alignment, size);
 }
 
-/* Calls the new-handler. False: it threw, and the exception is no more. */
+/* Calls the new-handler. False: it threw an exception, which is caught. */
 static bool survives(new_handler *handler) {
     void *exception = call_catching(handler);
     if (exception == NULL) return true;
@@ -62,7 +62,7 @@ static bool survives(new_handler *handler) {
     return false;
 }
 
-/* What the standard wants when there is no memory: the new-handler, which may find some, throw, or not return. */
+/* There is no memory: calls the new-handler, as the standard demands. It may free memory, throw, or not return. */
 static COLD void *try_on(size_t size, size_t alignment, bool may_throw) {
     for (;;) {
         new_handler *handler = get_new_handler == NULL ? NULL : get_new_handler();
@@ -124,7 +124,7 @@ void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag) 
     return make(size, alignment, false);
 }
 
-/* Deletes: what comes behind the object is not needed, its slab or range knows; it serves to see mistakes. */
+/* Deletes. Size and alignment are only checked: the slab or range has them. */
 JW_EXPORT void delete_object(void *object) __asm__("_ZdlPv");
 JW_EXPORT void delete_array(void *object) __asm__("_ZdaPv");
 JW_EXPORT void delete_object_nothrow(void *object, const void *tag) __asm__("_ZdlPv" NOTHROW);

@@ -1,4 +1,4 @@
-/* override.h - the names without prefix, for the library that takes malloc's place. */
+/* override.h - the names without prefix, for the library that replaces malloc. */
 #ifndef JW_OVERRIDE_H
 #define JW_OVERRIDE_H
 
@@ -8,8 +8,8 @@
 #define JW_OVERRIDE 0
 #endif
 
-/* OVERRIDES(name, jw_name): exports `name` as a second symbol of jw_name, defined in the same file. A second symbol and
- * not a second function: so a call costs the same under both names. */
+/* OVERRIDES(name, jw_name): exports `name` as a second symbol of jw_name, defined in the same file. A second symbol,
+ * not a second function, so a call costs the same under both names. */
 #if JW_OVERRIDE && defined(__has_attribute) && __has_attribute(copy)
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name being declared */
 #define OVERRIDES(name, target) extern JW_EXPORT __typeof__(target) name __attribute__((alias(#target), copy(target)))

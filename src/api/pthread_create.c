@@ -1,8 +1,8 @@
-/* pthread_create.c - the shared library's own: libc's, and a moment at which our thread may start.
+/* pthread_create.c - the shared library's pthread_create: calls libc's, then our own thread may start.
  *
- * A filter, a Zygote, unshare: a thread that comes by itself may kill the process or change what it can do, and there
- * is no way to ask that could not kill, too. But where the program has just made a thread, making one is allowed and
- * the process is not single-threaded any more. Not in the archives: a static program has but one pthread_create.
+ * At any other time a thread of ours could get the process killed by a filter, or make calls like unshare fail, and
+ * asking for permission could get it killed, too. But if the program has just made a thread, threads are allowed and
+ * the process is not single-threaded any more. Not in the archives: a static program has only one pthread_create.
  */
 #include "backend/reclaimer.h"
 #include "base/compiler.h"
@@ -32,7 +32,7 @@ JW_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
     create_function *libcs = find_libcs();
     if (libcs == NULL) return EAGAIN;
     if (!allocator_start()) return libcs(thread, attributes, start, argument);
-    reclaimer_thread_comes(); /* first: it may end before we are back */
+    reclaimer_thread_comes(); /* before: the new thread may end before libc's function returns */
     int result = libcs(thread, attributes, start, argument);
     reclaimer_thread_came(result == 0);
     return result;

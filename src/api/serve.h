@@ -1,6 +1,6 @@
-/* serve.h - what serves the entry points: the allocator; in the hardened build what stands around it; in the prefixed
- * library, beside a tool that has replaced malloc, that malloc (jw_malloc and jw_free ask for it in core/route.c). The
- * only file outside of hardened/ that includes one of its headers.
+/* serve.h - chooses what serves the entry points: the allocator; in the hardened build hardened/entry.h; in the
+ * prefixed library, beside a tool that has replaced malloc, that malloc (for jw_malloc and jw_free: core/route.c). The
+ * only file outside hardened/ that includes one of its headers.
  */
 #ifndef JW_SERVE_H
 #define JW_SERVE_H
@@ -45,7 +45,7 @@ static inline void serve_free_sized(void *object, size_t alignment, size_t size)
     else SERVED(deallocate_sized)(object, alignment, size);
 }
 
-/* What the calling thread holds back goes to the allocator. */
+/* The calling thread's quarantined objects go to the allocator. */
 static inline void serve_flush(void) {
 #if JW_SECURE
     hardened_flush();

@@ -1,3 +1,4 @@
+/* backend.c - fetch and place of ranges for slabs, and large objects: allocate, free, shrink. */
 #include "backend/backend.h"
 
 #include "backend/root.h"
@@ -6,7 +7,7 @@
 #include "base/misuse.h"
 #include "platform/platform.h"
 
-/* Splits the held range down to `weight`; the remainders wait in the state that the range was in. */
+/* Splits the held range down to `weight`. The remainders are placed in the state that the range had. */
 static void cut(granule_id range, uint32_t weight, enum slot_code state) {
     uint32_t now = knit_weight(range);
     if (now == weight) return;
@@ -19,21 +20,21 @@ static void cut(granule_id range, uint32_t weight, enum slot_code state) {
     thrift_notice();
 }
 
-/* In the slabs' roots others take what waits with pages, but new pages only where there is no second root. */
+/* From the slabs' roots other uses take mapped ranges, but unmapped ones only while there is no second root. */
 static granule_id acquire(enum root_use use, enum slot_code state, uint32_t weight) {
     granule_id range = range_acquire(use, state, weight);
     bool both = use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
     return range || !both ? range : range_acquire(FOR_SLABS, state, weight);
 }
 
-/* A range without pages, of a new root where there is none; where there can be no new root, of any. */
+/* A range without pages. If there is none, from a new root; if no root can be made, from roots of the other use. */
 static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire(use, UNMAPPED, weight);
     if (!range) range = root_create(root_count() == 0 ? FOR_SLABS : use);
     return range ? range : range_acquire(!use, UNMAPPED, weight);
 }
 
-/* Where nothing waits with pages: memory without any, then what others have kept. */
+/* No mapped range is free: takes one without pages, then one of the other use, then makes room. */
 static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum slot_code *state) {
     thrift_expect(weight);
     *state = UNMAPPED;
@@ -74,7 +75,7 @@ void backend_place(granule_id range) {
 }
 
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
-    /* a range may begin at any granule: room to move up to the alignment */
+    /* a range may begin at any granule: slack to move the object up to the alignment */
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
     uint32_t weight = (uint32_t)((size + slack + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
     char *start = fetch(FOR_RANGES, weight, zeroed, root_for_large());
@@ -87,7 +88,7 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     return object;
 }
 
-/* The range of a large object and how far into it the object begins; 0 when the address is not one. */
+/* The range of a large object, and the granules before the object in it; 0 when no large object is at the address. */
 static granule_id range_of(const void *object, uint32_t *offset) {
     granule_id id = granule_of(object), range = granule_start(id);
     *offset = id - range;
@@ -95,7 +96,7 @@ static granule_id range_of(const void *object, uint32_t *offset) {
     return ours && leaf_same(leaf_get(range), leaf_large(*offset)) ? range : 0;
 }
 
-/* What a second free of the object is told by. */
+/* Leaves the words from which a second free of the object is recognized. */
 static void leave_trace(granule_id range, uint32_t offset, uint32_t granules) {
     if (offset) leaf_set(range + offset, leaf_trace_here(granules));
     else if (granules > 1) leaf_set(range + 1, leaf_trace_before(granules));
@@ -123,7 +124,7 @@ bool backend_shrink(void *object, size_t size) {
     if (!range) return false;
     uint32_t now = knit_weight(range);
     uint32_t weight = weight_round_up(offset + (uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT));
-    /* an object in use is held by its user: no neighbour can join it or take it, as with a range that is being cut */
+    /* the user of the object holds its range: no neighbour can join it or take it, as with a range that is cut */
     for (uint32_t before = now; now > weight; before = now) {
         granule_id rest = knit_split(range, weight);
         now = rest - range;
@@ -137,7 +138,7 @@ size_t backend_good_size(size_t size) {
     return (size_t)weight_round_up((uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT)) << JW_GRANULE_SHIFT;
 }
 
-/* Several threads may fork at once: each undoes what it locked. */
+/* Several threads may fork at once: each unlocks what it locked. */
 static _Thread_local uint64_t lists_locked[NESTS] __attribute__((tls_model("initial-exec")));
 
 COLD void backend_before_fork(void) {

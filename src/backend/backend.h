@@ -1,7 +1,7 @@
 /* backend.h - the backend: ranges of whole granules, for large objects and for the slabs of both tiers above.
  *
- * fetch takes a free range and splits it to size (Figure 11, lines 1-8); place joins and frees it (lines 10-15).
- * Threads: any. Signals: safe where malloc is. Progress: lock-free; enters the kernel for a new root, above the
+ * fetch takes a free range and splits it to size (Figure 11, lines 1-8); place joins the range and frees it (lines
+ * 10-15). Threads: any. Signals: safe where malloc is. Progress: lock-free; enters the kernel for a new root, above the
  * watermark, and to start or wake the reclamation thread.
  */
 #ifndef JW_BACKEND_H
@@ -10,9 +10,8 @@
 #include "backend/thrift.h"
 #include "config/statistics_types.h"
 
-/* A range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, its leaf word HELD, if
- * possible of a root of that use.
- * *zeroed: whether its memory is known to be zero. NULL when there is no memory. */
+/* A range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, if possible in a root of
+ * that use. Its leaf word is HELD. *zeroed: whether its memory is known to be zero. NULL when there is no memory. */
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */
@@ -22,14 +21,14 @@ void backend_place(granule_id range);
  * memory. */
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
 
-/* Frees a large object, or says what is wrong with the address and aborts. */
+/* Frees a large object, or reports what is wrong with the address and aborts. */
 void backend_free(void *object);
 
-/* Usable bytes of a large object from `object` on; 0 when the address is not one. */
+/* Usable bytes of a large object; 0 when none begins at the address. */
 size_t backend_usable_size(const void *object);
 
-/* Frees what a large object has beyond `size` bytes, as far as ranges can be cut there; the object stays where it is.
- * False: the address is not a large object. Whoever has the object calls it, so nobody else uses or frees it. */
+/* Frees the memory of a large object beyond `size` bytes, as far as ranges can be cut there; the object stays in place.
+ * False: no large object begins at the address. The caller has the object: no other thread uses or frees it. */
 bool backend_shrink(void *object, size_t size);
 
 /* Bytes that backend_allocate(size) gives. */

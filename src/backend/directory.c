@@ -1,3 +1,4 @@
+/* directory.c - the directory's tables of three levels: lookup, insertion of tables, search for the object before. */
 #include "backend/directory.h"
 
 #include "platform/fence.h"
@@ -20,7 +21,7 @@ struct middle {
 
 struct directory directory;
 
-/* Levels are counted in 64 bits: on 32 the top has one table. */
+/* 64-bit addresses on every processor: with 32 bits the top has one table. */
 static size_t top_of(uint64_t address) {
     return (size_t)(address >> MIDDLE_SHIFT);
 }
@@ -44,7 +45,7 @@ static void *made_table(_Atomic(void *) *place, size_t size) {
     size = (size + page - 1) & ~(page - 1);
     void *made = fenced_reserve(size, "jwmalloc: directory");
     if (!made) return table(place);
-    /* [HD2] release: the table's zeros, as it may be memory used before; pairs [HD1]; client directory_tables */
+    /* [HD2] release: the zeros of the table, whose memory may be used memory; pairs [HD1]; client directory_tables */
     if (atomic_compare_exchange_strong_explicit(place, &known, made, memory_order_release, memory_order_relaxed))
         return made;
     fenced_release(made, size);
@@ -79,7 +80,7 @@ uintptr_t directory_get(const void *object) {
     return atomic_load_explicit(&last->words[last_of((uintptr_t)object)], memory_order_relaxed);
 }
 
-/* The last address before the part of the address space that the address is in. */
+/* The last address before the aligned block of 2^shift bytes that contains the address. */
 static uint64_t before(uint64_t address, unsigned shift) {
     return (address >> shift << shift) - 1;
 }

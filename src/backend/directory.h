@@ -1,16 +1,16 @@
-/* directory.h - which huge object begins at an address: three levels of tables, made where they are needed.
+/* directory.h - which huge object begins at an address: three levels of tables, made when they are needed.
  *
  *   address   47 ...... 38 | 37 ......... 27 | 26 ........ 12 | 11 ... 0     (with granules of 4 KB; 31.. on 32 bits)
  *               top        |  middle table   |  last table    | 0 for a huge object
  *
- *   top, middle   table of the next level, NULL: none yet      by compare-exchange: a thread that needs it. The loser
- *                                                              unmaps its own. Tables stay.
+ *   top, middle   table of the next level, NULL: none yet      a thread that needs the table, by compare-exchange. The
+ *                                                              loser unmaps its own table. Tables stay.
  *   last          | granules of the object | 0 gone |, 0: none a thread that has the addresses: after mapping them, and
  *                                                              before unmapping. A free: live -> gone, compare-exchange
  *
- * The words of the last tables are relaxed: an object's word is written before the program gets the object, and it is
- * gone before the addresses can be another's (the kernel's order of unmapping and mapping, UM1 and UM2).
- * What an object was stays in its word, for the message about a second free. */
+ * The words of the last tables are relaxed. An object's word is written before the program gets the object. It is
+ * marked gone before another mapping can have the addresses (the kernel's order of unmapping and mapping, UM1 and UM2).
+ * The size of a freed object stays in its word, for the message about a second free. */
 #ifndef JW_DIRECTORY_H
 #define JW_DIRECTORY_H
 
@@ -39,17 +39,17 @@ static inline size_t huge_word_granules(uintptr_t word) {
     return word >> 1;
 }
 
-/* The word of an address at a granule's start, its tables made if need be. NULL when the OS refuses memory for them,
- * or the address is beyond the directory. */
+/* The word of an address at a granule's start. Makes missing tables. NULL when the OS refuses memory for them, or the
+ * address is beyond the directory. */
 huge_word *directory_place(const void *object);
 
-/* What stands in the word of that address; 0 where there are no tables. */
+/* The value of the word of that address; 0 where there are no tables. */
 uintptr_t directory_get(const void *object);
 
-/* The word that directory_place has made. */
+/* The word, whose tables directory_place has made. */
 huge_word *directory_word(const void *object);
 
-/* The last object, in use or gone, that begins at the address or before: its address, NULL when there is none. */
+/* Address of the last object, in use or gone, that begins at or before the address; NULL when there is none. */
 char *directory_before(const void *object, bool gone, uintptr_t *word);
 
 #endif

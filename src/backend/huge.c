@@ -1,3 +1,4 @@
+/* huge.c - huge objects: mapping, freeing, resizing in place or by moving pages. */
 #include "backend/huge.h"
 
 #include "backend/directory.h"
@@ -8,7 +9,7 @@
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
-enum { MOST_ROOM = 1 << 28 }; /* for a moved object to grow into */
+enum { MOST_ROOM = 1 << 28 }; /* bytes that a moved object gets to grow into */
 
 static _Atomic(size_t) mappings, mapped_total;
 
@@ -17,7 +18,7 @@ static void count(size_t number, size_t size) {
     atomic_fetch_add_explicit(&thrift_counters.outside, size, memory_order_relaxed);
 }
 
-/* What sizes and addresses are multiples of. */
+/* Sizes and addresses are multiples of this. */
 static size_t unit(void) {
     return platform_page_size() > GRANULE_SIZE ? platform_page_size() : GRANULE_SIZE;
 }
@@ -39,7 +40,7 @@ static void set_word(const void *object, uintptr_t word) {
     atomic_store_explicit(directory_word(object), word, memory_order_relaxed);
 }
 
-/* A mapping with a place in the directory, which does not know of it yet. */
+/* Makes a mapping and its directory tables. The directory does not have the object yet. */
 static char *reserve_once(size_t size, size_t alignment) {
     char *object = platform_reserve(size, alignment, "jwmalloc: huge");
     if (!object || directory_place(object)) return object;
@@ -69,7 +70,7 @@ void *huge_allocate(size_t size, size_t alignment) {
     return object;
 }
 
-/* What the OS does not take now it is offered again by rounds, and by the next thread that makes a mapping. */
+/* If the OS refuses the mapping now, rounds offer it again, and so does the next thread that makes a mapping. */
 static void drop(char *object, size_t size) {
     if (!unmap_or_defer(object, size)) thrift_wake();
     count((size_t)-1, (size_t)-size);
@@ -95,8 +96,8 @@ size_t huge_usable_size(const void *object) {
     return word & HUGE_GONE ? 0 : size_of(word);
 }
 
-/* Once the object has moved, its old addresses may be another's at once, and a target that is lost may be: so neither
- * is in the directory meanwhile. */
+/* Another thread may get the old addresses as soon as the object has moved, and those of a lost target. So neither is
+ * in the directory during the move. */
 static char *move(char *object, size_t old, char *target, size_t new) {
     set_word(object, word_of_size(old) | HUGE_GONE);
     enum platform_moved result = platform_move(object, target, old);
@@ -116,21 +117,21 @@ static char *move(char *object, size_t old, char *target, size_t new) {
 }
 
 static bool resize_in_place(void *object, size_t old, size_t new) {
-    if (new < old) set_word(object, word_of_size(new)); /* before the rest may be another's */
+    if (new < old) set_word(object, word_of_size(new)); /* before another thread may get the rest */
     bool resized = platform_resize(object, old, new);
     set_word(object, word_of_size(resized ? new : old));
     if (resized) count(0, new - old);
     return resized;
 }
 
-/* With room to grow, which costs addresses only: an object that grows by little is not moved each time. 0: too much. */
+/* With room to grow, which costs only addresses: an object that grows in small steps is seldom moved. 0: too large. */
 static size_t with_room(size_t size) {
     return huge_good_size(size + (size / 8 < MOST_ROOM ? size / 8 : MOST_ROOM));
 }
 
-/* The tail's memory goes back at once. Its addresses stay the object's where they may be room to grow, or where the OS
- * does not take them. No mapping becomes smaller than what a range holds: an object that goes on shrinking moves to a
- * range when it is half of that. */
+/* Gives back the tail's memory at once. The object keeps the tail's addresses if they are its room to grow, or if the
+ * OS refuses to unmap them. No mapping becomes smaller than the largest range: an object that shrinks further moves to
+ * a range when it is half of that. */
 static void shrink(char *object, size_t old, size_t new) {
     size_t least = new > BACKEND_MAX ? new : huge_good_size(BACKEND_MAX + 1);
     if (old > with_room(new) && old > least && resize_in_place(object, old, least)) old = least;

@@ -1,3 +1,4 @@
+/* knit.c - the tree's operations: acquire and release a range, split it, join it with a sibling. */
 #include "backend/knit.h"
 
 #include "backend/weights.h"
@@ -16,7 +17,7 @@ static void set_place(granule_id range, struct range_link place) {
 static ALWAYS_INLINE struct place find_place(granule_id range) {
     struct range_link link = range_link_get(range);
     unsigned unit = range_link_unit(link), slot = range_link_slot(link);
-    invariant(unit != NO_PARENT); /* the authors' bug: a root has no siblings and no parent's word */
+    invariant(unit != NO_PARENT); /* the paper's authors missed this: a root has no siblings and no parent's word */
     return (struct place){node_at(range + ((1 - slot) << unit)), unit, slot};
 }
 
@@ -39,14 +40,13 @@ uint32_t knit_weight(granule_id range) {
 static void split_in_parent(const struct place *place, unsigned right_slot) {
     struct node_word node = atomic_load_explicit(place->node, memory_order_relaxed);
     invariant(node_code(node, place->slot) == IN_USE && node_code(node, right_slot) == CONTINUES);
-    /* relaxed: nobody can look for the new child before its holder releases it or a neighbour's holder sees it in
-     * use */
+    /* relaxed: the new child's words matter to no other thread before its holder releases it */
     while (!atomic_compare_exchange_weak_explicit(place->node, &node, node_with(node, right_slot, IN_USE),
                                                   memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
-/* Makes the range an internal node with two children. Its word is published with them, when they are released. */
+/* Makes the range an internal node with two children. The release of a child publishes the node's word. */
 static void split_in_new_node(granule_id range, uint32_t weight, unsigned unit, unsigned right_slot) {
     unsigned slots = weight >> unit;
     struct node_word node = node_of_link(range_link_get(range));
@@ -90,7 +90,7 @@ static enum slot_code acquire_at(_Atomic(struct node_word) *word, unsigned slot)
 }
 
 enum slot_code knit_acquire(granule_id range) {
-    if (knit_is_root(range)) return LEFT; /* whoever takes a root from the Nest has it: it has no sibling to want it */
+    if (knit_is_root(range)) return LEFT; /* a root has no siblings: the thread that has it from the Nest has it all */
     struct place place = find_place(range);
     return acquire_at(place.node, place.slot);
 }

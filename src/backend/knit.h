@@ -6,12 +6,12 @@
  * internal node.
  *
  * There are no pointers. A range's link word holds its parent's unit and its own slot there, so the parent starts at
- * (range - slot * unit); and the parent's word lies in the node table at (its start + its unit), where no other live
- * node's word ever lies ("metadata shifting"; the model test checks it). That word is all that siblings share:
+ * (range - slot * unit). The parent's word lies in the node table at (its start + its unit). No other live node's word
+ * ever lies there ("metadata shifting"; the model test checks it). Siblings share only that word:
  *
  *   node   | 31 | own slot in parent | unit of own parent | eight slots of three bits |       (node_word.h)
  *
- *   slot code    meaning                                   next                by whom
+ *   slot code    meaning                                   next                by
  *   CONTINUES    not the start of a child                  IN_USE              split: the holder of the child it
  *                                                                              belongs to
  *   END          the node has fewer slots                  -
@@ -21,10 +21,10 @@
  *                                                                              cannot be taken back
  *                                                          CONTINUES           join: the holder of this child and of
  *                                                                              its left sibling
- *   MAPPED       free, in the mapped Nest                  IN_USE              acquire: anyone
- *   UNMAPPED     free, in the unmapped Nest                IN_USE              acquire: anyone
- *   LEFT         in a Nest, in the hands of one who has    IN_USE              acquire: anyone
- *                just taken it from there, or deferred by that one
+ *   MAPPED       free, in the mapped Nest                  IN_USE              acquire: any thread
+ *   UNMAPPED     free, in the unmapped Nest                IN_USE              acquire: any thread
+ *   LEFT         in a Nest, or a thread has just taken it  IN_USE              acquire: any thread
+ *                from there, or that thread has deferred it
  *
  * Invariant: adjacent siblings are never both MAPPED or both UNMAPPED: free neighbours of one kind are joined.
  * Progress: lock-free; a compare-exchange repeats only because another thread changed a sibling's state.
@@ -36,7 +36,7 @@
 
 enum side { ON_THE_LEFT = 1, ON_THE_RIGHT };
 
-/* Makes a fresh root one range, held by the caller. */
+/* Makes a new root one range, which the caller holds. */
 void knit_root(granule_id root);
 
 /* Whether the held range is a whole root: it has no siblings. */
@@ -49,17 +49,17 @@ uint32_t knit_weight(granule_id range);
  * and returns the right part, also held. */
 granule_id knit_split(granule_id range, uint32_t wanted);
 
-/* Takes a free range: its former state, or IN_USE when another thread has it. */
+/* Takes a free range. Returns its former state, or IN_USE when another thread has it. */
 enum slot_code knit_acquire(granule_id range);
 
 /* Takes a sibling on one of those sides, first the right one, that is free in this state or LEFT; 0: there is none.
  * *was: its former state. */
 granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was);
 
-/* Frees a held range. False when an adjacent sibling has become free in the same state: then it is still held. */
+/* Frees a held range. False, and the range is still held, when an adjacent sibling has become free in this state. */
 bool knit_release(granule_id range, enum slot_code state);
 
-/* Leaves a held range to whoever has it from the Nest. */
+/* Leaves a held range to the thread that has it from the Nest. */
 void knit_relinquish(granule_id range);
 
 /* Makes one of two adjacent held siblings, and a range of the parent where they were its only children. */

@@ -5,15 +5,15 @@
  *          | 0 |  kind   | payload            |   all others
  *
  *   kind       payload                          who may write the word
- *   NONE       0; trace of a large object       a granule inside a range, or nothing of ours. A trace is left by the
- *              freed: here (23), before (22),   thread that frees the object: in its own granule if that is no range's
- *              granules (21..0)                 first, else in the next. It means something only inside a free range
+ *   NONE       0; trace of a freed large        a granule inside a range, or not ours. The thread that frees the object
+ *              object: here (23), before (22),  leaves the trace: in the object's first granule, or in the next one
+ *              granules (21..0)                 where the range begins there. Valid only inside a free range
  *   FREE       nest (bits 24-26), prev          the range's holder; prev: the holder of the list's lock
  *   MID        class (bits 24-27), prev         as FREE
  *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
  *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range
  *              granules back to the start
- *   DEFERRED   unmapped (24), not acquired (26) the holder, on its way to or on a deferred list
+ *   DEFERRED   unmapped (24), not acquired (26) the holder: the range is, or soon will be, deferred
  *   HELD       0                                the holder, in transit
  *
  * Only this file knows the bits. The tables of the words are in page_map.h.
@@ -71,7 +71,7 @@ static inline struct leaf_word leaf_large(uint32_t offset) {
     return leaf_made(LARGE, 0, offset);
 }
 
-/* `class`: of the mid slab, 0 in a large object's range. */
+/* `class`: the mid slab's; 0 in a large object's range. */
 static inline struct leaf_word leaf_interior(unsigned class, uint32_t back) {
     return leaf_made(INTERIOR, class, back);
 }
@@ -86,7 +86,7 @@ static inline struct leaf_word leaf_slab(uint32_t heap) {
     return (struct leaf_word){LEAF_SLAB | heap};
 }
 
-/* Traces of a large object of so many granules that was freed. */
+/* Traces of a freed large object of so many granules. */
 static inline struct leaf_word leaf_trace_here(uint32_t granules) {
     return leaf_made(NONE, 0, LEAF_TRACE_HERE | granules);
 }
@@ -103,17 +103,17 @@ static ALWAYS_INLINE bool leaf_is_slab(struct leaf_word leaf) {
     return leaf.raw & LEAF_SLAB;
 }
 
-/* None of `enum leaf_kind` where the granule is a frontend slab. */
+/* The value is none of `enum leaf_kind` where the granule is a frontend slab. */
 static ALWAYS_INLINE enum leaf_kind leaf_kind(struct leaf_word leaf) {
     return (enum leaf_kind)(leaf.raw >> LEAF_KIND_SHIFT);
 }
 
-/* Where a free range waits. */
+/* The Nest where a free range waits. */
 static inline unsigned leaf_nest(struct leaf_word leaf) {
     return leaf.raw >> LEAF_HIGH_SHIFT & LEAF_NEST;
 }
 
-/* Of a mid slab's first or other granules. */
+/* The class of a mid slab, from the word of any of its granules. */
 static ALWAYS_INLINE unsigned leaf_class(struct leaf_word leaf) {
     return leaf.raw >> LEAF_HIGH_SHIFT & LEAF_CLASS;
 }
@@ -123,7 +123,7 @@ static ALWAYS_INLINE bool leaf_is_mid(struct leaf_word leaf, uint32_t class) {
     return leaf.raw >> LEAF_HIGH_SHIFT == ((uint32_t)MID << (LEAF_KIND_SHIFT - LEAF_HIGH_SHIFT)) + class;
 }
 
-/* The granule where what has this word in it begins: the same one, but for INTERIOR. */
+/* The first granule of the thing that has this word: the granule itself, except for INTERIOR. */
 static ALWAYS_INLINE granule_id leaf_start(granule_id id, struct leaf_word leaf) {
     return id - (leaf_kind(leaf) == INTERIOR ? leaf.raw & ID_MASK : 0);
 }
@@ -150,7 +150,7 @@ static inline struct leaf_word leaf_with_previous(struct leaf_word leaf, granule
     return (struct leaf_word){(leaf.raw & ~ID_MASK) | previous};
 }
 
-/* Granules of the object that a trace tells of; 0: the word is no such trace. */
+/* Granules of the object that the trace describes; 0: the word is no such trace. */
 static inline uint32_t leaf_traced_here(struct leaf_word leaf) {
     return leaf_kind(leaf) == NONE && leaf.raw & LEAF_TRACE_HERE ? leaf.raw & (LEAF_TRACE_BEFORE - 1) : 0;
 }

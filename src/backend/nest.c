@@ -1,3 +1,4 @@
+/* nest.c - a Nest's slots, lists and hints: place a range, take any range of a class, take a given one. */
 #include "backend/nest.h"
 
 #include "base/assert.h"
@@ -43,7 +44,7 @@ static bool list_place(struct nest_class *class, granule_id range) {
     return true;
 }
 
-/* Under the lock. Returns the list's new first range. */
+/* The caller holds the lock. Returns the list's new first range. */
 static granule_id list_unlink(granule_id first, granule_id range) {
     granule_id next = range_next(range), previous = leaf_previous(leaf_get(range));
     invariant(range_link_in_list(range_link_get(range)));
@@ -70,12 +71,13 @@ static bool is_noted(const struct nest *nest, unsigned class) {
 }
 
 static void note_nonempty(struct nest *nest, unsigned class) {
-    /* [NE1] release: the list, for who looks again after clearing the hint; pairs [NE2]; client nest_list_hint */
+    /* [NE1] release: the list, for a thread that looks again after it cleared the hint; pairs [NE2];
+     * client nest_list_hint */
     atomic_fetch_or_explicit(&nest->nonempty[class / HINTS_PER_WORD], (uintptr_t)1 << class % HINTS_PER_WORD,
                              memory_order_release);
 }
 
-/* What is in the slot can be had from now on. */
+/* From now on other threads can take the range in the slot. */
 static void slot_publish(struct nest *nest, unsigned class, unsigned slot) {
     /* [NH3] release: the slot and the range's words; acquire: that the hint was cleared; pairs [NH1] [NH2] [NE3];
      * clients nest_slots nest_hints nest_hint_cleared */
@@ -90,7 +92,7 @@ static bool slots_place(struct nest *nest, unsigned class, granule_id range) {
         unsigned slot = (unsigned)__builtin_ctzl(free);
         uint32_t expected = 0;
         set_next(range, slot, false);
-        /* relaxed: the bit passes it on */
+        /* relaxed: the summary bit publishes the slot */
         if (!atomic_compare_exchange_strong_explicit(&into->slots[slot], &expected, range, memory_order_relaxed,
                                                      memory_order_relaxed))
             continue;
@@ -126,11 +128,11 @@ granule_id nest_take(struct nest *nest, unsigned class) {
     granule_id range = slots_take(from);
     if (!range) range = list_take(from);
     if (range) return range;
-    /* [NE2] acquire: either this sees the hint of a placer that came first, and with it the list, or the placer's hint
-     * comes last; pairs [NE1]; client nest_list_hint */
+    /* [NE2] acquire: if the placing thread set the hint before, this thread sees its list; if later, the hint stays;
+     * pairs [NE1]; client nest_list_hint */
     atomic_fetch_and_explicit(&nest->nonempty[class / HINTS_PER_WORD], ~((uintptr_t)1 << class % HINTS_PER_WORD),
                               memory_order_acquire);
-    /* [NE3] release: whose bit this does not see finds the hint cleared, and sets it; pairs [NH3];
+    /* [NE3] release: a thread whose bit this load does not see finds the hint cleared, and sets it; pairs [NH3];
      * clients nest_hints nest_hint_cleared */
     if (atomic_fetch_add_explicit(&from->summary, 0, memory_order_release) || !list_empty(from))
         note_nonempty(nest, class);
@@ -188,7 +190,7 @@ size_t nest_count(struct nest *nest, unsigned class) {
     return count;
 }
 
-/* A list that another fork holds is as good as held. */
+/* A list that another forking thread holds counts as locked. */
 static bool list_lock_for_fork(struct nest_class *class) {
     for (unsigned tries = 0; tries < JW_FORK_TRIES; tries++) {
         uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);

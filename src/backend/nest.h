@@ -1,19 +1,19 @@
 /* nest.h - Nest: where free ranges wait, by size class (the paper's 4.2.1 and 3.4).
  *
- * Each class has a bounded bitmap of slots (lock-free) and, for what does not fit there, a doubly linked list under a
- * try-lock. Nobody waits for the lock: who does not get it goes elsewhere (place fails: the caller defers; take finds
- * nothing: a larger class).
+ * Each class has a bounded bitmap of slots (lock-free). Ranges that do not fit there go into a doubly linked list under
+ * a try-lock. No thread waits for the lock. Where it is taken, place fails and the caller defers the range; take finds
+ * nothing and the caller tries a larger class.
  *
- *   slot      0 -> range     place: compare-exchange        range -> 0     who cleared its bit
- *   summary   one bit a slot: set after filling it; who clears it has what is in the slot, and empties it (or, wanting
- *             another range, sets the bit again)
- *   nonempty  one bit a class, a hint: set, where it is not, after setting a bit of a summary, and after filling a
- *             list; cleared after finding nothing, and set again if a second look finds something. May be set too
- *             long, never cleared too long.
+ *   slot      0 -> range     place: compare-exchange        range -> 0     the thread that cleared the slot's bit
+ *   summary   one bit a slot, set after the slot is filled. The thread that clears the bit has the range in the slot.
+ *             It empties the slot, or sets the bit again if it wanted another range
+ *   nonempty  one bit a class, a hint: set (if it is clear) after a summary's bit was set and after a list was filled.
+ *             Cleared by a thread that finds nothing, which sets it again if its second look finds something. The hint
+ *             may be set too long, but it is never clear too long.
  *   list      | 31 locked | 30 locked for fork | 23..0 first range |    CAS by try-lock, store by unlock
  *
- * Where a range waits stands in its link word (slot number, or "in list" and next) and, for lists, in its leaf word
- * (previous). Who takes a range out owns its Nest half; Knit holds the other half (ownership.c joins the two).
+ * The range's link word says where it waits (slot number, or "in list" and next); for lists so does its leaf word
+ * (previous). The thread that takes a range out owns its Nest half; Knit has the other half (ownership.c).
  * Progress: lock-free; a retry happens only when another thread placed or took something.
  */
 #ifndef JW_NEST_H
@@ -30,31 +30,31 @@ struct nest_class {
 
 struct nest {
     _Alignas(64) _Atomic(uintptr_t) nonempty[(RANGE_CLASSES - 1) / (sizeof(uintptr_t) * 8) + 1];
-    _Alignas(64) struct nest_class classes[RANGE_CLASSES]; /* apart from what everyone reads */
+    _Alignas(64) struct nest_class classes[RANGE_CLASSES]; /* not in the cache line that all threads read */
 };
 
-/* Puts a held range where others find it. False when the bitmap is full and the list is busy. */
+/* Puts a held range where other threads find it. False when the bitmap is full and the list is busy. */
 bool nest_place(struct nest *nest, unsigned class, granule_id range);
 
-/* Takes any range of the class; 0 when there is none, or none without waiting. */
+/* Takes any range of the class; 0 when there is none, or the list that has one is busy. */
 granule_id nest_take(struct nest *nest, unsigned class);
 
-/* Takes this range. False when it is not there (any more), the list is busy, or somebody is just looking into its slot
- * for another one. `leaf`: its leaf word, less the previous range, while it waits in this nest. */
+/* Takes this range. False when the range is not there (any more), the list is busy, or another thread is just looking
+ * into its slot. `leaf`: the range's leaf word while it waits in this nest, without the previous range. */
 bool nest_take_given(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf);
 
 /* First class from `class` on that may have a range; RANGE_CLASSES when there is none. */
 unsigned nest_next_class(const struct nest *nest, unsigned class);
 
-/* How many ranges of the class wait here, for the statistics and for policy: a moment's view. */
+/* How many ranges of the class wait here, for the statistics and for policy: a racy snapshot. */
 size_t nest_count(struct nest *nest, unsigned class);
 
-/* Whether more than one range of the class waits here, without looking at them. */
+/* Whether more than one range of the class waits here. Does not read the ranges. */
 bool nest_has_many(const struct nest *nest, unsigned class);
 
-/* Around fork: takes the list locks that can be had within a bounded time, so that no list is caught halfway; returns
- * which it took. In the child all locks of this kind can be undone (~0), also those that another forking thread
- * held. */
+/* Around fork: takes the list locks that it gets within a bounded time, so that fork copies no list in the middle of a
+ * change. Returns the locks that it took. In the child all locks of this kind can be undone (~0), also those that
+ * another forking thread held. */
 uint64_t nest_lock_all(struct nest *nest);
 void nest_unlock_all(struct nest *nest, uint64_t locked);
 

@@ -1,4 +1,4 @@
-/* node_word.h - the word of an internal node of Knit's tree: all that siblings share (knit.h).
+/* node_word.h - the word of an internal node of Knit's tree, the only word that siblings share (knit.h).
  *
  *   node   | 31 | 30..28 own slot in parent | 27..24 unit of own parent | 23..0 eight slots of three bits |
  *
@@ -27,7 +27,7 @@ _Static_assert(NODE_SLOTS *CODE_BITS == 24 && (ALL_CODES & PLACE_MASK) == 0, "th
 _Static_assert(LEFT <= CODE_MASK && NODE_SLOTS - 1 <= PLACE_SLOT,
                "a code fits in three bits, a slot's number in three");
 
-/* A node without codes in the place of the range that it takes apart. */
+/* A node without codes, at the place of the range that is split. */
 static inline struct node_word node_of_link(struct range_link link) {
     return (struct node_word){link.raw & PLACE_MASK};
 }
@@ -37,7 +37,7 @@ static inline struct range_link node_place(struct node_word node) {
     return (struct range_link){node.raw & PLACE_MASK};
 }
 
-/* The codes with an END on either side: what is looked for is always found. */
+/* The codes with an END on either side: a search always finds an end. */
 static inline uint32_t node_fenced(struct node_word node) {
     return (node.raw & ALL_CODES) << CODE_BITS | END | END << (CODE_BITS * NODE_SLOTS + CODE_BITS);
 }

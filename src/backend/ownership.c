@@ -1,3 +1,4 @@
+/* ownership.c - acquiring and placing ranges: both halves, Nest's and Knit's, with the rollback of a failed step. */
 #include "backend/ownership.h"
 
 #include "base/assert.h"
@@ -7,7 +8,7 @@ struct ownership ownership;
 enum { TRIES = JW_RANGE_TRIES };
 
 static void count(enum slot_code state, intptr_t granules) {
-    /* [OW1] acquire: who adds after the reclamation thread's last look sees that it has ended; pairs [TH1];
+    /* [OW1] acquire: a thread that adds after the reclamation thread's last look sees that it has ended; pairs [TH1];
      * client thread_end_free */
     atomic_fetch_add_explicit(&ownership.cached[state == UNMAPPED], granules, memory_order_acquire);
 }
@@ -21,7 +22,7 @@ static void note_rollback(void) {
     atomic_fetch_add_explicit(&ownership.rollbacks, 1, memory_order_relaxed);
 }
 
-/* `acquired`: the Knit half is held, too. */
+/* `acquired`: the caller holds the Knit half, too. */
 static void defer(granule_id range, enum slot_code state, bool acquired) {
     leaf_set(range, leaf_deferred(state == UNMAPPED, acquired));
     atomic_fetch_add_explicit(&ownership.deferrals, 1, memory_order_relaxed);
@@ -41,7 +42,7 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
         count(state, -(intptr_t)weight_of_class(class));
         leaf_set(range, leaf_held());
     }
-    /* only now back into the Nest, or the next try would have met the same range again */
+    /* not earlier: the next try would have found the same range again */
     while (tries > 0) {
         note_rollback();
         if (!nest_place(&ownership.nests[nest], class, failed[--tries])) defer(failed[tries], state, false);
@@ -49,7 +50,7 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
     return range;
 }
 
-/* Where a range of that state is placed. */
+/* The Nest for a range of that state. */
 static unsigned nest_of(enum root_use use, enum slot_code state) {
     return use * NESTS_OF_USE +
            (state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed));
@@ -70,7 +71,7 @@ granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weigh
     }
 }
 
-/* The Nest's half of a sibling of whose Knit half we are sure; else that goes back. */
+/* Takes the Nest half of a sibling whose Knit half the caller holds. If that fails, gives the Knit half back. */
 static bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code state, enum slot_code was) {
     struct leaf_word leaf = leaf_get(sibling);
     unsigned nest = leaf_nest(leaf);
@@ -82,7 +83,7 @@ static bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code sta
     return false;
 }
 
-/* Their weight is added to *weight. */
+/* Adds the weight of the joined siblings to *weight. */
 static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_code state) {
     enum slot_code was;
     granule_id sibling;
@@ -102,7 +103,7 @@ static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_co
 }
 
 void range_place_known(granule_id range, uint32_t weight, enum slot_code state) {
-    intptr_t own = weight; /* what is joined with it waits, and goes on waiting */
+    intptr_t own = weight; /* the joined siblings are counted already */
     for (int tries = 0; tries < TRIES; tries++) {
         invariant(leaf_same(leaf_get(range), leaf_held()));
         range = join_siblings(range, &weight, state);
@@ -130,7 +131,7 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
         }
         leaf_set(range, leaf_held());
     }
-    count(state, own); /* it waits, and the watermark must know */
+    count(state, own); /* a deferred range is cached memory, too */
     defer(range, state, true);
 }
 

@@ -1,17 +1,17 @@
-/* ownership.h - who has a range: the protocol between Nest and Knit (the paper's Figure 11, lines 17-42).
+/* ownership.h - which thread has a range: the protocol between Nest and Knit (the paper's Figure 11, lines 17-42).
  *
- * A free range is owned half by Nest, half by Knit; taking or giving both is never atomic, so each second step can fail
- * and has its rollback:
+ * A free range is owned half by Nest, half by Knit. No step takes or gives both halves at once, so each second step can
+ * fail and has its rollback:
  *
  *   acquire by size    Nest, then Knit    Knit fails: back into Nest (or deferred, "not acquired"); try again, then a
  *                                         larger class
  *   acquire a sibling  Knit, then Nest    Nest fails: back into Knit; no join
- *   release            Nest, then Knit    Knit refuses (a neighbour became free): out of Nest again, join it, else
- *                                         defer; somebody has it from Nest: it is left to them (LEFT)
+ *   release            Nest, then Knit    Knit refuses (a neighbour became free): take the range out of Nest again and
+ *                                         join the neighbour, else defer; a thread has it from Nest: leave it (LEFT)
  *
- * A giving back into Knit that is refused ends as LEFT too: then two free neighbours stay apart until one is next
- * taken. Deferred ranges hang in one lock-free list and are placed later by the reclamation thread, or by whoever finds
- * nothing.
+ * If Knit refuses the rollback of an acquired sibling, the sibling becomes LEFT, too: then two free neighbours stay
+ * apart until one is next taken. Deferred ranges are in one lock-free list. The reclamation thread places them later,
+ * or a thread that finds no range.
  */
 #ifndef JW_OWNERSHIP_H
 #define JW_OWNERSHIP_H
@@ -29,20 +29,20 @@ static inline bool nest_is_unmapped(unsigned nest) {
     return nest % NESTS_OF_USE == UNMAPPED_NEST;
 }
 
-struct ownership { /* NOLINT(clang-analyzer-optin.performance.Padding): what all write apart from what all read */
+struct ownership { /* NOLINT(clang-analyzer-optin.performance.Padding): written and read words in separate lines */
     struct nest nests[NESTS];
-    _Atomic(uint32_t) active; /* which mapped nest is filled; the reclamation thread swaps */
+    _Atomic(uint32_t) active; /* the mapped nest that freed ranges go to; each round swaps the two */
     struct id_stack deferred; /* ranges, through their links */
     _Atomic(size_t) deferrals, rollbacks;
-    _Alignas(64) _Atomic(intptr_t) cached[2]; /* granules waiting mapped and unmapped */
+    _Alignas(64) _Atomic(intptr_t) cached[2]; /* free granules, mapped and unmapped */
 };
 
 extern struct ownership ownership;
 
-/* A free range of at least this weight in that state, held, of roots of that use; 0 when there is none. */
+/* Acquires a free range of at least this weight in that state, from roots of that use; 0 when there is none. */
 granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weight);
 
-/* Any range of one class of one nest, held; 0 when there is none. For reclamation. */
+/* Acquires any range of one class from one nest; 0 when there is none. For reclamation. */
 granule_id range_acquire_from(unsigned nest, unsigned class);
 
 /* Joins the held range with its free siblings in that state and frees the result; a whole unmapped root goes back to
@@ -53,15 +53,15 @@ static inline void range_place(granule_id range, enum slot_code state) {
     range_place_known(range, knit_weight(range), state);
 }
 
-/* The same of a mapped range whose pages the OS does not take. A whole root goes back all the same; `joins`: the range
- * becomes one with its unmapped siblings first, as far as there are any, so that it may be a whole root. Returns the
- * granules that wait mapped. */
+/* The same for a mapped range whose pages the OS refuses to take. A whole root goes back all the same. `joins`: the
+ * range is first joined with its unmapped siblings, which may make it a whole root. Returns the granules that stay
+ * mapped. */
 uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins);
 
-/* Places what was deferred. True when there was anything. */
+/* Places the deferred ranges. True when there were any. */
 bool range_place_deferred(void);
 
-/* Granules that wait in that state (a moment's view). */
+/* Free granules in that state: a racy snapshot. */
 size_t range_cached(enum slot_code state);
 
 #endif

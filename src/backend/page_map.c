@@ -1,3 +1,4 @@
+/* page_map.c - the tables of the page map: making and growing them, and claiming slots of the window. */
 #include "backend/page_map.h"
 
 #include "base/assert.h"
@@ -5,7 +6,7 @@
 #include "platform/deferred_unmap.h"
 #include "platform/fence.h"
 
-/* Before page_map_start: words that say "not ours" for every address. */
+/* Before page_map_start: words that mean "not ours" for every address. */
 static record_word nothing[1];
 static _Alignas(RECORD_SIZE) char no_record[RECORD_SIZE];
 static _Atomic(uintptr_t) no_roots[1];
@@ -13,7 +14,7 @@ static _Atomic(uintptr_t) no_roots[1];
 struct page_map page_map = {
     .mask = 0, .records = no_record, .leaf = nothing, .node = nothing, .link = nothing, .slot_owner = no_roots};
 
-/* Bytes of a granule in the tables of words, and in all but that of the roots. */
+/* Bytes for one granule: in the tables of words, and in all tables but the slot owners'. */
 enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
 
 static void set_masks(size_t granules) {
@@ -21,26 +22,26 @@ static void set_masks(size_t granules) {
     page_map.mask = granules - 1;
     page_map.record_mask = (granules - 1) << RECORD_SHIFT;
 #else
-    /* relaxed: nobody has a root yet */
+    /* relaxed: no thread has a root yet */
     atomic_store_explicit(&page_map.record_mask, (granules - 1) << RECORD_SHIFT, memory_order_relaxed);
     atomic_store_explicit(&page_map.mask, granules - 1, memory_order_relaxed);
 #endif
 }
 
-/* Tables that double where they are. Each has room for the whole window, which nobody has reserved: it lies where the
- * kernel maps nothing by itself.
+/* Tables that double in place. Each has room for the whole window. That room is not reserved: it lies where the kernel
+ * maps nothing by itself.
  *
  *   region   records | leaf | node | link | roots |  ...  | base: slot 0 (never used), 1, 2 ...
  *
- *   base     a multiple of the whole window: so an id, the low bits of the granule's number, has the same value by any
- *            mask that covers the slot, and the first slots' ids are the lowest. Roots take the lowest free slots
- * Each thread that finds no free slot maps the second halves and moves the masks itself, whatever others are about:
- * lock-free. Of several threads the kernel lets one have each part. What the others find there is that part, for
- * whoever tries says so before.
+ *   base     a multiple of the whole window. So an id, the low bits of the granule's number, is the same under any mask
+ *            that covers the slot, and the first slots have the lowest ids. Roots take the lowest free slots
+ * A thread that finds no free slot maps the second halves and moves the masks itself, so growing is lock-free. Several
+ * threads may try: the kernel gives each part to one of them. Each thread announces its try before, so the others know
+ * that the mapping they find is that part.
  *
- *   announced   of a part: threads that have tried to map it, but for those that the kernel has refused or that found
- *               another's mapping in the way. More than the one that asks: the mapping that it finds is ours
- *   masks       by compare-exchange from the old to the new value, that of records first. [MG1]: a thread that sees a
+ *   announced   for each part: threads that have tried to map it, without those that the kernel refused and those that
+ *               found a foreign mapping there. More than 1: the mapping that a thread finds is ours
+ *   masks       by compare-exchange from the old to the new value, the records' mask first. [MG1]: a thread that sees a
  *               slot in the other mask finds its records
  */
 enum { RECORDS, LEAF, NODE, LINK, OWNERS, TABLES };
@@ -60,7 +61,7 @@ static size_t wanted_size(unsigned table, size_t granules) {
     return (size + platform_page_size() - 1) & ~(platform_page_size() - 1);
 }
 
-/* The records can only be read until slabs come: what nobody can write to is charged only as address space. */
+/* Records are read-only until their root has slabs: read-only memory is charged only as address space. */
 static enum platform_place map_part(unsigned table, size_t from, size_t to) {
     return platform_reserve_at(table_start[table] + from, to - from, table != RECORDS, "jwmalloc: records");
 }
@@ -79,7 +80,7 @@ static bool map_first_parts(size_t granules) {
     return true;
 }
 
-/* The tables lie somewhere in the part of the region that is below the roots. */
+/* The tables lie at a random place in the part of the region that is below the roots. */
 static bool make_growing_tables(void) {
     uintptr_t region = platform_region(TABLES_ROOM + WINDOW_MOST, WINDOW_MOST), page = platform_page_size();
     if (region == 0) return false;
@@ -110,7 +111,7 @@ static bool grow(size_t granules) {
 
 #else
 
-/* Granules that the tables cover, for a thread that is about to use them. */
+/* Granules that the tables cover, for a thread that will use them. */
 static size_t granules_now(void) {
     /* [MG2] acquire: the records' mask; pairs [MG1]; client page_map_grows */
     return atomic_load_explicit(&page_map.mask, memory_order_acquire) + 1;
@@ -118,9 +119,9 @@ static size_t granules_now(void) {
 
 static _Atomic(uint32_t) announced[DOUBLINGS][TABLES];
 
-/* A mapping is there. Ours, if another thread has tried: a foreign one of just that size would come at that moment. */
+/* The kernel has found a mapping at the place. It is ours if another thread has tried and all of the part is mapped. */
 static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, size_t size) {
-    /* relaxed: the kernel puts what that thread did before its mapping before our refusal */
+    /* relaxed: the kernel orders that thread's announcement and mapping before our refusal */
     return atomic_load_explicit(threads, memory_order_relaxed) > 1 && platform_is_mapped(part, size);
 }
 
@@ -136,7 +137,7 @@ static bool extend(unsigned table, size_t granules) {
         atomic_fetch_sub_explicit(threads, 1, memory_order_relaxed);
         return false;
     }
-    platform_huge_pages(part, to - from, false); /* again, as the other thread may be stopped before it */
+    platform_huge_pages(part, to - from, false); /* again: the other thread may be stopped before its call */
     return true;
 }
 
@@ -145,7 +146,7 @@ static void move_mask(mask_word *mask, uintptr_t from, uintptr_t to) {
     atomic_compare_exchange_strong_explicit(mask, &from, to, memory_order_release, memory_order_relaxed);
 }
 
-/* Doubles the tables, should they still be for so many granules. False when the OS refuses, or they are complete. */
+/* Doubles the tables if they still cover so many granules. False when the OS refuses, or the tables are complete. */
 static bool grow(size_t granules) {
     if (granules >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
     for (unsigned table = 0; table < TABLES; table++)
@@ -157,7 +158,7 @@ static bool grow(size_t granules) {
 
 #endif
 
-/* Otherwise all tables are made at once, as large as the address space that the process may have allows. */
+/* Without growing tables, all are made at once, as large as the limit of the address space allows. */
 static unsigned fixed_window_shift(void) {
     size_t limit = platform_address_limit();
     unsigned shift = JW_WINDOW_SHIFT;
@@ -169,7 +170,7 @@ static bool make_tables(unsigned shift) {
     size_t granules = (size_t)1 << (shift - JW_GRANULE_SHIFT), roots = granules / ROOT_GRANULES,
            page = platform_page_size();
     size_t size = granules * WORDS_SIZE + roots * sizeof(uintptr_t);
-    size_t records_size = (granules << RECORD_SHIFT) + 2 * page - 1; /* whose last page is never written to: a fence */
+    size_t records_size = (granules << RECORD_SHIFT) + 2 * page - 1; /* the last page is never written to: a fence */
     records_size &= ~(page - 1);
     size = (size + page - 1) & ~(page - 1);
     char *tables = fenced_reserve(size, "jwmalloc: records"), *records = NULL;
@@ -190,7 +191,7 @@ static bool make_tables(unsigned shift) {
     return true;
 }
 
-enum { REGIONS = 4 }; /* tries: something may be there after all */
+enum { REGIONS = 4 }; /* tries: a foreign mapping may be in the region */
 
 bool page_map_start(void) {
     for (int tries = 0; JW_FIRST_WINDOW_SHIFT < JW_WINDOW_SHIFT && tries < REGIONS; tries++)
@@ -203,14 +204,14 @@ bool page_map_start(void) {
 bool page_map_admit_slabs(granule_id root) {
     size_t page = platform_page_size(), from = ((size_t)root << RECORD_SHIFT) & ~(page - 1);
     size_t to = ((root + ROOT_GRANULES) << RECORD_SHIFT) + page - 1;
-    return platform_protect(page_map.records + from, (to & ~(page - 1)) - from, true); /* a small root's share a page */
+    return platform_protect(page_map.records + from, (to & ~(page - 1)) - from, true); /* small roots share a page */
 }
 
 size_t page_map_slots(void) {
     return page_map.base ? WINDOW_MOST >> JW_ROOT_SHIFT : (mask_get(&page_map.mask) + 1) / ROOT_GRANULES;
 }
 
-/* All slots that were ever claimed, which are few and side by side: from the first, up to before the second. */
+/* All slots that were ever claimed, [first_slot, last_slot): they are few and adjacent. */
 static _Atomic(size_t) first_slot = SIZE_MAX, last_slot;
 
 static void note_slot(size_t slot) {
@@ -227,7 +228,7 @@ static void note_slot(size_t slot) {
 bool page_map_claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = slot_word(address);
-    /* [MP1] acquire: the last owner is done with the slot's records; pairs [MP2]; client root_back */
+    /* [MP1] acquire: the last owner no longer uses the slot's records; pairs [MP2]; client root_back */
     if (id == 0 || slot_is_claimed(expected) ||
         !atomic_compare_exchange_strong_explicit(&page_map.slot_owner[id / ROOT_GRANULES], &expected,
                                                  (uintptr_t)address, memory_order_acquire, memory_order_relaxed))
@@ -244,14 +245,14 @@ static bool next_claimed(size_t *slot) {
     return false;
 }
 
-/* Slots below are not free, most likely. */
+/* A hint: slots below are probably not free. */
 static _Atomic(size_t) lowest_free;
 
 static bool slot_is_free(size_t slot) {
     return !slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[slot], memory_order_relaxed));
 }
 
-/* Maps the free slots of `count` from `slot` on, at least that one, and claims that one. */
+/* Maps up to *count free slots from `slot` on, at least `slot` itself, and claims `slot`. */
 static enum platform_place take_slots(size_t slot, size_t *count) {
     char *address = page_map.base + (slot << JW_ROOT_SHIFT);
     size_t slots = granules_now() / ROOT_GRANULES, most = *count;
@@ -262,11 +263,11 @@ static enum platform_place take_slots(size_t slot, size_t *count) {
         place = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
     }
     if (place != PLACE_HAD || page_map_claim(address)) return place;
-    unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* the thread that has unmapped it is about to say so */
+    unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* the thread that unmapped the root has not cleared the slot */
     return PLACE_TAKEN;
 }
 
-/* The lowest free slots, in tables that double when there are none. */
+/* Reserves the lowest free slots; doubles the tables when there are none. */
 static char *reserve_low(size_t *count) {
     size_t most = *count;
     for (size_t from = atomic_load_explicit(&lowest_free, memory_order_relaxed), granules;;) {
@@ -286,7 +287,7 @@ static char *reserve_low(size_t *count) {
     }
 }
 
-/* Cuts [start, start + size) out of an area that is larger by `room`, where its slot is free. */
+/* Finds a part of `size` bytes whose slot is free in an area that is larger by `room`, and unmaps the rest. */
 static char *claim_inside(char *area, size_t size, size_t room) {
     for (size_t before = 0; before <= room; before += ROOT_SIZE) {
         if (!page_map_claim(area + before)) continue;
@@ -297,8 +298,8 @@ static char *claim_inside(char *area, size_t size, size_t room) {
     return NULL;
 }
 
-/* Where the kernel chooses and the slot of the first address is taken, a growing area is searched for one that is not,
- * up to the whole window. */
+/* For addresses that the kernel chooses. While no slot is free for them, larger and larger areas are searched, up to
+ * the whole window. */
 static char *reserve_anywhere(size_t size) {
     const size_t window = (size_t)mask_get(&page_map.mask) << JW_GRANULE_SHIFT;
     for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + ROOT_SIZE : window) {
@@ -315,7 +316,7 @@ static char *reserve_anywhere(size_t size) {
 char *page_map_reserve(size_t *count) {
     unmap_deferred();
     char *address = page_map.base ? reserve_low(count) : reserve_anywhere(*count << JW_ROOT_SHIFT);
-    /* unless they are wanted, none: where all memory gets them, a fault or khugepaged fills what was given back */
+    /* huge pages only if wanted: with THP=always a fault or khugepaged would fill memory that was given back */
     if (address) platform_huge_pages(address, *count << JW_ROOT_SHIFT, option(&options.huge_pages));
     return address;
 }

@@ -1,22 +1,22 @@
 /* page_map.h - from an address to what the allocator knows of it, in one load.
  *
- * Tables hold three 32-bit words and the frontend's record per granule (76 B together), indexed by the low bits of the
- * granule's number - the window. A root claims its slot of the window before use, so that no two of them share an
- * index; any other address, a huge object's included, may share one, which the slab's own check or page_map_owns()
- * sees.
+ * The tables hold three 32-bit words and the frontend's record for each granule (76 B together). The index is the low
+ * bits of the granule's number, its place in the window. A root claims its slot of the window before use, so no two
+ * roots share an index. Any other address, also a huge object's, may share one: the slab's own check or page_map_owns()
+ * tells them apart.
  *
  *   leaf   what begins at this granule
  *   node   the word of the Knit node whose unit ends here
  *   link   place of the range that begins here: in its parent node, and in a Nest
- *   record the frontend's (frontend/slab.h); its key is the owning heap's and 0 elsewhere: what free() reads.
- *          Where no root is, records can only be read, so that they count for no limit
+ *   record the frontend's (frontend/slab.h). free() reads its key: the owning heap's, or 0 where no slab is.
+ *          Records without a root are read-only, so that they count for no limit
  *
- * The words are each a small type, in a file of its own: leaf_word.h, node_word.h, range_link.h. In the node table a
- * root's first granule has the root's use (root.h), and in the link table a mid slab's second granule has the slab's
- * state (midend/mid_word.h): no node and no range begins there.
+ * Each word is a small type in its own file: leaf_word.h, node_word.h, range_link.h. In the node table a root's first
+ * granule has the root's use (root.h). In the link table a mid slab's second granule has the slab's state
+ * (midend/mid_word.h). No node and no range begins at these granules.
  *
- * The words are accessed relaxed: a range's words belong to whoever holds the range, and holding passes on by the
- * acquire/release operations of Nest, Knit and the deferred lists.
+ * The words are accessed relaxed: a range's words belong to the thread that holds the range. A range passes from one
+ * holder to the next by the acquire/release operations of Nest, Knit and the deferred list.
  */
 #ifndef JW_PAGE_MAP_H
 #define JW_PAGE_MAP_H
@@ -34,10 +34,10 @@
 
 typedef _Atomic(uint32_t) record_word;
 
-/* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). So of a live object's
- * address any mask that a thread may read says the same: the object was made after the doubling that it needs, and came
- * to the thread with that. Compilers do not read atomic words as an instruction's operand, which costs one more on the
- * hit path: where no tool looks for races, the masks are read plainly. */
+/* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). So any mask that a thread
+ * may read gives the same id for a live object: the object was made after the doubling that it needs, and the thread
+ * got both. Compilers do not use an atomic word as an instruction's operand, which costs one instruction more on the
+ * hit path. So the masks are read plainly where no tool looks for races. */
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
 typedef uintptr_t mask_word;
 #else
@@ -62,23 +62,23 @@ static ALWAYS_INLINE uintptr_t mask_get(const mask_word *mask) {
 #endif
 }
 
-/* A slot's word: 0 before the first claim, the address while claimed; then what it was stays, for the message about a
- * second free (docs/misuse.md). */
+/* A slot's word: 0 before the first claim, the address while claimed. Afterwards the address stays with this bit, for
+ * the message about a second free (docs/misuse.md). */
 #define SLOT_GONE 1u
 
 struct page_map {
-    _Alignas(64) mask_word record_mask; /* of a record's offset in its table; this line is what free reads */
+    _Alignas(64) mask_word record_mask; /* of a record's offset in its table; free reads this cache line */
     char *records;
     mask_word mask; /* of a granule's number */
     record_word *leaf;
     record_word *node, *link;
-    _Atomic(uintptr_t) *slot_owner; /* by slot: | address of the root that claims it, or did | gone | */
+    _Atomic(uintptr_t) *slot_owner; /* for each slot: | address of the root that has or had it | gone | */
     char *base;                     /* of the roots' addresses, where the tables grow; NULL: the kernel chooses */
 };
 
 extern struct page_map page_map HIDDEN;
 
-/* Makes the tables; false when there is no room for even the smallest. Called once, by the first slow path. */
+/* Makes the tables; false when there is no room even for the smallest. Called once, by the first slow path. */
 bool page_map_start(void);
 
 static ALWAYS_INLINE granule_id granule_of(const void *address) {
@@ -111,13 +111,13 @@ static inline void leaf_set(granule_id id, struct leaf_word leaf) {
     atomic_store_explicit(&page_map.leaf[id], leaf.raw, memory_order_relaxed);
 }
 
-/* One step; false where the word is another one. */
+/* One atomic step; false where the word is not `from`. */
 static inline bool leaf_change(granule_id id, struct leaf_word from, struct leaf_word to) {
     return atomic_compare_exchange_strong_explicit(&page_map.leaf[id], &from.raw, to.raw, memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 
-/* Where what the granule belongs to begins. */
+/* The first granule of the range, object or slab that the granule belongs to. */
 static inline granule_id granule_start(granule_id id) {
     return leaf_start(id, leaf_get(id));
 }
@@ -130,7 +130,7 @@ static inline void range_link_set(granule_id range, struct range_link link) {
     atomic_store_explicit(&page_map.link[range], link.raw, memory_order_relaxed);
 }
 
-/* The next range, where the range is in a list through its link: its holder's, or the list's (sync/id_stack.h). */
+/* The next range in a list that goes through the links: a list of the holder, or a lock-free one (sync/id_stack.h). */
 static inline granule_id range_next(granule_id range) {
     return range_link_following(range_link_get(range));
 }
@@ -143,7 +143,7 @@ static inline _Atomic(struct node_word) *node_at(granule_id id) {
     return (_Atomic(struct node_word) *)&page_map.node[id];
 }
 
-/* The words that stand where no node's is, and where no range begins. */
+/* Words at granules where the table has no node's word, and where no range begins. */
 static inline record_word *root_word_at(granule_id root) {
     return &page_map.node[root];
 }
@@ -172,26 +172,26 @@ static inline bool page_map_owns(const void *address) {
     return root && slot_word(address) == root;
 }
 
-/* Claims the slot of an address: whose it is then. False when it is taken, or none of ours can have it. */
+/* Claims the slot for an address. False when the slot is taken, or it is slot 0. */
 bool page_map_claim(char *address);
 
-/* Lets the granules of a root be slabs. False when the OS refuses. */
+/* Makes the records of a root writable, so that its granules can be slabs. False when the OS refuses. */
 bool page_map_admit_slabs(granule_id root);
 
-/* Reserves up to *count roots side by side: *count says how many, of which only the first has its slot. NULL when the
+/* Reserves up to *count adjacent roots, and sets *count to their number. Only the first one has its slot. NULL when the
  * OS refuses, or no slot is free. */
 char *page_map_reserve(size_t *count);
 
-/* Gives the root and its slot back. False when the OS refuses to unmap: then nothing has changed. */
+/* Gives back the root and its slot. False when the OS refuses to unmap: then nothing has changed. */
 bool page_map_release(char *root);
 
-/* Gives back the slot and the records of a root that is gone already. */
+/* Gives back the slot and the records of a root that is unmapped already. */
 void page_map_abandon(char *root);
 
-/* Slots that there may be. */
+/* The most slots that there can be. */
 size_t page_map_slots(void);
 
-/* Bytes of the tables that claimed slots may have touched, but for so many slots. */
+/* Bytes of the tables that claimed slots may have touched. `untouched`: slots that do not count. */
 size_t page_map_metadata(size_t untouched);
 
 /* Calls `visit` for each claimed slot whose root or mapping begins at `id`. */

@@ -1,12 +1,12 @@
-/* range_link.h - the word that says where a range is: in its parent node, and in a Nest or another list.
+/* range_link.h - the word with a range's place: in its parent node, and in a Nest or another list.
  *
  *   link   | 31 in list | 30..28 slot in parent | 27..24 parent's unit, 15: none | 23..0 next range or Nest slot |
  *
- *   part           who may write it
+ *   part           may be written by
  *   slot, unit     the range's holder: they are its place in the tree (knit.h)
  *   in list, next  the holder of the list's lock in a Nest (nest.h); else the holder, or the thread that has the list
  *
- * The place stands at the same bits in a node's word (node_word.h), where it is that of the node's own range.
+ * A node's word has the place of the node's own range at the same bits (node_word.h).
  * Only this file knows the bits. The tables of the words are in page_map.h.
  */
 #ifndef JW_RANGE_LINK_H
@@ -46,7 +46,7 @@ static inline unsigned range_link_slot(struct range_link link) {
     return link.raw >> PLACE_SLOT_SHIFT & PLACE_SLOT;
 }
 
-/* The next range, or the Nest's slot. */
+/* The next range of a list, or the slot in a Nest. */
 static inline granule_id range_link_following(struct range_link link) {
     return link.raw & ID_MASK;
 }
@@ -63,7 +63,7 @@ static inline struct range_link range_link_with_list(struct range_link link, gra
     return (struct range_link){(link.raw & PLACE_MASK) | following | (in_list ? LINK_IN_LIST : 0)};
 }
 
-/* With the place of another one. */
+/* The link with the place taken from another one. */
 static inline struct range_link range_link_with_place(struct range_link link, struct range_link place) {
     return (struct range_link){(link.raw & ~PLACE_MASK) | (place.raw & PLACE_MASK)};
 }

@@ -1,3 +1,4 @@
+/* reclaimer.c - starting, waking, pausing and ending the reclamation thread. */
 #include "backend/reclaimer.h"
 
 #include "config/options.h"
@@ -49,9 +50,9 @@ bool reclaimer_must_end(void) {
     return atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed) > 0;
 }
 
-/* The state was `before`: the thread is to run. */
+/* Starts the thread if the state is still `before`. */
 static void start_from(uint32_t before) {
-    /* [TH4] acquire: the thread before is done with its rounds; pairs [TH2]; kept: as TH2 */
+    /* [TH4] acquire: the rounds of the last thread; pairs [TH2]; kept: as TH2 */
     if (!atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, RUNNING, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
@@ -60,7 +61,7 @@ static void start_from(uint32_t before) {
     bool paused = atomic_fetch_add_explicit(&reclaimer->pauses, 0, memory_order_release) > 0;
     enum platform_start result = paused ? START_REFUSED : platform_thread_start(thread_body);
     if (result == START_STARTED) return;
-    /* too early: the thread before has said that it ends but not yet left its stack; the next free tries again */
+    /* too early: the last thread has announced its end but not yet left its stack; the next free tries again */
     atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
 }
 
@@ -85,9 +86,10 @@ static void start_with_threads(void) {
     start_from(state());
 }
 
-/* As far as is known: a thread that never had a heap counts as one that lives. */
+/* Whether other threads of the program live. A thread that never had a heap counts as one that lives. */
 static bool others_live(void) {
-    /* [PA6] release: our thread's state: who ends later sees it and stops our thread; pairs [PA7]; kept: policy */
+    /* [PA6] release: our thread's state: a thread that ends later sees it and stops our thread; pairs [PA7];
+     * kept: policy */
     uint32_t ended = atomic_fetch_add_explicit(&reclaimer->ended, 0, memory_order_release);
     return (int32_t)(atomic_load_explicit(&reclaimer->made, memory_order_relaxed) - ended) > 0;
 }
@@ -96,10 +98,10 @@ void reclaimer_thread_comes(void) {
     atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
 }
 
-/* Waits for the thread's end. Whether there was one. */
+/* Ends the thread and waits for its end. Returns whether there was one. */
 static bool stop(void) {
     bool ran = false;
-    /* [PA3] acquire: the thread is done with its rounds; pairs [PA4]; client pause_round */
+    /* [PA3] acquire: the thread's rounds; pairs [PA4]; client pause_round */
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
         enum { SOON = 10 };
         ran = true;
@@ -111,17 +113,17 @@ static bool stop(void) {
 }
 
 static void begin_pause(void) {
-    /* [PA1] acquire: the state of a thread that is on its way; who starts one later sees the pause; pairs [PA2]; client
-     * pause_start */
+    /* [PA1] acquire: the state of a thread that is being started; a later start sees the pause; pairs [PA2];
+     * client pause_start */
     atomic_fetch_add_explicit(&reclaimer->pauses, 1, memory_order_acquire);
 }
 
-/* Whether it was the last one. */
+/* Returns whether no other pause is left. */
 static bool end_pause(void) {
     uint32_t pauses = atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed);
     do {
         if (pauses == 0) return false;
-        /* [PA5] acquire: what a thread was for that was not started for this pause; pairs [PA2]; kept: policy */
+        /* [PA5] acquire: the work of a thread that this pause kept from starting; pairs [PA2]; kept: policy */
     } while (!atomic_compare_exchange_weak_explicit(&reclaimer->pauses, &pauses, pauses - 1, memory_order_acquire,
                                                     memory_order_relaxed));
     return pauses == 1;
@@ -139,19 +141,19 @@ void reclaimer_resume(void) {
     if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(REFUSED);
 }
 
-/* The program has no thread of its own left but the first. */
+/* The program has only its first thread left. */
 static void stop_alone(void) {
     begin_pause();
     stop();
     platform_threads_gone(false);
-    if (end_pause() && others_live()) start_with_threads(); /* made meanwhile, when ours could not start */
+    if (end_pause() && others_live()) start_with_threads(); /* a thread made meanwhile could not start ours */
 }
 
 void reclaimer_thread_came(bool made) {
     if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
     if (!made || !starts_with_threads()) return;
     if (others_live()) start_with_threads();
-    if (state() == RUNNING && !others_live()) stop_alone(); /* it has ended before ours could be seen */
+    if (state() == RUNNING && !others_live()) stop_alone(); /* the new thread ended before it could see ours */
 }
 
 void reclaimer_thread_ends(void) {

@@ -1,16 +1,17 @@
+/* root.c - making and destroying roots, the spare ones, and the walkers that keep roots mapped. */
 #include "backend/root.h"
 
 #include "backend/knit.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
-/* Of a smaller window there is none to share: it is as large as the address space, or a test's. */
+/* A smaller window is not divided: it is as large as the address space, or a test's. */
 enum { LARGE_WINDOW = 36 };
 
 static _Atomic(size_t) roots;
 
-/* | 31..16 roots being given back | 15..0 walkers |. Giving back goes on only where there is no walker and the other
- * way round; both sides enter by a read-modify-write, so the later of two sees the earlier. */
+/* | 31..16 roots being given back | 15..0 walkers |. A root is given back only while there is no walker, and a walk
+ * begins only while no root is given back. Both enter by a read-modify-write, so the later one sees the earlier. */
 static _Atomic(uint32_t) walkers;
 #define ONE_RELEASE 0x10000u
 #define WALKER_MASK 0xffffu
@@ -46,15 +47,15 @@ static granule_id take_spare(void) {
     return 0;
 }
 
-/* A share of the roots that there are: mlockall gives pages to them, and limits count them. Few where there is a limit
- * of the address space, or of data. */
+/* A share of the existing roots: mlockall gives pages to spares, and limits count them. Fewer where the address space
+ * or the data is limited. */
 static size_t spares_wanted(void) {
     size_t wanted = root_count() * JW_SPARE_PERCENT / 100;
     if (wanted > memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT) wanted = memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT;
     return wanted < JW_SPARE_ROOTS ? wanted : JW_SPARE_ROOTS;
 }
 
-/* One root and, as far as their slots are free, spare ones behind it. */
+/* Maps one root, and spare roots behind it as far as their slots are free. */
 static granule_id map_roots(size_t count) {
     char *address = page_map_reserve(&count);
     if (!address) return 0;
@@ -76,7 +77,7 @@ static granule_id new_root(void) {
     granule_id root = take_spare();
     if (root) return root;
     size_t more = spares_wanted();
-    /* one thread: the others map what they need, or there would be too many */
+    /* one thread makes spares; the others map only what they need, or there would be too many spares */
     if (more > 0 && !atomic_exchange_explicit(&making_spares, true, memory_order_relaxed)) {
         root = map_roots(1 + more);
         atomic_store_explicit(&making_spares, false, memory_order_relaxed);
@@ -103,7 +104,7 @@ bool root_admits_slabs(granule_id range) {
     granule_id root = range & ~(ROOT_GRANULES - 1);
     if (LIKELY(atomic_load_explicit(root_word_at(root), memory_order_relaxed) & HAS_SLABS)) return true;
     if (!page_map_admit_slabs(root)) return false;
-    /* relaxed: it spares a system call; whoever has not seen it makes that call, too */
+    /* relaxed: the bit only saves a system call; a thread that has not seen it makes the call again */
     atomic_fetch_or_explicit(root_word_at(root), HAS_SLABS, memory_order_relaxed);
     return true;
 }
@@ -132,7 +133,7 @@ size_t root_spares(void) {
 }
 
 bool root_destroy(granule_id root) {
-    /* [WK1] acquire: the walkers are done with the memory; pairs [WK4]; client root_walker */
+    /* [WK1] acquire: the walkers' reads of the memory; pairs [WK4]; client root_walker */
     uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire);
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
@@ -141,7 +142,7 @@ bool root_destroy(granule_id root) {
         if (!gone) leaf_set(root, leaf_held());
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
-    /* [WK2] release: the root is gone from the map; pairs [WK3]; client root_walker */
+    /* [WK2] release: the root is gone from the page map; pairs [WK3]; client root_walker */
     atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release);
     return gone;
 }
@@ -151,7 +152,7 @@ size_t root_count(void) {
 }
 
 bool root_walk_begin(void) {
-    /* [WK3] acquire: which roots are gone; pairs [WK2]; client root_walker */
+    /* [WK3] acquire: the roots that are gone; pairs [WK2]; client root_walker */
     uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire);
     if (before < ONE_RELEASE) return true;
     root_walk_end();

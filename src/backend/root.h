@@ -1,21 +1,21 @@
-/* root.h - roots: the 4 MB mappings that all ranges come from, made on demand and given back whole with their
+/* root.h - roots: the 4 MB mappings that all ranges come from. They are made on demand and given back whole, with their
  * records.
  *
- * Mapping takes a lock of the kernel that waits for all page faults of the process. So with each root that is wanted
- * some more are mapped, spare roots, by one thread at a time. They are address space alone: their slots are claimed,
- * but nothing of them was ever touched.
+ * Mapping takes a lock of the kernel that waits for all page faults of the process. So one thread at a time maps some
+ * spare roots together with the root that it needs. Spare roots are only address space: their slots are claimed, but
+ * their memory was never touched.
  *
- *   spare   0 -> root   who has mapped it, by compare-exchange
- *           root -> 0   by exchange: who wants a root; a round, where none was wanted since the last one; who finds
- *                       that the OS has no memory
+ *   spare   0 -> root   the thread that has mapped it, by compare-exchange
+ *           root -> 0   by exchange: a thread that needs a root; a round, if no root was made since the last round; a
+ *                       thread that finds that the OS has no memory
  */
 #ifndef JW_ROOT_H
 #define JW_ROOT_H
 
 #include "backend/page_map.h"
 
-/* What ranges a root gives. Only the first root gives all: then those that slabs are in stand close together, and the
- * pages of their records are few (page_map.h). The word is in the node table, where no node's is; a thread that holds a
+/* What a root's ranges are for. Only the first root serves all uses. So the granules of slabs are close together, and
+ * few pages have records (page_map.h). The word is in the node table, where no node's word is. A thread that holds a
  * range of the root reads it.
  *
  *   word   | 1 slabs may be in it: its records can be written | 0 use |
@@ -28,38 +28,38 @@ static inline enum root_use root_use(granule_id range) {
     return (enum root_use)(word & FOR_RANGES);
 }
 
-/* Whether the range of ours may be a slab; where its root was not meant for slabs, the OS is asked. */
+/* Whether the held range may be a slab. In a root for other uses, the OS is asked to make the records writable. */
 bool root_admits_slabs(granule_id range);
 
-/* Notes what limits there are. Called once, by the first slow path. */
+/* Reads the process's limits. Called once, by the first slow path. */
 void root_start(void);
 
-/* A new root as one held range whose pages are all zero; 0 when the OS refuses. */
+/* Makes a root: one held range whose pages are all zero; 0 when the OS refuses. */
 granule_id root_create(enum root_use use);
 
-/* Whether a large object may have a new root. Half of the window is left to slabs: objects beyond are mappings of their
- * own (huge.h). */
+/* Whether a large object may have a new root. Half of the window is left to slabs: further objects get their own
+ * mappings (huge.h). */
 bool root_for_large(void);
 
-/* Gives back a root that the caller holds as one range. False when the OS refuses or a walker looks at it: still
- * held. */
+/* Gives back a root that the caller holds as one range. False when the OS refuses or there is a walker: then the caller
+ * still holds it. */
 bool root_destroy(granule_id root);
 
 /* Roots that exist, for the watermark and the statistics. */
 size_t root_count(void);
 
-/* A walker (statistics) keeps roots from being unmapped under its eyes: nobody waits for it, roots just stay until
- * later. Fails while a root is being given back: try again. */
+/* A walker (statistics) keeps roots mapped while it reads them. No thread waits for it: roots are given back later.
+ * Fails while a root is being given back: try again. */
 bool root_walk_begin(void);
 void root_walk_end(void);
 
-/* In the child of a fork: the walkers, who was giving a root back, and who made spares, did not come along. */
+/* In the child of a fork: the parent's threads that walked, gave roots back or made spares do not exist. */
 void root_forget_threads(void);
 
-/* Once a round: spares that nobody wanted go. True: there are some for a later round. */
+/* Once a round: unmaps the spares if no root was made since the last round. True: spares are left for a later round. */
 bool root_round(void);
 
-/* All spares go. Whether there were any. */
+/* Unmaps all spares. Returns whether there were any. */
 bool root_unmap_spares(void);
 size_t root_spares(void);
 

@@ -1,4 +1,4 @@
-/* slab_source.h - where the two upper tiers get their slabs: the backend; in the hardened build with guards. */
+/* slab_source.h - where the two upper tiers get their slabs: from the backend; in the hardened build with guards. */
 #ifndef JW_SLAB_SOURCE_H
 #define JW_SLAB_SOURCE_H
 

@@ -1,3 +1,4 @@
+/* thrift.c - Thrift's rounds, their thread, the watermark, and what is given back when memory is short. */
 #include "backend/thrift.h"
 
 #include "backend/reclaimer.h"
@@ -7,25 +8,24 @@
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
-/* Frees between two looks at the clock, or two tries to start the thread, where it was refused. */
+/* If the thread was refused: frees between two looks at the clock. */
 #ifndef JW_RETRY_PERIOD
 #define JW_RETRY_PERIOD 64
 #endif
 
-enum { SUCCESSOR_SHIFT = 3 }; /* an eighth of 500 ms: more than a thread takes to start, less than counts for memory */
-/* What may be cached above the recent peak where memory without pages comes into use, in percent of that, and at least
- * a part of cache_min. With nothing above it a program whose use goes up and down had five times the page faults
- * (rptest). */
+enum { SUCCESSOR_SHIFT = 3 }; /* an eighth of 500 ms: longer than a thread's start, too short to matter for memory */
+/* Memory that may be cached above the recent peak when memory without pages comes into use: percent of that peak, and
+ * at least a part of cache_min. With 0, a program whose use goes up and down had 5 times the page faults (rptest). */
 enum { PERCENT_BESIDE_NEW = 3, PART_BESIDE_NEW = 8 };
-enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
+enum { QUIET_ROUNDS = 6 }; /* 500 ms, doubled so often, is half a minute; then the thread ends or sleeps */
 
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */
-/* Granules in use at one time, as far as was seen when memory without pages was wanted, or freed with much cached: the
- * most since the last round, and in that one. */
+/* Peak of granules in use: since the last round, and in the round before. Measured only when memory without pages comes
+ * into use, and when a range is freed while much is cached. */
 static _Atomic(size_t) most_in_use[2];
 static _Atomic(bool) at_peak;                      /* as thrift_expect saw it last */
-static _Atomic(round_hook) hooks[ROUND_STAGES][2]; /* [1]: where all is to go now */
+static _Atomic(round_hook) hooks[ROUND_STAGES][2]; /* [1]: for a purge */
 static _Atomic(bool) os_refused;                   /* madvise has failed since the last look */
 static _Atomic(size_t) rollbacks_seen;
 struct thrift_counters thrift_counters;
@@ -39,7 +39,7 @@ void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge)
     atomic_store_explicit(&hooks[stage][true], purge, memory_order_relaxed);
 }
 
-/* Whether the range holds a whole OS page: on kernels with larger pages than our granule it may not. */
+/* Whether the range has a whole OS page: not always, where the kernel's pages are larger than our granule. */
 static bool can_give_back(granule_id range, uint32_t weight) {
     uintptr_t page = platform_page_size(), start = (uintptr_t)granule_address(range);
     return ((start + page - 1) & ~(page - 1)) + page <= start + weight * GRANULE_SIZE;
@@ -64,34 +64,35 @@ static size_t empty_buffer(unsigned nest, bool room) {
     size_t kept = 0;
     for (unsigned class = RANGE_CLASSES; class -- > 0;) {
         granule_id range;
-        /* a bound, should others fill the buffer as fast as this empties it */
+        /* bounded: other threads may fill the buffer as fast as this loop empties it */
         for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
             bool given = give_back(range, weight_of_class(class));
             if (given) range_place_known(range, weight_of_class(class), UNMAPPED);
             else kept += range_place_kept(range, weight_of_class(class), room);
-            /* the buffers were swapped meanwhile: what is put back would come again */
+            /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
             if (!given && nest % NESTS_OF_USE == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
         }
     }
     return kept;
 }
 
-/* Empties a mapped buffer, the standby one, into the unmapped Nest. What cannot be given back goes to the active
- * buffer; returns its granules. `room`: whole roots are wanted, even of pages that cannot be given back. */
+/* Empties a mapped buffer, the standby one, into the unmapped Nest. Ranges that cannot be given back go to the active
+ * buffer; returns their granules. `room`: whole roots are wanted, also of pages that cannot be given back. */
 static size_t reclaim(unsigned buffer, bool room) {
     size_t kept = 0;
     for (unsigned use = 0; use < ROOT_USES; use++) kept += empty_buffer(buffer + use * NESTS_OF_USE, room);
     return kept;
 }
 
-/* After rollbacks unmapped neighbours may have stayed apart (LEFT, see ownership.h), and with them a root; or the OS
- * has not taken a root: placing what waits once more joins them, offers it again. The mapped ones meet in reclaim. */
+/* After rollbacks, unmapped neighbours may have stayed apart (LEFT, see ownership.h), so that a root is not whole; or
+ * the OS has refused to take a root. This places all unmapped ranges once more: neighbours join, and whole roots are
+ * offered again. reclaim does the same for mapped ranges. */
 static void rejoin_unmapped(void) {
     size_t rollbacks = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed);
     if (atomic_exchange_explicit(&rollbacks_seen, rollbacks, memory_order_relaxed) == rollbacks) return;
     for (unsigned i = 0; i < ROOT_USES * RANGE_CLASSES; i++) {
         unsigned nest = i % ROOT_USES * NESTS_OF_USE + UNMAPPED_NEST, class = i / ROOT_USES;
-        granule_id chain = 0, range; /* through the link words, which are the holder's */
+        granule_id chain = 0, range; /* linked by the link words, which belong to the holder */
         for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
             range_set_next(range, chain);
             chain = range;
@@ -105,11 +106,11 @@ static void rejoin_unmapped(void) {
 
 /* Returns the buffer that is the standby one from now on. */
 static unsigned swap_buffers(void) {
-    /* relaxed: who fills the other buffer a little longer only shortens that range's wait */
+    /* relaxed: a thread that still fills the old buffer only shortens that range's wait */
     return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
 }
 
-/* `now`: all memory is to go now. */
+/* `now`: a purge, all memory must go now. */
 static bool begin_round(bool now) {
     bool more = false;
     for (unsigned stage = 0; stage < ROUND_STAGES; stage++) {
@@ -123,7 +124,7 @@ static bool begin_round(bool now) {
     return more | unmap_deferred();
 }
 
-/* The OS has refused something in this round: a later one may have better luck. */
+/* Whether the OS has refused something in this round, so that a later round must try again. */
 static bool refusals(void) {
     return atomic_exchange_explicit(&os_refused, false, memory_order_relaxed) ||
            atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed) !=
@@ -135,25 +136,25 @@ static void age_peak(void) {
     atomic_store_explicit(&most_in_use[1], most, memory_order_relaxed);
 }
 
-/* `woken`: early, above the watermark; that is no reason to forget how much was in use. */
+/* `woken`: the round ends early, above the watermark; then the recorded peak stays. */
 static size_t end_round(unsigned standby, bool woken) {
     note(&thrift_counters.rounds, 1);
     if (!woken) age_peak();
     return reclaim(standby, false);
 }
 
-/* Nothing waits for a round any more but what cannot be given back, and nobody has asked for one. */
+/* Whether no work is left for a round, except for the `kept` granules that cannot be given back. */
 static bool nothing_left(size_t kept) {
-    /* [TH7] release: who asks after this look sees what was announced before it; pairs [TH8];
+    /* [TH7] release: a thread that asks after this look sees what was announced before it; pairs [TH8];
      * client thread_end_asked */
     bool asked = atomic_fetch_add_explicit(&reclaimer->round_asked, 0, memory_order_release);
-    /* [TH1] release: the same for who adds ranges; pairs [OW1]; client thread_end_free */
+    /* [TH1] release: the same for a thread that adds ranges; pairs [OW1]; client thread_end_free */
     bool mapped = atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_release) > (intptr_t)kept;
     /* the same for a thread that defers a range; client thread_end_deferred */
     return id_stack_last_look_is_empty(&ownership.deferred) && !mapped && !asked;
 }
 
-/* The longer waits are announced only while they last, and only if nothing has come before the announcement. */
+/* A longer wait is announced while it lasts. It is taken only if no work came before the announcement. */
 static void wait_for_round(unsigned quiet, size_t kept) {
     atomic_store_explicit(&reclaimer->quiet_rounds, quiet, memory_order_relaxed);
     if (quiet > 0 && !nothing_left(kept)) quiet = 0;
@@ -161,13 +162,13 @@ static void wait_for_round(unsigned quiet, size_t kept) {
     atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
 }
 
-/* Often one thread ends and the next one starts: were the heap being drained then, the next would make another, and the
- * old one's memory would wait. */
+/* Often a new thread starts just after one has ended. If the abandoned heap were being drained then, the new thread
+ * would make another heap. */
 static void wait_for_successor(void) {
     platform_futex_wait(&reclaimer->pressure, 0, (uint32_t)option(&options.reclaim_interval) >> SUCCESSOR_SHIFT);
 }
 
-/* As long as it takes: whoever makes work wakes the thread, as one that is started. */
+/* Sleeps without limit: a thread that makes work wakes this one. */
 static void wait_for_work(size_t kept) {
     atomic_store_explicit(&reclaimer->quiet_rounds, QUIET_ROUNDS, memory_order_relaxed);
     if (nothing_left(kept)) platform_futex_wait(&reclaimer->pressure, 0, UINT32_MAX);
@@ -175,19 +176,19 @@ static void wait_for_work(size_t kept) {
     atomic_store_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
 }
 
-/* Nothing is left to do: the thread ends. False: something has come meanwhile. */
+/* Ends the thread, which has no work left. False: work has come meanwhile. */
 static bool end_thread(size_t kept) {
     /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
      * kept: TH7 and TH9 order them too, but for load buffering, which the checker does not explore */
     atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release);
     uint32_t expected = NO_THREAD;
     if (nothing_left(kept)) return true;
-    /* [TH3] acquire: as TH4, should another thread have come and gone; pairs [TH2]; kept: as TH2 */
+    /* [TH3] acquire: as TH4, if another reclamation thread has run meanwhile; pairs [TH2]; kept: as TH2 */
     return !atomic_compare_exchange_strong_explicit(&reclaimer->state, &expected, RUNNING, memory_order_acquire,
                                                     memory_order_relaxed);
 }
 
-/* What waits is left to who frees next. */
+/* The next freeing thread does the rest of the work. */
 static void stop_thread(void) {
     /* [PA4] release: this thread's rounds; pairs [PA3]; client pause_round */
     atomic_store_explicit(&reclaimer->state, REFUSED, memory_order_release);
@@ -200,8 +201,8 @@ static void reclamation_thread(void) {
     if (!platform_thread_confine(reclaimer_starts_at_need())) return stop_thread();
     for (unsigned quiet = 0;;) {
         if (reclaimer_must_end()) return stop_thread();
-        /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8];
-         * client thread_end_asked */
+        /* [TH9] acquire: this round sees the work that was asked for; later requests are for the next round;
+         * pairs [TH8]; client thread_end_asked */
         bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
         if (woken && asked) wait_for_successor();
         bool more = begin_round(false);
@@ -213,7 +214,7 @@ static void reclamation_thread(void) {
         more |= refusals();
         quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
         if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
-        age_peak(); /* the next round may be far */
+        age_peak(); /* the next round may come much later */
         woken = !reclaimer_starts_at_need();
         if (woken) wait_for_work(kept);
         else if (end_thread(kept)) return;
@@ -221,18 +222,18 @@ static void reclamation_thread(void) {
     }
 }
 
-/* A round by a freeing thread: the time between two rounds is the wait. */
+/* A round by a freeing thread. It does not wait: the time between two rounds takes that place. */
 static void round_without_thread(void) {
     if (atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % JW_RETRY_PERIOD) return;
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     uint32_t expected = 0;
-    /* [TH5] acquire: the round before is done; pairs [TH6]; client rounds_in_turn */
+    /* [TH5] acquire: the round before; pairs [TH6]; client rounds_in_turn */
     if (now - last < option(&options.reclaim_interval) ||
         !atomic_compare_exchange_strong_explicit(&reclaimer->in_round, &expected, 1, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
-    /* [TH11] acquire: as TH9; pairs [TH8]; kept: who asks finds no thread here that could end */
+    /* [TH11] acquire: as TH9; pairs [TH8]; kept: here no reclamation thread exists that could end */
     atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
     end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed), false);
     begin_round(false);
@@ -246,7 +247,7 @@ static void round_without_thread(void) {
 }
 
 void thrift_wake(void) {
-    /* [TH8] acquire: as OW1; release: what is asked for; pairs [TH7] [TH9] [TH11]; client thread_end_asked */
+    /* [TH8] acquire: as OW1; release: the work that is asked for; pairs [TH7] [TH9] [TH11]; client thread_end_asked */
     atomic_fetch_or_explicit(&reclaimer->round_asked, 1, memory_order_acq_rel);
     if (atomic_load_explicit(&reclaimer->state, memory_order_relaxed) == NO_THREAD) reclaimer_start();
     if (atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0) reclaimer_wake();
@@ -264,9 +265,9 @@ static size_t outside_roots(void) {
     return atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
 }
 
-/* Granules that may wait mapped. Never less than a minimum; and as long as what is in use and what waits are together
- * not much more than what was in use alone within the last two rounds: a program that frees much and soon allocates it
- * again needs no new pages, and its peak is no higher. The caller's question notes what is in use. */
+/* Granules that may be cached: the recent peak of use (the last two rounds) less the present use, plus a share of the
+ * peak or `least`. So a program that frees much and soon allocates it again needs no new pages, and its peak is not
+ * higher. Records the present use for the peak. */
 static size_t watermark(size_t percent, size_t least) {
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
     size_t huge = outside_roots() >> JW_GRANULE_SHIFT, in_use = (all > cached ? all - cached : 0) + huge;
@@ -280,7 +281,7 @@ static size_t watermark(size_t percent, size_t least) {
 
 void thrift_free(granule_id range, uint32_t weight) {
     size_t cached = range_cached(MAPPED) + weight;
-    /* without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet */
+    /* without the reclamation thread only the minimum: no round comes while the program is quiet */
     size_t least = least_kept(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
     bool above = cached > least && (percent == 0 || cached > watermark(percent, least));
     if (UNLIKELY(above)) {
@@ -323,7 +324,7 @@ size_t thrift_purge(void) {
     return purge(false);
 }
 
-/* Gives back about that many granules, the largest ranges first. */
+/* Gives back about this many granules, the largest ranges first. */
 static void give_back_some(size_t granules) {
     for (unsigned class = RANGE_CLASSES; class -- > 0;)
         for (unsigned nest = 0; nest < NESTS; nest++) {
@@ -339,7 +340,7 @@ static void give_back_some(size_t granules) {
 }
 
 void thrift_expect(size_t granules) {
-    /* asked even if little waits: when more is wanted, most is in use */
+    /* watermark is called even if little is cached: it records the use, which is highest when more is wanted */
     size_t cached = range_cached(MAPPED), mark = watermark(PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
     bool above = cached + granules > mark;
     if (above != atomic_load_explicit(&at_peak, memory_order_relaxed))
@@ -353,8 +354,8 @@ bool thrift_is_at_peak(void) {
     return atomic_load_explicit(&at_peak, memory_order_relaxed);
 }
 
-/* Bytes that can be given back are at most those of all roots; in the hardened build huge objects may wait, too. What
- * is wanted beyond them the OS has to have now. On 32 bits that says nothing: two gaps may become one. */
+/* At most the bytes of all roots can be given back; in the hardened build also quarantined huge objects. The OS must
+ * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
 bool thrift_may_help(size_t size) {
     size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (JW_SECURE ? outside_roots() : 0);
     if (size <= ours || sizeof(void *) < 8) return true;
@@ -368,10 +369,10 @@ bool thrift_make_room(size_t size) {
     if (!thrift_may_help(size)) return false;
     size_t cached = range_cached(MAPPED);
     bool waits = root_unmap_spares() || cached > 0;
-    return purge(true) > 0 || waits; /* even if nothing waits here: something may in heaps that rest */
+    return purge(true) > 0 || waits; /* even if nothing is cached here: abandoned heaps may have memory */
 }
 
-/* Nobody will come for what ended threads have left, and for what waits above the minimum. */
+/* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. */
 static void reclamation_stops(void) {
     begin_round(false);
     size_t cached = range_cached(MAPPED), least = least_kept();

@@ -10,8 +10,8 @@ static inline unsigned bit_length(uint32_t value) {
     return value ? 32 - (unsigned)__builtin_clz(value) : 0;
 }
 
-/* The m of weight = n * 2^m with the LARGEST n <= 8 (the finest unit that still spans the weight with eight slots);
- * for a weight outside S(3), that of the smallest member above. */
+/* The m of weight = n * 2^m with the LARGEST n <= 8 (the finest unit that still spans the weight with eight slots).
+ * For a weight outside S(3): the m of the next larger member. */
 static inline unsigned finest_unit(uint32_t weight) {
     return weight <= 8 ? 0 : bit_length(weight - 1) - 3;
 }
@@ -27,7 +27,7 @@ static inline uint32_t weight_round_up(uint32_t weight) {
     return (weight + (1u << unit) - 1) >> unit << unit;
 }
 
-/* Members of S(3) in ascending order: 0 is weight 1. */
+/* The number of a member of S(3), in ascending order: 0 is weight 1. */
 static inline unsigned class_of_weight(uint32_t weight) {
     unsigned unit = finest_unit(weight);
     return unit * 4 + (weight >> unit) - 1;

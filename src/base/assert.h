@@ -1,6 +1,6 @@
 /* assert.h - invariants of the allocator itself: verified in checked builds, free in release builds.
  *
- * What a program can get wrong is not an invariant: that is reported in every build (base/misuse.h).
+ * A mistake of the program is not a broken invariant: every build reports it (base/misuse.h).
  */
 #ifndef JW_ASSERT_H
 #define JW_ASSERT_H
@@ -10,7 +10,7 @@
 /* Prints the broken invariant and aborts. */
 _Noreturn void invariant_broken(const char *condition, const char *file, int line);
 
-/* A macro for the text and the line; the condition is always compiled, so it cannot rot. */
+/* A macro, for the text and the line. Every build compiles the condition, so it stays valid. */
 #define invariant(condition)                                                                                           \
     do {                                                                                                               \
         if (JW_CHECKED && UNLIKELY(!(condition))) invariant_broken(#condition, __FILE__, __LINE__);                    \

@@ -1,9 +1,9 @@
-/* compiler.h - the few compiler extensions that the code relies on, by name. */
+/* compiler.h - names for the few compiler extensions that the code relies on. */
 #ifndef JW_COMPILER_H
 #define JW_COMPILER_H
 
 #define JW_EXPORT __attribute__((visibility("default")))
-/* Inside the library only: reached without a look-up in the global offset table. */
+/* For use inside the library only: accessed without the global offset table. */
 #define HIDDEN __attribute__((visibility("hidden")))
 #define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE __attribute__((always_inline)) inline

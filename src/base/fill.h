@@ -1,6 +1,6 @@
-/* fill.h - checked builds: free memory holds a pattern, which must still be there when it is given out again.
+/* fill.h - checked builds: free memory holds a pattern, which must still be there when the memory is given out again.
  *
- * So a program that writes to an object after freeing it hears of it when the memory is next used (docs/misuse.md).
+ * So a write to a freed object is reported when the memory is next given out (docs/misuse.md).
  */
 #ifndef JW_FILL_H
 #define JW_FILL_H
@@ -10,10 +10,10 @@
 #include "base/misuse.h"
 
 #ifndef JW_FILL
-#define JW_FILL (JW_CHECKED && !JW_SECURE) /* the hardened build has a quarantine for that */
+#define JW_FILL (JW_CHECKED && !JW_SECURE) /* the hardened build has a quarantine instead */
 #endif
 
-enum { FILL_BYTE = 0xdf }; /* many of them are no address, and no size */
+enum { FILL_BYTE = 0xdf }; /* a word of these is neither an address nor a size */
 
 static inline void fill_write(void *object, size_t from, size_t size) {
     if (JW_FILL && from < size) memset((char *)object + from, FILL_BYTE, size - from);

@@ -1,9 +1,9 @@
-/* misuse.h - what a program did wrong with our memory, told in one line before the process ends (docs/misuse.md).
+/* misuse.h - reports in one line what a program did wrong with our memory, and ends the process (docs/misuse.md).
  *
  *   jwmalloc: KIND: address 0x..., tier TIER, size class N B, owner thread ID (REMARK)
  *
- * The line is the platform's (platform/misuse.c): only the platform can write and abort. What the address is, only the
- * layer above the tiers knows (core/describe.c), which registers itself here.
+ * platform/misuse.c prints the line: only the platform can write and abort. Only the layer above the tiers knows what
+ * the address is: core/describe.c registers itself here.
  */
 #ifndef JW_MISUSE_H
 #define JW_MISUSE_H
@@ -13,11 +13,11 @@
 
 #include "base/compiler.h"
 
-/* INVALID_FREE becomes DOUBLE_FREE where the address turns out to be that of free memory. */
+/* INVALID_FREE becomes DOUBLE_FREE if the address turns out to be free memory. */
 enum misuse { DOUBLE_FREE, INVALID_FREE, INVALID_POINTER, WRONG_SIZE, WRONG_ALIGNMENT, WRITE_AFTER_FREE, OVERFLOW };
 
-/* Prints the line and aborts. Allocates nothing. `number`: the size or alignment that the program gave; the offset in
- * the object of the first byte that was overwritten; of no meaning for the first three kinds. */
+/* Prints the line and aborts. Allocates nothing. `number`: the size or alignment that the program gave, or the offset
+ * of the first overwritten byte; not used for the first three kinds. */
 _Noreturn void misuse(enum misuse kind, const void *address, size_t number);
 
 enum found_tier { TIER_NONE, TIER_SMALL, TIER_MID, TIER_LARGE, TIER_HUGE };
@@ -25,7 +25,7 @@ enum found_state {
     FOUND_FOREIGN,
     FOUND_IN_USE,
     FOUND_INSIDE,
-    FOUND_BETWEEN, /* what is left behind a slab's objects */
+    FOUND_BETWEEN, /* the unused rest behind a slab's objects */
     FOUND_FREE,
     FOUND_FREE_MEMORY,
     FOUND_GONE /* unmapped */
@@ -39,8 +39,8 @@ struct found {
     uint32_t owner; /* number of the thread, or one of the above */
 };
 
-/* Registers the function that looks an address up: core/describe.c's, when the allocator starts. Before that, and where
- * only some tiers are built, each address counts as foreign. */
+/* Registers the function that looks up an address. The allocator's start registers core/describe.c's. Before that, and
+ * where only some tiers are built, each address counts as foreign. */
 typedef void misuse_describe(const void *address, struct found *found);
 void misuse_describes(misuse_describe *describe);
 

@@ -1,4 +1,4 @@
-/* mixed.h - a word that says nothing about another one's (splitmix64's last steps). */
+/* mixed.h - mixes the bits of a word (the last steps of splitmix64): similar words give unrelated results. */
 #ifndef JW_MIXED_H
 #define JW_MIXED_H
 

@@ -1,4 +1,4 @@
-/* print.c - see print.h. */
+/* print.c - text and numbers into a small buffer, without libc (print.h). */
 #include "base/print.h"
 
 enum { DIGITS_MAX = 20 }; /* of 2^64 - 1 in decimal */

@@ -1,7 +1,7 @@
 /* print.h - text from inside malloc: no allocation, no locale, no libc.
  *
- * Text gathers in the caller's buffer. With a sink, a full buffer is handed over and refilled, so a report of any
- * length needs only a few hundred bytes of stack; without one, what does not fit is cut off.
+ * Text is collected in the caller's buffer. With a sink, each full buffer is passed to it, so a report of any length
+ * needs only a few hundred bytes of stack. Without one, text that does not fit is cut off.
  */
 #ifndef JW_PRINT_H
 #define JW_PRINT_H
@@ -27,10 +27,10 @@ void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned
 /* Left-aligned in `width` columns. */
 void print_text_padded(struct print_buffer *buffer, const char *text, unsigned width);
 
-/* Bytes from outside: at most `limit` of them, unprintable ones as '?', so that a message stays one line. */
+/* Bytes that the program chose: at most `limit` of them, unprintable ones as '?', so that a message stays one line. */
 void print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit);
 
-/* Hands what is left to the sink. */
+/* Passes the rest to the sink. */
 void print_flush(struct print_buffer *buffer);
 
 #endif

@@ -16,13 +16,13 @@
 #define JW_GRANULE_SHIFT 12
 #endif
 
-/* A root is what the backend takes from the OS at a time, and the largest range it serves. */
+/* The backend takes memory from the OS in roots; a root is also the largest range. */
 #ifndef JW_ROOT_SHIFT
 #define JW_ROOT_SHIFT 22
 #endif
 
-/* The window: roots are told apart by these low address bits (see backend/page_map.h). 64 GB of ranges
- * is more than any phone has; the tables behind it cost address space only: 76 B per granule, untouched until used. */
+/* The window: these low address bits tell roots apart (backend/page_map.h). 64 GB of ranges are more than any phone
+ * has. The tables cost only address space: 76 B for each granule, untouched until used. */
 #ifndef JW_WINDOW_SHIFT
 #if UINTPTR_MAX > 0xffffffffu
 #define JW_WINDOW_SHIFT 36
@@ -31,8 +31,8 @@
 #endif
 #endif
 
-/* What the tables cover at first; they double where they are, up to the window. Equal: all at once. A limit of the
- * address space, of data or of locked memory counts all that is mapped, used or not. */
+/* The tables cover this at first, and double in place up to the window. Equal: all at once. They begin small because
+ * limits of address space, data or locked memory count all that is mapped, used or not. */
 #ifndef JW_FIRST_WINDOW_SHIFT
 #if JW_WINDOW_SHIFT >= 36
 #define JW_FIRST_WINDOW_SHIFT 25
@@ -41,8 +41,8 @@
 #endif
 #endif
 
-/* The directory of huge objects (backend/directory.h): addresses that a last table covers, and a middle one, and bits
- * of an address. 256 KB of words for 128 MB, of which an object touches a page. */
+/* The directory of huge objects (backend/directory.h): bits of the addresses that a last table and a middle table
+ * cover, and bits of an address. A last table has 256 KB of words for 128 MB; an object touches one page of it. */
 #ifndef JW_DIRECTORY_SHIFT
 #define JW_DIRECTORY_SHIFT 27
 #endif
@@ -58,24 +58,25 @@
 #define JW_NEST_SLOTS (sizeof(uintptr_t) * 8)
 #endif
 
-/* The midend's size classes count in this unit: sixteen to the frontend's largest object and more. */
+/* Unit of the midend's size classes. */
 #ifndef JW_MIDEND_UNIT_SHIFT
 #define JW_MIDEND_UNIT_SHIFT 8
 #endif
 
-/* Bytes of freed objects of the midend that a thread keeps to itself, for each of four classes at a time: of those that
- * it goes on allocating from. More is hardly faster, and each of them keeps a slab from going back. */
+/* Bytes of freed mid objects that a thread caches, for each of the four classes that it allocates from most recently.
+ * More is hardly faster, and each cached object keeps its slab from going back. */
 #ifndef JW_MID_CACHE_OBJECTS
 #define JW_MID_CACHE_OBJECTS (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
 #endif
 
-/* Heaps come from the OS by so many: enough that starting threads seldom ask it. */
+/* Heaps that come from the OS at a time: enough that starting threads seldom make a system call. */
 #ifndef JW_HEAPS_PER_CHUNK
 #define JW_HEAPS_PER_CHUNK 32
 #endif
 
-/* Of how few objects a slab must be for those of full ones to be cached (frontend/object_cache.h), and how many of a
- * class may: above sixteen a slab a full one is rare, and twice as many cost a real trace 100 KB at its peak. */
+/* Classes with at most so many objects in a slab cache the objects of full slabs (frontend/object_cache.h), and how
+ * many objects of a class may be cached. With more than 16 in a slab, full slabs are rare. Twice as many cached objects
+ * cost a real trace 100 KB at its peak. */
 #ifndef JW_OBJECT_CACHE_CAPACITY
 #define JW_OBJECT_CACHE_CAPACITY 16
 #endif
@@ -83,20 +84,21 @@
 #define JW_OBJECT_CACHE 16
 #endif
 
-/* Frees into a class's local list, where none is cached, that count as a refill does: for a thread that always frees
- * what it has just allocated, and so needs none. */
+/* So many frees into the local list of a class without cached objects count as one refill: a thread that always frees
+ * the object that it has just allocated needs no refills. */
 #ifndef JW_LOCAL_FREES
 #define JW_LOCAL_FREES 128
 #endif
 
-/* One of so many of a full slab's objects comes back before malloc has the slab again: with each first one a program
- * that replaces objects at random had a refill for every fifth. Half as many cost a real trace 300 KB at its peak. */
+/* A full slab is reopened when one of so many of its objects has been freed. If the first free reopened it, a program
+ * that replaces objects at random would have a refill for every fifth. Half the value cost a real trace 300 KB at its
+ * peak. */
 #ifndef JW_REOPEN_SHARE
 #define JW_REOPEN_SHARE 8
 #endif
 
-/* Roots that may be mapped ahead (backend/root.h): at most so many, a share of those that there are, and a share of the
- * memory that the process may have. */
+/* Limits of the roots that are mapped ahead (backend/root.h): a number, a share of the existing roots, and a share of
+ * the memory that the process may have. */
 #ifndef JW_SPARE_ROOTS
 #define JW_SPARE_ROOTS 15
 #endif
@@ -107,7 +109,7 @@
 #define JW_SPARE_SHIFT 7
 #endif
 
-/* How often a range is tried again, taken or placed, before who tries goes elsewhere. */
+/* How often a thread tries to take or place a range before it goes elsewhere. */
 #ifndef JW_RANGE_TRIES
 #define JW_RANGE_TRIES 4
 #endif
@@ -117,14 +119,14 @@
 #define JW_FORK_TRIES 1000
 #endif
 
-/* What the frontend keeps of a slab stands in a table beside the slabs, a record for each granule: one cache line, so
- * that free touches no other (frontend/slab.h). */
+/* The frontend's data of a slab is in a table beside the slabs, one record for each granule. A record is one cache
+ * line, so that free touches no other (frontend/slab.h). */
 #define RECORD_SHIFT 6
 #define RECORD_SIZE ((size_t)1 << RECORD_SHIFT)
 
 #define GRANULE_SIZE ((size_t)1 << JW_GRANULE_SHIFT)
 
-/* Bytes at the end of a slot that stay as they are while it is free: the hardened build's trailer. */
+/* Bytes at the end of a slot that do not change while the slot is free: the hardened build's trailer. */
 #define SLOT_TAIL (JW_SECURE ? 8 : 0)
 #define ROOT_SIZE ((size_t)1 << JW_ROOT_SHIFT)
 #define ROOT_GRANULES (1u << (JW_ROOT_SHIFT - JW_GRANULE_SHIFT))
@@ -136,7 +138,7 @@
 #endif
 #define BACKEND_MIN ((size_t)1 << JW_BACKEND_MIN_SHIFT)
 
-/* Requests above a root get a mapping of their own. */
+/* Larger requests get a mapping of their own. */
 #define BACKEND_MAX ROOT_SIZE
 
 _Static_assert(JW_GRANULE_SHIFT >= 8 && JW_GRANULE_SHIFT <= 16, "slab offsets must fit in 16 bits");

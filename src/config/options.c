@@ -1,4 +1,4 @@
-/* options.c - see options.h. Everything about a single option is in its row of options.def. */
+/* options.c - reads, checks and prints the options (options.h). All that one option needs is a row of options.def. */
 #include "config/options.h"
 #include "base/compiler.h"
 #include "platform/platform.h"
@@ -243,7 +243,7 @@ bool options_read(void) {
     return true;
 }
 
-/* A process that never takes a slow path of ours early gets its options before main at the latest. */
+/* A process that takes no slow path before main gets its options here. */
 __attribute__((constructor)) static void read_at_start(void) {
     options_read();
 }

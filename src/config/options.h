@@ -1,9 +1,9 @@
-/* options.h - what a user can set at start; options.def lists it.
+/* options.h - what a user can set at start; options.def lists the options.
  *
- * Sources, the later ones overruling the earlier: the defaults; the system-wide file (-DJW_OPTIONS_FILE="path"); the
+ * Sources, where a later one overrides an earlier: the defaults; the system-wide file (-DJW_OPTIONS_FILE="path"); the
  * program's symbol `const char *jw_malloc_conf`; the environment's JWMALLOC_CONF, unless the process has more
- * privileges than its user. All hold "name:value,name:value", or "name=value". What is wrong in them costs a line on
- * standard error, and the value stays as it was.
+ * privileges than its user. All have the form "name:value,name:value", or "name=value". An error in them prints a line
+ * to standard error, and the value stays unchanged.
  */
 #ifndef JW_OPTIONS_H
 #define JW_OPTIONS_H
@@ -19,7 +19,7 @@ enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
 enum { STATS_OFF, STATS_EXIT };
 enum { STATS_TEXT, STATS_JSON };
 
-/* One word per option, atomic because mallopt may write one at any time. Values above SIZE_MAX are cut to it. */
+/* One word for each option, atomic because mallopt may write one at any time. Values above SIZE_MAX become SIZE_MAX. */
 struct options {
 #define OPTION(kind, name, initial, least, most, unit, meaning) _Atomic(size_t) name; /* NOLINT: name is a member */
 #include "config/options.def"
@@ -33,14 +33,14 @@ static inline size_t option(const _Atomic(size_t) *word) {
 
 extern const struct options default_options, least_options, most_options;
 
-/* Where statistics at exit go; empty: to standard error. The one option that is no number. */
+/* File for the statistics at exit; empty: standard error. The only option that is not a number. */
 enum { OPTIONS_PATH = 256 };
 extern char options_stats_file[OPTIONS_PATH];
 
-/* Reads the sources, once. True when this very call did it. Before libc has an environment it does nothing. */
+/* Reads the sources, once. True when this call did it. Does nothing before libc has an environment. */
 bool options_read(void);
 
-/* Applies "name:value,..."; `source` is what the messages call it. */
+/* Applies "name:value,..."; `source` is its name in messages. */
 void options_apply(const char *source, const char *text, size_t length);
 
 /* A line for each option: its name, default, range, unit and meaning. */

@@ -1,3 +1,4 @@
+/* size_classes.c - the tables of the frontend's size classes, made from size_classes_table.h. */
 #include "config/size_classes.h"
 
 #include "base/compiler.h"

@@ -10,11 +10,11 @@
 
 struct size_class {
     uint16_t size;               /* of an object */
-    uint16_t capacity, batch;    /* objects of a slab; how many get their links at a time, about a page of them */
-    uint16_t cached;             /* how many may be cached in a heap (frontend/object_cache.h) */
-    uint16_t budget;             /* of a local list: frees until it is looked at */
-    uint16_t frees_until_reopen; /* frees by its owner until a full slab is opened (frontend/slab.h) */
-    uintptr_t reciprocal, last;  /* floor(W / size) + 1; see size_class_last. W: as many as a word has values */
+    uint16_t capacity, batch;    /* objects of a slab; objects that are linked at a time, about a page of them */
+    uint16_t cached;             /* objects that a heap may cache (frontend/object_cache.h) */
+    uint16_t budget;             /* of a local list: frees until it needs attention */
+    uint16_t frees_until_reopen; /* frees by the owner until a full slab is reopened (frontend/slab.h) */
+    uintptr_t reciprocal, last;  /* floor(W / size) + 1; see size_class_last. W: number of values of a word */
 };
 
 extern const struct size_class size_classes[SIZE_CLASS_COUNT];
@@ -29,10 +29,10 @@ static inline unsigned size_class_capacity(unsigned class) {
     return size_classes[class].capacity;
 }
 
-/* An address n bytes after the first object is an object exactly if n * reciprocal (mod W) <= last. With e =
- * reciprocal * size - W (1 to size), the i-th object gives i * e, and everything else more: what is no multiple about
- * reciprocal or more, what lies before the first object nearly W, what would be the next after the last count * e. On
- * 64 bits that holds for all distances between addresses, on 32 bits for those within and around a slab. */
+/* An address n bytes after the first object is an object exactly if n * reciprocal (mod W) <= last. With
+ * e = reciprocal * size - W (1 to size): the i-th object gives i * e; others give more. An address between two objects
+ * gives about reciprocal or more, one before the first object nearly W, the one behind the last object count * e. With
+ * 64 bits this holds for all distances between addresses, with 32 bits for those in and around a slab. */
 static inline uintptr_t size_class_last(unsigned class) {
     return size_classes[class].last;
 }
@@ -43,7 +43,7 @@ static inline size_t size_class_alignment(unsigned class) {
     return size & -size;
 }
 
-/* What sizes are multiples of. */
+/* All sizes are multiples of this. */
 #define SMALLEST_OBJECT 8
 
 _Static_assert(FRONTEND_MAX <= GRANULE_SIZE / 2, "a slab holds at least two objects");

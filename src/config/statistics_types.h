@@ -1,7 +1,7 @@
-/* statistics_types.h - what each tier tells about itself; filled by the tiers, printed by insight/statistics.c.
+/* statistics_types.h - the statistics of each tier; filled by the tiers, printed by insight/statistics.c.
  *
- * Memory is in bytes, everything else counts. Values are read without stopping anyone: each is right for a moment of
- * its own, and sums over several are close, not exact.
+ * Memory is in bytes; all other values are counts. No thread is stopped while the values are read: each is right for
+ * its own moment, and sums over several values are close, not exact.
  */
 #ifndef JW_STATISTICS_TYPES_H
 #define JW_STATISTICS_TYPES_H
@@ -11,15 +11,15 @@
 /* Ranges of whole granules: the backend. A class is a power-of-two-like step of range sizes, as its Nest keeps them. */
 struct backend_statistics {
     uint64_t roots;           /* mappings taken from the OS and not released */
-    uint64_t in_use;          /* in ranges handed out, to programs and to the tiers above */
+    uint64_t in_use;          /* in ranges that programs and the tiers above have */
     uint64_t cached_mapped;   /* free, with memory behind it */
     uint64_t cached_unmapped; /* free, its memory given back, its addresses kept */
-    uint64_t given_back;      /* ever discarded or released, in all */
+    uint64_t given_back;      /* total that was ever discarded or released */
     uint64_t metadata;        /* tables and records */
     uint64_t rounds;          /* of reclamation */
-    uint64_t deferred;        /* ranges put on a deferred list, as another thread was at work on them */
-    uint64_t rolled_back;     /* claims of a range given up for another thread's */
-    uint64_t sync_reclaims;   /* ranges given back by the freeing thread itself */
+    uint64_t deferred;        /* ranges put on the deferred list, because another thread was in the way */
+    uint64_t rolled_back;     /* failed tries to get a range, because another thread had half of it */
+    uint64_t sync_reclaims;   /* ranges that the freeing thread itself gave back */
     struct {
         uint32_t granules; /* of the class's smallest range */
         uint64_t mapped_ranges, unmapped_ranges;
@@ -27,7 +27,7 @@ struct backend_statistics {
     unsigned class_count;
 };
 
-/* Objects in slabs: the midend and the frontend. `size` is an object's, `capacity` counts the places of all slabs. */
+/* Objects in slabs: the midend and the frontend. `size`: of an object; `capacity`: objects that all slabs can have. */
 struct slab_class_statistics {
     uint64_t size, slabs, objects, capacity;
 };
@@ -46,8 +46,8 @@ struct frontend_statistics {
     uint64_t abandoned_heaps; /* of ended threads, waiting for new ones */
     uint64_t pooled_slabs;    /* empty, kept by their threads */
     uint64_t in_use;          /* in objects */
-    uint64_t reserved;        /* in slabs, pooled ones included; not those whose memory a round has given back */
-    uint64_t given_back;      /* in these: of threads that have not come to them since */
+    uint64_t reserved;        /* in slabs, also pooled ones; without those whose memory a round has given back */
+    uint64_t given_back;      /* in slabs whose memory a round has given back, until their thread processes them */
     uint64_t metadata;
 };
 
@@ -55,7 +55,7 @@ struct frontend_statistics {
 struct huge_statistics {
     uint64_t mappings;
     uint64_t bytes;        /* in these mappings now */
-    uint64_t mapped_total; /* ever mapped, in all */
+    uint64_t mapped_total; /* total that was ever mapped */
 };
 
 #endif

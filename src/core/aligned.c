@@ -1,11 +1,11 @@
-/* aligned.c - objects at a multiple of a power of two, and which size they have. */
+/* aligned.c - objects at a multiple of a power of two, and the size that such a request gets. */
 #include "backend/backend.h"
 #include "backend/huge.h"
 #include "core/allocator.h"
 #include "core/route.h"
 #include "midend/midend.h"
 
-/* Size of the smallest class of the frontend for these; 0: there is none. */
+/* Size of the smallest class of the frontend that fits; 0: there is none. */
 static NOINLINE size_t small_size(size_t alignment, size_t size) {
     if (size > FRONTEND_MAX) return 0;
     unsigned class = size_class_of(size);

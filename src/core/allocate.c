@@ -1,13 +1,13 @@
 /* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a
- * thread without a heap and a slab without an object all show as an empty local list; an empty list, the last object of
- * one, and an object that the program has written to after its free, as a link that is not near (free_link.h). */
+ * thread without a heap and a slab without an object all have an empty local list. An empty list, the last object of a
+ * list, and an object that the program wrote to after its free all have a link that is not near (sync/free_link.h). */
 #include "core/allocator.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
     return heap_pop(&heap->first[place], heap->key);
 }
 
-/* An empty list; the last object of one; an object behind which one of another root is next; or misuse. */
+/* The link is not near: an empty list, its last object, an object before one of another root, or misuse. */
 static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned place) {
     void *object = heap->first[place];
     if (link_end(object)) return allocate_slowly(heap, size, place);
@@ -26,7 +26,7 @@ void *allocate(size_t size) {
     return heap_pop_near(&heap->first[place], object, distance);
 }
 
-#if !JW_SECURE /* there they are hardened/entry.c's */
+#if !JW_SECURE /* the hardened build has them in hardened/entry.c */
 JW_EXPORT void *jw_malloc(size_t size) __attribute__((alias("allocate")));
 #if JW_OVERRIDE
 JW_EXPORT void *malloc(size_t size) __attribute__((alias("allocate")));

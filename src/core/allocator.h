@@ -1,8 +1,7 @@
-/* allocator.h - the three tiers as one allocator: routes each size to its tier. Nothing here is inlined into the hit
- * paths.
+/* allocator.h - the three tiers as one allocator.
  *
- * Sizes above PTRDIFF_MAX and memory that is not there give NULL and ENOMEM. Addresses that are not live objects of
- * ours end the process with one line, wherever they can be told.
+ * Sizes above PTRDIFF_MAX and lack of memory give NULL and ENOMEM. An address that is no live object of ours ends the
+ * process with one line, wherever the allocator can recognize it.
  */
 #ifndef JW_ALLOCATOR_H
 #define JW_ALLOCATOR_H
@@ -17,24 +16,24 @@ void *allocate(size_t size);
 void deallocate(void *object);
 
 #if !JW_SECURE
-/* The same functions by their exported names, which in the hardened build are those around them (hardened/entry.h). */
+/* The exported names: the same functions; in the hardened build those of hardened/entry.h, which call them. */
 void *jw_malloc(size_t size);
 void jw_free(void *object);
 #endif
 
-/* What the hit path could not serve: no object at hand; NO_CLASS: size 0, or a size above the frontend's. */
+/* Requests that the hit path cannot serve: the local list is empty; NO_CLASS: size 0, or above the frontend's sizes. */
 void *allocate_slowly(struct heap *heap, size_t size, unsigned place);
 
-/* What the hit path could not free: NULL, objects of the other tiers, misuse. */
+/* Frees that the hit path cannot do: NULL, objects of the other tiers, misuse. */
 void deallocate_slowly(void *object, struct leaf_word leaf);
 
 void *allocate_zeroed(size_t size);
 void *allocate_aligned(size_t alignment, size_t size);
 
-/* `object` is not NULL, `size` not 0. NULL: the object is as it was. */
+/* `object` is not NULL, `size` not 0. NULL: the object has not changed. */
 void *reallocate(void *object, size_t size);
 
-/* Usable bytes of a live object; size_if_live: 0 when it is none (hardened build). */
+/* Usable bytes of a live object. size_if_live: 0 when there is no live object (hardened build). */
 size_t size_if_live(const void *object);
 size_t object_size(const void *object);
 
@@ -42,21 +41,21 @@ size_t object_size(const void *object);
  * large. */
 size_t good_size(size_t alignment, size_t size);
 
-/* Frees an object that the program takes for one of that alignment (1: any) and size, or tells that it is not. */
+/* Frees an object, or reports that it does not have the alignment (1: any) and size that the program says. */
 #define SIZE_UNKNOWN SIZE_MAX
 void deallocate_sized(void *object, size_t alignment, size_t size);
 
-/* Whether realloc has returned any object that is of a larger class than its size now: from then on a sized free has to
- * take what realloc may leave so. A hint: the thread that frees the object knows of its realloc. */
+/* Whether realloc has ever left an object in a larger class than its new size: from then on a sized free must accept
+ * such objects. relaxed: the thread that frees the object knows of its realloc. */
 extern _Atomic(bool) shrunk_in_place HIDDEN;
 
-/* An object stays where it is when it fits and would not leave half of it unused. */
+/* realloc leaves an object in place if the new size fits and uses at least half of it. */
 static ALWAYS_INLINE bool stays(size_t old, size_t size) {
     return size <= old && (size > old / 2 || old <= 32);
 }
 
-/* Reads the options and makes the tables, once; called by every slow path that may be the first. False when there is no
- * memory for them. */
+/* Reads the options and makes the tables, once. Every slow path that may be the first calls it. False when there is no
+ * memory for the tables. */
 bool allocator_start(void);
 
 #endif

@@ -4,7 +4,7 @@
 #include "core/suspects.h"
 #include "frontend/object_cache.h"
 
-/* Where the mark stands, or another thread was faster. */
+/* The remote free of an object whose slab has the full mark, or after another thread changed the cross word. */
 static NOINLINE void free_to_full_slab(void *object) {
     struct slab *slab = slab_of(object);
     if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_push_reopened(slab);
@@ -24,11 +24,11 @@ static ALWAYS_INLINE void push_freed(const struct slab *slab, struct free_target
     free_target_push(target, object, key);
 }
 
-/* The last object of a partial slab, the first of a full one, the last that a local list's budget allows, or misuse
- * (slab_count_free). */
+/* A budget has reached 0: the last object of a partial slab, the free that reopens a full one, the end of a local
+ * list's budget; or misuse (slab_count_free). */
 static NOINLINE void free_with_attention(struct slab *slab, struct free_target *target, void *object) {
     if (UNLIKELY(target->budget != 0 || !slab_has_object(object, slab))) {
-        /* it was not there to count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
+        /* undoes the count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
         free_target_set_budget(target, target->budget + 1u);
         free_suspect(object);
     } else if (target == &slab->own || !heap_local_spent(thread.heap, slab, object)) {

@@ -1,4 +1,5 @@
-/* Other threads go on meanwhile, so nothing is relied on but the bounds of tables. */
+/* describe.c - looks up an address in all tiers (describe.h). Other threads go on meanwhile, so the code relies only on
+ * the bounds of the tables. */
 #include "core/describe.h"
 
 #include "backend/hooks.h"
@@ -28,7 +29,7 @@ static COLD void describe_large(const void *object, granule_id range, struct fou
     found->state = object == granule_address(range) + offset * GRANULE_SIZE ? FOUND_IN_USE : FOUND_INSIDE;
 }
 
-/* In a free range: the object that began here may have left its size. */
+/* In a free range: a large object that began here may have left its size. */
 static COLD void describe_trace(const void *object, struct found *found) {
     granule_id id = granule_of(object);
     uint32_t granules = leaf_traced_here(leaf_get(id));
@@ -40,7 +41,7 @@ static COLD void describe_trace(const void *object, struct found *found) {
     found->size = (size_t)granules << JW_GRANULE_SHIFT;
 }
 
-/* In a mapping that is gone only what begins it is told from the rest, which may be another's by now. */
+/* In an unmapped object, only the first address is recognized: another mapping may have the rest by now. */
 static COLD void describe_huge(const void *address, struct found *found) {
     size_t size = 0;
     char *start = huge_around(address, false, &size);
@@ -53,7 +54,7 @@ static COLD void describe_huge(const void *address, struct found *found) {
 
 static COLD void describe_in_root(const void *object, struct found *found) {
     granule_id id = granule_of(object);
-    /* to the first granule of what this one belongs to */
+    /* to the first granule of the range */
     while (leaf_kind(leaf_get(id)) == NONE && id % ROOT_GRANULES) id--;
     id = granule_start(id);
     struct leaf_word leaf = leaf_get(id);
@@ -68,7 +69,7 @@ COLD void describe(const void *address, struct found *found) {
     *found = (struct found){.tier = TIER_NONE, .state = FOUND_FOREIGN, .owner = OWNER_NONE};
     if (page_map_owns(address)) describe_in_root(address, found);
     else describe_huge(address, found);
-    /* what waits in a quarantine is in use only as far as the tiers know */
+    /* the tiers count quarantined objects as in use */
     if (JW_SECURE && found->state == FOUND_IN_USE && hardened_hooks.object_waits(address, found->size))
         found->state = FOUND_FREE;
     if (found->state == FOUND_FOREIGN && word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE)

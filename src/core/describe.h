@@ -1,12 +1,11 @@
-/* describe.h - what an address is: for the last words of a process that misused it (base/misuse.h), and for a free that
- * says how large the object is.
+/* describe.h - what an address is: for the message about a misuse (base/misuse.h), and for a free with a size.
  */
 #ifndef JW_DESCRIBE_H
 #define JW_DESCRIBE_H
 
 #include "base/misuse.h"
 
-/* A moment's view, of what other threads may be changing. */
+/* A racy snapshot: other threads may change the words. */
 void describe(const void *address, struct found *found);
 
 #endif

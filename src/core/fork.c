@@ -1,3 +1,4 @@
+/* fork.c - the handlers around fork: which tiers lock, unlock or forget what. */
 #include "core/fork.h"
 
 #include "backend/backend.h"
@@ -18,7 +19,7 @@ static void after_fork(void) {
 }
 
 static void after_fork_in_child(void) {
-    if (JW_SECURE) random_forget(); /* its order is not the parent's */
+    if (JW_SECURE) random_forget(); /* the child must not repeat the parent's random numbers */
     midend_after_fork(true);
     backend_after_fork(true);
     remote_reclaim_after_fork();

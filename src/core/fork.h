@@ -2,7 +2,7 @@
 #ifndef JW_FORK_H
 #define JW_FORK_H
 
-/* Registers it. This allocates memory, as the C library may, so it waits until the allocator has started. */
+/* Registers the handlers. The C library may allocate for that, so the call comes after the allocator's start. */
 void fork_start(void);
 
 #endif

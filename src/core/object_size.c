@@ -1,4 +1,4 @@
-/* object_size.c - the size of an object in use, whatever tier has it. */
+/* object_size.c - the size of an object in use, of any tier. */
 #include "core/object_size.h"
 
 #include "backend/backend.h"
@@ -8,7 +8,8 @@
 #include "frontend/suspect.h"
 #include "midend/midend.h"
 
-/* Of a small object whose first word may be a link. Where only another thread could tell, it counts as in use. */
+/* Size of a small object whose first word may be a link. If only another thread could tell whether the object is free,
+ * it counts as in use. */
 static COLD size_t suspect_size(const void *object) {
     const struct slab *slab = slab_of(object);
     if (JW_SECURE || !slab_has_start(object, slab)) return 0;

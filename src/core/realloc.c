@@ -1,4 +1,4 @@
-/* realloc.c - objects that change their size: where they are, with their pages, or by a copy. */
+/* realloc.c - objects that change their size: in place, by moving pages, or by a copy. */
 #include <string.h>
 
 #include "backend/backend.h"
@@ -24,7 +24,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
     return new;
 }
 
-/* Where it is, or with its pages; NULL: the bytes must be copied. */
+/* In place or by moving pages; NULL: the bytes must be copied. */
 static void *resize_large(void *object, size_t size, size_t old) {
     bool fits = stays(old, size);
     if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
@@ -36,7 +36,7 @@ static NOINLINE void *reallocate_large(void *object, size_t size) {
     size_t old = object_size(object);
     if (size > PTRDIFF_MAX) return out_of_memory();
     void *resized = resize_large(object, size, old);
-    /* with room to grow, or what could not be given back */
+    /* larger than asked: room to grow, or memory that could not be given back */
     if (resized) return stay(resized, object_size(resized), good_size(1, size));
     return reallocate_elsewhere(object, size, old);
 }

@@ -1,4 +1,4 @@
-/* route.c - the slow paths of malloc and free: which tier a size, or an address, belongs to. */
+/* route.c - the slow paths of malloc and free: find the tier of a size or an address. */
 #include "core/route.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static void *refill(struct heap *heap, unsigned class) {
     return LIKELY(object) ? object : refill_without_memory(heap, class);
 }
 
-/* A thread that has handed its heap over: for one object it takes a heap that has no thread. */
+/* For a thread that has already given up its heap: takes an abandoned heap for one object. */
 static void *allocate_after_the_end(unsigned class) {
     struct heap *heap = heap_take();
     if (!heap) return out_of_memory();
@@ -57,7 +57,7 @@ static void *try_large(size_t size, size_t alignment, bool *zeroed) {
         object = backend_allocate(size, alignment, zeroed);
         if (LIKELY(object)) return object;
     }
-    /* a range that is not to be had, because the window is full or a whole root is too much, may be a mapping */
+    /* if there is no range (the window is full, or no memory for a whole root), a mapping may serve */
     if ((size >= BACKEND_MIN || alignment > GRANULE_SIZE) && size <= PTRDIFF_MAX) {
         object = huge_allocate(size, alignment);
         *zeroed = true;
@@ -65,25 +65,25 @@ static void *try_large(size_t size, size_t alignment, bool *zeroed) {
     return object;
 }
 
-/* Above the frontend. */
+/* Requests above the frontend's sizes. */
 void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
     if (thread.heap == &no_heap && tool_is_there()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = try_large(size, alignment, zeroed);
     if (LIKELY(object)) return object;
     if (thread.heap == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
-    heap_flush(); /* a few empty slabs of ours may be what keeps whole roots */
+    heap_flush(); /* a few empty slabs of this thread may keep whole roots */
     object = try_large(size, alignment, zeroed);
     return object ? object : out_of_memory();
 }
 
-/* Size 0, and what the midend has nothing for. */
+/* Size 0, and requests for which the midend has no memory. */
 static NOINLINE void *allocate_otherwise(size_t size) {
     bool zeroed;
     return LIKELY(size > 0) ? allocate_large(size, 1, &zeroed) : allocate(1);
 }
 
-/* For the caches' sake: without them each object costs a slab's way out of the Nest and back. NULL: none to be had. */
+/* A heap for its mid caches: without them each object would take a slab out of the Nest and put it back. NULL: none. */
 static COLD struct heap *heap_for_mid(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }

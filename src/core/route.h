@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From the first tier that has memory for it; *zeroed: whether it is known to be 0. NULL and ENOMEM: none has. */
+/* Allocates from the first tier that has memory. *zeroed: whether it is known to be 0. NULL and ENOMEM: no tier has. */
 void *allocate_large(size_t size, size_t alignment, bool *zeroed);
 
 /* NULL, and ENOMEM in errno. */

@@ -1,4 +1,4 @@
-/* sized.c - free by who says how large, or how aligned, the object is: the object knows better, and says so. */
+/* sized.c - frees with a size or an alignment: reports a value that does not fit the object. */
 #include "core/allocator.h"
 
 #include "backend/backend.h"
@@ -6,7 +6,7 @@
 #include "base/misuse.h"
 #include "core/describe.h"
 
-/* Whether that size is of the object's class, told in a few loads; false where it takes a closer look. */
+/* Whether the size belongs to the object's class, by a few loads; false: a closer look is needed. */
 static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
     struct leaf_word leaf = leaf_of(object);
     if (LIKELY(leaf_is_slab(leaf))) return size - 1 < FRONTEND_MAX && slab_of(object)->class == size_class_of(size);
@@ -14,7 +14,7 @@ static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
            leaf_class(leaf) == mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
 }
 
-/* What realloc may have left in place. */
+/* Whether realloc may have left the object in place with this smaller size. */
 static COLD bool was_shrunk(const struct found *found, size_t size) {
     if (!atomic_load_explicit(&shrunk_in_place, memory_order_relaxed)) return false;
     return stays(found->size, size) || (found->tier == TIER_HUGE && size > BACKEND_MAX);
@@ -24,9 +24,9 @@ static COLD bool has_size(const struct found *found, size_t alignment, size_t si
     size_t good = good_size(alignment, size);
     if (size > found->size) return false;
     if (found->size == good || was_shrunk(found, size)) return true;
-    /* a mapping also serves what the backend has no range for */
+    /* a mapping also serves a size for which the backend has no range */
     if (found->tier == TIER_HUGE) return found->size == huge_good_size(size);
-    /* a range also serves what the midend has no memory for; and where the object may move in it, less is left */
+    /* a range also serves a size for which the midend has no memory; an alignment may leave fewer usable bytes in it */
     return found->tier == TIER_LARGE &&
            (found->size == backend_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));
 }
@@ -35,7 +35,7 @@ static COLD void check(const void *object, size_t alignment, size_t size) {
     struct found found;
     if (!object) return;
     describe(object, &found);
-    if (found.state != FOUND_IN_USE) return; /* free says what is wrong */
+    if (found.state != FOUND_IN_USE) return; /* free will report the error */
     if (((uintptr_t)object | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, object, alignment);
     if (size != SIZE_UNKNOWN && !has_size(&found, alignment, size)) misuse(WRONG_SIZE, object, size);
 }

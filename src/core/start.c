@@ -1,4 +1,4 @@
-/* start.c - the allocator's first call. */
+/* start.c - starting the allocator, at the first call of the process. */
 #include "backend/hooks.h"
 #include "backend/reclaimer.h"
 #include "backend/root.h"
@@ -13,8 +13,8 @@
 #include "platform/platform.h"
 #include "platform/tags.h"
 
-/* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED where there was no memory for the tables. The one place where
- * a thread waits for another: two threads whose first allocations, the first of the process, come at the same time. */
+/* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED if there is no memory for the tables. This is the only place
+ * where a thread waits for another: if two threads make the first allocation of the process at the same time. */
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 
@@ -42,7 +42,7 @@ COLD bool allocator_start(void) {
             platform_futex_wait(&start_state, STARTING, 1);
             continue;
         }
-        /* [GO2] acquire: a start that failed is over; pairs [GO3]; client start_fails */
+        /* [GO2] acquire: the writes of a start that failed; pairs [GO3]; client start_fails */
         if (!atomic_compare_exchange_strong_explicit(&start_state, &state, STARTING, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
@@ -53,7 +53,7 @@ COLD bool allocator_start(void) {
     }
 }
 
-/* Registering fork handlers allocates, as the loader may, so it waits until the allocator is up. */
+/* Registering fork handlers may allocate, and so may the loader: this comes after the allocator's start. */
 __attribute__((constructor)) static void start_with_the_program(void) {
     if (allocator_start()) {
         platform_learn();

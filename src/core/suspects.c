@@ -1,3 +1,4 @@
+/* suspects.c - frees of suspects: decides at once, or leaves a note for the heap's thread. */
 #include "core/suspects.h"
 
 #include <errno.h>
@@ -6,12 +7,12 @@
 #include "core/allocator.h"
 #include "frontend/suspect.h"
 
-/* Leaves the question to the heap's thread; false if there is no room for it. */
+/* Leaves the question to the heap's thread; false if there is no memory for a note. */
 static bool hand_over(struct heap *heap, void *object, bool mid) {
     if (!heap_reserve_suspect(heap)) return false;
     int before = errno;
     struct suspect *note = allocate(sizeof *note);
-    errno = before; /* free keeps it */
+    errno = before; /* free must not change errno */
     if (!note) {
         heap_release_suspects(heap, 1);
         return false;
@@ -24,7 +25,7 @@ static bool hand_over(struct heap *heap, void *object, bool mid) {
 
 COLD void free_suspect(void *object) {
     struct slab *slab = slab_of(object);
-    if (!page_map_owns(object)) { /* a huge object, which shares the slab's place in the window, or none of ours */
+    if (!page_map_owns(object)) { /* a huge object with the slab's index in the window, or a foreign address */
         deallocate_slowly(object, leaf_of(object));
         return;
     }

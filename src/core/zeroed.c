@@ -4,9 +4,9 @@
 #include "core/allocator.h"
 #include "core/route.h"
 
-/* What calloc clears of an object: all that the program may use (malloc_usable_size), so no old bytes come with it. In
- * the hardened build the program may use what it asked for. The size is asked for when no old word is there any more
- * that could look like a free object's. */
+/* Clears all that the program may use (malloc_usable_size), so that it sees no old bytes. In the hardened build it may
+ * use only the size that it asked for. The object's size is read only after the first words are cleared: an old word
+ * could look like a free object's. */
 static void *clear(char *object, size_t size) {
     memset(object, 0, size);
     if (!JW_SECURE) memset(object + size, 0, object_size(object) - size);

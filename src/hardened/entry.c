@@ -1,3 +1,4 @@
+/* entry.c - the hardened build's malloc and free: seals new objects, checks and closes freed ones (entry.h). */
 #include "hardened/entry.h"
 
 #include <string.h>
@@ -10,12 +11,12 @@
 #include "hardened/trailer.h"
 #include "platform/tags.h"
 
-/* A slot for `size` bytes; what is too much stays too much. */
+/* Size of a slot for `size` bytes; a size that is too large stays too large. */
 static size_t slot_for(size_t size) {
     return size < SIZE_MAX - (size_t)2 * TRAILER_SIZE ? size + TRAILER_SIZE + (size == 0) : SIZE_MAX;
 }
 
-/* The trailer, by a pointer that may touch it: the object's last bytes can share their tag with it. */
+/* The trailer, by a pointer with the memory's tag: the trailer can share a tag with the object's last bytes. */
 static ALWAYS_INLINE trailer_word *trailer_at(const char *object, size_t slot) {
     trailer_word *trailer = trailer_of(object, slot);
     return tags_active ? (trailer_word *)with_tag(trailer, tag_of_memory(trailer)) : trailer;
@@ -25,15 +26,15 @@ static ALWAYS_INLINE enum trailer_state read_trailer(const char *object, size_t 
     return trailer_read(object, atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed), trailer);
 }
 
-/* Of a payload, what is no tag: only objects below BACKEND_MIN have one. */
+/* The slack in a payload, without the tag: only objects below BACKEND_MIN have one. */
 static ALWAYS_INLINE uint32_t slack_in(uint32_t payload, size_t slot) {
     return slot < BACKEND_MIN ? payload & ((1u << PAYLOAD_TAG) - 1) : payload;
 }
 
-/* Fill, trailer and tag of an object of `size` bytes in its slot. `known`: a trailer of this address. */
+/* Writes fill, trailer and tag of an object of `size` bytes in its slot. `known`: a trailer of this address. */
 static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer known, size_t size, unsigned tag) {
     size_t slack = slot - TRAILER_SIZE - size;
-    if (UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS would not take: it counts as the program's */
+    if (UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS refused: the tail counts as in use */
         slack = SLACK_MOST;
         size = slot - TRAILER_SIZE - slack;
     }
@@ -46,12 +47,12 @@ static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer known,
     return with_tag(object, tag);
 }
 
-/* What the allocator gave, made an object. */
+/* Makes an object of a slot from the allocator. */
 static void *seal_new(char *object, size_t size, bool clear) {
     if (UNLIKELY(!object)) return NULL;
     bool small = leaf_is_slab(leaf_of(object)) && page_map_owns(object);
     size_t slot = small ? size_classes[slab_of(object)->class].size : object_size(object);
-    struct trailer last; /* of another tier it may be none: it is no object's that was there before */
+    struct trailer last; /* in other tiers there may be none: the slot need not be a former object's */
     if (UNLIKELY(read_trailer(object, slot, &last) != FREED) && small)
         misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
     if (clear) memset(object, 0, size);
@@ -64,7 +65,7 @@ JW_EXPORT void *jw_malloc(size_t size) {
 }
 
 void *hardened_allocate_zeroed(size_t size) {
-    bool large = slot_for(size) >= BACKEND_MIN; /* which may be known to be zero */
+    bool large = slot_for(size) >= BACKEND_MIN; /* its memory may be known to be zero */
     return seal_new((char *)(large ? allocate_zeroed(slot_for(size)) : allocate(slot_for(size))), size, !large);
 }
 
@@ -72,7 +73,7 @@ void *hardened_allocate_aligned(size_t alignment, size_t size) {
     return seal_new((char *)allocate_aligned(alignment, slot_for(size)), size, option(&options.zero_on_free));
 }
 
-/* An object that is in use, whole as far as can be told. */
+/* An object in use whose checks have passed. */
 struct opened {
     char *object;
     size_t slot, size;
@@ -80,7 +81,7 @@ struct opened {
     unsigned tag;
 };
 
-/* The object before a small one is whole, too: its overflow would have come here. */
+/* Checks the object before a small one, too: its overflow would have come here. */
 static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
     const char *before = object - slot;
     struct trailer trailer;
@@ -88,7 +89,7 @@ static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
     if (UNLIKELY(read_trailer(before, slot, &trailer) == BROKEN)) misuse(OVERFLOW, before, slot - TRAILER_SIZE);
 }
 
-/* The size of a slot in use; 0: there is none at the address. */
+/* Size of the slot in use at the address; 0: there is none. */
 static ALWAYS_INLINE size_t slot_of_object(const char *object, bool *small) {
     *small = leaf_is_slab(leaf_of(object)) && page_map_owns(object);
     if (UNLIKELY(!*small)) return size_if_live(object);
@@ -96,7 +97,7 @@ static ALWAYS_INLINE size_t slot_of_object(const char *object, bool *small) {
     return slab_has_start(object, slab) ? size_classes[slab->class].size : 0;
 }
 
-/* Looks at what the program calls an object. False: it is none that is in use, as the allocator will say. */
+/* Checks the program's pointer. False: no object in use is there; the allocator will report that. */
 static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened, enum misuse freed) {
     char *object = opened->object = (char *)with_tag(pointer, 0);
     bool small;
@@ -113,12 +114,12 @@ static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened
     return true;
 }
 
-/* Nobody's object any more, and the allocator's to touch. */
+/* Marks the object as free; from now on the allocator may access it. */
 static ALWAYS_INLINE void close_object(const struct opened *opened) {
     char *object = opened->object;
     size_t slack = opened->slot - TRAILER_SIZE - opened->size;
     uint64_t live = trailer_made(opened->trailer, LIVE), freed = trailer_made(opened->trailer, FREED);
-    /* relaxed: of two threads that free the same object one goes on, and nothing else passes between them */
+    /* relaxed: of two threads that free the same object only one goes on; no other data depends on the word */
     if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer_at(object, opened->slot), &live, freed,
                                                           memory_order_relaxed, memory_order_relaxed)))
         misuse(DOUBLE_FREE, object, 0);
@@ -131,7 +132,7 @@ JW_EXPORT void jw_free(void *object) {
     if (!object) return;
     struct opened opened;
     if (UNLIKELY(!open_object(object, &opened, DOUBLE_FREE))) {
-        tags_ignore(); /* it says what is wrong and ends the process */
+        tags_ignore(); /* deallocate reports the error and ends the process */
         deallocate(opened.object);
         return;
     }
@@ -139,7 +140,7 @@ JW_EXPORT void jw_free(void *object) {
     quarantine_push(opened.object, opened.slot);
 }
 
-/* The trailer knows the very size. */
+/* The trailer has the exact size. */
 void hardened_deallocate_sized(void *object, size_t alignment, size_t size) {
     struct opened opened;
     if (object && open_object(object, &opened, DOUBLE_FREE)) {
@@ -150,7 +151,7 @@ void hardened_deallocate_sized(void *object, size_t alignment, size_t size) {
     jw_free(object);
 }
 
-/* Within its slot, with the tag that it has. */
+/* Within the slot, with the same tag. */
 static void *resize(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t old = opened->size, kept = size < old ? size : old;
@@ -160,16 +161,16 @@ static void *resize(const struct opened *opened, size_t size) {
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
     close_object(opened);
-    size_t slot = slot_for(size), left = -size & (GRANULE_SIZE - 1); /* of the last granule that it keeps */
+    size_t slot = slot_for(size), left = -size & (GRANULE_SIZE - 1); /* unused bytes of the last granule */
     if (option(&options.zero_on_free) && size + left <= opened->size) memset(opened->object + size, 0, left);
-    /* what shrinks by less than half stays with the allocator, but its slack has a bound here */
+    /* the allocator leaves an object in place that shrinks by less than half, but here its slack has a bound */
     char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
     if (moved) return seal(moved, object_size(moved), trailer_for(moved, 0), size, 0);
     seal(opened->object, opened->slot, opened->trailer, opened->size, 0);
     return NULL;
 }
 
-/* Whether it fits, leaves less than half unused, and no granule that a smaller object would not have. */
+/* Whether the new slot fits into the old one, uses at least half of it, and needs no fewer granules. */
 static bool keeps_slot(size_t old, size_t slot) {
     if (slot > old || old - slot >= SLACK_MOST || (slot <= old / 2 && old > 32)) return false;
     return old < BACKEND_MIN || good_size(1, slot) >= old;

@@ -1,21 +1,21 @@
-/* entry.h - the hardened build's entry points, around the allocator: every object ends in a trailer
- * (trailer.h), waits in a quarantine when it is freed, and on processors that have memory tags gets one of its
- * own.
+/* entry.h - the hardened build's entry points, around the allocator. Every object ends in a trailer (trailer.h) and
+ * waits in a quarantine when it is freed. On processors with memory tags each object gets one.
  *
  *     slot    | the program's bytes | slack: its first bytes filled | trailer |
  *
- *   malloc    slot from the allocator (free, by its trailer) -> sealed: fill, LIVE trailer, tag
+ *   malloc    slot from the allocator (free, says its trailer) -> sealed: fill, LIVE trailer, tag
  *   free      opened: tag, trailer and fill are checked, trailer FREE, tag 0 -> cleared or filled -> quarantine ->
  *             checked again -> allocator
  *
- * The allocator below knows slots only. Progress: as below; what is here belongs to one thread or is one word.
+ * The allocator below knows only slots. Progress: as the allocator's; the data here belongs to one thread, or is one
+ * word.
  */
 #ifndef JW_ENTRY_H
 #define JW_ENTRY_H
 
 #include "core/allocator.h"
 
-/* As the functions of allocator.h. */
+/* Like the functions of core/allocator.h. */
 void *hardened_allocate_zeroed(size_t size);
 void *hardened_allocate_aligned(size_t alignment, size_t size);
 void *hardened_reallocate(void *object, size_t size);
@@ -26,7 +26,7 @@ size_t hardened_good_size(size_t alignment, size_t size);
 /* The calling thread's quarantined objects go to the allocator. */
 void hardened_flush(void);
 
-/* malloc and free by their exported names. */
+/* malloc and free under their exported names. */
 void *jw_malloc(size_t size);
 void jw_free(void *object);
 

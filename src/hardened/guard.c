@@ -1,3 +1,4 @@
+/* guard.c - fetching and placing slabs with a guard behind them (guard.h). */
 #include "hardened/guard.h"
 
 #include "backend/knit.h"
@@ -6,7 +7,7 @@
 #include "platform/random.h"
 #include "sync/id_stack.h"
 
-/* Each costs the process two of its mappings, of which Linux allows 65,530. */
+/* Each guard costs two of the 65,530 mappings that Linux allows a process. */
 enum { MOST_GUARDS = 16384 };
 
 static _Atomic(uint32_t) guards;
@@ -17,8 +18,8 @@ static bool wanted(void) {
            atomic_load_explicit(&guards, memory_order_relaxed) < MOST_GUARDS;
 }
 
-/* Ranges whose guard the OS would not make writable again, as its limit of data was reached: through the link words,
- * which are the holder's. Rounds try again, and whoever needs memory. */
+/* Ranges whose guard the OS refused to make writable again (the limit of data was reached), linked by their link words.
+ * Rounds try again, and so does a thread that needs memory. */
 static struct id_stack shut;
 
 static void push_shut(granule_id range) {
@@ -30,10 +31,10 @@ static bool open_guard(granule_id range) {
     return platform_protect(granule_address(range), (size_t)knit_weight(range) << JW_GRANULE_SHIFT, true);
 }
 
-/* True: there are some for a later round. */
+/* True: some are left for a later round. */
 static bool guard_round(void) {
     granule_id range = id_stack_take_all(&shut);
-    bool opens = true; /* after the first refusal nothing more is asked */
+    bool opens = true; /* after the first refusal the OS is not asked again */
     for (granule_id next; range; range = next) {
         next = range_next(range);
         opens = opens && open_guard(range);
@@ -43,7 +44,7 @@ static bool guard_round(void) {
     return !opens;
 }
 
-/* What of a range is no slab of `weight` granules. */
+/* Bytes of a range behind its slab of `weight` granules. */
 static size_t rest_of(granule_id range, uint32_t weight) {
     return (size_t)(knit_weight(range) - weight) << JW_GRANULE_SHIFT;
 }
@@ -52,7 +53,7 @@ void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     if (!wanted()) return backend_fetch(use, weight, zeroed);
     char *slab = backend_fetch(use, weight + 1, zeroed);
     if (!slab) return backend_fetch(use, weight, zeroed);
-    /* refused: the range is too large, no more */
+    /* if refused, the range is just larger than its slab */
     platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);
     atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed);
     return slab;
@@ -63,7 +64,7 @@ void guarded_place(granule_id range, uint32_t weight) {
     if (rest) {
         char *guard = granule_address(range) + ((size_t)weight << JW_GRANULE_SHIFT);
         atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
-        if (!platform_protect(guard, rest, true)) { /* nobody can use it as it is */
+        if (!platform_protect(guard, rest, true)) { /* a range with a guard cannot be placed */
             push_shut(range);
             thrift_wake();
             return;

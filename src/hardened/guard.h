@@ -1,5 +1,5 @@
-/* guard.h - in the hardened build, one slab in a chosen number (option guard_rate) is followed by granules that nobody
- * may touch. They belong to the slab's range: a range that is larger than its slab has a guard, or was to have one.
+/* guard.h - in the hardened build, one slab in so many (option guard_rate) is followed by granules without access. They
+ * belong to the slab's range: a range that is larger than its slab has a guard, unless the OS refused it.
  */
 #ifndef JW_GUARD_H
 #define JW_GUARD_H
@@ -10,8 +10,7 @@
 void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 void guarded_place(granule_id range, uint32_t weight);
 
-/* Registers the guards' work in a round: ranges that were kept back, because the kernel would not make their guard
- * writable again, are placed. */
+/* Registers the guards' work for rounds: placing the ranges whose guard the kernel had refused to make writable. */
 void guard_start(void);
 
 #endif

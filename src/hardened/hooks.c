@@ -1,4 +1,4 @@
-/* hooks.c - what the tiers call of the hardened build (backend/hooks.h). */
+/* hooks.c - the functions of the hardened build that the tiers call (backend/hooks.h). */
 #include "backend/hooks.h"
 
 #include "hardened/guard.h"

@@ -1,3 +1,4 @@
+/* quarantine.c - the ring of a heap's quarantine: clearing or filling objects, and checking them when they leave. */
 #include "hardened/quarantine.h"
 
 #include <string.h>
@@ -8,14 +9,14 @@
 #include "hardened/trailer.h"
 #include "platform/fence.h"
 
-/* Room in the ring for objects that are small on the average; more of them leave early. */
+/* The ring has an entry for so many bytes of the limit. If the objects are smaller on average, some leave early. */
 enum { BYTES_PER_ENTRY = 64, LEAST_ENTRIES = 64 };
 
 enum { CHECKED_MOST = 4096 }; /* bytes of a freed object that are filled, and checked when it leaves */
-enum { LARGEST_SHARE = 4 };   /* of the limit: a larger object would drive all others out */
+enum { LARGEST_SHARE = 4 };   /* of the limit: a larger object does not wait, as it would drive others out */
 
 struct quarantine {
-    size_t limit, bytes; /* the option for which the ring was made; what is in it */
+    size_t limit, bytes; /* the option's value when the ring was made; bytes of the objects in it */
     uint32_t entries, first, count;
     uint8_t fill; /* of the objects in it */
     char *ring[];
@@ -38,7 +39,7 @@ static struct quarantine *make(size_t limit, uint8_t fill) {
     return made;
 }
 
-/* The calling thread's, made for the options as they are now. NULL: none is wanted, or can be had. */
+/* The calling thread's quarantine, made for the present options. NULL: not wanted, or no memory. */
 static struct quarantine *current(uint8_t fill) {
     if (thread.heap == &no_heap && (heap_thread_has_ended() || !heap_attach())) return NULL;
     struct heap *heap = thread.heap;
@@ -54,7 +55,7 @@ static size_t checked(size_t slot) {
     return size < CHECKED_MOST ? size : CHECKED_MOST;
 }
 
-/* To the allocator. What the program wrote to it since it was freed is told. */
+/* Gives the object to the allocator. Reports if the program wrote to it after its free. */
 static void leave(char *object, size_t slot, uint8_t fill) {
     struct trailer trailer;
     size_t left = fill_left(object, checked(slot), fill);
@@ -73,8 +74,8 @@ static void leave_first(struct quarantine *quarantine) {
     leave(object, slot, quarantine->fill);
 }
 
-/* Zeroes an object up to its trailer. The pages of a huge one go back to the OS, where it takes them: the program may
- * never have touched most of them. */
+/* Zeroes an object up to its trailer. The pages of a huge one go back to the OS if it takes them: the program may never
+ * have touched most of them. */
 static void clear(char *object, size_t slot) {
     size_t discarded = 0;
     if (UNLIKELY(slot > BACKEND_MAX)) {
@@ -88,7 +89,7 @@ void quarantine_push(char *object, size_t slot) {
     bool clears = option(&options.zero_on_free);
     struct quarantine *quarantine = current(clears ? 0 : secrets.fill);
     bool waits = quarantine && slot <= quarantine->limit / LARGEST_SHARE;
-    if (clears && (waits || slot <= BACKEND_MAX)) clear(object, slot); /* a huge one that passes by is unmapped */
+    if (clears && (waits || slot <= BACKEND_MAX)) clear(object, slot); /* a huge one that does not wait is unmapped */
     if (!waits) {
         deallocate(object);
         return;

@@ -1,4 +1,4 @@
-/* retag.h - which memory tag an object gets. */
+/* retag.h - chooses an object's memory tag. */
 #ifndef JW_RETAG_H
 #define JW_RETAG_H
 
@@ -6,9 +6,9 @@
 #include "platform/random.h"
 #include "platform/tags.h"
 
-/* Any but the allocator's, the one that the slot had last, and those of what lies before and behind it. */
+/* Any tag except the allocator's, the slot's last one, and those of the memory before and behind it. */
 static inline unsigned tag_for(const char *object, size_t slot, unsigned last) {
-    const uintptr_t inside = GRANULE_SIZE - 1; /* what lies in other granules may be protected, or not ours */
+    const uintptr_t inside = GRANULE_SIZE - 1; /* other granules may be protected, or not ours */
     uint32_t allowed = 0xfffe & ~(1u << (last & 15));
     if ((uintptr_t)object & inside) allowed &= ~(1u << tag_of_memory(object - TAG_BYTES));
     if ((uintptr_t)(object + slot) & inside) allowed &= ~(1u << tag_of_memory(object + slot));

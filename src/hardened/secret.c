@@ -1,3 +1,4 @@
+/* secret.c - draws the secrets of the process (secret.h). */
 #include "hardened/secret.h"
 
 #include "platform/platform.h"

@@ -1,4 +1,4 @@
-/* secret.h - what the hardened build knows and an attacker does not: the keys of a process. */
+/* secret.h - the secrets of a process in the hardened build. */
 #ifndef JW_SECRET_H
 #define JW_SECRET_H
 
@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-/* Drawn once, by the first slow path; a fork's child keeps its parent's, as its objects do. */
+/* Drawn once, by the first slow path. A fork's child keeps its parent's secrets, as it keeps the objects. */
 struct secrets {
     uint64_t trailer[2];
     uint32_t mask; /* of trailers; no byte of it is 0 */

@@ -1,5 +1,5 @@
-/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of 8 to 15 bytes: a keyed function. Its values say
- * nothing about the key, nor about its value for any other message.
+/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of 8 to 15 bytes: a keyed function. A value tells
+ * nothing about the key, and nothing about the value for another message.
  *
  * tests/unit/trailer_test.c compares it with another implementation.
  */
@@ -27,7 +27,7 @@ static ALWAYS_INLINE void sip_round(uint64_t v[4]) {
     v[2] = sip_rotated(v[2], 32);
 }
 
-/* Of `length` bytes: `first`, the lowest byte first, then length - 8 bytes of `last`, whose others are 0. */
+/* Hash of `length` bytes: `first`, lowest byte first, then length - 8 bytes of `last`, whose other bytes are 0. */
 static ALWAYS_INLINE uint64_t siphash(const uint64_t key[2], uint64_t first, uint64_t last, unsigned length) {
     uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
                      key[1] ^ 0x7465646279746573u};

@@ -1,20 +1,19 @@
-/* trailer.h - the last eight bytes of every object in the hardened build: how long the object is, and a code that an
- * overflow destroys and that nobody can make.
+/* trailer.h - the last eight bytes of every object in the hardened build: the object's length, and a code that an
+ * overflow destroys and that an attacker cannot compute.
  *
  *   trailer   | 63..32 payload, masked | 31..2 code | 1..0 state |
- *   payload   bytes between the request's end and the trailer; of objects that can have memory tags in its lower 28
- *             bits, above them the tag
- *   code      half of SipHash-1-3 (siphash.h) of address and payload, by the process's secret: the lower half for
- *             LIVE, the upper for FREE. So no word tells anything of another address's, payload's or state's
+ *   payload   bytes between the request's end and the trailer. For objects that can have memory tags: these bytes in
+ *             the lower 28 bits, the tag above
+ *   code      half of SipHash-1-3 (siphash.h) of address and payload, with the process's secret: the lower half for
+ *             LIVE, the upper for FREE. So a word tells nothing about another address, payload or state
  *
  *   state     left by
- *   LIVE      free, by compare-exchange: of two one goes on; the payload stays
+ *   LIVE      free, by compare-exchange: of two threads only one goes on; the payload stays
  *   FREE      malloc
  *
- * The mask need not be kept secret. With it no byte is 0 where the payload's is, so zeros that are written before the
- * next object show.
- * The lowest byte is never 0, so that the 0 behind a string that is one too long shows. The word is read relaxed by
- * whoever frees the object behind it; both states are right then.
+ * The mask need not be secret. It makes a byte other than 0 where the payload's byte is 0, so zeros that an overflow
+ * writes are detected. The lowest byte is never 0, so the final 0 of a string that is one byte too long is detected.
+ * The thread that frees the object behind the trailer reads the word relaxed; both states are right then.
  */
 #ifndef JW_TRAILER_H
 #define JW_TRAILER_H
@@ -36,7 +35,7 @@ static inline trailer_word *trailer_of(const char *object, size_t slot) {
     return (trailer_word *)(object + slot - TRAILER_SIZE);
 }
 
-/* Of which both words of an object consist. */
+/* The values from which both words of an object, LIVE and FREE, are made. */
 struct trailer {
     uint64_t hash; /* of address and payload */
     uint32_t payload;
@@ -52,14 +51,14 @@ static ALWAYS_INLINE uint64_t trailer_made(struct trailer trailer, enum trailer_
     return (uint64_t)(trailer.payload ^ secrets.mask) << 32 | code | state;
 }
 
-/* What a word says: BROKEN, or a state. The trailer is that of its payload. */
+/* Decodes a word: BROKEN, or a state. *trailer is the one of the word's payload. */
 static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, uint64_t word, struct trailer *trailer) {
     enum trailer_state state = (enum trailer_state)(word & 3);
     *trailer = trailer_for(object, (uint32_t)(word >> 32) ^ secrets.mask);
     return (state == LIVE || state == FREED) && word == trailer_made(*trailer, state) ? state : BROKEN;
 }
 
-/* How many bytes behind the request's end are filled. */
+/* Bytes behind the request's end that are filled. */
 static inline size_t filled(size_t slack) {
     return slack < FILLED_MOST ? slack : FILLED_MOST;
 }
@@ -75,7 +74,7 @@ static ALWAYS_INLINE void fill_slack(char *end, size_t size, uint8_t with) {
     memcpy(end, &eight, sizeof eight);
 }
 
-/* How many bytes are as they were filled, of `size`. */
+/* Number of the first bytes, of `size`, that still have their fill. */
 static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
     const uint64_t eight = with * 0x0101010101010101u;
     size_t left = 0;

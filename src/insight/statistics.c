@@ -1,4 +1,4 @@
-/* statistics.c - see statistics.h. The tables of fields say what there is; text, JSON and XML all follow them. */
+/* statistics.c - gathers and prints the statistics. The tables of fields define the contents of text, JSON and XML. */
 #include "insight/statistics.h"
 #include "backend/backend.h"
 #include "backend/huge.h"
@@ -40,7 +40,7 @@ static const struct field process_fields[] = {
 static const struct field huge_fields[] = {FIELD(huge, bytes, true), FIELD(huge, mapped_total, true),
                                            FIELD(huge, mappings, false)};
 
-/* A tier in the order of the report; at most one of the two tables of classes is there. */
+/* A tier, in the order of the report. It has at most one of the two tables of classes. */
 struct tier {
     const char *name, *about;
     const void *values;
@@ -92,7 +92,7 @@ static uint64_t process_value(const struct statistics *statistics, const struct 
 }
 
 static uint64_t difference(uint64_t more, uint64_t less) {
-    return more > less ? more - less : 0; /* values of different moments may contradict */
+    return more > less ? more - less : 0; /* values of different moments may contradict each other */
 }
 
 void statistics_gather(struct statistics *statistics) {
@@ -102,7 +102,7 @@ void statistics_gather(struct statistics *statistics) {
     heap_leave_out_cached(&statistics->midend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();
-    /* the backend only knows that they are slabs */
+    /* the backend counts these slabs as in use */
     uint64_t given_back = statistics->frontend.given_back;
     statistics->backend.in_use = difference(statistics->backend.in_use, given_back);
     statistics->backend.cached_unmapped += given_back;
@@ -111,7 +111,7 @@ void statistics_gather(struct statistics *statistics) {
         difference(statistics->backend.in_use, slabs) + statistics->midend.in_use + statistics->frontend.in_use;
 }
 
-/* Bytes by a line of /proc/self/status, "VmRSS:     1234 kB". */
+/* Bytes from a line of /proc/self/status, such as "VmRSS:     1234 kB". */
 static uint64_t status_bytes(const char *status, const char *name) {
     const char *line = strstr(status, name);
     uint64_t kilobytes = 0;
@@ -201,7 +201,7 @@ void statistics_print_text(struct print_buffer *out, const struct statistics *st
 
 struct tree {
     struct print_buffer *out;
-    bool xml, first; /* first: in JSON, no comma is due */
+    bool xml, first; /* first: in JSON, no comma comes before the next item */
 };
 
 static void tree_name(struct tree *tree, const char *before, const char *name, const char *after) {
@@ -227,7 +227,7 @@ static void tree_number(struct tree *tree, const char *name, uint64_t value) {
     }
 }
 
-/* A path, without what would have to be quoted. */
+/* A path, without the characters that would need quotes. */
 static void tree_path(struct tree *tree, const char *name, const char *path) {
     char plain[PROGRAM_MOST];
     size_t length = 0;
@@ -242,7 +242,7 @@ static void tree_path(struct tree *tree, const char *name, const char *path) {
     tree_name(tree, tree->xml ? "</" : "\"", tree->xml ? name : "", tree->xml ? ">" : "");
 }
 
-/* bracket: { of an object, [ of a list. The members of a list have a name in XML only. */
+/* bracket: { of an object, [ of a list. Only in XML the members of a list have a name. */
 static void tree_open(struct tree *tree, const char *name, const char *bracket) {
     if (tree->xml) {
         tree_name(tree, "<", name, ">");

@@ -1,6 +1,6 @@
-/* statistics.h - one look at every tier, and three ways to print it.
+/* statistics.h - gathers the statistics of every tier, and prints them in three formats.
  *
- * Threads: any, without stopping another. Allocates nothing, unless the print buffer's sink does.
+ * Threads: any; no other thread is stopped. Allocates nothing, unless the print buffer's sink does.
  */
 #ifndef JW_STATISTICS_H
 #define JW_STATISTICS_H
@@ -8,12 +8,12 @@
 #include "base/print.h"
 #include "config/statistics_types.h"
 
-/* Of the process, for reports; 0 where the system does not tell. */
+/* Values of the process, for reports; 0 if the system does not tell. */
 struct process_statistics {
     uint64_t pid, time; /* seconds since 1970 */
     uint64_t resident;  /* memory of the whole process now, in bytes */
     uint64_t peak;      /* the most that was resident */
-    uint64_t objects;   /* how many there are, up to 14 KB and above 4 MB */
+    uint64_t objects;   /* number of objects, those up to 14 KB and above 4 MB */
 };
 
 struct statistics {
@@ -22,13 +22,13 @@ struct statistics {
     struct midend_statistics midend;
     struct frontend_statistics frontend;
     struct huge_statistics huge;
-    uint64_t objects;      /* bytes in objects of the program, those of `huge` left out */
+    uint64_t objects;      /* bytes in objects of the program, without those of `huge` */
     uint64_t system_calls; /* made by the allocator */
 };
 
 void statistics_gather(struct statistics *statistics);
 
-/* With what is known of the process, which takes some system calls and reads a file of /proc. */
+/* Also fills in the process's values: makes some system calls and reads a file of /proc. */
 void statistics_gather_report(struct statistics *statistics);
 
 void statistics_print_text(struct print_buffer *out, const struct statistics *statistics);

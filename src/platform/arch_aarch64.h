@@ -18,8 +18,8 @@ static inline long raw_call(long number, const long arguments[6]) {
     return x0;
 }
 
-/* Where clone has its arguments, and the calling thread's own pointer, which a new thread without thread-local storage
- * shares. */
+/* The order of clone's arguments, and the calling thread's thread pointer: the new thread has no thread-local storage
+ * and shares it. */
 #define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
     { flags, stack, word, tls, word }
 
@@ -28,7 +28,7 @@ static inline long raw_tls(long area[4]) { // NOLINT(readability-non-const-param
     return (long)__builtin_thread_pointer();
 }
 
-/* clone or clone3, by their number; the new thread finds `body` in a register, as the stack is empty. */
+/* clone or clone3, by number. `body` is in a register of the new thread, whose stack is empty. */
 static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = arguments[0];

@@ -30,8 +30,8 @@ static inline long raw_call(long number, const long arguments[6]) {
     return result;
 }
 
-/* Where clone has its arguments, and a description of the calling thread's segment, which a new thread without
- * thread-local storage shares. */
+/* The order of clone's arguments, and the calling thread's segment: the new thread has no thread-local storage and
+ * shares it. */
 #define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
     { flags, stack, word, tls, word }
 
@@ -47,7 +47,7 @@ static inline long raw_tls(long area[4]) { // NOLINT(readability-non-const-param
     return (long)area;
 }
 
-/* clone, by its number; the new thread finds `body` on its stack, the second argument. */
+/* clone, by number. The new thread finds `body` on its stack, as the second argument. */
 static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
     void (**top)(void) = (void (**)(void))arguments[1];
     *--top = body;

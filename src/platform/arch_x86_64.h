@@ -18,8 +18,8 @@ static inline long raw_call(long number, const long arguments[6]) {
     return result;
 }
 
-/* Where clone has its arguments, and the calling thread's own pointer, which a new thread without thread-local storage
- * shares. */
+/* The order of clone's arguments, and the calling thread's thread pointer: the new thread has no thread-local storage
+ * and shares it. */
 #define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
     { flags, stack, word, word, tls }
 
@@ -30,7 +30,7 @@ static inline long raw_tls(long area[4]) { // NOLINT(readability-non-const-param
     return self;
 }
 
-/* clone or clone3, by their number; the new thread finds `body` in a register, as the stack is empty. */
+/* clone or clone3, by number. `body` is in a register of the new thread, whose stack is empty. */
 static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
     register void (*run)(void) __asm__("r12") = body;
     register long r10 __asm__("r10") = arguments[3];

@@ -53,7 +53,7 @@ _Unwind_Reason_Code catch_all(int version, _Unwind_Action actions, _Unwind_Excep
                               struct _Unwind_Exception *exception, struct _Unwind_Context *context) {
     (void)version;
     (void)language;
-    if (actions & _UA_FORCE_UNWIND) return _URC_CONTINUE_UNWIND; /* a thread's cancellation is not to be caught */
+    if (actions & _UA_FORCE_UNWIND) return _URC_CONTINUE_UNWIND; /* a thread's cancellation must pass */
     if (actions & _UA_SEARCH_PHASE) return _URC_HANDLER_FOUND;
     _Unwind_SetGR(context, __builtin_eh_return_data_regno(0), (_Unwind_Word)(uintptr_t)exception);
     _Unwind_SetIP(context, (_Unwind_Ptr)caught);

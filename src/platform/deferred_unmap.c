@@ -1,9 +1,10 @@
+/* deferred_unmap.c - unmapping now, or later where the OS refuses. */
 #include "platform/deferred_unmap.h"
 
 #include "platform/platform.h"
 #include "sync/pointer_stack.h"
 
-/* An OS that refuses for good costs no more calls than this each time. */
+/* Limits the calls of each try: the OS may refuse forever. */
 #ifndef JW_DEFERRED_UNMAP_TRIES
 #define JW_DEFERRED_UNMAP_TRIES 8
 #endif
@@ -32,7 +33,7 @@ bool unmap_deferred(void) {
         unmap_or_defer(first, ((struct deferred *)first)->size);
         first = next;
     }
-    if (first) { /* on top of those just tried: they come first the next time */
+    if (first) { /* the untried ones go on top, so that the next try begins with them */
         struct stack_link *last = first;
         while (last->next) last = last->next;
         pointer_stack_push(&deferred, first, last);

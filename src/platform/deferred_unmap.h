@@ -1,10 +1,10 @@
-/* deferred_unmap.h - mappings that the OS would not take back: emptied, kept, and offered again until it does.
+/* deferred_unmap.h - mappings that the OS has refused to unmap: their pages are discarded, and they are offered again.
  *
- *   kept   first of them, 0: none; each begins with its size and the next one's address
+ *   deferred   stack of them; each mapping begins with the next one's address and its own size
  *
- * munmap is refused to a process with too many mappings when it would split one, and by filters. The mappings are in a
- * stack (sync/pointer_stack.h); a thread that tries again takes all, so nobody else reads what is being unmapped.
- * Nobody waits: while that thread is stopped, the others keep and try what comes later.
+ * The OS refuses munmap to a process with too many mappings, if it would split one; filters may refuse it, too. The
+ * mappings are in a stack (sync/pointer_stack.h). A thread that tries again takes all, so no other thread reads a
+ * mapping that is being unmapped. No thread waits: while that thread is stopped, others defer and try later mappings.
  */
 #ifndef JW_DEFERRED_UNMAP_H
 #define JW_DEFERRED_UNMAP_H
@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Gives the mapping back, now or later; who had it is rid of it in either case. False: later. */
+/* Gives the mapping back, now or later. The caller must not use it any more. False: later. */
 bool unmap_or_defer(void *address, size_t size);
 
-/* Offers some of what is kept. True: there is more. */
+/* Offers some of the deferred mappings again. True: some are left. */
 bool unmap_deferred(void);
 
 #endif

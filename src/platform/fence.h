@@ -1,5 +1,5 @@
-/* fence.h - metadata between two pages that nobody may touch, in the hardened build: an overflow of what lies beside it
- * ends in a fault. In the plain build, a plain mapping. */
+/* fence.h - mappings for metadata. In the hardened build they lie between two pages without access, so that an overflow
+ * of neighbouring memory ends in a fault. */
 #ifndef JW_FENCE_H
 #define JW_FENCE_H
 
@@ -7,7 +7,7 @@
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
-/* As platform_reserve, of whole pages. Where the kernel refuses the fence, without it. */
+/* As platform_reserve, for whole pages. Without a fence where the kernel refuses it. */
 static inline void *fenced_reserve(size_t size, const char *name) {
     size_t page = platform_page_size();
     if (!JW_SECURE) return platform_reserve(size, page, name);
@@ -21,7 +21,7 @@ static inline void *fenced_reserve(size_t size, const char *name) {
 static inline void fenced_release(void *address, size_t size) {
     size_t fence = JW_SECURE ? platform_page_size() : 0;
     char *area = (char *)address - fence;
-    if (JW_SECURE) platform_protect(area, fence, true); /* what is kept is written to */
+    if (JW_SECURE) platform_protect(area, fence, true); /* a deferred unmap writes its link there */
     unmap_or_defer(area, size + 2 * fence);
 }
 

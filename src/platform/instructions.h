@@ -1,8 +1,8 @@
-/* instructions.h - what compilers do not find by themselves on the hit paths of malloc and free: each function in
- * instructions of the processor, and beside it the form in C, which says what it does and serves everywhere else.
+/* instructions.h - steps of the hit paths of malloc and free in assembler, where compilers do not find the best code.
+ * Each function has a form in C, too: it says what the function does, and every other processor uses it.
  *
- * Checked builds take the C forms, which the model checker and the sanitizers see through. Wherever a processor has a
- * form of its own, tests/unit/instructions_test.c compares the two.
+ * Checked builds use the C forms, because the model checker and the sanitizers cannot see into assembler. Where a
+ * processor has its own form, tests/unit/instructions_test.c compares the two.
  */
 #ifndef JW_INSTRUCTIONS_H
 #define JW_INSTRUCTIONS_H
@@ -21,8 +21,8 @@
 /* A word at any address that a program frees. */
 typedef uint32_t __attribute__((may_alias, aligned(1))) any_half;
 
-/* word_is: whether the word in memory has that value; relaxed. GCC does not compare with atomic memory, and adds an
- * atomic word's offset by itself. */
+/* word_is: whether the word in memory has that value; relaxed. GCC would load an atomic word, and compute its address,
+ * by instructions of their own. */
 static ALWAYS_INLINE bool word_is_in_c(const uintptr_t *word, uint64_t value) {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == (uintptr_t)value;
 }
@@ -78,8 +78,8 @@ static ALWAYS_INLINE bool count_down_in_asm(uint16_t *count, uintptr_t value, co
 }
 #endif
 
-/* computed_now: the value itself. It stands in a register at this point, so that what is made of it afterwards may be
- * made in that register. */
+/* computed_now: the value itself. Forces it into a register at this point, so that later results can reuse that
+ * register. */
 static ALWAYS_INLINE uint64_t computed_now(uint64_t value) {
 #if !JW_CHECKED
     __asm__("" : "+r"(value));

@@ -1,4 +1,4 @@
-/* linux.c - what the process is and how it speaks and ends, on Linux. Memory and threads are in files of their own. */
+/* linux.c - limits, clock, random numbers, output and abort on Linux. Memory and threads have their own files. */
 #define _GNU_SOURCE 1 /* environ, AT_EMPTY_PATH */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
@@ -40,11 +40,11 @@ size_t platform_address_limit(void) {
 
 uint64_t platform_milliseconds(void) {
     struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* the kernel's own code in this process, and never a system call */
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* code of the kernel's vDSO, never a system call */
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Before the kernel has gathered randomness: its gift to this process, stirred so that two calls differ. */
+/* Fallback before the kernel's random numbers are ready: AT_RANDOM, mixed so that two calls differ. */
 static uint64_t random_without_kernel(void) {
     static _Atomic(uint32_t) calls;
     uint64_t gift = 0;
@@ -90,8 +90,8 @@ size_t platform_read_file(const char *path, char *buffer, size_t size) {
     return length;
 }
 
-/* A second descriptor of standard error, and which file that is: a program that closes every descriptor it finds may
- * get this number back for a file of its own, which must not get our text. */
+/* A second descriptor of standard error, and the identity of its file. A program may close all descriptors and get this
+ * number for another file, which must not get our text. */
 struct kept_file {
     _Atomic(long) descriptor; /* 0: none */
     struct statx file;
@@ -103,11 +103,11 @@ static bool identify(long descriptor, struct statx *file) {
 }
 
 static void keep(struct kept_file *kept, long descriptor) {
-    enum { OUT_OF_THE_WAY = 100 }; /* programs expect the low numbers, and count on getting them in order */
+    enum { OUT_OF_THE_WAY = 100 }; /* programs expect to get the low numbers, in order */
     if (!identify(descriptor, &kept->file)) return;
     long copy = kernel_call(SYS_fcntl, ARGUMENTS(descriptor, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY));
     if (kernel_failed(copy)) return;
-    /* [OU1] release: which file it is; pairs [OU2]; client kept_output */
+    /* [OU1] release: the file's identity; pairs [OU2]; client kept_output */
     atomic_store_explicit(&kept->descriptor, copy, memory_order_release);
 }
 
@@ -122,7 +122,7 @@ void platform_keep_output(const char *report) {
     kernel_call(SYS_close, ARGUMENTS(file));
 }
 
-/* The descriptor, if it is still that file's; else standard error. */
+/* The descriptor, if it still refers to that file; else standard error. */
 static long still_kept(const struct kept_file *kept) {
     struct statx now = {0};
     const struct statx *then = &kept->file;
@@ -134,7 +134,7 @@ static long still_kept(const struct kept_file *kept) {
     return same ? copy : STDERR_FILENO;
 }
 
-/* Standard error, or its copy when only that one is still open. */
+/* Standard error, or its copy if only the copy is still open. */
 static long open_output(void) {
     struct statx now = {0};
     if (atomic_load_explicit(&kept_output.descriptor, memory_order_relaxed) == 0) return STDERR_FILENO;
@@ -145,7 +145,7 @@ static void write_all(long output, const char *text, size_t length) {
     while (length > 0) {
         long written = kernel_call(SYS_write, ARGUMENTS(output, ARGUMENT(text), ARGUMENT(length)));
         if (written == -EINTR) continue;
-        if (written <= 0) return; /* closed, or full and not to be waited for: there is nowhere to complain */
+        if (written <= 0) return; /* closed, or full and non-blocking: the error cannot be reported anywhere */
         text += written;
         length -= (size_t)written;
     }
@@ -182,9 +182,9 @@ static void raise_abort(void) {
     kernel_call(SYS_tgkill, ARGUMENTS(process, kernel_call(SYS_gettid, ARGUMENTS(0)), SIGABRT));
 }
 
-/* Not libc's abort: that one takes a lock and uses thread-local storage. */
+/* Not libc's abort, which takes a lock and uses thread-local storage. */
 _Noreturn void platform_abort(void) {
-    raise_abort(); /* the program's handler, a crash reporter most likely, has its turn first */
+    raise_abort(); /* first the program's handler runs, most often a crash reporter */
     uint64_t default_action[8] = {0};
     kernel_call(SYS_rt_sigaction, ARGUMENTS(SIGABRT, ARGUMENT(default_action), 0, KERNEL_SIGNAL_SET));
     raise_abort();

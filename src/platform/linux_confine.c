@@ -4,8 +4,8 @@
  *   all capabilities, the right to gain new ones by exec        libc's setuid does not know of this thread
  *   every system call that a round does not make                its user and groups then matter no more
  *
- * Whoever writes to the thread's stack gets what is left: calls that change the memory of this very process, none of
- * which makes memory executable. What is refused fails with EPERM.
+ * An attacker that writes to the thread's stack gets only what is left: calls that change the memory of this process,
+ * none of which makes memory executable. A refused call fails with EPERM.
  */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
@@ -48,7 +48,7 @@ bool platform_thread_confine(bool always) {
 #define ALLOWED BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define REFUSED_CALL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
-/* The word loaded is a call's number before and after each of these. */
+/* Before and after each of these, the loaded word is the call's number. */
 #define CALL(number) IF_EQUAL((number), 0, 1), ALLOWED
 #define CALL_WITH(number, argument, value)                                                                             \
     IF_EQUAL((number), 0, 4), LOAD(args[argument]), IF_EQUAL((value), 0, 1), ALLOWED, REFUSED_CALL
@@ -92,16 +92,16 @@ static bool drop_rights(uint32_t process) {
            kernel_call(SYS_prctl, ARGUMENTS(PR_SET_NO_NEW_PRIVS, 1)) == 0 && install_filter(process);
 }
 
-/* As the process's first thread has it, but no better than the usual: the kernel answers 20 - niceness. */
+/* The niceness of the process's first thread, but at least 0. The kernel's answer is 20 - niceness. */
 static void set_niceness(uint32_t process) {
     enum { USUAL = 20 };
     long first = kernel_call(SYS_getpriority, ARGUMENTS(PRIO_PROCESS, (long)process));
     long niceness = first > 0 && first < USUAL ? USUAL - first : 0;
-    /* may be refused where it would be an improvement: then we go on as we are */
+    /* the kernel may refuse a lower niceness: then the thread keeps its own */
     kernel_call(SYS_setpriority, ARGUMENTS(PRIO_PROCESS, 0, niceness));
 }
 
-/* The kernel leaves out of all processors those that the process may not have. */
+/* Asks for all processors: the kernel leaves out those that the process may not use. */
 static bool leave_creators_place(uint32_t process) {
     enum { WORDS = 128 };
     static const int32_t no_priority;
@@ -115,7 +115,7 @@ static bool leave_creators_place(uint32_t process) {
     return kernel_call(SYS_sched_setaffinity, ARGUMENTS(0, sizeof all, ARGUMENT(all))) == 0;
 }
 
-/* A process that was root and is no more has given up what the thread would have to. */
+/* A process that was root and is not any more has already given up the rights. */
 static bool still_privileged(struct rights before) {
     return before.any && (!before.of_root || kernel_call(SYS_geteuid, ARGUMENTS(0)) == 0);
 }
@@ -123,7 +123,7 @@ static bool still_privileged(struct rights before) {
 bool platform_thread_confine(bool always) {
     struct rights before = rights_at_start();
     bool drop = always || still_privileged(before);
-    if (!drop && (before.any || !before.realtime)) return true; /* by no call that a filter may kill for */
+    if (!drop && (before.any || !before.realtime)) return true; /* without a call for which a filter may kill */
     uint32_t process = (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0));
     if (!leave_creators_place(process)) return false;
     if (!drop) return true;

@@ -1,9 +1,9 @@
-/* linux_libc.c - what libc and the loader may do for us beyond malloc's own affairs. All of it is optional: the names
- * are weak, so a program that is linked statically does not get the loader into it.
+/* linux_libc.c - services of libc and of the loader: keeping our code mapped, and the message for crash reporters. All
+ * are optional: the names are weak, so that a static program does not get the loader linked into it.
  *
- * The code must stay where it is: the reclamation thread runs in it, and threads that end call into it. A shared
- * library of ours is linked with -z nodelete, and so is what uses an archive of ours through CMake or pkg-config. Who
- * links the archive into a plugin by hand may not know; that plugin is opened once more here, for good.
+ * Our code must stay mapped: the reclamation thread runs in it, and threads that end call into it. Our shared library
+ * is linked with -z nodelete; so is a library that uses our archive through CMake or pkg-config. A plugin that links
+ * the archive by hand may lack the flag: it is opened once more here and stays open.
  */
 #define _GNU_SOURCE 1 /* dladdr, RTLD_NODELETE */
 #include "base/compiler.h"
@@ -23,7 +23,7 @@
 #pragma weak dladdr
 #pragma weak dlsym
 
-/* Of the library or program that this code is linked into; none where that is static. */
+/* The dynamic section of the library or program that has this code; none in a static program. */
 extern const ElfW(Dyn) own_dynamic[] __asm__("_DYNAMIC") __attribute__((weak, visibility("hidden")));
 
 static bool stays_anyway(void) {
@@ -33,7 +33,7 @@ static bool stays_anyway(void) {
     return entry->d_tag == DT_FLAGS_1 && entry->d_un.d_val & DF_1_NODELETE;
 }
 
-/* The one whose headers the kernel has told us. */
+/* Whether `base` is the program itself, whose headers the kernel passes (AT_PHDR). */
 static bool is_the_program(const void *base) {
     const ElfW(Ehdr) *header = base;
     return (uintptr_t)base + header->e_phoff == getauxval(AT_PHDR);
@@ -43,18 +43,17 @@ static void stay_loaded(void) {
     Dl_info own;
     if (stays_anyway() || dladdr == NULL || dlopen == NULL) return;
     if (dladdr(own_dynamic, &own) == 0 || own.dli_fname == NULL || is_the_program(own.dli_fbase)) return;
-    /* the loader knows the file by this name: it looks for no other, and loads nothing */
+    /* the loader knows the file by this name: it searches and loads nothing */
     dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* glibc's place for the last words, which is in no header. Debuggers and crash reporters read it from the process or
- * its core. As it is glibc's own, it is looked for and not linked with. Where glibc has more to say, it unmaps what was
- * there before. */
+/* glibc's place for the abort message, which is in no header. Debuggers and crash reporters read it from the process or
+ * its core. The name is private to glibc, so it is looked up at run time. A later message of glibc's unmaps ours. */
 struct glibc_message {
     unsigned size; /* of the mapping */
     char text[];
 };
-static _Atomic(uintptr_t) glibc_place; /* of a pointer to it; 0: none */
+static _Atomic(uintptr_t) glibc_place; /* address of the pointer to it; 0: none */
 
 #pragma weak android_set_abort_message
 void android_set_abort_message(const char *text);
@@ -69,7 +68,7 @@ void platform_abort_message(const char *text, size_t length) {
     if (length > page - sizeof *message - 1) length = page - sizeof *message - 1;
     memcpy(message->text, text, length); /* the rest is 0 */
     if (android_set_abort_message != NULL) android_set_abort_message(message->text);
-    /* relaxed: read by who looks at the stopped process */
+    /* relaxed: read only by tools that look at the stopped process */
     if (place != NULL) atomic_store_explicit(place, (uintptr_t)message, memory_order_relaxed);
 }
 

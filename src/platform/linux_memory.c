@@ -20,18 +20,18 @@
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
-/* No mapping of ours goes below: near address zero are the kernel's forbidden pages and fixed-address programs. */
+/* No mapping of ours is below: near address 0 are the kernel's forbidden pages and fixed-address programs. */
 #define LOWEST_ADDRESS ((uintptr_t)16 << 20)
 
-/* Only a freed mapping of this size is a place worth trying again. */
+/* Only the place of a freed mapping of at least this size is tried again. */
 #define WORTH_RETURNING ((size_t)1 << 20)
 
-/* Where the next aligned mapping is to end. The kernel places mappings downwards, so below the last one is most often
- * free, and an aligned address costs one call instead of three. Any value is correct: it is only a guess. */
+/* A guess where the next aligned mapping can end. The kernel places mappings downwards, so the place below the last one
+ * is most often free. An aligned address then costs one call instead of three. Any value is correct. */
 static _Atomic(uintptr_t) next_end;
 
-/* The kernel puts an unmapping before a later mapping of the same addresses; this word says so in terms of C11, for
- * thread sanitizers and model checkers. */
+/* The kernel orders an unmapping before a later mapping of the same addresses. This word expresses that order in C11,
+ * for thread sanitizers and model checkers. */
 static _Atomic(uint32_t) unmappings;
 
 static void before_unmapping(void) {
@@ -40,7 +40,7 @@ static void before_unmapping(void) {
 }
 
 static void after_mapping(void) {
-    /* [UM2] acquire: the last uses of what was mapped here before; pairs [UM1]; client unmap_map */
+    /* [UM2] acquire: the last uses of the memory that was mapped here; pairs [UM1]; client unmap_map */
     atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
 }
 
@@ -71,7 +71,7 @@ static uintptr_t map_at_guess(size_t size, size_t alignment) {
     if (wanted < LOWEST_ADDRESS) return 0;
     uintptr_t got = map(wanted, size, MAP_FIXED_NOREPLACE);
     if (got == 0 || (got & (alignment - 1)) == 0) return got;
-    unmap_or_defer((void *)got, size); /* a kernel before 4.17 takes the flag for a hint and maps elsewhere */
+    unmap_or_defer((void *)got, size); /* a kernel before 4.17 ignores the flag and may map elsewhere */
     return 0;
 }
 
@@ -86,9 +86,9 @@ static uintptr_t map_and_trim(size_t size, size_t alignment) {
     return address;
 }
 
-/* The name is kept by the kernel (5.17, or Android's). Others do not know the call, which is then not made again. It is
- * not made after the start either: a filter that the program has set up by then may kill for it. Where libc itself
- * names mappings all the time, filters let it pass. */
+/* Kernels from 5.17 on, and Android's, store a mapping's name. After a refusal the call is not made again. Nor is it
+ * made after the start: a filter that the program installs may kill for it. Where libc itself names mappings, filters
+ * let the call pass. */
 static _Atomic(bool) nameless;
 
 static void name_mapping(uintptr_t address, size_t size, const char *name) {
@@ -126,8 +126,8 @@ void *platform_reserve_readable(size_t size, const char *name) {
 /* A thread sanitizer knows only addresses near the top. */
 extern void __tsan_init(void) __attribute__((weak));
 
-/* Below where the kernel puts mappings, at a distance that nobody can guess and that they do not reach: 16 TB at least
- * where there are so many addresses. */
+/* A place below the kernel's own mappings, at a random distance that these do not reach: at least 16 TB where there are
+ * so many addresses. */
 uintptr_t platform_region(size_t size, size_t alignment) {
     const uint64_t far = (uint64_t)8 << 40, near = (uint64_t)512 << 30;
     size_t page = platform_page_size();
@@ -151,7 +151,7 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
         name_mapping(wanted, size, name);
         return PLACE_HAD;
     }
-    unmap_or_defer((void *)(uintptr_t)result, size); /* a kernel before 4.17 takes the flag for a hint */
+    unmap_or_defer((void *)(uintptr_t)result, size); /* a kernel before 4.17 ignores the flag */
     return PLACE_TAKEN;
 }
 
@@ -166,7 +166,7 @@ bool platform_protect(void *address, size_t size, bool accessible) {
 
 bool platform_release(void *address, size_t size) {
     if (!unmap((uintptr_t)address, size)) return false;
-    /* Going back up when there is room above keeps the addresses in use close together. */
+    /* The next mapping may use the free place above: so the addresses in use stay close together. */
     uintptr_t end = (uintptr_t)address + size;
     if (size >= WORTH_RETURNING && end > atomic_load_explicit(&next_end, memory_order_relaxed))
         atomic_store_explicit(&next_end, end, memory_order_relaxed);
@@ -188,14 +188,14 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
         kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
 }
 
-/* Whether moves go through: what is written to the target before one tells afterwards whose it is. That costs a page,
- * or a huge one, so it is left out from the first success to the first refusal. */
+/* Whether moves succeed. A mark that is written to the target before a move tells afterwards whether the target is
+ * still ours. The mark costs a page, or a huge page, so it is left out from the first success to the first refusal. */
 enum { UNTRIED, MOVES, REFUSED };
 static _Atomic(uint32_t) moving;
 
 static bool holds(uintptr_t address, uint32_t mark) {
-    long no_time[2] = {0}; /* an address that is not mapped, or not readable, is an error and no crash */
-    for (int tries = 0; tries < 16; tries++) /* this call may be refused, too */
+    long no_time[2] = {0}; /* for an address that is not mapped or not readable the call returns an error */
+    for (int tries = 0; tries < 16; tries++) /* the OS may refuse this call, too */
         if (kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(address), FUTEX_WAIT_PRIVATE, ARGUMENT(mark),
                                              ARGUMENT(no_time))) == -ETIMEDOUT)
             return true;
@@ -214,8 +214,8 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
         return MOVED;
     }
     atomic_store_explicit(&moving, REFUSED, memory_order_relaxed);
-    /* The kernel may clear the target before it looks at the source (several mappings by now, when the program used
-     * mprotect in it): put the target back. Where it was not cleared, this call changes nothing. */
+    /* The kernel may unmap the target before it checks the source, which is several mappings if the program has used
+     * mprotect in it. So map the target again. If it is still mapped, this call changes nothing. */
     uintptr_t got = map((uintptr_t)to, size, MAP_FIXED_NOREPLACE);
     if (got == (uintptr_t)to) return MOVE_REFUSED;
     if (got != 0) unmap_or_defer((void *)got, size);

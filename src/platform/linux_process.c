@@ -1,6 +1,6 @@
-/* linux_process.c - the process as a whole on Linux: what it may do, its forks, the ends of its threads.
+/* linux_process.c - the process as a whole on Linux: its rights, its forks, the ends of its threads.
  *
- * What can be asked for only by calls that a sandbox may forbid is asked for before main, and kept.
+ * Questions that need a call which a sandbox may forbid are asked before main, and the answers are kept.
  */
 #define _GNU_SOURCE 1 /* the recursive mutex's initializer */
 #include "base/compiler.h"
@@ -37,7 +37,7 @@ void platform_start(void) {
     forgotten = platform_reserve(page, page, "jwmalloc: forgotten by fork");
     if (forgotten != NULL &&
         kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(forgotten), ARGUMENT(page), MADV_WIPEONFORK)) != 0) {
-        platform_release(forgotten, page); /* before Linux 4.14: only forks of libc's are known of */
+        platform_release(forgotten, page); /* before Linux 4.14: only libc's forks can be noticed */
         forgotten = NULL;
     }
     forgotten_used = 0;
@@ -48,7 +48,7 @@ void platform_start(void) {
 
 bool platform_in_borrowed_memory(void) {
     uint32_t number = (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0)), before = 0;
-    /* relaxed: the number is all that passes */
+    /* relaxed: no other data depends on the number */
     atomic_compare_exchange_strong_explicit(process, &before, number, memory_order_relaxed, memory_order_relaxed);
     return before != 0 && before != number;
 }
@@ -57,7 +57,7 @@ bool platform_in_borrowed_memory(void) {
 
 static _Atomic(bool) learnt, privileged, started_as_root, realtime;
 
-/* The value of a line "\nCapPrm:\t00..." is not zero; *found: there is such a line. */
+/* Whether the value of the line "\nCapPrm:\t00..." is not zero; *found: there is such a line. */
 static bool has_capabilities(const char *status, bool *found) {
     const char *line = strstr(status, "\nCapPrm:\t");
     *found = line != NULL;
@@ -70,7 +70,7 @@ static void learn_rights(void) {
     bool known = true, root = getauxval(AT_UID) == 0 || getauxval(AT_EUID) == 0;
     bool more = root || getauxval(AT_UID) != getauxval(AT_EUID) || getauxval(AT_GID) != getauxval(AT_EGID) ||
                 platform_is_privileged();
-    if (!more) { /* capabilities that a service manager has left it */
+    if (!more) { /* a service manager may have left capabilities to the process */
         char status[2048];
         status[platform_read_file("/proc/self/status", status, sizeof status - 1)] = '\0';
         more = has_capabilities(status, &known);
@@ -101,7 +101,7 @@ struct rights rights_at_start(void) {
 
 /* --- threads and forks of the program */
 
-/* By no system call: libc writes the number of the thread that locks it into a recursive mutex. */
+/* Without a system call: libc writes the number of the locking thread into a recursive mutex. */
 uint32_t platform_thread_id(void) {
 #if defined(__GLIBC__)
     pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -117,14 +117,14 @@ uint32_t platform_thread_id(void) {
 }
 
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
-    /* The key's number plus one; two threads that come first may both make a key, and one of them drops its own. */
+    /* The key's number plus 1. Two first threads may both make a key: one of them deletes its own. */
     static _Atomic(uint32_t) shared_key;
     uint32_t key = atomic_load_explicit(&shared_key, memory_order_acquire); /* [KY1] pairs [KY2]; client exit_key */
     if (key == 0) {
         pthread_key_t made;
         if (pthread_key_create(&made, at_exit) != 0) return false;
-        /* [KY2] release: the key's making; acquire, when it fails: the other thread's; pairs [KY1] [KY2]; client
-         * exit_key */
+        /* [KY2] release: the new key; acquire, on failure: the other thread's key; pairs [KY1] [KY2];
+         * client exit_key */
         if (atomic_compare_exchange_strong_explicit(&shared_key, &key, (uint32_t)made + 1, memory_order_release,
                                                     memory_order_acquire))
             key = (uint32_t)made + 1;

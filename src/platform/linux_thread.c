@@ -1,9 +1,9 @@
-/* linux_thread.c - how the reclamation thread is made, seen off and put to sleep, on Linux.
+/* linux_thread.c - how the reclamation thread starts, sleeps and ends, on Linux.
  *
- * It is made by clone itself: pthread_create allocates, and may be who called us. It has no thread-local storage of its
- * own (the register still points to its creator's), so what runs on it must not use any: no errno, no stack protector,
- * no libc beyond plain functions. The call and its flags are those of libc's pthread_create: a filter that lets the
- * program make threads lets this one pass.
+ * clone itself makes it: pthread_create allocates, and may be our caller. The thread has no thread-local storage (the
+ * register still points to its creator's). So its code must not use any: no errno, no stack protector, only plain
+ * functions of libc. The call and its flags are those of libc's pthread_create: a filter that allows the program's
+ * threads allows this one.
  */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
@@ -22,16 +22,16 @@
 #include <gnu/libc-version.h>
 #endif
 
-/* The guard page's size is the kernel's; 28 KB are left with pages of 4 KB. Two stacks, so that the next thread can
- * start while the one before has returned but not left its own. */
+/* One OS page of a stack is its guard; 28 KB are left with pages of 4 KB. Two stacks: the next thread can start while
+ * the last one has returned but not left its stack. */
 enum { STACK_SIZE = 32 * 1024, STACKS = 2, CLAIMED = 1 };
 
-/* 0: free; CLAIMED: a start has it; else the kernel's number of its thread, which the kernel clears when the thread is
- * gone. Zero again in the child of any fork, which has the stacks but not the thread. */
+/* 0: free; CLAIMED: a starting thread has it; else the number of its thread, which the kernel clears when the thread
+ * ends. Zero again in the child of any fork, which has the stacks but not the thread. */
 static _Atomic(uint32_t) first_words[STACKS];
 static _Atomic(uint32_t) *busy = first_words;
 
-/* What the thread runs: the same in every call. */
+/* The function that the thread runs: the same in every call. */
 static _Atomic(uintptr_t) thread_body;
 
 static void run(void) {
@@ -42,7 +42,7 @@ static void run(void) {
 
 static void *run_plain(void *word) {
     run();
-    /* [ST5] release: what the thread did; pairs [ST4]; kept: in builds for sanitizers only */
+    /* [ST5] release: the thread's work; pairs [ST4]; kept: in builds for sanitizers only */
     atomic_store_explicit((_Atomic(uint32_t) *)word, 0, memory_order_release);
     return NULL;
 }
@@ -60,7 +60,7 @@ static bool create_thread(unsigned stack) {
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |                 \
      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
 
-static char *lowest[STACKS]; /* of who claimed the stack; kept from the first start on */
+static char *lowest[STACKS]; /* written by the thread that claimed the stack; kept from the first start on */
 
 static char *make_stack(size_t guard, size_t size) {
     char *mapping = platform_reserve(guard + size, guard, "jwmalloc: reclaim stack");
@@ -69,7 +69,7 @@ static char *make_stack(size_t guard, size_t size) {
     return mapping;
 }
 
-/* By clone3, where libc makes threads so: a filter may have been written after what libc does. */
+/* By clone3 if libc does so: a filter may allow exactly the calls of libc. */
 static long clone_as_new_libc(const char *stack, size_t size, _Atomic(uint32_t) *word, long tls) {
 #if defined(__GLIBC__) && defined(SYS_clone3) && defined(CLONE_ARGS_SIZE_VER0) && __SIZEOF_POINTER__ == 8
     enum { MAJOR = 2, FIRST_MINOR = 34 };
@@ -109,13 +109,13 @@ static bool create_thread(unsigned stack) {
 
 #endif
 
-/* STACKS: all are busy. */
+/* Returns STACKS if all are busy. */
 static unsigned claim_stack(void) {
     unsigned stack = 0;
     for (; stack < STACKS; stack++) {
         uint32_t gone = 0;
-        /* [ST2] acquire: the stack is left, by the kernel's word, and where it is; pairs [ST3]; client
-         * reclaim_stack */
+        /* [ST2] acquire: the stack's place; the thread has left it, as the kernel cleared the word; pairs [ST3];
+         * client reclaim_stack */
         if (atomic_compare_exchange_strong_explicit(&busy[stack], &gone, CLAIMED, memory_order_acquire,
                                                     memory_order_relaxed))
             break;
@@ -132,18 +132,18 @@ enum platform_start platform_thread_start(void (*body)(void)) {
     atomic_store_explicit(&thread_body, (uintptr_t)body, memory_order_relaxed);
     bool started = create_thread(stack);
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
-    /* [ST3] release: where the stack is; pairs [ST2]; client reclaim_stack */
+    /* [ST3] release: the stack's place; pairs [ST2]; client reclaim_stack */
     if (!started) atomic_store_explicit(&busy[stack], 0, memory_order_release);
     return started ? START_STARTED : START_REFUSED;
 }
 
 static void wait_for_clearing(_Atomic(uint32_t) *word, uint32_t number) {
-    long soon[2] = {0, 10000000}; /* should the word change without a wake: a start that failed */
-    /* not private: the kernel's wake is not, either */
+    long soon[2] = {0, 10000000}; /* 10 ms: a start that fails changes the word without a wake */
+    /* not private, because the kernel's wake is not */
     kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(word), FUTEX_WAIT, ARGUMENT(number), ARGUMENT(soon)));
 }
 
-/* The kernel clears the word a little before the thread is gone. */
+/* The kernel clears the word shortly before the thread is gone. */
 static void wait_for_end(uint32_t number) {
     static _Atomic(uint32_t) nothing;
     while (platform_thread_lives(number)) platform_futex_wait(&nothing, 0, 1);
@@ -152,8 +152,8 @@ static void wait_for_end(uint32_t number) {
 void platform_threads_gone(bool entirely) {
     for (unsigned stack = 0; stack < STACKS; stack++) {
         uint32_t number, last = CLAIMED;
-        /* [ST4] acquire: what the thread did, by the kernel's word; pairs [ST5]; kept: its order with the program's
-         * calls that follow is the kernel's */
+        /* [ST4] acquire: the thread's work, as the kernel cleared the word; pairs [ST5]; kept: the kernel orders the
+         * thread's end before the program's next calls */
         while ((number = atomic_load_explicit(&busy[stack], memory_order_acquire)) != 0) {
             last = number;
             wait_for_clearing(&busy[stack], number);

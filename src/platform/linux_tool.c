@@ -1,3 +1,4 @@
+/* linux_tool.c - finds out whether a memory tool has replaced malloc, and takes objects from that malloc (tool.h). */
 #include "platform/tool.h"
 
 #if JW_BESIDE_TOOLS
@@ -13,7 +14,7 @@
 
 _Atomic(unsigned char) tool_state;
 
-/* Of the sanitizers' runtimes, where the program is linked with one. */
+/* Functions of the sanitizers' runtimes; NULL unless the program is linked with one. */
 #define RUNTIME __attribute__((weak, visibility("default")))
 extern void __asan_init(void) RUNTIME;
 extern void __hwasan_init(void) RUNTIME;
@@ -21,11 +22,11 @@ extern void __lsan_init(void) RUNTIME;
 extern void __msan_init(void) RUNTIME;
 extern void __tsan_init(void) RUNTIME;
 
-/* Whether the calling thread is in the malloc that should be a tool's. A program can have a malloc of its own that is
- * built on jw_malloc: it comes back here. */
+/* Whether the calling thread is in the malloc that should be a tool's. A program's own malloc, built on jw_malloc,
+ * comes back here. */
 static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
 
-/* Other tools of Valgrind answer nothing: what callgrind counts must be our own instructions. */
+/* Valgrind's other tools give no answer, as they should: callgrind must count our own instructions. */
 static bool is_memcheck(void) {
 #ifdef JW_MEMCHECK
     unsigned char byte = 0, bits = 0;
@@ -44,11 +45,11 @@ bool tool_ask(void) {
 
 static void *made(void *object) {
     inside = false;
-    if (object == NULL) errno = ENOMEM; /* which not every tool's malloc sets */
+    if (object == NULL) errno = ENOMEM; /* not every tool's malloc sets it */
     return object;
 }
 
-/* A tool may end the process for a size that no memory has. */
+/* A tool may end the process for a size that is too large for any memory. */
 static bool is_too_much(size_t size) {
     if (size <= PTRDIFF_MAX) return false;
     errno = ENOMEM;

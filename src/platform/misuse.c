@@ -1,4 +1,4 @@
-/* misuse.c - the last words of a process: base/misuse.h and base/assert.h. */
+/* misuse.c - prints the message and ends the process, for base/misuse.h and base/assert.h. */
 #include "base/misuse.h"
 #include "base/assert.h"
 #include "base/print.h"
@@ -31,7 +31,7 @@ static const char states[] = "not allocated here\0in use\0inside an object\0betw
                              "in free memory\0in memory given back to the system";
 static const char numbers[] = "given size \0given alignment \0changed at byte \0changed at byte ";
 
-/* One string and no array of pointers, each of which the loader would have to relocate. */
+/* One string instead of an array of pointers, which the loader would have to relocate. */
 static COLD void print_word(struct print_buffer *text, const char *words, unsigned index) {
     while (index > 0) index -= *words++ == 0;
     print_text(text, words);
@@ -60,7 +60,7 @@ COLD _Noreturn void misuse(enum misuse kind, const void *address, size_t number)
     tags_ignore();
     misuse_describe *describe = atomic_load_explicit(&describes, memory_order_relaxed);
     if (describe) describe(address, &found);
-    /* a fork's child has the heaps of the parent's threads, and not these */
+    /* a fork's child has the heaps of the parent's threads, but not these threads */
     if (found.owner != OWNER_NONE && !platform_thread_lives(found.owner)) found.owner = OWNER_ENDED;
     if (kind == INVALID_FREE && found.state >= FOUND_FREE) kind = DOUBLE_FREE;
     if (kind == DOUBLE_FREE && found.state < FOUND_FREE) found.state = FOUND_FREE;

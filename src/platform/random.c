@@ -1,3 +1,4 @@
+/* random.c - the seed of a thread's random numbers (random.h). */
 #include "platform/random.h"
 
 #include "platform/platform.h"

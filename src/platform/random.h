@@ -1,5 +1,5 @@
-/* random.h - random numbers of a thread, for the hardened build. Not for keys: a program that sees enough of a thread's
- * numbers can tell the next one. Not on the reclamation thread, which has no thread-local variables.
+/* random.h - random numbers for each thread of the hardened build. Not for keys: enough of a thread's numbers tell its
+ * next one. Not on the reclamation thread, which has no thread-local variables.
  */
 #ifndef JW_RANDOM_H
 #define JW_RANDOM_H
@@ -17,12 +17,12 @@ static inline uint64_t random_word(void) {
     return mixed(random_state += 0x9e3779b97f4a7c15u);
 }
 
-/* Below `bound`, which is small: evenly enough. */
+/* A number below `bound`, which must be small: only then the distribution is even enough. */
 static inline uint32_t random_less(uint32_t bound) {
     return (uint32_t)((uint64_t)(uint32_t)random_word() * bound >> 32);
 }
 
-/* The next number begins a new row: in the child of a fork, so that it has not the parent's. */
+/* Takes a new seed for the next number: in the child of a fork, so that it does not repeat the parent's numbers. */
 static inline void random_forget(void) {
     random_state = 0;
 }

@@ -1,8 +1,8 @@
-/* sim.c - the platform contract over a static, zeroed arena: deterministic, able to refuse, without a kernel.
+/* sim.c - the platform contract over a static, zeroed arena: deterministic, without a kernel, and it can refuse.
  *
  * Free space is what lies above the bump mark, plus free blocks in a table of words (first page, page count). A word
- * is taken and put by compare-and-exchange, so that reservations of racing threads need no lock. Neighbours are joined
- * when a block is put back. Everything outside reservations is always zero.
+ * is taken and put by compare-exchange, so that reservations of racing threads need no lock. Neighbours are joined when
+ * a block is put back. Everything outside reservations is always zero.
  */
 #define _GNU_SOURCE 1 /* environ */
 #include "platform/sim.h"
@@ -85,7 +85,7 @@ static void put(uint32_t first, uint32_t end) {
                                                     memory_order_release, memory_order_relaxed))
             return;
     }
-    abort(); /* a test of that many holes needs a larger table */
+    abort(); /* a test with so many holes needs a larger table */
 }
 
 /* Where an aligned run of `pages` starts in the free pages [first, end); `end` when it does not fit. */
@@ -183,7 +183,7 @@ bool platform_discard(void *address, size_t size) {
     return true;
 }
 
-/* Only shrinking, as if the place above were always taken. */
+/* Only shrinks, as if the place above were always taken. */
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
     if (!allowed(SIM_RESIZE) || new_size > old_size) return false;
     if (new_size < old_size) release_pages((unsigned char *)address + new_size, old_size - new_size);
@@ -207,7 +207,7 @@ uint64_t platform_milliseconds(void) {
     return atomic_load_explicit(&clock_now, memory_order_relaxed);
 }
 
-/* Time passes in the wait and nowhere else. */
+/* The simulated time passes only here. */
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     if (atomic_load_explicit(word, memory_order_relaxed) == expected) sim_advance(milliseconds);
 }

@@ -1,4 +1,4 @@
-/* sim.h - the handles of the simulated platform, for tests and model checkers. */
+/* sim.h - how tests and model checkers control the simulated platform. */
 #ifndef JW_SIM_H
 #define JW_SIM_H
 
@@ -29,7 +29,7 @@ void sim_reset(void);
 #define SIM_NEVER (-1)
 void sim_fail_after(int64_t count);
 
-/* Which of them sim_fail_after counts and refuses; all at first. */
+/* The operations that sim_fail_after counts and refuses; all at first. */
 enum sim_operation {
     SIM_RESERVE = 1,
     SIM_RELEASE = 2,
@@ -65,13 +65,13 @@ void (*sim_take_thread(void))(void);
 /* Runs what platform_on_thread_exit was asked for, as if the calling thread ended now. */
 void sim_thread_exit(void);
 
-/* Whether the caller seems to be a child by vfork. */
+/* Sets whether the caller seems to be a child by vfork. */
 void sim_borrow_memory(bool borrowed);
 
 /* Runs the handlers around fork, as if a fork took place; `in_child` tells which side to be on. */
 void sim_fork(bool in_child);
 
-/* What every file holds from now on; NULL: there are none. */
+/* Sets the contents of every file; NULL: there are no files. */
 void sim_set_file(const char *text);
 
 /* Called instead of abort; may longjmp. NULL: the real abort. */

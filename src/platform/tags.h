@@ -1,8 +1,8 @@
-/* tags.h - AArch64's memory tags (MTE) in the hardened build: each 16 bytes of memory have four bits, and so does a
- * pointer, in its bits 56 to 59; an access through a pointer whose bits are others ends in a fault.
+/* tags.h - AArch64's memory tags (MTE) in the hardened build. Each 16 bytes of memory have a tag of four bits, and so
+ * does a pointer, in its bits 56 to 59. An access through a pointer with another tag ends in a fault.
  *
- * Tag 0 is the allocator's own: of free memory, of what is never tagged, and of its pointers. Where the
- * processor or the kernel has no tags, `tags_active` stays false and nothing else here is called.
+ * Tag 0 is the allocator's: free memory, memory that is never tagged, and the allocator's pointers have it. Without
+ * tags in the processor or the kernel, `tags_active` stays false and nothing else here is called.
  */
 #ifndef JW_TAGS_H
 #define JW_TAGS_H
@@ -19,8 +19,8 @@ enum { TAG_BYTES = 16, TAG_SHIFT = 56, PROTECTION_TAGS = 0x20 /* PROT_MTE */ };
 
 extern bool tags_active HIDDEN;
 
-/* Asks the kernel for tags, and for a fault at once where they differ. Before the first mapping; inherited by threads
- * that start later. */
+/* Asks the kernel for tags, and for an immediate fault where they differ. Called before the first mapping; threads that
+ * start later inherit it. */
 void tags_start(void);
 
 static inline unsigned tag_of_pointer(const void *pointer) {
@@ -31,20 +31,20 @@ static inline void *with_tag(const void *pointer, unsigned tag) {
     return (void *)(((uintptr_t)pointer & ~((uintptr_t)15 << TAG_SHIFT)) | (uintptr_t)tag << TAG_SHIFT);
 }
 
-/* Of the 16 bytes at the address, which is ours and not protected. */
+/* Tag of the 16 bytes at the address, which is ours and accessible. */
 static inline unsigned tag_of_memory(const void *address) {
     uintptr_t word = (uintptr_t)address;
     __asm__ volatile(".arch armv8.5-a+memtag\n\tldg %0, [%0]" : "+r"(word));
     return (unsigned)(word >> TAG_SHIFT & 15);
 }
 
-/* Of all 16 bytes that [address, address + size) touches. */
+/* Sets the tag of all 16-byte units that [address, address + size) touches. */
 static inline void tag_memory(const void *address, size_t size, unsigned tag) {
     uintptr_t at = (uintptr_t)with_tag(address, tag), end = at + size;
     for (; at < end; at += TAG_BYTES) __asm__ volatile(".arch armv8.5-a+memtag\n\tstg %0, [%0]" ::"r"(at) : "memory");
 }
 
-/* For the calling thread, from here on. */
+/* The calling thread ignores tags from now on. */
 static inline void tags_ignore(void) {
     if (tags_active) __asm__ volatile(".arch armv8.5-a+memtag\n\tmsr tco, #1" ::: "memory");
 }

@@ -1,8 +1,8 @@
 /* tool.h - whether a tool that finds memory errors has replaced the C library's malloc: a sanitizer's runtime, or
  * Valgrind's memcheck. The prefixed library then takes all its objects from that malloc, so that the tool sees each of
- * them. The first function of ours that a process calls asks, and the answer stays.
+ * them. The first call of one of our functions finds the answer, which stays.
  *
- * Nothing here is for the hit paths: beside a tool no thread ever has a heap, so each malloc and free is a slow one.
+ * The hit paths do not ask: beside a tool no thread ever has a heap, so each malloc and free takes a slow path.
  */
 #ifndef JW_TOOL_H
 #define JW_TOOL_H
@@ -27,11 +27,11 @@ extern _Atomic(unsigned char) tool_state HIDDEN;
 COLD bool tool_ask(void);
 
 static ALWAYS_INLINE bool tool_is_there(void) {
-    /* relaxed: every thread that asks gets the same answer, and nothing else passes by this word */
+    /* relaxed: every thread gets the same answer, and no other data depends on this word */
     return UNLIKELY(atomic_load_explicit(&tool_state, memory_order_relaxed) != TOOL_NONE) && tool_ask();
 }
 
-/* To be called only when a tool is there. NULL comes with ENOMEM. */
+/* Called only when a tool is there. NULL comes with ENOMEM. */
 void *tool_allocate(size_t size);
 void *tool_allocate_zeroed(size_t size);
 void *tool_allocate_aligned(size_t alignment, size_t size);

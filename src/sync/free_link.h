@@ -1,11 +1,11 @@
-/* free_link.h - the first word of a free object: the encoded address of the next free object. It also tells that the
- * object is free. The frontend's lists have it, and the objects that a thread caches of the midend, with another key.
+/* free_link.h - the first word of a free object: the encoded address of the next free object. The word also tells that
+ * the object is free. The frontend's lists use it; so do a thread's cached objects of the midend, with another key.
  *
  *   word   (address of the next free object ^ address of this one) ^ key
  *   key    random, one for each heap; its top 16 bits are set, where an address has none. In the hardened build each
  *          place has a key of its own
  *
- *   transition   by whom                              word
+ *   transition   by                                   word
  *   write        the thread that frees the object     any -> a link
  *   follow       the thread that has the list         read only
  *   clear        the thread that takes the object     a link -> 0
@@ -14,18 +14,17 @@
  * taken by an acquire (frontend/cross_list.h): the links are plain words. Only the question whether an object is free
  * may read the word of an object in use.
  *
- * The next object is nearly always one in the same root. Then the two addresses differ in the bits of an offset alone:
- * the link is near, and one test of `word ^ key` sees it (link_is_near). Every other link is followed only after the
- * tables have said that it leads to where it may lead. malloc gives out no object whose word is no link: so a word that
- * a program wrote into a free object ends in "write after free", when that object or what it leads to is given out.
+ * The next object is nearly always in the same root. Then the two addresses differ only in the bits of an offset: the
+ * link is near, and one test of `word ^ key` sees it (link_is_near). Any other link is followed only after the page map
+ * has confirmed its target. malloc never gives out an object whose word is no link. So a word that a program wrote into
+ * a free object ends in "write after free", when that object or the object it links to is given out.
  *
- * One compare tells whether a word may be a link, which what programs write there seldom looks like (negative numbers
- * do). What is given out has 0 there. But a program may write any word, an old link too: a word alone accuses nobody.
- * Whether an object is free is then settled by the lists of its owner (frontend/suspect.h).
+ * One compare tells whether a word may be a link. Few words of programs look like one; negative numbers do. An object
+ * that is given out has 0 there. But a program may write any word, also an old link: a word alone proves no double
+ * free. The lists of the object's owner then decide whether the object is free (frontend/suspect.h).
  *
- * The last link of a list leads to an odd address: LINK_END, or the slab's origin (cross_list.h). A list without
- * objects begins with LINK_END, whose word is 0: no key makes a near link of that, so that malloc needs no test of its
- * own for an empty list.
+ * The last link of a list leads to an odd address: LINK_END, or the slab's origin (cross_list.h). An empty list begins
+ * with LINK_END, whose word is 0. No key makes a near link of 0, so malloc needs no separate test for an empty list.
  *
  * Progress: each operation is a few instructions. Verified by tests/unit/free_link_test.c and, in lists that threads
  * share, by verify/clients/free_link_list.c. */
@@ -54,18 +53,18 @@ static inline uint64_t link_key_of(uint64_t random) {
     return random | (uint64_t)LINK_MARK << 32;
 }
 
-/* In the hardened build every place has a key of its own, so that who reads a link cannot write another. */
+/* In the hardened build each address has its own key: a program that reads one link cannot forge another. */
 static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
     return JW_SECURE ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
 }
 
-/* How the address of the next object differs from that of this one. */
+/* XOR of the addresses of this object and the next one. */
 static ALWAYS_INLINE uint64_t link_distance(const void *object, uint64_t key) {
     return *(const link_any *)object ^ link_key_at(object, key);
 }
 
-/* Whether the distance has no bits but those of an offset in a block of `block` bytes, a power of two, and none below
- * the alignment. The smaller the block the more it would say, but cached objects of several slabs are in one list. */
+/* Whether the distance has only bits of an offset in a block of `block` bytes (a power of two), and none below the
+ * alignment. A smaller block would be a stricter test, but one list has cached objects of several slabs. */
 static ALWAYS_INLINE bool link_is_near(uint64_t distance, size_t block) {
     return !(distance & ~(uint64_t)(block - 8));
 }
@@ -82,7 +81,7 @@ static ALWAYS_INLINE void *link_next(const void *object, uint64_t key) {
     return link_followed(object, link_distance(object, key));
 }
 
-/* Leaves no link in an object that is given out. */
+/* Removes the link from an object that is given out. */
 static ALWAYS_INLINE void link_clear(void *object) {
     *(link_word *)object = 0;
 }

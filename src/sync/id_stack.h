@@ -2,18 +2,18 @@
  *
  *   first   | 31..24 zero | 23..0 id of the first element; 0: empty |
  *
- *   transition   by whom      word            order
+ *   transition   by           word            order
  *   push(id)     any thread   old -> id       [IS1] release: publishes the element, whose link leads to old
  *   take_all()   any thread   id -> 0         [IS2] acquire: pairs IS1
  *   last_look    any thread   unchanged       [IS3] release: pairs IS1's acquire
  *
- * The caller has a place for an element's link: `set_next` writes it. Only the thread that pushes writes the link, and
- * only the thread that took the stack reads it. So the link needs no order of its own.
+ * The caller stores an element's link: `set_next` writes it. Only the thread that pushes writes the link, and only the
+ * thread that took the stack reads it. So the link needs no order of its own.
  *
  * Invariant: the links from `first` lead to each element that was pushed and not taken, once, newest first.
  * No ABA problem: elements leave only all together, so a push never depends on what an old first element links to.
- * last_look: either it sees an element, or the thread that pushes later sees all that came before the look. A thread
- * that is about to stop looking uses it: the one that pushes after that finds that nobody looks.
+ * last_look: a thread that stops looking uses it. Either it sees an element, or the thread that pushes later sees all
+ * that came before the look, so also that no thread looks any more.
  * Progress: push is lock-free (it repeats only when another thread changed the word); the others are wait-free.
  * Verified by verify/clients/id_stack_push_take.c and id_stack_last_look.c. Used by deferred ranges and mid slabs,
  * reopened slabs, shut guards. */
@@ -46,14 +46,14 @@ static ALWAYS_INLINE void id_stack_push(struct id_stack *stack, uint32_t id, id_
         !atomic_compare_exchange_weak_explicit(&stack->first, &first, id, memory_order_acq_rel, memory_order_relaxed));
 }
 
-/* The first element, which leads to all others; 0: the stack was empty. */
+/* Returns the first element, which links to the others; 0: the stack was empty. */
 static ALWAYS_INLINE uint32_t id_stack_take_all(struct id_stack *stack) {
     if (id_stack_is_empty(stack)) return 0;
     /* [IS2] acquire: the elements and their links; pairs [IS1]; client id_stack_push_take */
     return atomic_exchange_explicit(&stack->first, 0, memory_order_acquire);
 }
 
-/* Whether the stack is empty, asked by a thread that will not look again. */
+/* Whether the stack is empty, for a thread that will not look again. */
 static inline bool id_stack_last_look_is_empty(struct id_stack *stack) {
     /* [IS3] release: all that this thread did before; pairs [IS1]; client id_stack_last_look */
     return atomic_fetch_add_explicit(&stack->first, 0, memory_order_release) == 0;

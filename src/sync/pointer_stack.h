@@ -2,16 +2,16 @@
  *
  *   first   address of the first element; NULL: empty
  *
- *   transition            by whom      word            order
+ *   transition            by           word            order
  *   push(newest, oldest)  any thread   old -> newest   [PS1] release: publishes the elements; `oldest` links to old
  *   take_all()            any thread   first -> NULL   [PS2] acquire: pairs PS1
  *
- * It is id_stack.h for elements that have no number: mappings and notes. Elements that are linked already are pushed by
- * one step.
+ * This is id_stack.h for elements without a number: mappings and notes. One step pushes a whole chain of linked
+ * elements.
  *
  * Invariant: the links from `first` lead to each element that was pushed and not taken, once, newest first.
- * No ABA problem: elements leave only all together, so a push never depends on what an old first element links to. And
- * nobody reads an element that another thread has taken: its memory may be gone.
+ * No ABA problem: elements leave only all together, so a push never depends on what an old first element links to. No
+ * thread reads an element that another thread has taken: its memory may be unmapped.
  * Progress: push is lock-free (it repeats only when another thread changed the word); take_all is wait-free.
  * Verified by verify/clients/pointer_stack_push_take.c. Used by deferred unmaps and suspect notes. */
 #ifndef JW_POINTER_STACK_H
@@ -37,7 +37,7 @@ static ALWAYS_INLINE bool pointer_stack_is_empty(const struct pointer_stack *sta
     return !atomic_load_explicit(&stack->first, memory_order_relaxed);
 }
 
-/* Pushes the elements from `newest` to `oldest`, which are linked: the same one where there is one. */
+/* Pushes the chain from `newest` to `oldest`, which may be the same element. */
 static inline void pointer_stack_push(struct pointer_stack *stack, struct stack_link *newest,
                                       struct stack_link *oldest) {
     struct stack_link *first = atomic_load_explicit(&stack->first, memory_order_relaxed);
@@ -47,7 +47,7 @@ static inline void pointer_stack_push(struct pointer_stack *stack, struct stack_
                                                   memory_order_relaxed));
 }
 
-/* The first element, which leads to all others; NULL: the stack was empty. */
+/* Returns the first element, which links to the others; NULL: the stack was empty. */
 static inline struct stack_link *pointer_stack_take_all(struct pointer_stack *stack) {
     if (pointer_stack_is_empty(stack)) return NULL;
     /* [PS2] acquire: the elements and their links; pairs [PS1]; client pointer_stack_push_take */

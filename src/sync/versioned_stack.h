@@ -2,18 +2,18 @@
  *
  *   word   | 63..32 version | 31..0 number of the first element; 0: empty |
  *
- *   transition   by whom      word                      order
+ *   transition   by           word                      order
  *   push(id)     any thread   first -> id               [VS1] release: publishes the element, whose link leads to first
  *   pop()        any thread   first -> its link         [VS2] acquire: the first element and its link; pairs VS1
  *                             version -> version + 1
  *
- * The caller has an atomic word for each element's link (`link_of`). A pop reads the link of an element that another
- * thread may have popped already. So links are atomic, and an element's memory must stay.
+ * The caller has an atomic word for each element's link (`link_of`). A pop may read the link of an element that another
+ * thread has popped already. So links are atomic, and an element's memory must stay mapped.
  *
  * Invariant: the links from `first` lead to each element that was pushed and not popped, once.
- * ABA: an element may be popped and pushed again while another thread is in a pop. The version tells: each pop raises
- * it, so no word comes twice, and the compare-exchange of the slow thread fails. 2^32 pops within one other are more
- * than a processor can do while a thread is in these few instructions.
+ * ABA: an element may be popped and pushed again while another thread is in a pop. Each pop raises the version, so no
+ * word comes twice, and the compare-exchange of the slow thread fails. The version wraps after 2^32 pops: no processor
+ * does so many while one thread is in these few instructions.
  * Progress: lock-free; a loop repeats only when another thread changed the word.
  * Verified by verify/clients/versioned_stack_push_pop.c. Used by abandoned heaps (frontend/heap_lifecycle.c). */
 #ifndef JW_VERSIONED_STACK_H
@@ -40,7 +40,7 @@ static ALWAYS_INLINE void versioned_stack_push(struct versioned_stack *stack, ui
         !atomic_compare_exchange_weak_explicit(&stack->word, &old, new, memory_order_release, memory_order_relaxed));
 }
 
-/* The element that was pushed last; 0: the stack is empty. */
+/* Returns the element that was pushed last; 0: the stack is empty. */
 static ALWAYS_INLINE uint32_t versioned_stack_pop(struct versioned_stack *stack, versioned_link_of *link_of) {
     uint64_t old, new;
     do {
@@ -49,7 +49,7 @@ static ALWAYS_INLINE uint32_t versioned_stack_pop(struct versioned_stack *stack,
         if (!(uint32_t)old) return 0;
         uint32_t next = atomic_load_explicit(link_of((uint32_t)old), memory_order_relaxed);
         new = ((old >> 32) + 1) << 32 | next;
-        /* relaxed: for its version no word comes twice, so it is the one just loaded */
+        /* relaxed: no word comes twice, so success means the word that was just acquired */
     } while (
         !atomic_compare_exchange_weak_explicit(&stack->word, &old, new, memory_order_relaxed, memory_order_relaxed));
     return (uint32_t)old;

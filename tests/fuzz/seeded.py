@@ -75,7 +75,10 @@ MISTAKES = {
         "bool given = platform_discard((void *)from, to - from) || true;",
     ),
     "a refused munmap is forgotten": Mistake(
-        "faults", "src/platform/deferred_unmap.c", "    link_kept(mapping, mapping);\n", ""
+        "faults",
+        "src/platform/deferred_unmap.c",
+        "    pointer_stack_push(&deferred, &mapping->link, &mapping->link);\n",
+        "",
     ),
     "an option's upper bound is not checked": Mistake("options", "src/config/options.c", " && *value <= row->most", ""),
     "an option's number overflows": Mistake(

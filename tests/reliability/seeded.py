@@ -40,7 +40,7 @@ MISTAKES = {
     ),
     "uncounted": Mistake(
         "backend/ownership.c",
-        "    count(state, own); /* it waits, and the watermark must know */\n",
+        "    count(state, own); /* a deferred range is cached memory, too */\n",
         "",
         "above the watermark",
     ),
