@@ -5,10 +5,9 @@
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
-
-enum { MOST_ROOM = 1 << 28 }; /* for a moved object to grow into */
 
 static _Atomic(size_t) mappings, mapped_total;
 
@@ -125,7 +124,7 @@ static bool resize_in_place(void *object, size_t old, size_t new) {
 
 /* With room to grow, which costs addresses only: an object that grows by little is not moved each time. 0: too much. */
 static size_t with_room(size_t size) {
-    return huge_good_size(size + (size / 8 < MOST_ROOM ? size / 8 : MOST_ROOM));
+    return huge_good_size(size + (size / HUGE_ROOM_PART < HUGE_ROOM_MOST ? size / HUGE_ROOM_PART : HUGE_ROOM_MOST));
 }
 
 /* The tail's memory goes back at once. Its addresses stay the object's where they may be room to grow, or where the OS

@@ -1,6 +1,7 @@
 #include "backend/ownership.h"
 
 #include "base/assert.h"
+#include "config/policy.h"
 
 struct ownership ownership;
 

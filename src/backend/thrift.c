@@ -4,20 +4,9 @@
 #include "backend/root.h"
 #include "base/assert.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
-
-/* Frees between two looks at the clock, or two tries to start the thread, where it was refused. */
-#ifndef JW_RETRY_PERIOD
-#define JW_RETRY_PERIOD 64
-#endif
-
-enum { SUCCESSOR_SHIFT = 3 }; /* an eighth of 500 ms: more than a thread takes to start, less than counts for memory */
-/* What may be cached above the recent peak where memory without pages comes into use, in percent of that, and at least
- * a part of cache_min. With nothing above it a program whose use goes up and down had five times the page faults
- * (rptest). */
-enum { PERCENT_BESIDE_NEW = 3, PART_BESIDE_NEW = 8 };
-enum { QUIET_ROUNDS = 6 }; /* 500 ms doubled as often is half a minute; then the thread ends */
 
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */

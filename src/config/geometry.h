@@ -1,4 +1,5 @@
-/* geometry.h - the sizes that shape every structure, each in one place with its reason.
+/* geometry.h - the sizes that shape every structure, each in one place with its reason. policy.h has the numbers that
+ * could be others without a change to any structure.
  *
  * Shifts come first and sizes follow from them. All can be set from outside (-DJW_...), so that a model-checking client
  * can shrink them without touching the logic: a root of 8 granules of 256 B is a normal configuration.
@@ -61,60 +62,6 @@
 /* The midend's size classes count in this unit: sixteen to the frontend's largest object and more. */
 #ifndef JW_MIDEND_UNIT_SHIFT
 #define JW_MIDEND_UNIT_SHIFT 8
-#endif
-
-/* Bytes of freed objects of the midend that a thread keeps to itself, for each of four classes at a time: of those that
- * it goes on allocating from. More is hardly faster, and each of them keeps a slab from going back. */
-#ifndef JW_MID_CACHE_OBJECTS
-#define JW_MID_CACHE_OBJECTS (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
-#endif
-
-/* Heaps come from the OS by so many: enough that starting threads seldom ask it. */
-#ifndef JW_HEAPS_PER_CHUNK
-#define JW_HEAPS_PER_CHUNK 32
-#endif
-
-/* Of how few objects a slab must be for those of full ones to be cached (frontend/object_cache.h), and how many of a
- * class may: above sixteen a slab a full one is rare, and twice as many cost a real trace 100 KB at its peak. */
-#ifndef JW_OBJECT_CACHE_CAPACITY
-#define JW_OBJECT_CACHE_CAPACITY 16
-#endif
-#ifndef JW_OBJECT_CACHE
-#define JW_OBJECT_CACHE 16
-#endif
-
-/* Frees into a class's local list, where none is cached, that count as a refill does: for a thread that always frees
- * what it has just allocated, and so needs none. */
-#ifndef JW_LOCAL_FREES
-#define JW_LOCAL_FREES 128
-#endif
-
-/* One of so many of a full slab's objects comes back before malloc has the slab again: with each first one a program
- * that replaces objects at random had a refill for every fifth. Half as many cost a real trace 300 KB at its peak. */
-#ifndef JW_REOPEN_SHARE
-#define JW_REOPEN_SHARE 8
-#endif
-
-/* Roots that may be mapped ahead (backend/root.h): at most so many, a share of those that there are, and a share of the
- * memory that the process may have. */
-#ifndef JW_SPARE_ROOTS
-#define JW_SPARE_ROOTS 15
-#endif
-#ifndef JW_SPARE_PERCENT
-#define JW_SPARE_PERCENT 25
-#endif
-#ifndef JW_SPARE_SHIFT
-#define JW_SPARE_SHIFT 7
-#endif
-
-/* How often a range is tried again, taken or placed, before who tries goes elsewhere. */
-#ifndef JW_RANGE_TRIES
-#define JW_RANGE_TRIES 4
-#endif
-
-/* How often fork tries for the lock of a list: a bounded wait for the few instructions of another thread. */
-#ifndef JW_FORK_TRIES
-#define JW_FORK_TRIES 1000
 #endif
 
 /* What the frontend keeps of a slab stands in a table beside the slabs, a record for each granule: one cache line, so

@@ -2,12 +2,10 @@
 
 #include "backend/knit.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "platform/platform.h"
 #include "platform/random.h"
 #include "sync/id_stack.h"
-
-/* Each costs the process two of its mappings, of which Linux allows 65,530. */
-enum { MOST_GUARDS = 16384 };
 
 static _Atomic(uint32_t) guards;
 

@@ -4,15 +4,13 @@
 
 #include "base/misuse.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "core/allocator.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"
 
 /* Room in the ring for objects that are small on the average; more of them leave early. */
 enum { BYTES_PER_ENTRY = 64, LEAST_ENTRIES = 64 };
-
-enum { CHECKED_MOST = 4096 }; /* bytes of a freed object that are filled, and checked when it leaves */
-enum { LARGEST_SHARE = 4 };   /* of the limit: a larger object would drive all others out */
 
 struct quarantine {
     size_t limit, bytes; /* the option for which the ring was made; what is in it */
@@ -87,7 +85,7 @@ static void clear(char *object, size_t slot) {
 void quarantine_push(char *object, size_t slot) {
     bool clears = option(&options.zero_on_free);
     struct quarantine *quarantine = current(clears ? 0 : secrets.fill);
-    bool waits = quarantine && slot <= quarantine->limit / LARGEST_SHARE;
+    bool waits = quarantine && slot <= quarantine->limit / QUARANTINE_PART;
     if (clears && (waits || slot <= BACKEND_MAX)) clear(object, slot); /* a huge one that passes by is unmapped */
     if (!waits) {
         deallocate(object);
