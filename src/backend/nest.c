@@ -178,7 +178,11 @@ unsigned nest_next_class(const struct nest *nest, unsigned class) {
 
 bool nest_has_many(const struct nest *nest, unsigned class) {
     const struct nest_class *from = &nest->classes[class];
-    return __builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed)) + !list_empty(from) > 1;
+    int count = __builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
+    granule_id first = atomic_load_explicit(&from->list, memory_order_relaxed) & ID_MASK;
+    /* the link of a range that another thread has just taken may say anything: this is a hint */
+    if (count < 2 && first) count += range_next(first) ? 2 : 1;
+    return count > 1;
 }
 
 size_t nest_count(struct nest *nest, unsigned class) {

@@ -49,7 +49,7 @@ unsigned nest_next_class(const struct nest *nest, unsigned class);
 /* How many ranges of the class wait here, for the statistics and for policy: a racy snapshot. */
 size_t nest_count(struct nest *nest, unsigned class);
 
-/* Whether more than one range of the class waits here. Does not read the ranges. */
+/* Whether more than one range of the class waits here: a hint. Reads at most one range's link word. */
 bool nest_has_many(const struct nest *nest, unsigned class);
 
 /* Around fork: takes the list locks that it gets within a bounded time, so that fork copies no list in the middle of a

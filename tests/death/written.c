@@ -5,7 +5,7 @@ static void allocate_again(size_t size) {
     for (int i = 0; i < 1000; i++) malloc(size);
 }
 
-/* Frees, writes one byte at `offset`, allocates until the object is at hand. */
+/* Frees, writes one byte at `offset`, allocates until it gets the object again. */
 static void write_at(size_t size, size_t offset, size_t told, void (*give_free)(void *bytes)) {
     char *bytes = object(size), remark[64];
     snprintf(remark, sizeof remark, "changed at byte %zu", told);

@@ -13,7 +13,7 @@
 #include "config/geometry.h"
 #include <jwmalloc.h>
 
-enum { MARK = 12345, LEAST_ALIGNMENT = 16 }; /* an errno that nobody sets */
+enum { MARK = 12345, LEAST_ALIGNMENT = 16 }; /* an errno that no function sets */
 
 static uint64_t refused_before;
 

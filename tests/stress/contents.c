@@ -14,7 +14,7 @@
 
 enum { HELD = 400, MAILBOXES = 64, MAX_THREADS = 64, SEEN = 512, WINDOW = 4096, LONGEST_RUN = 64 };
 
-/* `first` is what its first eight bytes must be: nobody but its thread may change them. */
+/* `first` is what its first eight bytes must be: only its thread may change them. */
 struct object {
     char *bytes;
     size_t size;

@@ -139,7 +139,7 @@ static void *leave_reopened_slabs(void *argument) {
     return end_thread();
 }
 
-/* The next thread may sleep, and nobody looks at what others have returned to it. */
+/* The next thread may sleep, and does not process its reopened slabs. */
 static void reopened_slabs_are_not_left_to_the_next_thread(void **state) {
     (void)state;
     start();

@@ -125,7 +125,7 @@ static void allocate_some(void **objects, unsigned count, size_t size) {
     for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, size);
 }
 
-/* Where malloc would have to look for a slab, the one that has objects again is at hand. */
+/* When malloc needs a slab, it takes the one that has objects again. */
 static void a_full_slab_takes_over(void **state) {
     (void)state;
     start();

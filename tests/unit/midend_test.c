@@ -139,7 +139,7 @@ static void slabs_are_held(void **state) {
         free_held(other);
         assert_int_equal(word(granule_of(other)), MID_HELD | MID_LISTED | all);
         assert_ptr_equal(allocate_held(mid_shapes[class].size), other);
-        midend_free(NULL, other); /* as another thread does: nobody gives a held slab back */
+        midend_free(NULL, other); /* as another thread does: a held slab is not given back */
         midend_round(false);
         assert_int_equal(mid_slab_counts[class], 2);
         midend_let_go(caches);
@@ -274,7 +274,7 @@ static void no_memory_gives_null(void **state) {
     finish();
 }
 
-/* Slots of objects that all threads share: whoever exchanges one out has it. */
+/* Slots of objects that all threads share: the thread that exchanges one out has it. */
 static _Atomic(uintptr_t) shared[OBJECTS];
 
 static void check_and_free(struct mid_cache *held, void *object) {
@@ -302,7 +302,7 @@ static void *churn(void *seed) {
 
 static _Atomic(bool) churning;
 
-/* Every other one is a purge. Pages that it gives back while somebody has the object lose their pattern. */
+/* Every other one is a purge. Pages that it gives back while a thread has the object lose their pattern. */
 static void *run_rounds(void *unused) {
     for (unsigned i = 0; atomic_load(&churning); i++) midend_round(i % 2);
     return unused;

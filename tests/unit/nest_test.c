@@ -10,7 +10,7 @@ enum { NESTS_TESTED = 3, WANDERERS = 200, CROWD = 3, THREADS = 4, MOVES = 200000
 
 static struct nest nests[NESTS_TESTED];
 
-/* Ids of granules of nobody: Nest needs only their words. */
+/* Ids of granules that do not exist: Nest needs only their words. */
 static void start(void) {
     start_backend();
     memset(nests, 0, sizeof nests);
@@ -48,6 +48,7 @@ static void slots_fill_first_then_the_list(void **state) {
     for (unsigned left = JW_NEST_SLOTS + EXTRA; left > 0; left--) {
         granule_id id = nest_take(&nests[0], CLASS);
         assert_true(id >= 1 && id <= JW_NEST_SLOTS + EXTRA && !seen[id]);
+        assert_int_equal(nest_has_many(&nests[0], CLASS), left - 1 > 1);
         seen[id] = true;
         assert_int_equal(nest_count(&nests[0], CLASS), left - 1);
     }
@@ -125,7 +126,7 @@ static void hints_lead_to_the_next_class(void **state) {
     }
 }
 
-/* A range may be taken by its own words before its placer sets the hint. A taker who finds nothing clears it. */
+/* A range may be taken by its own words before its placer sets the hint. A thread that finds none clears the hint. */
 static void a_late_hint_does_not_cost_the_slot(void **state) {
     (void)state;
     start();

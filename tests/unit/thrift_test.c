@@ -122,7 +122,7 @@ static void give_scattered_back(granule_id *parts) {
     assert_int_equal(root_count(), 0);
 }
 
-/* As much as was in use may be cached: whoever frees all and allocates it again needs no new pages. */
+/* As much as was in use may be cached: a program that frees all and allocates it again needs no new pages. */
 static void up_to_the_recent_peak_freeing_keeps(void **state) {
     (void)state;
     granule_id parts[PARTS];

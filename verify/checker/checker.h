@@ -24,7 +24,7 @@ void checker_outcome(unsigned n, const int *values);
  * whichever comes first. */
 void checker_forbid(const void *p, size_t n);
 
-/* [p, p + n) is mapped afresh, by a kernel that has its own order: who accessed it before is forgotten. `zero`: it
+/* [p, p + n) is mapped afresh, by a kernel that has its own order: earlier accesses are forgotten. `zero`: it
  * reads as zero; otherwise it may not be read before it is written. */
 void checker_allow(void *p, size_t n, int zero);
 

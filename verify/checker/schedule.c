@@ -209,7 +209,7 @@ static void *client_body(void *unused) {
     return unused;
 }
 
-/* Nobody can go on, and nobody waits by choice. */
+/* No thread can go on, and none waits by choice. */
 static _Noreturn void fail_blocked(void) {
     const struct thread *spinner = NULL, *waiter = NULL;
     for (unsigned i = 0; i < run.threads; i++) {

@@ -1,4 +1,4 @@
-/* shadow.c - what is known about each byte of the client's memory: who accessed it, and whether it may be accessed.
+/* shadow.c - what is known about each byte of the client's memory: its last accesses, and whether it may be accessed.
  *
  * A cell stands for eight bytes. Its records say which thread last accessed which of the bytes how, and when on that
  * thread's clock; an access that the running thread's clock does not cover is concurrent. Execution order extends
@@ -94,7 +94,7 @@ static struct record *record_new(struct cell *cell) {
     return record;
 }
 
-/* The same thread did the same before, and nobody did anything else: true of most accesses. */
+/* The same thread made the same access before, and no other thread made one: true of most accesses. */
 static bool repeats_only(const struct cell *cell, uint8_t bytes, unsigned kind) {
     const struct record *only = &records[cell->records];
     return cell->records && !only->next && only->bytes == bytes && only->thread == run.current && only->kind == kind;

@@ -48,7 +48,7 @@ uint32_t key_of(uint64_t address) {
     return key;
 }
 
-/* Of the running thread's read at this place; who finds no room shares a row. */
+/* The row of the running thread's read at this place; if the table is full, reads share a row. */
 uint32_t table_read(uint64_t place) {
     const struct thread *thread = self();
     uint64_t reader = mixed(mixed(run.current + 1, thread->callers[thread->depth % CALLERS]), place);

@@ -1,7 +1,8 @@
 /* cached_handed_over - the owner of a cached object ends while another thread frees the other object of that slab, and
- * so returns the slab to a heap that retires, rests, or has another thread.
+ * so returns the slab to a heap that retires, is abandoned, or has another thread.
  *
- * bound     2 threads: the end of the owner, 2 allocations and the end of who takes its heap; 1 free; 2 objects a slab
+ * bound     2 threads: the end of the owner, 2 allocations and the end of the heap's next thread; 1 free; 2 objects
+ *           a slab
  * property  no object is lost or given out twice, and no slab is lost
  * defines   -DJW_OBJECT_CACHE=2
  */

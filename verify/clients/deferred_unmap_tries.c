@@ -2,7 +2,7 @@
  * kept.
  *
  * bound     3 threads: 2 releases and 1 that tries again, one mapping at a time; the OS refuses three times
- * property  each mapping goes back once, nobody touches it afterwards, none is lost
+ * property  each mapping goes back once, no thread touches it afterwards, none is lost
  * defines   -DJW_DEFERRED_UNMAP_TRIES=1
  */
 #include "platform/deferred_unmap.h"

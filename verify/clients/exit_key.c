@@ -1,7 +1,7 @@
 /* exit_key - two threads ask to be told of their end, the first of the process: both may make a key.
  *
  * bound     2 threads, 1 request each; the keys are a table that making and dropping one write plainly
- * property  who uses a key sees it made, and it is not dropped
+ * property  a thread that uses a key sees it made, and it is not dropped
  */
 #define _GNU_SOURCE 1
 #include "verify/clients/kernel.h"

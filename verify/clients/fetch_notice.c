@@ -1,5 +1,5 @@
-/* fetch_notice - a fetch that puts the larger part of what was cached back, mapped, sees to it that somebody comes for
- * that: nobody else may free a range for long.
+/* fetch_notice - a fetch that puts back, mapped, the larger part of a cached range starts the reclamation thread: no
+ * other thread may free a range for long.
  *
  * bound     1 thread, 1 fetch; no reclamation thread runs, because too little was cached for one
  * property  the reclamation thread has been started

@@ -1,5 +1,5 @@
 /* full_slab_again - a slab that another thread brings to its owner is full again at once, and others free all the rest:
- * who brings it next must know.
+ * the thread that pushes it next must know.
  *
  * bound     2 threads at a time: 1 free of the owner's object, then 2; 5 allocations by the owner; 2 objects a slab
  * property  the slab comes back by others' frees alone; no object is lost or given out twice

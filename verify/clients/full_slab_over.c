@@ -1,5 +1,5 @@
-/* full_slab_over - an object comes back to a full slab: it takes over only where malloc has none at hand, of the
- * current one, while another thread frees into both.
+/* full_slab_over - an object comes back to a full slab: it becomes current only if malloc has no other object,
+ * of the current slab, while another thread frees into both.
  *
  * bound     2 threads: 3 frees and 1 allocation by the owner; 2 frees by the other; 3 objects a slab
  * property  no object is lost or given out twice, and no slab is lost

@@ -1,4 +1,4 @@
-/* full_slab_over_left - an object comes back to a full slab when no more may be cached and malloc has none at hand, but
+/* full_slab_over_left - an object comes back to a full slab when no more may be cached and the local list is empty, but
  * the current slab has one that was put back: the full slab does not take over, while another thread frees into both.
  *
  * bound     2 threads: 8 frees by the owner; 2 frees by the other; 2 objects a slab, 2 may be cached

@@ -1,8 +1,8 @@
 /* huge_lookup - a huge object is freed and a root takes its slot of the window, while another thread looks up its own
- * object there and an address that is nobody's.
+ * object there and a foreign address.
  *
  * bound     2 threads: 1 free, 1 new root; 2 lookups; the window has room for 3 mappings
- * property  nobody's address is never said to be a live object of the wrong kind; the new root's records are its own
+ * property  a foreign address is never taken for a live object of the wrong kind; the new root's records are its own
  * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/huge.h"

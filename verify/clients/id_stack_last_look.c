@@ -1,7 +1,7 @@
 /* id_stack_last_look - a thread looks for the last time and goes, while another pushes and asks whether anyone looks.
  *
  * bound     2 threads: 1 push, 1 last look; the stack is empty at the start
- * property  the one that looks sees the element, or the one that pushes sees that nobody looks any more
+ * property  the one that looks sees the element, or the one that pushes sees that no thread looks any more
  */
 #include "sync/id_stack.h"
 #include "verify/clients/client.h"

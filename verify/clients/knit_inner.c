@@ -2,7 +2,7 @@
  *
  * bound     2 threads: split below, release a part, take it back by its number, join, release | acquire the sibling and
  *           join, else release, else again; the root has 16 granules
- * property  whoever comes last holds the whole root, by then a root again; every place is found where it last was
+ * property  the last thread holds the whole root, by then a root again; every place is found where it last was
  * defines: -DJW_ROOT_SHIFT=12
  */
 #include "backend/knit.h"
@@ -27,7 +27,7 @@ static void free_or_join(granule_id range, enum side side) {
         }
         if (knit_release(range, MAPPED)) return;
     }
-    assert(false); /* who was refused finds a sibling */
+    assert(false); /* a refused thread finds a sibling */
 }
 
 static void *inner(void *unused) {

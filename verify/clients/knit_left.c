@@ -1,4 +1,5 @@
-/* knit_left - a range is left to whoever has it from a Nest, who looks before or after, or to its neighbour's holder.
+/* knit_left - a range is left to the thread that has it from a Nest, before or after its look, or to a
+ * neighbour's holder.
  *
  * bound     3 threads: relinquish | acquire | acquire the sibling on the left, each once
  * property  one of the two gets it, knowing that it was LEFT, or it stays LEFT; the holder finds what the last one

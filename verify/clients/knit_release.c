@@ -1,7 +1,7 @@
 /* knit_release - adjacent siblings are freed at the same time: never both free in one state, but joined.
  *
  * bound     3 threads, each frees one of a root's three parts, joining when it is refused (twice at most)
- * property  in the end no two adjacent siblings are free, each is free or still held by who was refused, and what a
+ * property  in the end no two adjacent siblings are free, each is free or still held by the refused thread; what a
  *           holder wrote is seen by the next
  */
 #include "backend/knit.h"

@@ -1,4 +1,4 @@
-/* midend_deferred - slabs whose Nest is busy are deferred by who frees into them, and placed by who allocates.
+/* midend_deferred - slabs whose Nest is busy are deferred by the freeing thread, and placed by the allocating one.
  *
  * bound     2 threads, 3 frees into full slabs and 1 allocation; 1 slot, the lists locked as by a fork
  * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1

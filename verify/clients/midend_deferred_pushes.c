@@ -2,7 +2,7 @@
  *
  * bound     3 threads, 1 free each; 1 slot, which is taken, and the lists locked as by a fork
  * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1
- * property  no slab is lost; who allocates finds them
+ * property  no slab is lost; the allocating thread finds them
  */
 #include "verify/clients/midend_slabs.h"
 

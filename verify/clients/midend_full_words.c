@@ -1,4 +1,4 @@
-/* midend_full_words - who frees into a full slab goes on with the words that the thread which filled it left.
+/* midend_full_words - a thread that frees into a full slab uses the words that the filling thread left.
  *
  * bound     2 threads: an allocation that takes a slab from the list and fills it; a free into that slab after one into
  *           another full slab

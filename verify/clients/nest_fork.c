@@ -2,7 +2,7 @@
  *
  * bound     3 threads: lock all, read, unlock all | place | take this; 1 slot, full; 2 ranges in the list before;
  *           2 tries to lock
- * property  under the fork's lock nobody changes the list and it is whole; afterwards it is as usable as before
+ * property  under the fork's lock the list is whole and does not change; afterwards it is as usable as before
  * defines: -DJW_NEST_SLOTS=1 -DJW_FORK_TRIES=2
  */
 #include "backend/nest.h"
@@ -18,7 +18,7 @@ static unsigned ranges_in_list(void) {
     granule_id previous = 0, range = atomic_load_explicit(&nest.classes[CLASS].list, memory_order_relaxed) & ID_MASK;
     for (; range; previous = range, range = range_next(range)) {
         assert(leaf_same(leaf_get(range), leaf_with_previous(leaf_free(0), previous)));
-        assert(held[range] == (range == NEW)); /* a plain read: nobody may hold it until the unlock */
+        assert(held[range] == (range == NEW)); /* a plain read: no thread may hold it until the unlock */
         count++;
     }
     return count;

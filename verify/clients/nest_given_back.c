@@ -1,4 +1,5 @@
-/* nest_given_back - who wants a range by its slot's number finds another one there and gives it back: others find it.
+/* nest_given_back - a thread that wants a range by its slot's number takes another one and gives it
+ * back: others find that.
  *
  * bound     3 threads: take, place the second range | take the first | take; 1 slot
  * property  each range has one holder at a time, and none is lost

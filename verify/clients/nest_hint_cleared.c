@@ -1,8 +1,8 @@
-/* nest_hint_cleared - who fills the first slot of a class is stopped before its hint, and another takes the hint that
- * stood too long for the first one's, which a third clears.
+/* nest_hint_cleared - a thread that fills the first slot of a class stops before its hint. A second thread
+ * takes an old hint for the first thread's hint, and a third one clears it.
  *
  * bound     3 threads: place | place | take; 2 slots; the class was not empty before
- * property  who has placed a range finds it when the third is through, wherever the first is
+ * property  the thread that has placed a range finds it when the third is through, wherever the first is
  * defines: -DJW_NEST_SLOTS=2
  */
 #include "backend/nest.h"

@@ -1,7 +1,7 @@
-/* nest_hint_late - who fills the first slot of a class may be stopped before its hint: others do not rely on it.
+/* nest_hint_late - a thread that fills the first slot of a class may stop before its hint; others do not rely on it.
  *
  * bound     2 threads: place | place, take as long as there is a hint; 2 slots
- * property  who has placed a range finds it, wherever the other one is
+ * property  the thread that has placed a range finds it, wherever the other one is
  * defines: -DJW_NEST_SLOTS=2
  */
 #include "backend/nest.h"

@@ -1,7 +1,7 @@
 /* nest_hints - summary and nonempty are hints that are never cleared too long.
  *
  * bound     2 threads: take | take, place; 1 range before, 1 slot
- * property  every range is found once, by a thread or in the end by who asks the hints, and as its placer left it
+ * property  every range is found once, by a thread or at the end by the hints, and as its placer left it
  * defines: -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"

@@ -1,7 +1,7 @@
 /* nest_list - the list under its try-lock: a range is placed, another is taken from the middle, the first is taken.
  *
  * bound     3 threads, 1 operation each; the slot is full, 2 ranges are in the list before
- * property  each range has one holder at a time and none is lost; who finds the lock busy goes on without
+ * property  each range has one holder at a time and none is lost; a thread that finds the lock busy goes on without
  * defines: -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"

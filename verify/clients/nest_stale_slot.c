@@ -29,7 +29,7 @@ static void *taker(void *unused) {
 int main(void) {
     records_start();
     leaf_set(RANGE, leaf_free(0));
-    range_set_next(RANGE, ID_MASK); /* the next deferred range; so many words beyond the slots nobody may look */
+    range_set_next(RANGE, ID_MASK); /* the next deferred range; so many words beyond the slots no thread may look */
     pthread_t a = start(placer, NULL), b = start(taker, NULL);
     finish(a);
     finish(b);

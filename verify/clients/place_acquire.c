@@ -1,5 +1,5 @@
-/* place_acquire - a range is freed while its free neighbour is taken by size: who has only one half of it gives that
- * half back (acquire by size: Nest, then Knit; acquire a sibling: Knit, then Nest).
+/* place_acquire - a range is freed while its free neighbour is taken by size: the thread that gets only one half
+ * gives it back (acquire by size: Nest, then Knit; acquire a sibling: Knit, then Nest).
  *
  * bound     2 threads, 1 free and 1 acquisition; 1 try
  * property  a thread finds nothing only if the other joined all; nothing is lost, no granule is given out twice

@@ -1,8 +1,8 @@
 /* place_left - a range that Knit refuses to take back, since its neighbour has become free, and that is no more in its
- * Nest, is left to who took it there (LEFT).
+ * Nest, is left to the thread that took it from there (LEFT).
  *
  * bound     2 threads: one frees, the other takes that range from the Nest, frees its neighbour, and then asks Knit
- * property  nothing is lost; who took a range from the Nest gets it, or finds it where it was put back
+ * property  nothing is lost; the thread that took a range from the Nest gets it, or finds it where it was put back
  * defines   -DJW_RANGE_TRIES=1 -DJW_NEST_SLOTS=1
  */
 #include "verify/clients/ranges.h"

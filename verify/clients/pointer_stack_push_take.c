@@ -1,7 +1,7 @@
 /* pointer_stack_push_take - a thread pushes two linked elements, another pushes one, a third takes all that it finds.
  *
  * bound     3 threads: 2 pushes of 1 and 2 elements, and 2 takes; 4 elements, one of them there at the start
- * property  each element is taken once, with what its thread wrote; nobody touches an element that is taken
+ * property  each element is taken once, with what its thread wrote; no other thread touches a taken element
  */
 #include "sync/pointer_stack.h"
 #include "verify/clients/client.h"
@@ -26,7 +26,7 @@ static void take(void) {
     for (struct stack_link *link = pointer_stack_take_all(&stack), *next; link; link = next) {
         struct element *element = (struct element *)link;
         next = link->next;
-        link->next = NULL; /* as unmapping would: a race with who still reads it */
+        link->next = NULL; /* as unmapping would: a race with a thread that still reads it */
         assert(element->number == (uint64_t)(element - elements) + 1);
         element->number = 0;
         element->taken++;

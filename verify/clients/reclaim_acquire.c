@@ -1,7 +1,7 @@
 /* reclaim_acquire - a round gives back what is free in both buffers while another thread takes a range from there.
  *
  * bound     2 threads: a round of both buffers; 1 acquisition
- * property  pages are given back only of a range that nobody has; no granule is lost
+ * property  pages are given back only of a range that no thread has; no granule is lost
  * defines   -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1
  */
 #include "verify/clients/ranges.h"

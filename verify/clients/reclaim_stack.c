@@ -2,7 +2,7 @@
  *
  * bound     2 threads, 2 starts and 1 that is refused; a new thread finds on its stack what it runs, and the kernel's
  *           last act for it is to clear the stack's word
- * property  no two threads have a stack at a time; who starts one sees where its stack is; none is lost
+ * property  no two threads have a stack at a time; the starting thread sees where the stack is; none is lost
  */
 #define _GNU_SOURCE 1
 #include "verify/clients/kernel.h"

@@ -11,7 +11,7 @@ static inline void begin_reclamation(void) {
     options.reclaim_thread = THREAD_TRUE;
 }
 
-/* Runs the thread that has been started, if there is one that nobody runs. */
+/* Runs the thread that has been started, if no thread runs it yet. */
 static inline void run_started(void) {
     void (*body)(void) = atomic_exchange_explicit(&model_thread_body, NULL, memory_order_acquire);
     if (body) body();

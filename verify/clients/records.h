@@ -19,7 +19,7 @@ static inline void records_start(void) {
     page_map.node = records_node;
     page_map.link = records_link;
     page_map.mask = RECORDS - 1;
-    checker_uninitialised(records_node, sizeof records_node); /* nobody reads a node's word before it is made */
+    checker_uninitialised(records_node, sizeof records_node); /* no thread reads a node's word before it is made */
 }
 
 /* What a holder does with its range. */

@@ -1,7 +1,7 @@
-/* remote_purge - a thread wants all given back at once while another one is in a round that only looks.
+/* remote_purge - a thread purges while another one is in an ordinary round.
  *
  * bound     2 threads: 1 round each; a slab of 2 objects, both freed before
- * property  after both the slab is given back, whoever did it
+ * property  after both rounds the slab is given back
  */
 #include "verify/clients/remote.h"
 

@@ -2,7 +2,7 @@
  * records or its memory any more; meanwhile a third thread fetches, perhaps the same root made anew.
  *
  * bound     3 threads, 2 frees and 1 fetch; 1 slot, 1 try
- * property  whoever fetches has its range alone; in the end no root is left
+ * property  a thread that fetches has its range alone; in the end no root is left
  * defines   -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1
  */
 #include "verify/clients/ranges.h"

@@ -2,7 +2,7 @@
  * other side has become free: it is left to its taker (LEFT).
  *
  * bound     2 threads: one frees, the other takes the sibling from the Nest, frees the next one, and then asks Knit
- * property  nothing is lost; who took the sibling from the Nest gets it, or finds it where it was put back
+ * property  nothing is lost; the thread that took the sibling from the Nest gets it, or finds it where it was put back
  * defines   -DJW_RANGE_TRIES=1 -DJW_NEST_SLOTS=1
  */
 #include "verify/clients/ranges.h"

@@ -24,7 +24,7 @@ static inline bool kernel_failed(long result) {
 /* included, as the model platform stands in its place elsewhere */
 #include "platform/linux_memory.c"
 
-/* of linux.c, for a place that nobody asks for here */
+/* of linux.c; not called here */
 uint64_t platform_random(void) {
     return 0;
 }
@@ -33,7 +33,7 @@ static _Alignas(GRANULE_SIZE) uint64_t page[GRANULE_SIZE / sizeof(uint64_t)];
 static _Atomic(uint32_t) mapped; /* | unmappings when the page was last unmapped | 0: is it mapped? | */
 
 /* The kernel does one call after the other, but says nothing of that in terms of C11: so all here is relaxed, and of
- * the executions only those count in which who maps later also comes later to the count of unmappings. */
+ * the executions only those count in which the thread that maps later also comes later to the count of unmappings. */
 static long kernel_call(long number, const long *arguments) {
     (void)arguments;
     uint32_t before = atomic_load_explicit(&mapped, memory_order_relaxed);

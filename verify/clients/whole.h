@@ -49,7 +49,7 @@ static inline void *reclaiming(void *unused) {
     return NULL;
 }
 
-/* Frees what nobody has received, and looks whether all of the memory goes back. */
+/* Frees the objects that no thread has received, and checks that all memory goes back. */
 static inline void end(size_t size, uint64_t value) {
     void *object = receive();
     if (object) release(object, size, value);

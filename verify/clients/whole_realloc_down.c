@@ -1,6 +1,6 @@
 /* whole_realloc_down - a huge object shrinks in another thread, through a range to the frontend.
  *
- * bound     2 threads: a huge object shrinks in 2 reallocations, while who allocated it frees a range
+ * bound     2 threads: a huge object shrinks in 2 reallocations, while the thread that allocated it frees a range
  * property  its contents go along, every object is its holder's alone; all memory goes back in the end
  */
 #include "verify/clients/whole.h"

@@ -52,7 +52,7 @@ static bool in_roots(const void *address) {
     return (uintptr_t)address - (uintptr_t)roots < ROOTS_SIZE;
 }
 
-/* Zero again, as an ordinary write by the calling thread: who looks at the memory later must know of it. */
+/* Zeroes it by ordinary writes of the calling thread: a thread that reads the memory later must be ordered after. */
 static void wipe(void *address, size_t size) {
 #ifdef GENMC
     for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)address)[i] = 0;

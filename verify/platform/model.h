@@ -2,7 +2,7 @@
  *
  * Roots come from a static arena of a few roots' size; each slot of it is claimed and released by one atomic word,
  * whose release and acquire are the order that a kernel gives to an unmapping and a later mapping. Released memory is
- * forbidden: whoever touches it fails. Tables and heaps come from a second arena that only grows.
+ * forbidden: a thread that touches it fails. Tables and heaps come from a second arena that only grows.
  */
 #ifndef JW_MODEL_H
 #define JW_MODEL_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* Reservations that still succeed; negative: all of them. A client's main sets this first: before, the allocator's
- * constructor has found an OS that gives nothing, so that the client may choose who starts it. */
+ * constructor has found an OS that gives nothing, so that the client may choose the thread that starts it. */
 extern int model_reservations_left;
 
 /* Reservations that are refused first. Plain, as whatever a failed start may leave behind. */
