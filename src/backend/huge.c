@@ -6,10 +6,9 @@
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
-
-enum { MOST_ROOM = 1 << 28 }; /* bytes that a moved object gets to grow into */
 
 static _Atomic(size_t) mappings, mapped_total;
 
@@ -126,7 +125,7 @@ static bool resize_in_place(void *object, size_t old, size_t new) {
 
 /* With room to grow, which costs only addresses: an object that grows in small steps is seldom moved. 0: too large. */
 static size_t with_room(size_t size) {
-    return huge_good_size(size + (size / 8 < MOST_ROOM ? size / 8 : MOST_ROOM));
+    return huge_good_size(size + (size / HUGE_ROOM_PART < HUGE_ROOM_MOST ? size / HUGE_ROOM_PART : HUGE_ROOM_MOST));
 }
 
 /* Gives back the tail's memory at once. The object keeps the tail's addresses if they are its room to grow, or if the

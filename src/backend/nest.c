@@ -2,6 +2,7 @@
 #include "backend/nest.h"
 
 #include "base/assert.h"
+#include "config/policy.h"
 
 #define LOCKED 0x80000000u
 #define LOCKED_FOR_FORK 0x40000000u

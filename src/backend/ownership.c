@@ -2,6 +2,7 @@
 #include "backend/ownership.h"
 
 #include "base/assert.h"
+#include "config/policy.h"
 
 struct ownership ownership;
 

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/fence.h"
 
@@ -191,10 +192,8 @@ static bool make_tables(unsigned shift) {
     return true;
 }
 
-enum { REGIONS = 4 }; /* tries: a foreign mapping may be in the region */
-
 bool page_map_start(void) {
-    for (int tries = 0; JW_FIRST_WINDOW_SHIFT < JW_WINDOW_SHIFT && tries < REGIONS; tries++)
+    for (int tries = 0; JW_FIRST_WINDOW_SHIFT < JW_WINDOW_SHIFT && tries < REGION_TRIES; tries++)
         if (make_growing_tables()) return true;
     for (unsigned shift = fixed_window_shift(); shift > JW_ROOT_SHIFT; shift--)
         if (make_tables(shift)) return true;

@@ -2,6 +2,7 @@
 #include "backend/reclaimer.h"
 
 #include "config/options.h"
+#include "config/policy.h"
 #include "platform/platform.h"
 
 static struct reclaimer own_words;
@@ -103,10 +104,9 @@ static bool stop(void) {
     bool ran = false;
     /* [PA3] acquire: the thread's rounds; pairs [PA4]; client pause_round */
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
-        enum { SOON = 10 };
         ran = true;
         reclaimer_wake();
-        platform_futex_wait(&reclaimer->state, RUNNING, SOON);
+        platform_futex_wait(&reclaimer->state, RUNNING, STOP_POLL);
     }
     if (ran) thread_stopped();
     return ran;

@@ -2,6 +2,7 @@
 #include "backend/root.h"
 
 #include "backend/knit.h"
+#include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 

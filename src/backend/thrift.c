@@ -5,19 +5,9 @@
 #include "backend/root.h"
 #include "base/assert.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
-
-/* If the thread was refused: frees between two looks at the clock. */
-#ifndef JW_RETRY_PERIOD
-#define JW_RETRY_PERIOD 64
-#endif
-
-enum { SUCCESSOR_SHIFT = 3 }; /* an eighth of 500 ms: longer than a thread's start, too short to matter for memory */
-/* Memory that may be cached above the recent peak when memory without pages comes into use: percent of that peak, and
- * at least a part of cache_min. With 0, a program whose use goes up and down had 5 times the page faults (rptest). */
-enum { PERCENT_BESIDE_NEW = 3, PART_BESIDE_NEW = 8 };
-enum { QUIET_ROUNDS = 6 }; /* 500 ms, doubled so often, is half a minute; then the thread ends or sleeps */
 
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */

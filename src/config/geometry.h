@@ -1,4 +1,5 @@
-/* geometry.h - the sizes that shape every structure, each in one place with its reason.
+/* geometry.h - the sizes that shape every structure, each in one place with its reason. policy.h has the numbers that
+ * could be others without a change to any structure.
  *
  * Shifts come first and sizes follow from them. All can be set from outside (-DJW_...), so that a model-checking client
  * can shrink them without touching the logic: a root of 8 granules of 256 B is a normal configuration.
@@ -63,64 +64,8 @@
 #define JW_MIDEND_UNIT_SHIFT 8
 #endif
 
-/* Bytes of freed mid objects that a thread caches, for each of the four classes that it allocates from most recently.
- * More is hardly faster, and each cached object keeps its slab from going back. */
-#ifndef JW_MID_CACHE_OBJECTS
-#define JW_MID_CACHE_OBJECTS (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
-#endif
-
-/* Heaps that come from the OS at a time: enough that starting threads seldom make a system call. */
-#ifndef JW_HEAPS_PER_CHUNK
-#define JW_HEAPS_PER_CHUNK 32
-#endif
-
-/* Classes with at most so many objects in a slab cache the objects of full slabs (frontend/object_cache.h), and how
- * many objects of a class may be cached. With more than 16 in a slab, full slabs are rare. Twice as many cached objects
- * cost a real trace 100 KB at its peak. */
-#ifndef JW_OBJECT_CACHE_CAPACITY
-#define JW_OBJECT_CACHE_CAPACITY 16
-#endif
-#ifndef JW_OBJECT_CACHE
-#define JW_OBJECT_CACHE 16
-#endif
-
-/* So many frees into the local list of a class without cached objects count as one refill: a thread that always frees
- * the object that it has just allocated needs no refills. */
-#ifndef JW_LOCAL_FREES
-#define JW_LOCAL_FREES 128
-#endif
-
-/* A full slab is reopened when one of so many of its objects has been freed. If the first free reopened it, a program
- * that replaces objects at random would have a refill for every fifth. Half the value cost a real trace 300 KB at its
- * peak. */
-#ifndef JW_REOPEN_SHARE
-#define JW_REOPEN_SHARE 8
-#endif
-
-/* Limits of the roots that are mapped ahead (backend/root.h): a number, a share of the existing roots, and a share of
- * the memory that the process may have. */
-#ifndef JW_SPARE_ROOTS
-#define JW_SPARE_ROOTS 15
-#endif
-#ifndef JW_SPARE_PERCENT
-#define JW_SPARE_PERCENT 25
-#endif
-#ifndef JW_SPARE_SHIFT
-#define JW_SPARE_SHIFT 7
-#endif
-
-/* How often a thread tries to take or place a range before it goes elsewhere. */
-#ifndef JW_RANGE_TRIES
-#define JW_RANGE_TRIES 4
-#endif
-
-/* How often fork tries for the lock of a list: a bounded wait for the few instructions of another thread. */
-#ifndef JW_FORK_TRIES
-#define JW_FORK_TRIES 1000
-#endif
-
-/* The frontend's data of a slab is in a table beside the slabs, one record for each granule. A record is one cache
- * line, so that free touches no other (frontend/slab.h). */
+/* What the frontend keeps of a slab stands in a table beside the slabs, a record for each granule: one cache line, so
+ * that free touches no other (frontend/slab.h). */
 #define RECORD_SHIFT 6
 #define RECORD_SIZE ((size_t)1 << RECORD_SHIFT)
 

@@ -2,6 +2,7 @@
 #include "config/size_classes.h"
 
 #include "base/compiler.h"
+#include "config/policy.h"
 
 #define RECIPROCAL(size) ((UINTPTR_MAX - (size) + 1) / (size) + 2)
 #define CAPACITY(size) (GRANULE_SIZE / (size))

@@ -5,18 +5,9 @@
 #include "backend/slab_source.h"
 #include "base/assert.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "frontend/object_cache.h"
 #include "frontend/suspect.h"
-
-/* Refills between two looks at slabs that other threads may have emptied, each time of another class; how many slabs or
- * objects a look is at, but for those that may be long. Refills between two looks at what else the heap keeps. */
-enum { COLLECT_PERIOD = 16, LOOK_AT = 16, LONG_PERIOD = 256, KEEP_PERIOD = 128 };
-
-/* The part of its share that a pool may hold while the program grows beyond its peak. */
-enum { LESS_AT_PEAK = 4 };
-
-/* How much is done in one go while a program waits for malloc or free. */
-enum { GIVE_AT_ONCE = 2, TAKE_AT_ONCE = 4 };
 
 /* Behind all others: the longer a slab waits, the more objects come back to it, and the fewer refills there are. */
 static void class_push(struct slab **first, struct slab *slab) {
@@ -56,7 +47,7 @@ static NOINLINE void give_back_some(struct heap *heap, unsigned count) {
 /* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may cache, and a minimum.
  * The share is smaller while the program grows beyond its peak: then another tier needs new pages for each of these. */
 static uint32_t pool_limit(const struct heap *heap) {
-    size_t percent = option(&options.pool_percent) / (thrift_is_at_peak() ? LESS_AT_PEAK : 1);
+    size_t percent = option(&options.pool_percent) / (thrift_is_at_peak() ? POOL_PART_AT_PEAK : 1);
     size_t limit = option(&options.pool_min), of_own = heap->in_use_count * percent / 100,
            of_all = (option(&options.pool_total) >> JW_GRANULE_SHIFT) / heap_count();
     if (limit < of_own) limit = of_own;
@@ -233,8 +224,8 @@ static NOINLINE void collect_some(struct heap *heap) {
     take_reopened(heap);
     heap->collected = (heap->collected + 1) % SIZE_CLASS_COUNT;
     if (size_classes[heap->collected].cached > 0) heap_drain_cache(heap, heap->collected);
-    collect(heap, heap->collected, LOOK_AT);
-    collect_current(heap, heap->collected, heap->refills % LONG_PERIOD == 0 ? UINT_MAX : LOOK_AT);
+    collect(heap, heap->collected, COLLECT_STEPS);
+    collect_current(heap, heap->collected, heap->refills % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
     if (heap->refills % KEEP_PERIOD == 0) {
         midend_collect(heap->mid_caches);
         pool_look(&heap->pool);
@@ -253,7 +244,7 @@ void heap_collect(struct heap *heap, enum collect depth) {
     heap_take_back(heap);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         if (size_classes[class].cached > 0) heap_drain_cache(heap, class);
-        collect(heap, class, depth == COLLECT_ALL ? UINT_MAX : LOOK_AT);
+        collect(heap, class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
         collect_current(heap, class, UINT_MAX);
     }
 }
@@ -351,7 +342,7 @@ static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
 
 /* The first partial slab that no round is at work on, as far as it is among the first few. */
 static struct slab *pop_partial(struct heap *heap, unsigned class) {
-    for (unsigned left = LOOK_AT; left > 0; left--) {
+    for (unsigned left = COLLECT_STEPS; left > 0; left--) {
         struct slab *slab = class_pop(&heap->partial[class]);
         if (!slab || LIKELY(slab_reclaim(slab, slab->own.budget))) return slab;
         slab_set_state(slab, PARTIAL);

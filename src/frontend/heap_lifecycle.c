@@ -10,6 +10,7 @@
 #include "backend/hooks.h"
 #include "backend/reclaimer.h"
 #include "base/mixed.h"
+#include "config/policy.h"
 #include "frontend/heap.h"
 #include "frontend/remote_reclaim.h"
 #include "platform/fence.h"
@@ -191,10 +192,9 @@ static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
 
 /* A round over the heaps that rest. True: slabs remain for a later round. */
 static bool drain_abandoned(void) {
-    enum { MOST_PASSES = 32 }; /* each drains half of what is left, and threads that end meanwhile add to it */
     unsigned stack = waiting_stack();
     bool more = false;
-    for (unsigned passes = 0; passes < MOST_PASSES; passes++)
+    for (unsigned passes = 0; passes < DRAIN_PASSES; passes++)
         if (drain_some(stack, (heap_abandoned_count() + 1) / 2, &more) == 0) break;
     atomic_store_explicit(&waiting, !stack, memory_order_relaxed);
     return more;

@@ -1,5 +1,6 @@
 #include "backend/backend.h"
 #include "backend/root.h"
+#include "config/policy.h"
 #include "frontend/heap.h"
 #include "platform/platform.h"
 
@@ -86,7 +87,7 @@ void frontend_statistics(struct frontend_statistics *statistics) {
     statistics->heaps = heap_count() - statistics->abandoned_heaps;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
         statistics->classes[class].size = size_classes[class].size;
-    for (unsigned tries = 0; tries < 100; tries++) {
+    for (unsigned tries = 0; tries < WALK_TRIES; tries++) {
         if (root_walk_begin()) {
             page_map_walk(count_slabs, statistics);
             for (uint32_t number = 1; number <= heap_count(); number++)

@@ -1,6 +1,6 @@
 #include "frontend/pool.h"
 
-enum { LITTLE_USE = 4 }; /* pushes and takes between two rounds, below which a pool is better given back */
+#include "config/policy.h"
 
 static void note_use(struct pool *pool) {
     uint32_t uses = atomic_load_explicit(&pool->uses, memory_order_relaxed);
@@ -54,5 +54,5 @@ struct slab *pool_take_all(struct pool *pool) {
 
 bool pool_is_idle(struct pool *pool) {
     uint32_t uses = atomic_load_explicit(&pool->uses, memory_order_relaxed);
-    return uses - atomic_exchange_explicit(&pool->uses_seen, uses, memory_order_relaxed) < LITTLE_USE;
+    return uses - atomic_exchange_explicit(&pool->uses_seen, uses, memory_order_relaxed) < POOL_LITTLE_USE;
 }

@@ -10,8 +10,6 @@
 #include "frontend/slab.h"
 #include "sync/owned_stack.h"
 
-enum { POOL_ROUND_FROM = 32 }; /* slabs from which the reclamation thread should know of a pool */
-
 struct pool {
     struct owned_stack slabs;
     _Atomic(uint32_t) uses, uses_seen; /* pushes and takes by the heap's thread; how many at the last round */

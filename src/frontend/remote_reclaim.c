@@ -2,10 +2,9 @@
 
 #include "backend/thrift.h"
 #include "base/assert.h"
+#include "config/policy.h"
 #include "frontend/heap.h"
 #include "frontend/remote_work.h"
-
-enum { MOST_AT_ONCE = 64 }; /* granules given back by one call */
 
 static _Atomic(uint32_t) round_state;
 enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all free slabs given back now */
@@ -33,7 +32,7 @@ static void give_run_back(struct go *go) {
 
 /* A slab that nobody else has. */
 static void take(granule_id id, struct go *go) {
-    if (go->count > 0 && (id != go->first + go->count || go->count == MOST_AT_ONCE)) give_run_back(go);
+    if (go->count > 0 && (id != go->first + go->count || go->count == GIVE_MOST_GRANULES)) give_run_back(go);
     if (go->count == 0) go->first = id;
     go->count++;
 }

@@ -1,8 +1,7 @@
 #include "frontend/remote_work.h"
 
 #include "backend/thrift.h"
-
-enum { ROUND_FROM = 32 }; /* slabs touched for each of which a round is asked for */
+#include "config/policy.h"
 
 /* Slabs touched, and how many at the last look. */
 static _Atomic(uint32_t) touched, touched_seen;
@@ -12,7 +11,7 @@ void remote_work_note(void) {
     uint32_t count = atomic_load_explicit(&touched, memory_order_relaxed) + 1;
     /* [RR10] release: the push; pairs [RR11]; kept: a hint, and the checker's rounds always look */
     atomic_store_explicit(&touched, count, memory_order_release);
-    if (count % ROUND_FROM == 0) thrift_wake();
+    if (count % REMOTE_ROUND_FROM == 0) thrift_wake();
 }
 
 bool remote_work_is_new(void) {

@@ -2,8 +2,7 @@
 
 #include "backend/thrift.h"
 #include "base/misuse.h"
-
-enum { SUSPECTS_MAX = 64 }; /* of a heap: at most so many slabs are kept by notes */
+#include "config/policy.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
     enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is cached; longer is a circle, of another misuse */

@@ -3,12 +3,10 @@
 
 #include "backend/knit.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "platform/platform.h"
 #include "platform/random.h"
 #include "sync/id_stack.h"
-
-/* Each guard costs two of the 65,530 mappings that Linux allows a process. */
-enum { MOST_GUARDS = 16384 };
 
 static _Atomic(uint32_t) guards;
 

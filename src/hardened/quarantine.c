@@ -5,15 +5,13 @@
 
 #include "base/misuse.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "core/allocator.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"
 
 /* The ring has an entry for so many bytes of the limit. If the objects are smaller on average, some leave early. */
 enum { BYTES_PER_ENTRY = 64, LEAST_ENTRIES = 64 };
-
-enum { CHECKED_MOST = 4096 }; /* bytes of a freed object that are filled, and checked when it leaves */
-enum { LARGEST_SHARE = 4 };   /* of the limit: a larger object does not wait, as it would drive others out */
 
 struct quarantine {
     size_t limit, bytes; /* the option's value when the ring was made; bytes of the objects in it */
@@ -88,8 +86,8 @@ static void clear(char *object, size_t slot) {
 void quarantine_push(char *object, size_t slot) {
     bool clears = option(&options.zero_on_free);
     struct quarantine *quarantine = current(clears ? 0 : secrets.fill);
-    bool waits = quarantine && slot <= quarantine->limit / LARGEST_SHARE;
-    if (clears && (waits || slot <= BACKEND_MAX)) clear(object, slot); /* a huge one that does not wait is unmapped */
+    bool waits = quarantine && slot <= quarantine->limit / QUARANTINE_PART;
+    if (clears && (waits || slot <= BACKEND_MAX)) clear(object, slot); /* a huge one that passes by is unmapped */
     if (!waits) {
         deallocate(object);
         return;

@@ -22,14 +22,12 @@
 
 #include "backend/page_map.h"
 #include "base/fill.h"
+#include "config/policy.h"
 #include "midend/mid_word.h"
 #include "platform/random.h"
 #include "sync/free_link.h"
 
-enum { MID_CACHES = 4 }; /* class modulo this: up to 4 KB, where most requests are, each class has its own */
-
-enum { MID_MISSES_UNTIL_DRAIN = 8 }; /* who allocates and frees in random order seldom frees so often in a row */
-#define MID_IDLE 0x80000000u         /* with it: nothing was allocated since the heap was last collected */
+#define MID_IDLE 0x80000000u /* with it: nothing was allocated since the heap was last collected */
 
 /* Of the class last allocated from, with what the hit paths need of it. */
 struct mid_cache {

@@ -6,8 +6,7 @@
 #include "platform/platform.h"
 #include "sync/id_stack.h"
 
-enum { MOST_OBJECTS = 28, LEAST_OBJECTS = 4 };
-enum { ROUND_FROM = 32 }; /* full slabs freed into for each of which a round is asked for */
+enum { MOST_OBJECTS = 28 };
 enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's bits; and the Nest has no more */
 
 _Static_assert((unsigned)CLASSES - 1 <= LEAF_CLASS, "a class fits in a leaf's word");
@@ -39,7 +38,7 @@ static COLD bool shape_for(uint32_t size, struct shape *shape) {
     for (unsigned class = 1; class < RANGE_CLASSES; class ++) {
         uint32_t weight = weight_of_class(class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
         if (count > MOST_OBJECTS) return false;
-        if (count < LEAST_OBJECTS || (bytes - count * size) * 16 > bytes) continue;
+        if (count < MID_LEAST_OBJECTS || (bytes - count * size) * MID_TAIL_PART > bytes) continue;
         shape->size = size;
         shape->weight = weight;
         shape->count = (uint16_t)count;
@@ -281,7 +280,7 @@ static void place_first(granule_id slab, unsigned class) {
     uint32_t before = atomic_load_explicit(&no_longer_full, memory_order_relaxed);
     /* not one step: whose count is lost has others count once more, and nobody waits for the line */
     atomic_store_explicit(&no_longer_full, before + 1, memory_order_relaxed);
-    if (before % ROUND_FROM == ROUND_FROM - 1) thrift_wake();
+    if (before % MID_ROUND_FROM == MID_ROUND_FROM - 1) thrift_wake();
 }
 
 /* The slab of an object and the object's bit; 0 when the address is not one. */

@@ -34,7 +34,7 @@ MISTAKES = {
         "",
         "overflow_into_guard",
     ),
-    "quarantine": seed(QUARANTINE, "slot > quarantine->limit / LARGEST_SHARE", "slot > 0", "quarantine_delays"),
+    "quarantine": seed(QUARANTINE, "slot > quarantine->limit / QUARANTINE_PART", "slot > 0", "quarantine_delays"),
     "written": seed(QUARANTINE, "left != checked(slot)", "left > slot", "write_after_free_small"),
     "link": seed("frontend/slab.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed("frontend/slab.c", "unsigned other = random_less(i + 1);", "unsigned other = i;", "order_small"),

@@ -121,16 +121,16 @@ static void refused_discards_lose_nothing(void **state) {
 static void many_free_objects_ask_for_a_round(void **state) {
     (void)state;
     start();
-    static char *objects[ROUND_FROM][MOST_OBJECTS];
-    for (unsigned i = 0; i < ROUND_FROM; i++) fill_slab(objects[i], class_count - 1);
+    static char *objects[MID_ROUND_FROM][MOST_OBJECTS];
+    for (unsigned i = 0; i < MID_ROUND_FROM; i++) fill_slab(objects[i], class_count - 1);
     assert_null(sim_take_thread());
-    for (unsigned i = 0; i < ROUND_FROM; i++) {
+    for (unsigned i = 0; i < MID_ROUND_FROM; i++) {
         assert_null(sim_take_thread());
         midend_free(NULL, objects[i][1]);
     }
     assert_non_null(sim_take_thread());
     thrift_forget_thread();
-    for (unsigned i = 0; i < ROUND_FROM; i++)
+    for (unsigned i = 0; i < MID_ROUND_FROM; i++)
         for (unsigned j = 0; j < shapes[class_count - 1].count; j++)
             if (j != 1) midend_free(NULL, objects[i][j]);
     finish();

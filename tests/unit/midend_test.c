@@ -16,7 +16,7 @@ static void shapes_keep_their_bounds(void **state) {
         uint32_t bytes = shape->weight << JW_GRANULE_SHIFT;
         assert_true(class == 0 || shape->size > shapes[class - 1].size);
         assert_true(shape->size % 256 == 0 && shape->size < BACKEND_MIN);
-        assert_true(shape->count == bytes / shape->size && shape->count >= LEAST_OBJECTS &&
+        assert_true(shape->count == bytes / shape->size && shape->count >= MID_LEAST_OBJECTS &&
                     shape->count <= MOST_OBJECTS);
         assert_true((bytes - shape->count * shape->size) * 16 <= bytes);
         assert_true(shape->weight >= 2 && weight_round_up(shape->weight) == shape->weight);

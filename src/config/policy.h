@@ -1,0 +1,168 @@
+/* policy.h - how often, how many, how long: the numbers that the allocator decides by. Each stands here once, with its
+ * unit and its reason. None is part of a layout (geometry.h has those), and the allocator is right with any of them:
+ * they trade speed for memory. What a user may set is an option (options.def). The platform, a layer below, keeps its
+ * own numbers.
+ *
+ * A number with JW_ before its name can be set from outside (-DJW_...), for the model-checking clients.
+ */
+#ifndef JW_POLICY_H
+#define JW_POLICY_H
+
+#include "config/geometry.h"
+
+/* ---- Caches of objects ---- */
+
+/* Bytes of freed midend objects that a thread caches, for each of MID_CACHES classes. More is hardly faster, and each
+ * of them keeps a slab from going back. */
+#ifndef JW_MID_CACHE_OBJECTS
+#define JW_MID_CACHE_OBJECTS (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
+#endif
+
+enum {
+    /* Classes of the midend that a thread caches objects of. A class uses the cache of its number modulo this: up to
+     * 4 KB, where most requests are, each class has its own. */
+    MID_CACHES = 4,
+    /* Frees in a row that find no room before a cache is drained. A thread that allocates and frees in random order
+     * seldom frees so often in a row. */
+    MID_MISSES_UNTIL_DRAIN = 8,
+};
+
+/* Objects of a slab up to which those of full slabs are cached (frontend/object_cache.h), and objects of a class that
+ * may be. With more than sixteen objects in a slab a full slab is rare; a cache of twice the size cost a real trace
+ * 100 KB at its peak. */
+#ifndef JW_OBJECT_CACHE_CAPACITY
+#define JW_OBJECT_CACHE_CAPACITY 16
+#endif
+#ifndef JW_OBJECT_CACHE
+#define JW_OBJECT_CACHE 16
+#endif
+
+/* ---- Slabs ---- */
+
+enum {
+    /* Objects that a mid slab has at least; and the part of it that its tail may be. */
+    MID_LEAST_OBJECTS = 4,
+    MID_TAIL_PART = 16,
+};
+
+/* One of so many of a full slab's objects comes back before malloc has the slab again: with each first one a program
+ * that replaces objects at random had a refill for every fifth. Half as many cost a real trace 300 KB at its peak. */
+#ifndef JW_REOPEN_SHARE
+#define JW_REOPEN_SHARE 8
+#endif
+
+/* ---- A heap's periodic maintenance ---- */
+
+/* Frees into a class's local list, where no object is cached, that count as one refill: for a thread that always frees
+ * what it has just allocated, and so needs no refill. */
+#ifndef JW_LOCAL_FREES
+#define JW_LOCAL_FREES 128
+#endif
+
+enum {
+    /* Refills between two looks at slabs that other threads may have emptied, each time of another class. */
+    COLLECT_PERIOD = 16,
+    /* Slabs, or objects of a list, that such a look is at; and refills between two that may be longer. */
+    COLLECT_STEPS = 16,
+    COLLECT_LONG_PERIOD = 256,
+    /* Refills between two looks at what else the heap keeps: its mid slabs and its pool. */
+    KEEP_PERIOD = 128,
+    /* Slabs given back, and reopened slabs taken, in one go while a program waits for malloc or free. */
+    GIVE_AT_ONCE = 2,
+    TAKE_AT_ONCE = 4,
+    /* The part of its share that a pool may hold while the program grows beyond its peak. */
+    POOL_PART_AT_PEAK = 4,
+    /* Notes of suspects that wait in a heap. Each keeps a slab. */
+    SUSPECTS_MAX = 64,
+};
+
+/* ---- When a round of reclamation is asked for, and what it does ---- */
+
+enum {
+    /* Slabs in a pool from which the reclamation thread should know of it; slabs that other threads have freed into,
+     * and full mid slabs that were freed into, for each of which a round is asked for. */
+    POOL_ROUND_FROM = 32,
+    REMOTE_ROUND_FROM = 32,
+    MID_ROUND_FROM = 32,
+    /* Uses of a pool between two rounds below which it is given back. */
+    POOL_LITTLE_USE = 4,
+    /* Granules given back by one system call of a round. */
+    GIVE_MOST_GRANULES = 64,
+    /* Passes over the abandoned heaps in a round. Each drains half of what is left, and threads that end meanwhile add
+     * to it. */
+    DRAIN_PASSES = 32,
+    /* Interval, shifted right by this, that a round waits for a thread that takes an abandoned heap as it is: an eighth
+     * of 500 ms is more than a thread takes to start, and too short to count for memory. */
+    SUCCESSOR_SHIFT = 3,
+    /* Rounds without work before the thread ends. The wait doubles with each: 500 ms become half a minute. */
+    QUIET_ROUNDS = 6,
+    /* Milliseconds between two looks at whether the thread has ended. */
+    STOP_POLL = 10,
+    /* What may be cached above the recent peak where memory without pages comes into use: percent of that peak, and at
+     * least a part of cache_min. With nothing above it a program whose use goes up and down had five times the page
+     * faults (rptest). */
+    PERCENT_BESIDE_NEW = 3,
+    PART_BESIDE_NEW = 8,
+};
+
+/* Frees between two looks at the clock, or two tries to start the thread, where it was refused. */
+#ifndef JW_RETRY_PERIOD
+#define JW_RETRY_PERIOD 64
+#endif
+
+/* ---- What is asked of the OS ---- */
+
+/* Heaps that are mapped at a time: enough that starting threads seldom ask the OS. */
+#ifndef JW_HEAPS_PER_CHUNK
+#define JW_HEAPS_PER_CHUNK 32
+#endif
+
+/* Roots that may be mapped ahead (backend/root.h): at most so many, a share of those that there are, and a share of the
+ * memory that the process may have. */
+#ifndef JW_SPARE_ROOTS
+#define JW_SPARE_ROOTS 15
+#endif
+#ifndef JW_SPARE_PERCENT
+#define JW_SPARE_PERCENT 25
+#endif
+#ifndef JW_SPARE_SHIFT
+#define JW_SPARE_SHIFT 7
+#endif
+
+enum {
+    /* A huge object that had to move gets room to grow: this part of its size, and at most so many bytes. */
+    HUGE_ROOM_PART = 8,
+    HUGE_ROOM_MOST = 1 << 28,
+};
+
+/* ---- Tries, each a bounded wait for a few instructions of another thread ---- */
+
+/* Tries to take or place a range before the thread goes elsewhere. */
+#ifndef JW_RANGE_TRIES
+#define JW_RANGE_TRIES 4
+#endif
+
+/* Tries of fork for the lock of a list. */
+#ifndef JW_FORK_TRIES
+#define JW_FORK_TRIES 1000
+#endif
+
+enum {
+    /* Tries to count while no root goes, a millisecond apart. */
+    WALK_TRIES = 100,
+    /* Tries for an address region for the tables, as something else may be there. */
+    REGION_TRIES = 4,
+};
+
+/* ---- The hardened build ---- */
+
+enum {
+    /* Guard pages of a process. Each costs it two of its mappings, of which Linux allows 65,530. */
+    MOST_GUARDS = 16384,
+    /* Bytes of a freed object that are filled, and checked when it leaves the quarantine. */
+    CHECKED_MOST = 4096,
+    /* The part of the quarantine's limit above which an object is too large: it would drive all others out. */
+    QUARANTINE_PART = 4,
+};
+
+#endif
