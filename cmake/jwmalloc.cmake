@@ -41,7 +41,8 @@ set(jw_cold_sources
     backend/root.c platform/linux.c platform/linux_memory.c platform/linux_thread.c platform/linux_libc.c
     platform/linux_process.c platform/linux_confine.c platform/linux_tool.c platform/deferred_unmap.c
     platform/misuse.c backend/reclaimer.c api/glibc.c api/libc_names.c backend/directory.c frontend/suspect.c
-    frontend/remote_reclaim.c core/suspects.c core/object_size.c)
+    frontend/remote_reclaim.c core/suspects.c core/object_size.c midend/mid_shapes.c midend/midend_round.c
+    midend/midend_statistics.c)
 list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all

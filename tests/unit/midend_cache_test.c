@@ -16,14 +16,14 @@ static unsigned loose_in(const struct mid_cache *cache) {
 static uint32_t bit_of(const void *object) {
     unsigned class;
     uint32_t bit = 0;
-    CHECK(slab_of(object, &class, &bit));
+    CHECK(mid_slab_of(object, &class, &bit));
     return bit;
 }
 
 static uint32_t word_around(const void *object) {
     unsigned class;
     uint32_t bit;
-    return word(slab_of(object, &class, &bit));
+    return word(mid_slab_of(object, &class, &bit));
 }
 
 static bool is_set(const void *object) {
@@ -33,8 +33,8 @@ static bool is_set(const void *object) {
 /* Objects of several slabs, none of which the cache is left with. */
 static void allocate_many(char *objects[MANY], unsigned class) {
     for (unsigned i = 0; i < MANY; i++) {
-        objects[i] = allocate_held(shapes[class].size);
-        pattern_fill(objects[i], shapes[class].size, i);
+        objects[i] = allocate_held(mid_shapes[class].size);
+        pattern_fill(objects[i], mid_shapes[class].size, i);
     }
 }
 
@@ -52,13 +52,13 @@ static void free_many(char *objects[MANY]) {
 static void loose_objects_wait_outside_their_slabs(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count; class ++) {
-        unsigned most = shapes[class].cached;
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        unsigned most = mid_shapes[class].cached;
         char *objects[MANY];
         allocate_many(objects, class);
         assert_int_equal(cache_of(class)->room, most);
-        assert_true(most * shapes[class].size <= JW_MID_CACHE_OBJECTS &&
-                    (most + 1) * shapes[class].size > JW_MID_CACHE_OBJECTS);
+        assert_true(most * mid_shapes[class].size <= JW_MID_CACHE_OBJECTS &&
+                    (most + 1) * mid_shapes[class].size > JW_MID_CACHE_OBJECTS);
         for (unsigned i = 0; i < most; i++) {
             char *object = objects[some(i)];
             uint32_t before = word_around(object);
@@ -70,11 +70,12 @@ static void loose_objects_wait_outside_their_slabs(void **state) {
         }
         for (unsigned i = most; i-- > 0;) {
             char *object = objects[some(i)];
-            assert_ptr_equal(allocate_held(shapes[class].size), object);
-            assert_true(*(uint64_t *)(void *)object == 0 && midend_usable_size(caches, object) == shapes[class].size);
-            pattern_fill(object, shapes[class].size, some(i));
+            assert_ptr_equal(allocate_held(mid_shapes[class].size), object);
+            assert_true(*(uint64_t *)(void *)object == 0 &&
+                        midend_usable_size(caches, object) == mid_shapes[class].size);
+            pattern_fill(object, mid_shapes[class].size, some(i));
         }
-        for (unsigned i = 0; i < MANY; i++) CHECK(pattern_holds(objects[i], shapes[class].size, i));
+        for (unsigned i = 0; i < MANY; i++) CHECK(pattern_holds(objects[i], mid_shapes[class].size, i));
         free_many(objects);
         midend_let_go(caches);
     }
@@ -85,15 +86,16 @@ static void loose_objects_wait_outside_their_slabs(void **state) {
 static void addresses_divide_exactly(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
         char *objects[MANY], *first = NULL;
         allocate_many(objects, class);
         granule_id slab = granule_of(objects[0]);
         first = granule_address(slab);
         CHECK(word(slab) == 0);
-        uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT;
+        uint32_t bytes = mid_shapes[class].weight << JW_GRANULE_SHIFT;
         for (uint32_t offset = 0; offset + sizeof(link_word) <= bytes; offset++) {
-            bool object = offset % shapes[class].size == 0 && offset / shapes[class].size < shapes[class].count;
+            bool object =
+                offset % mid_shapes[class].size == 0 && offset / mid_shapes[class].size < mid_shapes[class].count;
             struct mid_cache before = *cache_of(class);
             memset(first + offset, 0, sizeof(link_word));
             CHECK(takes(first + offset, leaf_of(first + offset)) == object);
@@ -107,7 +109,7 @@ static void addresses_divide_exactly(void **state) {
         mid_state_at(slab)->raw = 0;
         midend_let_go(caches);
         free_many(objects);
-        trim();
+        midend_round(false);
     }
     finish();
 }
@@ -116,8 +118,8 @@ static void addresses_divide_exactly(void **state) {
 static void what_finds_no_room_goes_back(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
-        unsigned most = shapes[class].cached, freed = 0;
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
+        unsigned most = mid_shapes[class].cached, freed = 0;
         char *objects[MANY];
         allocate_many(objects, class);
         while (freed < most) free_held(objects[some(freed++)]);
@@ -126,14 +128,14 @@ static void what_finds_no_room_goes_back(void **state) {
             free_held(object);
             CHECK(is_set(object) && loose_in(cache_of(class)) == most);
         }
-        assert_ptr_equal(allocate_held(shapes[class].size), objects[some(most - 1)]);
+        assert_ptr_equal(allocate_held(mid_shapes[class].size), objects[some(most - 1)]);
         assert_int_equal(cache_of(class)->misses_left, MID_MISSES_UNTIL_DRAIN);
         free_held(objects[some(most - 1)]);
         assert_int_equal(loose_in(cache_of(class)), most);
         midend_let_go(caches);
         for (unsigned i = 0; i < freed; i++) objects[some(i)] = NULL;
         free_many(objects);
-        trim();
+        midend_round(false);
     }
     finish();
 }
@@ -142,8 +144,8 @@ static void what_finds_no_room_goes_back(void **state) {
 static void frees_until_reopen_end(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
-        unsigned most = shapes[class].cached, freed = 0;
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
+        unsigned most = mid_shapes[class].cached, freed = 0;
         char *objects[MANY];
         allocate_many(objects, class);
         while (freed < most + MID_MISSES_UNTIL_DRAIN) free_held(objects[freed++]);
@@ -151,13 +153,13 @@ static void frees_until_reopen_end(void **state) {
         while (freed < MANY) free_held(objects[freed++]);
         assert_int_equal(loose_in(cache_of(class)), 0);
         midend_round(true);
-        assert_true(slab_counts[class] <= 1); /* the one that is held */
-        for (unsigned i = 0; i <= shapes[class].count; i++) objects[i] = allocate_held(shapes[class].size);
+        assert_true(mid_slab_counts[class] <= 1); /* the one that is held */
+        for (unsigned i = 0; i <= mid_shapes[class].count; i++) objects[i] = allocate_held(mid_shapes[class].size);
         assert_int_equal(cache_of(class)->room, most);
-        for (unsigned i = 0; i <= shapes[class].count; i++) midend_free(NULL, objects[i]);
+        for (unsigned i = 0; i <= mid_shapes[class].count; i++) midend_free(NULL, objects[i]);
         midend_let_go(caches);
-        trim();
-        assert_int_equal(slab_counts[class], 0);
+        midend_round(false);
+        assert_int_equal(mid_slab_counts[class], 0);
     }
     finish();
 }
@@ -166,14 +168,14 @@ static void frees_until_reopen_end(void **state) {
 static void nothing_stays_loose(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
         for (unsigned other = 0; other < 2; other++) {
-            char *first = allocate_held(shapes[class].size), *object = allocate_held(shapes[class].size),
+            char *first = allocate_held(mid_shapes[class].size), *object = allocate_held(mid_shapes[class].size),
                  *second = NULL;
             unsigned next = class + MID_CACHES;
             free_held(object);
             assert_true(!is_set(object) && loose_in(cache_of(class)) == 1);
-            if (other && next < class_count) second = allocate_held(shapes[next].size);
+            if (other && next < mid_class_count) second = allocate_held(mid_shapes[next].size);
             else midend_let_go(caches);
             assert_true(is_set(object) && loose_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
             assert_int_equal(*(uint64_t *)(void *)object, JW_FILL ? 0xdfdfdfdfdfdfdfdfu : 0);
@@ -181,8 +183,8 @@ static void nothing_stays_loose(void **state) {
             midend_free(NULL, first);
             midend_let_go(caches);
         }
-        trim();
-        assert_int_equal(slab_counts[class], 0);
+        midend_round(false);
+        assert_int_equal(mid_slab_counts[class], 0);
     }
     finish();
 }
@@ -191,10 +193,10 @@ static void nothing_stays_loose(void **state) {
 static void classes_that_take_turns_make_no_room(void **state) {
     (void)state;
     start();
-    if (class_count <= MID_CACHES) return;
+    if (mid_class_count <= MID_CACHES) return;
     for (unsigned i = 0; i < MANY; i++) {
         unsigned class = i % 2 * MID_CACHES;
-        char *object = allocate_held(shapes[class].size);
+        char *object = allocate_held(mid_shapes[class].size);
         assert_true(cache_of(class)->kind == class + 1 && cache_of(class)->room == 0);
         free_held(object);
         assert_true(is_set(object));
@@ -210,10 +212,10 @@ static void what_looks_like_a_link_is_freed(void **state) {
     uint64_t words[] = {~(uint64_t)0, (uint64_t)LINK_MARK << 32, (uintptr_t)1 ^ SOME_KEY, 0};
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
         for (unsigned held = 0; held < 2; held++) {
-            uint64_t *object = allocate_held(shapes[0].size), *other = allocate_held(shapes[0].size);
+            uint64_t *object = allocate_held(mid_shapes[0].size), *other = allocate_held(mid_shapes[0].size);
             words[sizeof words / sizeof *words - 1] = (uintptr_t)other ^ (uintptr_t)object ^ SOME_KEY;
             *object = words[i];
-            assert_int_equal(midend_usable_size(caches, object), shapes[0].size);
+            assert_int_equal(midend_usable_size(caches, object), mid_shapes[0].size);
             if (held) free_held(object);
             else midend_free(NULL, object);
             assert_true(is_set(object) && loose_in(cache_of(0)) == 0);
@@ -228,16 +230,16 @@ static void what_looks_like_a_link_is_freed(void **state) {
 static void what_is_idle_goes(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count && shapes[class].cached; class ++) {
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
         char *objects[MANY], *other;
         allocate_many(objects, class);
-        other = allocate_held(shapes[class].size);
+        other = allocate_held(mid_shapes[class].size);
         granule_id slab = granule_of(cache_of(class)->start);
         free_held(objects[0]);
         for (unsigned i = 0; i < 4; i++) {
             midend_collect(caches);
             CHECK(loose_in(cache_of(class)) == 1 && word(slab) & MID_HELD);
-            assert_ptr_equal(allocate_held(shapes[class].size), objects[0]);
+            assert_ptr_equal(allocate_held(mid_shapes[class].size), objects[0]);
             free_held(objects[0]);
         }
         midend_collect(caches);
@@ -247,7 +249,7 @@ static void what_is_idle_goes(void **state) {
         assert_int_equal(cache_of(class)->room, 0);
         objects[0] = other;
         free_many(objects);
-        trim();
+        midend_round(false);
     }
     finish();
 }
@@ -260,7 +262,7 @@ static void idle_threads_drain_their_caches(void **state) {
     allocate_many(objects, 0);
     midend_collect(caches);
     struct mid_cache *cache = cache_of(0);
-    unsigned freed = 0, most = shapes[0].cached;
+    unsigned freed = 0, most = mid_shapes[0].cached;
     for (unsigned i = 0; freed < most + MID_MISSES_UNTIL_DRAIN; i++) {
         char *object = objects[some(i)];
         if ((uintptr_t)object - (uintptr_t)cache->start < cache->held) continue;
@@ -268,7 +270,7 @@ static void idle_threads_drain_their_caches(void **state) {
         objects[some(i)] = NULL;
         assert_int_equal(loose_in(cache), ++freed == most + MID_MISSES_UNTIL_DRAIN ? 0 : freed < most ? freed : most);
     }
-    char *first = allocate_held(shapes[0].size), *second = allocate_held(shapes[0].size);
+    char *first = allocate_held(mid_shapes[0].size), *second = allocate_held(mid_shapes[0].size);
     midend_collect(caches);
     free_held(first);
     assert_int_equal(loose_in(cache), 1);
@@ -276,7 +278,7 @@ static void idle_threads_drain_their_caches(void **state) {
     assert_int_equal(loose_in(cache), 0);
     midend_free(NULL, second);
     free_many(objects);
-    trim();
+    midend_round(false);
     finish();
 }
 
@@ -284,10 +286,10 @@ static void statistics_leave_them_out(void **state) {
     (void)state;
     start();
     struct midend_statistics statistics;
-    char *kept = allocate_held(shapes[0].size), *object = allocate_held(shapes[0].size);
+    char *kept = allocate_held(mid_shapes[0].size), *object = allocate_held(mid_shapes[0].size);
     free_held(object);
     midend_statistics(caches, &statistics);
-    assert_true(statistics.classes[0].objects == 1 && statistics.in_use == shapes[0].size);
+    assert_true(statistics.classes[0].objects == 1 && statistics.in_use == mid_shapes[0].size);
     struct mid_cache others[MID_CACHES] = {0};
     midend_statistics(others, &statistics);
     assert_int_equal(statistics.classes[0].objects, 2);
@@ -300,8 +302,8 @@ static void statistics_leave_them_out(void **state) {
 static char *cached_object(void) {
     char *objects[MANY];
     allocate_many(objects, 0);
-    for (unsigned i = 0; i < shapes[0].cached; i++) free_held(objects[i]);
-    CHECK(shapes[0].cached > 1 && loose_in(cache_of(0)) == shapes[0].cached);
+    for (unsigned i = 0; i < mid_shapes[0].cached; i++) free_held(objects[i]);
+    CHECK(mid_shapes[0].cached > 1 && loose_in(cache_of(0)) == mid_shapes[0].cached);
     return objects[1];
 }
 
@@ -319,10 +321,10 @@ static void a_second_free_is_left_to_the_list(void **state) {
     struct mid_cache others[MID_CACHES] = {0};
     char *objects[MANY], *taken[2];
     allocate_many(objects, 0);
-    for (unsigned i = 0; i < shapes[0].cached; i++) free_held(objects[i]);
-    for (unsigned i = 0; i < 2; i++) taken[i] = midend_allocate(others, shapes[0].size, 1);
-    CHECK(shapes[0].cached > 1 && others[0].room > 0);
-    for (unsigned i = 0; i < shapes[0].cached; i++) {
+    for (unsigned i = 0; i < mid_shapes[0].cached; i++) free_held(objects[i]);
+    for (unsigned i = 0; i < 2; i++) taken[i] = midend_allocate(others, mid_shapes[0].size, 1);
+    CHECK(mid_shapes[0].cached > 1 && others[0].room > 0);
+    for (unsigned i = 0; i < mid_shapes[0].cached; i++) {
         expect_suspect(caches, objects[i]);
         expect_suspect(others, objects[i]);
         CHECK(!mid_is_cached(others, objects[i]));
@@ -330,7 +332,7 @@ static void a_second_free_is_left_to_the_list(void **state) {
     leave_no_room();
     expect_suspect(caches, objects[0]);
     for (unsigned i = 0; i < 2; i++) midend_free(others, taken[i]);
-    for (unsigned i = shapes[0].cached; i < MANY; i++) free_held(objects[i]);
+    for (unsigned i = mid_shapes[0].cached; i < MANY; i++) free_held(objects[i]);
     midend_let_go(others);
     midend_let_go(caches);
     finish();
@@ -342,16 +344,16 @@ static void free_inside(void) {
 
 static void write_to_link(void) {
     *cached_object() ^= 1;
-    for (unsigned i = 0; i < MANY; i++) allocate_held(shapes[0].size);
+    for (unsigned i = 0; i < MANY; i++) allocate_held(mid_shapes[0].size);
 }
 
 static void write_behind_link(void) {
     cached_object()[8] ^= 1;
-    for (unsigned i = 0; i < MANY; i++) allocate_held(shapes[0].size);
+    for (unsigned i = 0; i < MANY; i++) allocate_held(mid_shapes[0].size);
 }
 
 static void write_at_end(void) {
-    cached_object()[shapes[0].size - 1] ^= 1;
+    cached_object()[mid_shapes[0].size - 1] ^= 1;
     midend_let_go(caches);
 }
 

@@ -7,8 +7,8 @@ static size_t given_back(void) {
 
 /* Bytes of a slab's pages on which only free objects lie. `look`: whether these are as given back. */
 static size_t free_pages(const char *slab, unsigned class, uint32_t free, bool look) {
-    size_t page = platform_page_size(), size = shapes[class].size, bytes = 0;
-    for (size_t at = 0; at + page <= shapes[class].count * size; at += page) {
+    size_t page = platform_page_size(), size = mid_shapes[class].size, bytes = 0;
+    for (size_t at = 0; at + page <= mid_shapes[class].count * size; at += page) {
         bool is_free = true;
         for (size_t i = at / size; i <= (at + page - 1) / size; i++) is_free &= free >> i & 1;
         if (!is_free) continue;
@@ -20,8 +20,8 @@ static size_t free_pages(const char *slab, unsigned class, uint32_t free, bool l
 }
 
 static void check_rest(char *objects[MOST_OBJECTS], unsigned class, uint32_t free) {
-    for (unsigned i = 0; i < shapes[class].count; i++)
-        CHECK(free >> i & 1 || pattern_holds(objects[i], shapes[class].size, i));
+    for (unsigned i = 0; i < mid_shapes[class].count; i++)
+        CHECK(free >> i & 1 || pattern_holds(objects[i], mid_shapes[class].size, i));
 }
 
 /* Which pages go back in a slab that two rounds find as it is: any set of free objects, in any class. */
@@ -29,28 +29,29 @@ static void discard_in(unsigned class, uint32_t free) {
     char *objects[MOST_OBJECTS];
     granule_id slab = fill_slab(objects, class);
     size_t before = given_back();
-    for (unsigned i = 0; i < shapes[class].count; i++)
+    for (unsigned i = 0; i < mid_shapes[class].count; i++)
         if (free >> i & 1) midend_free(NULL, objects[i]);
-    CHECK(trim() && given_back() == before && word(slab) == (MID_LISTED | MID_SEEN | free));
-    CHECK(!trim() && word(slab) == (MID_LISTED | MID_GIVEN_BACK | MID_SEEN | free));
+    CHECK(midend_round(false) && given_back() == before && word(slab) == (MID_LISTED | MID_SEEN | free));
+    CHECK(!midend_round(false) && word(slab) == (MID_LISTED | MID_GIVEN_BACK | MID_SEEN | free));
     CHECK(given_back() - before == free_pages(objects[0], class, free, true));
     check_rest(objects, class, free);
-    CHECK(!trim() && !purge() && given_back() - before == free_pages(objects[0], class, free, false));
-    char *again = midend_allocate(NULL, shapes[class].size, 1);
+    CHECK(!midend_round(false) && !midend_round(true) &&
+          given_back() - before == free_pages(objects[0], class, free, false));
+    char *again = midend_allocate(NULL, mid_shapes[class].size, 1);
     CHECK(again == objects[__builtin_ctz(free)] && !(word(slab) & (MID_SEEN | MID_GIVEN_BACK)));
     midend_free(NULL, again);
-    for (unsigned i = 0; i < shapes[class].count; i++)
+    for (unsigned i = 0; i < mid_shapes[class].count; i++)
         if (!(free >> i & 1)) midend_free(NULL, objects[i]);
-    trim();
-    CHECK(slab_counts[class] == 0);
+    midend_round(false);
+    CHECK(mid_slab_counts[class] == 0);
 }
 
 static void free_pages_go_back(void **state) {
     (void)state;
     start();
     uint64_t randomness = 1;
-    for (unsigned class = 0; class < class_count; class ++) {
-        uint32_t all = all_free(class);
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        uint32_t all = mid_all_free(class);
         for (unsigned tries = 0; tries < 64; tries++) {
             uint32_t free = all <= 64 ? tries & all : (uint32_t)random_below(&randomness, all);
             if (free != 0 && free != all) discard_in(class, free);
@@ -63,18 +64,18 @@ static void free_pages_go_back(void **state) {
 static void slabs_in_use_keep_their_pages(void **state) {
     (void)state;
     start();
-    unsigned class = class_count - 1, size = shapes[class].size;
+    unsigned class = mid_class_count - 1, size = mid_shapes[class].size;
     char *objects[MOST_OBJECTS];
     granule_id slab = fill_slab(objects, class);
     size_t before = given_back();
     midend_free(NULL, objects[0]);
-    assert_true(trim());
+    assert_true(midend_round(false));
     midend_free(NULL, objects[1]);
     assert_int_equal(word(slab), MID_LISTED | 3);
-    assert_true(trim());
+    assert_true(midend_round(false));
     assert_ptr_equal(midend_allocate(NULL, size, 1), objects[0]);
     assert_int_equal(word(slab), MID_LISTED | 2);
-    assert_true(trim());
+    assert_true(midend_round(false));
     assert_ptr_equal(allocate_held(size), objects[1]); /* it was the last: nobody holds the slab */
     midend_free(NULL, objects[0]);
     assert_ptr_equal(allocate_held(size), objects[0]);
@@ -82,37 +83,37 @@ static void slabs_in_use_keep_their_pages(void **state) {
     midend_free(NULL, objects[1]);
     assert_ptr_equal(allocate_held(size), objects[0]);
     midend_free(NULL, objects[2]);
-    assert_false(trim() || trim() || purge()); /* held */
+    assert_false(midend_round(false) || midend_round(false) || midend_round(true)); /* held */
     assert_int_equal(given_back(), before);
     midend_let_go(caches);
     assert_int_equal(word(slab), MID_LISTED | 6);
-    assert_false(purge());
+    assert_false(midend_round(true));
     assert_int_equal(given_back() - before, free_pages(objects[0], class, 6, true));
     midend_free(NULL, objects[0]);
     midend_free(NULL, objects[3]);
-    for (unsigned i = 4; i < shapes[class].count; i++) midend_free(NULL, objects[i]);
+    for (unsigned i = 4; i < mid_shapes[class].count; i++) midend_free(NULL, objects[i]);
     finish();
 }
 
 static void refused_discards_lose_nothing(void **state) {
     (void)state;
     start();
-    unsigned class = class_count - 1;
+    unsigned class = mid_class_count - 1;
     char *objects[MOST_OBJECTS];
     granule_id slab = fill_slab(objects, class);
     size_t before = given_back();
     midend_free(NULL, objects[1]);
-    assert_true(trim());
+    assert_true(midend_round(false));
     sim_fail_only(SIM_DISCARD);
     sim_fail_after(0);
-    assert_true(trim() && trim() && purge());
+    assert_true(midend_round(false) && midend_round(false) && midend_round(true));
     assert_int_equal(word(slab), MID_LISTED | MID_SEEN | 2);
     assert_int_equal(given_back(), before);
     check_rest(objects, class, 2);
     sim_fail_after(SIM_NEVER);
-    assert_false(trim());
+    assert_false(midend_round(false));
     assert_int_equal(given_back() - before, free_pages(objects[0], class, 2, true));
-    for (unsigned i = 0; i < shapes[class].count; i++)
+    for (unsigned i = 0; i < mid_shapes[class].count; i++)
         if (i != 1) midend_free(NULL, objects[i]);
     finish();
 }
@@ -122,7 +123,7 @@ static void many_free_objects_ask_for_a_round(void **state) {
     (void)state;
     start();
     static char *objects[MID_ROUND_FROM][MOST_OBJECTS];
-    for (unsigned i = 0; i < MID_ROUND_FROM; i++) fill_slab(objects[i], class_count - 1);
+    for (unsigned i = 0; i < MID_ROUND_FROM; i++) fill_slab(objects[i], mid_class_count - 1);
     assert_null(sim_take_thread());
     for (unsigned i = 0; i < MID_ROUND_FROM; i++) {
         assert_null(sim_take_thread());
@@ -131,7 +132,7 @@ static void many_free_objects_ask_for_a_round(void **state) {
     assert_non_null(sim_take_thread());
     thrift_forget_thread();
     for (unsigned i = 0; i < MID_ROUND_FROM; i++)
-        for (unsigned j = 0; j < shapes[class_count - 1].count; j++)
+        for (unsigned j = 0; j < mid_shapes[mid_class_count - 1].count; j++)
             if (j != 1) midend_free(NULL, objects[i][j]);
     finish();
 }
@@ -139,12 +140,12 @@ static void many_free_objects_ask_for_a_round(void **state) {
 /* Into a page that has been given back. */
 static void write_after_free(void) {
     char *objects[MOST_OBJECTS];
-    unsigned class = class_count - 1;
+    unsigned class = mid_class_count - 1;
     fill_slab(objects, class);
     midend_free(NULL, objects[0]);
-    purge();
+    midend_round(true);
     objects[0][100] = 0;
-    midend_allocate(NULL, shapes[class].size, 1);
+    midend_allocate(NULL, mid_shapes[class].size, 1);
 }
 
 static void writes_after_free_are_told(void **state) {

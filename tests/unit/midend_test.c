@@ -1,4 +1,4 @@
-/* midend_test.c - mid slabs: their shapes, their three states, and what is told of a wrong free. */
+/* midend_test.c - mid slabs: their mid_shapes, their three states, and what is told of a wrong free. */
 #include <pthread.h>
 
 #include "midend_unit.h"
@@ -10,11 +10,11 @@ enum { SMALLEST = 2001, THREADS = 4, OBJECTS = 64, STEPS = 20000 };
 static void shapes_keep_their_bounds(void **state) {
     (void)state;
     start();
-    assert_true(class_count >= 4 && class_count <= CLASSES);
-    for (unsigned class = 0; class < class_count; class ++) {
-        const struct shape *shape = &shapes[class];
+    assert_true(mid_class_count >= 4 && mid_class_count <= CLASSES);
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        const struct mid_shape *shape = &mid_shapes[class];
         uint32_t bytes = shape->weight << JW_GRANULE_SHIFT;
-        assert_true(class == 0 || shape->size > shapes[class - 1].size);
+        assert_true(class == 0 || shape->size > mid_shapes[class - 1].size);
         assert_true(shape->size % 256 == 0 && shape->size < BACKEND_MIN);
         assert_true(shape->count == bytes / shape->size && shape->count >= MID_LEAST_OBJECTS &&
                     shape->count <= MOST_OBJECTS);
@@ -28,8 +28,8 @@ static void sizes_get_the_smallest_class(void **state) {
     start();
     for (size_t size = SMALLEST; size < BACKEND_MIN; size++) {
         unsigned class = 0;
-        while (class < class_count && shapes[class].size < size) class ++;
-        assert_int_equal(class_of(size), class);
+        while (class < mid_class_count && mid_shapes[class].size < size) class ++;
+        assert_int_equal(mid_class_of(size), class);
     }
 }
 
@@ -37,17 +37,17 @@ static void addresses_divide_exactly(void **state) {
     (void)state;
     for (unsigned class = 0; class < CLASSES; class ++) {
         start();
-        if (class >= class_count) return;
-        char *first = midend_allocate(NULL, shapes[class].size, 1);
+        if (class >= mid_class_count) return;
+        char *first = midend_allocate(NULL, mid_shapes[class].size, 1);
         granule_id slab = granule_of(first);
-        uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT;
+        uint32_t bytes = mid_shapes[class].weight << JW_GRANULE_SHIFT;
         for (uint32_t offset = 0; offset < bytes; offset++) {
             unsigned found;
-            uint32_t bit = 0, index = offset / shapes[class].size;
-            bool object = offset % shapes[class].size == 0 && index < shapes[class].count;
-            CHECK(slab_of(first + offset, &found, &bit) == (object ? slab : 0));
+            uint32_t bit = 0, index = offset / mid_shapes[class].size;
+            bool object = offset % mid_shapes[class].size == 0 && index < mid_shapes[class].count;
+            CHECK(mid_slab_of(first + offset, &found, &bit) == (object ? slab : 0));
             CHECK(!object || (found == class && bit == 1u << index));
-            CHECK(midend_usable_size(caches, first + offset) == (offset == 0 ? shapes[class].size : 0));
+            CHECK(midend_usable_size(caches, first + offset) == (offset == 0 ? mid_shapes[class].size : 0));
         }
         midend_free(NULL, first);
         finish();
@@ -61,8 +61,8 @@ static void objects_are_aligned(void **state) {
         for (size_t size = SMALLEST; size < BACKEND_MIN; size += 239) {
             void *object = midend_allocate(NULL, size, alignment);
             bool possible = false;
-            for (unsigned class = class_of(size); class < class_count; class ++)
-                possible |= shapes[class].size % alignment == 0;
+            for (unsigned class = mid_class_of(size); class < mid_class_count; class ++)
+                possible |= mid_shapes[class].size % alignment == 0;
             assert_int_equal(object != NULL, possible);
             if (!object) continue;
             assert_true((uintptr_t)object % alignment == 0 && midend_usable_size(caches, object) >= size);
@@ -77,38 +77,38 @@ static void objects_are_aligned(void **state) {
 static void slabs_go_through_their_states(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count; class ++) {
+    for (unsigned class = 0; class < mid_class_count; class ++) {
         char *objects[MOST_OBJECTS];
-        unsigned count = shapes[class].count;
-        uint32_t all = all_free(class), used = 0;
+        unsigned count = mid_shapes[class].count;
+        uint32_t all = mid_all_free(class), used = 0;
         for (unsigned i = 0; i < count; i++) {
-            objects[i] = midend_allocate(NULL, shapes[class].size, 1);
-            pattern_fill(objects[i], shapes[class].size, i);
-            used |= 1u << (uint32_t)(objects[i] - objects[0]) / shapes[class].size;
+            objects[i] = midend_allocate(NULL, mid_shapes[class].size, 1);
+            pattern_fill(objects[i], mid_shapes[class].size, i);
+            used |= 1u << (uint32_t)(objects[i] - objects[0]) / mid_shapes[class].size;
             uint32_t rest = all & ~used;
             assert_int_equal(word(granule_of(objects[0])), rest ? MID_LISTED | rest : 0);
-            assert_int_equal(nest_count(&nest, class), rest ? 1 : 0);
+            assert_int_equal(nest_count(&mid_nest, class), rest ? 1 : 0);
         }
         granule_id slab = granule_of(objects[0]);
         assert_int_equal(used, all);
-        char *other = midend_allocate(NULL, shapes[class].size, 1); /* the full slab has left the Nest */
-        assert_true(granule_of(other) != slab && slab_counts[class] == 2);
+        char *other = midend_allocate(NULL, mid_shapes[class].size, 1); /* the full slab has left the Nest */
+        assert_true(granule_of(other) != slab && mid_slab_counts[class] == 2);
         for (unsigned i = 0; i < count; i++) {
-            assert_true(pattern_holds(objects[i], shapes[class].size, i));
+            assert_true(pattern_holds(objects[i], mid_shapes[class].size, i));
             midend_free(NULL, objects[i]);
-            if (i + 1 < count) assert_int_equal(nest_count(&nest, class), 2);
+            if (i + 1 < count) assert_int_equal(nest_count(&mid_nest, class), 2);
         }
-        assert_int_equal(slab_counts[class], 1); /* empty, and not the only one: gone at once */
+        assert_int_equal(mid_slab_counts[class], 1); /* empty, and not the only one: gone at once */
         midend_free(NULL, other);
-        assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
+        assert_int_equal(mid_slab_counts[class], 1); /* empty, and the only one: kept */
         assert_int_equal(word(granule_of(other)), MID_LISTED | all);
-        assert_ptr_equal(midend_allocate(NULL, shapes[class].size, 1), other);
-        trim();
-        assert_int_equal(slab_counts[class], 1); /* in use */
+        assert_ptr_equal(midend_allocate(NULL, mid_shapes[class].size, 1), other);
+        midend_round(false);
+        assert_int_equal(mid_slab_counts[class], 1); /* in use */
         midend_free(NULL, other);
-        trim();
-        assert_int_equal(slab_counts[class], 0);
-        assert_int_equal(nest_count(&nest, class), 0);
+        midend_round(false);
+        assert_int_equal(mid_slab_counts[class], 0);
+        assert_int_equal(nest_count(&mid_nest, class), 0);
     }
     finish();
 }
@@ -117,44 +117,44 @@ static void slabs_go_through_their_states(void **state) {
 static void slabs_are_held(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count; class ++) {
+    for (unsigned class = 0; class < mid_class_count; class ++) {
         char *objects[MOST_OBJECTS];
-        unsigned count = shapes[class].count;
-        uint32_t all = all_free(class), used = 0;
+        unsigned count = mid_shapes[class].count;
+        uint32_t all = mid_all_free(class), used = 0;
         for (unsigned i = 0; i < count; i++) {
-            objects[i] = allocate_held(shapes[class].size);
-            pattern_fill(objects[i], shapes[class].size, i);
-            used |= 1u << (uint32_t)(objects[i] - objects[0]) / shapes[class].size;
+            objects[i] = allocate_held(mid_shapes[class].size);
+            pattern_fill(objects[i], mid_shapes[class].size, i);
+            used |= 1u << (uint32_t)(objects[i] - objects[0]) / mid_shapes[class].size;
             assert_int_equal(word(granule_of(objects[0])), MID_HELD | MID_LISTED | (all & ~used));
-            assert_int_equal(nest_count(&nest, class), 0);
+            assert_int_equal(nest_count(&mid_nest, class), 0);
         }
         granule_id slab = granule_of(objects[0]);
         assert_int_equal(used, all);
-        char *other = allocate_held(shapes[class].size);
+        char *other = allocate_held(mid_shapes[class].size);
         assert_int_equal(word(slab), 0);
         assert_true(word(granule_of(other)) & MID_HELD);
         leave_no_room();
         free_held(objects[0]); /* as another thread's: placed */
-        assert_int_equal(nest_count(&nest, class), 1);
+        assert_int_equal(nest_count(&mid_nest, class), 1);
         free_held(other);
         assert_int_equal(word(granule_of(other)), MID_HELD | MID_LISTED | all);
-        assert_ptr_equal(allocate_held(shapes[class].size), other);
+        assert_ptr_equal(allocate_held(mid_shapes[class].size), other);
         midend_free(NULL, other); /* as another thread does: nobody gives a held slab back */
-        trim();
-        assert_int_equal(slab_counts[class], 2);
+        midend_round(false);
+        assert_int_equal(mid_slab_counts[class], 2);
         midend_let_go(caches);
-        assert_int_equal(slab_counts[class], 1); /* it was empty, and not the only one */
-        assert_ptr_equal(allocate_held(shapes[class].size), objects[0]);
+        assert_int_equal(mid_slab_counts[class], 1); /* it was empty, and not the only one */
+        assert_ptr_equal(allocate_held(mid_shapes[class].size), objects[0]);
         leave_no_room();
         free_held(objects[0]);
         for (unsigned i = 1; i < count; i++) {
-            assert_true(pattern_holds(objects[i], shapes[class].size, i));
+            assert_true(pattern_holds(objects[i], mid_shapes[class].size, i));
             midend_free(NULL, objects[i]);
         }
         midend_let_go(caches);
-        assert_int_equal(slab_counts[class], 1); /* empty, and the only one: kept */
-        trim();
-        assert_int_equal(slab_counts[class], 0);
+        assert_int_equal(mid_slab_counts[class], 1); /* empty, and the only one: kept */
+        midend_round(false);
+        assert_int_equal(mid_slab_counts[class], 0);
     }
     finish();
 }
@@ -163,15 +163,15 @@ static void slabs_are_held(void **state) {
 static void held_addresses_divide_exactly(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < class_count; class ++) {
-        char *first = allocate_held(shapes[class].size);
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        char *first = allocate_held(mid_shapes[class].size);
         record_word *of = &mid_state_at(granule_of(first))->raw;
-        uint32_t bytes = shapes[class].weight << JW_GRANULE_SHIFT, all = all_free(class);
+        uint32_t bytes = mid_shapes[class].weight << JW_GRANULE_SHIFT, all = mid_all_free(class);
         leave_no_room();
         for (uint32_t offset = 0; offset < bytes; offset++) {
             *of = MID_HELD | MID_LISTED; /* all are in use */
-            uint32_t index = offset / shapes[class].size;
-            bool object = offset % shapes[class].size == 0 && index < shapes[class].count;
+            uint32_t index = offset / mid_shapes[class].size;
+            bool object = offset % mid_shapes[class].size == 0 && index < mid_shapes[class].count;
             CHECK(takes(first + offset, leaf_of(first + offset)) == object);
             CHECK(*of == (MID_HELD | MID_LISTED | (object ? 1u << index : 0)));
         }
@@ -191,65 +191,65 @@ static void a_busy_nest_defers_the_slab(void **state) {
     char *objects[MOST_OBJECTS];
     fill_slab(objects, 0);
     granule_id slab = granule_of(objects[0]);
-    nest.classes[0].summary = ~(uintptr_t)0;
-    nest.classes[0].list |= LOCK_BIT;
+    mid_nest.classes[0].summary = ~(uintptr_t)0;
+    mid_nest.classes[0].list |= LOCK_BIT;
     midend_free(NULL, objects[0]);
     midend_free(NULL, objects[1]);
-    nest.classes[0].summary = 0;
-    nest.classes[0].list = 0;
+    mid_nest.classes[0].summary = 0;
+    mid_nest.classes[0].list = 0;
     assert_int_equal(deferred.first, slab);
-    assert_ptr_equal(midend_allocate(NULL, shapes[0].size, 1), objects[0]); /* found there, before any new slab */
+    assert_ptr_equal(midend_allocate(NULL, mid_shapes[0].size, 1), objects[0]); /* found there, before any new slab */
     assert_int_equal(deferred.first, 0);
-    assert_int_equal(slab_counts[0], 1);
+    assert_int_equal(mid_slab_counts[0], 1);
     midend_free(NULL, objects[0]);
-    for (unsigned i = 2; i < shapes[0].count; i++) midend_free(NULL, objects[i]);
+    for (unsigned i = 2; i < mid_shapes[0].count; i++) midend_free(NULL, objects[i]);
     finish();
 }
 
 static void free_twice(void) {
-    void *object = midend_allocate(NULL, shapes[0].size, 1);
+    void *object = midend_allocate(NULL, mid_shapes[0].size, 1);
     midend_free(NULL, object);
     midend_free(NULL, object);
 }
 
 static void free_held_twice(void) {
-    void *object = allocate_held(shapes[0].size);
+    void *object = allocate_held(mid_shapes[0].size);
     leave_no_room();
     free_held(object);
     free_held(object);
 }
 
 static void free_held_here_and_there(void) {
-    void *object = allocate_held(shapes[0].size);
+    void *object = allocate_held(mid_shapes[0].size);
     leave_no_room();
     free_held(object);
     midend_free(NULL, object);
 }
 
 static void free_held_there_and_here(void) {
-    void *object = allocate_held(shapes[0].size);
+    void *object = allocate_held(mid_shapes[0].size);
     midend_free(NULL, object);
     free_held(object);
 }
 
 static void free_inside_held(void) {
-    free_held((char *)allocate_held(shapes[1].size) + 16);
+    free_held((char *)allocate_held(mid_shapes[1].size) + 16);
 }
 
 static void free_inside(void) {
-    midend_free(NULL, (char *)midend_allocate(NULL, shapes[1].size, 1) + 16);
+    midend_free(NULL, (char *)midend_allocate(NULL, mid_shapes[1].size, 1) + 16);
 }
 
 static bool has_tail(unsigned class) {
-    return (shapes[class].weight << JW_GRANULE_SHIFT) % shapes[class].size != 0;
+    return (mid_shapes[class].weight << JW_GRANULE_SHIFT) % mid_shapes[class].size != 0;
 }
 
 static void free_the_tail(void) {
     unsigned class = 0;
-    while (class < class_count && !has_tail(class)) class ++;
-    if (class == class_count) misuse(INVALID_FREE, NULL, 0);
-    midend_free(NULL, (char *)midend_allocate(NULL, shapes[class].size, 1) +
-                          (size_t)shapes[class].count * shapes[class].size);
+    while (class < mid_class_count && !has_tail(class)) class ++;
+    if (class == mid_class_count) misuse(INVALID_FREE, NULL, 0);
+    midend_free(NULL, (char *)midend_allocate(NULL, mid_shapes[class].size, 1) +
+                          (size_t)mid_shapes[class].count * mid_shapes[class].size);
 }
 
 static void misuse_is_told(void **state) {
@@ -270,7 +270,7 @@ static void no_memory_gives_null(void **state) {
     sim_fail_after(0);
     assert_null(midend_allocate(NULL, SMALLEST, 1));
     sim_fail_after(SIM_NEVER);
-    assert_null(midend_allocate(NULL, shapes[class_count - 1].size + 1, 1));
+    assert_null(midend_allocate(NULL, mid_shapes[mid_class_count - 1].size + 1, 1));
     finish();
 }
 
@@ -287,7 +287,7 @@ static void *churn(void *seed) {
     uint64_t randomness = (uintptr_t)seed;
     struct mid_cache own[MID_CACHES] = {0}, *held = (uintptr_t)seed % 2 ? own : NULL;
     for (unsigned step = 0; step < STEPS; step++) {
-        size_t size = SMALLEST + (size_t)random_below(&randomness, shapes[1].size * 2 - SMALLEST);
+        size_t size = SMALLEST + (size_t)random_below(&randomness, mid_shapes[1].size * 2 - SMALLEST);
         void *object = held ? mid_cache_allocate(held, size) : NULL;
         if (!object) object = midend_allocate(held, size, 1);
         CHECK(object && midend_usable_size(caches, object) >= size);

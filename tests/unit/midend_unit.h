@@ -15,16 +15,16 @@ static void start(void) {
     memset(caches, 0, sizeof caches);
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
-    memset(&nest, 0, sizeof nest);
+    memset(&mid_nest, 0, sizeof mid_nest);
     deferred = (struct id_stack){0};
-    memset(slab_counts, 0, sizeof slab_counts);
+    memset(mid_slab_counts, 0, sizeof mid_slab_counts);
     no_longer_full = 0;
     midend_start();
 }
 
 static inline void finish(void) {
     thrift_purge();
-    for (unsigned class = 0; class < class_count; class ++) assert_int_equal(slab_counts[class], 0);
+    for (unsigned class = 0; class < mid_class_count; class ++) assert_int_equal(mid_slab_counts[class], 0);
     assert_int_equal(root_count(), 0);
     assert_int_equal(ownership.cached[0], 0);
     assert_int_equal(ownership.cached[1], 0);
@@ -55,11 +55,11 @@ static inline void leave_no_room(void) {
 
 /* All objects of a new slab, in the order of their addresses. */
 static inline granule_id fill_slab(char *objects[MOST_OBJECTS], unsigned class) {
-    for (unsigned i = 0; i < shapes[class].count; i++) {
-        objects[i] = midend_allocate(NULL, shapes[class].size, 1);
-        pattern_fill(objects[i], shapes[class].size, i);
+    for (unsigned i = 0; i < mid_shapes[class].count; i++) {
+        objects[i] = midend_allocate(NULL, mid_shapes[class].size, 1);
+        pattern_fill(objects[i], mid_shapes[class].size, i);
     }
-    CHECK(granule_of(objects[shapes[class].count - 1]) != 0 && objects[1] == objects[0] + shapes[class].size);
+    CHECK(granule_of(objects[mid_shapes[class].count - 1]) != 0 && objects[1] == objects[0] + mid_shapes[class].size);
     return granule_of(objects[0]);
 }
 

@@ -1,0 +1,44 @@
+/* mid_shapes.c - which sizes the midend has, and how large a slab of each is. */
+#include "config/policy.h"
+#include "config/size_classes.h"
+#include "midend/mid_slab.h"
+
+struct mid_shape mid_shapes[CLASSES];
+uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];
+unsigned mid_class_count;
+
+/* The smallest slab with enough objects whose tail is at most a sixteenth. */
+static bool shape_for(uint32_t size, struct mid_shape *shape) {
+    for (unsigned class = 1; class < RANGE_CLASSES; class ++) {
+        uint32_t weight = weight_of_class(class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
+        if (count > MOST_OBJECTS) return false;
+        if (count < MID_LEAST_OBJECTS || (bytes - count * size) * MID_TAIL_PART > bytes) continue;
+        shape->size = size;
+        shape->weight = weight;
+        shape->count = (uint16_t)count;
+        shape->cached = JW_SECURE ? 0 : (uint16_t)(JW_MID_CACHE_OBJECTS / size);
+        shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + size - 1) / size);
+        return true;
+    }
+    return false;
+}
+
+static uint32_t units_of(size_t size) {
+    return (uint32_t)((size + (1u << UNIT_SHIFT) - 1) >> UNIT_SHIFT);
+}
+
+/* Classes are S(3) in units: the first is the first above the frontend whose objects are few enough. */
+void mid_shapes_start(void) {
+    unsigned class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
+    while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &mid_shapes[0])) class ++;
+    mid_class_count = 0;
+    for (; weight_of_class(class) << UNIT_SHIFT < BACKEND_MIN && mid_class_count < CLASSES; class ++) {
+        if (!shape_for(weight_of_class(class) << UNIT_SHIFT, &mid_shapes[mid_class_count])) break;
+        mid_class_count++;
+    }
+    class = 0;
+    for (unsigned unit = 0; unit < BACKEND_MIN >> UNIT_SHIFT; unit++) {
+        while (class < mid_class_count && mid_shapes[class].size <= unit << UNIT_SHIFT) class ++;
+        mid_class_index[unit] = (uint8_t) class;
+    }
+}

@@ -1,0 +1,62 @@
+/* mid_slab.h - mid slabs as the midend's own files know them: their shapes, where they wait, and how they get there.
+ *
+ *   mid_shapes.c          the classes, made once at the start
+ *   midend.c              allocation and free
+ *   midend_round.c        a round of reclamation
+ *   midend_statistics.c   numbers, and the description of an address
+ */
+#ifndef JW_MID_SLAB_H
+#define JW_MID_SLAB_H
+
+#include "backend/backend.h"
+#include "midend/midend.h"
+
+enum { MOST_OBJECTS = 28 };
+enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's bits; and the Nest has no more */
+
+_Static_assert((unsigned)CLASSES - 1 <= LEAF_CLASS, "a class fits in a leaf's word");
+_Static_assert((MID_FREE_BITS >> MOST_OBJECTS) == 0, "each object has a bit");
+
+#define UNIT_SHIFT JW_MIDEND_UNIT_SHIFT
+
+struct mid_shape {
+    uint32_t size, weight;  /* of an object, in bytes; of a slab, in granules */
+    uint32_t reciprocal;    /* ceil(2^32 / size): division by the size, exact below 2^18 */
+    uint16_t count, cached; /* objects of a slab; objects that may be cached in a cache */
+};
+
+extern struct mid_shape mid_shapes[CLASSES] HIDDEN;
+extern unsigned mid_class_count HIDDEN;
+extern struct nest mid_nest HIDDEN;
+extern _Atomic(size_t) mid_slab_counts[CLASSES] HIDDEN;
+
+/* Makes the shapes and the index; asks for the midend's share of rounds. Once, at the start. */
+void mid_shapes_start(void);
+void midend_round_start(void);
+
+/* The class of a size; mid_class_count when the size is above all. */
+static inline unsigned mid_class_of(size_t size) {
+    return mid_class_index[(size - 1) >> UNIT_SHIFT];
+}
+
+static inline uint32_t mid_all_free(unsigned class) {
+    return MID_FREE_BITS >> (MOST_OBJECTS - mid_shapes[class].count);
+}
+
+static inline unsigned mid_class_of_slab(granule_id slab) {
+    return leaf_class(leaf_get(slab));
+}
+
+/* Gives the range back. The slab is out of the Nest and all its objects are free: no other thread can know it. */
+void mid_slab_retire(granule_id slab, unsigned class);
+
+/* Places a slab that is out of the Nest and listed, and gives its range back where it is empty. */
+NOINLINE void mid_slab_place(granule_id slab, unsigned class);
+
+/* The same of those that are deferred, as their Nest was busy. Whether there were any. */
+bool mid_slab_place_deferred(void);
+
+/* The slab of an object and the object's bit; 0 when the address is not one. */
+NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit);
+
+#endif

@@ -1,0 +1,78 @@
+/* midend_round.c - reclamation's rounds over the midend: empty slabs go back, and the pages of free objects that were
+ * left alone since the last round (midend.h has the states). */
+#include "midend/mid_slab.h"
+
+/* Discards the whole pages among the free objects of a slab that is out of the Nest. False: the OS refuses. */
+static bool discard_free(granule_id slab, const struct mid_shape *shape, uint32_t free) {
+    char *start = granule_address(slab);
+    bool given = true;
+    for (uint32_t run; free; free &= ~run) {
+        uint32_t first = (uint32_t)__builtin_ctz(free), count = (uint32_t)__builtin_ctz(~(free >> first));
+        if (JW_SECURE) count = 1; /* a free object's trailer stays: it has the tag that the next must not get */
+        run = ((1u << count) - 1) << first;
+        char *from = start + (size_t)first * shape->size;
+        size_t size = (size_t)count * shape->size - SLOT_TAIL;
+        given &= thrift_discard(from, size);
+        fill_write(from, 0, size); /* checked builds: the pages come back with what free memory holds there */
+    }
+    return given;
+}
+
+/* A round's look at a slab that it took out of the Nest. True: a later round has to look again. */
+static bool discard_or_mark(granule_id slab, unsigned class, struct mid_word word, bool now) {
+    bool discard = now || mid_is_seen(word);
+    if (discard && !discard_free(slab, &mid_shapes[class], mid_free_bits(word))) return true;
+    /* relaxed: only rounds ask for these bits. Fails where an object was freed meanwhile */
+    return !mid_word_change(mid_state_at(slab), &word, mid_looked_at(word, discard), memory_order_relaxed) || !discard;
+}
+
+/* A round's look at what was a slab when its leaf was read, and may be gone. True: as above. */
+static bool scan_slab(granule_id slab, unsigned class, bool now) {
+    struct mid_word word = mid_word_get(mid_state_at(slab));
+    if (!mid_is_listed(word) || mid_is_held(word) || mid_is_given_back(word)) return false;
+    if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return true;
+    /* [MW4] acquire: the objects' last uses come before their pages' discarding, or the range's next; pairs [MW3];
+     * clients midend_trim midend_discard */
+    word = mid_word_load(mid_state_at(slab), memory_order_acquire);
+    if (mid_is_empty(word, mid_all_free(class))) {
+        mid_slab_retire(slab, class);
+        return false;
+    }
+    bool more = !mid_is_given_back(word) && discard_or_mark(slab, class, word, now);
+    mid_slab_place(slab, class);
+    return more;
+}
+
+struct round {
+    bool now, more;
+};
+
+static void scan_root(granule_id root, void *context) {
+    struct round *round = context;
+    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+        struct leaf_word leaf = leaf_get(id);
+        if (leaf_kind(leaf) == MID) round->more |= scan_slab(id, leaf_class(leaf), round->now);
+    }
+}
+
+bool midend_round(bool now) {
+    struct round round = {.now = now};
+    size_t slabs = 0;
+    mid_slab_place_deferred();
+    for (unsigned class = 0; class < mid_class_count; class ++)
+        slabs += atomic_load_explicit(&mid_slab_counts[class], memory_order_relaxed);
+    if (slabs > 0) page_map_walk(scan_root, &round);
+    return round.more;
+}
+
+static bool trim(void) {
+    return midend_round(false);
+}
+
+static bool purge(void) {
+    return midend_round(true);
+}
+
+void midend_round_start(void) {
+    thrift_on_round(ROUND_SLABS, trim, purge);
+}
