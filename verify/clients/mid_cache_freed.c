@@ -17,20 +17,20 @@ static void *freeing(void *unused) {
 
 static void *allocating(void *unused) {
     (void)unused;
-    give_held(caches, objects[1], 1);
-    for (unsigned i = 0; i < 2; i++) taken[i] = take_held(caches, 2);
+    give_held(mid_caches, objects[1], 1);
+    for (unsigned i = 0; i < 2; i++) taken[i] = take_held(mid_caches, 2);
     return NULL;
 }
 
 int main(void) {
     begin();
-    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(caches, 1);
+    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(mid_caches, 1);
     pthread_t a = start(freeing, NULL), b = start(allocating, NULL);
     finish(a);
     finish(b);
-    for (unsigned i = 0; i < 2; i++) give_held(caches, taken[i], 2);
-    for (unsigned i = 2; i < OBJECTS; i++) give_held(caches, objects[i], 1);
-    midend_let_go(caches);
+    for (unsigned i = 0; i < 2; i++) give_held(mid_caches, taken[i], 2);
+    for (unsigned i = 2; i < OBJECTS; i++) give_held(mid_caches, objects[i], 1);
+    midend_let_go(mid_caches);
     expect_nothing_left();
     return 0;
 }

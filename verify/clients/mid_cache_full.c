@@ -18,14 +18,14 @@ static void *freeing(void *unused) {
 
 static void *letting_go(void *unused) {
     (void)unused;
-    midend_let_go(caches);
+    midend_let_go(mid_caches);
     taken = take(2);
     return NULL;
 }
 
 int main(void) {
     begin();
-    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(caches, 1);
+    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(mid_caches, 1);
     pthread_t a = start(freeing, NULL), b = start(letting_go, NULL);
     finish(a);
     finish(b);

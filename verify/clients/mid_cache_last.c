@@ -17,13 +17,13 @@ static void *freeing(void *unused) {
 
 static void *letting_go(void *unused) {
     (void)unused;
-    midend_let_go(caches);
+    midend_let_go(mid_caches);
     return NULL;
 }
 
 int main(void) {
     begin();
-    object = take_held(caches, 1);
+    object = take_held(mid_caches, 1);
     other = take(2);
     pthread_t a = start(freeing, NULL), b = start(letting_go, NULL);
     finish(a);

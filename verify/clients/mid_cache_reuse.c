@@ -11,8 +11,8 @@ static void *objects[OBJECTS], *taken[2];
 
 static void *holding(void *unused) {
     (void)unused;
-    for (unsigned i = 0; i < 2; i++) give_held(caches, objects[i], 1);
-    midend_let_go(caches);
+    for (unsigned i = 0; i < 2; i++) give_held(mid_caches, objects[i], 1);
+    midend_let_go(mid_caches);
     return NULL;
 }
 
@@ -24,7 +24,7 @@ static void *allocating(void *unused) {
 
 int main(void) {
     begin();
-    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(caches, 1);
+    for (unsigned i = 0; i < OBJECTS; i++) objects[i] = take_held(mid_caches, 1);
     pthread_t a = start(holding, NULL), b = start(allocating, NULL);
     finish(a);
     finish(b);

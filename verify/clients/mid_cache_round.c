@@ -11,8 +11,8 @@ static void *object;
 
 static void *holding(void *unused) {
     (void)unused;
-    give_held(caches, object, 1);
-    midend_let_go(caches);
+    give_held(mid_caches, object, 1);
+    midend_let_go(mid_caches);
     return NULL;
 }
 
@@ -24,7 +24,7 @@ static void *reclaiming(void *unused) {
 
 int main(void) {
     begin();
-    object = take_held(caches, 1);
+    object = take_held(mid_caches, 1);
     pthread_t a = start(holding, NULL), b = start(reclaiming, NULL);
     finish(a);
     finish(b);

@@ -13,11 +13,11 @@ static void *objects[OBJECTS], *taken;
 
 static void *keeping(void *unused) {
     (void)unused;
-    give_held(caches, objects[0], 1);
-    void *object = take_held(caches, 2);
+    give_held(mid_caches, objects[0], 1);
+    void *object = take_held(mid_caches, 2);
     assert(object == objects[0]);
-    give_held(caches, object, 2);
-    midend_let_go(caches);
+    give_held(mid_caches, object, 2);
+    midend_let_go(mid_caches);
     return NULL;
 }
 
@@ -31,7 +31,7 @@ static void *freeing(void *unused) {
 int main(void) {
     begin();
     void *last[OBJECTS];
-    for (unsigned i = 0; i < OBJECTS; i++) last[i] = take_held(caches, 4); /* the cache is of this slab */
+    for (unsigned i = 0; i < OBJECTS; i++) last[i] = take_held(mid_caches, 4); /* the cache is of this slab */
     take_slab(objects, 1);
     pthread_t a = start(keeping, NULL), b = start(freeing, NULL);
     finish(a);

@@ -18,18 +18,18 @@ static void *reclaiming(void *unused) {
 
 static void *keeping(void *unused) {
     (void)unused;
-    give_held(caches, objects[3], 1);
-    void *object = take_held(caches, 2);
+    give_held(mid_caches, objects[3], 1);
+    void *object = take_held(mid_caches, 2);
     assert(object == objects[3]);
-    give_held(caches, object, 2);
-    midend_let_go(caches);
+    give_held(mid_caches, object, 2);
+    midend_let_go(mid_caches);
     return NULL;
 }
 
 int main(void) {
     begin();
-    void *last = take_held(caches, 4);
-    for (unsigned i = 1; i < OBJECTS; i++) take_held(caches, 4);
+    void *last = take_held(mid_caches, 4);
+    for (unsigned i = 1; i < OBJECTS; i++) take_held(mid_caches, 4);
     take_slab(objects, 1);
     for (unsigned i = 0; i < 3; i++) give(objects[i], 1);
     pthread_t a = start(reclaiming, NULL), b = start(keeping, NULL);

@@ -18,11 +18,11 @@ static void *reclaiming(void *unused) {
 
 static void *holding(void *unused) {
     (void)unused;
-    void *object = midend_allocate(caches, SIZE, 1); /* NULL: the round has the slab */
+    void *object = midend_allocate(mid_caches, SIZE, 1); /* NULL: the round has the slab */
     if (object) fill(object, SIZE, 2);
-    if (object) give_held(caches, object, 2);
-    give_held(caches, objects[3], 1);
-    midend_let_go(caches);
+    if (object) give_held(mid_caches, object, 2);
+    give_held(mid_caches, objects[3], 1);
+    midend_let_go(mid_caches);
     return NULL;
 }
 
