@@ -185,31 +185,49 @@ static void stop_thread(void) {
     platform_futex_wake(&reclaimer->state);
 }
 
+/* What the reclamation thread knows from one round to the next. */
+struct rounds {
+    unsigned quiet; /* rounds in a row without work */
+    size_t kept;    /* granules that could not be given back in the last one */
+    bool woken;     /* that one was early */
+    bool more;      /* there is work for another */
+};
+
+/* One round, with the wait in it. False: the thread must stop. */
+static bool run_round(struct rounds *rounds) {
+    /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8];
+     * client thread_end_asked */
+    bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
+    if (rounds->woken && asked) wait_for_successor();
+    rounds->more = begin_round(false);
+    unsigned standby = swap_buffers();
+    wait_for_round(rounds->quiet, rounds->kept);
+    if (reclaimer_must_end()) return false;
+    rounds->woken = atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
+    rounds->kept = end_round(standby, rounds->woken);
+    rounds->more |= refusals();
+    rounds->quiet = nothing_left(rounds->kept) && !rounds->woken ? rounds->quiet + 1 : 0;
+    return true;
+}
+
+/* Nothing is left to do: the thread ends, or waits for work where it may not be started at need. True: it has ended. */
+static bool end_or_wait(struct rounds *rounds) {
+    age_peak(); /* the next round may be far */
+    rounds->quiet = 0;
+    rounds->woken = !reclaimer_starts_at_need();
+    if (!rounds->woken) return end_thread(rounds->kept);
+    wait_for_work(rounds->kept);
+    return false;
+}
+
 static void reclamation_thread(void) {
-    size_t kept = 0;
-    bool woken = true;
+    struct rounds rounds = {.woken = true};
     if (!platform_thread_confine(reclaimer_starts_at_need())) return stop_thread();
-    for (unsigned quiet = 0;;) {
-        if (reclaimer_must_end()) return stop_thread();
-        /* [TH9] acquire: this round sees the work that was asked for; later requests are for the next round;
-         * pairs [TH8]; client thread_end_asked */
-        bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
-        if (woken && asked) wait_for_successor();
-        bool more = begin_round(false);
-        unsigned standby = swap_buffers();
-        wait_for_round(quiet, kept);
-        if (reclaimer_must_end()) return stop_thread();
-        woken = atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
-        kept = end_round(standby, woken);
-        more |= refusals();
-        quiet = nothing_left(kept) && !woken ? quiet + 1 : 0;
-        if (quiet == 0 || (more && quiet < QUIET_ROUNDS)) continue;
-        age_peak(); /* the next round may come much later */
-        woken = !reclaimer_starts_at_need();
-        if (woken) wait_for_work(kept);
-        else if (end_thread(kept)) return;
-        quiet = 0;
+    while (!reclaimer_must_end() && run_round(&rounds)) {
+        if (rounds.quiet == 0 || (rounds.more && rounds.quiet < QUIET_ROUNDS)) continue;
+        if (end_or_wait(&rounds)) return;
     }
+    stop_thread();
 }
 
 /* A round by a freeing thread. It does not wait: the time between two rounds takes that place. */
@@ -255,26 +273,43 @@ static size_t outside_roots(void) {
     return atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
 }
 
-/* Granules that may be cached: the recent peak of use (the last two rounds) less the present use, plus a share of the
- * peak or `least`. So a program that frees much and soon allocates it again needs no new pages, and its peak is not
- * higher. Records the present use for the peak. */
-static size_t watermark(size_t percent, size_t least) {
-    size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), all = root_count() * ROOT_GRANULES;
-    size_t huge = outside_roots() >> JW_GRANULE_SHIFT, in_use = (all > cached ? all - cached : 0) + huge;
+/* Granules in use: all, and those of huge objects among them. */
+struct use {
+    size_t all, huge;
+};
+
+/* Notes in the peak how many are in use now, and returns that. */
+static NOINLINE struct use peak_note(void) {
+    size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), granules = root_count() * ROOT_GRANULES;
+    size_t huge = outside_roots() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
+    if (all > atomic_load_explicit(&most_in_use[0], memory_order_relaxed))
+        atomic_store_explicit(&most_in_use[0], all, memory_order_relaxed);
+    return (struct use){.all = all, .huge = huge};
+}
+
+/* Granules that may wait mapped while so many are in use. Never less than a minimum; and as long as what is in use and
+ * what waits are together not much more than what was in use alone within the last two rounds: a program that frees
+ * much and soon allocates it again needs no new pages, and its peak is no higher. */
+static size_t watermark(struct use use, size_t percent, size_t least) {
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
-    if (in_use > most) atomic_store_explicit(&most_in_use[0], most = in_use, memory_order_relaxed);
     if (before > most) most = before;
-    size_t share = (most > huge ? most - huge : 0) * percent / 100;
-    return most - in_use + (share > least ? share : least);
+    if (use.all > most) most = use.all; /* another thread's store, or a round's end, may have passed by */
+    size_t share = (most > use.huge ? most - use.huge : 0) * percent / 100;
+    return most - use.all + (share > least ? share : least);
+}
+
+/* Whether so many granules are more than may wait. A thread that asks for more than the minimum notes what is in
+ * use. */
+static bool above_watermark(size_t cached) {
+    /* without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet */
+    size_t least = least_kept(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
+    if (cached <= least || percent == 0) return cached > least;
+    return cached > watermark(peak_note(), percent, least);
 }
 
 void thrift_free(granule_id range, uint32_t weight) {
-    size_t cached = range_cached(MAPPED) + weight;
-    /* without the reclamation thread only the minimum: no round comes while the program is quiet */
-    size_t least = least_kept(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
-    bool above = cached > least && (percent == 0 || cached > watermark(percent, least));
-    if (UNLIKELY(above)) {
+    if (UNLIKELY(above_watermark(range_cached(MAPPED) + weight))) {
         bool given = give_back(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {
@@ -330,8 +365,9 @@ static void give_back_some(size_t granules) {
 }
 
 void thrift_expect(size_t granules) {
-    /* watermark is called even if little is cached: it records the use, which is highest when more is wanted */
-    size_t cached = range_cached(MAPPED), mark = watermark(PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
+    /* asked even if little waits: when more is wanted, most is in use */
+    size_t cached = range_cached(MAPPED),
+           mark = watermark(peak_note(), PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
     bool above = cached + granules > mark;
     if (above != atomic_load_explicit(&at_peak, memory_order_relaxed))
         atomic_store_explicit(&at_peak, above, memory_order_relaxed);

@@ -109,21 +109,36 @@ static ALWAYS_INLINE bool has_reopened(const struct heap *heap) {
     return heap->reopened_taken || !id_stack_is_empty(&heap->reopened);
 }
 
+/* The local list may end with the slab's origin. */
+static void leave_current(struct heap *heap, unsigned class) {
+    heap->current[class] = NULL;
+    heap->local[class].first = LINK_END;
+}
+
+/* Whether malloc would find nothing of the class next, and the refill that it needs is none that looks at what other
+ * threads have emptied. */
+static bool wants_slab(const struct heap *heap, unsigned class) {
+    if (heap->partial[class] || !link_end(heap->local[class].first)) return false;
+    return (heap->refills + 1) % KEEP_PERIOD != 0 && !has_reopened(heap);
+}
+
+/* Leaves the class's current slab, if there is one and it has no object left. False: it has. */
+static bool leave_spent_current(struct heap *heap, unsigned class) {
+    struct slab *current = heap->current[class];
+    if (!current) return true;
+    bool left = !link_end(current->own.first) || current->linked < size_class_capacity(class);
+    if (left || !make_full(current)) return false;
+    leave_current(heap, class);
+    return true;
+}
+
 /* Where malloc would find nothing next, a full slab to which an object has come back is current at once: no list has to
- * change. */
+ * change. Counts as a refill. */
 static bool take_over(struct heap *heap, struct slab *slab) {
     unsigned class = slab->class;
-    struct slab *current = heap->current[class];
-    if (heap->partial[class] || !link_end(heap->local[class].first)) return false;
-    /* now and then a refill looks at what others have emptied */
-    if ((heap->refills + 1) % KEEP_PERIOD == 0 || has_reopened(heap)) return false;
+    if (!wants_slab(heap, class)) return false;
     heap->refills++;
-    if (current) {
-        bool left = !link_end(current->own.first) || current->linked < size_class_capacity(class);
-        if (left || !make_full(current)) return false;
-        heap->current[class] = NULL;
-        heap->local[class].first = LINK_END; /* it may be that slab's origin */
-    }
+    if (!leave_spent_current(heap, class)) return false;
     if (UNLIKELY(!slab_reclaim(slab, slab_out(slab)))) {
         slab_set_state(slab, FULL);
         return false;
@@ -358,8 +373,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
             void *first = slab_refill(slab);
             if (first) return refilled(heap, class, first);
         } while (!make_full(slab));
-        heap->current[class] = NULL;
-        heap->local[class].first = LINK_END; /* it may be this slab's origin */
+        leave_current(heap, class);
     }
     take_reopened(heap);
     slab = pop_partial(heap, class);

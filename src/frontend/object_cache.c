@@ -9,11 +9,26 @@ static unsigned cached_length(const struct heap *heap, unsigned class, unsigned 
     return length;
 }
 
+static bool is_spent(const struct heap *heap, unsigned class) {
+    return heap->cache_spent >> class & 1;
+}
+
+/* A new budget for the class's local list: as many frees as there is room for. Where malloc has not taken half of the
+ * cached objects again, all go back, and the budget is spent until the next refill. */
+static void renew_budget(struct heap *heap, unsigned class) {
+    unsigned most = size_classes[class].cached, length = 0;
+    if (most > 0 && !is_spent(heap, class)) length = cached_length(heap, class, most / 2);
+    if (length > most / 2) {
+        heap_drain_cache(heap, class);
+        heap->cache_spent |= 1u << class;
+    }
+    heap->local[class].budget = (uint16_t)(is_spent(heap, class) ? 1 : size_classes[class].budget - length);
+}
+
 bool heap_local_spent(struct heap *heap, struct slab *slab, void *object) {
-    unsigned class = slab->class, most = size_classes[class].cached, length = 0;
+    unsigned class = slab->class;
     struct free_target *local = &heap->local[class];
-    bool spent = heap->cache_spent >> class & 1;
-    if (spent && slab_state(slab) == FULL) {
+    if (is_spent(heap, class) && slab_state(slab) == FULL) {
         local->budget = 1;
         free_target_set_budget(&slab->own, slab->own.budget - 1u); /* one of the frees until the slab is reopened */
         return false;
@@ -21,13 +36,7 @@ bool heap_local_spent(struct heap *heap, struct slab *slab, void *object) {
     slab_fill(slab, object);
     free_target_push(local, object, heap->key);
     heap_maintain(heap);
-    if (most > 0 && !spent) length = cached_length(heap, class, most / 2);
-    if (length > most / 2) {
-        heap_drain_cache(heap, class);
-        heap->cache_spent |= 1u << class;
-        spent = true;
-    }
-    local->budget = (uint16_t)(spent ? 1 : size_classes[class].budget - length);
+    renew_budget(heap, class);
     return true;
 }
 

@@ -115,8 +115,9 @@ void platform_keep_output(const char *report) {
     enum { ONLY_THE_OWNERS = 0600 };
     keep(&kept_output, STDERR_FILENO);
     if (report == NULL) return;
-    long file = kernel_call(
-        SYS_openat, ARGUMENTS(AT_FDCWD, ARGUMENT(report), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, ONLY_THE_OWNERS));
+    long file = kernel_call(SYS_openat, ARGUMENTS(AT_FDCWD, ARGUMENT(report),
+                                                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+                                                  ONLY_THE_OWNERS));
     if (kernel_failed(file)) return;
     keep(&report_output, file);
     kernel_call(SYS_close, ARGUMENTS(file));
