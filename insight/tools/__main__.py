@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import android
 import recorder
 from traceio import TraceError
 
@@ -25,11 +26,27 @@ def add_record(commands) -> None:
     command.set_defaults(run=recorder.record)
 
 
+def add_trace(commands) -> None:
+    command = commands.add_parser("trace", help="traces as the text of Android's memory_replay, and back")
+    kinds = command.add_subparsers(metavar="export|import", required=True)
+    for name, does, run in (
+        ("export", "writes one process of a trace as text, or as a zip if OUTPUT is called so", android.export),
+        ("import", "makes a trace of such a text or zip", android.import_text),
+    ):
+        kind = kinds.add_parser(name, help=does, description=does)
+        kind.add_argument("trace", type=Path)
+        kind.add_argument("-o", "--output", type=Path, required=True)
+        if name == "export":
+            kind.add_argument("--process", type=int, help="default: the one with the most events")
+        kind.set_defaults(run=run)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="jw")
     parser.add_argument("--build", type=Path, default=BUILD, help="where the libraries are")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_record(commands)
+    add_trace(commands)
     arguments = parser.parse_args()
     if "program" in arguments:
         arguments.program = arguments.program[arguments.program[:1] == ["--"] :]

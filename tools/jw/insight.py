@@ -10,6 +10,7 @@ import flavours
 
 COMMANDS = {
     "record": "record every allocation of a program",
+    "trace": "recorded traces as the text of Android's memory_replay, and back",
 }
 TOOLS = flavours.ROOT / "insight"
 VENV = flavours.BUILD / "insight-venv"
