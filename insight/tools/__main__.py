@@ -1,6 +1,7 @@
 """The commands of ./jw about recorded programs: tools/jw/insight.py starts this with the packages that it needs."""
 
 import argparse
+import importlib
 import sys
 from pathlib import Path
 
@@ -41,12 +42,26 @@ def add_trace(commands) -> None:
         kind.set_defaults(run=run)
 
 
+def add_report(commands) -> None:
+    command = commands.add_parser(
+        "report",
+        help="a page about a recorded program",
+        description="Makes one page, without links to anything else, of a trace; or of two, to compare them.",
+    )
+    command.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
+    command.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
+    command.add_argument("--process", type=int, help="default: the one with the most events")
+    command.add_argument("--json", action="store_true", help="print the numbers instead")
+    command.set_defaults(run=lambda arguments: importlib.import_module("report").report(arguments))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="jw")
     parser.add_argument("--build", type=Path, default=BUILD, help="where the libraries are")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_record(commands)
     add_trace(commands)
+    add_report(commands)
     arguments = parser.parse_args()
     if "program" in arguments:
         arguments.program = arguments.program[arguments.program[:1] == ["--"] :]

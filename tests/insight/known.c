@@ -24,7 +24,7 @@ static void *giver(void *argument) {
     return NULL;
 }
 
-/* 100 objects of 1,000,000 + i: each grows by 50,000,000 in its time and is freed in the end; other sorts in between. */
+/* 100 objects of 1,000,000 + i: each grows by 50,000,000 in its time and is freed in the end. Others between. */
 static void plain(void) {
     for (int i = 0; i < OBJECTS; i++) objects[i] = malloc(BIG + i);
     for (int i = 0; i < OBJECTS; i += 2) objects[i] = realloc(objects[i], 2 * BIG + i);

@@ -10,6 +10,7 @@ import flavours
 
 COMMANDS = {
     "record": "record every allocation of a program",
+    "report": "a page about a recorded program, or two to compare",
     "trace": "recorded traces as the text of Android's memory_replay, and back",
 }
 TOOLS = flavours.ROOT / "insight"
