@@ -1,14 +1,15 @@
 /* protocol.h - the memory that a recorded program shares with the process that records it (tools/record.py).
  *
  * The recording process makes a folder of files before the program starts: `control`, and rings R0, R1, ... A thread
- * of the program takes a ring, maps it, and writes its events there. The recording process reads them and writes the trace.
+ * of the program takes a ring, maps it, and writes its events there. The recording process reads them and writes the
+ * trace.
  *
  *   slot.head   events ever written, modulo 2^32   the thread that has the ring   [RR1] release: publishes the events
  *   slot.tail   events ever read, modulo 2^32      the recording process          [RR2] release: the events are copied
  *
  * Invariant: 0 <= head - tail <= capacity, and the events from tail up to head are complete. Each side reads the
- * other's word with acquire. All files are full size and backed by memory before a thread can see them, so that a write into a
- * ring cannot fail. The layout is the same in 32-bit and 64-bit programs. */
+ * other's word with acquire. All files are full size and backed by memory before a thread can see them, so that a write
+ * into a ring cannot fail. The layout is the same in 32-bit and 64-bit programs. */
 #ifndef JW_RECORD_PROTOCOL_H
 #define JW_RECORD_PROTOCOL_H
 

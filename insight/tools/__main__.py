@@ -55,6 +55,28 @@ def add_report(commands) -> None:
     command.set_defaults(run=lambda arguments: importlib.import_module("report").report(arguments))
 
 
+def add_replay(commands) -> None:
+    command = commands.add_parser(
+        "replay",
+        help="a recorded program again, on several allocators",
+        description="Makes the calls of a recorded process again, by as many threads in the same order, with the\n"
+        "system's malloc, with jwmalloc, and with each LIBRARY. Objects are written, and verified when they end.\n"
+        "Time is that of the threads' turns, without what they wait. Memory is the growth of the resident size:\n"
+        "at most, in the middle of all samples, and some time (--rest) after the last call.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("trace", type=Path)
+    command.add_argument("--lib", action="append", default=[], type=Path, metavar="LIBRARY", help="one more allocator")
+    command.add_argument("--process", type=int, help="default: the one with the most events")
+    command.add_argument("--timing", choices=("compressed", "kept"), default="compressed", help="default: compressed")
+    command.add_argument("--runs", type=int, default=1, help="the time is that of the best one; default: 1")
+    command.add_argument("--rest", type=int, default=1500, metavar="MS", help="default: 1500")
+    command.add_argument("--step", type=int, default=100000, help="calls between two entries of live bytes in the JSON")
+    command.add_argument("-o", "--output", type=Path, help="a page with the table and a plot")
+    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    command.set_defaults(run=lambda arguments: importlib.import_module("replay").replay(arguments))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="jw")
     parser.add_argument("--build", type=Path, default=BUILD, help="where the libraries are")
@@ -62,6 +84,7 @@ def main() -> int:
     add_record(commands)
     add_trace(commands)
     add_report(commands)
+    add_replay(commands)
     arguments = parser.parse_args()
     if "program" in arguments:
         arguments.program = arguments.program[arguments.program[:1] == ["--"] :]

@@ -11,6 +11,7 @@ import flavours
 COMMANDS = {
     "record": "record every allocation of a program",
     "report": "a page about a recorded program, or two to compare",
+    "replay": "a recorded program again, on several allocators",
     "trace": "recorded traces as the text of Android's memory_replay, and back",
 }
 TOOLS = flavours.ROOT / "insight"
@@ -39,12 +40,19 @@ def install() -> None:
         shutil.copy(wanted, installed)
 
 
+def call(*words: object) -> int:
+    """A command of insight/tools."""
+    command = [python(), "-B", TOOLS / "tools", "--build", flavours.BUILD, *words]
+    return subprocess.call([str(word) for word in command])
+
+
 def run(arguments) -> int:
-    interpreter = python()
+    python()
     if "--help" not in arguments.words[:1] and "-h" not in arguments.words[:1]:
         flavours.build("release", "insight")
-    command = [interpreter, "-B", TOOLS / "tools", "--build", flavours.BUILD, arguments.command, *arguments.words]
-    return subprocess.call([str(word) for word in command])
+        if arguments.command == "replay":
+            flavours.build("release")
+    return call(arguments.command, *arguments.words)
 
 
 def add_command(commands) -> None:
