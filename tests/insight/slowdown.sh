@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# slowdown.sh - how much longer Redis takes for its benchmark while it is recorded; beside heaptrack, if that is
-# there. No test: it reads the clock, and a busy machine makes it useless; processor time is steadier. usage: tests/insight/slowdown.sh [RUNS]
+# slowdown.sh - how much longer Redis takes for its benchmark while it is recorded; beside heaptrack, if that is there.
+# No test: it reads the clock, and a busy machine makes that useless; processor time is steadier.
+# usage: tests/insight/slowdown.sh [RUNS]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
