@@ -322,11 +322,20 @@ def run_program(arguments: argparse.Namespace, rings: Rings, recorder: Recorder)
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
 
+def remove_left_folders(memory: Path) -> None:
+    """Of recording processes that were killed."""
+    for left in memory.glob("jw-record-*-*"):
+        pid = left.name.split("-")[2]
+        if pid.isdigit() and start_of(int(pid)) is None and left.stat().st_uid == os.getuid():
+            shutil.rmtree(left, ignore_errors=True)
+
+
 def folder_for_rings(output: Path) -> Path:
     """In memory, where there is enough of it."""
     memory = Path("/dev/shm")
     if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 256 << 20:
-        return Path(tempfile.mkdtemp(prefix="jw-record-", dir=memory))
+        remove_left_folders(memory)
+        return Path(tempfile.mkdtemp(prefix=f"jw-record-{os.getpid()}-", dir=memory))
     return Path(tempfile.mkdtemp(prefix=".jw-record-", dir=output.resolve().parent))
 
 

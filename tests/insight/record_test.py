@@ -4,6 +4,7 @@ usage: record_test.py BUILD KNOWN [LIBRARY]    with LIBRARY, an allocator, prelo
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -156,8 +157,24 @@ class Recording(unittest.TestCase):
         done = self.jw("record", "-o", self.path, "--", self.folder / "no_program")
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot be run", done.stderr)
-        left = [name for name in os.listdir("/dev/shm") if name.startswith(f"jw-record-{os.getpid()}")]
-        self.assertEqual(left, [])
+
+    def test_a_killed_recorder_leaves_nothing_for_long(self) -> None:
+        """The next recording removes its rings. The program is not of interest here: it has ended."""
+        command = [sys.executable, "-B", TOOLS, "--build", BUILD, "record", "-o", self.path, "--", "sleep", "60"]
+        killed = subprocess.Popen([str(word) for word in command])
+        while not (found := list(Path("/dev/shm").glob(f"jw-record-{killed.pid}-*"))):
+            pass
+        while not (programs := self.children(killed.pid)):
+            pass
+        killed.kill()
+        killed.wait()
+        os.kill(programs[0], signal.SIGKILL)
+        self.record(KNOWN, "threads")
+        self.assertFalse(found[0].exists())
+
+    def children(self, pid: int) -> list[int]:
+        tasks = Path(f"/proc/{pid}/task").glob("*/children")
+        return [int(child) for task in tasks for child in task.read_text().split()]
 
     def test_cut_and_foreign_files(self) -> None:
         whole = self.record(KNOWN, "plain")
