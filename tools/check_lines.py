@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ["src", "include", "tests", "tools", "bench", "cmake", "docs", "verify"]
+FOLDERS = ["src", "include", "tests", "tools", "bench", "insight", "cmake", "docs", "verify"]
 ENDINGS = {".c", ".h", ".cc", ".cpp", ".hpp", ".py", ".sh", ".cmake", ".def", ".md"}
 ANY_LENGTH = {ROOT / "docs/clients.md"}
 LINES, COLUMNS = 500, 120

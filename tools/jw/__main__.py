@@ -11,6 +11,7 @@ import demo
 import docs
 import flavours
 import fuzz
+import insight
 import options
 import reliability
 import suite
@@ -32,10 +33,11 @@ def main() -> int:
         prog="./jw", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
-    for module in (demo, bench, flavours, suite, fuzz, reliability, verify, options, asm, check, docs):
+    for module in (demo, bench, flavours, suite, fuzz, reliability, verify, options, asm, check, docs, insight):
         module.add_command(commands)
     for command in commands.choices.values():  # ./jw has taken it from the arguments
-        command.add_argument("--no-install", action="store_true", help="install no package; say what is missing")
+        if command.prefix_chars == "-":
+            command.add_argument("--no-install", action="store_true", help="install no package; say what is missing")
     arguments = parser.parse_args(sys.argv[1:] or ["--help"])
     try:
         return arguments.run(arguments)

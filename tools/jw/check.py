@@ -18,7 +18,7 @@ ROOT = flavours.ROOT
 VENV = flavours.BUILD / "venv"
 
 
-FOLDERS = ("src", "include", "tests", "tools", "bench", "verify")
+FOLDERS = ("src", "include", "tests", "tools", "bench", "insight", "verify")
 
 
 def sources(*endings: str, folders: tuple[str, ...] = FOLDERS) -> list[Path]:
@@ -106,13 +106,15 @@ def ruff() -> Path:
 
 
 def check_python() -> bool:
-    linted = passes(ruff(), "check", "--quiet", "tools", "tests")
-    return passes(ruff(), "format", "--quiet", "--check", "tools", "tests") and linted
+    linted = passes(ruff(), "check", "--quiet", "tools", "tests", "insight")
+    return passes(ruff(), "format", "--quiet", "--check", "tools", "tests", "insight") and linted
 
 
 def fix() -> bool:
     """Formats everything."""
-    return passes("clang-format-16", "-i", *c_sources()) and passes(ruff(), "format", "--quiet", "tools", "tests")
+    return passes("clang-format-16", "-i", *c_sources()) and passes(
+        ruff(), "format", "--quiet", "tools", "tests", "insight"
+    )
 
 
 def check_shell() -> bool:

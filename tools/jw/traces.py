@@ -10,13 +10,23 @@ import zlib
 from pathlib import Path
 
 import flavours
+import insight
 
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, IndexError, RuntimeError)
 
 
+def is_recorded(trace: Path) -> bool:
+    try:
+        with trace.open("rb") as file:
+            return file.read(8) == b"\x89JWT\r\n\x1a\n"
+    except OSError:
+        return False
+
+
 def unpacked(trace: Path, folder: Path) -> Path:
-    """The trace as text; out of its archive, where it is the first file, into the folder if it is in one."""
-    if trace.suffix.lower() != ".zip" and not zipfile.is_zipfile(trace):
+    """The trace as text: out of its archive, where it is the first file, or out of a recording of ./jw record."""
+    recorded = is_recorded(trace)
+    if not recorded and trace.suffix.lower() != ".zip" and not zipfile.is_zipfile(trace):
         return trace
     # Archives of one name may lie in several folders.
     about = trace.stat()
@@ -25,6 +35,12 @@ def unpacked(trace: Path, folder: Path) -> Path:
     if target.exists():
         return target
     partial = target.with_suffix(".part")
+    if recorded:
+        if insight.call("trace", "export", trace, "-o", partial):
+            partial.unlink(missing_ok=True)
+            raise SystemExit(f"jw bench: {trace} could not be read")
+        partial.replace(target)
+        return target
     try:
         with zipfile.ZipFile(trace) as archive:
             first = next((entry for entry in archive.infolist() if not entry.is_dir()), None)

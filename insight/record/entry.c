@@ -1,0 +1,170 @@
+/* entry.c - the functions that a recorded program calls: each passes the call on, and writes an event.
+ *
+ * A free is timed before the call and an allocation after it. Between the two events of one address the memory is free,
+ * so the order of times is the order in which threads had the address. realloc does both, so it writes two events.
+ * operator new and delete are malloc and free here, also where the allocator has operators of its own. */
+#include "writer.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void (*free)(void *);
+    size_t (*malloc_usable_size)(void *);
+} real;
+
+/* dlsym may itself allocate: from here, and never given back. */
+static _Alignas(16) char early[16384];
+static size_t early_used;
+
+static void *early_allocate(size_t size) {
+    size_t needed = (size + 31) / 16 * 16;
+    if (size > sizeof early || needed > sizeof early - early_used) return NULL;
+    char *object = early + early_used + 16;
+    memcpy(object - 16, &size, sizeof size);
+    early_used += needed;
+    return object;
+}
+
+static bool is_early(const void *object) {
+    return (const char *)object >= early && (const char *)object < early + sizeof early;
+}
+
+static bool resolve(void) {
+    static bool resolving;
+    if (resolving) return false;
+    resolving = true;
+    real.calloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
+    real.realloc = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
+    real.memalign = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "memalign");
+    real.aligned_alloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc");
+    real.posix_memalign = (int (*)(void **, size_t, size_t))dlsym(RTLD_NEXT, "posix_memalign");
+    real.malloc_usable_size = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+    real.free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+    real.malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+    resolving = false;
+    return real.malloc != NULL;
+}
+
+static inline bool ready(void) {
+    return __builtin_expect(real.malloc != NULL, 1) || resolve();
+}
+
+static uint8_t log2_of(size_t alignment) {
+    return alignment > 1 ? (uint8_t)(sizeof(long) * 8 - 1 - (size_t)__builtin_clzl(alignment)) : 0;
+}
+
+EXPORTED void *malloc(size_t size) {
+    if (!ready()) return early_allocate(size);
+    void *object = real.malloc(size);
+    if (object != NULL) record(EVENT_MALLOC, time_now(), object, size, 0);
+    return object;
+}
+
+EXPORTED void *calloc(size_t count, size_t size) {
+    size_t all;
+    if (!ready()) return __builtin_mul_overflow(count, size, &all) ? NULL : early_allocate(all);
+    void *object = real.calloc(count, size);
+    if (object != NULL) record(EVENT_CALLOC, time_now(), object, (uint64_t)count * size, 0);
+    return object;
+}
+
+EXPORTED void free(void *object) {
+    if (object == NULL || is_early(object) || !ready()) return;
+    record(EVENT_FREE, time_now(), object, 0, 0);
+    real.free(object);
+}
+
+static void *early_grow(void *object, size_t size) {
+    size_t old;
+    memcpy(&old, (char *)object - 16, sizeof old);
+    void *moved = malloc(size);
+    if (moved != NULL) memcpy(moved, object, old < size ? old : size);
+    return moved;
+}
+
+EXPORTED void *realloc(void *object, size_t size) {
+    if (object == NULL && !ready()) return early_allocate(size);
+    if (is_early(object)) return early_grow(object, size);
+    if (!ready()) return NULL;
+    if (object == NULL) {
+        object = real.realloc(NULL, size);
+        if (object != NULL) record(EVENT_MALLOC, time_now(), object, size, 0);
+        return object;
+    }
+    record(EVENT_REALLOC_BEGIN, time_now(), object, size, 0);
+    void *moved = real.realloc(object, size);
+    record(EVENT_REALLOC_END, time_now(), moved, size, 0);
+    return moved;
+}
+
+EXPORTED void *reallocarray(void *object, size_t count, size_t size) {
+    size_t all;
+    if (__builtin_mul_overflow(count, size, &all)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(object, all);
+}
+
+EXPORTED void *memalign(size_t alignment, size_t size) {
+    if (!ready() || real.memalign == NULL) return NULL;
+    void *object = real.memalign(alignment, size);
+    if (object != NULL) record(EVENT_ALIGNED, time_now(), object, size, log2_of(alignment));
+    return object;
+}
+
+EXPORTED void *aligned_alloc(size_t alignment, size_t size) {
+    if (!ready() || real.aligned_alloc == NULL) return NULL;
+    void *object = real.aligned_alloc(alignment, size);
+    if (object != NULL) record(EVENT_ALIGNED, time_now(), object, size, log2_of(alignment));
+    return object;
+}
+
+EXPORTED int posix_memalign(void **result, size_t alignment, size_t size) {
+    if (!ready() || real.posix_memalign == NULL) return ENOMEM;
+    int error = real.posix_memalign(result, alignment, size);
+    if (error == 0) record(EVENT_ALIGNED, time_now(), *result, size, log2_of(alignment));
+    return error;
+}
+
+EXPORTED void *valloc(size_t size) {
+    return memalign((size_t)sysconf(_SC_PAGESIZE), size);
+}
+
+EXPORTED void *pvalloc(size_t size) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (size > SIZE_MAX - page) return NULL;
+    return memalign(page, (size + page - 1) / page * page);
+}
+
+EXPORTED void cfree(void *object) {
+    free(object);
+}
+EXPORTED void free_sized(void *object, size_t size) {
+    (void)size;
+    free(object);
+}
+EXPORTED void free_aligned_sized(void *object, size_t alignment, size_t size) {
+    (void)alignment;
+    (void)size;
+    free(object);
+}
+
+EXPORTED size_t malloc_usable_size(void *object) {
+    size_t size = 0;
+    if (is_early(object)) memcpy(&size, (char *)object - 16, sizeof size);
+    else if (object != NULL && ready() && real.malloc_usable_size != NULL) size = real.malloc_usable_size(object);
+    return size;
+}

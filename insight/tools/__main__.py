@@ -1,0 +1,100 @@
+"""The commands of ./jw about recorded programs: tools/jw/insight.py starts this with the packages that it needs."""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+import android
+import recorder
+from traceio import TraceError
+
+BUILD = Path(__file__).resolve().parents[2] / "build"
+
+
+def add_record(commands) -> None:
+    command = commands.add_parser(
+        "record",
+        help="record every allocation of a program",
+        description="Runs PROGRAM and writes each allocation and free of it and of its children into a file.\n"
+        "Returns the program's exit status; 1 if the file could not be written.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("-o", "--output", type=Path, default=Path("app.jwt"), help="default: app.jwt")
+    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("--sample", type=int, default=100, metavar="MS", help="resident memory is read so often")
+    command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+    command.set_defaults(run=recorder.record)
+
+
+def add_trace(commands) -> None:
+    command = commands.add_parser("trace", help="traces as the text of Android's memory_replay, and back")
+    kinds = command.add_subparsers(metavar="export|import", required=True)
+    for name, does, run in (
+        ("export", "writes one process of a trace as text, or as a zip if OUTPUT is called so", android.export),
+        ("import", "makes a trace of such a text or zip", android.import_text),
+    ):
+        kind = kinds.add_parser(name, help=does, description=does)
+        kind.add_argument("trace", type=Path)
+        kind.add_argument("-o", "--output", type=Path, required=True)
+        if name == "export":
+            kind.add_argument("--process", type=int, help="default: the one with the most events")
+        kind.set_defaults(run=run)
+
+
+def add_report(commands) -> None:
+    command = commands.add_parser(
+        "report",
+        help="a page about a recorded program",
+        description="Makes one page, without links to anything else, of a trace; or of two, to compare them.",
+    )
+    command.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
+    command.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
+    command.add_argument("--process", type=int, help="default: the one with the most events")
+    command.add_argument("--json", action="store_true", help="print the numbers instead")
+    command.set_defaults(run=lambda arguments: importlib.import_module("report").report(arguments))
+
+
+def add_replay(commands) -> None:
+    command = commands.add_parser(
+        "replay",
+        help="a recorded program again, on several allocators",
+        description="Makes the calls of a recorded process again, by as many threads in the same order, with the\n"
+        "system's malloc, with jwmalloc, and with each LIBRARY. Objects are written, and verified when they end.\n"
+        "Time is that of the threads' turns, without what they wait. Memory is the growth of the resident size:\n"
+        "at most, in the middle of all samples, and some time (--rest) after the last call.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("trace", type=Path)
+    command.add_argument("--lib", action="append", default=[], type=Path, metavar="LIBRARY", help="one more allocator")
+    command.add_argument("--process", type=int, help="default: the one with the most events")
+    command.add_argument("--timing", choices=("compressed", "kept"), default="compressed", help="default: compressed")
+    command.add_argument("--runs", type=int, default=1, help="the time is that of the best one; default: 1")
+    command.add_argument("--rest", type=int, default=1500, metavar="MS", help="default: 1500")
+    command.add_argument("--step", type=int, default=100000, help="calls between two entries of live bytes in the JSON")
+    command.add_argument("-o", "--output", type=Path, help="a page with the table and a plot")
+    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    command.set_defaults(run=lambda arguments: importlib.import_module("replay").replay(arguments))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="jw")
+    parser.add_argument("--build", type=Path, default=BUILD, help="where the libraries are")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    add_record(commands)
+    add_trace(commands)
+    add_report(commands)
+    add_replay(commands)
+    arguments = parser.parse_args()
+    if "program" in arguments:
+        arguments.program = arguments.program[arguments.program[:1] == ["--"] :]
+        if not arguments.program:
+            parser.error("which program?")
+    try:
+        return arguments.run(arguments)
+    except TraceError as error:
+        print(f"jw: {error}", file=sys.stderr)
+        return 1
+
+
+sys.exit(main())

@@ -1,0 +1,169 @@
+"""traceio.py - recorded traces as files: docs/formats.md says what is in them.
+
+A trace is a header and chunks. A chunk of events belongs to one thread of one process; the other chunks are JSON. Each
+is complete in itself, so that a file that was cut off is readable up to its last whole chunk."""
+
+import json
+import os
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import zstandard
+
+MAGIC, VERSION = b"\x89JWT\r\n\x1a\n", 1
+HEADER = struct.Struct("<8sII")
+CHUNK = struct.Struct("<4sHHIIIIIQQ")
+CHUNK_MAGIC = b"JWCK"
+EVENTS, JSON = 1, 2
+WIDE_TIMES, STACKS = 1, 2  # flags: deltas of 64 bits; a column of stacks
+
+MALLOC, CALLOC, ALIGNED, REALLOC_BEGIN, REALLOC_END, FREE = range(1, 7)
+PROCESS, THREAD_BEGIN, THREAD_AGAIN, THREAD_END, PROGRAM = range(16, 21)
+EVENT = np.dtype(
+    [
+        ("time", "<u8"), ("address", "<u8"), ("size", "<u8"), ("stack", "<u4"), ("kind", "u1"), ("alignment", "u1"),
+        ("spare", "<u2"),
+    ]
+)  # fmt: skip
+
+
+class TraceError(Exception):
+    """What is wrong with a file, in one line."""
+
+
+@dataclass
+class Trace:
+    about: dict
+    # (process, thread) -> its events in their order
+    streams: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    records: list[dict] = field(default_factory=list)
+    cut: bool = False  # the end is missing
+
+    def of(self, kind: str) -> list[dict]:
+        return [record for record in self.records if record["what"] == kind]
+
+
+class Writer:
+    def __init__(self, path: Path | str, about: dict) -> None:
+        try:
+            self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise TraceError(f"{path}: cannot be written: {error.strerror}") from error
+        self.path, self.size, self.packer = path, 0, zstandard.ZstdCompressor(level=1, write_checksum=True)
+        text = json.dumps(about).encode()
+        self.put(HEADER.pack(MAGIC, VERSION, len(text)) + text)
+
+    def put(self, data: bytes) -> None:
+        """All of it, or nothing and a TraceError."""
+        done, view = 0, memoryview(data)
+        try:
+            while done < len(view):
+                done += os.write(self.file, view[done:])
+        except OSError as error:
+            os.ftruncate(self.file, self.size)
+            raise TraceError(f"{self.path}: cannot be written: {error.strerror}") from error
+        self.size += done
+
+    def events(self, process: int, thread: int, events: np.ndarray) -> None:
+        if not len(events):
+            return
+        times = events["time"]
+        deltas = np.diff(times, prepend=times[:1])
+        wide = int(deltas.max()) >> 32 != 0
+        stacks = bool(events["stack"].any())
+        columns = [deltas if wide else deltas.astype("<u4"), events["address"], events["size"]]
+        columns += [events["stack"]] if stacks else []
+        columns += [events["kind"], events["alignment"]]
+        raw = b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
+        flags = (WIDE_TIMES if wide else 0) | (STACKS if stacks else 0)
+        self.chunk(EVENTS, raw, (flags, process, thread, len(events), int(times[0]), int(times[-1])))
+
+    def record(self, what: str, **said: object) -> None:
+        self.chunk(JSON, json.dumps({"what": what, **said}).encode(), (0, 0, 0, 1, 0, 0))
+
+    def chunk(self, kind: int, raw: bytes, fields: tuple[int, ...]) -> None:
+        flags, process, thread, count, first, last = fields
+        packed = self.packer.compress(raw)
+        head = CHUNK.pack(
+            CHUNK_MAGIC, kind, flags, process, thread, count, len(raw), len(packed), first, last
+        )  # fmt: skip
+        self.put(head + packed)
+
+    def close(self) -> None:
+        os.close(self.file)
+
+
+def unpacked_events(raw: bytes, flags: int, count: int, first: int) -> np.ndarray:
+    events, at = np.zeros(count, EVENT), 0
+
+    def column(kind: str) -> np.ndarray:
+        nonlocal at
+        values = np.frombuffer(raw, kind, count, at)
+        at += values.nbytes
+        return values
+
+    deltas = column("<u8" if flags & WIDE_TIMES else "<u4")
+    events["time"] = np.cumsum(deltas, dtype=np.uint64) + np.uint64(first)
+    events["address"], events["size"] = column("<u8"), column("<u8")
+    if flags & STACKS:
+        events["stack"] = column("<u4")
+    events["kind"], events["alignment"] = column("u1"), column("u1")
+    return events
+
+
+def chunks(data: memoryview, at: int):
+    """Each whole chunk; None at the end if something is left."""
+    unpacker = zstandard.ZstdDecompressor()
+    while at < len(data):
+        if at + CHUNK.size > len(data):
+            yield None
+            return
+        magic, kind, flags, process, thread, count, raw_size, size, first, _ = CHUNK.unpack_from(data, at)
+        body = data[at + CHUNK.size : at + CHUNK.size + size]
+        if magic != CHUNK_MAGIC or len(body) != size:
+            yield None
+            return
+        try:
+            raw = unpacker.decompress(body, max_output_size=raw_size)
+        except zstandard.ZstdError:
+            yield None
+            return
+        yield kind, flags, process, thread, count, first, raw
+        at += CHUNK.size + size
+
+
+def read(path: Path | str, progress=None) -> Trace:
+    try:
+        data = memoryview(np.memmap(path, np.uint8, "r")) if os.path.getsize(path) else memoryview(b"")
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise TraceError(f"{path}: cannot be read: {said}") from error
+    if len(data) < HEADER.size or bytes(data[:8]) != MAGIC:
+        raise TraceError(f"{path}: not a trace of ./jw record")
+    _, version, length = HEADER.unpack_from(data)
+    if version != VERSION:
+        raise TraceError(f"{path}: a trace of version {version}; this program reads version {VERSION}")
+    try:
+        trace = Trace(json.loads(bytes(data[HEADER.size : HEADER.size + length])))
+    except ValueError:
+        raise TraceError(f"{path}: cut off in its header") from None
+    parts: dict[tuple[int, int], list[np.ndarray]] = {}
+    done = 0
+    for chunk in chunks(data, HEADER.size + length):
+        if chunk is None:
+            trace.cut = True
+            break
+        kind, flags, process, thread, count, first, raw = chunk
+        if kind == EVENTS:
+            parts.setdefault((process, thread), []).append(unpacked_events(raw, flags, count, first))
+            done += count
+            if progress:
+                progress(done)
+        elif kind == JSON:
+            trace.records.append(json.loads(raw))
+    for key, pieces in parts.items():
+        trace.streams[key] = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        pieces.clear()
+    return trace

@@ -1,0 +1,118 @@
+"""android_test.py - a recorded trace as Android's text, and back, is the same trace; ours reads theirs.
+
+usage: android_test.py BUILD KNOWN REPLAY    REPLAY: the test that replays such texts (tests/trace/replay.c)"""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import started
+
+TOOLS = started.with_packages()
+BUILD, KNOWN, REPLAY = sys.argv[1:]
+
+import numpy as np  # noqa: E402
+
+import events as analysis  # noqa: E402
+import traceio  # noqa: E402
+
+SYNTHETIC = started.ROOT / "tests/trace/synthetic.txt"
+
+
+class Texts(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def jw(self, *words: object, status: int = 0) -> str:
+        command = [sys.executable, "-B", TOOLS, "--build", BUILD, *words]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def there_and_back(self, trace: Path, suffix: str) -> None:
+        text, back = self.folder / f"a{suffix}", self.folder / "back.jwt"
+        self.jw("trace", "export", trace, "-o", text)
+        self.jw("trace", "import", text, "-o", back)
+        whole = traceio.read(trace)
+        old = analysis.of_process(whole, analysis.processes(whole)[0])
+        new = analysis.of_process(traceio.read(back), 1)
+        for name in ("time", "size", "partner", "address", "kind", "alignment"):
+            np.testing.assert_array_equal(getattr(old, name), getattr(new, name), name)
+        numbers = {int(pair): pair for pair in np.unique(old.thread)}  # threads are numbered as they appear
+        self.assertEqual(len(numbers), len(np.unique(new.thread)))
+        pairs = set(zip(old.thread.tolist(), new.thread.tolist(), strict=True))
+        self.assertEqual(len(pairs), len(numbers))
+        if suffix == ".txt":
+            subprocess.run([REPLAY, text], check=True, stdout=subprocess.DEVNULL)
+
+    def test_nothing_is_lost(self) -> None:
+        trace = self.folder / "a.jwt"
+        for program in ([KNOWN, "plain"], [KNOWN, "threads"], [KNOWN, "fork"], ["python3", "-c", "import json, ssl"]):
+            for suffix in (".txt", ".zip"):
+                with self.subTest(program=program, suffix=suffix):
+                    self.jw("record", "-o", trace, "--", *program)
+                    self.there_and_back(trace, suffix)
+
+    def test_a_text_without_times(self) -> None:
+        trace = self.folder / "b.jwt"
+        self.jw("trace", "import", SYNTHETIC, "-o", trace)
+        events = analysis.of_process(traceio.read(trace), 1)
+        live, most, sizes = 0, 0, {}
+        for line in SYNTHETIC.read_text().splitlines():
+            _, operation, *words = line.split()
+            values = [int(word, 0) for word in words]
+            if operation == "realloc":
+                live -= sizes.pop(values[1], 0)
+            if operation == "free":
+                live -= sizes.pop(values[0], 0)
+            elif operation != "thread_done":
+                size = values[1] * values[2] if operation == "calloc" else values[-1]
+                sizes[values[0]] = size
+                live += size
+            most = max(most, live)
+        self.assertEqual((int(events.live().max()), int(events.live()[-1])), (most, live))
+        self.assertEqual((events.older, events.doubtful), (0, 0))
+        self.there_and_back(trace, ".txt")
+
+    def test_addresses_that_change_hands_inside_a_realloc(self) -> None:
+        """Thread 1's realloc lasts from 20 to 60 and goes from 0xa0 to 0xb0; thread 2 uses these meanwhile."""
+        first = [(1, 0xA0, 8, traceio.MALLOC), (20, 0xA0, 16, traceio.REALLOC_BEGIN),
+                 (60, 0xB0, 16, traceio.REALLOC_END), (90, 0xB0, 0, traceio.FREE)]  # fmt: skip
+        takes = [(30, 0xA0, 8, traceio.MALLOC), (70, 0xA0, 0, traceio.FREE)]
+        had = [(2, 0xB0, 8, traceio.MALLOC), (50, 0xB0, 0, traceio.FREE)]
+        for second, reallocs in ((takes, 1), (had, 1), (had[:1] + takes[:1] + had[1:] + takes[1:], 0)):
+            with self.subTest(second=second):
+                trace, text = self.folder / "d.jwt", self.folder / "d.txt"
+                writer = traceio.Writer(trace, {})
+                for thread, rows in ((1, first), (2, second)):
+                    events = np.zeros(len(rows), traceio.EVENT)
+                    for name, column in zip(("time", "address", "size", "kind"), zip(*rows, strict=True), strict=True):
+                        events[name] = column
+                    writer.events(1, thread, events)
+                writer.close()
+                self.jw("trace", "export", trace, "-o", text)
+                self.assertEqual(text.read_text().count("realloc"), reallocs)
+                subprocess.run([REPLAY, text], check=True, stdout=subprocess.DEVNULL)
+                if reallocs:
+                    self.there_and_back(trace, ".txt")
+
+    def test_what_is_no_text_of_theirs(self) -> None:
+        text, trace = self.folder / "c.txt", self.folder / "c.jwt"
+        texts = {
+            "": "has no line",
+            "1: malloc 0x10 8\nnonsense\n": "c.txt:2: not a line",
+            "1: malloc 0x10\n": "c.txt:1: not a line",
+            "1: mall 0x10 3\n": "not a line",
+        }
+        for content, said in texts.items():
+            text.write_text(content)
+            self.assertIn(said, self.jw("trace", "import", text, "-o", trace, status=1))
+        self.assertIn("cannot be read", self.jw("trace", "import", self.folder / "none", "-o", trace, status=1))
+        self.assertIn("not a trace", self.jw("trace", "export", text, "-o", trace, status=1))
+
+
+unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,62 @@
+"""./jw record, report, replay, trace: what insight/tools does, with its libraries built and its packages installed."""
+
+import fcntl
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import flavours
+
+COMMANDS = {
+    "record": "record every allocation of a program",
+    "report": "a page about a recorded program, or two to compare",
+    "replay": "a recorded program again, on several allocators",
+    "trace": "recorded traces as the text of Android's memory_replay, and back",
+}
+TOOLS = flavours.ROOT / "insight"
+VENV = flavours.BUILD / "insight-venv"
+
+
+def python() -> Path:
+    """An interpreter with the packages that insight/requirements.txt names."""
+    flavours.BUILD.mkdir(exist_ok=True)
+    with (flavours.BUILD / "insight-venv.lock").open("w") as lock:  # tests start side by side
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        install()
+    return VENV / "bin/python"
+
+
+def install() -> None:
+    wanted, installed = TOOLS / "requirements.txt", VENV / "requirements.txt"
+    if not installed.exists() or installed.read_text() != wanted.read_text():
+        packages = " ".join(wanted.read_text().split())
+        if not flavours.may_install():
+            raise SystemExit(f"jw: missing in {VENV}, not installed because of --no-install: {packages}")
+        print(f"jw: about to install these Python packages in {VENV}: {packages}", file=sys.stderr)
+        flavours.setup("report")
+        flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
+        flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", wanted)
+        shutil.copy(wanted, installed)
+
+
+def call(*words: object) -> int:
+    """A command of insight/tools."""
+    command = [python(), "-B", TOOLS / "tools", "--build", flavours.BUILD, *words]
+    return subprocess.call([str(word) for word in command])
+
+
+def run(arguments) -> int:
+    python()
+    if "--help" not in arguments.words[:1] and "-h" not in arguments.words[:1]:
+        flavours.build("release", "insight")
+        if arguments.command == "replay":
+            flavours.build("release")
+    return call(arguments.command, *arguments.words)
+
+
+def add_command(commands) -> None:
+    for name, does in COMMANDS.items():
+        command = commands.add_parser(name, help=does, add_help=False, prefix_chars="\0")
+        command.add_argument("words", nargs="*")
+        command.set_defaults(run=run, command=name)
