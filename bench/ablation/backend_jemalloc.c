@@ -20,7 +20,7 @@ enum { GRANULE_FLAGS = JW_GRANULE_SHIFT }; /* jemalloc's flags begin with the al
 static bool enter(const char *memory, size_t size) {
     uintptr_t root = (uintptr_t)memory & ~(uintptr_t)(ROOT_SIZE - 1);
     for (; root < (uintptr_t)memory + size; root += ROOT_SIZE) {
-        _Atomic(uintptr_t) *place = &map.roots[granule_of((void *)root) / ROOT_GRANULES];
+        _Atomic(uintptr_t) *place = &page_map.slot_owner[granule_of((void *)root) / ROOT_GRANULES];
         /* It may be that of a mapping that is gone. */
         uintptr_t known = slot_word((void *)root);
         while (known != root) {
@@ -71,7 +71,7 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
 }
 
 static bool is_large(const void *object) {
-    return map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 &&
+    return page_map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 &&
            leaf_same(leaf_get(granule_of(object)), leaf_large(0));
 }
 
@@ -103,5 +103,5 @@ void backend_after_fork(bool child) {
 }
 
 void backend_statistics(struct backend_statistics *statistics) {
-    *statistics = (struct backend_statistics){.metadata = map_metadata(0)};
+    *statistics = (struct backend_statistics){.metadata = page_map_metadata(0)};
 }
