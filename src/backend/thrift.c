@@ -221,7 +221,10 @@ static bool end_or_wait(struct rounds *rounds) {
 }
 
 static void reclamation_thread(void) {
-    struct rounds rounds = {.woken = true};
+    struct rounds rounds;
+    rounds.quiet = 0;
+    rounds.kept = 0;
+    rounds.woken = true;
     if (!platform_thread_confine(reclaimer_starts_at_need())) return stop_thread();
     while (!reclaimer_must_end() && run_round(&rounds)) {
         if (rounds.quiet == 0 || (rounds.more && rounds.quiet < QUIET_ROUNDS)) continue;

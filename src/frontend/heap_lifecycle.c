@@ -97,7 +97,7 @@ static struct heap *create(void) {
     return heap;
 }
 
-static _Atomic(uint32_t) *next_of(uint32_t number) {
+static _Atomic(uint32_t) *abandoned_link_of(uint32_t number) {
     return &heap_by_number(number)->abandoned_next;
 }
 
@@ -105,11 +105,11 @@ static void push(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->abandoned, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&abandoned_count, 1,
                               memory_order_relaxed); /* first: the count is never below the truth */
-    versioned_stack_push(&abandoned[stack], heap->number, next_of);
+    versioned_stack_push(&abandoned[stack], heap->number, abandoned_link_of);
 }
 
 static struct heap *pop(unsigned stack) {
-    uint32_t number = versioned_stack_pop(&abandoned[stack], next_of);
+    uint32_t number = versioned_stack_pop(&abandoned[stack], abandoned_link_of);
     if (!number) return NULL;
     atomic_fetch_sub_explicit(&abandoned_count, 1, memory_order_relaxed);
     struct heap *heap = heap_by_number(number);

@@ -77,7 +77,7 @@ MISTAKES = {
     "a refused munmap is forgotten": Mistake(
         "faults",
         "src/platform/deferred_unmap.c",
-        "    pointer_stack_push(&deferred, &mapping->link, &mapping->link);\n",
+        "    pointer_stack_push(&waiting_mappings, &mapping->link, &mapping->link);\n",
         "",
     ),
     "an option's upper bound is not checked": Mistake("options", "src/config/options.c", " && *value <= row->most", ""),

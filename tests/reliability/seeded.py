@@ -49,7 +49,7 @@ MISTAKES = {
     ),
     "unkept": Mistake(
         "platform/deferred_unmap.c",
-        "    pointer_stack_push(&deferred, &mapping->link, &mapping->link);\n",
+        "    pointer_stack_push(&waiting_mappings, &mapping->link, &mapping->link);\n",
         "",
         "CHECK failed: back",
     ),
