@@ -62,6 +62,7 @@ static ALWAYS_INLINE uintptr_t difference_less_borrow_in_asm(uintptr_t address, 
 
 /* count_down: takes 1 from the count, which other threads may read. True: it is 0 now, or `value` is above *most. One
  * condition for both: x86-64's decrement leaves the compare's carry alone. */
+// NOLINTNEXTLINE(readability-non-const-parameter): it writes to the count
 static ALWAYS_INLINE bool count_down_in_c(uint16_t *count, uintptr_t value, const uintptr_t *most) {
     uint16_t left = (uint16_t)(*count - 1);
     __atomic_store_n(count, left, __ATOMIC_RELAXED);
@@ -69,6 +70,7 @@ static ALWAYS_INLINE bool count_down_in_c(uint16_t *count, uintptr_t value, cons
 }
 
 #if JW_X86_64_FORMS
+// NOLINTNEXTLINE(readability-non-const-parameter): as above
 static ALWAYS_INLINE bool count_down_in_asm(uint16_t *count, uintptr_t value, const uintptr_t *most) {
     bool so;
     __asm__("cmpq %[value], %[most]\n\tdecw %[count]"
