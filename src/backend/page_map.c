@@ -332,8 +332,19 @@ void page_map_abandon(char *root) {
         atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
 }
 
+void page_map_leave(char *root) {
+    /* relaxed: the kernel puts the unmapping that follows before a mapping at this address */
+    atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root | SLOT_LEAVING,
+                          memory_order_relaxed);
+}
+
 bool page_map_release(char *root) {
-    if (!platform_release(root, ROOT_SIZE)) return false;
+    page_map_leave(root);
+    if (!platform_release(root, ROOT_SIZE)) {
+        atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root,
+                              memory_order_relaxed);
+        return false;
+    }
     page_map_abandon(root);
     return true;
 }

@@ -62,9 +62,11 @@ static ALWAYS_INLINE uintptr_t mask_get(const mask_word *mask) {
 #endif
 }
 
-/* A slot's word: 0 before the first claim, the address while claimed. Afterwards the address stays with this bit, for
- * the message about a second free (docs/misuse.md). */
+/* A slot's word: 0 before the first claim, the address while claimed. Before the root is unmapped the address gets
+ * SLOT_LEAVING: the slot stays claimed, but another mapping may come to the address at once, and is not ours.
+ * Afterwards the address stays with SLOT_GONE, for the message about a second free (docs/misuse.md). */
 #define SLOT_GONE 1u
+#define SLOT_LEAVING 2u
 
 struct page_map {
     _Alignas(64) mask_word record_mask; /* of a record's offset in its table; free reads this cache line */
@@ -184,6 +186,9 @@ char *page_map_reserve(size_t *count);
 
 /* Gives back the root and its slot. False when the OS refuses to unmap: then nothing has changed. */
 bool page_map_release(char *root);
+
+/* Before a root is unmapped: from now on its addresses are not ours, but its slot is. */
+void page_map_leave(char *root);
 
 /* Gives back the slot and the records of a root that is unmapped already. */
 void page_map_abandon(char *root);

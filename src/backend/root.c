@@ -23,6 +23,7 @@ static _Atomic(bool) making_spares, root_made; /* root_made: since the last roun
 
 static void unmap_spare(granule_id root) {
     char *address = granule_address(root);
+    page_map_leave(address);
     unmap_or_defer(address, ROOT_SIZE);
     page_map_abandon(address);
 }
@@ -62,6 +63,7 @@ static granule_id map_roots(size_t count) {
     if (!address) return 0;
     granule_id root = granule_of(address);
     if (root + count * ROOT_GRANULES > mask_get(&page_map.mask) + 1) {
+        page_map_leave(address);
         unmap_or_defer(address, count * ROOT_SIZE);
         page_map_abandon(address);
         return 0;
