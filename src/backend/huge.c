@@ -52,10 +52,10 @@ static char *reserve(size_t size, size_t alignment) {
     size_t least = huge_pages ? ROOT_SIZE : unit();
     if (alignment < least) alignment = least;
     unmap_deferred();
-    thrift_expect(size >> JW_GRANULE_SHIFT);
     char *object = reserve_once(size, alignment);
     if (!object && thrift_make_room(size)) object = reserve_once(size, alignment);
     if (!object) return NULL;
+    thrift_expect(size >> JW_GRANULE_SHIFT); /* not before: a size that cannot be had must push out nothing */
     if (huge_pages) platform_huge_pages(object, size, true);
     count(1, size);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
