@@ -1,3 +1,4 @@
+/* heap.c - refills: where a thread's next small object comes from, and the heap's periodic maintenance. */
 #include "frontend/heap.h"
 
 #include <limits.h>

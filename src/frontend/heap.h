@@ -158,7 +158,7 @@ struct heap *heap_by_number(uint32_t number);
 static inline struct heap *heap_of(const struct slab *slab) {
     uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
     return heap_by_number(key ? (uint32_t)(key ^ frontend_key) & ~KEY_NEVER_ZERO
-                              : 0); /* of misuse: the one that is nobody's */
+                              : 0); /* key 0: no slab; heap 0 is never used */
 }
 
 uint32_t heap_abandoned_count(void);

@@ -137,7 +137,7 @@ void heap_retire(struct heap *heap) {
  * for where hardly anything would be left. True: there is work for a round. */
 static bool leave(struct heap *heap) {
     bool looked_after = thrift_has_thread();
-    heap_take_back(heap); /* should the next thread sleep, nobody would */
+    heap_take_back(heap); /* if the next thread sleeps, no thread would do it */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_CURRENT);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
     if (!left) heap_give_back_pool(heap);

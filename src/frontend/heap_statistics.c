@@ -1,3 +1,4 @@
+/* heap_statistics.c - what the heaps have in use and keep, counted while their threads work. */
 #include "backend/backend.h"
 #include "backend/root.h"
 #include "config/policy.h"

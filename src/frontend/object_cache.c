@@ -1,3 +1,4 @@
+/* object_cache.c - the budget of a local list, and the way of cached objects back to their slabs. */
 #include "frontend/object_cache.h"
 
 /* Objects of a local list that are not the current slab's, as far as there are no more than `most`. */

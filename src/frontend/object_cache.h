@@ -10,8 +10,9 @@
  *   budget   of a local list: how many frees may go there, the current slab's among them. When it is spent, the cached
  *            objects are counted. Either malloc has taken half of them again, and there is room for as many; or all go
  *            back to their slabs, and `cache_spent` says so: then it is spent by each free to the list, which opens a
- *            full slab, until the next refill from a list. So who only frees keeps no object cached. Where none goes
- *            cached it only sees to it that a thread which needs no refill does its periodic maintenance
+ *            full slab, until the next refill from a list. So a thread that only frees keeps no cached object. In a
+ *            class without cached objects the budget has one use: a thread that needs no refill still does its
+ *            periodic maintenance
  *
  * A local list may end with the origin of its class's current slab, where that list came from the cross list; so may a
  * cached object's link. No cached object is left in it when that slab is no longer current.

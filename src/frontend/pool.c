@@ -1,3 +1,4 @@
+/* pool.c - a heap's empty slabs: the owner pushes and takes, a round takes all. */
 #include "frontend/pool.h"
 
 #include "config/policy.h"

@@ -1,3 +1,4 @@
+/* remote_reclaim.c - a round gives back the pages of slabs that other threads have emptied. */
 #include "frontend/remote_reclaim.h"
 
 #include "backend/thrift.h"
@@ -30,7 +31,7 @@ static void give_run_back(struct go *go) {
     go->count = 0;
 }
 
-/* A slab that nobody else has. */
+/* A slab that no other thread has. */
 static void take(granule_id id, struct go *go) {
     if (go->count > 0 && (id != go->first + go->count || go->count == GIVE_MOST_GRANULES)) give_run_back(go);
     if (go->count == 0) go->first = id;

@@ -1,3 +1,4 @@
+/* remote_work.c - whether there is work for a round of remote reclaim. */
 #include "frontend/remote_work.h"
 
 #include "backend/thrift.h"

@@ -1,3 +1,4 @@
+/* slab.c - how a slab begins, is linked, and ends; the tables that it needs. */
 #include "frontend/slab.h"
 
 #include "backend/hooks.h"

@@ -30,7 +30,7 @@
  *   marked   mark     the slab
  *   no       clear    its owner looks at it when it is CURRENT or PARTIAL, and marks it before it is FULL
  *   yes      stands   nobody is on the way with it
- *   yes      clear    who cleared the mark is on the way with it to the owner's "returned" stack (heap.h); so it must
+ *   yes      clear    who cleared the mark is on the way with it to the owner's "reopened" stack (heap.h); so it must
  *                     not become EMPTY, nor be marked again, before it is there
  */
 #ifndef JW_SLAB_H
@@ -63,7 +63,7 @@ enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
 
 /* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
  * `last` before an object is given out, and others read them to free it. `cross` is shared, and so is the granule's
- * link word (page_map.h), where the next slab in the returned stack stands, written by who is on its way with this one;
+ * link word (page_map.h), where the next slab in the reopened stack stands, written by who is on its way with this one;
  * all else is the owner's. */
 struct slab {
     cross_list cross;

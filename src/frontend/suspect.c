@@ -1,3 +1,4 @@
+/* suspect.c - settles frees of objects whose first word reads as a link. */
 #include "frontend/suspect.h"
 
 #include "backend/thrift.h"

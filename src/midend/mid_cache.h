@@ -2,13 +2,13 @@
  * slab that it allocates from, and a few cached objects.
  *
  * A cached object was freed by the thread and waits in its list for the next allocation, while its bit in the slab's
- * word says "in use": so it is nobody else's, whosever slab it is in, and no atomic operation is needed. Its first word
- * is a link as in the frontend (sync/free_link.h), with another key, and its second word the number of the heap that
- * caches it: so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h). What
- * leaves the list has 0 in its first word.
+ * word says "in use": so no other thread has it, whichever slab it is in, and no atomic operation is needed. Its first
+ * word is a link as in the frontend (sync/free_link.h), with another key, and its second word the number of the heap
+ * that caches it: so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h).
+ * What leaves the list has 0 in its first word.
  *
- *   room       how many objects more may be cached; as long as there is some, each freed object of the class does.
- *              Made by allocating from the class twice in a row: classes that share a cache would drive them out
+ *   room       free entries of this cache. While room > 0, each freed object of the class is cached. Room is
+ *              made by allocating from the class twice in a row: classes that share a cache would drive them out
  *   misses_left  how many frees may find no room until the class is allocated from again; then all cached objects go
  *              back, and there is no room. So a thread that only frees keeps none
  *

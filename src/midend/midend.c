@@ -1,3 +1,4 @@
+/* midend.c - allocation and free of mid objects, and the way of their slabs. */
 #include "midend/midend.h"
 
 #include "backend/slab_source.h"
@@ -106,7 +107,7 @@ static void note_held(struct mid_cache *cache, granule_id slab) {
 }
 
 /* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
- * again where there is no `hold` for it. */
+ * again if there is no `cache` for it. */
 static void *claim(granule_id slab, unsigned class, struct mid_cache *cache) {
     struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
     uint32_t bit;
@@ -238,7 +239,7 @@ static granule_id find_slab(unsigned class) {
     return slab ? slab : make_mid_slab(class);
 }
 
-/* `hold`: where the slab is to be held, NULL: nowhere. */
+/* `cache`: the cache that will hold the slab, NULL: none. */
 static void *allocate_anew(struct mid_cache *cache, unsigned class) {
     granule_id slab = find_slab(class);
     return slab ? claim(slab, class, cache) : NULL;
