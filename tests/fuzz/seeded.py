@@ -41,7 +41,10 @@ MISTAKES = {
         "{SIZE_CLASS_INDEX, [FRONTEND_MAX / 8 - 1] = SIZE_CLASS_COUNT - 2};",
     ),
     "a middle class is off by one": Mistake(
-        "api", "src/midend/midend.c", "mid_class_index[(size - 1) >>", "mid_class_index[(size - 2) >>"
+        "api",
+        "src/midend/mid_shapes.c",
+        "mid_class_index[unit] =",
+        "mid_class_index[(unit + 1) % (BACKEND_MIN >> UNIT_SHIFT)] =",
     ),
     "a large object is a granule short": Mistake(
         "api", "src/backend/backend.c", "(size + slack + GRANULE_SIZE - 1)", "(size + slack + GRANULE_SIZE - 2)"

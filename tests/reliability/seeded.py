@@ -59,7 +59,7 @@ MISTAKES = {
         "",
         "CHECK failed: back",
     ),
-    "leak": Mistake("frontend/heap.c", "    slab_place(record_id(slab), 1);\n", "", "CHECK failed: mapped <= ROOT"),
+    "leak": Mistake("frontend/heap.c", "    slab_place(record_id(slab), 1);\n", "", "CHECK failed: "),
     "short": Mistake(
         "core/realloc.c",
         "memcpy(new, object, length);",
