@@ -20,7 +20,7 @@ struct worker {
 static struct options options;
 static uint32_t slots;
 static uint64_t work_per_round;
-/* Whoever takes an object out owns it. */
+/* The thread that takes an object out owns it. */
 static _Atomic(char *) exchange[EXCHANGE];
 
 static void replace(struct worker *worker, char **object) {

@@ -1,6 +1,7 @@
 # How jwmalloc's objects and libraries are made; tests make variants of their own with the same functions.
 
 find_package(Threads REQUIRED)
+include(CheckCSourceCompiles)
 
 set(jw_compile_options
     -std=gnu11 -g -Wall -Wextra -Wundef
@@ -27,23 +28,62 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
     list(APPEND jw_compile_options -mno-outline-atomics)
 endif()
 
+# The first word of an object is read in one piece: compilers would read it byte by byte, since the end of a list is at
+# an odd address. Processors for Android must read such words; on others the kernel does, where a list has ended. GCC
+# believes that of the processor which it tunes for.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "riscv64")
+    list(APPEND jw_compile_options -mno-strict-align $<$<C_COMPILER_ID:GNU>:-mtune=thead-c906>)
+endif()
+
+include(CheckIncludeFile)
+
 # Only macros: nothing of Valgrind is linked. Looked for again by each run of CMake until it is there.
-find_path(jw_memcheck_header valgrind/memcheck.h)
-mark_as_advanced(jw_memcheck_header)
+find_path(jw_memcheck_place valgrind/memcheck.h)
+mark_as_advanced(jw_memcheck_place)
+if(jw_memcheck_place)
+    check_include_file(valgrind/memcheck.h jw_reads_memcheck) # the compiler may look elsewhere, as musl-gcc does
+endif()
+
+# A compiler for another C library may lack the kernel's headers, as musl-gcc does. The system's are the same for each C
+# library; the links keep the headers of the system's C library out.
+check_include_file(linux/random.h jw_kernel_headers)
+if(NOT jw_kernel_headers)
+    find_path(jw_linux_place linux/random.h PATHS /usr/include)
+    find_path(jw_asm_place asm/unistd.h PATHS /usr/include/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu /usr/include)
+    mark_as_advanced(jw_linux_place jw_asm_place)
+    if(NOT (jw_linux_place AND jw_asm_place))
+        message(FATAL_ERROR "jwmalloc needs the Linux kernel's headers: ${CMAKE_C_COMPILER} has no linux/random.h")
+    endif()
+    set(jw_kernel_place ${CMAKE_BINARY_DIR}/kernel-headers)
+    file(MAKE_DIRECTORY ${jw_kernel_place})
+    file(CREATE_LINK ${jw_linux_place}/linux ${jw_kernel_place}/linux SYMBOLIC)
+    file(CREATE_LINK ${jw_linux_place}/asm-generic ${jw_kernel_place}/asm-generic SYMBOLIC)
+    file(CREATE_LINK ${jw_asm_place}/asm ${jw_kernel_place}/asm SYMBOLIC)
+    list(APPEND jw_compile_options -isystem ${jw_kernel_place})
+endif()
 
 # A new-handler may throw through operator new.
 set(jw_unwound_sources ${PROJECT_SOURCE_DIR}/src/api/new_delete.c)
 
-# Where nobody waits for speed: a phone pays for every page of text.
-set(jw_cold_sources
-    base/print.c config/options.c insight/statistics.c frontend/heap_statistics.c frontend/heap_lifecycle.c
-    frontend/object_cache.c core/describe.c core/fork.c core/start.c backend/page_map.c backend/huge.c
-    backend/root.c platform/linux.c platform/linux_memory.c platform/linux_thread.c platform/linux_libc.c
-    platform/linux_process.c platform/linux_confine.c platform/linux_tool.c platform/deferred_unmap.c
-    platform/misuse.c backend/reclaimer.c api/glibc.c api/libc_names.c backend/directory.c frontend/suspect.c
-    frontend/remote_reclaim.c core/suspects.c core/object_size.c midend/mid_shapes.c midend/midend_round.c
-    midend/midend_statistics.c)
-list(TRANSFORM jw_cold_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
+# Whether gcc may compile the shared library as one whole: a function with one caller becomes a part of that caller, and
+# needs neither a frame nor unwind tables. clang needs a linker of its own for it.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set(CMAKE_REQUIRED_FLAGS -flto)
+    check_c_source_compiles("int main(void) { return 0; }" jw_compiler_joins)
+    unset(CMAKE_REQUIRED_FLAGS)
+    # Fewer copies of a function with several callers.
+    set(jw_fast_options --param=max-inline-insns-auto=5)
+    set(jw_small_options -fno-inline-small-functions)
+endif()
+
+# What a program waits for: the paths of malloc and free up to the backend. All other files are compiled for size: a
+# phone pays for every page of text.
+set(jw_fast_sources
+    api/malloc.c api/new_delete.c backend/backend.c backend/knit.c backend/nest.c backend/ownership.c
+    backend/thrift.c core/aligned.c core/allocate.c core/deallocate.c core/realloc.c core/route.c core/sized.c
+    core/zeroed.c frontend/heap.c frontend/object_cache.c frontend/pool.c frontend/slab.c hardened/entry.c
+    hardened/quarantine.c midend/midend.c)
+list(TRANSFORM jw_fast_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all
 # sources; SECURE: hardened, as all are with JW_SECURE.
@@ -63,23 +103,32 @@ function(jw_objects name)
     endif()
     list(FILTER sources EXCLUDE REGEX "/src/api/pthread_create\\.c$") # the shared library's
     add_library(${name} OBJECT ${sources})
-    set_source_files_properties(${jw_unwound_sources} PROPERTIES
-        COMPILE_OPTIONS "-fexceptions")
-    set_source_files_properties(${jw_cold_sources} PROPERTIES COMPILE_OPTIONS $<$<NOT:$<BOOL:${JW_CHECKED}>>:-Os>)
+    set(small_sources ${sources})
+    list(REMOVE_ITEM small_sources ${jw_fast_sources})
+    set(not_checked $<NOT:$<BOOL:${JW_CHECKED}>>)
+    set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS
+        "$<${not_checked}:-Os;${jw_small_options}>")
+    set_source_files_properties(${jw_fast_sources} PROPERTIES COMPILE_OPTIONS "$<${not_checked}:${jw_fast_options}>")
+    set_property(SOURCE ${jw_unwound_sources} APPEND PROPERTY COMPILE_OPTIONS -fexceptions)
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
     # An archive of ours is one object whose names are ours alone, which needs machine code: whatever a parent project
     # or a packager compiles with, it links.
     set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-    target_compile_options(${name} PRIVATE ${jw_compile_options} -fno-lto $<IF:$<BOOL:${JW_CHECKED}>,-O1,-O2>)
+    set(joins -fno-lto)
+    if(jw_compiler_joins AND arg_OVERRIDE AND NOT (JW_CHECKED OR JW_SANITIZE))
+        set(joins -flto -ffat-lto-objects) # both forms: machine code for the archive
+    endif()
+    target_compile_options(${name} PRIVATE ${jw_compile_options} ${joins} $<IF:$<BOOL:${JW_CHECKED}>,-O1,-O2>)
     if(JW_WERROR)
         target_compile_options(${name} PRIVATE -Werror)
     endif()
     target_compile_definitions(${name} PRIVATE JW_OVERRIDE=${arg_OVERRIDE})
     if(JW_BESIDE_TOOLS AND NOT (arg_OVERRIDE OR arg_SECURE OR JW_SANITIZE OR arg_PLATFORM STREQUAL "sim"))
-        target_compile_definitions(${name} PRIVATE JW_BESIDE_TOOLS=1 $<$<BOOL:${jw_memcheck_header}>:JW_MEMCHECK=1>)
+        target_compile_definitions(${name} PRIVATE JW_BESIDE_TOOLS=1 $<$<BOOL:${jw_reads_memcheck}>:JW_MEMCHECK=1>)
     endif()
     # Headers depend on these, so whoever includes them must see the same values.
     target_compile_definitions(${name} PUBLIC JW_CHECKED=$<BOOL:${JW_CHECKED}>
+        JW_LINK_CHECK=$<BOOL:${JW_LINK_CHECK}>
         $<$<BOOL:${arg_SECURE}>:JW_SECURE=1>
         $<$<BOOL:${JW_GRANULE_SHIFT}>:JW_GRANULE_SHIFT=${JW_GRANULE_SHIFT}> ${arg_DEFINITIONS})
     if(JW_OPTIONS_FILE)
@@ -101,7 +150,7 @@ function(jw_archive name objects)
     add_custom_command(OUTPUT ${object}
         COMMAND ${CMAKE_C_COMPILER} ${flags} -fno-lto -r -nostdlib -Wl,--force-group-allocation -o ${object}
                 $<TARGET_OBJECTS:${objects}>
-        COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden --remove-section=.gnu.lto_* ${object}
         DEPENDS ${objects} $<TARGET_OBJECTS:${objects}> COMMAND_EXPAND_LISTS VERBATIM)
     set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
     add_library(${name} STATIC ${object})
@@ -125,6 +174,9 @@ function(jw_shared name objects)
     # now: binding a function late takes the loader's lock, and could do it inside malloc. nodelete: threads end, and
     # the reclamation thread runs, after any dlclose.
     target_link_options(${name} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)
+    if(jw_compiler_joins AND NOT (JW_CHECKED OR JW_SANITIZE))
+        target_link_options(${name} PRIVATE ${jw_compile_options} -O2 -flto=1 -flto-partition=one -fuse-linker-plugin)
+    endif()
     jw_interface(${name})
 endfunction()
 

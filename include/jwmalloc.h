@@ -100,7 +100,8 @@ JW_API void jw_cfree(void *object);
 /* The usable bytes of the object: at least what was asked for. 0 for NULL. */
 JW_API size_t jw_malloc_usable_size(const void *object);
 
-/* The usable bytes that an object of this size would have; 0 if no object can have this size. */
+/* The least usable bytes that an object of this size has; 0 if no object can have this size. A thread's first objects
+ * of up to 2,048 bytes may have more: up to the next power of two. */
 JW_API size_t jw_malloc_good_size(size_t size);
 
 /* Gives free memory back to the OS at once, also that of sleeping threads, except for what README.md says a thread
@@ -137,7 +138,7 @@ JW_API void jw_malloc_stats(void);
 
 /* Returns 1 if the parameter was accepted, 0 if it is unknown or the value is out of range. glibc's sizes and
  * thresholds (M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_TEST, M_ARENA_MAX) are
- * accepted and have no effect. Android's parameters have their meaning: */
+ * accepted and have no effect. docs/platforms.md lists Android's and OpenHarmony's. Android's for memory: */
 JW_API int jw_mallopt(int parameter, int value);
 
 enum {
@@ -172,6 +173,17 @@ JW_API void jw_stats_print(jw_write_function *write, void *cookie, unsigned flag
  *     const char *jw_malloc_conf = "name:value,name:value";
  * which the executable must export if the library is shared. */
 JW_API void jw_options_print(jw_write_function *write, void *cookie);
+
+/* Reads, sets or does what has this name; with jemalloc's arguments and names, so that mallctl of the library that
+ * replaces malloc is this function. `old`, if not NULL, receives *old_size bytes; `value`, if not NULL, is set.
+ *     epoch, background_thread, arenas.narenas, arenas.page, version, stats.allocated, .active, .metadata, .mapped,
+ *     .resident, .retained                       jemalloc's, with its types; statistics are always of this moment
+ *     arena.<i>.purge, arena.<i>.decay           as jw_malloc_trim; there is one arena, and i does not count
+ *     thread.tcache.flush                        unused memory of the calling thread becomes free for others
+ *     opt.OPTION                                 size_t; numbers and sizes may be set, others are read at the start
+ *     frontend., midend., backend., huge.FIELD   size_t; the fields of jw_stats_print
+ * Returns 0; ENOENT: no such name; EINVAL: wrong size, or out of range; EPERM: cannot be read or set so. */
+JW_API int jw_ctl(const char *name, void *old, size_t *old_size, const void *value, size_t value_size);
 
 /* "major.minor.patch" of the library, which may differ from this header's JW_VERSION. */
 JW_API const char *jw_version(void);

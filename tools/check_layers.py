@@ -15,6 +15,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import check_names
 import check_words
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +37,7 @@ FOREIGN = {("config", "jw_malloc_conf")}
 SUBJECTS = [
     {f"platform/{name}" for name in ("deferred_unmap", "linux", "linux_memory", "linux_process", "linux_thread")},
     {f"midend/{name}" for name in ("mid_slab", "midend", "midend_round")},
-    {f"frontend/{name}" for name in ("heap", "heap_lifecycle", "object_cache", "suspect")},
+    {f"frontend/{name}" for name in ("heap", "heap_lifecycle", "object_cache", "size_map", "suspect")},
     {f"core/{name}" for name in ("allocator", "allocate", "deallocate", "route", "suspects")},
 ]
 
@@ -158,7 +159,8 @@ def main() -> int:
     parser.add_argument("--source", type=Path, default=ROOT / "src")
     parser.add_argument("objects", type=Path, nargs="*")
     arguments = parser.parse_args()
-    found = check_sources(arguments.source) + check_words.complaints(arguments.source)
+    found = check_sources(arguments.source)
+    found += check_words.complaints(arguments.source) + check_names.complaints(arguments.source)
     for directory in arguments.objects:
         found += check_objects(arguments.source, directory)
     print("\n".join(found), end="\n" if found else "")

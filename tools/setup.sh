@@ -14,14 +14,19 @@ declare -A packages=(
     [i386]="g++:g++ :g++-GCC-multilib"
     [aarch64]="aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu
                qemu-aarch64:qemu-user"
+    [riscv64]="riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu riscv64-linux-gnu-g++:g++-riscv64-linux-gnu
+               qemu-riscv64:qemu-user"
+    [armv7]="arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf arm-linux-gnueabihf-g++:g++-arm-linux-gnueabihf
+             qemu-arm:qemu-user"
+    [musl]="musl-gcc:musl-tools"
     [check]="clang-format-16:clang-format-16 clang-tidy-16:clang-tidy-16 shellcheck:shellcheck :python3-venv"
     [valgrind]="valgrind:valgrind"
-    [verify]="python3:python3 gcc:gcc clang-16:clang-16 :libc6-dev addr2line:binutils"
+    [verify]="python3:python3 gcc:gcc clang-16:clang-16 opt-16:llvm-16 :libc6-dev addr2line:binutils"
     [peers]="g++:g++ make:make cargo:cargo :libjemalloc2 :libmimalloc2.0 :libtcmalloc-minimal4 :libtbbmalloc2
              :libclang-rt-16-dev valgrind:valgrind"
-    [report]=":python3-venv"
+    [report]=":python3-venv :libunwind8"
 )
-purposes="build tests programs clang fuzz i386 aarch64 check valgrind verify peers report"
+purposes="build tests programs clang fuzz i386 aarch64 riscv64 armv7 musl check valgrind verify peers report"
 
 usage() {
     echo "usage: ./jw setup [--no-install] [PURPOSE...]"

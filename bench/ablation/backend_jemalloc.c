@@ -90,6 +90,10 @@ bool backend_shrink(void *object, size_t size) {
     return true;
 }
 
+bool backend_grow(void *object, size_t size) {
+    return is_large(object) && je_xallocx(object, size, 0, GRANULE_FLAGS) >= size;
+}
+
 size_t backend_good_size(size_t size) {
     return (size + GRANULE_SIZE - 1) & ~(size_t)(GRANULE_SIZE - 1);
 }

@@ -41,6 +41,11 @@ static bool is_early(const void *object) {
     return (const char *)object >= early && (const char *)object < early + sizeof early;
 }
 
+/* Memory whose size is 16 bytes before, and which realloc replaces. */
+static bool is_ours(const void *object) {
+    return is_early(object) || (stacks_wanted && object != NULL && stacks_own(object));
+}
+
 static bool resolve(void) {
     static bool resolving;
     if (resolving) return false;
@@ -65,23 +70,39 @@ static uint8_t log2_of(size_t alignment) {
     return alignment > 1 ? (uint8_t)(sizeof(long) * 8 - 1 - (size_t)__builtin_clzl(alignment)) : 0;
 }
 
+/* Inside of the recorder. Such memory is zeroed, and not the program's. */
+static inline bool own_memory(size_t size, void **object) {
+    if (__builtin_expect(!stacks_wanted, 1) || !writer.busy) return false;
+    *object = stacks_allocate(size);
+    return *object != NULL;
+}
+
 EXPORTED void *malloc(size_t size) {
+    void *object;
+    if (own_memory(size, &object)) return object;
     if (!ready()) return early_allocate(size);
-    void *object = real.malloc(size);
+    object = real.malloc(size);
     if (object != NULL) record(EVENT_MALLOC, time_now(), object, size, 0);
     return object;
 }
 
 EXPORTED void *calloc(size_t count, size_t size) {
     size_t all;
-    if (!ready()) return __builtin_mul_overflow(count, size, &all) ? NULL : early_allocate(all);
-    void *object = real.calloc(count, size);
+    void *object;
+    bool fits = !__builtin_mul_overflow(count, size, &all);
+    if (fits && own_memory(all, &object)) return object;
+    if (!ready()) return fits ? early_allocate(all) : NULL;
+    object = real.calloc(count, size);
     if (object != NULL) record(EVENT_CALLOC, time_now(), object, (uint64_t)count * size, 0);
     return object;
 }
 
 EXPORTED void free(void *object) {
     if (object == NULL || is_early(object) || !ready()) return;
+    if (__builtin_expect(stacks_wanted, 0) && stacks_own(object)) {
+        stacks_free(object);
+        return;
+    }
     record(EVENT_FREE, time_now(), object, 0, 0);
     real.free(object);
 }
@@ -96,7 +117,7 @@ static void *early_grow(void *object, size_t size) {
 
 EXPORTED void *realloc(void *object, size_t size) {
     if (object == NULL && !ready()) return early_allocate(size);
-    if (is_early(object)) return early_grow(object, size);
+    if (is_ours(object)) return early_grow(object, size);
     if (!ready()) return NULL;
     if (object == NULL) {
         object = real.realloc(NULL, size);
@@ -164,7 +185,7 @@ EXPORTED void free_aligned_sized(void *object, size_t alignment, size_t size) {
 
 EXPORTED size_t malloc_usable_size(void *object) {
     size_t size = 0;
-    if (is_early(object)) memcpy(&size, (char *)object - 16, sizeof size);
+    if (is_ours(object)) memcpy(&size, (char *)object - 16, sizeof size);
     else if (object != NULL && ready() && real.malloc_usable_size != NULL) size = real.malloc_usable_size(object);
     return size;
 }

@@ -37,6 +37,11 @@ enum kind {
     EVENT_THREAD_AGAIN = 18, /* the same for a thread that has ended for the recorder, and still frees */
     EVENT_THREAD_END = 19,
     EVENT_PROGRAM = 20, /* address and size: the next 16 bytes of the program's path */
+    EVENT_MODULE = 21,  /* a loaded file is at address up to size; then one BIAS, and PATHs */
+    EVENT_BIAS = 22,    /* address: what the loader added to the file's addresses */
+    EVENT_PATH = 23,    /* address and size: the next 16 bytes of the file's path; the last one has a 0 */
+    EVENT_STACK = 24,   /* stack: a number, address: count of its return addresses; then FRAMES */
+    EVENT_FRAMES = 25,  /* address and size: the next two return addresses, the innermost first */
 };
 
 struct event {
@@ -66,6 +71,7 @@ struct control {
     _Atomic uint32_t stop;        /* nothing more is recorded */
     _Atomic uint32_t heartbeat;   /* changes while the recording process lives */
     _Atomic uint32_t lost;        /* events that had no ring: no folder, no memory, too many threads */
+    _Atomic uint32_t inside;      /* allocations that the recorder itself made while it recorded one: always 0 */
 };
 
 #endif

@@ -43,7 +43,7 @@ static uint32_t process_number; /* of the parent until the child has one */
 static pthread_key_t thread_end_key;
 static bool has_key;
 
-static void wait_a_moment(void) {
+void writer_wait(void) {
     struct timespec moment = {0, SLEEP_NS};
     syscall(SYS_nanosleep, &moment, NULL); /* the function would be a point where a thread can be cancelled */
 }
@@ -83,14 +83,17 @@ static struct current *page_for_one_process(void) {
 static uint64_t fork_time;
 
 static void before_fork(void) {
+    stacks_before_fork();
     fork_time = time_now();
 }
 static void after_fork(void) {
     fork_time = 0;
+    stacks_after_fork();
 }
 
 /* For kernels that do not clear the page. */
 static void forget_in_child(void) {
+    stacks_in_child();
     atomic_store(&not_begun.process, 0);
     atomic_store(&not_begun.begun, 0);
 }
@@ -116,7 +119,7 @@ static void process_begin(void) {
     struct current *current = (struct current *)atomic_load(&current_process);
     uint32_t expected = 0, number = NO_PROCESS;
     if (!atomic_compare_exchange_strong(&current->begun, &expected, 1)) {
-        while (process_now() == 0) wait_a_moment();
+        while (process_now() == 0) writer_wait();
         return;
     }
     drop_rings();
@@ -189,7 +192,7 @@ static struct mapped *new_ring(void) {
     atomic_store(&rings[index].taken, 1);
     while (atomic_load_explicit(&control->rings_ready, memory_order_acquire) <= ring) { /* pairs RR3 */
         if (!recorder_lives(time_now(), &heartbeat, &changed)) return NULL;
-        wait_a_moment();
+        writer_wait();
     }
     char name[16] = "R";
     char *at = name + sizeof name - 1;
@@ -266,6 +269,10 @@ void writer_ended_event(void) {
     if (writer.events != NULL) give_ring_back();
 }
 
+void writer_inside(void) {
+    atomic_fetch_add(&control->inside, 1);
+}
+
 bool writer_make_room(void) {
     int error = errno;
     uint32_t heartbeat = 0;
@@ -277,7 +284,7 @@ bool writer_make_room(void) {
             writer.events = NULL;
             break;
         }
-        wait_a_moment();
+        writer_wait();
     }
     errno = error;
     return writer.events != NULL;

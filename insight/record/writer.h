@@ -3,6 +3,7 @@
 #define JW_RECORD_WRITER_H
 
 #include "protocol.h"
+#include "stacks.h"
 #include <stdbool.h>
 #include <time.h>
 
@@ -25,6 +26,8 @@ extern _Atomic(_Atomic uint32_t *) current_process;
 /* Gets a ring, and room in it. False: do not record. */
 bool writer_prepare(void);
 bool writer_make_room(void);
+void writer_inside(void);
+void writer_wait(void);
 void writer_ended_event(void);
 
 static inline uint64_t time_now(void) {
@@ -47,7 +50,16 @@ static inline void record(enum kind kind, uint64_t time, const void *address, ui
     if (process == 0 || writer.process != process || writer.events == NULL) {
         if (!writer_prepare()) return;
     }
-    writer_put(&(struct event){time, (uintptr_t)address, size, 0, (uint8_t)kind, alignment, 0});
+    uint32_t stack = 0;
+    if (__builtin_expect(stacks_wanted, 0)) {
+        if (writer.busy) {
+            writer_inside();
+            return;
+        }
+        if (kind != EVENT_FREE && kind != EVENT_REALLOC_BEGIN) stack = stack_now();
+        if (writer.events == NULL) return; /* the recording has ended meanwhile */
+    }
+    writer_put(&(struct event){time, (uintptr_t)address, size, stack, (uint8_t)kind, alignment, 0});
     if (writer.ended) writer_ended_event();
 }
 

@@ -22,6 +22,7 @@ def add_record(commands) -> None:
     )
     command.add_argument("-o", "--output", type=Path, default=Path("app.jwt"), help="default: app.jwt")
     command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("--stacks", action="store_true", help="with the call stack of each allocation")
     command.add_argument("--sample", type=int, default=100, metavar="MS", help="resident memory is read so often")
     command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
     command.set_defaults(run=recorder.record)
@@ -32,7 +33,7 @@ def add_trace(commands) -> None:
     kinds = command.add_subparsers(metavar="export|import", required=True)
     for name, does, run in (
         ("export", "writes one process of a trace as text, or as a zip if OUTPUT is called so", android.export),
-        ("import", "makes a trace of such a text or zip", android.import_text),
+        ("import", "makes a trace of such a text or zip, or of a file of heaptrack", android.import_text),
     ):
         kind = kinds.add_parser(name, help=does, description=does)
         kind.add_argument("trace", type=Path)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import events as analysis
+import heaptrack
 import traceio
 from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END, TraceError
 
@@ -167,6 +168,8 @@ class Importer:
 
 
 def import_text(arguments: argparse.Namespace) -> int:
+    if arguments.trace.is_file() and (text := heaptrack.opened(arguments.trace)) is not None:
+        return heaptrack.import_file(text, arguments.trace, arguments.output)
     importer, number = Importer(), 0
     for number, line in enumerate(text_lines(arguments.trace), 1):
         try:

@@ -24,6 +24,7 @@ class Events:
     address: np.ndarray
     kind: np.ndarray
     alignment: np.ndarray
+    stack: np.ndarray  # of an allocation; 0: not known
     start: int  # CLOCK_MONOTONIC of time 0
     older: int  # frees of objects that no event allocated
     doubtful: int  # allocations at an address that no event freed before
@@ -99,6 +100,7 @@ def of_process(trace: Trace, process: int) -> Events:
         address=events["address"][keep],
         kind=events["kind"][keep],
         alignment=events["alignment"][keep],
+        stack=events["stack"][keep],
         start=start,
         older=int((~keep).sum()),
         doubtful=doubtful,

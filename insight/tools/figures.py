@@ -24,6 +24,7 @@ class Objects:
     address: np.ndarray
     thread: np.ndarray
     freer: np.ndarray  # the thread that freed it, -1
+    stack: np.ndarray
 
     @property
     def freed(self) -> np.ndarray:
@@ -49,6 +50,7 @@ def objects_of(events: Events) -> Objects:
         address=events.address[at].astype(np.int64),
         thread=events.thread[at],
         freer=np.where(freed, events.thread[partner], NOBODY),
+        stack=events.stack[at],
     )
 
 

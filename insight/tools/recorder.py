@@ -3,6 +3,7 @@
 It is a process of its own, so that a program that is killed loses nothing, and none of its threads is ours."""
 
 import argparse
+import contextlib
 import ctypes
 import mmap
 import os
@@ -18,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from traceio import EVENT, PROCESS, PROGRAM, THREAD_AGAIN, THREAD_BEGIN, THREAD_END, TraceError, Writer
+from traceio import EVENT, MODULE, PROCESS, PROGRAM, THREAD_AGAIN, THREAD_BEGIN, THREAD_END, TraceError, Writer
 
 MAGIC = 0x314452434552574A
 MOST_RINGS, SLOTS, SLOT = 1 << 16, 4096, 128
 AHEAD = 8  # rings that wait for threads
-READY, TAKEN, PROCESSES, STOP, HEARTBEAT, LOST = range(2, 8)  # 32-bit words of the control file
+READY, TAKEN, PROCESSES, STOP, HEARTBEAT, LOST, INSIDE = range(2, 9)  # 32-bit words of the control file
 BLOCK = 32768  # events of a chunk
 OLDEST = 1.0  # seconds that an event waits for its chunk to be full
 
@@ -36,6 +37,7 @@ class Stream:
     thread: int
     name: str = ""
     parts: list[np.ndarray] = field(default_factory=list)
+    definitions: list[np.ndarray] = field(default_factory=list)  # of stacks and modules
     count: int = 0
     since: float = 0.0
 
@@ -165,7 +167,7 @@ class Recorder:
     def take(self, number: int, events: np.ndarray) -> None:
         """Events of one ring: its thread changes with events of the higher kinds."""
         ring, start = self.rings.live[number], 0
-        for at in np.flatnonzero(events["kind"] >= PROCESS):
+        for at in np.flatnonzero((events["kind"] >= PROCESS) & (events["kind"] < MODULE)):
             self.keep(ring, events[start:at])
             self.change(ring, number, events[at])
             start = at + 1
@@ -175,6 +177,10 @@ class Recorder:
         stream = ring.stream
         if not len(events) or stream is None:
             return
+        defining = events["kind"] >= MODULE
+        if defining.any():
+            stream.definitions.append(events[defining])
+            events = events[~defining]
         if not stream.count:
             stream.since = time.monotonic()
         stream.parts.append(events)
@@ -227,6 +233,9 @@ class Recorder:
     def flush(self, stream: Stream) -> None:
         events = stream.parts[0] if len(stream.parts) == 1 else np.concatenate(stream.parts or [np.zeros(0, EVENT)])
         stream.parts, stream.count = [], 0
+        if stream.definitions:
+            definitions, stream.definitions = np.concatenate(stream.definitions), []
+            self.guard(lambda: self.writer.definitions(stream.process, stream.thread, definitions))
         self.guard(lambda: self.writer.events(stream.process, stream.thread, events))
 
     def say(self, what: str, **said: object) -> None:
@@ -296,6 +305,8 @@ def run_program(arguments: argparse.Namespace, rings: Rings, recorder: Recorder)
         "LD_PRELOAD": ":".join(filter(None, preload)),
         "JW_RECORD_FOLDER": str(rings.folder),
     }
+    if arguments.stacks:
+        environment["JW_RECORD_STACKS"] = "1"
     try:
         program = subprocess.Popen(arguments.program, env=environment)
     except OSError as error:
@@ -326,8 +337,10 @@ def remove_left_folders(memory: Path) -> None:
     """Of recording processes that were killed."""
     for left in memory.glob("jw-record-*-*"):
         pid = left.name.split("-")[2]
-        if pid.isdigit() and start_of(int(pid)) is None and left.stat().st_uid == os.getuid():
-            shutil.rmtree(left, ignore_errors=True)
+        if pid.isdigit() and start_of(int(pid)) is None:
+            with contextlib.suppress(OSError):  # another recording process may end, or remove it, at this moment
+                if left.stat().st_uid == os.getuid():
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def folder_for_rings(output: Path) -> Path:
@@ -342,6 +355,7 @@ def folder_for_rings(output: Path) -> Path:
 def record(arguments: argparse.Namespace) -> int:
     about = {
         "made_by": "jw record", "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "command": arguments.program,
+        "stacks": arguments.stacks,
         "libraries": list(map(str, arguments.lib)), "page_size": mmap.PAGESIZE, "processors": os.cpu_count(),
     }  # fmt: skip
     writer = Writer(arguments.output, about)
@@ -353,7 +367,8 @@ def record(arguments: argparse.Namespace) -> int:
         threading.Thread(target=beat, args=(rings, ended), daemon=True).start()
         code = run_program(arguments, rings, recorder)
         lost = int(rings.words[LOST])
-        recorder.say("end", time=time.monotonic_ns(), exit=code, lost=lost, events=recorder.events)
+        inside = {"inside": int(rings.words[INSIDE])} if arguments.stacks else {}
+        recorder.say("end", time=time.monotonic_ns(), exit=code, lost=lost, events=recorder.events, **inside)
         writer.close()
     finally:
         ended.set()

@@ -26,6 +26,7 @@ CALL = np.dtype(
 )  # fmt: skip
 MALLOC_CALL, CALLOC_CALL, REALLOC_CALL, ALIGNED_CALL, FREE_CALL, THREAD_DONE = range(6)
 NO_SLOT = 0xFFFFFFFF
+OURS = "libjwmalloc.so"
 
 
 def calls_of(events: analysis.Events, ended: set[int]) -> tuple[np.ndarray, int, np.ndarray]:
@@ -157,7 +158,10 @@ def replay(arguments: argparse.Namespace) -> int:
         raise TraceError(f"{arguments.trace}: has {said}")
     calls, slots, _ = calls_of(events, ended)
     del events, trace
-    allocators = {"system": None, "jwmalloc": arguments.build / "libjwmalloc.so"}
+    ours = next((folder for folder in (arguments.build, arguments.build.parent) if (folder / OURS).exists()), None)
+    if ours is None:  # where it is built, or installed
+        raise TraceError(f"{arguments.build / OURS}: is missing")
+    allocators = {"system": None, "jwmalloc": ours / OURS}
     allocators |= {library.name.removeprefix("lib").split(".so")[0]: library.resolve() for library in arguments.lib}
     results = {}
     with tempfile.TemporaryDirectory(prefix="jw-replay-") as folder:

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 import events as analysis
+import flames as allocators
 import plots
 import summary
 import traceio
@@ -23,7 +24,8 @@ h1{font-size:1.5em;margin:.3em 0;overflow-wrap:anywhere}h2{font-size:1.15em;marg
 .tile{border:1px solid #ddd;border-radius:6px;padding:8px 10px}.tile b{display:block;font-size:1.3em}
 .tile span{color:#666;font-size:.85em}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:18px}
-figure{margin:0}figure img{width:100%;height:auto;display:block}figcaption{font-size:.88em;color:#444;margin-top:2px}
+figure{margin:0;overflow:hidden}
+figure img{width:100%;height:auto;display:block}figcaption{font-size:.88em;color:#444;margin-top:2px}
 figcaption b{color:#222}.wide{overflow-x:auto}table{border-collapse:collapse;font-size:13px}
 td,th{padding:3px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid #eee}th{background:#f5f5f5}
 td:first-child,th:first-child{text-align:left}li{margin:.35em 0}small,.small{color:#666;font-size:.85em}"""
@@ -108,6 +110,22 @@ def pictures(process: Process, counts: list[list[int]], tell) -> str:
         tell(f"drawing: {title.lower()}")
         shown.append(figure(plots.drawn(lambda axes, draw=draw: draw(process, axes)), title, words))
     return f'<div class="plots">{"".join(shown)}</div>'
+
+
+def flame_graphs(flames: dict[str, allocators.Flame], said: list[str], tell) -> str:
+    """With their own library, which draws them in the reader's browser."""
+    if not flames:
+        return ""
+    parts = ["<h2>Who allocated</h2>"]
+    if said:
+        parts.append(f'<p class="small">{escape(" ".join(said))}</p>')
+    for number, flame in enumerate(flames.values()):
+        tell(f"drawing: {flame.title.lower()}")
+        total = f"{amount(flame.tree.bytes)} in {count(flame.tree.objects)} objects"
+        words = f"{total}. {flame.words} A part is as wide as what it and its callees allocated; tap it to look closer."
+        caption = f"<figcaption><b>{escape(flame.title)}.</b> {escape(words)}</figcaption>"
+        parts.append(f"<figure>{caption}{allocators.drawn(flame, number == 0)}</figure>")
+    return "".join(parts)
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
@@ -201,6 +219,8 @@ def notes(about: dict, trace: Trace) -> str:
         said.append("The file is cut off; this is what it has.")
     if not trace.about.get("timed", True):
         said.append("The text that this was made of has no times: each of its lines counts as a microsecond.")
+    if not trace.about.get("addresses", True):
+        said.append("heaptrack writes no addresses and threads: what the page has of these is made up.")
     lost = sum(record.get("lost", 0) for record in trace.of("end"))
     for number, words in (
         (lost, "events were not recorded"),
@@ -233,6 +253,8 @@ def load(path: Path, wanted: int | None, tell: Progress) -> tuple[Process, list[
 
 def page_of_one(path: Path, process: Process, counts: list[list[int]], tell: Progress) -> str:
     about = summary.summary_of(process)
+    tell("names of functions")
+    flames, callers_said = allocators.flames_of(process)
     command = " ".join(about["command"] or [])
     said = "".join(f"<li>{escape(one)}</li>" for one in advice(about))
     more = f" {len(counts)} processes were recorded; this is number {process.number}." if len(counts) > 1 else ""
@@ -240,7 +262,8 @@ def page_of_one(path: Path, process: Process, counts: list[list[int]], tell: Pro
         f"{about['program']} - allocations",
         f"<h1>{escape(about['program'])}</h1><p class=\"small\">{escape(command)}: {escape(path.name)}, "
         f"{escape(process.trace.about.get('date', ''))}.{more}</p>",
-        notes(about, process.trace), tiles(about), pictures(process, counts, tell), tables(about),
+        notes(about, process.trace), tiles(about), pictures(process, counts, tell),
+        flame_graphs(flames, callers_said, tell), tables(about),
         f"<h2>What this means for tuning</h2><ul>{said}</ul>",
     )  # fmt: skip
 
@@ -286,7 +309,10 @@ def report(arguments: argparse.Namespace) -> int:
     loaded = [load(path, arguments.process, tell) for path in arguments.traces]
     processes = [process for process, _ in loaded]
     if arguments.json:
-        abouts = [summary.summary_of(process) for process in processes]
+        abouts = [
+            summary.summary_of(process) | {"callers": allocators.numbers_of(*allocators.flames_of(process))}
+            for process in processes
+        ]
         tell.done()
         print(json.dumps(abouts[0] if len(abouts) == 1 else abouts, indent=1))
         return 0

@@ -16,17 +16,19 @@ MAGIC, VERSION = b"\x89JWT\r\n\x1a\n", 1
 HEADER = struct.Struct("<8sII")
 CHUNK = struct.Struct("<4sHHIIIIIQQ")
 CHUNK_MAGIC = b"JWCK"
-EVENTS, JSON = 1, 2
+EVENTS, JSON, DEFINITIONS = 1, 2, 3
 WIDE_TIMES, STACKS = 1, 2  # flags: deltas of 64 bits; a column of stacks
 
 MALLOC, CALLOC, ALIGNED, REALLOC_BEGIN, REALLOC_END, FREE = range(1, 7)
 PROCESS, THREAD_BEGIN, THREAD_AGAIN, THREAD_END, PROGRAM = range(16, 21)
+MODULE, BIAS, PATH, STACK, FRAMES = range(21, 26)
 EVENT = np.dtype(
     [
         ("time", "<u8"), ("address", "<u8"), ("size", "<u8"), ("stack", "<u4"), ("kind", "u1"), ("alignment", "u1"),
         ("spare", "<u2"),
     ]
 )  # fmt: skip
+DEFINITION = np.dtype([("address", "<u8"), ("size", "<u8"), ("stack", "<u4"), ("kind", "u1")])
 
 
 class TraceError(Exception):
@@ -39,6 +41,8 @@ class Trace:
     # (process, thread) -> its events in their order
     streams: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
     records: list[dict] = field(default_factory=list)
+    # process -> what its threads said about stacks and modules, each thread's in its order
+    definitions: dict[int, list[np.ndarray]] = field(default_factory=dict)
     cut: bool = False  # the end is missing
 
     def of(self, kind: str) -> list[dict]:
@@ -80,6 +84,11 @@ class Writer:
         flags = (WIDE_TIMES if wide else 0) | (STACKS if stacks else 0)
         self.chunk(EVENTS, raw, (flags, process, thread, len(events), int(times[0]), int(times[-1])))
 
+    def definitions(self, process: int, thread: int, events: np.ndarray) -> None:
+        columns = [events[name] for name in DEFINITION.names]
+        raw = b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
+        self.chunk(DEFINITIONS, raw, (0, process, thread, len(events), 0, 0))
+
     def record(self, what: str, **said: object) -> None:
         self.chunk(JSON, json.dumps({"what": what, **said}).encode(), (0, 0, 0, 1, 0, 0))
 
@@ -113,6 +122,14 @@ def unpacked_events(raw: bytes, flags: int, count: int, first: int) -> np.ndarra
     return events
 
 
+def unpacked_definitions(raw: bytes, count: int) -> np.ndarray:
+    events, at = np.zeros(count, DEFINITION), 0
+    for name in DEFINITION.names:
+        events[name] = np.frombuffer(raw, DEFINITION[name], count, at)
+        at += count * DEFINITION[name].itemsize
+    return events
+
+
 def chunks(data: memoryview, at: int):
     """Each whole chunk; None at the end if something is left."""
     unpacker = zstandard.ZstdDecompressor()
@@ -138,8 +155,8 @@ def read(path: Path | str, progress=None) -> Trace:
     try:
         data = memoryview(np.memmap(path, np.uint8, "r")) if os.path.getsize(path) else memoryview(b"")
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise TraceError(f"{path}: cannot be read: {said}") from error
+        why = getattr(error, "strerror", None) or error
+        raise TraceError(f"{path}: cannot be read: {why}") from error
     if len(data) < HEADER.size or bytes(data[:8]) != MAGIC:
         raise TraceError(f"{path}: not a trace of ./jw record")
     _, version, length = HEADER.unpack_from(data)
@@ -150,6 +167,7 @@ def read(path: Path | str, progress=None) -> Trace:
     except ValueError:
         raise TraceError(f"{path}: cut off in its header") from None
     parts: dict[tuple[int, int], list[np.ndarray]] = {}
+    said: dict[tuple[int, int], list[np.ndarray]] = {}
     done = 0
     for chunk in chunks(data, HEADER.size + length):
         if chunk is None:
@@ -163,6 +181,10 @@ def read(path: Path | str, progress=None) -> Trace:
                 progress(done)
         elif kind == JSON:
             trace.records.append(json.loads(raw))
+        elif kind == DEFINITIONS:
+            said.setdefault((process, thread), []).append(unpacked_definitions(raw, count))
+    for (process, _), pieces in said.items():
+        trace.definitions.setdefault(process, []).append(np.concatenate(pieces))
     for key, pieces in parts.items():
         trace.streams[key] = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         pieces.clear()

@@ -1,4 +1,5 @@
 /* glibc.c - for statistics and tuning: malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt. */
+#include "api/mallopt.h"
 #include "api/override.h"
 #include "api/serve.h"
 #include "backend/reclaimer.h"
@@ -25,7 +26,7 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
 }
 
 /* Gives back the calling thread's unused memory, then all free memory. */
-static bool give_back(void) {
+static bool give_all_back(void) {
     serve_flush();
     heap_flush();
     return thrift_purge() > 0;
@@ -33,7 +34,7 @@ static bool give_back(void) {
 
 JW_EXPORT int jw_malloc_trim(size_t pad) {
     (void)pad;
-    return give_back();
+    return give_all_back();
 }
 
 JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {
@@ -54,20 +55,20 @@ JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {
     };
 }
 
-static int cut(size_t value) {
+static int to_int(size_t value) {
     return value < INT_MAX ? (int)value : INT_MAX;
 }
 
 JW_EXPORT struct jw_mallinfo jw_mallinfo(void) {
     struct jw_mallinfo2 wide = jw_mallinfo2();
     return (struct jw_mallinfo){
-        .arena = cut(wide.arena),
-        .ordblks = cut(wide.ordblks),
-        .hblks = cut(wide.hblks),
-        .hblkhd = cut(wide.hblkhd),
-        .uordblks = cut(wide.uordblks),
-        .fordblks = cut(wide.fordblks),
-        .keepcost = cut(wide.keepcost),
+        .arena = to_int(wide.arena),
+        .ordblks = to_int(wide.ordblks),
+        .hblks = to_int(wide.hblks),
+        .hblkhd = to_int(wide.hblkhd),
+        .uordblks = to_int(wide.uordblks),
+        .fordblks = to_int(wide.fordblks),
+        .keepcost = to_int(wide.keepcost),
     };
 }
 
@@ -112,7 +113,7 @@ static int set_decay_time(int value) {
     if (value < -1 || value > 1) return 0;
     const struct options *source = value == 0 ? &least_options : value == 1 ? &default_options : &most_options;
     atomic_store_explicit(&options.reclaim_interval, source->reclaim_interval, memory_order_relaxed);
-    if (value == 0) give_back();
+    if (value == 0) give_all_back();
     return 1;
 }
 
@@ -143,11 +144,13 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
         ARENA_TEST = -7,
         ARENA_MAX = -8,
         CHECK_ACTION = -5,
-        PERTURB = -6
+        PERTURB = -6,
+        ANDROID_LOG_STATS = -205,
+        OPENHARMONY_FLUSH_THREAD_CACHE = -1002
     };
     switch (parameter) {
     case JW_M_PURGE:
-    case JW_M_PURGE_ALL: give_back(); return 1;
+    case JW_M_PURGE_ALL: give_all_back(); return 1;
     case JW_M_DECAY_TIME: return set_decay_time(value);
     case JW_M_RECLAIM_THREAD: return set_reclaim_thread(value);
     case MXFAST:
@@ -159,7 +162,12 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
     case ARENA_MAX:
     case CHECK_ACTION: return 1;
     case PERTURB: return value == 0; /* objects are never filled on request */
-    default: return 0;
+    case ANDROID_LOG_STATS: jw_malloc_stats(); return 1;
+    case OPENHARMONY_FLUSH_THREAD_CACHE:
+        serve_flush();
+        heap_flush();
+        return 1;
+    default: return platform_parameter_holds(parameter, value);
     }
 }
 

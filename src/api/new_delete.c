@@ -10,6 +10,7 @@
 #include "api/serve.h"
 #include "base/compiler.h"
 #include "base/print.h"
+#include "core/hit_path.h"
 #include "platform/catch.h"
 #include "platform/platform.h"
 
@@ -18,8 +19,10 @@
 /* size_t in a mangled name. */
 #ifdef __LP64__
 #define MANGLED(before, after) __asm__(before "m" after)
+#define NEW_OBJECT "_Znwm"
 #else
 #define MANGLED(before, after) __asm__(before "j" after)
+#define NEW_OBJECT "_Znwj"
 #endif
 #define ALIGNED "St11align_val_t"
 #define NOTHROW "RKSt9nothrow_t"
@@ -75,13 +78,18 @@ static COLD void *try_on(size_t size, size_t alignment, bool may_throw) {
     }
 }
 
-static ALWAYS_INLINE void *make(size_t size, size_t alignment, bool may_throw) {
+static ALWAYS_INLINE void *make_object(size_t size, size_t alignment, bool may_throw) {
     void *object = try_once(size, alignment);
     return LIKELY(object != NULL) ? object : try_on(size, alignment, may_throw);
 }
 
+/* The local list has no near object. */
+static NOINLINE void *make_slowly(size_t size) {
+    return make_object(size, 1, true);
+}
+
 JW_EXPORT void *new_object(size_t size) MANGLED("_Znw", "");
-JW_EXPORT void *new_array(size_t size) MANGLED("_Zna", "");
+JW_EXPORT void *new_array(size_t size) MANGLED("_Zna", "") __attribute__((alias(NEW_OBJECT)));
 JW_EXPORT void *new_object_nothrow(size_t size, const void *tag) MANGLED("_Znw", NOTHROW);
 JW_EXPORT void *new_array_nothrow(size_t size, const void *tag) MANGLED("_Zna", NOTHROW);
 JW_EXPORT void *new_object_aligned(size_t size, size_t alignment) MANGLED("_Znw", ALIGNED);
@@ -91,37 +99,36 @@ JW_EXPORT void *new_object_aligned_nothrow(size_t size, size_t alignment, const 
 JW_EXPORT void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag)
     MANGLED("_Zna", ALIGNED NOTHROW);
 
-void *new_object(size_t size) {
-    return make(size, 1, true);
-}
-void *new_array(size_t size) {
-    return make(size, 1, true);
+HIT_PATH void *new_object(size_t size) {
+    unsigned place;
+    void *object = allocate_near(thread.heap, size, &place);
+    return LIKELY(object != NULL) ? object : make_slowly(size);
 }
 void *new_object_aligned(size_t size, size_t alignment) {
-    return make(size, alignment, true);
+    return make_object(size, alignment, true);
 }
 void *new_array_aligned(size_t size, size_t alignment) {
-    return make(size, alignment, true);
+    return make_object(size, alignment, true);
 }
 
 void *new_object_nothrow(size_t size, const void *tag) {
     (void)tag;
-    return make(size, 1, false);
+    return make_object(size, 1, false);
 }
 
 void *new_array_nothrow(size_t size, const void *tag) {
     (void)tag;
-    return make(size, 1, false);
+    return make_object(size, 1, false);
 }
 
 void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag) {
     (void)tag;
-    return make(size, alignment, false);
+    return make_object(size, alignment, false);
 }
 
 void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag) {
     (void)tag;
-    return make(size, alignment, false);
+    return make_object(size, alignment, false);
 }
 
 /* Deletes. Size and alignment are only checked: the slab or range has them. */

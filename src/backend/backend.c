@@ -2,9 +2,11 @@
 #include "backend/backend.h"
 
 #include "backend/root.h"
+#include "backend/waiting.h"
 #include "base/assert.h"
 #include "base/compiler.h"
 #include "base/misuse.h"
+#include "base/mixed.h"
 #include "platform/platform.h"
 
 /* Splits the held range down to `weight`. The remainders are placed in the state that the range had. */
@@ -20,17 +22,38 @@ static void cut(granule_id range, uint32_t weight, enum slot_code state) {
     thrift_notice();
 }
 
-/* From the slabs' roots other uses take mapped ranges, but unmapped ones only while there is no second root. */
+/* The same for a part of the range at random: the first of the process is not where its root begins. */
+static COLD granule_id cut_anywhere(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
+    for (uint32_t now = knit_weight(range), before = now; now != weight; before = now) {
+        granule_id rest = knit_split(range, weight), other = rest;
+        now = rest - range;
+        leaf_set(rest, leaf_held());
+        random = mixed(random);
+        if (random % before >= now && before - now >= weight) {
+            other = range;
+            range = rest;
+            now = before - now;
+        }
+        range_place_known(other, before - now, state);
+    }
+    thrift_notice();
+    return range;
+}
+
+static _Atomic(uint32_t) first_is_placed;
+
+/* From the slabs' roots other uses take mapped ranges, but unmapped ones only while there is no second root. In the
+ * hardened build slabs have roots of their own. */
 static granule_id acquire(enum root_use use, enum slot_code state, uint32_t weight) {
     granule_id range = range_acquire(use, state, weight);
-    bool both = use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
+    bool both = !JW_SECURE && use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
     return range || !both ? range : range_acquire(FOR_SLABS, state, weight);
 }
 
 /* A range without pages. If there is none, from a new root; if no root can be made, from roots of the other use. */
 static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire(use, UNMAPPED, weight);
-    if (!range) range = root_create(root_count() == 0 ? FOR_SLABS : use);
+    if (!range) range = root_create(!JW_SECURE && root_count() == 0 ? FOR_SLABS : use);
     return range ? range : range_acquire(!use, UNMAPPED, weight);
 }
 
@@ -61,7 +84,12 @@ static void *fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots)
         return NULL;
     }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
-    cut(range, weight, state);
+    uint64_t random = 0;
+    if (UNLIKELY(state == UNMAPPED) && !atomic_load_explicit(&first_is_placed, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&first_is_placed, true, memory_order_relaxed))
+        random = platform_random_place();
+    if (random) range = cut_anywhere(range, weight, state, random);
+    else cut(range, weight, state);
     return granule_address(range);
 }
 
@@ -77,7 +105,7 @@ void backend_place(granule_id range) {
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     /* a range may begin at any granule: slack to move the object up to the alignment */
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
-    uint32_t weight = (uint32_t)((size + slack + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+    uint32_t weight = (uint32_t)((size + slack + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
     char *start = fetch(FOR_RANGES, weight, zeroed, root_for_large());
     if (!start) return NULL;
     granule_id range = granule_of(start);
@@ -102,20 +130,35 @@ static void leave_trace(granule_id range, uint32_t offset, uint32_t granules) {
     else if (granules > 1) leaf_set(range + 1, leaf_trace_before(granules));
 }
 
-void backend_free(void *object) {
+/* The caller holds the range of the object, which is free from now on. */
+static ALWAYS_INLINE granule_id take_large(void *object, uint32_t *weight) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
     if (!range || !leaf_change(range, leaf_large(offset), leaf_held())) misuse(INVALID_FREE, object, 0);
-    uint32_t weight = knit_weight(range);
-    leave_trace(range, offset, weight - offset);
+    *weight = knit_weight(range);
+    uint32_t granules = *weight - offset;
+    leave_trace(range, offset, granules);
+    return range;
+}
+
+void backend_free(void *object) {
+    uint32_t weight;
+    granule_id range = take_large(object, &weight);
     thrift_free(range, weight);
 }
+
+#if JW_SECURE
+granule_id backend_take(void *object) {
+    uint32_t weight;
+    return take_large(object, &weight);
+}
+#endif
 
 size_t backend_usable_size(const void *object) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
-    return range ? (size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT : 0;
+    return range ? ((size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT) - LARGE_GUARD : 0;
 }
 
 bool backend_shrink(void *object, size_t size) {
@@ -134,8 +177,36 @@ bool backend_shrink(void *object, size_t size) {
     return true;
 }
 
+/* A sibling behind the range: with memory, or without if the root's use allows it. */
+static uint32_t join_any_right(granule_id range, enum slot_code *state) {
+    *state = MAPPED;
+    uint32_t more = range_join_right(range, MAPPED);
+    if (more || (root_use(range) == FOR_SLABS && root_count() > 1)) return more;
+    *state = UNMAPPED;
+    return range_join_right(range, UNMAPPED);
+}
+
+bool backend_grow(void *object, size_t size) {
+    uint32_t offset, granules = (uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+    granule_id range = range_of(object, &offset);
+    if (!range || size > BACKEND_MAX || offset + granules > ROOT_GRANULES) return false;
+    uint32_t old = knit_weight(range), now = old, wanted = weight_round_up(offset + granules), without = 0;
+    enum slot_code state = MAPPED;
+    for (uint32_t more = 1; now < wanted && more; now += more)
+        if ((more = join_any_right(range, &state)) && state == UNMAPPED) without += more;
+    if (now < wanted) {
+        /* parts without memory count as mapped until a round has looked at them */
+        cut(range, old, MAPPED);
+        return false;
+    }
+    if (without) thrift_expect(without < wanted - old ? without : wanted - old);
+    cut(range, wanted, state);
+    return true;
+}
+
 size_t backend_good_size(size_t size) {
-    return (size_t)weight_round_up((uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT)) << JW_GRANULE_SHIFT;
+    uint32_t weight = weight_round_up((uint32_t)((size + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT));
+    return ((size_t)weight << JW_GRANULE_SHIFT) - LARGE_GUARD;
 }
 
 /* Several threads may fork at once: each unlocks what it locked. */
@@ -155,7 +226,7 @@ COLD void backend_after_fork(bool child) {
 
 COLD void backend_statistics(struct backend_statistics *statistics) {
     size_t mapped = range_cached(MAPPED) << JW_GRANULE_SHIFT, unmapped = range_cached(UNMAPPED) << JW_GRANULE_SHIFT;
-    size_t all = root_count() * ROOT_SIZE;
+    size_t all = root_count() * ROOT_SIZE + waiting_kept();
     *statistics = (struct backend_statistics){
         .roots = root_count(),
         .in_use = all > mapped + unmapped ? all - mapped - unmapped : 0,

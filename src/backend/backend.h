@@ -17,19 +17,26 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */
 void backend_place(granule_id range);
 
-/* A large object: `size` bytes from BACKEND_MIN to BACKEND_MAX at a multiple of `alignment`. NULL when there is no
- * memory. */
+/* A large object: `size` bytes from BACKEND_MIN to BACKEND_MAX - LARGE_GUARD at a multiple of `alignment`. NULL when
+ * there is no memory. */
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
 
 /* Frees a large object, or reports what is wrong with the address and aborts. */
 void backend_free(void *object);
 
-/* Usable bytes of a large object; 0 when none begins at the address. */
+/* The same, but the caller has the range, which is held (hardened build). */
+granule_id backend_take(void *object);
+
+/* Usable bytes of a large object, without its guard; 0 when none begins at the address. */
 size_t backend_usable_size(const void *object);
 
 /* Frees the memory of a large object beyond `size` bytes, as far as ranges can be cut there; the object stays in place.
  * False: no large object begins at the address. The caller has the object: no other thread uses or frees it. */
 bool backend_shrink(void *object, size_t size);
+
+/* Makes a large object larger in place, by free ranges behind it. False: they do not suffice; nothing has changed. The
+ * caller has the object. */
+bool backend_grow(void *object, size_t size);
 
 /* Bytes that backend_allocate(size) gives. */
 size_t backend_good_size(size_t size);

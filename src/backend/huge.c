@@ -3,6 +3,7 @@
 
 #include "backend/directory.h"
 #include "backend/thrift.h"
+#include "backend/waiting.h"
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "config/options.h"
@@ -12,7 +13,7 @@
 
 static _Atomic(size_t) mappings, mapped_total;
 
-static void count(size_t number, size_t size) {
+static void count_huge(size_t number, size_t size) {
     atomic_fetch_add_explicit(&mappings, number, memory_order_relaxed);
     atomic_fetch_add_explicit(&thrift_counters.outside, size, memory_order_relaxed);
 }
@@ -25,6 +26,10 @@ static size_t unit(void) {
 size_t huge_good_size(size_t size) {
     size = (size + unit() - 1) & ~(unit() - 1);
     return size <= PTRDIFF_MAX && size >> JW_GRANULE_SHIFT <= UINT32_MAX ? size : 0;
+}
+
+size_t huge_guard(void) {
+    return JW_SECURE ? unit() : 0;
 }
 
 static size_t size_of(uintptr_t word) {
@@ -41,50 +46,112 @@ static void set_word(const void *object, uintptr_t word) {
 
 /* Makes a mapping and its directory tables. The directory does not have the object yet. */
 static char *reserve_once(size_t size, size_t alignment) {
-    char *object = platform_reserve(size, alignment, "jwmalloc: huge");
+    char *object = platform_reserve(size + huge_guard(), alignment, "jwmalloc: huge");
     if (!object || directory_place(object)) return object;
-    unmap_or_defer(object, size);
+    unmap_or_defer(object, size + huge_guard());
     return NULL;
 }
 
+static size_t huge_alignment(size_t alignment) {
+    size_t least = option(&options.huge_pages) ? ROOT_SIZE : unit();
+    return alignment < least ? least : alignment;
+}
+
 static char *reserve(size_t size, size_t alignment) {
-    bool huge_pages = option(&options.huge_pages);
-    size_t least = huge_pages ? ROOT_SIZE : unit();
-    if (alignment < least) alignment = least;
+    alignment = huge_alignment(alignment);
     unmap_deferred();
     char *object = reserve_once(size, alignment);
     if (!object && thrift_make_room(size)) object = reserve_once(size, alignment);
     if (!object) return NULL;
     thrift_expect(size >> JW_GRANULE_SHIFT); /* not before: a size that cannot be had must push out nothing */
-    if (huge_pages) platform_huge_pages(object, size, true);
-    count(1, size);
+    if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
+    count_huge(1, size);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
     return object;
 }
 
-void *huge_allocate(size_t size, size_t alignment) {
+/* The largest mapping that may serve the size. */
+static size_t most_waiting_for(size_t size) {
+    return size + size / HUGE_ROOM_PART;
+}
+
+bool huge_may_serve(size_t usable, size_t size) {
+    size_t good = huge_good_size(size);
+    return good && usable >= good && (usable == good || (!JW_SECURE && usable <= most_waiting_for(good)));
+}
+
+/* A mapping that has waited; the part without memory is expected to get some. */
+static bool reuse_mapping(size_t size, size_t alignment, struct waiting *mapping) {
+    if (size > WAITING_MOST || !waiting_take(size, most_waiting_for(size), huge_alignment(alignment), mapping))
+        return false;
+    if (mapping->kept < size) thrift_expect((size - mapping->kept) >> JW_GRANULE_SHIFT);
+    count_huge(1, mapping->size);
+    return true;
+}
+
+void *huge_allocate(size_t size, size_t alignment, size_t *used) {
     size = huge_good_size(size);
-    char *object = size ? reserve(size, alignment) : NULL;
-    if (object) set_word(object, word_of_size(size));
-    return object;
+    struct waiting mapping = {.size = size};
+    if (!size) return NULL;
+    if (!reuse_mapping(size, alignment, &mapping)) mapping.start = reserve(size, alignment);
+    if (mapping.start) set_word(mapping.start, word_of_size(mapping.size));
+    if (used) *used = mapping.kept;
+    return mapping.start;
 }
 
-/* If the OS refuses the mapping now, rounds offer it again, and so does the next thread that makes a mapping. */
+/* If the OS refuses the mapping now, rounds offer it again, and so does the next thread that makes a mapping. Until
+ * then its first bytes are a link. */
 static void drop(char *object, size_t size) {
-    if (!unmap_or_defer(object, size)) thrift_wake();
-    count((size_t)-1, (size_t)-size);
+    if (JW_SECURE) platform_protect(object, unit(), true);
+    if (!unmap_or_defer(object, size + huge_guard())) thrift_wake();
 }
 
-bool huge_free_if_live(void *object) {
+/* Lets the mapping wait, with as much of its memory as may. False: it must go. */
+static bool let_wait(char *object, size_t size) {
+    if (JW_SECURE || JW_WAITING_MAPPINGS == 0 || size > WAITING_MOST) return false;
+    size_t room = thrift_room() & ~(unit() - 1), kept = size < room ? size : room;
+    struct waiting mapping = {.start = object, .size = size, .kept = kept ? kept : unit()}, old;
+    if (kept < size && !thrift_discard(object + kept, size - kept)) return false;
+    if (!waiting_put(&mapping, &old)) return false;
+    if (old.start) drop(old.start, old.size);
+    thrift_notice();
+    return true;
+}
+
+/* The directory says that the object is gone. */
+static void retire_mapping(char *object, size_t size) {
+    count_huge((size_t)-1, (size_t)-size);
+    if (!let_wait(object, size)) drop(object, size);
+}
+
+/* Size of the object, which is gone from now on; 0: none in use begins there. */
+static size_t take_huge(void *object) {
     uintptr_t word = directory_get(object);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
     if (!word || word & HUGE_GONE ||
         !atomic_compare_exchange_strong_explicit(directory_word(object), &word, word | HUGE_GONE, memory_order_relaxed,
                                                  memory_order_relaxed))
-        return false;
-    drop(object, size_of(word));
-    return true;
+        return 0;
+    return size_of(word);
 }
+
+bool huge_free_if_live(void *object) {
+    size_t size = take_huge(object);
+    if (size > 0) retire_mapping(object, size);
+    return size > 0;
+}
+
+#if JW_SECURE
+size_t huge_take(void *object) {
+    size_t size = take_huge(object);
+    if (size == 0) misuse(INVALID_FREE, object, 0);
+    return size;
+}
+
+void huge_drop(char *object, size_t size) {
+    retire_mapping(object, size);
+}
+#endif
 
 void huge_free(void *object) {
     if (!huge_free_if_live(object)) misuse(INVALID_FREE, object, 0);
@@ -102,24 +169,35 @@ static char *move(char *object, size_t old, char *target, size_t new) {
     enum platform_moved result = platform_move(object, target, old);
     if (result == MOVED) {
         set_word(target, word_of_size(new));
-        count((size_t)-1, (size_t)-old);
+        if (JW_SECURE) platform_release(object + old, huge_guard()); /* if refused, it stays, without access */
+        count_huge((size_t)-1, (size_t)-old);
         return target;
     }
     set_word(object, word_of_size(old));
     if (result == MOVE_LOST_TARGET) {
-        unmap_or_defer(target + old, new - old);
-        count((size_t)-1, (size_t) - new);
+        unmap_or_defer(target + old, new - old + huge_guard());
+        count_huge((size_t)-1, (size_t) - new);
     } else {
+        count_huge((size_t)-1, (size_t) - new);
         drop(target, new);
     }
     return NULL;
 }
 
+/* Hardened build: only the end of the mapping goes. What stays is the new guard. */
+static bool resize_mapping(char *object, size_t old, size_t new) {
+    if (!JW_SECURE) return platform_resize(object, old, new);
+    if (new > old || !platform_release(object + new + huge_guard(), old - new)) return false;
+    platform_discard(object + new, huge_guard());
+    platform_protect(object + new, huge_guard(), false);
+    return true;
+}
+
 static bool resize_in_place(void *object, size_t old, size_t new) {
     if (new < old) set_word(object, word_of_size(new)); /* before another thread may get the rest */
-    bool resized = platform_resize(object, old, new);
+    bool resized = resize_mapping(object, old, new);
     set_word(object, word_of_size(resized ? new : old));
-    if (resized) count(0, new - old);
+    if (resized) count_huge(0, new - old);
     return resized;
 }
 

@@ -3,6 +3,9 @@
  * The kernel chooses the place, at a multiple of a granule and of an OS page. The directory (directory.h) has the
  * object's size. An object takes no slot of the window. A lookup comes here only with an address that is in no root of
  * ours. There is no list and no lock.
+ *
+ * A freed mapping waits for the next object (waiting.h), within what may be cached: above that limit its end loses its
+ * memory, and its addresses wait.
  */
 #ifndef JW_HUGE_H
 #define JW_HUGE_H
@@ -12,8 +15,9 @@
 
 #include "config/statistics_types.h"
 
-/* `size` zero bytes at a multiple of `alignment` (any power of two). NULL when the OS refuses. */
-void *huge_allocate(size_t size, size_t alignment);
+/* At least `size` bytes at a multiple of `alignment` (any power of two). All are zero but the first *used ones, which
+ * may be anything (NULL: the caller does not ask). NULL when the OS refuses. */
+void *huge_allocate(size_t size, size_t alignment, size_t *used);
 
 /* Frees a huge object. False: no huge object in use begins at the address. */
 bool huge_free_if_live(void *object);
@@ -21,10 +25,21 @@ bool huge_free_if_live(void *object);
 /* The same, or reports what is wrong with the address and aborts. */
 void huge_free(void *object);
 
+/* The first half of a free: the object is gone for the program, and its mapping stays, of so many bytes and a guard.
+ * The second half unmaps them (hardened build). */
+size_t huge_take(void *object);
+void huge_drop(char *object, size_t size);
+
+/* Bytes of the mapping behind each object: the hardened build's guard, which hardened/large.c makes. */
+size_t huge_guard(void);
+/* Whether an object of so many usable bytes may have been given for that size: a mapping that has waited may serve a
+ * request that is smaller by an eighth. */
+bool huge_may_serve(size_t usable, size_t size);
+
 /* Usable bytes; 0 when the address is not a huge object. */
 size_t huge_usable_size(const void *object);
 
-/* Bytes that huge_allocate(size) gives; 0 when no object can be so large (16 TB, with granules of 4 KB). */
+/* Bytes that huge_allocate(size) gives at least; 0 when no object can be so large (16 TB, with granules of 4 KB). */
 size_t huge_good_size(size_t size);
 
 /* Changes the size in place or by moving pages, without copying. Memory that is cut off goes back to the OS at once.

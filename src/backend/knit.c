@@ -37,7 +37,7 @@ uint32_t knit_weight(granule_id range) {
 }
 
 /* Puts a second child into the parent, at the slot where the right part begins. */
-static void split_in_parent(const struct place *place, unsigned right_slot) {
+static ALWAYS_INLINE void split_in_parent(const struct place *place, unsigned right_slot) {
     struct node_word node = atomic_load_explicit(place->node, memory_order_relaxed);
     invariant(node_code(node, place->slot) == IN_USE && node_code(node, right_slot) == CONTINUES);
     /* relaxed: the new child's words matter to no other thread before its holder releases it */

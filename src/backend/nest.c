@@ -9,7 +9,7 @@
 _Static_assert(((LOCKED | LOCKED_FOR_FORK) & ID_MASK) == 0, "the locks stand above the first range's number");
 #define ALL_SLOTS (~(uintptr_t)0 >> (sizeof(uintptr_t) * 8 - JW_NEST_SLOTS))
 
-static void set_next(granule_id range, uint32_t next, bool in_list) {
+static void set_next_range(granule_id range, uint32_t next, bool in_list) {
     range_link_set(range, range_link_with_list(range_link_get(range), next, in_list));
 }
 
@@ -39,7 +39,7 @@ static bool list_place(struct nest_class *class, granule_id range) {
     granule_id first;
     if (!list_try_lock(class, &first)) return false;
     set_previous(range, 0);
-    set_next(range, first, true);
+    set_next_range(range, first, true);
     if (first) set_previous(first, range);
     list_unlock(class, range);
     return true;
@@ -50,8 +50,8 @@ static granule_id list_unlink(granule_id first, granule_id range) {
     granule_id next = range_next(range), previous = leaf_previous(leaf_get(range));
     invariant(range_link_in_list(range_link_get(range)));
     if (next) set_previous(next, previous);
-    if (previous) set_next(previous, next, true);
-    set_next(range, 0, false);
+    if (previous) set_next_range(previous, next, true);
+    set_next_range(range, 0, false);
     set_previous(range, 0);
     return previous ? first : next;
 }
@@ -92,7 +92,7 @@ static bool slots_place(struct nest *nest, unsigned class, granule_id range) {
     for (; free; free &= free - 1) {
         unsigned slot = (unsigned)__builtin_ctzl(free);
         uint32_t expected = 0;
-        set_next(range, slot, false);
+        set_next_range(range, slot, false);
         /* relaxed: the summary bit publishes the slot */
         if (!atomic_compare_exchange_strong_explicit(&into->slots[slot], &expected, range, memory_order_relaxed,
                                                      memory_order_relaxed))

@@ -53,6 +53,10 @@ static inline void range_place(granule_id range, enum slot_code state) {
     range_place_known(range, knit_weight(range), state);
 }
 
+/* Joins the right sibling of a range that the caller holds, or has as an object, if it is free in that state. Returns
+ * its granules, 0: it is not free. */
+uint32_t range_join_right(granule_id range, enum slot_code state);
+
 /* The same for a mapped range whose pages the OS refuses to take. A whole root goes back all the same. `joins`: the
  * range is first joined with its unmapped siblings, which may make it a whole root. Returns the granules that stay
  * mapped. */
@@ -61,7 +65,10 @@ uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins);
 /* Places the deferred ranges. True when there were any. */
 bool range_place_deferred(void);
 
-/* Free granules in that state: a racy snapshot. */
+/* Counts granules that become free in that state, or are free no longer. */
+void range_count(enum slot_code state, intptr_t granules);
+
+/* Free granules in that state: a racy snapshot. Mapped ones: also those of waiting mappings (waiting.h). */
 size_t range_cached(enum slot_code state);
 
 #endif

@@ -268,10 +268,11 @@ static enum platform_place take_slots(size_t slot, size_t *count) {
 
 /* Reserves the lowest free slots; doubles the tables when there are none. */
 static char *reserve_low(size_t *count) {
-    size_t most = *count;
-    for (size_t from = atomic_load_explicit(&lowest_free, memory_order_relaxed), granules;;) {
+    size_t most = *count, from = atomic_load_explicit(&lowest_free, memory_order_relaxed);
+    if (from == 0) from = 1 + platform_random_place() % (granules_now() / ROOT_GRANULES - 1); /* the first root */
+    for (size_t granules;;) {
         granules = granules_now();
-        for (size_t slot = from ? from : 1; slot < granules / ROOT_GRANULES; slot++) {
+        for (size_t slot = from; slot < granules / ROOT_GRANULES; slot++) {
             if (!slot_is_free(slot)) continue;
             *count = most;
             enum platform_place place = take_slots(slot, count);

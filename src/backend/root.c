@@ -19,7 +19,8 @@ static _Atomic(uint32_t) walkers;
 
 static _Atomic(uint32_t) spares[JW_SPARE_ROOTS]; /* a root, 0: none */
 static size_t memory_limit = SIZE_MAX;
-static _Atomic(bool) making_spares, root_made; /* root_made: since the last round */
+/* Booleans, but not bytes, which RISC-V cannot exchange. root_made: since the last round. */
+static _Atomic(uint32_t) making_spares, root_made;
 
 static void unmap_spare(granule_id root) {
     char *address = granule_address(root);

@@ -4,13 +4,17 @@
 
 #include "backend/backend.h"
 #include "backend/hooks.h"
+#include "config/size_classes.h"
 
-static inline void *slab_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
-    return JW_SECURE ? hardened_hooks.slab_fetch(use, weight, zeroed) : backend_fetch(use, weight, zeroed);
+/* What a slab is of: a class of the frontend, or one of the midend. The hardened build keeps kinds apart. */
+enum { MID_KINDS = SIZE_CLASS_COUNT, SLAB_KINDS = MID_KINDS + 16 };
+
+static inline void *slab_fetch(unsigned kind, enum root_use use, uint32_t weight, bool *zeroed) {
+    return JW_SECURE ? hardened_hooks.slab_fetch(kind, weight, zeroed) : backend_fetch(use, weight, zeroed);
 }
 
-static inline void slab_place(granule_id range, uint32_t weight) {
-    if (JW_SECURE) hardened_hooks.slab_place(range, weight);
+static inline void slab_place(unsigned kind, granule_id range, uint32_t weight) {
+    if (JW_SECURE) hardened_hooks.slab_place(kind, range, weight);
     else backend_place(range);
 }
 

@@ -3,6 +3,7 @@
 
 #include "backend/reclaimer.h"
 #include "backend/root.h"
+#include "backend/waiting.h"
 #include "base/assert.h"
 #include "config/options.h"
 #include "config/policy.h"
@@ -16,7 +17,7 @@ static _Atomic(uint64_t) last_round; /* milliseconds */
 static _Atomic(size_t) most_in_use[2];
 static _Atomic(bool) at_peak;                      /* as thrift_expect saw it last */
 static _Atomic(round_hook) hooks[ROUND_STAGES][2]; /* [1]: for a purge */
-static _Atomic(bool) os_refused;                   /* madvise has failed since the last look */
+static _Atomic(uint32_t) os_refused;               /* a boolean: madvise has failed since the last look */
 static _Atomic(size_t) rollbacks_seen;
 struct thrift_counters thrift_counters;
 
@@ -46,7 +47,7 @@ bool thrift_discard(void *start, size_t size) {
 }
 
 /* Gives the pages of a held range back. False when they stay. */
-static bool give_back(granule_id range, uint32_t weight) {
+static bool give_range_back(granule_id range, uint32_t weight) {
     return can_give_back(range, weight) && thrift_discard(granule_address(range), weight * GRANULE_SIZE);
 }
 
@@ -56,7 +57,7 @@ static size_t empty_buffer(unsigned nest, bool room) {
         granule_id range;
         /* bounded: other threads may fill the buffer as fast as this loop empties it */
         for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
-            bool given = give_back(range, weight_of_class(class));
+            bool given = give_range_back(range, weight_of_class(class));
             if (given) range_place_known(range, weight_of_class(class), UNMAPPED);
             else kept += range_place_kept(range, weight_of_class(class), room);
             /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
@@ -70,6 +71,7 @@ static size_t empty_buffer(unsigned nest, bool room) {
  * buffer; returns their granules. `room`: whole roots are wanted, also of pages that cannot be given back. */
 static size_t reclaim(unsigned buffer, bool room) {
     size_t kept = 0;
+    note(&thrift_counters.given_back, waiting_drop(buffer, SIZE_MAX));
     for (unsigned use = 0; use < ROOT_USES; use++) kept += empty_buffer(buffer + use * NESTS_OF_USE, room);
     return kept;
 }
@@ -283,7 +285,8 @@ struct use {
 
 /* Notes in the peak how many are in use now, and returns that. */
 static NOINLINE struct use peak_note(void) {
-    size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED), granules = root_count() * ROOT_GRANULES;
+    size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED);
+    size_t granules = root_count() * ROOT_GRANULES + (waiting_kept() >> JW_GRANULE_SHIFT);
     size_t huge = outside_roots() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
     if (all > atomic_load_explicit(&most_in_use[0], memory_order_relaxed))
         atomic_store_explicit(&most_in_use[0], all, memory_order_relaxed);
@@ -302,6 +305,12 @@ static size_t watermark(struct use use, size_t percent, size_t least) {
     return most - use.all + (share > least ? share : least);
 }
 
+size_t thrift_room(void) {
+    size_t cached = range_cached(MAPPED), mark = least_kept(), percent = option(&options.cache_percent);
+    if (reclaimer_lives() && percent > 0) mark = watermark(peak_note(), percent, mark);
+    return mark > cached ? (mark - cached) << JW_GRANULE_SHIFT : 0;
+}
+
 /* Whether so many granules are more than may wait. A thread that asks for more than the minimum notes what is in
  * use. */
 static bool above_watermark(size_t cached) {
@@ -313,7 +322,7 @@ static bool above_watermark(size_t cached) {
 
 void thrift_free(granule_id range, uint32_t weight) {
     if (UNLIKELY(above_watermark(range_cached(MAPPED) + weight))) {
-        bool given = give_back(range, weight);
+        bool given = give_range_back(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {
             note(&thrift_counters.sync_reclaims, 1);
@@ -338,7 +347,7 @@ void thrift_notice(void) {
     if (state == REFUSED) round_without_thread();
 }
 
-static size_t purge(bool room) {
+static size_t purge_cached(bool room) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
     begin_round(true);
     unsigned active = atomic_load_explicit(&ownership.active, memory_order_relaxed);
@@ -349,17 +358,21 @@ static size_t purge(bool room) {
 }
 
 size_t thrift_purge(void) {
-    return purge(false);
+    return purge_cached(false);
 }
 
-/* Gives back about this many granules, the largest ranges first. */
-static void give_back_some(size_t granules) {
+/* Gives back about this many granules, waiting mappings and the largest ranges first. */
+static void give_ranges_back(size_t granules) {
+    size_t dropped = waiting_drop(ANY_BUFFER, granules);
+    note(&thrift_counters.given_back, dropped);
+    dropped >>= JW_GRANULE_SHIFT;
+    granules -= dropped < granules ? dropped : granules;
     for (unsigned class = RANGE_CLASSES; class -- > 0;)
         for (unsigned nest = 0; nest < NESTS; nest++) {
             granule_id range;
             while (!nest_is_unmapped(nest) && granules > 0 && (range = range_acquire_from(nest, class))) {
                 uint32_t weight = weight_of_class(class);
-                bool given = give_back(range, weight);
+                bool given = give_range_back(range, weight);
                 range_place_known(range, weight, given ? UNMAPPED : MAPPED);
                 if (!given) return;
                 granules -= weight < granules ? weight : granules;
@@ -376,7 +389,7 @@ void thrift_expect(size_t granules) {
         atomic_store_explicit(&at_peak, above, memory_order_relaxed);
     if (option(&options.cache_percent) == 0 && mark > least_kept()) mark = least_kept();
     if (cached == 0 || cached + granules <= mark) return;
-    give_back_some(cached + granules - mark < cached ? cached + granules - mark : cached);
+    give_ranges_back(cached + granules - mark < cached ? cached + granules - mark : cached);
 }
 
 bool thrift_is_at_peak(void) {
@@ -386,7 +399,7 @@ bool thrift_is_at_peak(void) {
 /* At most the bytes of all roots can be given back; in the hardened build also quarantined huge objects. The OS must
  * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
 bool thrift_may_help(size_t size) {
-    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (JW_SECURE ? outside_roots() : 0);
+    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (JW_SECURE ? outside_roots() : waiting_addresses());
     if (size <= ours || sizeof(void *) < 8) return true;
     size_t unit = platform_page_size(), beyond = (size - ours) & ~(unit - 1);
     void *probe = beyond ? platform_reserve(beyond, unit, "jwmalloc: probe") : NULL;
@@ -398,14 +411,14 @@ bool thrift_make_room(size_t size) {
     if (!thrift_may_help(size)) return false;
     size_t cached = range_cached(MAPPED);
     bool waits = root_unmap_spares() || cached > 0;
-    return purge(true) > 0 || waits; /* even if nothing is cached here: abandoned heaps may have memory */
+    return purge_cached(true) > 0 || waits; /* even if nothing is cached here: abandoned heaps may have memory */
 }
 
 /* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. */
 static void reclamation_stops(void) {
     begin_round(false);
     size_t cached = range_cached(MAPPED), least = least_kept();
-    if (cached > least) give_back_some(cached - least);
+    if (cached > least) give_ranges_back(cached - least);
 }
 
 void thrift_start(void) {

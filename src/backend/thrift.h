@@ -34,6 +34,9 @@ void thrift_free(granule_id range, uint32_t weight);
  * undefined. */
 bool thrift_discard(void *start, size_t size);
 
+/* Bytes that may wait mapped besides those that wait already. */
+size_t thrift_room(void);
+
 /* Called after ranges were placed mapped, or deferred: when enough is cached, starts or wakes the thread, or runs a
  * round. */
 void thrift_notice(void);

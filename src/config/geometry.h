@@ -86,6 +86,9 @@
 /* Larger requests get a mapping of their own. */
 #define BACKEND_MAX ROOT_SIZE
 
+/* The end of a large object's range that the program may not use: the hardened build's guard. */
+#define LARGE_GUARD (JW_SECURE ? GRANULE_SIZE : 0)
+
 _Static_assert(JW_GRANULE_SHIFT >= 8 && JW_GRANULE_SHIFT <= 16, "slab offsets must fit in 16 bits");
 _Static_assert(ROOT_GRANULES >= 8, "a root must have room for an internal node of eight slots");
 _Static_assert(JW_ROOT_SHIFT - JW_GRANULE_SHIFT <= 13, "the unit of a node must fit in four bits, 15 being taken");

@@ -3,16 +3,29 @@
 #include "base/compiler.h"
 #include "platform/platform.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
 enum kind { NUMBER, SIZE, BOOL, CHOICE };
 
+/* All texts, one behind the other: a table of pointers would cost a relocation each. */
+struct option_texts {
+#define OPTION(kind, name, initial, least, most, unit, meaning)                                                        \
+    char name[sizeof #name], name##_unit[sizeof unit], name##_meaning[sizeof meaning]; /* NOLINT: members */
+#include "config/options.def"
+#undef OPTION
+};
+static const struct option_texts option_texts = {
+#define OPTION(kind, name, initial, least, most, unit, meaning) #name, unit, meaning,
+#include "config/options.def"
+#undef OPTION
+};
+
 struct row {
-    const char *name, *unit, *meaning;
     uint64_t initial, least, most;
-    _Atomic(size_t) *value;
-    enum kind kind;
+    uint16_t name_at, unit_at, meaning_at; /* in option_texts */
+    uint8_t value_at, kind;                /* in struct options; enum kind */
 };
 
 #define CUT(value) ((value) < SIZE_MAX ? (size_t)(value) : SIZE_MAX)
@@ -38,17 +51,34 @@ const struct options most_options = {
 
 static const struct row rows[] = {
 #define OPTION(kind, name, initial, least, most, unit, meaning)                                                        \
-    {#name, unit, meaning, initial, least, most, &options.name, kind},
+    {initial,                                                                                                          \
+     least,                                                                                                            \
+     most,                                                                                                             \
+     offsetof(struct option_texts, name),                                                                              \
+     offsetof(struct option_texts, name##_unit),                                                                       \
+     offsetof(struct option_texts, name##_meaning),                                                                    \
+     offsetof(struct options, name),                                                                                   \
+     kind},
 #include "config/options.def"
 #undef OPTION
 };
 
 enum { ROWS = sizeof rows / sizeof *rows, LINE = 512, FOREIGN_MAX = 64, FILE_MAX = 4096 };
 
+static const char *text_of(unsigned place) {
+    return (const char *)&option_texts + place;
+}
+
+static _Atomic(size_t) *value_in_force(const struct row *row) {
+    return (_Atomic(size_t) *)((char *)&options + row->value_at);
+}
+
 /* A program may define it; otherwise its address is NULL. */
 extern const char *jw_malloc_conf __attribute__((weak, visibility("default")));
 
+static const char path_name[] = "stats_file";
 char options_stats_file[OPTIONS_PATH];
+_Static_assert(OPTIONS_PATH == 256, "complain() says how long a path may be");
 
 /* Part of a source's text, without an end mark. */
 struct span {
@@ -99,7 +129,7 @@ static bool parse_value(const struct row *row, struct span span, uint64_t *value
     int choice;
     switch (row->kind) {
     case BOOL: choice = find_choice("false|true", span); break;
-    case CHOICE: choice = find_choice(row->unit, span); break;
+    case CHOICE: choice = find_choice(text_of(row->unit_at), span); break;
     default: return parse_number(span, row->kind == SIZE, value) && *value >= row->least && *value <= row->most;
     }
     *value = (uint64_t)choice;
@@ -111,7 +141,7 @@ static void print_value(struct print_buffer *out, const struct row *row, uint64_
     if (row->kind == BOOL) {
         print_text(out, value ? "true" : "false");
     } else if (row->kind == CHOICE) {
-        const char *name = row->unit;
+        const char *name = text_of(row->unit_at);
         for (; value > 0; value--) name += strcspn(name, "|") + 1;
         print_bytes(out, name, strcspn(name, "|"));
     } else {
@@ -124,7 +154,7 @@ static void print_value(struct print_buffer *out, const struct row *row, uint64_
 
 static void print_range(struct print_buffer *out, const struct row *row) {
     if (row->kind == BOOL || row->kind == CHOICE) {
-        print_text(out, row->kind == BOOL ? "true|false" : row->unit);
+        print_text(out, row->kind == BOOL ? "true|false" : text_of(row->unit_at));
         return;
     }
     print_value(out, row, row->least);
@@ -132,36 +162,40 @@ static void print_range(struct print_buffer *out, const struct row *row) {
     print_value(out, row, row->most);
 }
 
-static void write_out(void *cookie, const char *text, size_t length) {
+static void write_options(void *cookie, const char *text, size_t length) {
     (void)cookie;
     platform_write(text, length);
 }
 
 static COLD void complain(const char *source, const struct row *row, struct span name, struct span value) {
     char data[LINE];
-    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
+    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_options};
     print_text(&out, "jwmalloc: ");
     print_text(&out, source);
-    print_text(&out, row == NULL ? ": unknown option " : ": bad value in ");
+    bool path = same(name, path_name);
+    print_text(&out, row == NULL && !path ? ": unknown option " : ": bad value in ");
     print_foreign(&out, name.text, name.length, FOREIGN_MAX);
     print_text(&out, ":");
     print_foreign(&out, value.text, value.length, FOREIGN_MAX);
-    if (row == NULL) {
+    if (path) {
+        print_text(&out, ", expected a path of at most 255 bytes; ignored");
+    } else if (row == NULL) {
         print_text(&out, " ignored; known are");
         for (unsigned i = 0; i < ROWS; i++) {
             print_text(&out, i == 0 ? " " : ", ");
-            print_text(&out, rows[i].name);
+            print_text(&out, text_of(rows[i].name_at));
         }
-        print_text(&out, ", stats_file");
+        print_text(&out, ", ");
+        print_text(&out, path_name);
     } else {
         print_text(&out, ", expected ");
         print_range(&out, row);
         if (row->kind == NUMBER || row->kind == SIZE) {
             print_text(&out, " ");
-            print_text(&out, row->unit);
+            print_text(&out, text_of(row->unit_at));
         }
         print_text(&out, "; it stays ");
-        print_value(&out, row, *row->value);
+        print_value(&out, row, *value_in_force(row));
     }
     print_text(&out, "\n");
     print_flush(&out);
@@ -172,15 +206,15 @@ static void apply_item(const char *source, struct span item) {
     while (name.length < item.length && item.text[name.length] != ':' && item.text[name.length] != '=') name.length++;
     size_t before_value = name.length < item.length ? name.length + 1 : name.length;
     struct span value = {item.text + before_value, item.length - before_value};
-    if (same(name, "stats_file") && value.length > 0 && value.length < sizeof options_stats_file) {
+    if (same(name, path_name) && value.length > 0 && value.length < sizeof options_stats_file) {
         memcpy(options_stats_file, value.text, value.length);
         options_stats_file[value.length] = '\0';
         return;
     }
     for (const struct row *row = rows; row < rows + ROWS; row++) {
-        if (!same(name, row->name)) continue;
+        if (!same(name, text_of(row->name_at))) continue;
         uint64_t number = 0;
-        if (parse_value(row, value, &number)) *row->value = CUT(number);
+        if (parse_value(row, value, &number)) *value_in_force(row) = CUT(number);
         else complain(source, row, name, value);
         return;
     }
@@ -222,7 +256,7 @@ static void read_environment(char **environment) {
 
 static COLD void confirm(void) {
     char data[LINE];
-    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
+    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_options};
     print_text(&out, "jwmalloc: options in force: ");
     options_print_values(&out);
     print_text(&out, "\n");
@@ -230,7 +264,7 @@ static COLD void confirm(void) {
 }
 
 bool options_read(void) {
-    static _Atomic(bool) reading;
+    static _Atomic(uint32_t) reading; /* not a byte, which RISC-V cannot exchange */
     char **environment = platform_environment();
     if (environment == NULL || atomic_load_explicit(&reading, memory_order_relaxed)) return false;
     if (atomic_exchange_explicit(&reading, true, memory_order_relaxed)) return false;
@@ -248,6 +282,19 @@ __attribute__((constructor)) static void read_at_start(void) {
     options_read();
 }
 
+int options_exchange(const char *name, size_t *value, const size_t *wanted) {
+    for (const struct row *row = rows; row < rows + ROWS; row++) {
+        if (strcmp(text_of(row->name_at), name) != 0) continue;
+        *value = option(value_in_force(row));
+        if (wanted == NULL) return 0;
+        if (row->kind > SIZE || row->value_at >= offsetof(struct options, stats)) return EPERM;
+        if (*wanted < row->least || *wanted > row->most) return EINVAL;
+        atomic_store_explicit(value_in_force(row), *wanted, memory_order_relaxed);
+        return 0;
+    }
+    return ENOENT;
+}
+
 void options_print(struct print_buffer *out) {
     enum { NAME_WIDTH = 18, VALUE_WIDTH = 10, RANGE_WIDTH = 17, UNIT_WIDTH = 26 };
     print_text_padded(out, "name", NAME_WIDTH);
@@ -258,7 +305,7 @@ void options_print(struct print_buffer *out) {
     for (const struct row *row = rows; row < rows + ROWS; row++) {
         char cell[LINE];
         struct print_buffer text = {.data = cell, .size = sizeof cell - 1};
-        print_text_padded(out, row->name, NAME_WIDTH);
+        print_text_padded(out, text_of(row->name_at), NAME_WIDTH);
         print_value(&text, row, row->initial);
         cell[text.length] = '\0';
         print_text_padded(out, cell, VALUE_WIDTH);
@@ -266,11 +313,11 @@ void options_print(struct print_buffer *out) {
         print_range(&text, row);
         cell[text.length] = '\0';
         print_text_padded(out, cell, RANGE_WIDTH);
-        print_text_padded(out, row->kind == CHOICE || row->kind == BOOL ? "-" : row->unit, UNIT_WIDTH);
-        print_text(out, row->meaning);
+        print_text_padded(out, row->kind == CHOICE || row->kind == BOOL ? "-" : text_of(row->unit_at), UNIT_WIDTH);
+        print_text(out, text_of(row->meaning_at));
         print_text(out, "\n");
     }
-    print_text_padded(out, "stats_file", NAME_WIDTH);
+    print_text_padded(out, path_name, NAME_WIDTH);
     print_text_padded(out, "-", VALUE_WIDTH);
     print_text_padded(out, "a path", RANGE_WIDTH);
     print_text_padded(out, "-", UNIT_WIDTH);
@@ -280,9 +327,9 @@ void options_print(struct print_buffer *out) {
 void options_print_values(struct print_buffer *out) {
     for (const struct row *row = rows; row < rows + ROWS; row++) {
         if (row != rows) print_text(out, ",");
-        print_text(out, row->name);
+        print_text(out, text_of(row->name_at));
         print_text(out, ":");
-        print_value(out, row, *row->value);
+        print_value(out, row, *value_in_force(row));
     }
     if (options_stats_file[0]) {
         print_text(out, ",stats_file:");

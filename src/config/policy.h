@@ -39,7 +39,22 @@ enum {
 
 /* ---- Slabs ---- */
 
+/* Slabs of a coarse size class (config/size_classes.h) that a heap has in use when the finer classes open. Eight for
+ * all classes cost a real trace of fifteen threads 200 KB at its peak. 0: the finer classes are open at once, as in the
+ * hardened build, whose trailer is in each object anyway. */
+#ifndef JW_COARSE_SLABS
+#define JW_COARSE_SLABS (JW_SECURE ? 0 : JW_GRANULE_SHIFT == 12 ? 4 : 2)
+#endif
+
+/* What JW_OBJECT_CACHE is until then: a thread with few objects is to hold few slabs. */
+#ifndef JW_FIRST_OBJECT_CACHE
+#define JW_FIRST_OBJECT_CACHE 4
+#endif
+
 enum {
+    /* Objects of a slab up to which that takes twice as many slabs: they are as many objects as one or two finer
+     * classes have. */
+    COARSE_FEW_OBJECTS = 4,
     /* Objects that a mid slab has at least; and the part of it that its tail may be. */
     MID_LEAST_OBJECTS = 4,
     MID_TAIL_PART = 16,
@@ -72,6 +87,11 @@ enum {
     TAKE_AT_ONCE = 4,
     /* The part of its share that a pool may hold while the program grows beyond its peak. */
     POOL_PART_AT_PEAK = 4,
+    /* In the child of a fork: the most slabs that its first heap takes at random before the first one that it uses, so
+     * that siblings differ; and inherited heaps from which they are drained, so that they do not grow in number where
+     * each child forks the next one. */
+    SCATTER_SLABS = 16,
+    INHERITED_HEAPS = 8,
     /* Notes of suspects that wait in a heap. Each keeps a slab. */
     SUSPECTS_MAX = 64,
 };
@@ -133,7 +153,15 @@ enum {
     /* A huge object that had to move gets room to grow: this part of its size, and at most so many bytes. */
     HUGE_ROOM_PART = 8,
     HUGE_ROOM_MOST = 1 << 28,
+    /* The largest mapping that waits for the next huge object, in bytes: above, page faults outweigh what it saves.
+     * Bounds the addresses that wait without memory. */
+    WAITING_MOST = 128 << 20,
 };
+
+/* Freed mappings that may wait. */
+#ifndef JW_WAITING_MAPPINGS
+#define JW_WAITING_MAPPINGS 16
+#endif
 
 /* ---- Tries, each a bounded wait for a few instructions of another thread ---- */
 
@@ -156,13 +184,29 @@ enum {
 
 /* ---- The hardened build ---- */
 
+/* Objects of size 0 that a process can have without memory: 1 MB of addresses. */
+#ifndef JW_ZERO_SIZE_OBJECTS
+#define JW_ZERO_SIZE_OBJECTS (1u << 16)
+#endif
+
 enum {
     /* Guard pages of a process. Each costs it two of its mappings, of which Linux allows 65,530. */
     MOST_GUARDS = 16384,
-    /* Bytes of a freed object that are filled, and checked when it leaves the quarantine. */
-    CHECKED_MOST = 4096,
     /* The part of the quarantine's limit above which an object is too large: it would drive all others out. */
     QUARANTINE_PART = 4,
+    /* The newest part of a quarantine in which a new entry changes places with another one, and at least so many
+     * entries. A larger part would be less predictable, but then some objects would leave sooner. */
+    QUARANTINE_SHUFFLED_PART = 8,
+    QUARANTINE_SHUFFLED_LEAST = 4,
+    /* Objects above 16 KB that a thread keeps back, their bytes of addresses, and the part of a limited address space
+     * that these may be. They have no memory; but on 64 bits large objects of all threads share a window of 64 GB. */
+    LARGE_WAITING = 64,
+    LARGE_ADDRESSES = UINTPTR_MAX > 0xffffffffu ? 64 << 20 : 2 << 20,
+    LARGE_ADDRESSES_SHARE = 64,
+    /* Empty slabs of the classes for which a round is asked for. */
+    REGION_ROUND_FROM = 32,
+    /* Words of bits that malloc(0) looks at. */
+    ZERO_SIZE_TRIES = 4,
 };
 
 #endif

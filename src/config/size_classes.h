@@ -2,10 +2,12 @@
 #ifndef JW_SIZE_CLASSES_H
 #define JW_SIZE_CLASSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "config/geometry.h"
+#include "config/policy.h"
 #include "config/size_classes_table.h"
 
 struct size_class {
@@ -41,6 +43,23 @@ static inline uintptr_t size_class_last(unsigned class) {
 static inline size_t size_class_alignment(unsigned class) {
     size_t size = size_classes[class].size;
     return size & -size;
+}
+
+/* A coarse class: its size is a power of two; the classes between half of it and it are its finer ones. While a heap
+ * has few objects of these sizes, all come from slabs of the coarse class, as a slab for each class would be mostly
+ * empty (frontend/heap.h). A power of two has each alignment that a smaller class has. */
+static inline unsigned size_class_coarse(unsigned class) {
+    unsigned coarse = class;
+    while (coarse < SIZE_CLASS_COUNT && size_class_alignment(coarse) != size_classes[coarse].size) coarse++;
+    return coarse < SIZE_CLASS_COUNT ? coarse : class;
+}
+
+/* Whether malloc of the size, 1 to FRONTEND_MAX, may give objects of the class: its own class, or the coarse one. */
+static ALWAYS_INLINE bool size_class_serves(unsigned class, size_t size) {
+    if (class == size_class_of(size)) return true;
+    if (JW_COARSE_SLABS == 0) return false;
+    size_t coarse = size_classes[class].size;
+    return (coarse & (coarse - 1)) == 0 && size <= coarse && size > coarse / 2;
 }
 
 /* All sizes are multiples of this. */

@@ -19,8 +19,8 @@ void *allocate_aligned(size_t alignment, size_t size) {
     if (alignment <= 16) return allocate(size);
     size_t small = small_size(alignment, size);
     if (small) return allocate(small);
-    bool zeroed;
-    return allocate_large(size, alignment, &zeroed);
+    size_t used;
+    return allocate_large(size, alignment, &used);
 }
 
 size_t good_size(size_t alignment, size_t size) {
@@ -31,5 +31,6 @@ size_t good_size(size_t alignment, size_t size) {
     if (small) return small;
     if (size < BACKEND_MIN && alignment <= GRANULE_SIZE) return midend_good_size(size, alignment);
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
-    return size <= BACKEND_MAX && slack <= BACKEND_MAX - size ? backend_good_size(size + slack) : huge_good_size(size);
+    bool large = size <= BACKEND_MAX && slack + LARGE_GUARD <= BACKEND_MAX - size;
+    return large ? backend_good_size(size + slack) : huge_good_size(size);
 }

@@ -1,7 +1,7 @@
 /* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a
  * thread without a heap and a slab without an object all have an empty local list. An empty list, the last object of a
  * list, and an object that the program wrote to after its free all have a link that is not near (sync/free_link.h). */
-#include "core/allocator.h"
+#include "core/hit_path.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
     return heap_pop(&heap->first[place], heap->key);
@@ -17,13 +17,11 @@ static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned plac
     return object;
 }
 
-void *allocate(size_t size) {
+HIT_PATH void *allocate(size_t size) {
     struct heap *heap = thread.heap;
-    unsigned place = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
-    void *object = heap->first[place];
-    uint64_t distance = link_distance(object, thread.key);
-    if (UNLIKELY(JW_SECURE || !link_is_near(distance, ROOT_SIZE))) return allocate_far(heap, size, place);
-    return heap_pop_near(&heap->first[place], object, distance);
+    unsigned place;
+    void *object = allocate_near(heap, size, &place);
+    return LIKELY(object) ? object : allocate_far(heap, size, place);
 }
 
 #if !JW_SECURE /* the hardened build has them in hardened/entry.c */

@@ -37,8 +37,8 @@ void *reallocate(void *object, size_t size);
 size_t size_if_live(const void *object);
 size_t object_size(const void *object);
 
-/* Usable bytes that allocate_aligned would give, for alignments above a granule at most; 0 when no object can be so
- * large. */
+/* Usable bytes that allocate_aligned would give at least (of a coarse class: more), for alignments above a granule at
+ * most; 0 when no object can be so large. */
 size_t good_size(size_t alignment, size_t size);
 
 /* Frees an object, or reports that it does not have the alignment (1: any) and size that the program says. */

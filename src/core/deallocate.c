@@ -31,13 +31,13 @@ static NOINLINE void free_with_attention(struct slab *slab, struct free_target *
         /* undoes the count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
         free_target_set_budget(target, target->budget + 1u);
         free_suspect(object);
-    } else if (target == &slab->own || !heap_local_spent(thread.heap, slab, object)) {
-        push_freed(slab, &slab->own, object, thread.key);
+    } else if (target == &slab->own || !heap_local_spent(heap_of(slab), slab, object)) {
+        push_freed(slab, &slab->own, object, slab_key(slab));
         heap_budget_spent(slab);
     }
 }
 
-void deallocate(void *object) {
+HIT_PATH void deallocate(void *object) {
     struct slab *slab = slab_of(object);
     uint64_t key = thread.key;
     if (UNLIKELY(!slab_has_key(slab, key))) {

@@ -25,7 +25,7 @@ static COLD void describe_small(const void *object, struct found *found) {
 static COLD void describe_large(const void *object, granule_id range, struct found *found) {
     uint32_t offset = leaf_offset(leaf_get(range));
     found->tier = TIER_LARGE;
-    found->size = (size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT;
+    found->size = ((size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT) - LARGE_GUARD;
     found->state = object == granule_address(range) + offset * GRANULE_SIZE ? FOUND_IN_USE : FOUND_INSIDE;
 }
 

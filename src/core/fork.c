@@ -9,6 +9,7 @@
 #include "platform/random.h"
 
 static void before_fork(void) {
+    heap_before_fork();
     backend_before_fork();
     midend_before_fork();
 }
@@ -16,6 +17,7 @@ static void before_fork(void) {
 static void after_fork(void) {
     midend_after_fork(false);
     backend_after_fork(false);
+    heap_after_fork(false);
 }
 
 static void after_fork_in_child(void) {
@@ -23,7 +25,7 @@ static void after_fork_in_child(void) {
     midend_after_fork(true);
     backend_after_fork(true);
     remote_reclaim_after_fork();
-    heap_note_thread();
+    heap_after_fork(true);
 }
 
 void fork_start(void) {

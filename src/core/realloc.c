@@ -9,8 +9,8 @@
 
 _Atomic(bool) shrunk_in_place;
 
-static ALWAYS_INLINE void *stay(void *object, size_t old, size_t good) {
-    if (good != old && !atomic_load_explicit(&shrunk_in_place, memory_order_relaxed))
+static ALWAYS_INLINE void *stay(void *object, bool as_new) {
+    if (!as_new && !atomic_load_explicit(&shrunk_in_place, memory_order_relaxed))
         atomic_store_explicit(&shrunk_in_place, true, memory_order_relaxed);
     return object;
 }
@@ -28,6 +28,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
 static void *resize_large(void *object, size_t size, size_t old) {
     bool fits = stays(old, size);
     if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
+    if (!JW_SECURE && size > old && backend_grow(object, size)) return object;
     bool cut = (fits || (size >= BACKEND_MIN && size < old)) && backend_shrink(object, size);
     return fits || cut ? object : NULL;
 }
@@ -37,7 +38,7 @@ static NOINLINE void *reallocate_large(void *object, size_t size) {
     if (size > PTRDIFF_MAX) return out_of_memory();
     void *resized = resize_large(object, size, old);
     /* larger than asked: room to grow, or memory that could not be given back */
-    if (resized) return stay(resized, object_size(resized), good_size(1, size));
+    if (resized) return stay(resized, object_size(resized) == good_size(1, size));
     return reallocate_elsewhere(object, size, old);
 }
 
@@ -45,5 +46,5 @@ void *reallocate(void *object, size_t size) {
     size_t old;
     if (UNLIKELY(!small_object_size(object, leaf_of(object), &old))) return reallocate_large(object, size);
     if (!stays(old, size)) return reallocate_elsewhere(object, size, old);
-    return stay(object, old, size_classes[size_class_of(size)].size);
+    return stay(object, size_class_serves(slab_of(object)->class, size));
 }

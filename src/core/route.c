@@ -23,17 +23,18 @@ static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
     return object ? object : out_of_memory();
 }
 
-static void *refill(struct heap *heap, unsigned class) {
+static void *refill_and_pop(struct heap *heap, unsigned class) {
     void *object = heap_refill(heap, class);
     return LIKELY(object) ? object : refill_without_memory(heap, class);
 }
 
 /* For a thread that has already given up its heap: takes an abandoned heap for one object. */
-static void *allocate_after_the_end(unsigned class) {
+static void *allocate_after_the_end(size_t size) {
     struct heap *heap = heap_take();
     if (!heap) return out_of_memory();
-    void *object =
-        link_end(heap->local[class].first) ? refill(heap, class) : heap_pop(&heap->local[class].first, heap->key);
+    unsigned class = heap->map[size] / FREE_TARGET_WORDS;
+    void *object = link_end(heap->local[class].first) ? refill_and_pop(heap, class)
+                                                      : heap_pop(&heap->local[class].first, heap->key);
     heap_retire(heap);
     return object;
 }
@@ -41,46 +42,48 @@ static void *allocate_after_the_end(unsigned class) {
 static COLD void *allocate_without_heap(size_t size) {
     if (tool_is_there()) return tool_allocate(size);
     if (!allocator_start()) return out_of_memory();
-    if (heap_thread_has_ended()) return allocate_after_the_end(size_class_of(size));
+    if (heap_thread_has_ended()) return allocate_after_the_end(size);
     return heap_attach() ? allocate(size) : out_of_memory();
 }
 
-static void *try_large(size_t size, size_t alignment, bool *zeroed) {
-    *zeroed = false;
+static void *try_large(size_t size, size_t alignment, size_t *used) {
+    bool zeroed;
+    *used = SIZE_MAX;
     void *object = NULL;
     struct heap *heap = thread.heap;
     if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
         object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
-    if (size <= BACKEND_MAX && slack <= BACKEND_MAX - size) {
-        object = backend_allocate(size, alignment, zeroed);
-        if (LIKELY(object)) return object;
+    if (size <= BACKEND_MAX && slack + LARGE_GUARD <= BACKEND_MAX - size) {
+        object = backend_allocate(size, alignment, &zeroed);
+        if (LIKELY(object)) {
+            if (zeroed) *used = 0;
+            return object;
+        }
     }
     /* if there is no range (the window is full, or no memory for a whole root), a mapping may serve */
-    if ((size >= BACKEND_MIN || alignment > GRANULE_SIZE) && size <= PTRDIFF_MAX) {
-        object = huge_allocate(size, alignment);
-        *zeroed = true;
-    }
-    return object;
+    bool may = (size >= BACKEND_MIN || alignment > GRANULE_SIZE) && size <= PTRDIFF_MAX;
+    return may ? huge_allocate(size, alignment, used) : NULL;
 }
 
 /* Requests above the frontend's sizes. */
-void *allocate_large(size_t size, size_t alignment, bool *zeroed) {
+void *allocate_large(size_t size, size_t alignment, size_t *used) {
+    *used = SIZE_MAX; /* also of a tool's object */
     if (thread.heap == &no_heap && tool_is_there()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
-    void *object = try_large(size, alignment, zeroed);
+    void *object = try_large(size, alignment, used);
     if (LIKELY(object)) return object;
     if (thread.heap == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
     heap_flush(); /* a few empty slabs of this thread may keep whole roots */
-    object = try_large(size, alignment, zeroed);
+    object = try_large(size, alignment, used);
     return object ? object : out_of_memory();
 }
 
 /* Size 0, and requests for which the midend has no memory. */
 static NOINLINE void *allocate_otherwise(size_t size) {
-    bool zeroed;
-    return LIKELY(size > 0) ? allocate_large(size, 1, &zeroed) : allocate(1);
+    size_t used;
+    return LIKELY(size > 0) ? allocate_large(size, 1, &used) : allocate(1);
 }
 
 /* A heap for its mid caches: without them each object would take a slab out of the Nest and put it back. NULL: none. */
@@ -99,7 +102,7 @@ static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
-    return refill(heap, class);
+    return refill_and_pop(heap, class);
 }
 
 void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {

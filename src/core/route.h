@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Allocates from the first tier that has memory. *zeroed: whether it is known to be 0. NULL and ENOMEM: no tier has. */
-void *allocate_large(size_t size, size_t alignment, bool *zeroed);
+/* Allocates from the first tier that has memory. *used: bytes at its start that may not be 0; SIZE_MAX: all may. NULL
+ * and ENOMEM: no tier has memory. */
+void *allocate_large(size_t size, size_t alignment, size_t *used);
 
 /* NULL, and ENOMEM in errno. */
 void *out_of_memory(void);

@@ -9,7 +9,7 @@
 /* Whether the size belongs to the object's class, by a few loads; false: a closer look is needed. */
 static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
     struct leaf_word leaf = leaf_of(object);
-    if (LIKELY(leaf_is_slab(leaf))) return size - 1 < FRONTEND_MAX && slab_of(object)->class == size_class_of(size);
+    if (LIKELY(leaf_is_slab(leaf))) return size - 1 < FRONTEND_MAX && size_class_serves(slab_of(object)->class, size);
     return leaf_kind(leaf) == MID && size - FRONTEND_MAX - 1 < BACKEND_MIN - FRONTEND_MAX - 1 &&
            leaf_class(leaf) == mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
 }
@@ -24,8 +24,9 @@ static COLD bool has_size(const struct found *found, size_t alignment, size_t si
     size_t good = good_size(alignment, size);
     if (size > found->size) return false;
     if (found->size == good || was_shrunk(found, size)) return true;
+    if (found->tier == TIER_SMALL) return good <= FRONTEND_MAX && size_class_serves(size_class_of(found->size), good);
     /* a mapping also serves a size for which the backend has no range */
-    if (found->tier == TIER_HUGE) return found->size == huge_good_size(size);
+    if (found->tier == TIER_HUGE) return huge_may_serve(found->size, size);
     /* a range also serves a size for which the midend has no memory; an alignment may leave fewer usable bytes in it */
     return found->tier == TIER_LARGE &&
            (found->size == backend_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));

@@ -7,22 +7,23 @@
 /* Clears all that the program may use (malloc_usable_size), so that it sees no old bytes. In the hardened build it may
  * use only the size that it asked for. The object's size is read only after the first words are cleared: an old word
  * could look like a free object's. */
-static void *clear(char *object, size_t size) {
+static void *clear_object(char *object, size_t size) {
     memset(object, 0, size);
     if (!JW_SECURE) memset(object + size, 0, object_size(object) - size);
     return object;
 }
 
 static NOINLINE void *allocate_zeroed_large(size_t size) {
-    bool zeroed;
-    char *object = allocate_large(size, 1, &zeroed);
-    return object && !zeroed ? clear(object, size) : object;
+    size_t used;
+    char *object = allocate_large(size, 1, &used);
+    if (!object || used == 0) return object;
+    return used < size ? memset(object, 0, used) : clear_object(object, size);
 }
 
 void *allocate_zeroed(size_t size) {
     if (UNLIKELY(size >= BACKEND_MIN)) return allocate_zeroed_large(size);
     char *object = allocate(size);
     if (UNLIKELY(!object)) return NULL;
-    if (UNLIKELY(size - 1 >= FRONTEND_MAX)) return clear(object, size);
-    return memset(object, 0, size_classes[size_class_of(size)].size);
+    if (UNLIKELY(size - 1 >= FRONTEND_MAX)) return clear_object(object, size);
+    return memset(object, 0, size_classes[slab_of(object)->class].size);
 }

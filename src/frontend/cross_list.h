@@ -6,9 +6,9 @@
  *   push         any thread but the owner    count + 1, distance = the object's, full = watched = 0; its link leads on
  *   drain        owner, local list empty     0: one exchange moves the whole list; it is never walked
  *   format       owner                       a new slab is marked: full = 1
- *   mark full    owner, nothing left and     only from 0: full = 1. The first push after that clears the bit, and with
- *                not marked (slab.h)         it the pusher takes on to tell the owner (heap.h, "returned"): exactly one
- *                                            thread does
+ *   mark full    owner, nothing left and     only from 0: full = 1. The first push after that clears the bit: that
+ *                not marked (slab.h)         thread, and no other, must return the slab to its owner (heap.h,
+ *                                            `reopened`)
  *   watch, take  a round                     remote_reclaim.h
  *
  * The objects are linked (free_link.h). The origin is the address before the slab: odd, so that it ends a list. The
@@ -45,7 +45,7 @@ static inline unsigned cross_count_of(uint32_t word) {
     return (word & ~CROSS_MARKS) / CROSS_ONE;
 }
 
-/* Whether a round has taken the slab. Nobody pushes to it then. */
+/* Whether a round has taken the slab. No thread pushes to it then. */
 static inline bool cross_is_taken(uint32_t word) {
     return !(word & 1) && word & CROSS_TAKEN;
 }

@@ -8,6 +8,7 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "frontend/object_cache.h"
+#include "frontend/size_map.h"
 #include "frontend/suspect.h"
 
 /* Behind all others: the longer a slab waits, the more objects come back to it, and the fewer refills there are. */
@@ -35,14 +36,15 @@ static struct slab *class_pop(struct slab **first) {
     return slab;
 }
 
-static NOINLINE void give_back(struct slab *slab) {
+static NOINLINE void give_slab_back(struct slab *slab) {
     __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
-    slab_place(record_id(slab), 1);
+    slab_clear_links(slab);
+    slab_place(slab->class, record_id(slab), 1);
 }
 
-static NOINLINE void give_back_some(struct heap *heap, unsigned count) {
+static NOINLINE void give_slabs_back(struct heap *heap, unsigned count) {
     struct slab *slab;
-    for (unsigned left = count; left > 0 && (slab = pool_take(&heap->pool)); left--) give_back(slab);
+    for (unsigned left = count; left > 0 && (slab = pool_take(&heap->pool)); left--) give_slab_back(slab);
 }
 
 /* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may cache, and a minimum.
@@ -68,8 +70,9 @@ static void make_empty(struct heap *heap, struct slab *slab) {
     free_target_set_budget(&slab->own, 0);
     slab->origin += ORIGIN_POISON;
     heap->in_use_count--;
+    size_map_count_empty(heap, slab->class);
     pool_push(&heap->pool, slab);
-    if (heap->pool.count > pool_limit(heap)) give_back_some(heap, GIVE_AT_ONCE);
+    if (heap->pool.count > pool_limit(heap)) give_slabs_back(heap, GIVE_AT_ONCE);
     else if (heap->pool.count == POOL_ROUND_FROM) thrift_wake();
 }
 
@@ -162,7 +165,7 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
 }
 
 void heap_budget_spent(struct slab *slab) {
-    struct heap *heap = thread.heap;
+    struct heap *heap = heap_of(slab); /* the thread's, but for a fork in a signal handler (heap_after_fork) */
     if (slab_state(slab) != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
 }
 
@@ -184,7 +187,7 @@ static void collect_if_empty(struct heap *heap, struct slab *slab) {
     collect_all(heap, slab);
 }
 
-/* A slab that another thread has reopened_taken is an ordinary one again, which may be marked. */
+/* A slab that another thread has returned is an ordinary one again, which may be marked. */
 static void take_back(struct heap *heap, struct slab *slab) {
     invariant(slab->marked && slab_state(slab) != EMPTY);
     slab->marked = false;
@@ -246,12 +249,12 @@ static NOINLINE void collect_some(struct heap *heap) {
         midend_collect(heap->mid_caches);
         pool_look(&heap->pool);
     }
-    give_back_some(heap, pool_unused(&heap->pool, GIVE_AT_ONCE));
+    give_slabs_back(heap, pool_unused(&heap->pool, GIVE_AT_ONCE));
 }
 
 void heap_take_back(struct heap *heap) {
     if (heap_has_suspects(heap)) heap_settle(heap);
-    take_back_some(heap, UINT_MAX); /* what is on its way already, then what others have reopened_taken since */
+    take_back_some(heap, UINT_MAX); /* what was taken already, then what others have returned since */
     take_back_some(heap, UINT_MAX);
 }
 
@@ -283,7 +286,7 @@ COLD void heap_make_room(struct heap *heap) {
 void heap_give_back_pool(struct heap *heap) {
     for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
         next = slab_by_id(&slab->own.next);
-        give_back(slab);
+        give_slab_back(slab);
     }
 }
 
@@ -305,14 +308,21 @@ void heap_flush(void) {
 
 static struct slab *slab_of_pool(struct heap *heap, unsigned class) {
     struct slab *slab = pool_take(&heap->pool);
+    for (unsigned left = GIVE_AT_ONCE; JW_SECURE && slab && slab->class != class; left--) { /* classes stay apart */
+        give_slab_back(slab);
+        slab = left > 0 ? pool_take(&heap->pool) : NULL;
+    }
     if (!slab) return NULL;
     slab->origin -= ORIGIN_POISON;
-    if (slab->class != class) slab_format(slab, slab_origin(slab) + 1, class);
+    if (slab->class != class) {
+        slab_clear_links(slab);
+        slab_format(slab, slab_origin(slab) + 1, class);
+    }
     return slab;
 }
 
 static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
-    char *start = slab_fetch(FOR_SLABS, 1, zeroed);
+    char *start = slab_fetch(class, FOR_SLABS, 1, zeroed);
     if (!start) return NULL;
     struct slab *slab = slab_of(start);
     slab_format(slab, start, class);
@@ -321,9 +331,18 @@ static struct slab *new_slab(struct heap *heap, unsigned class, bool *zeroed) {
     return slab;
 }
 
+COLD void heap_scatter(struct heap *heap, unsigned count) {
+    bool zeroed;
+    for (struct slab *slab; count > 0 && (slab = new_slab(heap, 0, &zeroed)); count--) {
+        slab_set_state(slab, EMPTY);
+        slab->origin += ORIGIN_POISON;
+        pool_push(&heap->pool, slab);
+    }
+}
+
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class].first = first;
-    heap->local[class].budget = size_classes[class].budget;
+    heap->local[class].budget = heap->budget[class];
     heap->cache_spent &= ~(1u << class);
     return heap_pop(&heap->local[class].first, heap->key);
 }
@@ -335,8 +354,10 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     if (!slab) slab = new_slab(heap, class, &untouched);
     if (!slab) return NULL;
     heap->in_use_count++;
+    size_map_count_slab(heap, class);
     make_current(heap, slab);
-    if (!untouched || JW_SECURE || JW_FILL) return refilled(heap, class, slab_refill(slab));
+    if (!untouched || JW_SECURE || JW_FILL || UNLIKELY(slab_scatter_secret))
+        return refilled(heap, class, slab_refill(slab));
     /* No link is written yet: the program is about to touch the object, and its page need not come while it waits for
      * malloc. */
     slab->linked++;

@@ -4,14 +4,17 @@
  *                     the thread ends: retired -> abandoned (the reclamation thread drains it) -> taken by the next
  *                     thread
  *
- * Heaps are never unmapped and slabs never change heaps, so that whoever frees an object may always go to its slab's.
+ * Heaps are never unmapped and slabs never change heaps. So a thread that frees an object can always reach the heap of
+ * the object's slab.
  *
- *   returned    stack of slabs that were marked until another thread freed into them (slab.h), through their links
+ *   reopened    stack of slabs that were marked until another thread freed into them (slab.h), through their links
  *               (sync/id_stack.h). The thread that cleared the mark pushes; the owner takes all.
  *   abandoned   (heap_lifecycle.c) stack of heaps without a thread.
+ *   inherited   (heap_lifecycle.c) in the child of a fork: stack of heaps whose keys the parent has, too. No thread
+ *               takes them.
  *
- * Everything else in a heap belongs to its thread. Before a thread has a heap it has `no_heap`, which has no objects
- * and whose key matches nothing, so that the hit paths need no test for it.
+ * Everything else in a heap belongs to its thread. A thread without a heap has `no_heap`, which has no objects and
+ * whose key matches no slab. So the hit paths need no test for it.
  */
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
@@ -36,20 +39,22 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
         void *first[(SIZE_CLASS_COUNT + 1) *
                     FREE_TARGET_WORDS]; /* what malloc looks at: each FREE_TARGET_WORDS-th is a list */
     };
-    uint8_t
-        map[FRONTEND_MAX + 1]; /* of each size: the class, in words of `local`. In each heap: no address of its own */
+    /* Of each size: the class, in words of `local`. In each heap: no address of its own. */
+    uint8_t map[FRONTEND_MAX + 1];
+    uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
     _Alignas(64) struct id_stack reopened; /* written by other threads, as what stands beside it by rounds */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
     _Atomic(uint32_t) suspect_count;       /* notes handed over and not settled yet, or more */
     _Atomic(uint32_t) abandoned_next;      /* number of the next abandoned heap */
-    _Atomic(bool) abandoned;               /* a hint for them: there is no thread that will look at what they return */
+    _Atomic(bool) abandoned;               /* a hint for threads that push: no thread will look at what they return */
     struct pool pool;
 #if JW_SECURE
     struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */
 #endif
     uint32_t in_use_count;
     uint32_t number;
+    uint32_t generation;      /* of the process when the heap got its key (heap_lifecycle.c) */
     uint32_t cache_spent;     /* a bit for each class (object_cache.h) */
     uint64_t key;             /* of its slabs' links; the lower half is its own (heap_key) */
     _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
@@ -62,6 +67,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
 
 _Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's place to the heap's address");
 _Static_assert(NO_CLASS *FREE_TARGET_WORDS <= UINT8_MAX, "a list's place fits in an entry of the map");
+_Static_assert(JW_LOCAL_FREES <= UINT8_MAX && JW_OBJECT_CACHE <= UINT8_MAX, "a budget fits in its entry");
 _Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");
 
 extern struct heap no_heap HIDDEN;
@@ -149,16 +155,27 @@ bool heap_pool_round(struct heap *heap);
 /* Prepares the hand-over of dead threads' heaps. Called once, by the first slow path. */
 void heap_lifecycle_start(void);
 
-/* A bit above all heaps' numbers, which keeps a key from being 0. */
+/* Around a fork. The child's threads take heaps with keys of their own. */
+void heap_before_fork(void);
+void heap_after_fork(bool child);
+
+/* Settles the suspects of inherited heaps, at the process's exit. */
+void heap_settle_inherited(void);
+
+/* Puts a random number of slabs into the pool, so that the next slabs come in another order than in a sibling's. */
+void heap_scatter(struct heap *heap, unsigned count);
+
+/* The lower half of a key: | 31 keeps it from being 0 | 30..17 the heap's own bits | 16..0 number | ^ frontend_key */
 #define KEY_NEVER_ZERO (1u << 31)
+#define KEY_NUMBER_BITS 17
 
 /* Highest heap number so far, a heap by its number (1 on), and a slab's. */
 uint32_t heap_count(void);
 struct heap *heap_by_number(uint32_t number);
 static inline struct heap *heap_of(const struct slab *slab) {
     uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
-    return heap_by_number(key ? (uint32_t)(key ^ frontend_key) & ~KEY_NEVER_ZERO
-                              : 0); /* key 0: no slab; heap 0 is never used */
+    uint32_t number = (uint32_t)(key ^ frontend_key) & ((1u << KEY_NUMBER_BITS) - 1);
+    return heap_by_number(key ? number : 0); /* key 0: no slab; heap 0 is never used */
 }
 
 uint32_t heap_abandoned_count(void);

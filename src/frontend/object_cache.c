@@ -17,13 +17,13 @@ static bool is_spent(const struct heap *heap, unsigned class) {
 /* A new budget for the class's local list: as many frees as there is room for. Where malloc has not taken half of the
  * cached objects again, all go back, and the budget is spent until the next refill. */
 static void renew_budget(struct heap *heap, unsigned class) {
-    unsigned most = size_classes[class].cached, length = 0;
+    unsigned most = size_classes[class].cached > 0 ? heap->budget[class] : 0, length = 0;
     if (most > 0 && !is_spent(heap, class)) length = cached_length(heap, class, most / 2);
     if (length > most / 2) {
         heap_drain_cache(heap, class);
         heap->cache_spent |= 1u << class;
     }
-    heap->local[class].budget = (uint16_t)(is_spent(heap, class) ? 1 : size_classes[class].budget - length);
+    heap->local[class].budget = (uint16_t)(is_spent(heap, class) ? 1 : heap->budget[class] - length);
 }
 
 bool heap_local_spent(struct heap *heap, struct slab *slab, void *object) {

@@ -12,7 +12,7 @@ static uint32_t next_of(uint32_t slab) {
     return slab_id_get(&((struct slab *)record_at(slab))->own.next);
 }
 
-static void set_next(uint32_t slab, uint32_t next) {
+static void set_next_slab(uint32_t slab, uint32_t next) {
     slab_id_put(&((struct slab *)record_at(slab))->own.next, next);
 }
 
@@ -21,7 +21,7 @@ static struct slab *slab_or_null(uint32_t slab) {
 }
 
 void pool_push(struct pool *pool, struct slab *slab) {
-    if (owned_stack_push(&pool->slabs, record_id(slab), set_next) == 0) pool->count = 0;
+    if (owned_stack_push(&pool->slabs, record_id(slab), set_next_slab) == 0) pool->count = 0;
     pool->count++;
     note_use(pool);
 }

@@ -32,7 +32,7 @@ static void give_run_back(struct go *go) {
 }
 
 /* A slab that no other thread has. */
-static void take(granule_id id, struct go *go) {
+static void take_slab(granule_id id, struct go *go) {
     if (go->count > 0 && (id != go->first + go->count || go->count == GIVE_MOST_GRANULES)) give_run_back(go);
     if (go->count == 0) go->first = id;
     go->count++;
@@ -70,7 +70,7 @@ static bool begin_giving(struct slab *slab, uint32_t word) {
 static void look_again(granule_id id, uint32_t word, struct go *go) {
     uint32_t what = word & CROSS_TAKEN;
     if (what == CROSS_GIVING || (what == CROSS_KEPT && word & CROSS_WATCHED && begin_giving(record_at(id), word)))
-        take(id, go);
+        take_slab(id, go);
 }
 
 static void look(granule_id id, struct go *go) {
@@ -89,19 +89,19 @@ static void look(granule_id id, struct go *go) {
         go->soon = true;
         return;
     }
-    if (begin_giving(slab, word)) take(id, go);
+    if (begin_giving(slab, word)) take_slab(id, go);
 }
 
 static void look_at_root(granule_id root, void *context) {
     struct go *go = context;
-    /* relaxed: a record that nobody has written yet has no object in its list */
+    /* relaxed: a record that no thread has written yet has no object in its list */
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
         if (leaf_is_slab(leaf_get(id))) look(id, go);
     give_run_back(go);
 }
 
 /* False: another thread is in a round, and goes once more if it must. */
-static bool begin(bool now) {
+static bool begin_remote_round(bool now) {
     for (;;) {
         uint32_t state = NO_ROUND;
         /* [RR12] acquire: the last round is over; pairs [RR13]; client remote_rounds */
@@ -116,7 +116,7 @@ static bool begin(bool now) {
 }
 
 /* False: another thread has asked for one more go. */
-static bool end(void) {
+static bool end_remote_round(void) {
     uint32_t state = IN_ROUND;
     /* [RR13] release: this round; pairs [RR12]; client remote_rounds */
     if (atomic_compare_exchange_strong_explicit(&round_state, &state, NO_ROUND, memory_order_release,
@@ -128,7 +128,7 @@ static bool end(void) {
 
 bool remote_reclaim_round(bool now) {
     static _Atomic(bool) again; /* relaxed: written and read in rounds only */
-    if (!begin(now)) return false;
+    if (!begin_remote_round(now)) return false;
     struct go go = {.now = now};
     for (;; go.now = true) {
         bool wanted = remote_work_is_new();
@@ -137,7 +137,7 @@ bool remote_reclaim_round(bool now) {
             page_map_walk(look_at_root, &go);
             atomic_store_explicit(&again, go.soon || go.kept, memory_order_relaxed);
         }
-        if (end()) return go.soon;
+        if (end_remote_round()) return go.soon;
     }
 }
 

@@ -2,7 +2,7 @@
  * their owner does: it may sleep for ever.
  *
  * A slab is free when its cross list has all objects that are out. No correct free can reach such a slab, and of its
- * owner only the slow paths. Owner and round settle by the cross word who has it; its page goes, the slab stays the
+ * owner only the slow paths. The cross word decides between owner and round. The slab's page goes; the slab stays the
  * owner's, in whatever lists it is, and is as new when the owner next comes to it.
  *
  *   cross    means                               left by
@@ -34,8 +34,8 @@
 
 #include <stdbool.h>
 
-/* A round's part: gives back free slabs that nobody has touched since the last one, or all. True: there are some for a
- * later round. Does nothing but ask for one more go while another thread is in here. */
+/* A round's part: gives back free slabs that no thread has touched since the last round, or all. True: there are some
+ * for a later round. Does nothing but ask for one more go while another thread is in here. */
 bool remote_reclaim_round(bool now);
 
 /* In the child of a fork: the thread that was in a round did not come along. */

@@ -20,6 +20,11 @@ void slab_format(struct slab *slab, const char *start, unsigned class) {
     atomic_store_explicit(&slab->cross, CROSS_FULL, memory_order_relaxed);
 }
 
+void slab_clear_links(const struct slab *slab) {
+    char *object = granule_address(record_id(slab));
+    for (unsigned left = slab->linked; left > 0; left--, object += size_classes[slab->class].size) link_clear(object);
+}
+
 bool slab_reclaim_taken(struct slab *slab, unsigned out) {
     /* [RR8] acquire: its memory is given back; pairs [RR9]; client remote_owner */
     uint32_t word = atomic_load_explicit(&slab->cross, memory_order_acquire);
@@ -33,45 +38,53 @@ bool slab_reclaim_taken(struct slab *slab, unsigned out) {
     slab->own.first = LINK_END;
     slab->linked = 0;
     free_target_set_budget(&slab->own, 0);
-    atomic_store_explicit(&slab->cross, 0, memory_order_relaxed); /* no round looks at it, and nobody has an object */
+    atomic_store_explicit(&slab->cross, 0, memory_order_relaxed); /* no round looks, no object is in use */
     return true;
 }
 
-uint64_t frontend_key;
+uint64_t frontend_key, slab_scatter_secret;
 
 /* Whether a link of that distance may be a free object's. */
 static bool may_lead(const void *object, uint64_t distance) {
-    return (distance ^ (uintptr_t)object) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));
+    return (distance ^ link_place(object)) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));
 }
 
 /* Told without a look at records, which may be another thread's: it only raises the question. */
 COLD bool slab_has_link(const void *object) {
     uint64_t distance = link_distance(object, slab_key(slab_of(object)));
-    if (link_is_near(distance, ROOT_SIZE)) return true;
-    if ((distance ^ (uintptr_t)object) > UINTPTR_MAX) return false;
+    if (link_is_near(distance ^ link_place(object) ^ (uintptr_t)object, ROOT_SIZE)) return true;
+    if ((distance ^ link_place(object)) > UINTPTR_MAX) return false;
     const char *next = link_followed(object, distance);
     bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0;
     return next == LINK_END || origin || page_map_owns(next);
 }
 
 NOINLINE void *slab_next_far(const void *object, uint64_t distance) {
-    if (UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);
+    if (JW_LINK_CHECK && UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);
     void *next = link_followed(object, distance);
     return link_end(next) ? LINK_END : next;
 }
 
-/* Hardened build: links the objects in random order. The first. */
+/* A number below `limit`. */
+static uint32_t next_below(uint64_t *state, uint32_t limit) {
+    if (JW_SECURE) return random_less(limit);
+    *state = mixed(*state + 0x9e3779b97f4a7c15u);
+    return (uint32_t)((*state >> 32) * limit >> 32);
+}
+
+/* Links the objects in random order: in the hardened build, and in the child of a fork. The first. */
 static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
     uint16_t order[MOST_SHUFFLED];
+    uint64_t state = mixed(slab_scatter_secret ^ (uintptr_t)first);
     void *next = LINK_END;
     for (unsigned i = 0; i < count; i++) {
-        unsigned other = random_less(i + 1);
+        unsigned other = next_below(&state, i + 1);
         order[i] = order[other];
         order[other] = (uint16_t)i;
     }
     for (unsigned i = 0; i < count; i++) {
         char *object = first + (size_t)order[i] * size;
-        hardened_hooks.object_is_new(object, size);
+        if (JW_SECURE) hardened_hooks.object_is_new(object, size);
         link_write(object, next, key);
         next = object;
     }
@@ -90,7 +103,7 @@ static void *carve(struct slab *slab) {
     slab->linked = (slab->linked + batch) & INT16_MAX;
     free_target_set_budget(&slab->own, slab->own.budget + batch);
     const uint64_t key = slab_key(slab);
-    if (JW_SECURE) return shuffle(first, batch, shape->size, key);
+    if (JW_SECURE || UNLIKELY(slab_scatter_secret)) return shuffle(first, batch, shape->size, key);
     for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
     link_write(last, LINK_END, key);
     return first;

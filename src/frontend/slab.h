@@ -11,27 +11,27 @@
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     the class's current one      out + 1 (pinned)             never: frees go to the local list
  *   PARTIAL     partial                      out                          the slab is empty
- *   EMPTY       pool                         0; origin astray: any free is misuse
+ *   EMPTY       pool                         0; poisoned origin: any free is misuse
  *   FULL        none                         how many own objects are     the slab is CURRENT or PARTIAL
  *                                            still to come back; at first
  *                                            the class's frees_until_reopen
  *   RETURNING   none; empty, but on its way  1 (pinned)                   never
- *               to the "returned" stack
+ *               to the `reopened` stack
  *
  * A CURRENT slab's frees go to its class's local list instead, and are counted there; so do a FULL one's where they may
- * are cached (object_cache.h). Hardened build: only refills bring to the local list what was freed.
+ * be cached (object_cache.h). Hardened build: only refills bring to the local list what was freed.
  *
  * Invariant: out + length of freed list + not yet linked = capacity; a local list has objects of the CURRENT slab, and
  * cached ones of FULL and PARTIAL slabs.
  *
- * Nobody looks at full slabs, so the first free by another thread brings them to their owner (cross_list.h, "full").
- * The mark is set once, and stays whatever the owner does with the slab, until such a free:
+ * The owner does not look at its full slabs. The first free by another thread returns such a slab to its owner
+ * (cross_list.h, "full"). The mark is set once and stays, whatever the owner does with the slab, until such a free:
  *
  *   marked   mark     the slab
  *   no       clear    its owner looks at it when it is CURRENT or PARTIAL, and marks it before it is FULL
- *   yes      stands   nobody is on the way with it
- *   yes      clear    who cleared the mark is on the way with it to the owner's "reopened" stack (heap.h); so it must
- *                     not become EMPTY, nor be marked again, before it is there
+ *   yes      stands   no thread is about to return it
+ *   yes      clear    the thread that cleared the mark is about to push it to the owner's `reopened` stack (heap.h);
+ *                     the slab must not become EMPTY, nor be marked again, before it is there
  */
 #ifndef JW_SLAB_H
 #define JW_SLAB_H
@@ -63,7 +63,7 @@ enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
 
 /* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
  * `last` before an object is given out, and others read them to free it. `cross` is shared, and so is the granule's
- * link word (page_map.h), where the next slab in the reopened stack stands, written by who is on its way with this one;
+ * link word (page_map.h), where the next slab in the reopened stack stands: the thread that returns this one writes it;
  * all else is the owner's. */
 struct slab {
     cross_list cross;
@@ -112,8 +112,8 @@ static inline void slab_id_copy(struct slab_id *to, const struct slab_id *from) 
     to->high = from->high;
 }
 
-/* Whether the slab's owner has the key; 0: whether it is no slab. An object's slab stays what it is, so that who may
- * free it needs no order; of other addresses anything may be read. */
+/* Whether the slab's owner has the key; 0: whether it is no slab. An object's slab stays what it is, so a thread that
+ * may free the object needs no order. Of other addresses anything may be read. */
 static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
     return word_is(&slab->key, key);
 }
@@ -121,6 +121,9 @@ static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
 /* Of which the keys of all heaps are made (heap_key): their upper halves where a slab has no room for them. Drawn once,
  * at the start. */
 extern uint64_t frontend_key HIDDEN;
+
+/* In the child of a fork: new slabs link their objects in random order. 0: in the order of addresses. */
+extern uint64_t slab_scatter_secret HIDDEN;
 
 /* The key of a slab's links: 32-bit platforms have room for its lower half. */
 static ALWAYS_INLINE uint64_t slab_key(const struct slab *slab) {
@@ -170,6 +173,10 @@ static inline bool slab_may_list(const void *object, const void *next) {
     return slab_may_precede(slab_of(object), start);
 }
 
+/* Clears the links of a slab without objects, before its memory is cut into other objects or leaves the heap: who gets
+ * an object there could read them. */
+void slab_clear_links(const struct slab *slab);
+
 /* Whether the object's first word is a link: within its slab, to an end, or as above. Of an object in use a program may
  * have written that (suspect.h). */
 bool slab_has_link(const void *object);
@@ -181,8 +188,11 @@ void *slab_next_far(const void *object, uint64_t distance);
 /* The object behind a free one. Hardened build: near links are looked at more closely, too. */
 static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
     uint64_t distance = link_distance(object, key);
-    if (UNLIKELY(JW_SECURE || !link_is_near(distance, ROOT_SIZE))) return slab_next_far(object, distance);
-    return link_followed(object, distance);
+    void *next = link_followed(object, distance);
+    bool near = JW_LINK_CHECK && link_is_near(distance, JW_SECURE ? GRANULE_SIZE : ROOT_SIZE);
+    if (UNLIKELY(!near || (JW_SECURE && !slab_has_start(next, slab_of(object)))))
+        return slab_next_far(object, distance);
+    return next;
 }
 
 /* The owner's view. */
@@ -241,7 +251,7 @@ static inline bool slab_leave(struct slab *slab) {
     return slab_unwatch(slab) && slab_is_taken(slab);
 }
 
-/* Whether another thread has cleared the mark and has not reopened_taken the slab yet. */
+/* Whether another thread has cleared the mark and has not returned the slab yet. */
 static inline bool slab_is_on_its_way(const struct slab *slab) {
     return slab->marked && !(atomic_load_explicit(&slab->cross, memory_order_relaxed) & CROSS_FULL);
 }
@@ -280,7 +290,7 @@ static inline char *slab_origin(const struct slab *slab) {
 static ALWAYS_INLINE void free_target_push(struct free_target *target, void *object, uint64_t key) {
 #if !JW_CHECKED && !JW_SECURE
     /* now: then the link is made in the key's register */
-    *(link_word *)object = computed_now(key ^ (uintptr_t)object) ^ (uintptr_t)target->first;
+    *(link_word *)object = computed_now(key ^ link_place(object)) ^ (uintptr_t)target->first;
 #else
     link_write(object, target->first, key);
 #endif

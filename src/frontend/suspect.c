@@ -103,9 +103,10 @@ __attribute__((destructor)) static void settle_at_exit(void) {
     struct heap *first = NULL, *heap;
     if (heap_has_suspects(thread.heap)) heap_settle(thread.heap);
     for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
-        if (!heap) return;
+        if (!heap) break;
         if (!first) first = heap;
         if (heap_has_suspects(heap)) heap_settle(heap);
         heap_retire(heap);
     }
+    heap_settle_inherited();
 }

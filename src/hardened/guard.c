@@ -10,10 +10,15 @@
 
 static _Atomic(uint32_t) guards;
 
-static bool wanted(void) {
-    uint32_t rate = (uint32_t)option(&options.guard_rate);
-    return rate != 0 && random_less(rate) == 0 && platform_page_size() <= GRANULE_SIZE &&
-           atomic_load_explicit(&guards, memory_order_relaxed) < MOST_GUARDS;
+bool guard_begin(void) {
+    if (option(&options.guard_rate) == 0 || platform_page_size() > GRANULE_SIZE) return false;
+    if (atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed) < MOST_GUARDS) return true;
+    guard_end();
+    return false;
+}
+
+void guard_end(void) {
+    atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
 }
 
 /* Ranges whose guard the OS refused to make writable again (the limit of data was reached), linked by their link words.
@@ -29,8 +34,7 @@ static bool open_guard(granule_id range) {
     return platform_protect(granule_address(range), (size_t)knit_weight(range) << JW_GRANULE_SHIFT, true);
 }
 
-/* True: some are left for a later round. */
-static bool guard_round(void) {
+bool guard_round(void) {
     granule_id range = id_stack_take_all(&shut);
     bool opens = true; /* after the first refusal the OS is not asked again */
     for (granule_id next; range; range = next) {
@@ -48,29 +52,30 @@ static size_t rest_of(granule_id range, uint32_t weight) {
 }
 
 void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
-    if (!wanted()) return backend_fetch(use, weight, zeroed);
+    uint32_t rate = (uint32_t)option(&options.guard_rate);
+    if (rate == 0 || random_less(rate) != 0 || !guard_begin()) return backend_fetch(use, weight, zeroed);
     char *slab = backend_fetch(use, weight + 1, zeroed);
-    if (!slab) return backend_fetch(use, weight, zeroed);
+    if (!slab) {
+        guard_end();
+        return backend_fetch(use, weight, zeroed);
+    }
     /* if refused, the range is just larger than its slab */
     platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);
-    atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed);
     return slab;
 }
 
-void guarded_place(granule_id range, uint32_t weight) {
-    size_t rest = rest_of(range, weight);
-    if (rest) {
-        char *guard = granule_address(range) + ((size_t)weight << JW_GRANULE_SHIFT);
-        atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
-        if (!platform_protect(guard, rest, true)) { /* a range with a guard cannot be placed */
-            push_shut(range);
-            thrift_wake();
-            return;
-        }
+void guard_open(granule_id range, enum slot_code state) {
+    guard_end();
+    if (open_guard(range)) {
+        if (state == MAPPED) backend_place(range);
+        else range_place(range, state);
+    } else { /* a range with a guard cannot be placed */
+        push_shut(range);
+        thrift_wake();
     }
-    backend_place(range);
 }
 
-void guard_start(void) {
-    thrift_on_round(ROUND_RANGES, guard_round, guard_round);
+void guarded_place(granule_id range, uint32_t weight) {
+    if (rest_of(range, weight)) guard_open(range, MAPPED);
+    else backend_place(range);
 }

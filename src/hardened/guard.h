@@ -10,7 +10,14 @@
 void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 void guarded_place(granule_id range, uint32_t weight);
 
-/* Registers the guards' work for rounds: placing the ranges whose guard the kernel had refused to make writable. */
-void guard_start(void);
+/* Counts a guard of another kind. False: the process may have no more. */
+bool guard_begin(void);
+void guard_end(void);
+
+/* Opens the guard of a held range, which is counted, and places the range. If the OS refuses, a round tries again. */
+void guard_open(granule_id range, enum slot_code state);
+
+/* A round: places the ranges whose guard the kernel had refused to make writable. True: some are left. */
+bool guard_round(void);
 
 #endif

@@ -1,32 +1,42 @@
 /* hooks.c - the functions of the hardened build that the tiers call (backend/hooks.h). */
 #include "backend/hooks.h"
 
-#include "hardened/guard.h"
+#include <string.h>
+
 #include "hardened/quarantine.h"
+#include "hardened/regions.h"
 #include "hardened/secret.h"
 #include "hardened/trailer.h"
+#include "hardened/zero_size.h"
+#include "platform/tags.h"
 
 _Static_assert(SLOT_TAIL == TRAILER_SIZE, "what the midend leaves of a free object is its trailer");
 
-static void start(void) {
+static void start_hardened(void) {
     secrets_start();
-    guard_start();
+    regions_start();
+    zero_size_start();
 }
 
+/* A slab that its class had before may have a trailer there, with the tag that the next object must not get. */
 static void object_is_new(char *object, size_t size) {
-    atomic_store_explicit(trailer_of(object, size), trailer_made(trailer_for(object, 0), FREED), memory_order_relaxed);
+    struct trailer last, first = trailer_for(object, size, 0);
+    uint64_t word = tags_active ? atomic_load_explicit(trailer_of(object, size), memory_order_relaxed) : 0;
+    if (!tags_active || trailer_read(object, size, word, &last) != FREED) last = first;
+    memset(object, 0, size - TRAILER_SIZE);
+    atomic_store_explicit(trailer_of(object, size), trailer_made(last, FREED), memory_order_relaxed);
 }
 
 static bool object_waits(const char *object, size_t size) {
     struct trailer trailer;
     uint64_t word = atomic_load_explicit(trailer_of(object, size), memory_order_relaxed);
-    return trailer_read(object, word, &trailer) == FREED;
+    return trailer_read(object, size, word, &trailer) == FREED;
 }
 
 const struct hooks hardened_hooks = {
-    .at_start = start,
-    .slab_fetch = guarded_fetch,
-    .slab_place = guarded_place,
+    .at_start = start_hardened,
+    .slab_fetch = region_fetch,
+    .slab_place = region_place,
     .object_is_new = object_is_new,
     .object_waits = object_waits,
     .thread_ends = quarantine_leave,

@@ -7,102 +7,110 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "core/allocator.h"
+#include "hardened/large.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"
+#include "platform/random.h"
 
 /* The ring has an entry for so many bytes of the limit. If the objects are smaller on average, some leave early. */
 enum { BYTES_PER_ENTRY = 64, LEAST_ENTRIES = 64 };
 
 struct quarantine {
     size_t limit, bytes; /* the option's value when the ring was made; bytes of the objects in it */
+    struct large_ring large;
     uint32_t entries, first, count;
-    uint8_t fill; /* of the objects in it */
-    char *ring[];
+    uint64_t ring[]; /* | 63..48 size of the slot in units of 8 B | 47..0 address | */
 };
 
+enum { ENTRY_SHIFT = 48, ENTRY_UNIT_SHIFT = 3 };
+
+_Static_assert(JW_ADDRESS_BITS <= ENTRY_SHIFT, "an address fits in an entry");
+_Static_assert(BACKEND_MIN >> ENTRY_UNIT_SHIFT <= UINT16_MAX, "a slot's size fits in an entry");
+
 static size_t size_for(uint32_t entries) {
-    size_t page = platform_page_size(), size = sizeof(struct quarantine) + entries * sizeof(char *);
+    size_t page = platform_page_size(), size = sizeof(struct quarantine) + entries * sizeof(uint64_t);
     return (size + page - 1) & ~(page - 1);
 }
 
-static struct quarantine *make(size_t limit, uint8_t fill) {
+static struct quarantine *make_quarantine(size_t limit) {
     size_t wanted = limit / BYTES_PER_ENTRY;
-    uint32_t entries = LEAST_ENTRIES;
-    while (entries < wanted) entries *= 2;
+    uint32_t entries = wanted < LEAST_ENTRIES ? LEAST_ENTRIES : (uint32_t)wanted;
     struct quarantine *made = (struct quarantine *)fenced_reserve(size_for(entries), "jwmalloc: quarantine");
     if (!made) return NULL;
     made->limit = limit;
     made->entries = entries;
-    made->fill = fill;
     return made;
 }
 
 /* The calling thread's quarantine, made for the present options. NULL: not wanted, or no memory. */
-static struct quarantine *current(uint8_t fill) {
-    if (thread.heap == &no_heap && (heap_thread_has_ended() || !heap_attach())) return NULL;
+static ALWAYS_INLINE struct quarantine *current(void) {
     struct heap *heap = thread.heap;
     size_t limit = option(&options.quarantine);
-    struct quarantine *old = heap->quarantine;
-    if (LIKELY(old && old->limit == limit && old->fill == fill)) return old;
+    if (LIKELY(heap->quarantine && heap->quarantine->limit == limit)) return heap->quarantine;
+    if (heap == &no_heap && (heap_thread_has_ended() || !(heap = heap_attach()))) return NULL;
     quarantine_leave(heap);
-    return limit ? heap->quarantine = make(limit, fill) : NULL;
+    return limit ? heap->quarantine = make_quarantine(limit) : NULL;
 }
 
-static size_t checked(size_t slot) {
-    size_t size = slot - TRAILER_SIZE;
-    return size < CHECKED_MOST ? size : CHECKED_MOST;
+static void report_written(const char *object, size_t size, uint8_t fill) {
+    size_t left = fill_left(object, size, fill);
+    if (UNLIKELY(left != size)) misuse(WRITE_AFTER_FREE, object, left);
 }
 
-/* Gives the object to the allocator. Reports if the program wrote to it after its free. */
-static void leave(char *object, size_t slot, uint8_t fill) {
-    struct trailer trailer;
-    size_t left = fill_left(object, checked(slot), fill);
-    if (UNLIKELY(left != checked(slot))) misuse(WRITE_AFTER_FREE, object, left);
-    uint64_t word = atomic_load_explicit(trailer_of(object, slot), memory_order_relaxed);
-    if (UNLIKELY(trailer_read(object, word, &trailer) != FREED)) misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
+/* Gives the object to the allocator. Reports if the program wrote to it after its free: here as far as the allocator
+ * is about to write to it. malloc looks at the rest, if that was cleared (entry.c). */
+static ALWAYS_INLINE void leave_quarantine(char *object, size_t slot) {
+    if (!option(&options.zero_on_free)) report_written(object, slot - TRAILER_SIZE, place_byte(object));
+    else if (UNLIKELY(*(const filled_word *)object != 0)) report_written(object, sizeof(filled_word), 0);
     deallocate(object);
 }
 
-static void leave_first(struct quarantine *quarantine) {
-    char *object = quarantine->ring[quarantine->first];
-    size_t slot = object_size(object);
-    quarantine->first = (quarantine->first + 1) & (quarantine->entries - 1);
-    quarantine->count--;
-    quarantine->bytes -= slot;
-    leave(object, slot, quarantine->fill);
+static ALWAYS_INLINE uint32_t wrapped(const struct quarantine *quarantine, uint32_t at) {
+    return at < quarantine->entries ? at : at - quarantine->entries;
 }
 
-/* Zeroes an object up to its trailer. The pages of a huge one go back to the OS if it takes them: the program may never
- * have touched most of them. */
-static void clear(char *object, size_t slot) {
-    size_t discarded = 0;
-    if (UNLIKELY(slot > BACKEND_MAX)) {
-        discarded = (slot - TRAILER_SIZE) & ~(platform_page_size() - 1);
-        if (!platform_discard(object, discarded)) discarded = 0;
-    }
-    memset(object + discarded, 0, slot - TRAILER_SIZE - discarded);
+static void leave_first(struct quarantine *quarantine) {
+    uint64_t entry = quarantine->ring[quarantine->first];
+    size_t slot = (size_t)(entry >> ENTRY_SHIFT) << ENTRY_UNIT_SHIFT;
+    quarantine->first = wrapped(quarantine, quarantine->first + 1);
+    quarantine->count--;
+    quarantine->bytes -= slot;
+    leave_quarantine((char *)(uintptr_t)(entry & (((uint64_t)1 << ENTRY_SHIFT) - 1)), slot);
+}
+
+/* The new entry changes places with a random one of the newest eighth. So each object waits for seven eighths of the
+ * others at least, and nobody knows for how many more. */
+static ALWAYS_INLINE void put_in_quarantine(struct quarantine *quarantine, uint64_t entry) {
+    uint32_t window = quarantine->count / QUARANTINE_SHUFFLED_PART + QUARANTINE_SHUFFLED_LEAST;
+    uint32_t back = random_less((window < quarantine->count ? window : quarantine->count) + 1);
+    uint32_t last = wrapped(quarantine, quarantine->first + quarantine->count++);
+    uint32_t at = last >= back ? last - back : last + quarantine->entries - back;
+    quarantine->ring[last] = quarantine->ring[at];
+    quarantine->ring[at] = entry;
 }
 
 void quarantine_push(char *object, size_t slot) {
-    bool clears = option(&options.zero_on_free);
-    struct quarantine *quarantine = current(clears ? 0 : secrets.fill);
-    bool waits = quarantine && slot <= quarantine->limit / QUARANTINE_PART;
-    if (clears && (waits || slot <= BACKEND_MAX)) clear(object, slot); /* a huge one that does not wait is unmapped */
-    if (!waits) {
+    struct quarantine *quarantine = current();
+    memset(object, option(&options.zero_on_free) ? 0 : place_byte(object), slot - TRAILER_SIZE);
+    if (UNLIKELY(!quarantine || slot > quarantine->limit / QUARANTINE_PART)) {
         deallocate(object);
         return;
     }
-    if (!clears) memset(object, quarantine->fill, checked(slot));
     while (quarantine->count == quarantine->entries || quarantine->bytes + slot > quarantine->limit)
         leave_first(quarantine);
-    quarantine->ring[(quarantine->first + quarantine->count) & (quarantine->entries - 1)] = object;
-    quarantine->count++;
     quarantine->bytes += slot;
+    put_in_quarantine(quarantine, (uint64_t)(slot >> ENTRY_UNIT_SHIFT) << ENTRY_SHIFT | (uintptr_t)object);
+}
+
+void quarantine_push_large(char *object, bool guarded) {
+    struct quarantine *quarantine = current();
+    large_push(quarantine ? &quarantine->large : NULL, object, guarded);
 }
 
 void quarantine_leave(struct heap *heap) {
     struct quarantine *quarantine = heap->quarantine;
     if (!quarantine) return;
+    large_leave(&quarantine->large);
     while (quarantine->count > 0) leave_first(quarantine);
     heap->quarantine = NULL;
     fenced_release(quarantine, size_for(quarantine->entries));

@@ -1,5 +1,6 @@
 /* quarantine.h - freed objects wait here before the allocator may give them out again. Each heap has a ring of
- * addresses, outside the objects, first in first out. Only the heap's thread uses it.
+ * addresses, outside the objects. The oldest one leaves, and a new one changes places with a random one of the newest.
+ * So nobody knows when an object leaves, but it never does soon. Only the heap's thread uses the ring.
  */
 #ifndef JW_QUARANTINE_H
 #define JW_QUARANTINE_H
@@ -8,6 +9,9 @@
 
 /* Takes a closed object (entry.c): clears or fills it, and lets it wait or gives it to the allocator. */
 void quarantine_push(char *object, size_t slot);
+
+/* The same of an object with pages of its own (large.h). */
+void quarantine_push_large(char *object, bool guarded);
 
 /* Gives all objects of the heap's quarantine to the allocator. Called by the heap's thread. */
 void quarantine_leave(struct heap *heap);

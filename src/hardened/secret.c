@@ -7,9 +7,9 @@
 struct secrets secrets;
 
 void secrets_start(void) {
-    secrets.trailer[0] = platform_random();
-    secrets.trailer[1] = platform_random();
-    secrets.mask = (uint32_t)platform_random() | 0x01010101;
+    for (unsigned i = 0; i < 2; i++) {
+        secrets.trailer[i] = platform_random();
+        secrets.place[i] = platform_random() | i;
+    }
     link_secret = platform_random();
-    secrets.fill = (uint8_t)(0x80 | (platform_random() & 0x7e)); /* neither 0 nor 255 */
 }

@@ -8,14 +8,15 @@
 #include "midend/midend.h"
 #include "platform/platform.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 struct field {
-    const char *name; /* with _ between words, which the text shows as spaces */
+    char name[17]; /* with _ between words, which the text shows as spaces */
     bool bytes;
-    size_t offset;
+    uint16_t offset;
 };
 
 #define FIELD(tier, name, bytes)                                                                                       \
@@ -136,6 +137,23 @@ void statistics_gather_report(struct statistics *statistics) {
         process->objects += statistics->frontend.classes[i].objects;
     for (unsigned i = 0; i < statistics->midend.class_count; i++)
         process->objects += statistics->midend.classes[i].objects;
+}
+
+int statistics_find(const char *name, size_t *value) {
+    struct statistics statistics;
+    struct tier tiers[TIERS];
+    statistics_gather(&statistics);
+    list_tiers(&statistics, tiers);
+    for (const struct tier *tier = tiers; tier < tiers + TIERS; tier++) {
+        size_t length = strlen(tier->name);
+        if (strncmp(name, tier->name, length) != 0 || name[length] != '.') continue;
+        for (unsigned i = 0; i < tier->field_count; i++) {
+            if (strcmp(name + length + 1, tier->fields[i].name) != 0) continue;
+            *value = (size_t)value_of(tier, i);
+            return 0;
+        }
+    }
+    return ENOENT;
 }
 
 /* --- Text ------------------------------------------------------------------------------------------------------- */
@@ -322,7 +340,7 @@ void statistics_print_xml(struct print_buffer *out, const struct statistics *sta
 
 /* --- At exit ---------------------------------------------------------------------------------------------------- */
 
-static void write_out(void *cookie, const char *text, size_t length) {
+static void write_statistics(void *cookie, const char *text, size_t length) {
     (void)cookie;
     platform_write_report(text, length);
 }
@@ -330,7 +348,7 @@ static void write_out(void *cookie, const char *text, size_t length) {
 __attribute__((destructor)) static void print_at_exit(void) {
     if (option(&options.stats) != STATS_EXIT) return;
     char data[1024];
-    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_out};
+    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_statistics};
     struct statistics statistics;
     statistics_gather_report(&statistics);
     if (option(&options.stats_format) == STATS_JSON) statistics_print_json(&out, &statistics);

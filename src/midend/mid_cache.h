@@ -85,7 +85,8 @@ static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
 
 /* Checked builds: whether a cached object is as it was left. */
 static ALWAYS_INLINE void cached_check(const struct mid_cache *cache, const void *object) {
-    if (JW_FILL && !mid_has_link(object, cache->kind - 1)) misuse(WRITE_AFTER_FREE, object, 0);
+    if (JW_FILL && !cached_may_lead((*(const link_word *)object ^ cache->key) ^ (uintptr_t)object, cache->kind))
+        misuse(WRITE_AFTER_FREE, object, 0);
     if (JW_FILL && mid_cache_number(object) != cache->heap) misuse(WRITE_AFTER_FREE, object, sizeof(link_word));
     fill_check(object, 2 * sizeof(link_word), cache->size);
 }

@@ -1,21 +1,28 @@
 /* midend.c - allocation and free of mid objects, and the way of their slabs. */
 #include "midend/midend.h"
 
+#include <string.h>
+
 #include "backend/slab_source.h"
 #include "base/assert.h"
 #include "midend/mid_slab.h"
 #include "platform/platform.h"
 #include "sync/id_stack.h"
 
-static uint64_t cached_key; /* of cached objects' links */
+static uint64_t cached_key, parents_key; /* of cached objects' links; of those from before a fork */
 struct nest mid_nest;
 static struct id_stack deferred; /* slabs whose Nest was busy, through their links */
 _Atomic(size_t) mid_slab_counts[CLASSES];
 static _Atomic(uint32_t) no_longer_full; /* slabs, since the start: a hint */
 static struct mid_state no_slab;         /* has no bits, ever */
 
+COLD void midend_renew_key(uint64_t random) {
+    parents_key = cached_key;
+    cached_key = link_key_of(random);
+}
+
 COLD void midend_start(void) {
-    cached_key = link_key_of(platform_random());
+    midend_renew_key(platform_random());
     mid_shapes_start();
     midend_round_start();
 }
@@ -32,7 +39,7 @@ void mid_slab_retire(granule_id slab, unsigned class) {
     for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_none());
     mid_word_set(mid_state_at(slab), mid_full());
     atomic_fetch_sub_explicit(&mid_slab_counts[class], 1, memory_order_relaxed);
-    slab_place(slab, mid_shapes[class].weight);
+    slab_place(MID_KINDS + class, slab, mid_shapes[class].weight);
 }
 
 /* Into the Nest, or onto the deferred list when that is busy (false). */
@@ -73,9 +80,10 @@ bool mid_slab_place_deferred(void) {
 
 static granule_id make_mid_slab(unsigned class) {
     bool zeroed;
-    void *start = slab_fetch(FOR_RANGES, mid_shapes[class].weight, &zeroed);
+    void *start = slab_fetch(MID_KINDS + class, FOR_RANGES, mid_shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
+    if (JW_SECURE && !zeroed) memset(start, 0, (size_t)mid_shapes[class].weight << JW_GRANULE_SHIFT);
     for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_interior(class, i));
     leaf_set(slab, leaf_mid(class));
     fill_write(start, 0, (size_t)mid_shapes[class].count * mid_shapes[class].size);
@@ -169,7 +177,9 @@ granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit) {
 }
 
 bool mid_has_link(const void *object, unsigned class) {
-    return cached_may_lead((*(const link_word *)object ^ cached_key) ^ (uintptr_t)object, class + 1);
+    uint64_t word = *(const link_word *)object ^ (uintptr_t)object;
+    return cached_may_lead(word ^ cached_key, class + 1) ||
+           (parents_key && cached_may_lead(word ^ parents_key, class + 1));
 }
 
 bool mid_is_cached(const struct mid_cache *caches, const void *object) {
@@ -245,7 +255,7 @@ static void *allocate_anew(struct mid_cache *cache, unsigned class) {
     return slab ? claim(slab, class, cache) : NULL;
 }
 
-static void *refill(struct mid_cache *cache, unsigned class) {
+static void *mid_refill(struct mid_cache *cache, unsigned class) {
     if (LIKELY(cache->kind == class + 1)) {
         if (cache->held) leave_slab(cache);
         cache->room = cache->most;
@@ -258,7 +268,7 @@ static void *refill(struct mid_cache *cache, unsigned class) {
 
 void *midend_allocate_anew(struct mid_cache *caches, size_t size) {
     unsigned class = mid_class_of(size);
-    return LIKELY(class < mid_class_count) ? refill(&caches[class % MID_CACHES], class) : NULL;
+    return LIKELY(class < mid_class_count) ? mid_refill(&caches[class % MID_CACHES], class) : NULL;
 }
 
 void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment) {
@@ -267,7 +277,7 @@ void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment) {
     if (!caches) return allocate_anew(NULL, class);
     struct mid_cache *cache = &caches[class % MID_CACHES];
     void *object = mid_cache_take(cache, class);
-    return object ? object : refill(cache, class);
+    return object ? object : mid_refill(cache, class);
 }
 
 size_t midend_usable_size(const struct mid_cache *caches, const void *object) {

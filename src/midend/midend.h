@@ -85,6 +85,9 @@ size_t midend_good_size(size_t size, size_t alignment);
  * more for a later round. */
 bool midend_round(bool now);
 
+/* In the child of a fork: objects that are cached from now on have links with another key. */
+void midend_renew_key(uint64_t random);
+
 void midend_before_fork(void);
 void midend_after_fork(bool child);
 /* `caches`: the calling thread's. What is cached elsewhere counts as in use: only its thread can tell. */

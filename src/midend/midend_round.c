@@ -69,10 +69,10 @@ static bool trim(void) {
     return midend_round(false);
 }
 
-static bool purge(void) {
+static bool purge_mid_slabs(void) {
     return midend_round(true);
 }
 
 void midend_round_start(void) {
-    thrift_on_round(ROUND_SLABS, trim, purge);
+    thrift_on_round(ROUND_SLABS, trim, purge_mid_slabs);
 }

@@ -35,6 +35,15 @@
     "jw_caught: hint #36\n\t" /* bti j */                                                                              \
     "ldp x29, x30, [sp], #16\n\t.cfi_restore 29\n\t.cfi_restore 30\n\t.cfi_def_cfa_offset 0\n\t"                       \
     "ret\n\t"
+#elif defined(__riscv) && __riscv_xlen == 64
+#define CALL_AND_CATCH                                                                                                 \
+    "addi sp, sp, -16\n\t.cfi_def_cfa_offset 16\n\t"                                                                   \
+    "sd ra, 8(sp)\n\t.cfi_offset ra, -8\n\t"                                                                           \
+    "jalr a0\n\t"                                                                                                      \
+    "li a0, 0\n"                                                                                                       \
+    "jw_caught: ld ra, 8(sp)\n\t.cfi_restore ra\n\t"                                                                   \
+    "addi sp, sp, 16\n\t.cfi_def_cfa_offset 0\n\t"                                                                     \
+    "ret\n\t"
 #endif
 
 #ifdef CALL_AND_CATCH

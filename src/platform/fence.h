@@ -1,5 +1,6 @@
-/* fence.h - mappings for metadata. In the hardened build they lie between two pages without access, so that an overflow
- * of neighbouring memory ends in a fault. */
+/* fence.h - mappings for metadata, in a random part of the address space, with nothing mapped on both sides. In the
+ * hardened build they lie between two pages without access, also where there is no such part. So an overflow of
+ * neighbouring memory ends in a fault. */
 #ifndef JW_FENCE_H
 #define JW_FENCE_H
 
@@ -9,9 +10,9 @@
 
 /* As platform_reserve, for whole pages. Without a fence where the kernel refuses it. */
 static inline void *fenced_reserve(size_t size, const char *name) {
+    if (!JW_SECURE) return platform_reserve_apart(size, name);
     size_t page = platform_page_size();
-    if (!JW_SECURE) return platform_reserve(size, page, name);
-    char *area = (char *)platform_reserve(size + 2 * page, page, name);
+    char *area = (char *)platform_reserve_apart(size + 2 * page, name);
     if (!area) return NULL;
     platform_protect(area, page, false);
     platform_protect(area + page + size, page, false);

@@ -1,7 +1,9 @@
 /* linux.c - limits, clock, random numbers, output and abort on Linux. Memory and threads have their own files. */
 #define _GNU_SOURCE 1 /* environ, AT_EMPTY_PATH */
 #include "base/compiler.h"
+#include "base/mixed.h"
 #include "platform/linux_call.h"
+#include "platform/linux_rights.h"
 #include "platform/platform.h"
 
 #include <errno.h>
@@ -61,6 +63,17 @@ uint64_t platform_random(void) {
     uint64_t bits = 0;
     long got = kernel_call(SYS_getrandom, ARGUMENTS(ARGUMENT(&bits), sizeof bits, GRND_NONBLOCK));
     return got == sizeof bits ? bits : random_without_kernel();
+}
+
+/* Drawn at the start: later the program's sandbox may kill for the call. */
+static _Atomic(uint64_t) place_state;
+
+void random_places_start(void) {
+    atomic_store_explicit(&place_state, platform_random(), memory_order_relaxed);
+}
+
+uint64_t platform_random_place(void) {
+    return mixed(atomic_fetch_add_explicit(&place_state, 0x9e3779b97f4a7c15u, memory_order_relaxed)) | 1;
 }
 
 bool platform_is_privileged(void) {
@@ -123,16 +136,23 @@ void platform_keep_output(const char *report) {
     kernel_call(SYS_close, ARGUMENTS(file));
 }
 
-/* The descriptor, if it still refers to that file; else standard error. */
-static long still_kept(const struct kept_file *kept) {
+/* [OU2] acquire: the file's identity; pairs [OU1]; client kept_output */
+static long kept_descriptor(const struct kept_file *kept) {
+    return atomic_load_explicit(&kept->descriptor, memory_order_acquire);
+}
+
+/* Whether the descriptor refers to the file that was kept. */
+static bool has_kept_file(long descriptor, const struct kept_file *kept) {
     struct statx now = {0};
     const struct statx *then = &kept->file;
-    /* [OU2] acquire: as OU1; pairs [OU1]; client kept_output */
-    long copy = atomic_load_explicit(&kept->descriptor, memory_order_acquire);
-    if (copy == 0 || !identify(copy, &now)) return STDERR_FILENO;
-    bool same = now.stx_ino == then->stx_ino && now.stx_dev_major == then->stx_dev_major &&
-                now.stx_dev_minor == then->stx_dev_minor;
-    return same ? copy : STDERR_FILENO;
+    return identify(descriptor, &now) && now.stx_ino == then->stx_ino && now.stx_dev_major == then->stx_dev_major &&
+           now.stx_dev_minor == then->stx_dev_minor;
+}
+
+/* The descriptor, if it still refers to that file; else standard error. */
+static long still_kept(const struct kept_file *kept) {
+    long copy = kept_descriptor(kept);
+    return copy != 0 && has_kept_file(copy, kept) ? copy : STDERR_FILENO;
 }
 
 /* Standard error, or its copy if only the copy is still open. */
@@ -156,9 +176,25 @@ void platform_write(const char *text, size_t length) {
     write_all(open_output(), text, length);
 }
 
+/* A reader that is gone must not end the program: SIGPIPE is blocked, and taken back if the write has raised it. */
+static void write_without_signal(long output, const char *text, size_t length) {
+    uint64_t pipe_only = (uint64_t)1 << (SIGPIPE - 1), before = 0, pending = 0;
+    kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_BLOCK, ARGUMENT(&pipe_only), ARGUMENT(&before), KERNEL_SIGNAL_SET));
+    kernel_call(SYS_rt_sigpending, ARGUMENTS(ARGUMENT(&pending), KERNEL_SIGNAL_SET));
+    write_all(output, text, length);
+    static const long at_once[2];
+    if (!(pending & pipe_only))
+        kernel_call(SYS_rt_sigtimedwait, ARGUMENTS(ARGUMENT(&pipe_only), 0, ARGUMENT(at_once), KERNEL_SIGNAL_SET));
+    kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
+}
+
+/* Only to files that the program or its user meant for it: by now any file may be open as standard error. */
 void platform_write_report(const char *text, size_t length) {
+    struct statx now = {0};
     long report = still_kept(&report_output);
-    write_all(report == STDERR_FILENO ? open_output() : report, text, length);
+    if (report == STDERR_FILENO && !identify(STDERR_FILENO, &now)) report = still_kept(&kept_output);
+    if (report != STDERR_FILENO || (kept_descriptor(&kept_output) != 0 && has_kept_file(STDERR_FILENO, &kept_output)))
+        write_without_signal(report, text, length);
 }
 
 uint32_t platform_process_id(void) {

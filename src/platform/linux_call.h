@@ -22,6 +22,8 @@
 #include "platform/arch_x86_64.h"
 #elif defined(__aarch64__)
 #include "platform/arch_aarch64.h"
+#elif defined(__riscv) && __riscv_xlen == 64
+#include "platform/arch_riscv64.h"
 #elif defined(__i386__)
 #include "platform/arch_i386.h"
 #elif defined(__arm__)

@@ -29,6 +29,7 @@ bool platform_thread_confine(bool always) {
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -37,6 +38,8 @@ bool platform_thread_confine(bool always) {
 #define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
 #define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
+#elif defined(__riscv)
+#define OWN_ARCHITECTURE AUDIT_ARCH_RISCV64
 #elif defined(__i386__)
 #define OWN_ARCHITECTURE AUDIT_ARCH_I386
 #else
@@ -105,7 +108,8 @@ static void set_niceness(uint32_t process) {
 static bool leave_creators_place(uint32_t process) {
     enum { WORDS = 128 };
     static const int32_t no_priority;
-    static const unsigned long all[WORDS] = {[0 ... WORDS - 1] = ~0ul};
+    unsigned long all[WORDS];
+    memset(all, 0xff, sizeof all);
     long set = kernel_call(SYS_sched_setscheduler, ARGUMENTS(0, SCHED_NORMAL, ARGUMENT(&no_priority)));
     if (set != 0) {
         long class = kernel_call(SYS_sched_getscheduler, ARGUMENTS(0)) & ~(long)SCHED_RESET_ON_FORK;

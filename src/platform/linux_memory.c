@@ -126,18 +126,41 @@ void *platform_reserve_readable(size_t size, const char *name) {
 /* A thread sanitizer knows only addresses near the top. */
 extern void __tsan_init(void) __attribute__((weak));
 
-/* A place below the kernel's own mappings, at a random distance that these do not reach: at least 16 TB where there are
- * so many addresses. */
+/* Below the region: mappings of platform_reserve_apart, one behind the other. */
+#define APART_ROOM ((uintptr_t)1 << (sizeof(uintptr_t) > 4 ? 30 : 20))
+static _Atomic(uintptr_t) apart;
+static uintptr_t apart_end;
+
+/* A random part of the second to fifth eighth of the addresses: programs lie below that or from two thirds on, and the
+ * kernel's own mappings at the top. */
 uintptr_t platform_region(size_t size, size_t alignment) {
-    const uint64_t far = (uint64_t)8 << 40, near = (uint64_t)512 << 30;
+    const uint64_t near = (uint64_t)512 << 30;
     size_t page = platform_page_size();
-    uint64_t top = map(0, page, 0), most = __tsan_init ? near : far;
+    uint64_t top = map(0, page, 0), from = top / 8, most = top / 2;
     if (top == 0) return 0;
     unmap_or_defer((void *)(uintptr_t)top, page);
-    if (top / 3 < size) return 0;
-    if (most > top / 4) most = top / 4;
-    uint64_t least = most == far ? 2 * far : 0;
-    return (uintptr_t)(top - size - least - platform_random() % most) & ~(alignment - 1);
+    if (__tsan_init) {
+        most = top / 4 < near + size ? top / 4 : near + size;
+        from = top - most;
+    }
+    if (top / 3 < size || most <= size) return 0;
+    uintptr_t region = (uintptr_t)(from + platform_random() % (most - size)) & ~(alignment - 1);
+    uint64_t room = APART_ROOM, below = from / 4;
+    if (from > 4 * room && !__tsan_init) { /* once: tries for a region end at the first that has room */
+        apart_end = (uintptr_t)(region - platform_random() % below) & ~(uintptr_t)(page - 1);
+        atomic_store_explicit(&apart, apart_end - room, memory_order_relaxed);
+    }
+    return region;
+}
+
+void *platform_reserve_apart(size_t size, const char *name) {
+    size_t page = platform_page_size();
+    uintptr_t at = 0;
+    if (apart_end) at = atomic_fetch_add_explicit(&apart, size + page, memory_order_relaxed) + page;
+    if (at != 0 && at < apart_end && size < apart_end - at &&
+        platform_reserve_at((void *)at, size, true, name) == PLACE_HAD)
+        return (void *)at;
+    return platform_reserve(size, page, name);
 }
 
 enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {

@@ -2,7 +2,7 @@
  *
  * Questions that need a call which a sandbox may forbid are asked before main, and the answers are kept.
  */
-#define _GNU_SOURCE 1 /* the recursive mutex's initializer */
+#define _GNU_SOURCE 1 /* the recursive mutex's initializer, gettid */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
 #include "platform/linux_rights.h"
@@ -13,9 +13,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#ifdef __BIONIC__
 #include <unistd.h>
-#endif
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -44,6 +42,7 @@ void platform_start(void) {
     _Atomic(uint32_t) *word = platform_forgotten_by_fork(sizeof *word);
     if (word != NULL) process = word;
     threads_start();
+    random_places_start();
 }
 
 bool platform_in_borrowed_memory(void) {
@@ -101,7 +100,8 @@ struct rights rights_at_start(void) {
 
 /* --- threads and forks of the program */
 
-/* Without a system call: libc writes the number of the locking thread into a recursive mutex. */
+/* Without a system call: glibc writes the number of the locking thread into a recursive mutex. bionic and musl keep the
+ * number. */
 uint32_t platform_thread_id(void) {
 #if defined(__GLIBC__)
     pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -109,10 +109,8 @@ uint32_t platform_thread_id(void) {
     uint32_t number = (uint32_t)mutex.__data.__owner;
     pthread_mutex_unlock(&mutex);
     return number;
-#elif defined(__BIONIC__)
-    return (uint32_t)gettid(); /* kept by libc */
 #else
-    return 0;
+    return (uint32_t)gettid();
 #endif
 }
 

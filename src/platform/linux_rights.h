@@ -11,6 +11,9 @@ struct rights {
 };
 struct rights rights_at_start(void);
 
+/* Draws what platform_random_place makes its numbers from. */
+void random_places_start(void);
+
 /* From now on mappings get no names. */
 void memory_names_end(void);
 

@@ -15,7 +15,7 @@ void misuse_describes(misuse_describe *describe) {
     atomic_store_explicit(&describes, describe, memory_order_relaxed); /* published by the allocator's start */
 }
 
-static _Noreturn void end(struct print_buffer *text) {
+static _Noreturn void end_process(struct print_buffer *text) {
     if (text->length == text->size) text->length--; /* cut off: the newline must still fit */
     print_text(text, "\n");
     platform_write(text->data, text->length); /* one write, so that lines of several processes do not mix */
@@ -77,7 +77,7 @@ COLD _Noreturn void misuse(enum misuse kind, const void *address, size_t number)
         print_word(&text, states, found.state);
     }
     print_text(&text, ")");
-    end(&text);
+    end_process(&text);
 }
 
 COLD _Noreturn void invariant_broken(const char *condition, const char *file, int line) {
@@ -90,5 +90,5 @@ COLD _Noreturn void invariant_broken(const char *condition, const char *file, in
     print_text(&text, ":");
     print_unsigned(&text, (unsigned)line);
     print_text(&text, ")");
-    end(&text);
+    end_process(&text);
 }

@@ -32,6 +32,10 @@ void *platform_reserve_readable(size_t size, const char *name);
  * maps nothing there by itself. 0: there is none. Nothing is reserved. */
 uintptr_t platform_region(size_t size, size_t alignment);
 
+/* platform_reserve of whole pages in a part of the address space that is chosen at random once, with inaccessible pages
+ * on both sides; where platform_region has found none, as platform_reserve. */
+void *platform_reserve_apart(size_t size, const char *name);
+
 /* platform_reserve, or platform_reserve_readable, at exactly this address. PLACE_TAKEN: something is mapped there. If a
  * thread of this process has mapped it, the caller sees what that thread did before. */
 enum platform_place { PLACE_HAD, PLACE_TAKEN, PLACE_REFUSED };
@@ -114,6 +118,9 @@ bool platform_rights_known(void);
 /* 64 unpredictable bits. */
 uint64_t platform_random(void);
 
+/* The same for choosing places; 0: the first place will do, as on the simulated platform. */
+uint64_t platform_random_place(void);
+
 /* True in a process with more privileges than its user (AT_SECURE): its environment cannot be trusted. */
 bool platform_is_privileged(void);
 
@@ -134,7 +141,8 @@ void platform_write(const char *text, size_t length);
 
 /* Lets platform_write work after the program has closed its standard error, as coreutils do before they exit. Also
  * opens the file `report` (NULL: none) while the program may still open files. platform_write_report appends to this
- * file, or writes to standard error if there is none. */
+ * file; if there is none, to standard error, unless another file than at the start is open there by then. No signal
+ * ends the program when nobody reads what platform_write_report writes. */
 void platform_keep_output(const char *report);
 void platform_write_report(const char *text, size_t length);
 

@@ -63,7 +63,7 @@ static uint32_t block_end(uint64_t block) {
     return (uint32_t)(block >> 32) + (uint32_t)block;
 }
 
-static bool take(_Atomic(uint64_t) *slot, uint64_t block) {
+static bool take_block(_Atomic(uint64_t) *slot, uint64_t block) {
     /* [SM1] acquire: the block was cleared before; pairs [SM2]; kept: this platform is the unit tests' */
     return atomic_compare_exchange_strong_explicit(slot, &block, 0, memory_order_acquire, memory_order_relaxed);
 }
@@ -74,7 +74,7 @@ static void put(uint32_t first, uint32_t end) {
     for (unsigned i = 0; i < FREE_BLOCKS; i++) {
         uint64_t block = atomic_load_explicit(&free_blocks[i], memory_order_relaxed);
         if (block == 0 || (block_end(block) != first && block_first(block) != end)) continue;
-        if (!take(&free_blocks[i], block)) continue;
+        if (!take_block(&free_blocks[i], block)) continue;
         if (block_end(block) == first) first = block_first(block);
         else end = block_end(block);
     }
@@ -100,7 +100,7 @@ static bool reserve_from_table(uint32_t pages, uint32_t alignment, uint32_t *sta
         if (block == 0) continue;
         uint32_t end = block_end(block);
         *start = fit(block_first(block), end, pages, alignment);
-        if (*start == end || !take(&free_blocks[i], block)) continue;
+        if (*start == end || !take_block(&free_blocks[i], block)) continue;
         put(block_first(block), *start);
         put(*start + pages, end);
         return true;
@@ -139,6 +139,10 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
 }
 
 void *platform_reserve_readable(size_t size, const char *name) {
+    return platform_reserve(size, page_size, name);
+}
+
+void *platform_reserve_apart(size_t size, const char *name) {
     return platform_reserve(size, page_size, name);
 }
 
@@ -269,6 +273,10 @@ uint64_t platform_random(void) {
     bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
     bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
     return bits ^ bits >> 31;
+}
+
+uint64_t platform_random_place(void) {
+    return 0;
 }
 
 bool platform_is_privileged(void) {

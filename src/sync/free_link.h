@@ -26,6 +26,9 @@
  * The last link of a list leads to an odd address: LINK_END, or the slab's origin (cross_list.h). An empty list begins
  * with LINK_END, whose word is 0. No key makes a near link of 0, so malloc needs no separate test for an empty list.
  *
+ * With -DJW_LINK_CHECK=OFF a word is next ^ key, and malloc follows it as it is: the shortest path. free asks the same
+ * question as above, so no correct program is reported there either.
+ *
  * Progress: each operation is a few instructions. Verified by tests/unit/free_link_test.c and, in lists that threads
  * share, by verify/clients/free_link_list.c. */
 #ifndef JW_FREE_LINK_H
@@ -44,7 +47,7 @@ typedef uint32_t __attribute__((may_alias, aligned(1))) link_half; /* read at an
 
 #define LINK_MARK 0xffff0000u /* of a link's upper half */
 
-extern const char link_end_word[16] HIDDEN;
+extern const char link_end_word[16] HIDDEN; /* aligned, so that the next address is odd */
 #define LINK_END ((void *)(uintptr_t)(link_end_word + 1))
 
 extern uint64_t link_secret HIDDEN; /* hardened build: drawn at its start */
@@ -58,7 +61,12 @@ static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
     return JW_SECURE ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
 }
 
-/* XOR of the addresses of this object and the next one. */
+/* What the next object's address is told from: the link's own place. */
+static ALWAYS_INLINE uintptr_t link_place(const void *object) {
+    return JW_LINK_CHECK ? (uintptr_t)object : 0;
+}
+
+/* XOR of the addresses of the link's place and the next object. */
 static ALWAYS_INLINE uint64_t link_distance(const void *object, uint64_t key) {
     return *(const link_any *)object ^ link_key_at(object, key);
 }
@@ -69,12 +77,17 @@ static ALWAYS_INLINE bool link_is_near(uint64_t distance, size_t block) {
     return !(distance & ~(uint64_t)(block - 8));
 }
 
+/* Whether malloc may follow the link at once, else a cold function decides. */
+static ALWAYS_INLINE bool link_is_plain(const void *object, uint64_t distance, size_t block) {
+    return JW_LINK_CHECK ? link_is_near(distance, block) : !((uintptr_t)object & 1);
+}
+
 static ALWAYS_INLINE void *link_followed(const void *object, uint64_t distance) {
-    return (void *)((uintptr_t)object ^ (uintptr_t)distance);
+    return (void *)(link_place(object) ^ (uintptr_t)distance);
 }
 
 static ALWAYS_INLINE void link_write(void *object, const void *next, uint64_t key) {
-    *(link_word *)object = ((uintptr_t)object ^ (uintptr_t)next) ^ link_key_at(object, key);
+    *(link_word *)object = (link_place(object) ^ (uintptr_t)next) ^ link_key_at(object, key);
 }
 
 static ALWAYS_INLINE void *link_next(const void *object, uint64_t key) {

@@ -30,7 +30,7 @@ def main():
         [nm, *dynamic, "-g", "--defined-only", "-P", library], check=True, capture_output=True, text=True
     )
     lines = [line.split() for line in out.stdout.splitlines() if len(line.split()) >= 3]
-    found = {name for name, *_ in lines}
+    found = {name for name, *_ in lines} - {"_init", "_fini"}  # of musl's start files
     is_64_bit = any(len(address) > 8 or int(address, 16) >> 32 for _, _, address, *_ in lines) or "_Znwm" in found
     expected = wanted(kind, "m" if is_64_bit else "j", shared)
     missing, surplus = sorted(expected - found), sorted(found - expected)

@@ -90,7 +90,7 @@ class Statistics(unittest.TestCase):
 
 
 class Rounds(unittest.TestCase):
-    """Interleaving: who is measured when, and what becomes of failures."""
+    """Interleaving: the order of measurements, and what becomes of failures."""
 
     def test_order_and_failures(self) -> None:
         allocators = [Allocator(name, "") for name in "abc"]

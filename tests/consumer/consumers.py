@@ -48,7 +48,7 @@ def make_host(folder: Path) -> Path:
 
 
 def by_hand(folder: Path) -> None:
-    """By who does not know of the flag: the library sees to it itself."""
+    """A plugin built without the flag: the library pins itself."""
     plugins = []
     for archive in ("libjwmalloc-prefixed.a", "libjwmalloc.a"):
         plugin = folder / f"{archive}.so"

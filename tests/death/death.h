@@ -48,4 +48,7 @@ char *object_from_elsewhere(size_t size);
 
 long thread_number(void);
 
+/* The build is the hardened one. */
+extern bool secure;
+
 #endif

@@ -84,10 +84,17 @@ static void freed_after_clearing(size_t size) {
 
 /* By an overflow of the object before. */
 static void overflowed(size_t size) {
-    char *objects[4];
-    allocate_some((void **)objects, 4, size);
-    char *before = objects[1] < objects[2] ? objects[1] : objects[2], *behind = before + size;
-    CHECK(behind == objects[1] || behind == objects[2]);
+    enum { SOME = 300 }; /* a fork's child gets them in random order: the first two that are neighbours */
+    char *objects[SOME], *before = NULL;
+    for (unsigned i = 0; i < SOME && !before; i++) {
+        objects[i] = object(size);
+        for (unsigned j = 0; j < i; j++) {
+            if (objects[j] == objects[i] + size) before = objects[i];
+            if (objects[j] + size == objects[i]) before = objects[j];
+        }
+    }
+    CHECK(before != NULL);
+    char *behind = before + size;
     expect_object("write after free", behind, behind, "changed at byte 0");
     free(behind);
     memset(before, 0x41, size + 8);

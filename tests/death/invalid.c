@@ -43,6 +43,7 @@ static void free_of_own_mapping(size_t offset) {
     free_foreign(pages + offset);
 }
 
+#ifdef __GLIBC__
 /* glibc's own malloc, which is still there. */
 static void free_of_libc_object(size_t size) {
     void *libc = dlopen("libc.so.6", RTLD_LAZY), *(*own)(size_t size);
@@ -51,6 +52,7 @@ static void free_of_libc_object(size_t size) {
     CHECK(own != NULL && own != malloc);
     free_foreign(own(size));
 }
+#endif
 
 static void realloc_of_stack(size_t size) {
     _Alignas(16) char local[64] = {0};
@@ -176,7 +178,9 @@ const struct death invalid_deaths[] = {
     {"free_of_low_address", free_of_low_address, {16, 1, 4096}},
     {"free_of_high_address", free_of_high_address, {4095, 15}},
     {"free_of_own_mapping", free_of_own_mapping, {4 * KB, 16, 4 * MB}},
+#ifdef __GLIBC__
     {"free_of_libc_object", free_of_libc_object, {100, 300 * KB}},
+#endif
     {"realloc_of_stack", realloc_of_stack, {100}},
     {"usable_size_of_static", usable_size_of_static, {16, 1}},
     {"free_of_second_byte", free_of_second_byte, ALL_TIERS},

@@ -4,7 +4,7 @@
  *   step    operation (bit 7: the second thread does it), slot, count, kind of size, size, extra
  *
  * A step works on `count` slots, `stride` apart. The second thread does its steps while the first waits, so that an
- * input always does the same. Whoever does a step uses the objects of both: that makes frees across threads. */
+ * input always does the same. The thread that does a step uses the objects of both: that makes frees across threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

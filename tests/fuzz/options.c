@@ -126,7 +126,7 @@ static void get_values(uint64_t *values) {
 #undef OPTION
 }
 
-/* Lines of printable ASCII that say who speaks. */
+/* Lines of printable ASCII that name their speaker. */
 static unsigned complaints(void) {
     unsigned lines = 0;
     EXPECT(heard_length == 0 || heard[heard_length - 1] == '\n');

@@ -47,7 +47,10 @@ MISTAKES = {
         "mid_class_index[(unit + 1) % (BACKEND_MIN >> UNIT_SHIFT)] =",
     ),
     "a large object is a granule short": Mistake(
-        "api", "src/backend/backend.c", "(size + slack + GRANULE_SIZE - 1)", "(size + slack + GRANULE_SIZE - 2)"
+        "api",
+        "src/backend/backend.c",
+        "LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);\n    char",
+        "LARGE_GUARD + GRANULE_SIZE - 2) >> JW_GRANULE_SHIFT);\n    char",
     ),
     "usable size is too large": Mistake(
         "api", "src/core/object_size.c", "leaf, &size)) return size;", "leaf, &size)) return size + 8;"
@@ -64,7 +67,9 @@ MISTAKES = {
         "    return size <= PTRDIFF_MAX && size >> JW_GRANULE_SHIFT <= UINT32_MAX ? size : 0;\n",
         "    return size;\n",
     ),
-    "empty slabs are lost": Mistake("api", "src/frontend/heap.c", "    slab_place(record_id(slab), 1);\n", ""),
+    "empty slabs are lost": Mistake(
+        "api", "src/frontend/heap.c", "    slab_place(slab->class, record_id(slab), 1);\n", ""
+    ),
     "a word is taken for a trace of a free object": Mistake(
         "contents",
         "src/core/object_size.c",

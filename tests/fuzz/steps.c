@@ -10,7 +10,8 @@
 #include <fcntl.h>
 
 #include "base/compiler.h"
-#include "config/geometry.h"
+#include "config/policy.h"
+#include "config/size_classes.h"
 #include <jwmalloc.h>
 
 enum { MARK = 12345, LEAST_ALIGNMENT = 16 }; /* an errno that no function sets */
@@ -108,9 +109,13 @@ static void expect_place(const char *bytes, size_t size, size_t alignment) {
     EXPECT(usable >= size && (usable > 0 || JW_SECURE));
 }
 
-/* Of an ordinary object; the hardened build lets a program have what it asked for. */
-static size_t usable_size(size_t size) {
-    return JW_SECURE ? size : jw_malloc_good_size(size);
+/* Whether an object of that size may have so much. The hardened build lets a program have what it asked for. */
+static bool is_usable_size(size_t size, size_t usable) {
+    if (JW_SECURE) return usable == size;
+    size_t good = jw_malloc_good_size(size);
+    if (usable == good) return true;
+    if (good > BACKEND_MAX) return usable > good && usable <= good + good / HUGE_ROOM_PART; /* a mapping that waited */
+    return usable <= FRONTEND_MAX && (usable & (usable - 1)) == 0 && size > usable / 2;     /* of a coarse class */
 }
 
 /* What an allocating function gave. `alignment` 1: an ordinary object, as large as it would always be. */
@@ -121,7 +126,7 @@ static void put_object(struct object *object, char *bytes, size_t size, size_t a
     *object = (struct object){
         .bytes = bytes, .size = size, .usable = jw_malloc_usable_size(bytes), .alignment = alignment == 1};
     object->room = object->usable + (alignment > GRANULE_SIZE ? alignment : 0);
-    if (alignment == 1 && !call_was_refused() && !world_is_crowded()) EXPECT(object->usable == usable_size(size));
+    if (alignment == 1 && !call_was_refused() && !world_is_crowded()) EXPECT(is_usable_size(size, object->usable));
     expect_errno(MARK);
     if (raw) object_add_raw(object);
     else object_add(object);

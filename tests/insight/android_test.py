@@ -2,6 +2,8 @@
 
 usage: android_test.py BUILD KNOWN REPLAY    REPLAY: the test that replays such texts (tests/trace/replay.c)"""
 
+import gzip
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,8 +16,10 @@ TOOLS = started.with_packages()
 BUILD, KNOWN, REPLAY = sys.argv[1:]
 
 import numpy as np  # noqa: E402
+import zstandard  # noqa: E402
 
 import events as analysis  # noqa: E402
+import stacks  # noqa: E402
 import traceio  # noqa: E402
 
 SYNTHETIC = started.ROOT / "tests/trace/synthetic.txt"
@@ -99,6 +103,48 @@ class Texts(unittest.TestCase):
                 subprocess.run([REPLAY, text], check=True, stdout=subprocess.DEVNULL)
                 if reallocs:
                     self.there_and_back(trace, ".txt")
+
+    def test_a_file_of_heaptrack(self) -> None:
+        """main calls keeps, which has 100 bytes for ever, and spends, which has 48 three times and 32 at the end; at
+        most two of the three are alive at a time."""
+        lines = ["v 10400 3", "X program argument", "I 1000 10", "s 4 main", "s 5 keeps", "s 6 spends", "s 8 /a/b/c.c",
+                 "s 3 lib", "i 1010 5 1 4 2a", "i 1020 5 2 0 0", "i 1030 5 3 4 7 1 4 8", "i 1040 5", "t 1 0", "t 2 1",
+                 "t 3 1", "t 4 1", "a 64 2", "c 0", "R 20", "+ 0", "a 30 3", "+ 1", "+ 1", "c a", "- 1", "+ 1", "- 1",
+                 "- 1", "- 1", "a 20 4", "+ 2", "# end"]  # fmt: skip
+        text, trace = self.folder / "h.txt", self.folder / "h.jwt"
+        for pack in (lambda data: data, gzip.compress, zstandard.compress):
+            text.write_bytes(pack("\n".join(lines).encode() + b"\n"))
+            self.jw("trace", "import", text, "-o", trace)
+            read = traceio.read(trace)
+            events = analysis.of_process(read, 1)
+            self.assertEqual(events.size.tolist(), [100, 48, 48, 48, 48, 48, 48, 32])
+            self.assertEqual(events.live().tolist(), [100, 148, 196, 148, 196, 148, 100, 132])
+            self.assertEqual((events.time[2] < 10**7, events.time[3]), (True, 10**7))
+            known = stacks.of_process(read, 1)
+            names = [stacks.names_of(known, int(number)) for number in events.stack[events.allocates]]
+            self.assertEqual(names[0], ["main (c.c:42)", "keeps"])
+            self.assertEqual(names[1:4], [["main (c.c:42)", "main (c.c:8)", "spends (c.c:7)"]] * 3)
+            self.assertEqual(names[4], ["main (c.c:42)", "lib+0x1040"])
+            self.assertEqual(read.of("memory")[0]["samples"], [[1, 0, 0x20 * 4096]])
+            self.assertEqual(read.about["command"], ["program", "argument"])
+        text.write_text("\n".join(lines[:20]) + "\n+ 9\n")
+        self.assertIn("h.txt:21: not a line of heaptrack", self.jw("trace", "import", text, "-o", trace, status=1))
+
+    def test_what_heaptrack_recorded(self) -> None:
+        """Its numbers and ours of the same program, which is known."""
+        if shutil.which("heaptrack") is None:
+            self.skipTest("heaptrack is not installed")
+        made, trace = self.folder / "made", self.folder / "h.jwt"
+        subprocess.run(["heaptrack", "-o", made, KNOWN, "threads"], check=True, capture_output=True, timeout=100)
+        self.jw("trace", "import", next(self.folder.glob("made*")), "-o", trace)
+        read = traceio.read(trace)
+        events = analysis.of_process(read, 1)
+        own = events.allocates & (events.size >= 1000000)
+        self.assertEqual(events.size[own].tolist(), [1002000 + i for i in range(20)])
+        self.assertTrue((events.partner[own] >= 0).all())
+        known = stacks.of_process(read, 1)
+        for number in np.unique(events.stack[own]).tolist():
+            self.assertIn("short_lived", " ".join(stacks.names_of(known, number)))
 
     def test_what_is_no_text_of_theirs(self) -> None:
         text, trace = self.folder / "c.txt", self.folder / "c.jwt"

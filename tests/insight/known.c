@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,30 @@ static void long_loop(void) {
     for (int i = 0; i < 1000000; i++) free(malloc((size_t)i % 1000 + 1));
 }
 
+/* Children begin while other threads allocate. Each thread has objects before the first child and after the last. */
+static atomic_int crowd_ends;
+
+static void *busy(void *argument) {
+    (void)argument;
+    while (!atomic_load(&crowd_ends))
+        for (int i = 0; i < 100; i++) free(malloc(BIG + 8000 + i));
+    return NULL;
+}
+
+static void crowd(void) {
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++)
+        if (pthread_create(&thread[i], NULL, busy, NULL) != 0) abort();
+    for (int i = 0; i < 20; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) in_child();
+        if (waitpid(child, &status, 0) != child || status != 0) abort();
+    }
+    atomic_store(&crowd_ends, 1);
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "plain";
     if (strcmp(what, "plain") == 0) plain();
@@ -89,6 +114,7 @@ int main(int count, char **arguments) {
     else if (strcmp(what, "clone") == 0) forks(1);
     else if (strcmp(what, "killed") == 0) killed();
     else if (strcmp(what, "long") == 0) long_loop();
+    else if (strcmp(what, "crowd") == 0) crowd();
     else if (strcmp(what, "exec") == 0) {
         free(malloc(BIG + 7000));
         execl(arguments[0], arguments[0], "plain", NULL);

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import started
@@ -19,6 +20,8 @@ BUILD, KNOWN, *LIBRARY = sys.argv[1:]
 import numpy as np  # noqa: E402
 
 import events as analysis  # noqa: E402
+import recorder  # noqa: E402
+import stacks  # noqa: E402
 import traceio  # noqa: E402
 
 BIG, OBJECTS = 1000000, 100
@@ -42,8 +45,8 @@ class Recording(unittest.TestCase):
             preexec_fn=limited if limit else None,
         )  # fmt: skip
 
-    def record(self, *program: object, status: int = 0) -> traceio.Trace:
-        done = self.jw("record", "-o", self.path, *WITH, "--", *program)
+    def record(self, *program: object, status: int = 0, stacks: bool = False) -> traceio.Trace:
+        done = self.jw("record", "-o", self.path, *WITH, *(["--stacks"] if stacks else []), "--", *program)
         self.assertEqual(done.returncode, status, done.stderr)
         self.said = done.stderr
         trace = traceio.read(self.path)
@@ -57,6 +60,7 @@ class Recording(unittest.TestCase):
         events = analysis.of_process(trace, process)
         keep = (events.size >= BIG + first) & (events.size < BIG + last)
         place = np.cumsum(keep) - 1
+        events.stack = events.stack[keep]
         events.partner = np.where(events.partner[keep] < 0, -1, place[events.partner[keep]])
         for name in ("time", "size", "thread", "address", "kind", "alignment"):
             setattr(events, name, getattr(events, name)[keep])
@@ -129,6 +133,75 @@ class Recording(unittest.TestCase):
         events = self.own(trace, 1)
         self.assertEqual(len(events.size), 400000)
         self.assertEqual((events.live()[-1], events.live().max()), (0, BIG + 6000))
+
+    def functions(self, trace: traceio.Trace, process: int, numbers: np.ndarray) -> set[tuple[str, ...]]:
+        """Those of the program, the innermost first, of stacks by number."""
+        known = stacks.of_process(trace, process)
+        stacks.add_names(known, trace, numbers)
+        said = {number: stacks.names_of(known, number)[::-1] for number in numbers.tolist()}
+        own = ("plain", "giver", "short_lived", "busy", "in_child", "forks", "main")
+        return {tuple(word for name in names if (word := name.split(" ")[0]) in own) for names in said.values()}
+
+    def check_stacks(self, trace: traceio.Trace, events: analysis.Events) -> None:
+        """All known, and what the recorder needed for them is not the program's allocator's."""
+        self.assertEqual(trace.of("end")[0]["inside"], 0)
+        self.assertEqual(int((events.stack[events.allocates] == 0).sum()), 0)
+        self.assertGreater(len(events.stack), 0)
+
+    def test_stacks(self) -> None:
+        trace = self.record(KNOWN, "plain", stacks=True)
+        self.check_plain(trace, 1)
+        events = self.own(trace, 1)
+        self.check_stacks(trace, events)
+        self.assertFalse(events.stack[~events.allocates].any())
+        given = (events.size >= BIG + 1000) & (events.size < BIG + 1100) & events.allocates
+        mains = {names[-1:] for names in self.functions(trace, 1, np.unique(events.stack[events.allocates & ~given]))}
+        self.assertEqual(mains, {("main",)})
+        self.assertEqual(self.functions(trace, 1, np.unique(events.stack[given])), {("giver",)})
+
+    def test_stacks_of_threads_and_of_a_killed_program(self) -> None:
+        trace = self.record(KNOWN, "threads", stacks=True)
+        events = self.own(trace, 1, 2000)
+        self.check_stacks(trace, events)
+        self.assertEqual(self.functions(trace, 1, np.unique(events.stack[events.allocates])), {("short_lived",)})
+        trace = self.record(KNOWN, "killed", status=137, stacks=True)
+        events = self.own(trace, 1)
+        self.check_stacks(trace, events)
+        self.assertEqual(int(events.allocates.sum()), 200000)
+
+    def test_stacks_in_children(self) -> None:
+        """A child's objects, and those that it has of its parent."""
+        trace = self.record(KNOWN, "fork", stacks=True)
+        self.check_children(trace, True)
+        events = self.own(trace, 2)
+        self.check_stacks(trace, events)
+        old = events.allocates & (events.size == BIG + 4000)
+        self.assertEqual(int(old.sum()), 1)
+        new = self.functions(trace, 2, np.unique(events.stack[events.allocates & ~old]))
+        self.assertEqual({names[:1] for names in new}, {("in_child",)})
+        self.assertNotIn("in_child", next(iter(self.functions(trace, 2, events.stack[old]))))
+
+    def test_stacks_while_other_threads_fork(self) -> None:
+        trace = self.record(KNOWN, "crowd", stacks=True)
+        self.assertEqual(len(trace.of("process")), 21)
+        events = self.own(trace, 1, 8000)
+        self.check_stacks(trace, events)
+        self.assertEqual(self.functions(trace, 1, np.unique(events.stack[events.allocates])), {("busy",)})
+
+    def test_a_recording_of_the_time_before_stacks(self) -> None:
+        self.check_plain(traceio.read(Path(__file__).with_name("version1.jwt")), 1)
+
+    def test_a_folder_that_another_recording_removes_meanwhile(self) -> None:
+        """Between the moment at which its name was read and that of its owner's end."""
+        left = self.folder / "jw-record-1-x"
+        left.mkdir()
+
+        def ended(_: int) -> None:
+            left.rmdir()
+
+        with unittest.mock.patch.object(recorder, "start_of", ended):
+            recorder.remove_left_folders(self.folder)
+        self.assertFalse(left.exists())
 
     def test_a_full_disk_ends_the_recording_and_not_the_program(self) -> None:
         """The limit is the recorder's: the rings are as large as 1 MB."""

@@ -3,9 +3,11 @@
 usage: report_test.py BUILD KNOWN"""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -166,6 +168,55 @@ class Report(unittest.TestCase):
         for title in ("Memory in use", "Sizes", "Life times", "Threads by activity", "Frees by another thread",
                       "Fragmentation", "Addresses", "What this means for tuning", "giver"):  # fmt: skip
             self.assertIn(title, one.read_text())
+
+    def test_who_allocated(self) -> None:
+        """Two functions by construction: one's objects live on, the other's are short-lived."""
+        rows = [(0, BASE, 1000, MALLOC), (1, BASE + 4096, 500, MALLOC), (2, BASE + 4096, 0, FREE),
+                (3, BASE + 4096, 300, MALLOC), (4, BASE + 4096, 0, FREE), (9 * MS, BASE, 0, FREE),
+                (9 * MS + 1, BASE, 64, MALLOC)]  # fmt: skip
+        events = np.zeros(len(rows), traceio.EVENT)
+        for name, column in zip(("time", "address", "size", "kind"), zip(*rows, strict=True), strict=True):
+            events[name] = column
+        events["stack"] = [7, 8, 0, 8, 0, 0, 9]
+        said = [(7, 0xA1, 0xC1), (8, 0xB1, 0xC1), (9, 0xD1, 0)]  # frames; 9 has one
+        lines = []
+        for number, first, second in said:
+            lines += [(1 if second == 0 else 2, 0, number, traceio.STACK), (first, second, number, traceio.FRAMES)]
+        writer = traceio.Writer(self.path, {"command": ["made", "by hand"]})
+        writer.record("names", names={0xA1: ["keeps"], 0xB1: ["inlined", "spends"], 0xC1: ["main"]})
+        writer.definitions(1, 1, np.array(lines, traceio.DEFINITION))
+        writer.events(1, 1, events)
+        writer.close()
+        callers = json.loads(self.jw("report", "--json", self.path).stdout)["callers"]
+        self.assertEqual(callers["notes"], [])
+        self.assertEqual(
+            callers["peak"],
+            {"bytes": 1500, "objects": 2, "stacks": [
+                {"bytes": 1000, "objects": 1, "frames": ["keeps", "main"]},
+                {"bytes": 500, "objects": 1, "frames": ["inlined", "spends", "main"]},
+            ]},
+        )  # fmt: skip
+        self.assertEqual(callers["leaked"]["stacks"], [{"bytes": 64, "objects": 1, "frames": ["0xd1"]}])
+        self.assertEqual(
+            callers["short_lived"]["stacks"], [{"bytes": 800, "objects": 2, "frames": ["inlined", "spends", "main"]}]
+        )
+        page = self.folder / "page.html"
+        self.jw("report", self.path, "-o", page)
+        text = page.read_text()
+        self.assertNotRegex(text, r'<(script|link|img)[^>]* (src|href)="(?!data:)')
+        for word in ("Alive at the peak", "Alive at the end", "Short-lived", "keeps", "spends", "0xd1"):
+            self.assertIn(word, text)
+
+    def test_names_of_a_file_that_was_built_again(self) -> None:
+        program = self.folder / "program"
+        program.write_bytes(Path(KNOWN).read_bytes())
+        program.chmod(0o755)
+        self.jw("record", "--stacks", "-o", self.path, "--", program, "plain")
+        for later, names in ((0, True), (100, False)):
+            os.utime(program, (time.time() + later, time.time() + later - 50))
+            callers = json.loads(self.jw("report", "--json", self.path).stdout)["callers"]
+            self.assertEqual("giver" in json.dumps(callers), names)
+            self.assertEqual("is newer than the recording" in "".join(callers["notes"]), not names)
 
     def test_what_cannot_be_read_or_written(self) -> None:
         self.assertIn("cannot be read", self.jw("report", self.path, status=1).stderr)

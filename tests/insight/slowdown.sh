@@ -25,5 +25,6 @@ measure() {
 for ((run = 0; run < ${1:-3}; run++)); do
     measure alone env
     measure recorded "$root/jw" record -o "$work/redis.jwt" --
+    measure "with stacks" "$root/jw" record --stacks -o "$work/redis.jwt" --
     if command -v heaptrack >/dev/null; then measure heaptrack heaptrack -o "$work/heaptrack"; fi
 done

@@ -1,4 +1,4 @@
-/* backtrace.c - who looks at a process that misuse has ended sees through the library: a handler of SIGABRT that calls
+/* backtrace.c - a debugger at a process ended for misuse sees through the library: a handler of SIGABRT that calls
  * backtrace() finds the function with the bad free, and main; and the line is where glibc keeps its last words, for
  * debuggers and crash reporters. The program exports its functions, so that dladdr knows their names.
  */

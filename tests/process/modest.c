@@ -2,6 +2,7 @@
  *
  *   modest waves ORDER    60 MB of each of seven sizes in turn; ORDER says how they are freed: `turns`, all as they
  *                         were allocated; `random`, all in random order; `replaced`, one by one by the next wave
+ *   modest asleep         100 threads sleep, each of which keeps 17 objects of what it has allocated
  *
  * The figures are printed, so that any allocator can be asked: LD_PRELOAD=... modest waves random
  */
@@ -75,9 +76,51 @@ static void waves(const char *order) {
     if (under_jwmalloc()) CHECK(peak() <= before + WAVES_BOUND * MB);
 }
 
+enum { SLEEPERS = 100, KEPT = 17, REPLACED = 300, LITTLE_STACK = 64 << 10, SLEEPERS_BOUND = 8 };
+static pthread_barrier_t fallen_asleep, over;
+
+static size_t little_size(uint64_t *state) {
+    static const uint32_t most[] = {32, 64, 128, 256, 512, 1024, 2048};
+    return 1 + (size_t)random_below(state, most[random_below(state, sizeof most / sizeof *most)]);
+}
+
+static void *sleeper(void *number) {
+    uint64_t state = (uintptr_t)number;
+    char *kept[KEPT] = {0};
+    for (unsigned i = 0; i < REPLACED; i++) {
+        char **one = &kept[random_below(&state, KEPT)];
+        size_t size = little_size(&state);
+        free(*one);
+        *one = malloc(size);
+        CHECK(*one != NULL);
+        memset(*one, 1, size);
+    }
+    pthread_barrier_wait(&fallen_asleep);
+    pthread_barrier_wait(&over);
+    for (unsigned i = 0; i < KEPT; i++) free(kept[i]);
+    return NULL;
+}
+
+static void asleep(void) {
+    pthread_t sleepers[SLEEPERS];
+    pthread_attr_t little;
+    CHECK(pthread_attr_init(&little) == 0 && pthread_attr_setstacksize(&little, LITTLE_STACK) == 0);
+    CHECK(pthread_barrier_init(&fallen_asleep, NULL, SLEEPERS + 1) == 0);
+    CHECK(pthread_barrier_init(&over, NULL, SLEEPERS + 1) == 0);
+    size_t before = resident_bytes();
+    for (uintptr_t i = 0; i < SLEEPERS; i++) CHECK(pthread_create(&sleepers[i], &little, sleeper, (void *)i) == 0);
+    pthread_barrier_wait(&fallen_asleep);
+    size_t more = resident_bytes() - before;
+    pthread_barrier_wait(&over);
+    for (unsigned i = 0; i < SLEEPERS; i++) CHECK(pthread_join(sleepers[i], NULL) == 0);
+    printf("asleep: %d threads with %d objects each have %zu KB\n", SLEEPERS, KEPT, more / 1024);
+    if (under_jwmalloc()) CHECK(more <= SLEEPERS_BOUND * MB);
+}
+
 int main(int arguments, char **argument) {
-    CHECK(arguments == 3);
+    CHECK(arguments >= 2);
     if (resident_bytes() == 0) check_skip("resident memory is not to be seen here");
-    if (strcmp(argument[1], "waves") == 0) waves(argument[2]);
+    if (strcmp(argument[1], "asleep") == 0) asleep();
+    if (strcmp(argument[1], "waves") == 0 && arguments == 3) waves(argument[2]);
     return 0;
 }

@@ -59,6 +59,7 @@ is_silent("cache_min:64K")
 is_silent("reclaim_interval=200,cache_min=1M")
 complains_once("reclaim_interval=soon", "reclaim_interval", "10..60000")
 complains_once("stats_file:", "stats_file")
+complains_once("stats_file:" + "x" * 300, "bad value in stats_file", "255")
 complains_once("no_such_option:1", "no_such_option")
 complains_once("reclaim_interval:soon", "reclaim_interval")
 complains_once("reclaim_interval:", "reclaim_interval")
@@ -71,6 +72,9 @@ complains_once("stats:always", "stats")
 complains_once("cache_min:1X", "cache_min")
 complains_once("cache_min", "cache_min")
 complains_once("pool_min:1,wrong:2,cache_percent:1", "wrong")
+
+spaced = run(plain, "wrong:1 also_wrong:2")
+expect(len(spaced.stderr.splitlines()) == 2, "a space separates items", spaced)
 
 two = run(plain, "wrong:1,also_wrong:2")
 expect(len(two.stderr.splitlines()) == 2, "a line for each of two mistakes", two)
@@ -88,6 +92,21 @@ with tempfile.TemporaryDirectory() as folder:
     expect(good, "two reports with pid, program, time, resident, peak, counts in the file", silent)
     silent = run(plain, f"stats:exit,stats_file:{folder}/none/reports")
     expect("in objects" in silent.stderr, "to standard error where there can be no file", silent)
+
+# The report is for the file that was standard error at the start, never for one that took its number later.
+with tempfile.TemporaryDirectory() as folder:
+    path = f"{folder}/database"
+    redirected = run(plain, "stats:exit", "redirect", path)
+    expect(redirected.returncode == 0 and Path(path).read_bytes() == b"", "nothing to another file", redirected)
+
+# Nobody reads the report: the program's exit does not change.
+reader, writer = os.pipe()
+os.close(reader)
+environment = dict(os.environ, JWMALLOC_CONF="stats:exit", **({"LD_PRELOAD": sys.argv[3]} if len(sys.argv) > 3 else {}))
+unread = subprocess.run([plain], env=environment, stdout=subprocess.PIPE, stderr=writer, text=True)
+os.close(writer)
+unread.stderr = ""
+expect(unread.returncode == 0, "no SIGPIPE at exit", unread)
 
 # A bad value leaves the default in force, and what stands around it still counts.
 shown = run(plain, "confirm:true,reclaim_interval:nonsense,cache_percent:33")

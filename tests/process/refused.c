@@ -1,7 +1,7 @@
 /* refused.c CALL... - a kernel that refuses system calls: the heap must go on without them, or fail cleanly.
  *
  * CALL is clone, madvise, prctl, mremap, munmap, futex or mmap. All but mmap are refused from before the program's
- * start (it starts itself again behind the filter); `nproc` means an unprivileged user who may start no more threads.
+ * start (it starts itself again behind the filter); `nproc` means an unprivileged user that may start no more threads.
  */
 #include <errno.h>
 #include <linux/filter.h>

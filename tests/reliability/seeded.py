@@ -40,7 +40,7 @@ MISTAKES = {
     ),
     "uncounted": Mistake(
         "backend/ownership.c",
-        "    count(state, own); /* a deferred range is cached memory, too */\n",
+        "    count_granules(state, own); /* a deferred range is cached memory, too */\n",
         "",
         "above the watermark",
     ),
@@ -59,7 +59,7 @@ MISTAKES = {
         "",
         "CHECK failed: back",
     ),
-    "leak": Mistake("frontend/heap.c", "    slab_place(record_id(slab), 1);\n", "", "CHECK failed: "),
+    "leak": Mistake("frontend/heap.c", "    slab_place(slab->class, record_id(slab), 1);\n", "", "CHECK failed: "),
     "short": Mistake(
         "core/realloc.c",
         "memcpy(new, object, length);",
@@ -76,7 +76,7 @@ MISTAKES = {
     "handed": Mistake("frontend/heap.c", "    if (heap_has_suspects(heap)) heap_settle(heap);\n", "", "WRONG"),
     "forged": Mistake(
         "frontend/slab.c",
-        "    if (UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);\n",
+        "    if (JW_LINK_CHECK && UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);\n",
         "",
         "WRONG",
     ),
@@ -89,7 +89,7 @@ MISTAKES = {
     "bit": Mistake(
         "midend/midend.c", "        if (mid_has_free(word, bit)) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"
     ),
-    "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, weight - offset);\n", "", "WRONG"),
+    "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, granules);\n", "", "WRONG"),
     "gone": Mistake("backend/huge.c", "word | HUGE_GONE, memory_order_relaxed", "0, memory_order_relaxed", "WRONG"),
     "owner": Mistake("core/fork.c", "    heap_note_thread();\n", "", "WRONG"),
     "size": Mistake("core/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),

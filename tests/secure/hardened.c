@@ -116,6 +116,9 @@ static void write_after_free(size_t size, size_t offset) {
 static void write_after_free_small(void) {
     write_after_free(100, 50);
 }
+static void write_after_free_start(void) {
+    write_after_free(100, 3);
+}
 static void write_after_free_end(void) {
     write_after_free(100, 99);
 }
@@ -195,12 +198,13 @@ static void quarantine_delays(void) {
     show(delayed);
 }
 static void quarantine_ends(void) {
-    char *bytes = object(1000), *again[MOST], *others[100];
-    for (unsigned i = 0; i < 100; i++) others[i] = object(1000);
+    enum { MORE = 1000 };
+    char *bytes = object(1000), *again[MOST], *others[MORE];
+    for (unsigned i = 0; i < MORE; i++) others[i] = object(1000);
     free(bytes);
-    for (unsigned i = 0; i < 100; i++) free(others[i]); /* more than it holds */
+    for (unsigned i = 0; i < MORE; i++) free(others[i]); /* more than it holds */
     bool came_back = false;
-    for (unsigned i = 0; i < 500; i++) came_back |= (again[i] = malloc(1000)) == bytes;
+    for (unsigned i = 0; i < MOST; i++) came_back |= (again[i] = malloc(1000)) == bytes;
     bool delayed = malloc_usable_size(again[0]) == 1000; /* not the plain build, where it comes back as well */
     show(came_back && delayed);
 }
@@ -392,6 +396,7 @@ static const struct {
     CASE(overflow_into_guard),
     CASE(overflow_into_guard_mid),
     CASE(write_after_free_small),
+    CASE(write_after_free_start),
     CASE(write_after_free_end),
     CASE(write_after_free_mid),
     CASE(forged_link),

@@ -38,6 +38,7 @@ PROMISES = {
     "overflow_into_guard": Promise("fault", "guard_rate:1"),
     "overflow_into_guard_mid": Promise("fault", "guard_rate:1"),
     "write_after_free_small": WRITTEN,
+    "write_after_free_start": Promise("write after free", seen_by_all=True),
     "write_after_free_end": WRITTEN,
     "write_after_free_mid": WRITTEN,
     "forged_link": Promise("write after free", "quarantine:0", seen_by_all=True),
@@ -50,17 +51,53 @@ PROMISES = {
     "quarantine_delays": Promise("property"),
     "quarantine_ends": Promise("property"),
     "order_small": Promise("order"),
-    "order_mid": Promise("order"),
-    "order_of_children": Promise("property"),
-    "zero_on_free": Promise("property", "zero_on_free:true"),
-    "zero_on_allocation": Promise("property", "zero_on_free:true"),
+    "order_mid": Promise("order", seen_by_all=True),  # the plain one places the first slabs at random
+    "order_of_children": Promise("property", seen_by_all=True),
+    "zero_on_free": Promise("property"),
+    "zero_on_allocation": Promise("property"),
     "contents_go": Promise("property", CLEARING),
     "correct_work": Promise(
-        "well", ["quarantine:17M", "quarantine:0", *CLEARING, "guard_rate:1,quarantine:17M,zero_on_free:true"]
+        "well",
+        [
+            "quarantine:17M,zero_on_free:false",
+            "quarantine:0,zero_on_free:false",
+            *CLEARING,
+            "guard_rate:1,quarantine:17M,zero_on_free:true",
+        ],
     ),
     "size_is_exact": Promise("property"),
     "records_are_fenced": Promise("property", seen_by_all=True),
 }
+# Of misuses.c.
+FAULT, PROPERTY_KEPT = Promise("fault"), Promise("property")
+INVALID = Promise("invalid free|invalid pointer|double free", seen_by_all=True)
+DOUBLE = Promise("double free", seen_by_all=True)
+MISUSES = {
+    **dict.fromkeys(["double_free_small", "double_free_small_delayed", "double_free_large"], DOUBLE),
+    **dict.fromkeys(["double_free_large_delayed", "double_free_huge", "double_free_zero_size"], DOUBLE),
+    **dict.fromkeys(["eight_byte_overflow_small", "eight_byte_overflow_large"], OVERFLOW),
+    **dict.fromkeys(["overflow_far_large"], FAULT),
+    **dict.fromkeys(["invalid_free_protected", "invalid_free_unprotected", "invalid_free_near"], INVALID),
+    **dict.fromkeys(["invalid_free_far", "unaligned_free_small", "unaligned_free_large"], INVALID),
+    **dict.fromkeys(["unaligned_usable_size", "usable_size_after_free", "usable_size_of_reused"], INVALID),
+    **dict.fromkeys(["uninitialized_free", "uninitialized_realloc", "uninitialized_usable_size"], INVALID),
+    "wrong_size": Promise("wrong size", seen_by_all=True),
+    **dict.fromkeys(["read_after_free_small", "read_after_free_mid"], PROPERTY_KEPT),
+    **dict.fromkeys(["read_after_free_large", "write_after_free_large", "write_after_free_large_reuse"], FAULT),
+    **dict.fromkeys(["uninitialized_read_small", "uninitialized_read_mid"], PROPERTY_KEPT),
+    "uninitialized_read_large": PROPERTY_KEPT,
+    **dict.fromkeys(["read_zero_size", "write_zero_size", "write_zero_size_resized"], FAULT),
+    "string_overflow": PROPERTY_KEPT,
+    **dict.fromkeys(["write_after_free_small_end", "write_after_free_mid_end"], WRITTEN),
+    "write_after_free_small": Promise("write after free", seen_by_all=True),
+    # the plain build unmaps the object
+    **dict.fromkeys(
+        ["overflow_far_huge", "read_after_free_huge", "write_after_free_huge"], Promise("fault", seen_by_all=True)
+    ),
+    **dict.fromkeys(["write_after_free_small_reuse", "quarantine_is_deep"], PROPERTY_KEPT),
+    **dict.fromkeys(["quarantine_is_random", "quarantine_delays_large", "types_stay_apart"], PROPERTY_KEPT),
+}
+ALL: dict[str, Promise] = {}
 
 
 def run(program: list[str], case: str, options: str) -> subprocess.CompletedProcess[str]:
@@ -75,19 +112,19 @@ def is_kept(promise: Promise, done: subprocess.CompletedProcess[str]) -> bool:
         return done.returncode == PROPERTY
     if promise.ends == "well":
         return done.returncode == 0 and not done.stderr
-    line = f"jwmalloc: {promise.ends}[^\n]*\n"
+    line = f"jwmalloc: ({promise.ends})[^\n]*\n"
     return -done.returncode == signal.SIGABRT and re.match(line, done.stderr) is not None
 
 
 def check(program: list[str], case: str, hardened: bool) -> bool:
-    options = PROMISES[case].options if hardened else ""
+    options = ALL[case].options if hardened else ""
     return all(
         check_with(program, case, hardened, each) for each in ([options] if isinstance(options, str) else options)
     )
 
 
 def check_with(program: list[str], case: str, hardened: bool, options: str) -> bool:
-    promise = PROMISES[case]
+    promise = ALL[case]
     done = run(program, case, options)
     if promise.ends == "order":
         orders = {done.stdout} | {run(program, case, options).stdout for _ in range(TIMES - 1)}
@@ -101,9 +138,11 @@ def check_with(program: list[str], case: str, hardened: bool, options: str) -> b
 
 def main() -> int:
     hardened, chosen, program = sys.argv[1] == "caught", sys.argv[2], sys.argv[3:]
-    cases = [case for case in PROMISES if chosen in ("all", case)]
+    table = MISUSES if "misuses" in os.path.basename(program[-1]) else PROMISES
+    ALL.update(table)
+    cases = [case for case in table if chosen in ("all", case)]
     if not hardened:
-        cases = [case for case in cases if not PROMISES[case].seen_by_all]
+        cases = [case for case in cases if not table[case].seen_by_all]
     if run(program, cases[0], "").returncode == 77:
         return 77
     right = sum(check(program, case, hardened) for case in cases)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""seeded.py COMPILER PROGRAM [MISTAKE...] - tests of the hardened build's tests: with a mistake in, its case must fail.
+"""seeded.py COMPILER HARDENED MISUSES [MISTAKE...] - tests the tests: with a mistake in, its case must fail.
 
-PROGRAM is hardened.c on the system's malloc; the library that is built with the mistake is preloaded.
+HARDENED and MISUSES are the programs on the system's malloc; the library that is built with the mistake is preloaded.
 """
 
 import subprocess
@@ -19,14 +19,12 @@ def seed(file: str, text: str, instead: str, case: str) -> tuple[seeded.Mistake,
     return seeded.Mistake(file, text, instead, f"{case} ", secure=True), case
 
 
-ENTRY, QUARANTINE = "hardened/entry.c", "hardened/quarantine.c"
+ENTRY, QUARANTINE, LARGE = "hardened/entry.c", "hardened/quarantine.c", "hardened/large.c"
 MISTAKES = {
-    "trailer": seed(
-        ENTRY, "state == BROKEN || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"
-    ),
-    "fill": seed(ENTRY, "left != filled(slack)", "left > filled(slack)", "overflow_small_slack"),
+    "trailer": seed(ENTRY, "state != LIVE || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"),
+    "fill": seed(ENTRY, "!slack_is_filled(end, slack, place_byte(object))", "!end", "overflow_small_slack"),
     "neighbour": seed(
-        ENTRY, "    if (small) check_neighbour(object, slot);\n", "    (void)small;\n", "overflow_into_next"
+        ENTRY, "    if (opened->tier == IN_SLAB) check_neighbour(object, slot);\n", "", "overflow_into_next"
     ),
     "guard": seed(
         "hardened/guard.c",
@@ -34,28 +32,53 @@ MISTAKES = {
         "",
         "overflow_into_guard",
     ),
-    "quarantine": seed(QUARANTINE, "slot > quarantine->limit / QUARANTINE_PART", "slot > 0", "quarantine_delays"),
-    "written": seed(QUARANTINE, "left != checked(slot)", "left > slot", "write_after_free_small"),
+    "quarantine": seed(QUARANTINE, "slot > quarantine->limit / QUARANTINE_PART", "slot > 8", "quarantine_delays"),
+    "written": seed(ENTRY, "!is_zero(object, size)", "!object", "write_after_free_small"),
     "link": seed("frontend/slab.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed("frontend/slab.c", "unsigned other = random_less(i + 1);", "unsigned other = i;", "order_small"),
-    "mid order": seed("midend/mid_cache.h", "random_less((uint32_t)__builtin_popcount(word))", "0", "order_mid"),
+    "mid order": seed("midend/mid_cache.h", "random_less((uint32_t)__builtin_popcount(bits))", "0", "order_mid"),
     "seed": seed("platform/random.c", "return platform_random() | 1;", "return 1;", "order_small"),
     "children": seed("core/fork.c", "if (JW_SECURE) random_forget();", "", "order_of_children"),
-    "cleared": seed(QUARANTINE, "if (clears && (waits || slot <= BACKEND_MAX))", "if (slot == 64)", "zero_on_free"),
-    "waiting": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "contents_go"),
-    "waiting accused": seed(QUARANTINE, "(waits || slot <= BACKEND_MAX)", "slot <= BACKEND_MAX", "correct_work"),
-    "clear": seed(ENTRY, "if (clear) memset", "if (clear && size > 999) memset", "zero_on_allocation"),
+    "written first": seed(QUARANTINE, "left != size", "left > size", "write_after_free_start"),
+    "cleared": seed(
+        QUARANTINE,
+        "    memset(object, option(&options.zero_on_free)",
+        "    if (slot < 64) memset(object, 0",
+        "zero_on_free",
+    ),
+    "emptied": seed(LARGE, "waiting.untouched = empty_large(&waiting);", "", "contents_go"),
+    "closed": seed(
+        LARGE, "waiting.untouched &= platform_protect(waiting.start, waiting.size, false)", "", "read_after_free_large"
+    ),
+    "guard behind": seed(
+        LARGE, "if (platform_protect(object + slot, LARGE_GUARD, false)) return true;", "", "overflow_far_large"
+    ),
+    "clear": seed(ENTRY, "if (!zeroed) memset(object, 0, slot);", "", "zero_on_allocation"),
+    "classes mixed": seed(
+        "hardened/regions.c",
+        "region_stack_push(&regions[kind][fresh_age()], range);",
+        "guarded_place(range, weight);",
+        "types_stay_apart",
+    ),
+    "pool mixed": seed("frontend/heap.c", "JW_SECURE && slab && slab->class != class", "false", "types_stay_apart"),
+    "zero size": seed(
+        ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
+    ),
+    "shuffled": seed(
+        QUARANTINE, "uint32_t back = random_less(", "uint32_t back = 0 * random_less(", "quarantine_is_random"
+    ),
     "delivery": seed(
         ENTRY,
-        "if (small) misuse(WRITE_AFTER_FREE",
-        "if (!object) misuse(WRITE_AFTER_FREE",
+        "if (UNLIKELY(!trailer_is_right)) misuse(WRITE_AFTER_FREE",
+        "if (UNLIKELY(!object)) misuse(WRITE_AFTER_FREE",
         "free_end_written",
     ),
 }
 
 
-def is_found(name: str, compiler: str, program: str) -> bool:
+def is_found(name: str, compiler: str, hardened: str, misuses: str) -> bool:
     mistake, case = MISTAKES[name]
+    program = hardened if f" {case}(" in (HERE / "hardened.c").read_text() else misuses
     with tempfile.TemporaryDirectory() as directory:
         library = seeded.build(mistake, compiler, directory)
         command = [HERE / "promises.py", "caught", case, "env", f"LD_PRELOAD={library}", program]
@@ -66,9 +89,9 @@ def is_found(name: str, compiler: str, program: str) -> bool:
 
 
 def main() -> int:
-    compiler, program, *chosen = sys.argv[1:]
+    compiler, hardened, misuses, *chosen = sys.argv[1:]
     names = chosen or list(MISTAKES)
-    return 0 if sum(is_found(name, compiler, program) for name in names) == len(names) else 1
+    return 0 if sum(is_found(name, compiler, hardened, misuses) for name in names) == len(names) else 1
 
 
 sys.exit(main())

@@ -8,7 +8,7 @@
 
 enum { THREADS = 4, SHARED = 48, ROUNDS = 4, STEPS = 8000, CROWDED_STEPS = 150000, MOST_GRANULES = 96 };
 
-/* A range or a large object in the hands of whoever exchanges it out of its slot. Its size is at its start. */
+/* A range or a large object that belongs to the thread that exchanges it out of its slot. Its size is at its start. */
 struct block {
     uint32_t granules;
     bool large;
@@ -16,7 +16,7 @@ struct block {
 };
 
 static _Atomic(uintptr_t) shared[SHARED];
-static _Atomic(size_t) zeroed_ranges;
+static _Atomic(size_t) zeroed_ranges, grown_objects;
 static bool crowded; /* few and small ranges, side by side: every thread is after the same */
 
 static void mark(struct block *block) {
@@ -46,6 +46,17 @@ static void shrink(struct block *block, uint64_t *randomness) {
     block->end = (char *)block + backend_usable_size(block);
 }
 
+/* A large object takes what is free behind it, or stays as it is. */
+static void grow(struct block *block, uint64_t *randomness) {
+    size_t size = backend_usable_size(block), wanted = size + 1 + random_below(randomness, size);
+    bool grown = backend_grow(block, wanted);
+    CHECK(backend_usable_size(block) == size || (grown && backend_usable_size(block) >= wanted));
+    if (!grown) return;
+    atomic_fetch_add(&grown_objects, 1);
+    block->end = (char *)block + backend_usable_size(block);
+    mark(block);
+}
+
 static struct block *fetch(uint64_t *randomness) {
     bool zeroed = false, large = !crowded && random_below(randomness, 4) == 0;
     uint32_t most = random_below(randomness, 32) == 0  ? ROOT_GRANULES
@@ -67,6 +78,7 @@ static struct block *fetch(uint64_t *randomness) {
     *block = (struct block){.granules = granules, .large = large, .end = (char *)block + size};
     mark(block);
     if (large && random_below(randomness, 2)) shrink(block, randomness);
+    if (large && random_below(randomness, 2)) grow(block, randomness);
     return block;
 }
 
@@ -114,6 +126,7 @@ static void threads_share_the_backend(void **state) {
         run_threads(round);
         finish();
     }
+    assert_true(grown_objects > 0);
     printf("%zu rollbacks, %zu deferrals, %zu rounds, %zu by freeing threads, %zu zeroed\n",
            (size_t)ownership.rollbacks, (size_t)ownership.deferrals, (size_t)thrift_counters.rounds,
            (size_t)thrift_counters.sync_reclaims, (size_t)zeroed_ranges);
@@ -141,6 +154,27 @@ static void what_is_cut_off_is_free(void **state) {
     reclaimer_resume();
 }
 
+static void an_object_grows_in_place(void **state) {
+    (void)state;
+    bool zeroed;
+    reclaimer_pause();
+    char *object = backend_allocate(BACKEND_MIN, 1, &zeroed);
+    memset(object, 1, BACKEND_MIN);
+    assert_true(backend_grow(object, ROOT_SIZE / 2 + 1));
+    assert_true(backend_usable_size(object) >= ROOT_SIZE / 2 + 1 && backend_usable_size(object) < ROOT_SIZE);
+    assert_true(object[0] == 1 && object[BACKEND_MIN - 1] == 1);
+    char *behind = backend_allocate(ROOT_SIZE / 8, 1, &zeroed);
+    size_t size = backend_usable_size(object);
+    if (behind == object + size) assert_false(backend_grow(object, size + 1));
+    assert_int_equal(backend_usable_size(object), size);
+    assert_false(backend_grow(object, BACKEND_MAX + 1));
+    assert_false(backend_grow(object + GRANULE_SIZE, ROOT_SIZE));
+    backend_free(behind);
+    backend_free(object);
+    finish();
+    reclaimer_resume();
+}
+
 static void free_twice(void) {
     bool zeroed;
     void *object = backend_allocate(BACKEND_MIN, 1, &zeroed);
@@ -163,6 +197,7 @@ int main(void) {
     thrift_start();
     if (!page_map_start()) return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(threads_share_the_backend),
-                                       cmocka_unit_test(what_is_cut_off_is_free), cmocka_unit_test(misuse_is_told)};
+                                       cmocka_unit_test(what_is_cut_off_is_free),
+                                       cmocka_unit_test(an_object_grows_in_place), cmocka_unit_test(misuse_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static void all_are_unmapped_when_refusals_end(void **state) {
 static void a_refused_huge_object_costs_nothing_for_good(void **state) {
     (void)state;
     start();
-    void *object = huge_allocate(HUGE_SIZE, 1);
+    void *object = huge_allocate(HUGE_SIZE, 1, NULL);
     memset(object, 1, HUGE_SIZE);
     sim_fail_after(0);
     huge_free(object);
@@ -62,7 +62,7 @@ static void a_refused_huge_object_costs_nothing_for_good(void **state) {
     assert_int_equal(page_map_metadata(0), 0);
     assert_int_equal(sim_reserved(), before + HUGE_SIZE);
     sim_fail_after(SIM_NEVER);
-    assert_non_null(object = huge_allocate(HUGE_SIZE, 1)); /* the next one that is made offers it again */
+    assert_non_null(object = huge_allocate(HUGE_SIZE, 1, NULL)); /* the next one that is made offers it again */
     assert_int_equal(sim_reserved(), before + HUGE_SIZE);
     huge_free(object);
     finish();
@@ -71,7 +71,7 @@ static void a_refused_huge_object_costs_nothing_for_good(void **state) {
 static void the_reclamation_thread_offers_it(void **state) {
     (void)state;
     start();
-    void *object = huge_allocate(HUGE_SIZE, 1);
+    void *object = huge_allocate(HUGE_SIZE, 1, NULL);
     sim_fail_after(0);
     huge_free(object);
     sim_fail_after(SIM_NEVER);
@@ -84,7 +84,7 @@ static void the_reclamation_thread_offers_it(void **state) {
 static void a_huge_object_survives_a_refused_resize(void **state) {
     (void)state;
     start();
-    char *object = huge_allocate(2 * HUGE_SIZE, 1);
+    char *object = huge_allocate(2 * HUGE_SIZE, 1, NULL);
     pattern_fill(object, HUGE_SIZE, 1);
     sim_fail_after(0);
     assert_ptr_equal(huge_resize(object, HUGE_SIZE), object); /* smaller: it stays as it is */

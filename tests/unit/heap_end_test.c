@@ -169,7 +169,7 @@ static void a_large_pool_is_left_to_a_round(void **state) {
         }
 }
 
-/* Whoever finds no memory before a round has come takes what an ended thread has left. */
+/* A thread that finds no memory before a round has come takes what an ended thread has left. */
 static void what_is_left_serves_who_finds_no_memory(void **state) {
     (void)state;
     static void *all[ROOT_GRANULES * PER_SLAB + 1];

@@ -1,4 +1,4 @@
-/* heap_players.h - heaps, one thread playing several: whose heap thread.heap points to, he is the thread. */
+/* heap_players.h - several heaps and one thread, which acts for the heap that thread.heap points to. */
 #ifndef JW_TESTS_HEAP_PLAYERS_H
 #define JW_TESTS_HEAP_PLAYERS_H
 

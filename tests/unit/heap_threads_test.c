@@ -9,7 +9,7 @@
 
 enum { MANY = 742, GENERATIONS = 2, SHARED = 512, RACES = 3000, CHURNERS = 8, LIVES = 40 };
 
-static _Atomic(uintptr_t) shared[SHARED]; /* objects that belong to whoever exchanges them out */
+static _Atomic(uintptr_t) shared[SHARED]; /* objects that belong to the thread that exchanges them out */
 static pthread_barrier_t together;
 
 static void *fresh(uint64_t *randomness) {

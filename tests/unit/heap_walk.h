@@ -1,4 +1,4 @@
-/* heap_walk.h - walks all lists of a heap and checks what slab.h and heap.h promise. Everyone must stand still. */
+/* heap_walk.h - walks all lists of a heap and checks what slab.h and heap.h promise. No other thread may run. */
 #ifndef JW_TESTS_HEAP_WALK_H
 #define JW_TESTS_HEAP_WALK_H
 
@@ -57,7 +57,22 @@ static inline void walk_local(const struct heap *heap, unsigned class) {
     unsigned cached = 0, budget = heap->local[class].budget;
     for (void *object = heap->local[class].first; !link_end(object); object = link_next(object, heap->key))
         cached += slab_of(object) != heap->current[class];
-    CHECK(budget > 0 && cached + budget <= size_classes[class].budget);
+    CHECK(budget > 0 && cached + budget <= heap->budget[class]);
+}
+
+/* The map (frontend/size_map.h): each size has its own class or its coarse one, as the slabs in use say. */
+static inline void walk_map(const struct heap *heap, const unsigned *in_use) {
+    CHECK(heap->map[0] == NO_CLASS * FREE_TARGET_WORDS);
+    for (size_t size = 1; size <= FRONTEND_MAX; size++) {
+        unsigned fine = size_class_of(size), coarse = size_class_coarse(fine);
+        CHECK(heap->map[size] == FREE_TARGET_WORDS * (heap->coarse_slabs[coarse] > 0 ? coarse : fine));
+    }
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        unsigned until_open = JW_COARSE_SLABS * (size_class_capacity(class) <= COARSE_FEW_OBJECTS ? 2 : 1);
+        unsigned left = heap->coarse_slabs[class];
+        CHECK(left == 0 ||
+              (heap->number > 1 && size_class_coarse(class) == class && left + in_use[class] == until_open));
+    }
 }
 
 static inline unsigned pool_length(const struct heap *heap) {
@@ -69,7 +84,7 @@ static inline unsigned pool_length(const struct heap *heap) {
 
 struct walk {
     const struct heap *heap;
-    unsigned in_use, empty, returning;
+    unsigned in_use, empty, returning, in_use_of[SIZE_CLASS_COUNT];
 };
 
 static inline void walk_root(granule_id root, void *context) {
@@ -79,6 +94,7 @@ static inline void walk_root(granule_id root, void *context) {
         if (!slab_has_key(slab, walk->heap->key)) continue;
         walk_slab(walk->heap, slab);
         *(slab->state == EMPTY ? &walk->empty : &walk->in_use) += 1;
+        walk->in_use_of[slab->class] += slab->state != EMPTY;
         walk->returning += slab_is_on_its_way(slab);
     }
 }
@@ -87,6 +103,7 @@ static inline void walk_heap(const struct heap *heap) {
     struct walk walk = {.heap = heap};
     page_map_walk(walk_root, &walk);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) walk_local(heap, class);
+    walk_map(heap, walk.in_use_of);
     unsigned returned = 0;
     for (granule_id id = heap->reopened_taken; id; id = range_next(id)) returned++;
     for (granule_id id = heap->reopened.first; id; id = range_next(id)) returned++;

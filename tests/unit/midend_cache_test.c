@@ -254,7 +254,7 @@ static void what_is_idle_goes(void **state) {
     finish();
 }
 
-/* Frees are no use; and who is idle has no more patience than others. */
+/* Frees are no uses: an idle thread keeps its cache no longer than others. */
 static void idle_threads_drain_their_caches(void **state) {
     (void)state;
     start();

@@ -2,7 +2,7 @@
 #define JW_SPARE_PERCENT 100 * JW_SPARE_ROOTS /* all, once there is one root */
 #include "unit.h"
 
-#include "backend/root.c" /* NOLINT(bugprone-suspicious-include): who is making spares shows nowhere else */
+#include "backend/root.c" /* NOLINT(bugprone-suspicious-include): the thread that makes spares shows nowhere else */
 
 static size_t tables;
 

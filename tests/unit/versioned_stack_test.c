@@ -8,7 +8,7 @@ enum { ELEMENTS = 4, THREADS = 2, TURNS = 4000 };
 
 static struct versioned_stack stack;
 static _Atomic(uint32_t) links[ELEMENTS + 1];
-static _Atomic(bool) held[ELEMENTS + 1];
+static _Atomic(uint32_t) held[ELEMENTS + 1];
 
 static _Atomic(uint32_t) *link_of(uint32_t id) {
     return &links[id];

@@ -2,7 +2,8 @@
  *
  * Prints where things are, then does its cases, each introduced by a call of mark(). It is linked to the library by its
  * path and calls by pointer, so a call goes straight to the function, without a PLT. Any argument makes it stop with
- * SIGSTOP before its cases and after them, for step.c.
+ * SIGSTOP before its cases and after them, for step.c. -DOPERATORS=1: also operator new and the sized delete, which the
+ * library must have.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,13 +17,18 @@
 #ifndef LARGE_BATCH
 #define LARGE_BATCH 4096
 #endif
+#ifndef OPERATORS
+#define OPERATORS 0
+#endif
 enum { SIZE = 64, SMALL_BATCH = 64, ROUNDS = 2 };
 
 typedef void *allocate_function(size_t size);
 typedef void free_function(void *object);
+typedef void free_sized_function(void *object, size_t size);
 
-static allocate_function *allocate;
+static allocate_function *allocate, *new_object;
 static free_function *release;
+static free_sized_function *delete_sized;
 static void *own[LARGE_BATCH];
 static void *foreign[SMALL_BATCH + LARGE_BATCH];
 static pthread_barrier_t allocated, finished;
@@ -50,12 +56,22 @@ static void print_places(void) {
     printf("mark %#lx\n", (unsigned long)mark);
     printf("malloc %#lx\n", (unsigned long)allocate);
     printf("free %#lx\n", (unsigned long)release);
+    printf("new %#lx\n", (unsigned long)new_object);
+    printf("delete %#lx\n", (unsigned long)delete_sized);
     dl_iterate_phdr(print_text_of, (void *)(uintptr_t)allocate);
     fflush(stdout);
 }
 
 static void allocate_all(void **objects, int count) {
     for (int i = 0; i < count; i++) objects[i] = allocate(SIZE);
+}
+
+static void new_all(void **objects, int count) {
+    for (int i = 0; i < count; i++) objects[i] = new_object(SIZE);
+}
+
+static void delete_all(void **objects, int count) {
+    for (int i = 0; i < count; i++) delete_sized(objects[i], SIZE);
 }
 
 static void free_all(void **objects, int count) {
@@ -83,6 +99,12 @@ static void do_cases(void) {
     free_all(foreign, SMALL_BATCH);
     mark();
     free_all(foreign + SMALL_BATCH, LARGE_BATCH);
+    for (int batch = SMALL_BATCH; OPERATORS && batch <= LARGE_BATCH; batch += LARGE_BATCH - SMALL_BATCH) {
+        mark();
+        new_all(own, batch);
+        mark();
+        delete_all(own, batch);
+    }
     mark();
 }
 
@@ -90,6 +112,8 @@ int main(int count, char **arguments) {
     (void)arguments;
     allocate = (allocate_function *)dlsym(RTLD_DEFAULT, "malloc");
     release = (free_function *)dlsym(RTLD_DEFAULT, "free");
+    new_object = (allocate_function *)dlsym(RTLD_DEFAULT, sizeof(size_t) == 8 ? "_Znwm" : "_Znwj");
+    delete_sized = (free_sized_function *)dlsym(RTLD_DEFAULT, sizeof(size_t) == 8 ? "_ZdlPvm" : "_ZdlPvj");
     print_places();
 
     pthread_t other;

@@ -9,6 +9,7 @@ import bench
 import check
 import demo
 import docs
+import entropy
 import flavours
 import fuzz
 import insight
@@ -33,7 +34,8 @@ def main() -> int:
         prog="./jw", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(title="other commands", metavar="COMMAND", required=True)
-    for module in (demo, bench, flavours, suite, fuzz, reliability, verify, options, asm, check, docs, insight):
+    modules = (demo, bench, flavours, suite, fuzz, reliability, verify, options, asm, entropy, check, docs, insight)
+    for module in modules:
         module.add_command(commands)
     for command in commands.choices.values():  # ./jw has taken it from the arguments
         if command.prefix_chars == "-":

@@ -1,7 +1,7 @@
 """./jw asm: the instructions that malloc and free really execute on their hit paths.
 
-x86-64: tools/hitpath/step single-steps tools/hitpath/calls on the processor. AArch64: qemu-user runs it one instruction
-at a time and logs them. A case's hit path is the path that most of its calls took.
+x86-64: tools/hitpath/step single-steps tools/hitpath/calls on the processor. AArch64 and RISC-V: qemu-user runs it one
+instruction at a time and logs them. A case's hit path is the path that most of its calls took.
 """
 
 import itertools
@@ -18,19 +18,27 @@ import flavours
 
 SOURCES = flavours.ROOT / "tools/hitpath"
 OUTPUT = flavours.BUILD / "hitpath"
-TEXT_LIMIT, TABLES_LIMIT = 80 * 1024, 20 * 1024
+TEXT_LIMIT, TABLES_LIMIT = 80 * 1024, {"x86-64": 20 * 1024, "aarch64": 20 * 1024, "riscv64": 24 * 1024}
 SMALL, LARGE = 64, 4096
 
 # The order of the batches in calls.c: what is called, and how often.
 BATCHES = [("malloc", "malloc", SMALL), ("own", "free", SMALL), ("malloc", "malloc", LARGE), ("own", "free", LARGE),
            ("other", "free", SMALL), ("other", "free", LARGE)]  # fmt: skip
+OPERATORS = [("new", "new", SMALL), ("sized", "delete", SMALL), ("new", "new", LARGE), ("sized", "delete", LARGE)]
 CASES = {
     "malloc": "malloc(64)",
     "own": "free of an own object",
     "other": "free of another thread's object",
+    "new": "operator new(64)",
+    "sized": "operator delete(object, 64) of an own object",
 }
 # Instructions and conditional branches allowed, on x86-64.
-LIMITS = {"malloc": (18, 1), "own": (24, 3), "other": (32, 5)}
+LIMITS = {"malloc": (18, 1), "own": (24, 3), "other": (32, 5), "new": (18, 1), "sized": (48, 6)}
+UNVERIFIED = "x86-64-unverified"
+
+# Names of conditional branches.
+CONDITIONAL = {"x86-64": r"(j(?!mp)|loop)", "aarch64": r"(b\.|cbn?z|tbn?z)", "riscv64": r"b(eq|ne|lt|gt|le|ge)"}
+CONDITIONAL[UNVERIFIED], TABLES_LIMIT[UNVERIFIED] = CONDITIONAL["x86-64"], TABLES_LIMIT["x86-64"]
 
 
 @dataclass
@@ -41,18 +49,21 @@ class Machine:
     how: str
 
     def is_conditional(self, instruction: str) -> bool:
-        if self.name == "x86-64":
-            return re.match(r"(j(?!mp)|loop)", instruction) is not None
-        return re.match(r"(b\.|cbn?z|tbn?z)", instruction) is not None
+        return re.match(CONDITIONAL[self.name], instruction) is not None
+
+    def emulator(self) -> str:
+        return f"qemu-{self.name}"
 
 
 def machines(wanted: str) -> list[Machine]:
-    """Those of this computer that we can look at: itself, and AArch64 by emulation on x86-64."""
+    """Those of this computer that we can look at: itself, and others by emulation."""
     native = {"x86_64": "x86-64", "aarch64": "aarch64"}[platform.machine()]
     result = [Machine(native, "release", "", "single-stepped on the processor")]
-    if native != "aarch64":
-        how = "executed one by one by qemu-user"
-        result.append(Machine("aarch64", "aarch64-4k", "aarch64-linux-gnu-", how))
+    if native == "x86-64":  # -DJW_LINK_CHECK=OFF: what the verification of links costs
+        result.append(Machine(UNVERIFIED, "unverified", "", "single-stepped on the processor"))
+    for name, flavour in ("aarch64", "aarch64-4k"), ("riscv64", "riscv64"):
+        if native != name:
+            result.append(Machine(name, flavour, f"{name}-linux-gnu-", "executed one by one by qemu-user"))
     return [machine for machine in result if wanted in ("all", machine.name)]
 
 
@@ -61,7 +72,9 @@ def compile_program(machine: Machine, library: Path) -> Path:
     program = OUTPUT / f"calls-{machine.name}"
     compiler = f"{machine.tools}gcc"
     links = ["-Wl,--no-as-needed", library.resolve(), f"-Wl,-rpath,{library.parent}"]
-    flavours.quietly(compiler, "-O2", "-fno-builtin", "-o", program, SOURCES / "calls.c", *links, "-pthread")
+    flavours.quietly(
+        compiler, "-O2", "-fno-builtin", "-DOPERATORS=1", "-o", program, SOURCES / "calls.c", *links, "-pthread"
+    )
     if not machine.tools:
         flavours.quietly(compiler, "-O2", "-o", OUTPUT / "step", SOURCES / "step.c")
     return program
@@ -77,10 +90,11 @@ def stepped(program: Path) -> tuple[str, Iterator[int]]:
     return done.stdout, addresses
 
 
-def emulated(program: Path) -> tuple[str, Iterator[int]]:
+def emulated(machine: Machine, program: Path) -> tuple[str, Iterator[int]]:
     """The same by emulation."""
-    singly = "-one-insn-per-tb" if "one-insn-per-tb" in emulator_help() else "-singlestep"
-    command = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", singly, "-d", "exec,nochain", program]
+    help_text = subprocess.run([machine.emulator(), "-h"], stdout=subprocess.PIPE, text=True).stdout
+    singly = "-one-insn-per-tb" if "one-insn-per-tb" in help_text else "-singlestep"
+    command = [machine.emulator(), "-L", f"/usr/{machine.tools}".rstrip("-"), singly, "-d", "exec,nochain", program]
     printed = OUTPUT / "printed"
     with printed.open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE, text=True)
@@ -92,22 +106,19 @@ def emulated(program: Path) -> tuple[str, Iterator[int]]:
     return printed.read_text(), itertools.chain([first], addresses)
 
 
-def emulator_help() -> str:
-    return subprocess.run(["qemu-aarch64", "-h"], stdout=subprocess.PIPE, text=True).stdout
-
-
 def paths_of(printed: str, addresses: Iterator[int]) -> list[list[tuple[int, ...]]]:
     """Per batch, the path of each call: offsets in the library, from the function's entry to its return."""
     places = {name: [int(value, 16) for value in values] for name, *values in map(str.split, printed.splitlines())}
     first, last = places["program"]
     mark, base = places["mark"][0], places["base"][0]
     batches: list[list[tuple[int, ...]]] = []
+    calls = BATCHES + OPERATORS
     path: list[int] = []
     for address in addresses:
         if address == mark:
             batches.append([])
         elif not first <= address < last:
-            name = BATCHES[len(batches) - 1][1] if 0 < len(batches) <= len(BATCHES) else None
+            name = calls[len(batches) - 1][1] if 0 < len(batches) <= len(calls) else None
             if path or (name and address == places[name][0]):
                 path.append(address - base)
         elif path:
@@ -156,7 +167,7 @@ def show_case(machine: Machine, case: str, batches: dict, code: dict) -> bool:
         for size in (SMALL, LARGE)
         if (paths := batches[case, size])
     ]
-    limit = LIMITS[case] if machine.name == "x86-64" else None
+    limit = LIMITS[case] if machine.name.startswith("x86-64") else None
     kept = limit is None or (found[0] <= limit[0] and found[1] <= limit[1])
     allowed = "" if limit is None else f"; allowed {limit[0]} and {limit[1]}: {'kept' if kept else 'EXCEEDED'}"
     print(f"\n  {CASES[case]}: {found[0]} instructions, {found[1]} conditional branches{allowed}")
@@ -167,16 +178,16 @@ def show_case(machine: Machine, case: str, batches: dict, code: dict) -> bool:
 
 def show_machine(machine: Machine) -> bool:
     if machine.tools:
-        flavours.setup("aarch64")
+        flavours.setup(machine.name)
     library = flavours.build(machine.flavour) / "libjwmalloc.so"
     program = compile_program(machine, library)
-    printed, addresses = emulated(program) if machine.tools else stepped(program)
+    printed, addresses = emulated(machine, program) if machine.tools else stepped(program)
     paths = paths_of(printed, addresses)
-    complete = [len(batch) for batch in paths] == [count for _, _, count in BATCHES]
+    complete = [len(batch) for batch in paths] == [count for _, _, count in BATCHES + OPERATORS]
     if not complete:
         raise SystemExit(f"jw asm: calls are missing in the trace: {[len(batch) for batch in paths]}")
     print(f"{machine.name}: {library.relative_to(flavours.ROOT)}, {machine.how}")
-    batches = {(case, count): paths[number] for number, (case, _, count) in enumerate(BATCHES)}
+    batches = {(case, count): paths[number] for number, (case, _, count) in enumerate(BATCHES + OPERATORS)}
     code = disassemble(machine, library)
     kept = [show_case(machine, case, batches, code) for case in CASES]
     return show_text(machine, library) and all(kept)
@@ -193,9 +204,11 @@ def show_text(machine: Machine, library: Path) -> bool:
 
     tables = sum(int(line.split()[1]) for line in size("-A") if line.startswith(".eh_frame"))
     text = int(size()[1].split()[0]) - tables
-    kept = text <= TEXT_LIMIT and tables <= TABLES_LIMIT
+    kept = text <= TEXT_LIMIT and tables <= TABLES_LIMIT[machine.name]
     print(f"\n  text of the stripped library: {text} B; allowed {TEXT_LIMIT} B;")
-    print(f"  its unwind tables, which only unwinders read: {tables} B; allowed {TABLES_LIMIT} B: ", end="")
+    print(
+        f"  its unwind tables, which only unwinders read: {tables} B; allowed {TABLES_LIMIT[machine.name]} B: ", end=""
+    )
     print("both kept\n" if kept else "EXCEEDED\n")
     return kept
 
@@ -213,5 +226,5 @@ def add_command(commands) -> None:
         "number of instructions and of conditional branches, from the function's entry to its return.",
     )
     command.add_argument("--check", action="store_true", help="fail when a path or the library's text is too long")
-    command.add_argument("--machine", choices=["all", "x86-64", "aarch64"], default="all", help="default: all")
+    command.add_argument("--machine", choices=["all", *CONDITIONAL], default="all", help="default: all")
     command.set_defaults(run=run)

@@ -9,7 +9,7 @@ import bench_count
 import bench_latency
 import bench_memory
 from bench_peers import SYSTEM, Allocator
-from bench_run import Measure, Session, driver, results
+from bench_run import SOURCES, Measure, Session, driver, results
 from bench_stats import growth
 
 MICRO = ("rptest", "xmalloc", "mstress", "mleak")
@@ -52,6 +52,17 @@ def micro(session: Session) -> None:
                 options = [f"threads={threads}", f"octaves={octaves}", f"work={amount}", f"live={MICRO_LIVE}"]
                 cases[f"{program}-{size}-{name}"] = lambda one, p=program, o=options: speed(driver(one, p, *o))
     session.interleave(cases)
+
+
+def large_cells() -> list[str]:
+    """The names in the driver's table."""
+    return re.findall(r'^ {4}\{"([^"]+)", ', (SOURCES / "large.c").read_text(), re.MULTILINE)
+
+
+def large(session: Session) -> None:
+    """Objects from 4 KB up, in one thread: the cells of bench/large.c."""
+    part = 8 if session.quick else 1
+    session.interleave({cell: lambda one, c=cell: speed(driver(one, "large", c, str(part))) for cell in large_cells()})
 
 
 def load(session: Session) -> None:
@@ -238,6 +249,7 @@ def grow(session: Session, kind: str, label: str) -> None:
 BENCHMARKS: dict[str, Callable[[Session], None]] = {
     "instructions": instructions,
     "micro": micro,
+    "large": large,
     "load": load,
     "replay": replay,
     "footprint": footprint,

@@ -28,6 +28,7 @@ PROGRAMS = {
     "mstress-latency": ["mstress.c", "-DBENCH_LATENCY"],
     "mleak": ["mleak.c"],
     "scale": ["scale.c"],
+    "large": ["large.c"],
     "replay": ["replay.c", "trace.c"],
     "calls": ["../tools/hitpath/calls.c"],
     "calls-quick": ["../tools/hitpath/calls.c", "-DLARGE_BATCH=256"],

@@ -63,7 +63,7 @@ class Ratio:
         return statistics.median(self.rounds)
 
     def counts(self) -> bool:
-        """Whether the difference is larger than the spread; and the rounds agree on who is ahead, most of many."""
+        """Whether the difference is larger than the spread; and the rounds agree on which is ahead, most of many."""
         if self.exact:
             return self.middle != 1
         against = sum((one > 1) != (self.middle > 1) for one in self.rounds)

@@ -125,7 +125,7 @@ def check_shell() -> bool:
 
 def check_warnings() -> bool:
     """Every compiler's and width's warnings are errors in all flavours but the released one."""
-    for flavour in ("checked", "clang", "i386", "aarch64-4k"):
+    for flavour in ("checked", "clang", "i386", "aarch64-4k", "riscv64", "armv7"):
         flavours.build(flavour)
     return True
 

@@ -1,6 +1,7 @@
 """./jw docs: writes the parts of the documents that follow from the source or from other documents.
 
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
+  docs/platforms.md           the table of mallopt's parameters, from src/api/mallopt.def
   README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
 ./jw check docs tells whether they are up to date, and which links, names of files, tags and clients in
@@ -18,6 +19,8 @@ from mutants import tomllib
 ROOT = orders.ROOT
 ATOMICS = ROOT / "docs/protocols/atomics.md"
 README = ROOT / "README.md"
+PLATFORMS = ROOT / "docs/platforms.md"
+PARAMETERS = ROOT / "src/api/mallopt.def"
 FIGURES = ROOT / "docs/figures.toml"
 BEGIN, END = "<!-- {}: ./jw docs -->", "<!-- end of generated text -->"
 BAR = 44
@@ -181,19 +184,46 @@ def bars() -> str:
     return "\n".join(lines[:-1])
 
 
-def readme() -> str:
-    text = README.read_text()
-    for name, wanted in {"verification": claim(), "figures": bars()}.items():
+def values(text: str) -> str:
+    """Of VALUES(from, to), or NONE."""
+    if text == "NONE":
+        return "none"
+    least, most = re.fullmatch(r"VALUES\((\w+), (\w+)\)", text).groups()
+    if most == "INT_MAX":
+        return f"{least} and above"
+    return least if least == most else f"{least} to {most}"
+
+
+def parameters() -> str:
+    text = re.sub(r"/\*.*?\*/", "", PARAMETERS.read_text(), flags=re.S)
+    accepted = r"(NONE|VALUES\([^)]*\))"
+    form = rf'(ACTS|SAYS)\((\w+), (\w+), (-\d+), (?:{accepted}, {accepted}, )?"([^"]*)",\s*"([^"]*)"\)'
+    rows = []
+    for _, platform, name, code, plain, hardened, meaning, ours in re.findall(form, text):
+        answers = f"{values(plain)}; hardened: {values(hardened)}" if plain else "done"
+        row = f"- {platform}, {code}, `{name}`: {meaning}. *Here*: {ours}. *1 for*: {answers}."
+        rows += textwrap.wrap(row, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(rows)
+
+
+def filled(path: Path, parts: dict[str, str]) -> str:
+    """The document with its generated parts."""
+    text = path.read_text()
+    for name, wanted in parts.items():
         begin = BEGIN.format(name)
         if begin not in text:
-            raise SystemExit(f"{README}: there is no line {begin}")
+            raise SystemExit(f"{path}: there is no line {begin}")
         whole = f"{begin}\n{wanted}\n{END}"
         text = re.sub(f"{re.escape(begin)}.*?{re.escape(END)}", lambda _, whole=whole: whole, text, flags=re.S)
     return text
 
 
 def generated() -> dict[Path, str]:
-    return {ATOMICS: atomics(), README: readme()}
+    return {
+        ATOMICS: atomics(),
+        README: filled(README, {"verification": claim(), "figures": bars()}),
+        PLATFORMS: filled(PLATFORMS, {"parameters": parameters()}),
+    }
 
 
 def anchors(text: str) -> set[str]:

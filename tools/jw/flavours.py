@@ -43,7 +43,8 @@ def quietly(*command: object, **how: object) -> None:
 
 def build(flavour: str, target: str = "libraries", tests: bool = False) -> Path:
     """Configures and builds a flavour; gives its directory."""
-    needs = ["build"] + [need for need in ("clang", "i386", "aarch64") if flavour.startswith(need)]
+    own = ("clang", "i386", "aarch64", "riscv64", "armv7", "musl")
+    needs = ["build"] + [need for need in own if flavour.startswith(need)]
     setup(*needs, *(["tests"] if tests else []))
     switch = ["-DJW_TESTS=ON"] if tests else []
     quietly("cmake", "--preset", flavour, *switch)

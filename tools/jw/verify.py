@@ -169,7 +169,10 @@ def run(arguments) -> int:
             print(f"{client.name:28} {client.claim}\n{'':28}   {client.bound}")
         return 0
     setup("verify")
-    return genmc.run(arguments.client) if arguments.genmc else check(arguments)
+    if arguments.genmc:
+        seconds = genmc.LIMIT if arguments.budget == BUDGET else arguments.budget
+        return genmc.run(arguments.client, seconds=seconds, table=arguments.table)
+    return check(arguments)
 
 
 def check(arguments) -> int:
@@ -226,7 +229,7 @@ def add_command(commands) -> None:
     command.add_argument(
         "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"
     )
-    command.add_argument("--genmc", action="store_true", help="run the clients in GenMC, if it is installed")
+    command.add_argument("--genmc", action="store_true", help="run the clients in GenMC, if it is installed; 60 s each")
     command.add_argument(
         "--budget", type=int, default=BUDGET, metavar="SECONDS", help="time limit for each client (%(default)s)"
     )
@@ -238,5 +241,5 @@ def add_command(commands) -> None:
     )
     command.add_argument("--level", default="-O1", help="optimisation level of the code under test (%(default)s)")
     command.add_argument("--json", type=Path, metavar="FILE", help="write all results to this file")
-    command.add_argument("--table", action="store_true", help="write docs/clients.md anew")
+    command.add_argument("--table", action="store_true", help="write docs/clients.md anew; with --genmc docs/genmc.md")
     command.set_defaults(run=run)

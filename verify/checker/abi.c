@@ -12,7 +12,7 @@ EXPORT void __tsan_init(void);
 EXPORT void __tsan_init(void) {
 }
 
-/* Who has called whom; `pc` is where. */
+/* The chain of calls; `pc` is the place of each. */
 EXPORT void __tsan_func_entry(void *pc);
 EXPORT void __tsan_func_exit(void);
 

@@ -34,7 +34,8 @@ void checker_uninitialised(const void *p, size_t n);
 #else
 
 #if defined GENMC
-void __VERIFIER_assume(int condition);
+#include <stdbool.h>
+void __VERIFIER_assume(bool condition);
 int __VERIFIER_nondet_int(void);
 
 static inline unsigned checker_choose(unsigned n) {

@@ -2,7 +2,7 @@
  *
  *   explore.c   which executions, in which order          schedule.c   one execution: fibers, waiting, dead ends
  *   table.c     may a read wait?                          model.c      atomic operations, fences
- *   parallel.c  several processes, one tree               view.c       who has seen which stores
+ *   parallel.c  several processes, one tree               view.c       which thread has seen which stores
  *                                                         sc.c         the order of SC fences
  *   shadow.c    plain memory: races, bounds, lifetimes    memory.c     the client's memory, put back before each run
  *   abi.c, libc.c, threads.c   what client code calls     fiber.c      stacks, registers, thread-local storage

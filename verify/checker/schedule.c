@@ -2,8 +2,8 @@
  * must wait. All choice is in which store a read reads: one that exists, or one still to come (the read is postponed).
  *
  * A postponed read that gets no new store is a dead end: the same read could have read what existed, and another
- * execution of the tree does that. Dead ends are foreseen by closing "who may still move" under "who may still write
- * what somebody waits for"; whoever is outside of it waits in vain.
+ * execution of the tree does that. Dead ends are foreseen by closing "threads that may still move" under "threads that
+ * may still write what another waits for"; a thread outside of it waits in vain.
  */
 #include "engine.h"
 

@@ -1,7 +1,7 @@
 /* threads.c - pthreads for client code, by the linker's --wrap.
  *
  * A mutex is its first word: locking is a read-modify-write that may only read 0, so it waits as a postponed read does.
- * A condition is a counter that signals change; a signal wakes all who wait, as POSIX allows.
+ * A condition is a counter that signals change; a signal wakes all waiting threads, as POSIX allows.
  */
 #include "engine.h"
 

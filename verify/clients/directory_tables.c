@@ -12,7 +12,7 @@ static uint64_t *objects[2];
 
 static void *allocating(void *place) {
     uint64_t **object = place;
-    *object = huge_allocate(object == objects ? ROOT_SIZE : 2 * ROOT_SIZE, 1);
+    *object = huge_allocate(object == objects ? ROOT_SIZE : 2 * ROOT_SIZE, 1, NULL);
     return NULL;
 }
 

@@ -65,6 +65,9 @@ bool platform_is_privileged(void) {
     return false;
 }
 
+void random_places_start(void) {
+}
+
 void memory_names_end(void) {
 }
 

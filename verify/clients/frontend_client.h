@@ -7,6 +7,7 @@
 #include "backend/thrift.h"
 #include "core/allocator.h"
 #include "verify/clients/client.h"
+#include "verify/clients/rest.h"
 #include "verify/platform/model.h"
 
 static inline void start_allocator(void) {
@@ -46,6 +47,7 @@ static inline void expect_nothing_left(void) {
     thrift_purge();
     thrift_purge(); /* ranges that were kept apart by a rollback meet at the latest here */
     assert(model_reserved_roots() == 0);
+    expect_exact_counts();
 }
 
 #endif

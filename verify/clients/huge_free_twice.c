@@ -16,7 +16,7 @@ static void *freeing(void *freed) {
 
 int main(void) {
     begin();
-    huge = huge_allocate(ROOT_SIZE, 1);
+    huge = huge_allocate(ROOT_SIZE, 1, NULL);
     assert(huge);
     huge[0] = 1;
     bool first = false, second = false;

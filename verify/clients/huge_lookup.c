@@ -31,8 +31,8 @@ static void *making(void *unused) {
 
 int main(void) {
     begin();
-    huge = huge_allocate(ROOT_SIZE, 1);
-    second = huge_allocate(2 * ROOT_SIZE, 1);
+    huge = huge_allocate(ROOT_SIZE, 1, NULL);
+    second = huge_allocate(2 * ROOT_SIZE, 1, NULL);
     assert(huge && second && huge_usable_size(huge) == ROOT_SIZE);
     huge[0] = 1;
     pthread_t a = start(freeing, NULL), b = start(making, NULL);

@@ -21,14 +21,14 @@ static void *freeing(void *unused) {
     (void)unused;
     neighbour[0] = 2;
     huge_free(neighbour);
-    neighbour = huge_allocate(ROOT_SIZE, 1);
+    neighbour = huge_allocate(ROOT_SIZE, 1, NULL);
     return NULL;
 }
 
 int main(void) {
     begin();
-    grown = huge_allocate(ROOT_SIZE, 1);
-    neighbour = huge_allocate(ROOT_SIZE, 1);
+    grown = huge_allocate(ROOT_SIZE, 1, NULL);
+    neighbour = huge_allocate(ROOT_SIZE, 1, NULL);
     grown[0] = 1;
     pthread_t a = start(growing, NULL), b = start(freeing, NULL);
     finish(a);

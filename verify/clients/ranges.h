@@ -7,6 +7,7 @@
 #include "config/options.h"
 #include "platform/platform.h"
 #include "verify/clients/client.h"
+#include "verify/clients/rest.h"
 #include "verify/platform/model.h"
 
 static inline void begin(void) {
@@ -74,6 +75,7 @@ static inline void end(void) {
     for (unsigned nest = 0; nest < NESTS; nest++)
         for (unsigned class = 0; class < RANGE_CLASSES; class ++)
             assert(nest_count(&ownership.nests[nest], class) == 0);
+    expect_exact_counts();
     assert(range_cached(MAPPED) == 0 && range_cached(UNMAPPED) == 0);
     assert(root_count() == 0 && page_map_metadata(0) == 0 && model_reserved_roots() == 0);
 }

@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "core/allocator.h"
 #include "verify/clients/client.h"
+#include "verify/clients/rest.h"
 #include "verify/platform/model.h"
 
 static _Atomic(void *) handed;
@@ -55,6 +56,7 @@ static inline void end(size_t size, uint64_t value) {
     if (object) release(object, size, value);
     for (unsigned round = 0; round < 2; round++) thrift_purge(); /* one for each stack of abandoned heaps */
     assert(model_reserved_roots() == 0);
+    expect_exact_counts();
 }
 
 /* A whole client: one thread allocates and hands over, another frees, a third runs a round. */

@@ -3,6 +3,7 @@
  * bound     2 threads: a free above the watermark; a zeroed allocation of a large object, the root having no other
  *           range for it
  * property  zeroed memory is zero, whether it was given back or cleared; all memory goes back in the end
+ * defines   -DMODEL_STRIDE=1
  */
 #include "config/options.h"
 #include "verify/clients/whole.h"

@@ -27,6 +27,12 @@
 #define MODEL_REGION 0
 #endif
 
+/* GenMC, for which an event costs much, wipes and forbids one word of each granule; all of them in clients that read
+ * what was wiped. */
+#ifndef MODEL_STRIDE
+#define MODEL_STRIDE (GRANULE_SIZE / sizeof(uint64_t))
+#endif
+
 static _Alignas(
     (size_t)1 << JW_WINDOW_SHIFT) uint64_t region[(MODEL_REGION + MODEL_ROOTS * ROOT_SIZE) / sizeof(uint64_t)];
 static uint64_t *const roots = &region[MODEL_REGION / sizeof(uint64_t)];
@@ -37,7 +43,8 @@ static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
 static _Atomic(size_t) pages_used;
 
 int model_reservations_left, model_refusals_left;
-_Atomic(int) model_releases_refused;
+_Atomic(int) model_releases_refused, model_faults_left, model_misuses_expected;
+_Atomic(uint64_t) model_milliseconds;
 bool model_waits_end, model_starts_threads, model_keeps_discarded;
 void (*_Atomic model_thread_body)(void);
 
@@ -52,10 +59,20 @@ static bool in_roots(const void *address) {
     return (uintptr_t)address - (uintptr_t)roots < ROOTS_SIZE;
 }
 
+/* Whether the OS refuses this call: both are explored, within the client's bound. */
+static bool refused(void) {
+    int left = atomic_load_explicit(&model_faults_left, memory_order_relaxed);
+    while (left > 0 && checker_choose(2))
+        if (atomic_compare_exchange_weak_explicit(&model_faults_left, &left, left - 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
 /* Zeroes it by ordinary writes of the calling thread: a thread that reads the memory later must be ordered after. */
 static void wipe(void *address, size_t size) {
 #ifdef GENMC
-    for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)address)[i] = 0;
+    for (size_t i = 0; i < size / sizeof(uint64_t); i += MODEL_STRIDE) ((uint64_t *)address)[i] = 0;
 #else
     memset(address, 0, size);
 #endif
@@ -106,9 +123,7 @@ static void *reserve_roots(size_t size, size_t alignment) {
 static void *reserve_pages(size_t size) {
     size_t at = atomic_fetch_add_explicit(&pages_used, size, memory_order_relaxed);
     assert(at + size <= sizeof pages);
-    char *address = (char *)pages + at;
-    wipe(address, size);
-    return address;
+    return (char *)pages + at; /* zero, and never used twice */
 }
 
 /* "jwmalloc: huge": an object, which the kernel puts where it likes. */
@@ -128,6 +143,10 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
 }
 
 void *platform_reserve_readable(size_t size, const char *name) {
+    return platform_reserve(size, GRANULE_SIZE, name);
+}
+
+void *platform_reserve_apart(size_t size, const char *name) {
     return platform_reserve(size, GRANULE_SIZE, name);
 }
 
@@ -164,7 +183,7 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
 
 bool platform_protect(void *address, size_t size, bool accessible) {
     (void)address, (void)size, (void)accessible;
-    return true;
+    return !refused();
 }
 
 bool platform_release(void *address, size_t size) {
@@ -174,6 +193,7 @@ bool platform_release(void *address, size_t size) {
         if (atomic_compare_exchange_weak_explicit(&model_releases_refused, &left, left - 1, memory_order_relaxed,
                                                   memory_order_relaxed))
             return false;
+    if (refused()) return false;
     forbid(address, size);
     release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
     return true;
@@ -181,6 +201,7 @@ bool platform_release(void *address, size_t size) {
 
 bool platform_discard(void *address, size_t size) {
     if (in_roots(address)) {
+        if (refused()) return false;
         if (!model_keeps_discarded) wipe(address, size);
         return true;
     }
@@ -191,6 +212,7 @@ bool platform_discard(void *address, size_t size) {
 }
 
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
+    if (refused()) return false;
     unsigned old_end = slot_of((char *)address + old_size - 1) + 1, end = slot_of((char *)address + new_size - 1) + 1;
     for (unsigned slot = old_end; slot < end; slot++) {
         if (slot < MODEL_ROOTS && claim_slot(slot)) continue;
@@ -203,9 +225,20 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
     return true;
 }
 
+/* Unmaps at once, whatever a client refuses: the kernel does it as a part of another call. */
+static void unmap(void *address, size_t size) {
+    forbid(address, size);
+    release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
+}
+
 enum platform_moved platform_move(void *from, void *to, size_t size) {
+    if (refused()) {
+        if (checker_choose(2)) return MOVE_REFUSED;
+        unmap(to, size);
+        return MOVE_LOST_TARGET;
+    }
     for (size_t i = 0; i < size / sizeof(uint64_t); i++) ((uint64_t *)to)[i] = ((uint64_t *)from)[i];
-    platform_release(from, size);
+    unmap(from, size);
     return MOVED;
 }
 
@@ -225,6 +258,7 @@ void model_thread_exit(void) {
 
 enum platform_start platform_thread_start(void (*body)(void)) {
     if (!model_starts_threads) return START_REFUSED;
+    if (refused()) return checker_choose(2) ? START_REFUSED : START_TOO_EARLY;
     /* release: what the starting thread has done; a kernel's clone orders it, too */
     atomic_store_explicit(&model_thread_body, body, memory_order_release);
     return START_STARTED;
@@ -258,18 +292,52 @@ bool platform_rights_known(void) {
     return true;
 }
 
-void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
-    (void)milliseconds;
-    if (model_waits_end || atomic_load_explicit(word, memory_order_relaxed) != expected) return;
+/* | 31 the process ends | 30..0 wakings, of any word |. The kernel compares the word and puts the thread to sleep
+ * under a lock that a waking takes, too: here the changes of this word are in one order. A waking that comes before
+ * the waiting thread's change makes the new word visible to it; one that comes after it ends the wait. */
+static _Atomic(uint32_t) wakings;
+#define ENDS 0x80000000u
+
+static void sleep_until_woken(const _Atomic(uint32_t) *word, uint32_t expected) {
+    uint32_t before = atomic_fetch_add_explicit(&wakings, 0, memory_order_acquire), now = before;
+    if (atomic_load_explicit(word, memory_order_relaxed) != expected) return;
 #ifdef GENMC
-    __VERIFIER_assume(false);
+    now = atomic_load_explicit(&wakings, memory_order_acquire);
+    __VERIFIER_assume(now != before || now & ENDS);
 #else
-    sched_yield();
+    while (!(now & ENDS) && (now = atomic_load_explicit(&wakings, memory_order_acquire)) == before) sched_yield();
+#endif
+    if (now & ENDS) pthread_exit(NULL);
+}
+
+void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    if (milliseconds == UINT32_MAX) {
+        sleep_until_woken(word, expected);
+        return;
+    }
+    if (model_waits_end) return;
+#ifdef GENMC
+    __VERIFIER_assume(atomic_load_explicit(word, memory_order_relaxed) != expected);
+#else
+    if (atomic_load_explicit(word, memory_order_relaxed) == expected) sched_yield();
 #endif
 }
 
 void platform_futex_wake(_Atomic(uint32_t) *word) {
     (void)word;
+    atomic_fetch_add_explicit(&wakings, 1, memory_order_release);
+}
+
+void model_ends(void) {
+    atomic_fetch_or_explicit(&wakings, ENDS, memory_order_release);
+}
+
+void model_await_release(const void *root) {
+#ifdef GENMC
+    __VERIFIER_assume(atomic_load_explicit(&claimed[slot_of(root)], memory_order_acquire) == 0);
+#else
+    while (atomic_load_explicit(&claimed[slot_of(root)], memory_order_acquire) != 0) sched_yield();
+#endif
 }
 
 unsigned model_reserved_roots(void) {
@@ -288,7 +356,7 @@ size_t platform_address_limit(void) {
 }
 
 uint64_t platform_milliseconds(void) {
-    return 0;
+    return atomic_load_explicit(&model_milliseconds, memory_order_relaxed);
 }
 
 void platform_huge_pages(void *address, size_t size, bool wanted) {
@@ -301,6 +369,10 @@ void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)
 
 uint64_t platform_random(void) {
     return 42;
+}
+
+uint64_t platform_random_place(void) {
+    return 0;
 }
 
 bool platform_is_privileged(void) {
@@ -370,11 +442,25 @@ void misuse_describes(misuse_describe *describe) {
 }
 
 /* Nothing is printed here: the checkers show what was broken, and where. */
+static _Noreturn void broken(const char *condition, const char *file, int line) {
+#ifdef GENMC
+    (void)condition, (void)file, (void)line;
+    assert(false);
+    abort();
+#else
+    __assert_fail(condition, file, (unsigned)line, __func__);
+#endif
+}
+
 _Noreturn void misuse(enum misuse kind, const void *address, size_t number) {
     (void)kind, (void)address, (void)number;
-    __assert_fail("no misuse", "", 0, __func__);
+    if (atomic_load_explicit(&model_misuses_expected, memory_order_relaxed) > 0) {
+        atomic_fetch_sub_explicit(&model_misuses_expected, 1, memory_order_relaxed);
+        pthread_exit(NULL);
+    }
+    broken("no misuse", "", 0);
 }
 
 _Noreturn void invariant_broken(const char *condition, const char *file, int line) {
-    __assert_fail(condition, file, (unsigned)line, __func__);
+    broken(condition, file, line);
 }

@@ -18,15 +18,23 @@ extern int model_reservations_left;
 /* Reservations that are refused first. Plain, as whatever a failed start may leave behind. */
 extern int model_refusals_left;
 
-/* Releases of roots that are refused first, whoever makes them. */
+/* Releases of roots that are refused first, in any thread. */
 extern _Atomic(int) model_releases_refused;
+
+/* Calls that the OS may refuse yet. At each unmapping, discarding, protection, growth and move of roots, and at each
+ * start of a thread, both answers are explored while this is above 0. Not in GenMC, which cannot choose. */
+extern _Atomic(int) model_faults_left;
+
+/* Misuses that the client makes on purpose: each ends its thread, and counts one down. Any other is a failure. */
+extern _Atomic(int) model_misuses_expected;
 
 /* Whether discarded memory of roots keeps its contents: for clients where the owner of a slab may still have a link to
  * write when the page goes, which harms nobody (remote_reclaim.h). */
 extern bool model_keeps_discarded;
 
-/* Whether a futex wait may end before the word changes, as by its time; otherwise the waiting thread gives way until
- * the word has changed. */
+/* Whether a futex wait with a limit may end before the word changes, as by its time; otherwise the waiting thread
+ * gives way until the word has changed. A wait without a limit ends when a thread wakes the sleeping one, and only
+ * then, or at once where the word has changed: a thread that sleeps in vain is a livelock for the checker. */
 extern bool model_waits_end;
 
 /* What the allocator gave to platform_thread_start, which says "started" if there is room for it here; the client
@@ -39,5 +47,14 @@ void model_thread_exit(void);
 
 /* Roots that are reserved now. */
 unsigned model_reserved_roots(void);
+
+/* Waits until another thread has given this root back to the OS: a livelock for the checker if no thread will. */
+void model_await_release(const void *root);
+
+/* The process ends: a thread that sleeps without limit, or will, goes with it. */
+void model_ends(void);
+
+/* The clock: 0, until a client sets it. */
+extern _Atomic(uint64_t) model_milliseconds;
 
 #endif

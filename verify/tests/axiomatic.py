@@ -209,7 +209,7 @@ class Execution:
         fences = self.done & sum(1 << event for event, step in enumerate(operations) if step.kind == "fence")
         reads = self.done & sum(1 << event for event in self.rf)
         before = [0] * len(operations)
-        heads = [0] * len(operations)  # of a write: the releases which whoever reads it synchronizes with
+        heads = [0] * len(operations)  # of a write: the releases that its readers synchronize with
         for event in self.order:
             if not self.done >> event & 1:
                 continue
@@ -256,7 +256,7 @@ class Execution:
     def communication(self, chain: list[int], readers: list[int]) -> Relation:
         """eco = (rf | mo | fr)+ of one location: the events after each."""
         after = [0] * len(self.frame.operations)
-        later = 0  # this write, all later ones and who reads from those
+        later = 0  # this write, all later ones and the reads from those
         for write in reversed(chain):
             own = sum(1 << read for read in readers if self.rf[read] == write)
             for read in members(own):

@@ -19,7 +19,7 @@ COUNTS = {
     "Rx Wx1 | Rx Wx2": 4,  # both read 0, in 2 orders; or one reads the other's
     "Lm Um | Lm Um | Lm Um": 6,
     "Wx1 Fsc Ry | Wy1 Fsc Rx": 3,
-    "Cx01 | Cx02": 2,  # whoever comes second fails
+    "Cx01 | Cx02": 2,  # the second one fails
     "Rx Wy1 | Ry Wx1": 3,
     "Wx1 Wy1.rel | Ry.acq Rx": 3,
 }

@@ -97,7 +97,7 @@ TESTS = {
     "CoRW own": ("Rx Wx1 / x", "0/1"),
     "CoWR": ("Wx1 Rx | Wx2 / x", "1/1 1/2 2/2"),
     "CoRW2": ("Wx1 | Rx Wx2 / x", "0/1 0/2 1/2"),
-    # Release sequences of C++20: continued by read-modify-writes, whoever makes them, and by nothing else.
+    # Release sequences of C++20: continued by any thread's read-modify-writes, and by nothing else.
     "RS+update": ("Px1 Wy1.rel | Ay2 | Ry.acq ?Qx", "00- 011 02- 10- 111 131"),
     "RS+own store": ("Px1 Wy1.rel Wy3 | Ry.acq ?Qx", "race"),
     "RS+other store": ("Wx1 Wy1.rel | Wy3 | Ry.acq Rx", "00 01 11 30 31"),

@@ -1,5 +1,5 @@
 /* expect: leak
- * Whoever loses the compare-and-swap forgets the block that it came with.
+ * The thread that loses the compare-and-swap forgets the block that it came with.
  */
 #include "verify/clients/client.h"
 

@@ -1,5 +1,5 @@
 /* expect: race
- * A lock that may only be tried, and who does not look at whether it got it.
+ * A lock that may only be tried, and a thread that does not look at whether it got it.
  */
 #include "verify/clients/client.h"
 

@@ -1,5 +1,5 @@
 /* expect: use-after-free
- * The reader still looks at the node while the owner, who has taken it back, frees it.
+ * The reader still looks at the node while the owner, which has taken it back, frees it.
  */
 #include "verify/clients/client.h"
 

@@ -1,6 +1,7 @@
-/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of 8 to 15 bytes: a keyed function. A value tells
- * nothing about the key, and nothing about the value for another message.
+/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of at most seven bytes: a keyed function. A value
+ * tells nothing about the key, and nothing about the value for another message. An address fits in seven bytes.
  *
+ * Used by trailers (hardened/trailer.h) and for the keys of heaps (frontend/heap_lifecycle.c).
  * tests/unit/trailer_test.c compares it with another implementation.
  */
 #ifndef JW_SIPHASH_H
@@ -27,17 +28,14 @@ static ALWAYS_INLINE void sip_round(uint64_t v[4]) {
     v[2] = sip_rotated(v[2], 32);
 }
 
-/* Hash of `length` bytes: `first`, lowest byte first, then length - 8 bytes of `last`, whose other bytes are 0. */
-static ALWAYS_INLINE uint64_t siphash(const uint64_t key[2], uint64_t first, uint64_t last, unsigned length) {
+/* Hash of the `length` lowest bytes of `message`, lowest first; its other bytes are 0. */
+static ALWAYS_INLINE uint64_t siphash(const uint64_t key[2], uint64_t message, unsigned length) {
     uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
                      key[1] ^ 0x7465646279746573u};
-    last |= (uint64_t)length << 56;
-    v[3] ^= first;
+    message |= (uint64_t)length << 56;
+    v[3] ^= message;
     sip_round(v);
-    v[0] ^= first;
-    v[3] ^= last;
-    sip_round(v);
-    v[0] ^= last;
+    v[0] ^= message;
     v[2] ^= 0xff;
     sip_round(v);
     sip_round(v);

@@ -1,0 +1,152 @@
+"""heaptrack.py - reads the files of heaptrack (1.1 to 1.5, its format 2 and 3) as traces.
+
+Such a file has stacks with names, sizes and the order of events; a time every ten milliseconds, no address and no
+thread. So events are spread evenly between two times, a free is that of the youngest object of its size and stack, and
+addresses are made up."""
+
+import gzip
+import io
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import zstandard
+
+import traceio
+from traceio import DEFINITION, EVENT, FRAMES, FREE, MALLOC, STACK, TraceError
+
+MILLISECOND = 1_000_000
+BASE = 0x10000
+
+
+def opened(path: Path) -> io.BufferedIOBase | None:
+    """Its text, if the file is heaptrack's."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    text: io.BufferedIOBase
+    if start == b"\x28\xb5\x2f\xfd":
+        text = io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(path.open("rb"), closefd=True))
+    elif start[:2] == b"\x1f\x8b":
+        text = io.BufferedReader(gzip.GzipFile(path))
+    else:
+        text = path.open("rb")
+    try:
+        words = text.readline(200).split()
+    except (zstandard.ZstdError, OSError):
+        return None
+    return text if words[:1] == [b"v"] and len(words) == 3 and words[2] in (b"2", b"3") else None
+
+
+class Importer:
+    def __init__(self) -> None:
+        self.strings = [""]
+        self.places: list[tuple[int, list[str]]] = []  # address, functions
+        self.stacks: list[tuple[int, int]] = [(0, 0)]  # place, caller's stack
+        self.kinds: list[tuple[int, int]] = []  # size, stack
+        self.live: list[list[int]] = []  # addresses, for each kind
+        self.free: list[list[int]] = []
+        self.next = BASE
+        self.rows: list[tuple[int, int, int, int]] = []  # address, size, stack, kind
+        self.times = [(0, 0)]  # so many rows, by this time in ms
+        self.samples: list[tuple[int, int]] = []
+        self.command, self.page = "", 4096
+
+    def line(self, line: bytes) -> None:
+        kind, rest = line[:1], line[2:]
+        if kind == b"+":
+            self.allocation(int(rest, 16))
+        elif kind == b"-":
+            number = int(rest, 16)
+            if self.live[number]:
+                address = self.live[number].pop()
+                self.free[number].append(address)
+                self.rows.append((address, 0, 0, FREE))
+        elif kind == b"a":
+            size, stack = (int(word, 16) for word in rest.split())
+            self.kinds.append((size, stack))
+            self.live.append([])
+            self.free.append([])
+        elif kind == b"t":
+            place, caller = (int(word, 16) for word in rest.split())
+            self.stacks.append((place, caller))
+        elif kind == b"i":
+            self.place([int(word, 16) for word in rest.split()])
+        elif kind == b"s":
+            self.strings.append(rest.split(b" ", 1)[1].rstrip(b"\n").decode(errors="replace"))
+        elif kind == b"c":
+            self.times.append((len(self.rows), int(rest, 16)))
+        elif kind == b"R":
+            self.samples.append((self.times[-1][1], int(rest, 16)))
+        elif kind == b"X":
+            self.command = rest.decode(errors="replace").strip()
+        elif kind == b"I":
+            self.page = int(rest.split()[0], 16)
+
+    def allocation(self, number: int) -> None:
+        size, stack = self.kinds[number]
+        if self.free[number]:
+            address = self.free[number].pop()
+        else:
+            address, self.next = self.next, self.next + max(size + 15 & ~15, 16)
+        self.live[number].append(address)
+        self.rows.append((address, size, stack, MALLOC))
+
+    def place(self, words: list[int]) -> None:
+        address, module, *frames = words
+        names = []
+        for at in range(0, len(frames) - len(frames) % 3, 3):
+            function, file, line = frames[at : at + 3]
+            where = f" ({self.strings[file].rsplit('/', 1)[-1]}:{line})" if file else ""
+            names.append(self.strings[function] + where)
+        self.places.append((address, names or [f"{self.strings[module].rsplit('/', 1)[-1]}+{address:#x}"]))
+
+    def events(self) -> np.ndarray:
+        events = np.zeros(len(self.rows), EVENT)
+        table = np.array(self.rows, np.uint64).reshape(-1, 4)
+        for column, name in enumerate(("address", "size", "stack", "kind")):
+            events[name] = table[:, column]
+        last = self.times[-1][1] + 10
+        for (first, begin), (end, until) in pairwise([*self.times, (len(self.rows), last)]):
+            span = max(until - begin, 0) * MILLISECOND
+            events["time"][first:end] = begin * MILLISECOND + np.arange(end - first) * span // max(end - first, 1)
+        return events
+
+    def definitions(self) -> np.ndarray:
+        lines = []
+        for number in sorted({stack for _, stack in self.kinds if stack}):
+            addresses, at = [], number
+            while at:
+                place, at = self.stacks[at]
+                addresses.append(place)  # a place's number serves as its address: it has a name
+            lines.append((len(addresses), 0, number, STACK))
+            padded = [*addresses, 0]
+            lines += [(padded[i], padded[i + 1], number, FRAMES) for i in range(0, len(addresses), 2)]
+        return np.array(lines, DEFINITION)
+
+
+def import_file(text: io.BufferedIOBase, path: Path, output: Path) -> int:
+    importer = Importer()
+    for number, line in enumerate(text, 2):
+        try:
+            importer.line(line)
+        except (ValueError, IndexError):
+            said = line[:60].decode(errors="replace").strip()
+            raise TraceError(f"{path}:{number}: not a line of heaptrack: {said}") from None
+    events = importer.events()
+    if not len(events):
+        raise TraceError(f"{path}: has no event")
+    about = {"made_by": "jw trace import", "command": importer.command.split(), "stacks": True, "addresses": False}
+    writer = traceio.Writer(output, about | {"page_size": importer.page})
+    writer.record("process", process=1, pid=0, parent_pid=0, parent=0, bits=0, time=0, command=importer.command)
+    writer.record("thread", process=1, thread=1, tid=1, time=0, name="")
+    writer.record("names", names={at: names for at, (_, names) in enumerate(importer.places, 1)})
+    writer.definitions(1, 1, importer.definitions())
+    for at in range(0, len(events), 1 << 16):
+        writer.events(1, 1, events[at : at + (1 << 16)])
+    samples = [(1, when * MILLISECOND, pages * importer.page) for when, pages in importer.samples]
+    writer.record("memory", samples=samples)
+    writer.record("end", time=0, exit=0, lost=0, events=len(events))
+    writer.close()
+    print(f"jw trace: {len(events)} events of heaptrack in {output}", file=sys.stderr)
+    return 0

@@ -1,0 +1,129 @@
+/* ctl.c - reads, sets and does things by name: jw_ctl; and jemalloc's mallctl, which is the same function. */
+#include "api/override.h"
+#include "api/serve.h"
+#include "backend/reclaimer.h"
+#include "base/compiler.h"
+#include "config/options.h"
+#include "core/allocator.h"
+#include "frontend/heap.h"
+#include "insight/statistics.h"
+#include "jwmalloc.h"
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum control {
+#define CONTROL(id, name, type) CONTROL_##id,
+#include "api/controls.def"
+#undef CONTROL
+    CONTROLS
+};
+
+static const struct {
+    char name[20];
+    uint8_t width; /* bytes of its value */
+} controls[CONTROLS] = {
+#define CONTROL(id, name, type) {name, sizeof(type)},
+#include "api/controls.def"
+#undef CONTROL
+};
+
+static _Atomic(size_t) control_epoch; /* a word, so that 32-bit machines need no library for it */
+
+/* The number of a name, without digits behind "arena."; CONTROLS if it is none. */
+static unsigned control_find(const char *name) {
+    char plain[sizeof controls->name];
+    unsigned length = 0, number = 0;
+    for (; *name != '\0' && length < sizeof plain - 1; name++) {
+        bool digit = *name >= '0' && *name <= '9';
+        if (!digit || length != sizeof "arena." - 1 || plain[0] != 'a') plain[length++] = *name;
+    }
+    plain[length] = '\0';
+    while (number < CONTROLS && (*name != '\0' || strcmp(controls[number].name, plain) != 0)) number++;
+    return number;
+}
+
+static size_t control_statistic(unsigned number) {
+    struct statistics s;
+    statistics_gather(&s);
+    uint64_t active = s.backend.in_use + s.huge.bytes, mapped = active + s.backend.cached_mapped;
+    uint64_t metadata = s.backend.metadata + s.frontend.metadata;
+    switch (number) {
+    case CONTROL_ALLOCATED: return (size_t)(s.objects + s.huge.bytes);
+    case CONTROL_ACTIVE: return (size_t)active;
+    case CONTROL_METADATA: return (size_t)metadata;
+    case CONTROL_MAPPED: return (size_t)mapped;
+    case CONTROL_RESIDENT: return (size_t)(mapped + metadata);
+    default: return (size_t)s.backend.cached_unmapped;
+    }
+}
+
+static int control_thread(uint64_t *value, const bool *wanted) {
+    if (!allocator_start()) return EAGAIN;
+    bool allowed = option(&options.reclaim_thread) != THREAD_FALSE, on = allowed && !reclaimer_must_end();
+    *value = on;
+    if (wanted == NULL || *wanted == on) return 0;
+    if (!allowed) return EPERM;
+    if (on) reclaimer_pause();
+    else reclaimer_resume();
+    return 0;
+}
+
+static int control_do(unsigned number, void *old, size_t *old_size, const void *new, size_t new_size) {
+    uint64_t value = 0;
+    size_t width = controls[number].width;
+    bool reads = old != NULL && old_size != NULL;
+    bool acts = number >= CONTROL_PURGE && number <= CONTROL_FLUSH;
+    if (new != NULL && number != CONTROL_EPOCH &&number != CONTROL_BACKGROUND_THREAD) return EPERM;
+    if (new != NULL && new_size != width) return EINVAL;
+    if (acts && reads) return EPERM;
+    switch (number) {
+    case CONTROL_VERSION: value = (uintptr_t)JW_VERSION; break;
+    case CONTROL_EPOCH:
+        value = atomic_fetch_add_explicit(&control_epoch, new != NULL, memory_order_relaxed) + (new != NULL);
+        break;
+    case CONTROL_BACKGROUND_THREAD: {
+        int error = control_thread(&value, new);
+        if (error != 0) return error;
+        break;
+    }
+    case CONTROL_ARENAS: value = 1; break;
+    case CONTROL_PAGE: value = platform_page_size(); break;
+    case CONTROL_PURGE:
+    case CONTROL_DECAY: jw_malloc_trim(0); return 0;
+    case CONTROL_FLUSH:
+        serve_flush();
+        heap_flush();
+        return 0;
+    default: value = control_statistic(number);
+    }
+    if (!reads) return 0;
+    size_t given = *old_size < width ? *old_size : width;
+    bool fits = *old_size == width;
+    memcpy(old, &value, given); /* low bytes first */
+    *old_size = given;
+    return fits ? 0 : EINVAL;
+}
+
+/* A word of opt.OPTION, or of TIER.FIELD. */
+static int control_word(const char *name, void *old, const size_t *old_size, const void *new, size_t new_size) {
+    size_t value, wanted;
+    bool reads = old != NULL && old_size != NULL;
+    if ((reads && *old_size != sizeof value) || (new != NULL &&new_size != sizeof wanted)) return EINVAL;
+    if (new != NULL) memcpy(&wanted, new, sizeof wanted);
+    int error = strncmp(name, "opt.", 4) == 0 ? options_exchange(name + 4, &value, new != NULL ? &wanted : NULL)
+                : new != NULL                 ? EPERM
+                                              : statistics_find(name, &value);
+    if (error == 0 && reads) memcpy(old, &value, sizeof value);
+    return error;
+}
+
+JW_EXPORT int jw_ctl(const char *name, void *old, size_t *old_size, const void *new, size_t new_size) {
+    unsigned number = control_find(name);
+    return number < CONTROLS ? control_do(number, old, old_size, new, new_size)
+                             : control_word(name, old, old_size, new, new_size);
+}
+
+OVERRIDES(mallctl, jw_ctl);

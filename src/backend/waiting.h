@@ -1,0 +1,44 @@
+/* waiting.h - freed mappings that wait for the next huge object, as free ranges wait in Thrift's mapped Nests.
+ *
+ *   entry   start           size, kept, buffer          the entry's next thread
+ *           0               old                         put: 0 -> IN_HANDS
+ *           IN_HANDS        its thread's                put, return: -> address; take: -> 0
+ *           address         of the mapping there        take: address -> IN_HANDS
+ *
+ *   size    bytes of the mapping
+ *   kept    bytes at its start that may have memory. The rest has none, and reads as zero
+ *   buffer  Thrift's active buffer when the mapping was put: the round that ends that buffer's time takes it
+ *
+ * The thread that has changed a start to IN_HANDS is alone with the entry. A thread that looks for a mapping reads the
+ * sizes of entries that it does not have: these are hints, and it looks again when it has the entry.
+ * Invariant: a mapping is in one entry, or in the hands of one thread, or a live object's, or unmapped.
+ * Progress: wait-free: each operation tries each entry a bounded number of times. A thread that is stopped in between
+ * takes one entry out of use. The hardened build has no entries: there a freed huge object is unmapped.
+ */
+#ifndef JW_WAITING_H
+#define JW_WAITING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct waiting {
+    char *start; /* NULL: no mapping */
+    size_t size, kept;
+};
+
+/* Puts a mapping that only the caller has. False: no entry is to be had. *old: a mapping that had to make room, and is
+ * the caller's now. */
+bool waiting_put(const struct waiting *mapping, struct waiting *old);
+
+/* Takes the smallest mapping of `least` to `most` bytes at a multiple of `alignment`. False: none is there. */
+bool waiting_take(size_t least, size_t most, size_t alignment, struct waiting *taken);
+
+/* Unmaps waiting mappings until they had at least so many granules of memory. Returns the bytes. */
+enum { ANY_BUFFER = 2 };
+size_t waiting_drop(unsigned buffer, size_t granules);
+
+/* Bytes of waiting mappings that may have memory, as they count in what is cached; and of their addresses. */
+size_t waiting_kept(void);
+size_t waiting_addresses(void);
+
+#endif

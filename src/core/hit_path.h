@@ -1,0 +1,16 @@
+/* hit_path.h - the hit path of malloc, for malloc itself and for operator new. */
+#ifndef JW_HIT_PATH_H
+#define JW_HIT_PATH_H
+
+#include "core/allocator.h"
+
+/* `heap` is the calling thread's. NULL: the link in the local list at *place is not near (allocate.c). */
+static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *place) {
+    *place = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
+    void *object = heap->first[*place];
+    uint64_t distance = link_distance(object, thread.key);
+    if (UNLIKELY(JW_SECURE || !link_is_plain(object, distance, ROOT_SIZE))) return NULL;
+    return heap_pop_near(&heap->first[*place], object, distance);
+}
+
+#endif

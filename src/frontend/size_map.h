@@ -1,0 +1,36 @@
+/* size_map.h - which class a heap gives each size: heap->map, which malloc reads.
+ *
+ * A new heap's map sends a size to its coarse class (config/size_classes.h). coarse_slabs[class] counts, for a coarse
+ * class, how many more slabs in use it takes until its finer classes open; 0: they are open, or there are none. The
+ * finer classes open for good: the heap keeps its map when its thread ends. Slabs that are there keep their class.
+ *
+ * The first heap is mostly that of a program's only thread, whose slabs are few compared with the program: its classes
+ * are open from the start.
+ *
+ * budget[class] goes with it: frees to a new local list until it needs attention, fewer while the class is coarse.
+ *
+ * Invariant: each entry of the map is the size's own class or its coarse one; its own, if coarse_slabs of the coarse
+ * class is 0. All of it belongs to the heap's thread.
+ */
+#ifndef JW_SIZE_MAP_H
+#define JW_SIZE_MAP_H
+
+#include "frontend/heap.h"
+
+/* Makes a new heap's map. */
+void size_map_start(struct heap *heap);
+
+/* Opens the finer classes of a coarse one. */
+void size_map_open(struct heap *heap, unsigned coarse);
+
+/* The heap has one more slab of the class in use. */
+static inline void size_map_count_slab(struct heap *heap, unsigned class) {
+    if (heap->coarse_slabs[class] > 0 && --heap->coarse_slabs[class] == 0) size_map_open(heap, class);
+}
+
+/* A slab of the class has become empty. */
+static inline void size_map_count_empty(struct heap *heap, unsigned class) {
+    if (heap->coarse_slabs[class] > 0) heap->coarse_slabs[class]++;
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* large.c - guards and quarantine of objects that have pages of their own (large.h). */
+#include "hardened/large.h"
+
+#include <string.h>
+
+#include "backend/huge.h"
+#include "backend/knit.h"
+#include "backend/ownership.h"
+#include "hardened/guard.h"
+#include "platform/platform.h"
+#include "platform/random.h"
+
+bool large_guard(char *object, size_t slot) {
+    if (!page_map_owns(object)) {
+        platform_protect(object + slot, huge_guard(), false);
+        return false;
+    }
+    if (!guard_begin()) return false;
+    if (platform_protect(object + slot, LARGE_GUARD, false)) return true;
+    guard_end();
+    return false;
+}
+
+/* The pages go back to the OS, those under the guard, too. What it does not take is cleared. Whether all is zero. */
+static bool empty_large(const struct waiting_large *waiting) {
+    bool whole = waiting->huge || platform_page_size() <= GRANULE_SIZE;
+    if (whole && platform_discard(waiting->start, waiting->size)) return true;
+    memset(waiting->start, 0, waiting->size - (waiting->huge ? huge_guard() : LARGE_GUARD));
+    return false;
+}
+
+static void leave_large(const struct waiting_large *waiting) {
+    granule_id range = granule_of(waiting->start);
+    if (waiting->huge) huge_drop(waiting->start, waiting->size - huge_guard());
+    else if (waiting->guarded) guard_open(range, waiting->untouched ? UNMAPPED : MAPPED);
+    else backend_place(range);
+}
+
+static void leave_first_large(struct large_ring *ring) {
+    struct waiting_large first = ring->waiting[ring->first];
+    ring->first = (ring->first + 1) % LARGE_WAITING;
+    ring->count--;
+    ring->bytes -= first.size;
+    leave_large(&first);
+}
+
+/* The bytes of addresses that may wait: less where the process's are limited. */
+static size_t most_bytes(void) {
+    size_t share = platform_address_limit() / LARGE_ADDRESSES_SHARE;
+    return share < LARGE_ADDRESSES ? share : LARGE_ADDRESSES;
+}
+
+/* Changes places with a random one of the newer half. */
+static void put_large(struct large_ring *ring, const struct waiting_large *waiting) {
+    uint32_t last = ring->first + ring->count++, at = last - random_less(ring->count / 2 + 1);
+    ring->waiting[last % LARGE_WAITING] = ring->waiting[at % LARGE_WAITING];
+    ring->waiting[at % LARGE_WAITING] = *waiting;
+    ring->bytes += waiting->size;
+}
+
+static struct waiting_large taken_large(char *object, bool guarded) {
+    if (!page_map_owns(object))
+        return (struct waiting_large){object, huge_take(object) + huge_guard(), true, false, false};
+    granule_id range = backend_take(object);
+    size_t size = (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
+    return (struct waiting_large){granule_address(range), size, false, guarded, false};
+}
+
+void large_push(struct large_ring *ring, char *object, bool guarded) {
+    struct waiting_large waiting = taken_large(object, guarded);
+    size_t most = most_bytes();
+    bool waits = ring && waiting.size <= most / QUARANTINE_PART;
+    if (waits || !waiting.huge) {
+        waiting.untouched = empty_large(&waiting);
+        if (waits && (waiting.huge || guarded))
+            waiting.untouched &= platform_protect(waiting.start, waiting.size, false);
+    }
+    if (!waits) {
+        leave_large(&waiting);
+        return;
+    }
+    while (ring->count == LARGE_WAITING || ring->bytes + waiting.size > most) leave_first_large(ring);
+    put_large(ring, &waiting);
+}
+
+void large_leave(struct large_ring *ring) {
+    while (ring->count > 0) leave_first_large(ring);
+}

@@ -1,0 +1,37 @@
+/* large.h - in the hardened build: the guard behind each object of the backend and each huge one, and the quarantine of
+ * their addresses.
+ *
+ *   in use    | object | slack | trailer | guard: without access |
+ *   waiting   | without access and without memory                |   of it only the addresses are left
+ *
+ * An object waits in the ring of the heap whose thread has freed it. Only that thread uses the ring. In the page map
+ * its range is held, and a huge object is gone: so a second free of it is reported as on the plain build.
+ */
+#ifndef JW_LARGE_H
+#define JW_LARGE_H
+
+#include "config/policy.h"
+#include "core/allocator.h"
+
+struct large_ring {
+    uint32_t first, count;
+    size_t bytes; /* addresses of all */
+    struct waiting_large {
+        char *start;
+        size_t size; /* with its guard */
+        bool huge;
+        bool guarded;   /* a range whose guard must be opened */
+        bool untouched; /* emptied, and without access since */
+    } waiting[LARGE_WAITING];
+};
+
+/* Makes the guard behind a new object. Whether there is one now, that must be opened again. */
+bool large_guard(char *object, size_t slot);
+
+/* Takes a closed object from the program: its contents are gone at once. `ring` may be NULL: no quarantine. */
+void large_push(struct large_ring *ring, char *object, bool guarded);
+
+/* All go to the allocator. */
+void large_leave(struct large_ring *ring);
+
+#endif

@@ -1,0 +1,86 @@
+/* regions.c - the empty slabs of each class, and the rounds that give their pages back (regions.h). */
+#include "hardened/regions.h"
+
+#include "backend/knit.h"
+#include "backend/slab_source.h"
+#include "config/policy.h"
+#include "hardened/guard.h"
+#include "hardened/region_stack.h"
+#include "platform/platform.h"
+
+/* Slabs with pages are in two ages, which change roles with each round. */
+enum { WITHOUT_PAGES = 2, AGES };
+
+static struct region_stack regions[SLAB_KINDS][AGES];
+static _Atomic(uint32_t) region_fresh;               /* the age of slabs that were placed since the last round */
+static _Atomic(uint32_t) region_places;              /* slabs placed since the start, for rounds */
+static _Atomic(uint32_t) region_weights[SLAB_KINDS]; /* granules of a slab without its guard */
+
+static uint32_t fresh_age(void) {
+    return atomic_load_explicit(&region_fresh, memory_order_relaxed);
+}
+
+/* Gives the pages of so many slabs back. False: the OS refuses, and the rest of the work is left. */
+static bool discard_age(unsigned kind, unsigned age) {
+    /* bounded: other threads may place slabs as fast as this loop takes them */
+    for (unsigned left = 1u << 16; left > 0; left--) {
+        granule_id range = region_stack_pop(&regions[kind][age]);
+        if (!range) return true;
+        bool given = thrift_discard(granule_address(range), (size_t)knit_weight(range) << JW_GRANULE_SHIFT);
+        region_stack_push(&regions[kind][given ? WITHOUT_PAGES : age], range);
+        if (!given) return false;
+    }
+    return true;
+}
+
+static bool round_of_regions(bool now) {
+    uint32_t fresh = fresh_age(), idle = fresh ^ 1;
+    bool more = false;
+    for (unsigned kind = 0; kind < SLAB_KINDS; kind++) {
+        more |= !discard_age(kind, idle);
+        if (now) more |= !discard_age(kind, fresh);
+        more |= !region_stack_is_empty(&regions[kind][fresh]);
+    }
+    atomic_store_explicit(&region_fresh, idle, memory_order_relaxed);
+    return guard_round() | more;
+}
+
+static bool regions_round(void) {
+    return round_of_regions(false);
+}
+
+static bool regions_purge(void) {
+    return round_of_regions(true);
+}
+
+void regions_start(void) {
+    thrift_on_round(ROUND_RANGES, regions_round, regions_purge);
+}
+
+COLD void regions_give_up(void) {
+    for (unsigned kind = 0; kind < SLAB_KINDS; kind++)
+        for (unsigned age = 0; age < AGES; age++)
+            for (granule_id range; (range = region_stack_pop(&regions[kind][age]));)
+                guarded_place(range, atomic_load_explicit(&region_weights[kind], memory_order_relaxed));
+}
+
+void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed) {
+    struct region_stack *ages = regions[kind];
+    uint32_t fresh = fresh_age();
+    granule_id range = region_stack_pop(&ages[fresh]);
+    if (!range) range = region_stack_pop(&ages[fresh ^ 1]);
+    if (!range) range = region_stack_pop(&ages[WITHOUT_PAGES]);
+    *zeroed = true;
+    if (range) return granule_address(range);
+    void *slab = guarded_fetch(FOR_SLABS, weight, zeroed);
+    if (slab) return slab;
+    regions_give_up();
+    return guarded_fetch(FOR_SLABS, weight, zeroed);
+}
+
+void region_place(unsigned kind, granule_id range, uint32_t weight) {
+    atomic_store_explicit(&region_weights[kind], weight, memory_order_relaxed);
+    region_stack_push(&regions[kind][fresh_age()], range);
+    uint32_t places = atomic_fetch_add_explicit(&region_places, 1, memory_order_relaxed);
+    if (places % REGION_ROUND_FROM == REGION_ROUND_FROM - 1) thrift_wake();
+}

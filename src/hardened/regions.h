@@ -1,0 +1,26 @@
+/* regions.h - in the hardened build, memory that was once a slab of a class stays with this class: its addresses are
+ * kept, and its pages go back to the OS. So a pointer to a freed object never leads into an object of another class.
+ *
+ *   slab      in use -> fresh -> idle -> without pages -> in use
+ *             a round: fresh becomes idle, idle loses its pages
+ *
+ * Each class of the frontend and of the midend has a stack of each age (region_stack.h). Slabs come from roots of their
+ * own, so they never were a large object either. Only a thread that finds no memory for a slab gives all of this up.
+ */
+#ifndef JW_REGIONS_H
+#define JW_REGIONS_H
+
+#include "backend/root.h"
+
+/* As guarded_fetch and guarded_place (guard.h), for a slab of that kind (backend/slab_source.h). *zeroed: nothing but
+ * zeros, and trailers of the same class. */
+void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed);
+void region_place(unsigned kind, granule_id range, uint32_t weight);
+
+/* All empty slabs go to the backend, for any use: there is no memory for a slab of another class. */
+void regions_give_up(void);
+
+/* Registers the work for rounds, guards' included. */
+void regions_start(void);
+
+#endif

@@ -1,0 +1,206 @@
+/* fork_fresh.c CASE - a fork's children share neither keys nor next objects with each other and with their parent, and
+ * what they inherit stays usable.
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "check.h"
+#include "entry_points.h"
+
+enum { CHILDREN = 12, NEXT = 3, MANY = 3000, SIZES = 6 };
+static const size_t sizes[SIZES] = {16, 64, 200, 2000, 5000, 100000};
+
+/* What a child has found. */
+static struct view {
+    uintptr_t next[NEXT];
+    uint64_t key;
+} *views; /* shared */
+
+static void *objects[MANY];
+
+static void *hidden(void *object) {
+    __asm__ volatile("" : "+r"(object));
+    return object;
+}
+
+static void fill(void) {
+    for (int i = 0; i < MANY; i++) {
+        size_t size = sizes[i % SIZES];
+        objects[i] = malloc(size);
+        CHECK(objects[i] != NULL);
+        memset(objects[i], i, size);
+    }
+    for (int i = 0; i < MANY; i += 3) free(objects[i]); /* lists of all kinds are there */
+}
+
+static void look(struct view *view) {
+    void *next[NEXT];
+    for (int i = 0; i < NEXT; i++) view->next[i] = (uintptr_t)(next[i] = hidden(malloc(64)));
+    free(next[0]);
+    free(next[1]);
+    view->key = *(const volatile uint64_t *)next[1] ^ (uintptr_t)next[1] ^ (uintptr_t)next[0];
+    malloc(64);
+    malloc(64);
+}
+
+/* Each object that was inherited: contents, realloc, free; then malloc serves all sizes again. */
+static void *use_all(void *unused) {
+    for (int i = 0; i < MANY; i++) {
+        if (i % 3 == 0) continue;
+        size_t size = sizes[i % SIZES];
+        const unsigned char *bytes = objects[i];
+        CHECK(bytes[0] == (unsigned char)i && bytes[size - 1] == (unsigned char)i);
+        if (i % 3 == 1) {
+            bytes = objects[i] = realloc(objects[i], 2 * size);
+            CHECK(bytes[0] == (unsigned char)i && bytes[size - 1] == (unsigned char)i);
+        }
+        free(objects[i]);
+    }
+    fill();
+    return unused;
+}
+
+static void in_thread(void *(*body)(void *)) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, body, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void wait_for(pid_t child) {
+    int status;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+}
+
+static bool shares(const struct view *one, const struct view *two) {
+    return one->next[0] == two->next[0] && one->next[1] == two->next[1] && one->next[2] == two->next[2];
+}
+
+/* Of twelve siblings, and their parent, two may have drawn the same place by chance, but hardly several pairs. */
+static void siblings(void) {
+    unsigned same = 0;
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            look(&views[i]);
+            _exit(0);
+        }
+        wait_for(child);
+    }
+    look(&views[CHILDREN]);
+    for (int i = 0; i <= CHILDREN; i++)
+        for (int j = 0; j < i; j++) {
+            same += shares(&views[i], &views[j]);
+            CHECK(views[i].key >> 16 != views[j].key >> 16);
+        }
+    CHECK(same <= 2);
+}
+
+static void inherited(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        use_all(NULL);
+        malloc_trim(0);
+        use_all(NULL); /* what was freed twice by mistake would be seen */
+        exit(0);
+    }
+    wait_for(child);
+    use_all(NULL);
+}
+
+/* Objects of this thread's heap after its second fork. */
+static void *fork_and_use(void *unused) {
+    pid_t child = fork();
+    if (child == 0) {
+        in_thread(use_all);
+        use_all(NULL);
+        _exit(0);
+    }
+    wait_for(child);
+    return unused;
+}
+
+static void threads(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        in_thread(fork_and_use);
+        use_all(NULL);
+        pthread_exit(NULL);
+    }
+    wait_for(child);
+}
+
+/* Each child forks the next one: heaps without slabs come into use again. */
+static void generations(void) {
+    size_t before = mallinfo2().arena;
+    for (int i = 0; i < 300; i++) {
+        void *object = malloc(100);
+        free(malloc(3000));
+        pid_t child = fork();
+        if (child != 0) {
+            int status = 1;
+            waitpid(child, &status, 0);
+            _exit(status != 0);
+        }
+        free(object);
+    }
+    CHECK(mallinfo2().arena < before + ((size_t)4 << 20));
+    use_all(NULL);
+}
+
+static int body(void *unused) {
+    (void)unused;
+    look(&views[0]);
+    use_all(NULL);
+    _exit(0);
+}
+
+/* Past libc: no handler runs. The child works, with its parent's keys. */
+static void raw_clone(void) {
+    static _Alignas(64) char stack[1 << 18];
+    wait_for(clone(body, stack + sizeof stack, SIGCHLD, NULL));
+    use_all(NULL);
+}
+
+/* A child by vfork works on its parent's heap, which goes on. */
+static void by_vfork(void) {
+    void *before = hidden(malloc(64));
+    look(&views[0]);
+    free(before);
+    pid_t child = vfork();
+    if (child == 0) {
+        free(malloc(64));
+        _exit(0);
+    }
+    wait_for(child);
+    look(&views[1]);
+    CHECK(views[0].key == views[1].key);
+    use_all(NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"siblings", siblings},       {"inherited", inherited}, {"threads", threads},
+    {"generations", generations}, {"raw_clone", raw_clone}, {"vfork", by_vfork},
+};
+
+int main(int count, char **arguments) {
+    CHECK(count > 1);
+    if (!under_jwmalloc()) check_skip("keys are not the C library's");
+    views = mmap(NULL, (CHILDREN + 1) * sizeof *views, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(views != MAP_FAILED);
+    fill();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(arguments[1], cases[i].name) != 0) continue;
+        cases[i].run();
+        return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,109 @@
+/* huge_waits.c - freed huge objects wait for the next ones, and go when they must.
+ *
+ *   huge_waits          pairs without system calls, contents, calloc, sized free, malloc_trim
+ *   huge_waits idle     what waits is gone after some rounds: waits for it (ctest's timeout is the limit)
+ */
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tiers.h"
+
+#define MB ((size_t)1 << 20)
+
+static unsigned long system_calls(void) {
+    static char text[1 << 16];
+    FILE *file = fmemopen(text, sizeof text - 1, "w");
+    CHECK(file != NULL && malloc_info(0, file) == 0);
+    fclose(file);
+    const char *place = strstr(text, "<system_calls>");
+    CHECK(place != NULL);
+    return strtoul(place + strlen("<system_calls>"), NULL, 10);
+}
+
+/* `kept`: the object is small enough to wait with all its memory, so nothing has to be given back. */
+static void pairs_need_no_mapping(size_t size, bool kept) {
+    enum { TIMES = 200 };
+    free(malloc(size));
+    unsigned long before = system_calls();
+    for (size_t i = 0; i < TIMES; i++) {
+        char *object = malloc(size);
+        CHECK(object != NULL && malloc_usable_size(object) >= size);
+        object[0] = object[size - 1] = (char)i;
+        free(object);
+    }
+    unsigned long calls = system_calls() - before;
+    printf("%d pairs of %zu bytes: %lu system calls\n", TIMES, size, calls);
+    CHECK(calls <= (kept ? TIMES / 10 : TIMES + TIMES / 10));
+}
+
+static void zeroed_again(size_t size) {
+    for (size_t i = 0; i < 4; i++) {
+        size_t asked = size - i * size / 40; /* the last one may get a mapping that is larger */
+        char *object = calloc(1, asked);
+        CHECK(object != NULL);
+        for (size_t byte = 0; byte < malloc_usable_size(object); byte++) CHECK(object[byte] == 0);
+        memset(object, 0xee, malloc_usable_size(object));
+        if (free_sized && i % 2) free_sized(object, asked);
+        else free(object);
+    }
+}
+
+static void replaced_at_random(void) {
+    enum { OBJECTS = 6, TIMES = 200 };
+    char *objects[OBJECTS] = {NULL};
+    size_t sizes[OBJECTS] = {0}, tags[OBJECTS] = {0};
+    unsigned seed = 1;
+    for (size_t i = 0; i < TIMES + OBJECTS; i++) {
+        size_t slot = i < TIMES ? (seed >> 16) % OBJECTS : i - TIMES;
+        CHECK(!objects[slot] || pattern_holds(objects[slot], sizes[slot], tags[slot]));
+        free(objects[slot]);
+        seed = seed * 1103515245u + 12345u;
+        sizes[slot] = 4 * MB + seed % (8 * MB);
+        tags[slot] = i;
+        objects[slot] = i < TIMES ? malloc(sizes[slot]) : NULL;
+        if (objects[slot]) pattern_fill(objects[slot], sizes[slot], i);
+    }
+}
+
+static size_t left_of(size_t before) {
+    size_t now = resident_bytes();
+    return now > before ? now - before : 0;
+}
+
+static void written_and_freed(size_t size) {
+    char *object = malloc(size);
+    CHECK(object != NULL);
+    memset(object, 1, size);
+    free(object);
+}
+
+int main(int count, char **arguments) {
+    setvbuf(stdout, NULL, _IONBF, 0);
+    if (!under_jwmalloc()) check_skip("the C library's malloc promises none of this");
+    malloc_trim(0);
+    size_t before = resident_bytes();
+    if (count > 1 && strcmp(arguments[1], "idle") == 0) {
+        for (size_t size = 5; size <= 8; size++) written_and_freed(size * MB);
+        while (left_of(before) > MB) usleep(50000);
+        return 0;
+    }
+    pairs_need_no_mapping(5 * MB, true);
+    malloc_trim(0);
+    pairs_need_no_mapping(8 * MB - 65536, true);
+    malloc_trim(0);
+    pairs_need_no_mapping(64 * MB, false);
+    zeroed_again(6 * MB);
+    zeroed_again(20 * MB);
+    replaced_at_random();
+    for (size_t size = 5; size <= 64; size *= 2) {
+        written_and_freed(size * MB);
+        CHECK(resident_bytes() == 0 || left_of(before) <= 10 * MB); /* cache_min, as there is no thread */
+    }
+    written_and_freed(7 * MB);
+    malloc_trim(0);
+    printf("after malloc_trim: %zu bytes more than before\n", left_of(before));
+    CHECK(left_of(before) <= MB);
+    return 0;
+}

@@ -1,0 +1,373 @@
+/* misuses.c CASE - thirty programs that misuse memory, after the ideas of hardened_malloc's tests, and attacks that use
+ * such mistakes. promises.py says how each must end on the hardened build.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "entry_points.h"
+
+enum { SMALL = 16, LARGE = 128 * 1024, MANY = 20000, SHOWN = 40 /* exit code: the property is there */ };
+
+static char *object(size_t size) {
+    char *bytes = malloc(size);
+    CHECK(bytes != NULL);
+    memset(bytes, 'a', size);
+    return bytes;
+}
+
+static void show(bool property) {
+    _exit(property ? SHOWN : 0);
+}
+
+static volatile char seen;
+
+static void churn(size_t size) {
+    for (unsigned i = 0; i < 100000; i++) free(malloc(size));
+}
+
+/* Double frees. */
+static void double_free(size_t size, unsigned between) {
+    char *bytes = object(size), *others[100];
+    for (unsigned i = 0; i < between; i++) others[i] = object(size);
+    free(bytes);
+    for (unsigned i = 0; i < between; i++) free(others[i]);
+    free(bytes);
+}
+static void double_free_small(void) {
+    double_free(SMALL, 0);
+}
+static void double_free_small_delayed(void) {
+    double_free(SMALL, 100);
+}
+static void double_free_large(void) {
+    double_free(LARGE, 0);
+}
+static void double_free_large_delayed(void) {
+    double_free(LARGE, 20);
+}
+static void double_free_huge(void) {
+    double_free(5 << 20, 0);
+}
+static void double_free_zero_size(void) {
+    char *bytes = malloc(0);
+    free(bytes);
+    free(bytes);
+}
+
+/* Overflows. */
+static void overflow_by_eight(size_t size) {
+    char *bytes = object(size);
+    memset(bytes + size, 0, 8);
+    free(bytes);
+}
+static void eight_byte_overflow_small(void) {
+    overflow_by_eight(8);
+}
+static void eight_byte_overflow_large(void) {
+    overflow_by_eight(LARGE);
+}
+/* To the guard: at once. */
+static void overflow_far_large(void) {
+    char *bytes = object(LARGE);
+    memset(bytes + LARGE, 0, LARGE);
+}
+static void overflow_far_huge(void) {
+    char *bytes = object(5 << 20);
+    memset(bytes + (5 << 20), 0, 2 * 65536);
+}
+
+/* Addresses that are no objects. */
+static void invalid_free_protected(void) {
+    char *pages = mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    free(object(SMALL));
+    free(pages + 4096);
+}
+static void invalid_free_unprotected(void) {
+    char *pages = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    free(object(SMALL));
+    free(pages + 4096);
+}
+static void invalid_free_near(void) {
+    free(object(SMALL) + (1 << 20));
+}
+static void invalid_free_far(void) {
+    free(object(SMALL) + ((size_t)1 << (sizeof(size_t) == 8 ? 34 : 30)));
+}
+static void unaligned_free_small(void) {
+    free(object(SMALL) + 1);
+}
+static void unaligned_free_large(void) {
+    free(object(LARGE) + 1);
+}
+static void unaligned_usable_size(void) {
+    seen = (char)malloc_usable_size(object(SMALL) + 1);
+}
+static void usable_size_after_free(void) {
+    char *bytes = object(SMALL);
+    free(bytes);
+    seen = (char)malloc_usable_size(bytes);
+}
+static void usable_size_of_reused(void) {
+    char *bytes = object(SMALL);
+    free(bytes);
+    for (unsigned i = 0; i < 50; i++) free(object(SMALL));
+    seen = (char)malloc_usable_size(bytes);
+}
+static void uninitialized_free(void) {
+    free(object(SMALL)), free((void *)(uintptr_t)0x1234567890);
+}
+static void uninitialized_realloc(void) {
+    free(object(SMALL)), free(realloc((void *)(uintptr_t)0x1234567890, SMALL));
+}
+static void uninitialized_usable_size(void) {
+    free(object(SMALL)), seen = (char)malloc_usable_size((void *)(uintptr_t)0x1234567890);
+}
+static void wrong_size(void) {
+    extern void free_sized(void *, size_t) __attribute__((weak));
+    if (free_sized) free_sized(object(SMALL), 2 * SMALL);
+}
+
+/* Reads. What is read is zero, or there is a fault. */
+static void read_after_free(size_t size) {
+    char *bytes = object(size);
+    free(bytes);
+    for (size_t i = 0; i < size; i++) seen |= bytes[i];
+    show(seen == 0);
+}
+static void read_after_free_small(void) {
+    read_after_free(SMALL);
+}
+static void read_after_free_mid(void) {
+    read_after_free(12000);
+}
+static void read_after_free_large(void) {
+    read_after_free(LARGE);
+}
+static void read_after_free_huge(void) {
+    read_after_free(5 << 20);
+}
+static void uninitialized_read(size_t size) {
+    static char *objects[2000];
+    unsigned count = size > 100000 ? 20 : 2000;
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < count; i++) objects[i] = object(size);
+        for (unsigned i = 0; i < count; i++) free(objects[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        char *bytes = malloc(size);
+        for (size_t at = 0; at < size; at++) seen |= bytes[at];
+    }
+    show(seen == 0);
+}
+static void uninitialized_read_small(void) {
+    uninitialized_read(SMALL);
+}
+static void uninitialized_read_mid(void) {
+    uninitialized_read(9000);
+}
+static void uninitialized_read_large(void) {
+    uninitialized_read(LARGE);
+}
+static void read_zero_size(void) {
+    char *bytes = malloc(0);
+    seen = bytes[0];
+}
+static void write_zero_size(void) {
+    volatile char *bytes = malloc(0);
+    bytes[0] = 5;
+}
+static void write_zero_size_resized(void) {
+    char *bytes = realloc(malloc(0), 100);
+    memset(bytes, 1, 100);
+    free(bytes);
+    *(volatile char *)calloc(0, 100) = 5;
+}
+/* A string without an end ends soon all the same: behind the object at most a canary and the fill are read. */
+static void string_overflow(void) {
+    bool ends = true;
+    for (size_t size = 1; size <= 3000; size += 7) {
+        char *bytes = object(size);
+        ends &= strlen(bytes) <= size + 33;
+        memset(bytes + 1, 0, size - 1);
+    }
+    show(ends);
+}
+
+/* Writes after free. */
+static void write_after_free(size_t size, size_t offset) {
+    char *bytes = object(size);
+    free(bytes);
+    bytes[offset] = 'z';
+    churn(size);
+}
+static void write_after_free_small(void) {
+    write_after_free(SMALL, 0);
+}
+static void write_after_free_small_end(void) {
+    write_after_free(128, 127);
+}
+static void write_after_free_mid_end(void) {
+    write_after_free(8000, 5000);
+}
+static void write_after_free_large(void) {
+    write_after_free(LARGE, 65 * 1024 + 1);
+}
+static void write_after_free_large_reuse(void) {
+    char *bytes = object(LARGE), *other;
+    free(bytes);
+    other = object(LARGE);
+    bytes[65 * 1024 + 1] = 'z';
+    seen = other[0];
+}
+static void write_after_free_huge(void) {
+    char *bytes = object(5 << 20);
+    free(bytes);
+    bytes[70000] = 'z';
+}
+static void write_after_free_small_reuse(void) {
+    char *bytes = object(SMALL), *others[MANY / 20];
+    free(bytes);
+    for (unsigned i = 0; i < MANY / 20; i++) others[i] = object(SMALL);
+    bytes[1] = 'z'; /* no object that is in use changes */
+    bool same = true;
+    for (unsigned i = 0; i < MANY / 20; i++) same &= others[i][1] == 'a';
+    show(same);
+}
+
+/* How many frees an object of 64 B waits for, in each of many runs: at least 2,000, and never the same number. */
+static void quarantine_is_deep(void) {
+    unsigned least = ~0u;
+    for (unsigned run = 0; run < 20; run++) {
+        char *bytes = malloc(64), *other = NULL;
+        free(bytes);
+        unsigned frees = 0;
+        while (other != bytes && frees < 100000) free(other = malloc(64)), frees++;
+        if (frees < least) least = frees;
+    }
+    show(least >= 2000);
+}
+static void quarantine_is_random(void) {
+    enum { WATCHED = 64 };
+    char *bytes[WATCHED], *other, *last = NULL;
+    unsigned back = 0, in_order = 0;
+    for (unsigned i = 0; i < WATCHED; i++) bytes[i] = malloc(3000);
+    for (unsigned i = 0; i < WATCHED; i++) free(bytes[i]);
+    for (unsigned i = 0; i < 4 * MANY && back < WATCHED; i++) {
+        free(other = malloc(3000));
+        for (unsigned j = 0; j < WATCHED; j++)
+            if (bytes[j] == other) {
+                back++;
+                in_order += j > 0 && bytes[j - 1] == last;
+                last = other;
+                bytes[j] = NULL;
+            }
+    }
+    show(back > WATCHED / 2 && in_order < back / 4);
+}
+/* A freed large object does not come back at once. */
+static void quarantine_delays_large(void) {
+    char *bytes = object(LARGE), *other;
+    bool delayed = true;
+    free(bytes);
+    for (unsigned i = 0; i < 16; i++) {
+        delayed &= (other = object(LARGE)) != bytes;
+        free(other);
+    }
+    show(delayed);
+}
+
+/* After all objects of one size are freed, none of their addresses is in an object of another size. */
+static bool are_apart(size_t first, size_t second) {
+    enum { FREED = 4000 };
+    static char *freed[FREED];
+    unsigned count = first > 65536 ? 100 : FREED;
+    for (unsigned i = 0; i < count; i++) freed[i] = object(first);
+    for (unsigned i = 0; i < count; i++) free(freed[i]);
+    malloc_trim(0); /* the quarantine ends */
+    size_t most = 2 * count * first / second + 100;
+    char **kept = calloc(most, sizeof *kept);
+    CHECK(kept != NULL);
+    bool apart = true;
+    for (size_t i = 0; i < most; i++) {
+        kept[i] = object(second);
+        for (unsigned j = 0; j < count; j += count / 50) apart &= freed[j] < kept[i] || freed[j] >= kept[i] + second;
+    }
+    for (size_t i = 0; i < most; i++) free(kept[i]);
+    free(kept);
+    return apart;
+}
+static void types_stay_apart(void) {
+    bool apart = are_apart(64, 200) && are_apart(400, 48) && are_apart(64, 3000) && are_apart(3000, 64) &&
+                 are_apart(3000, 9000) && are_apart(100000, 64) && are_apart(64, 100000) && are_apart(5000, 30000);
+    show(apart);
+}
+
+#define CASE(name)                                                                                                     \
+    { #name, name }
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    CASE(double_free_small),
+    CASE(double_free_small_delayed),
+    CASE(double_free_large),
+    CASE(double_free_large_delayed),
+    CASE(double_free_huge),
+    CASE(double_free_zero_size),
+    CASE(eight_byte_overflow_small),
+    CASE(eight_byte_overflow_large),
+    CASE(overflow_far_large),
+    CASE(overflow_far_huge),
+    CASE(invalid_free_protected),
+    CASE(invalid_free_unprotected),
+    CASE(invalid_free_near),
+    CASE(invalid_free_far),
+    CASE(unaligned_free_small),
+    CASE(unaligned_free_large),
+    CASE(unaligned_usable_size),
+    CASE(usable_size_after_free),
+    CASE(usable_size_of_reused),
+    CASE(uninitialized_free),
+    CASE(uninitialized_realloc),
+    CASE(uninitialized_usable_size),
+    CASE(wrong_size),
+    CASE(read_after_free_small),
+    CASE(read_after_free_mid),
+    CASE(read_after_free_large),
+    CASE(read_after_free_huge),
+    CASE(uninitialized_read_small),
+    CASE(uninitialized_read_mid),
+    CASE(uninitialized_read_large),
+    CASE(read_zero_size),
+    CASE(write_zero_size),
+    CASE(write_zero_size_resized),
+    CASE(string_overflow),
+    CASE(write_after_free_small),
+    CASE(write_after_free_small_end),
+    CASE(write_after_free_mid_end),
+    CASE(write_after_free_large),
+    CASE(write_after_free_large_reuse),
+    CASE(write_after_free_huge),
+    CASE(write_after_free_small_reuse),
+    CASE(quarantine_is_deep),
+    CASE(quarantine_is_random),
+    CASE(quarantine_delays_large),
+    CASE(types_stay_apart),
+};
+
+int main(int count, char **arguments) {
+    CHECK(count == 2);
+    if (!under_jwmalloc()) check_skip("the C library's malloc promises other things");
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(arguments[1], cases[i].name) != 0) continue;
+        cases[i].run();
+        fflush(stdout);
+        _exit(0); /* what is broken now must not end the process later */
+    }
+    CHECK(!"a case of that name");
+}

@@ -1,0 +1,45 @@
+"""check_names_test.py - a test of ./jw check layers: a file-local name that another file has, too, is found."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import check_names  # noqa: E402
+
+
+class Names(unittest.TestCase):
+    def complaints(self, files: dict[str, str]) -> list[str]:
+        with tempfile.TemporaryDirectory() as directory:
+            source = Path(directory)
+            for name, text in files.items():
+                (source / name).parent.mkdir(exist_ok=True)
+                (source / name).write_text(text)
+            return check_names.complaints(source)
+
+    def test_the_source_is_clean(self) -> None:
+        self.assertEqual(check_names.complaints(ROOT / "src"), [])
+
+    def test_the_same_name_twice(self) -> None:
+        body = "static COLD bool give(void) {\n    return true;\n}\n"
+        found = self.complaints({"a/x.c": body, "b/y.c": "\n" + body})
+        self.assertEqual(found, ["src/b/y.c:2: give is a function of src/a/x.c, too"])
+
+    def test_attributes_and_pointers(self) -> None:
+        body = "static ALWAYS_INLINE void *take(struct list *list,\n                  size_t size) {\n}\n"
+        attributed = 'static __attribute__((section(".text.hot"))) struct list *take(int a) {\n}\n'
+        self.assertEqual(len(self.complaints({"a/x.c": body, "b/y.c": attributed})), 1)
+
+    def test_what_may_be(self) -> None:
+        declared = "static bool give(void);\nstatic int table[] = {1};\n/* static int give(void) { */\n"
+        files = {"a/x.c": "static bool give(void) {\n}\n", "b/y.c": declared}
+        self.assertEqual(self.complaints(files), [])
+        call = "static long raw(int number) {\n}\n"
+        self.assertEqual(self.complaints({"p/arch_x.h": call, "p/arch_y.h": call}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

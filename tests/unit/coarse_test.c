@@ -1,0 +1,169 @@
+/* coarse_test.c - which class a heap gives a size: a coarse one, until that has JW_COARSE_SLABS slabs in use. */
+#include "heap_players.h"
+
+enum { MANY = GRANULE_SIZE / 8 * 2 * JW_COARSE_SLABS };
+
+static void *many[MANY];
+
+static unsigned class_of(unsigned heap, size_t size) {
+    void *object = allocate_as(heap, size);
+    unsigned class = slab_of(object)->class;
+    size_t usable = object_size(object);
+    assert_true(usable >= size && usable == size_classes[class].size && good_size(1, size) <= usable);
+    assert_true(size_class_serves(class, size));
+    free_as(heap, object);
+    return class;
+}
+
+static void a_coarse_class_serves_its_sizes_alone(void **state) {
+    (void)state;
+    for (size_t size = 1; size <= FRONTEND_MAX; size++) {
+        unsigned fine = size_class_of(size), coarse = size_class_coarse(fine);
+        assert_true(coarse >= fine && size_classes[coarse].size < 2 * size_classes[fine].size);
+        assert_true(size_class_alignment(coarse) >= size_class_alignment(fine));
+        for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
+            assert_int_equal(size_class_serves(class, size), class == fine || class == coarse);
+    }
+}
+
+/* All but the first heap's, which is that of a program's only thread. */
+static void few_objects_are_of_coarse_classes(void **state) {
+    (void)state;
+    start();
+    for (size_t size = 1; size <= FRONTEND_MAX; size++) {
+        assert_int_equal(class_of(1, size), size_class_coarse(size_class_of(size)));
+        assert_int_equal(class_of(0, size), size_class_of(size));
+    }
+    finish();
+}
+
+/* As often as it likes: what is free is not in use. */
+static void a_thread_with_few_objects_stays_coarse(void **state) {
+    (void)state;
+    start();
+    for (unsigned round = 0; round < 10 * JW_COARSE_SLABS; round++) {
+        assert_int_equal(class_of(1, 300), size_class_of(512));
+        heap_enter(heaps[1]);
+        heap_flush();
+        heap_enter(heaps[0]);
+        assert_int_equal(heaps[1]->in_use_count, 0);
+    }
+    finish();
+}
+
+/* With each size in turn, from small to large: many objects of the last size open its group, and no other one. */
+static void many_objects_open_the_classes(void **state) {
+    (void)state;
+    start();
+    for (size_t size = 1; size <= FRONTEND_MAX; size += size < 16 ? 1 : size / 16) {
+        unsigned fine = size_class_of(size), coarse = size_class_coarse(fine), count = 0;
+        size_t next = (size_t)2 * size_classes[coarse].size;
+        while (count < 2 * JW_COARSE_SLABS * size_class_capacity(coarse)) many[count++] = allocate_as(2, size);
+        assert_int_equal(class_of(2, size), fine);
+        if (next <= FRONTEND_MAX) assert_int_equal(class_of(2, next - 8), size_class_coarse(size_class_of(next - 8)));
+        walk_all();
+        while (count > 0) free_as(2, many[--count]);
+        walk_all();
+        assert_int_equal(class_of(2, size), fine);
+    }
+    for (size_t size = 1; size <= FRONTEND_MAX; size++) assert_int_equal(class_of(2, size), size_class_of(size));
+    finish();
+}
+
+static void alignments_hold(void **state) {
+    (void)state;
+    start();
+    for (size_t alignment = 8; alignment <= FRONTEND_MAX; alignment *= 2) {
+        for (size_t size = 1; size <= FRONTEND_MAX; size++) {
+            for (unsigned heap = 0; heap < HEAPS; heap++) {
+                heap_enter(heaps[heap]);
+                void *object = allocate_aligned(alignment, size);
+                assert_true(object && (uintptr_t)object % alignment == 0 && object_size(object) >= size);
+                deallocate_sized(object, alignment, size);
+                heap_enter(heaps[0]);
+            }
+        }
+    }
+    finish();
+}
+
+/* The heap of an ended thread: classes that were open stay open, and the count goes on where it stood. */
+static void an_adopted_heap_keeps_its_map(void **state) {
+    (void)state;
+    start();
+    struct heap *heap = heaps[2];
+    void *kept = allocate_as(2, 20);
+    walk_all();
+    heap_retire(heap);
+    heaps[2] = NULL;
+    while (heaps[2] != heap) heaps[2] = heap_take();
+    walk_all();
+    for (unsigned count = 0; count < 2 * JW_COARSE_SLABS * size_class_capacity(size_class_of(32)); count++) {
+        many[count] = allocate_as(2, 20);
+        if (count % size_class_capacity(size_class_of(32)) == 0) walk_all();
+    }
+    for (unsigned count = 0; count < 2 * JW_COARSE_SLABS * size_class_capacity(size_class_of(32)); count++)
+        free_as(2, many[count]);
+    free_as(2, kept);
+    finish();
+}
+
+/* What could not be had is no slab in use. */
+static void a_refused_slab_does_not_count(void **state) {
+    (void)state;
+    start();
+    sim_fail_after(0);
+    heap_enter(heaps[1]);
+    for (unsigned i = 0; i < 4 * JW_COARSE_SLABS; i++) assert_null(jw_malloc(20));
+    heap_enter(heaps[0]);
+    sim_fail_after(SIM_NEVER);
+    walk_all();
+    finish();
+}
+
+/* All that the program may use, in a coarse class as well. */
+static void zeroed_objects_are_zero_throughout(void **state) {
+    (void)state;
+    start();
+    for (size_t size = 1; size <= FRONTEND_MAX; size++) {
+        for (unsigned heap = 0; heap < HEAPS; heap++) {
+            void *before = allocate_as(heap, size);
+            memset(before, 0xa5, object_size(before));
+            free_as(heap, before);
+            heap_enter(heaps[heap]);
+            char *object = allocate_zeroed(size);
+            for (size_t i = 0; i < object_size(object); i++) CHECK(object[i] == 0);
+            deallocate_sized(object, 1, size);
+            heap_enter(heaps[0]);
+        }
+    }
+    finish();
+}
+
+/* What stays in place is not as malloc would have it only where no class serves both sizes. */
+static void resizing_within_a_coarse_class_is_no_shrinking(void **state) {
+    (void)state;
+    start();
+    heap_enter(heaps[1]);
+    void *object = allocate_zeroed(500), *same = reallocate(object, 300);
+    assert_ptr_equal(same, object);
+    assert_false(shrunk_in_place);
+    deallocate_sized(same, 1, 300);
+    heap_enter(heaps[0]);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_coarse_class_serves_its_sizes_alone),
+        cmocka_unit_test(few_objects_are_of_coarse_classes),
+        cmocka_unit_test(a_thread_with_few_objects_stays_coarse),
+        cmocka_unit_test(an_adopted_heap_keeps_its_map),
+        cmocka_unit_test(a_refused_slab_does_not_count),
+        cmocka_unit_test(resizing_within_a_coarse_class_is_no_shrinking),
+        cmocka_unit_test(many_objects_open_the_classes),
+        cmocka_unit_test(alignments_hold),
+        cmocka_unit_test(zeroed_objects_are_zero_throughout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
