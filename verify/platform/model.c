@@ -123,7 +123,11 @@ static void *reserve_roots(size_t size, size_t alignment) {
 static void *reserve_pages(size_t size) {
     size_t at = atomic_fetch_add_explicit(&pages_used, size, memory_order_relaxed);
     assert(at + size <= sizeof pages);
-    return (char *)pages + at; /* zero, and never used twice */
+    char *address = (char *)pages + at;
+#ifndef GENMC
+    wipe(address, size); /* the kernel does it: a thread that finds the memory by a word must be ordered after */
+#endif
+    return address;
 }
 
 /* "jwmalloc: huge": an object, which the kernel puts where it likes. */
