@@ -60,7 +60,9 @@ MISTAKES = {
         "guarded_place(range, weight);",
         "types_stay_apart",
     ),
-    "pool mixed": seed("frontend/heap.c", "JW_SECURE && slab && slab->class != class", "false", "types_stay_apart"),
+    "pool mixed": seed(
+        "frontend/heap_pool.c", "JW_SECURE && slab && slab->class != class", "false", "types_stay_apart"
+    ),
     "zero size": seed(
         ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
     ),

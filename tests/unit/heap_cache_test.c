@@ -1,6 +1,7 @@
 /* heap_cache_test.c - objects of full slabs that are cached (frontend/object_cache.h). */
 #include "heap_players.h"
 
+#include "frontend/heap_collect.h"
 #include "frontend/object_cache.h"
 
 enum { CACHE_ROOM = 2048 };
