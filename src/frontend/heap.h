@@ -18,6 +18,7 @@
 #include "config/statistics_types.h"
 #include "frontend/heap_table.h"
 #include "frontend/pool.h"
+#include "frontend/slab_links.h"
 #include "midend/midend.h"
 #include "sync/id_stack.h"
 #include "sync/pointer_stack.h"

@@ -6,6 +6,8 @@
 #include "frontend/heap_pool.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"
+#include "frontend/slab_links.h"
+#include "frontend/slab_lists.h"
 
 static NOINLINE void collect_partial(struct heap *heap, unsigned class, unsigned most) {
     for (struct slab *slab = heap->partial[class], *next; slab && most > 0; slab = next, most--) {

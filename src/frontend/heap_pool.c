@@ -4,6 +4,7 @@
 #include "backend/slab_source.h"
 #include "config/options.h"
 #include "config/policy.h"
+#include "frontend/slab_lists.h"
 
 static NOINLINE void give_slab_back(struct slab *slab) {
     __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);

@@ -8,6 +8,8 @@
 #include "frontend/heap_slabs.h"
 #include "frontend/partial_list.h"
 #include "frontend/size_map.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_lists.h"
 
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class].first = first;

@@ -4,6 +4,7 @@
 #include "backend/thrift.h"
 #include "base/assert.h"
 #include "frontend/heap_slabs.h"
+#include "frontend/slab_cross.h"
 
 void heap_push_reopened(struct slab *slab) {
     struct heap *heap = heap_of(slab);

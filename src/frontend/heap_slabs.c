@@ -6,6 +6,9 @@
 #include "frontend/heap_pool.h"
 #include "frontend/partial_list.h"
 #include "frontend/size_map.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_links.h"
+#include "frontend/slab_lists.h"
 
 void heap_make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);

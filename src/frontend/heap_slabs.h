@@ -16,6 +16,7 @@
 #define JW_HEAP_SLABS_H
 
 #include "frontend/heap.h"
+#include "frontend/slab_cross.h"
 
 /* The slab's budget reached 0 by its owner's free (the state table in slab.h). */
 void heap_budget_spent(struct slab *slab);

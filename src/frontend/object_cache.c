@@ -2,6 +2,8 @@
 #include "frontend/object_cache.h"
 
 #include "frontend/heap_slabs.h"
+#include "frontend/slab_free.h"
+#include "frontend/slab_links.h"
 
 /* Objects of a local list that are not the current slab's, as far as there are no more than `most`. */
 static unsigned cached_length(const struct heap *heap, unsigned class, unsigned most) {

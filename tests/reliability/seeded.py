@@ -75,7 +75,7 @@ MISTAKES = {
     ),
     "handed": Mistake("frontend/heap_collect.c", "    if (heap_has_suspects(heap)) heap_settle(heap);\n", "", "WRONG"),
     "forged": Mistake(
-        "frontend/slab.c",
+        "frontend/slab_links.c",
         "    if (JW_LINK_CHECK && UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);\n",
         "",
         "WRONG",

@@ -3,6 +3,7 @@
 
 #include "frontend/heap_collect.h"
 #include "frontend/object_cache.h"
+#include "frontend/slab_cross.h"
 
 enum { CACHE_ROOM = 2048 };
 enum { CACHED_SLABS = 20, OBJECT_CACHE_CAPACITY = GRANULE_SIZE / CACHE_ROOM };
