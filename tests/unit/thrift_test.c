@@ -350,6 +350,34 @@ static void a_purge_gives_everything_back(void **state) {
     finish();
 }
 
+static unsigned purges;
+
+static bool purged(void) {
+    purges++;
+    return false;
+}
+
+/* A slab of the midend has something to take its place, and a purge looks at every record: at a limit on addresses each
+ * object would pay for one. */
+static void only_the_last_way_to_memory_purges(void **state) {
+    (void)state;
+    bool zeroed;
+    start();
+    thrift_on_round(ROUND_SLABS, NULL, purged);
+    sim_fail_after(0);
+    purges = 0;
+    assert_null(backend_fetch(FOR_RANGES, ROOT_GRANULES, &zeroed));
+    assert_int_equal(purges, 0);
+    assert_null(backend_fetch(FOR_SLABS, ROOT_GRANULES, &zeroed));
+    assert_int_equal(purges, 1);
+    assert_null(backend_allocate(ROOT_SIZE - LARGE_GUARD, 1, &zeroed));
+    assert_int_equal(purges, 2);
+    thrift_on_round(ROUND_SLABS, NULL, NULL);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* Granules of 4 KB on a kernel with pages of 16 KB: parts of a page stay mapped until the whole page is free. */
 static void parts_of_pages_stay(void **state) {
     (void)state;
@@ -389,6 +417,7 @@ int main(void) {
         cmocka_unit_test(a_refused_thread_is_tried_again),
         cmocka_unit_test(quiet_rounds_fade_away),
         cmocka_unit_test(a_purge_gives_everything_back),
+        cmocka_unit_test(only_the_last_way_to_memory_purges),
         cmocka_unit_test(parts_of_pages_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
