@@ -114,15 +114,14 @@ static inline struct cross_word cross_get_linked(const struct cross_list *list) 
 
 /* One try to push onto a list without marks. False: use cross_push_slowly. */
 static ALWAYS_INLINE bool cross_push(struct cross_list *list, char *origin, void *object, uint64_t key) {
-    struct cross_word old = cross_without_marks(cross_get(list));
-    char *first = cross_first(origin, old);
+    struct cross_word word = cross_without_marks(cross_get(list));
+    char *first = cross_first(origin, word);
     /* now: then the link is made in the register of `first` */
-    uint32_t new = half_computed_now(cross_pushed(old, first, object));
+    uint32_t old = word.raw, new = half_computed_now(cross_pushed(word, first, object));
     link_write(object, first, key);
     /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3] [CL5] [RR6];
      * client cross_push_drain */
-    return atomic_compare_exchange_strong_explicit(&list->raw, &old.raw, new, memory_order_release,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&list->raw, &old, new, memory_order_release, memory_order_relaxed);
 }
 
 /* The general push. True: the slab was marked full, and the caller must return it to its owner. */
