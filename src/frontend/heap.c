@@ -301,9 +301,9 @@ bool heap_pool_round(struct heap *heap) {
 }
 
 void heap_flush(void) {
-    if (thread.heap == &no_heap) return;
-    heap_collect(thread.heap, COLLECT_ALL);
-    heap_give_back_pool(thread.heap);
+    if (thread_heap() == &no_heap) return;
+    heap_collect(thread_heap(), COLLECT_ALL);
+    heap_give_back_pool(thread_heap());
 }
 
 static struct slab *slab_of_pool(struct heap *heap, unsigned class) {

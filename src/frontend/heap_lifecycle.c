@@ -45,7 +45,7 @@ static struct fork_seeds {
     uint64_t key[2];
     _Atomic(uint64_t) forks;
 } *fork_seeds;
-static _Thread_local uint64_t child_secret[2] __attribute__((tls_model("initial-exec"))); /* while this thread forks */
+OF_FORKING_THREAD uint64_t child_secret[2]; /* while this thread forks */
 
 static NOINLINE uint64_t heap_derived(const uint64_t secret[2], uint64_t number, unsigned what) {
     return siphash(secret, number << 8 | what, 7); /* numbers of heaps and forks have less than 48 bits */
@@ -63,8 +63,24 @@ static uint64_t heap_key(uint32_t number) {
 
 struct heap no_heap = {
     .local = {[0 ... SIZE_CLASS_COUNT] = {.first = LINK_END}}, .map = {NO_CLASS * FREE_TARGET_WORDS}, .key = NO_KEY};
+
+#if JW_HOSTED /* a call that comes after the thread's end takes a heap, and the host says again that the thread ends */
+static void note_end(void) {
+}
+bool heap_thread_has_ended(void) {
+    return false;
+}
+#else
 _Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .key = NO_KEY};
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
+
+static void note_end(void) {
+    thread_has_ended = true;
+}
+bool heap_thread_has_ended(void) {
+    return thread_has_ended;
+}
+#endif
 
 static _Atomic(struct heap *) chunks[CHUNKS];
 static _Atomic(uint32_t) created;
@@ -84,10 +100,6 @@ struct heap *heap_by_number(uint32_t number) {
     /* [CH1] acquire: the chunk is mapped; pairs [CH2]; client heap_create */
     struct heap *chunk = atomic_load_explicit(&chunks[number / CHUNK_HEAPS], memory_order_acquire);
     return chunk ? &chunk[number % CHUNK_HEAPS] : NULL;
-}
-
-bool heap_thread_has_ended(void) {
-    return thread_has_ended;
 }
 
 /* Memory for the heap of that number. */
@@ -190,8 +202,8 @@ static bool leave_heap(struct heap *heap) {
 }
 
 static void thread_ends(void *value) {
-    struct heap *heap = thread.heap == value ? value : thread.heap; /* another one since a fork, or none */
-    thread_has_ended = true;
+    struct heap *heap = thread_heap() == value ? value : thread_heap(); /* another one since a fork, or none */
+    note_end();
     if (heap == &no_heap) {
         reclaimer_thread_ends();
         return;
@@ -206,8 +218,8 @@ static void thread_ends(void *value) {
 }
 
 void heap_note_thread(void) {
-    if (thread.heap != &no_heap)
-        atomic_store_explicit(&thread.heap->thread, platform_thread_id(), memory_order_relaxed);
+    if (thread_heap() != &no_heap)
+        atomic_store_explicit(&thread_heap()->thread, platform_thread_id(), memory_order_relaxed);
 }
 
 /* A heap of an older generation: without slabs it gets a key of this one, and any thread may take it. */
@@ -365,7 +377,7 @@ COLD void heap_after_fork(bool child) {
     atomic_store_explicit(&scatter_next, true, memory_order_relaxed);
     slab_scatter_secret = heap_derived(heap_secret, 0, FOR_SCATTER) | 1;
     midend_renew_key(heap_derived(heap_secret, 0, FOR_MIDEND));
-    struct heap *heap = thread.heap;
+    struct heap *heap = thread_heap();
     if (heap == &no_heap) return;
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     heap_enter(&no_heap);

@@ -99,9 +99,9 @@ COLD void heap_suspect(struct heap *heap, struct suspect *note) {
 }
 
 /* What was handed to a thread that makes no further call, while that can still be told. */
-__attribute__((destructor)) static void settle_at_exit(void) {
+CALLED_AT_EXIT void settle_at_exit(void) {
     struct heap *first = NULL, *heap;
-    if (heap_has_suspects(thread.heap)) heap_settle(thread.heap);
+    if (heap_has_suspects(thread_heap())) heap_settle(thread_heap());
     for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
         if (!heap) break;
         if (!first) first = heap;
