@@ -9,6 +9,7 @@
 #include "base/misuse.h"
 #include "core/allocator.h"
 #include "core/suspects.h"
+#include "frontend/heap_lifecycle.h"
 #include "midend/midend.h"
 #include "platform/tool.h"
 

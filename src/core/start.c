@@ -9,7 +9,8 @@
 #include "core/describe.h"
 #include "core/fork.h"
 #include "core/host_calls.h"
-#include "frontend/heap.h"
+#include "frontend/heap_key.h"
+#include "frontend/heap_lifecycle.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
@@ -30,6 +31,7 @@ static COLD bool start(void) {
     options_read();
     if (JW_SECURE) hardened_hooks.at_start();
     midend_start();
+    heap_keys_start();
     heap_lifecycle_start();
     return true;
 }

@@ -10,6 +10,20 @@
 #include "frontend/object_cache.h"
 #include "frontend/size_map.h"
 #include "frontend/suspect.h"
+#include "platform/platform.h"
+
+#define NO_KEY 1u /* no slab's */
+
+struct heap no_heap = {
+    .local = {[0 ... SIZE_CLASS_COUNT] = {.first = LINK_END}}, .map = {NO_CLASS * FREE_TARGET_WORDS}, .key = NO_KEY};
+#if !JW_HOSTED
+_Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .key = NO_KEY};
+#endif
+
+void heap_note_thread(void) {
+    if (thread_heap() != &no_heap)
+        atomic_store_explicit(&thread_heap()->thread, platform_thread_id(), memory_order_relaxed);
+}
 
 /* Behind all others: the longer a slab waits, the more objects come back to it, and the fewer refills there are. */
 static void class_push(struct slab **first, struct slab *slab) {
@@ -165,7 +179,7 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
 }
 
 void heap_budget_spent(struct slab *slab) {
-    struct heap *heap = heap_of(slab); /* the thread's, but for a fork in a signal handler (heap_after_fork) */
+    struct heap *heap = heap_of(slab); /* the thread's, but for a fork in a signal handler (heap_fork.c) */
     if (slab_state(slab) != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
 }
 
@@ -300,10 +314,13 @@ bool heap_pool_round(struct heap *heap) {
     return false;
 }
 
+void heap_drain(struct heap *heap) {
+    heap_collect(heap, COLLECT_ALL);
+    heap_give_back_pool(heap);
+}
+
 void heap_flush(void) {
-    if (thread_heap() == &no_heap) return;
-    heap_collect(thread_heap(), COLLECT_ALL);
-    heap_give_back_pool(thread_heap());
+    if (thread_heap() != &no_heap) heap_drain(thread_heap());
 }
 
 static struct slab *slab_of_pool(struct heap *heap, unsigned class) {

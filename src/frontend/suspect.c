@@ -97,16 +97,3 @@ COLD void heap_suspect(struct heap *heap, struct suspect *note) {
     pointer_stack_push(&heap->suspects, &note->link, &note->link);
     if (atomic_load_explicit(&heap->abandoned, memory_order_relaxed)) thrift_wake();
 }
-
-/* What was handed to a thread that makes no further call, while that can still be told. */
-CALLED_AT_EXIT void settle_at_exit(void) {
-    struct heap *first = NULL, *heap;
-    if (heap_has_suspects(thread_heap())) heap_settle(thread_heap());
-    for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
-        if (!heap) break;
-        if (!first) first = heap;
-        if (heap_has_suspects(heap)) heap_settle(heap);
-        heap_retire(heap);
-    }
-    heap_settle_inherited();
-}

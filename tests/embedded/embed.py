@@ -1,9 +1,9 @@
 """embed.py PART - the core inside a C library (src/platform/host.h): does it build and work there?
 
 PART compiles: the core, that is src/ without api/, hardened/ and platform/linux_libc.c, for the targets of phones'
-C libraries by clang alone, without any C library's headers: with the compiler's own (-nostdlibinc: stdint.h and its
-kind) and those in include/. The objects may use only what a C library has or what host.h names; no thread-local storage, also
-no emulated one, no constructor, no pthread key.
+C libraries by clang alone, without any C library's headers: with the compiler's own (-nostdlibinc keeps stdint.h and
+its kind) and those in include/. The objects may use only what a C library has or what host.h names; no thread-local
+storage, also no emulated one, no constructor, no pthread key.
 PART constants: the numbers in include/ are those of the system's headers.
 PART x86_64, aarch64: the same core with the mock C library (libc.c) is linked with tests, which then run.
 """

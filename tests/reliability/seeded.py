@@ -91,7 +91,7 @@ MISTAKES = {
     ),
     "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, granules);\n", "", "WRONG"),
     "gone": Mistake("backend/huge.c", "word | HUGE_GONE, memory_order_relaxed", "0, memory_order_relaxed", "WRONG"),
-    "owner": Mistake("core/fork.c", "    heap_note_thread();\n", "", "WRONG"),
+    "owner": Mistake("frontend/heap_lifecycle.c", "    heap_note_thread();\n", "", "WRONG"),
     "size": Mistake("core/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),
     "alignment": Mistake("core/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
     "shrunk": Mistake("core/sized.c", " || was_shrunk(found, size)", "", "WRONG"),
