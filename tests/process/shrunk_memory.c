@@ -1,7 +1,7 @@
 /* shrunk_memory.c - what realloc cuts off an object leaves the process.
  *
  *   shrunk_memory        a huge object's memory is gone when realloc returns; that of large ones, which is free memory
- *                        like any other, within some rounds: waits for it (ctest's timeout is the limit)
+ *                        like any other, within some rounds: waits for it
  *   shrunk_memory now    the same in a process that has no reclamation thread and keeps nothing
  */
 #include "tiers.h"

@@ -286,7 +286,7 @@ def unknown_names() -> list[str]:
         for span in sorted(set(re.findall(r"`([^`\n]+)`", page))):
             name = re.fullmatch(r"(\w*_\w+|\w+(?=\(\)))(?:\(\))?|(\w+):[\w%]+", span)
             file = re.fullmatch(r"[\w-]+\.(?:[ch]|def|py|sh|toml|cmake)", span)
-            if name and (name[1] or name[2]) not in words or file and span not in names:
+            if (name and (name[1] or name[2]) not in words) or (file and span not in names):
                 found.append(f"{place}: there is no {span}")
         for command, rest in re.findall(r"\./jw (\w+)([^`;|&\n]*)", page):
             if command not in commands:
