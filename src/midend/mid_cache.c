@@ -73,19 +73,19 @@ static NOINLINE void drain_cached(struct mid_cache *cache) {
     cache->room = 0;
 }
 
-void mid_cache_let_go(struct mid_cache *cache) {
+void mid_cache_drain(struct mid_cache *cache) {
     if (cache->cached) drain_cached(cache);
     cache->room = 0;
     if (cache->held) mid_cache_leave(cache);
 }
 
-void midend_let_go(struct mid_cache *caches) {
-    for (unsigned i = 0; i < MID_CACHES; i++) mid_cache_let_go(&caches[i]);
+void midend_drain(struct mid_cache *caches) {
+    for (unsigned i = 0; i < MID_CACHES; i++) mid_cache_drain(&caches[i]);
 }
 
 void midend_collect(struct mid_cache *caches) {
     for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) {
-        if (cache->misses_left & MID_IDLE) mid_cache_let_go(cache);
+        if (cache->misses_left & MID_IDLE) mid_cache_drain(cache);
         cache->misses_left |= MID_IDLE;
     }
 }

@@ -71,8 +71,8 @@ void mid_cache_hold(struct mid_cache *cache, granule_id slab);
 /* The slab's holder leaves it to all threads. */
 NOINLINE void mid_cache_leave(struct mid_cache *cache);
 
-/* The same, and cached objects go back to their slabs. */
-void mid_cache_let_go(struct mid_cache *cache);
+/* Leaves the slab, and gives cached objects back to theirs. */
+void mid_cache_drain(struct mid_cache *cache);
 
 /* A free that found no room. */
 void mid_cache_count_miss(struct mid_cache *cache, unsigned class);

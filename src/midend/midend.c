@@ -97,7 +97,7 @@ static void *mid_refill(struct mid_cache *cache, unsigned class) {
         if (cache->held) mid_cache_leave(cache);
         cache->room = cache->most;
     } else {
-        mid_cache_let_go(cache);
+        mid_cache_drain(cache);
         mid_cache_open(cache, class);
     }
     return allocate_anew(cache, class);
