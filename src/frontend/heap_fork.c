@@ -4,6 +4,7 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "frontend/heap_key.h"
+#include "frontend/heap_pool.h"
 #include "frontend/size_map.h"
 #include "sync/versioned_stack.h"
 

@@ -8,6 +8,8 @@
 
 #define KEY_NEVER_ZERO (1u << 31)
 
+uint64_t frontend_key;
+
 static uint64_t heap_secret[2]; /* of this generation's keys */
 
 /* In memory that forks forget; NULL: there is none. `forks` 0: forgotten. */

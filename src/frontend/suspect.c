@@ -4,6 +4,10 @@
 #include "backend/thrift.h"
 #include "base/misuse.h"
 #include "config/policy.h"
+#include "frontend/heap_reopened.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_free.h"
+#include "frontend/slab_links.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
     enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is cached; longer is a circle, of another misuse */
