@@ -76,7 +76,7 @@ def complaints(made: list[Path]) -> list[str]:
     result = [f"uses {name}" for name in sorted(wanted - LIBC - HOST - OPTIONAL)]
     result += [f"does not use {name}, which it is said to need" for name in sorted((LIBC | HOST) - wanted)]
     listing = subprocess.run(["readelf", "-SW", *made], capture_output=True, text=True, check=True).stdout
-    forbidden = {match for match in re.findall(r"\.(?:tdata|tbss|init_array|fini_array|ctors)\S*", listing)}
+    forbidden = set(re.findall(r"\.(?:tdata|tbss|init_array|fini_array|ctors)\S*", listing))
     return result + [f"has a section {name}" for name in sorted(forbidden)]
 
 
