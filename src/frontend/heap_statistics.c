@@ -11,15 +11,15 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct sl
     atomic_init(&view->state, atomic_load_explicit(&slab->state, memory_order_relaxed));
     view->own.budget = slab->own.budget;
     view->linked = slab->linked;
-    atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
+    cross_init(&view->cross, cross_get(&slab->cross));
 }
 
 static void count_slab(const struct slab *slab, struct frontend_statistics *statistics) {
     struct slab view;
     look(slab, &view);
     unsigned class = view.class;
-    uint32_t word = atomic_load_explicit(&view.cross, memory_order_relaxed);
-    if (cross_is_taken(word) && (word & CROSS_TAKEN) != CROSS_KEPT) {
+    struct cross_word word = cross_get(&view.cross);
+    if (cross_is_taken(word) && !cross_is_kept(word)) {
         statistics->given_back += GRANULE_SIZE;
         return;
     }
