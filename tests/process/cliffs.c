@@ -9,6 +9,7 @@
  *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
  *   again        RLIMIT_DATA, reached again and again: what is free can be had as one piece (guard pages included)
  *   pages        roots get no transparent huge pages unless they are wanted: what was given back stays so
+ *   small        what a small program is charged, in each way, is at most 4 MB above glibc's
  *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
  */
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "check.h"
 
@@ -168,6 +170,59 @@ static void lock(void) {
     CHECK(status("VmLck") < 24 * MB && resident_bytes() < 16 * MB);
 }
 
+/* What the kernel charges where it does not overcommit. */
+static size_t private_writable(void) {
+    FILE *file = fopen("/proc/self/maps", "r");
+    char line[512], rights[5];
+    unsigned long from, to;
+    size_t bytes = 0;
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "%lx-%lx %4s", &from, &to, rights) == 3 && rights[1] == 'w' && rights[3] == 'p')
+            bytes += to - from;
+    fclose(file);
+    return bytes;
+}
+
+enum { CHARGES = 5 };
+static const char *const charge_names[CHARGES] = {"addresses", "data", "private writable", "locked", "resident"};
+
+static void tell_charges(void) {
+    size_t charges[CHARGES] = {status("VmSize"), status("VmData"), private_writable()};
+    if (mlockall(MCL_CURRENT) == 0) {
+        charges[3] = status("VmLck");
+        charges[4] = status("VmRSS");
+    }
+    CHECK(write(STDOUT_FILENO, charges, sizeof charges) == sizeof charges);
+}
+
+/* This program again, on our malloc or on glibc's. */
+static void ask_charges(char *program, bool preload, size_t charges[CHARGES]) {
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!preload) unsetenv("LD_PRELOAD");
+        dup2(ends[1], STDOUT_FILENO);
+        execl("/proc/self/exe", program, "charges", NULL);
+        _exit(1);
+    }
+    CHECK(read(ends[0], charges, CHARGES * sizeof *charges) == CHARGES * sizeof *charges);
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void small(char *program) {
+    size_t ours[CHARGES], theirs[CHARGES];
+    if (getenv("LD_PRELOAD") == NULL) check_skip("the system's malloc is not in this program");
+    ask_charges(program, true, ours);
+    ask_charges(program, false, theirs);
+    for (int i = 0; i < CHARGES; i++) {
+        dprintf(2, "%s: %zu KB, glibc %zu KB\n", charge_names[i], ours[i] >> 10, theirs[i] >> 10);
+        CHECK(ours[i] <= theirs[i] + 4 * MB);
+    }
+}
+
 static size_t fill(size_t size) {
     size_t bytes = 0;
     for (char *object; bytes < (size_t)2000 * MB && (object = malloc(size)) != NULL; bytes += size) object[0] = 1;
@@ -208,6 +263,8 @@ int main(int count, char **arguments) {
     if (strcmp(name, "terabyte") == 0) terabyte();
     if (strcmp(name, "impossible") == 0) impossible();
     if (strcmp(name, "lock") == 0) lock();
+    if (strcmp(name, "small") == 0) small(arguments[0]);
+    if (strcmp(name, "charges") == 0) tell_charges();
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);
     if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
     if (strcmp(name, "pages") == 0) pages();
