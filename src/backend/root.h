@@ -38,8 +38,8 @@ void root_start(void);
 granule_id root_create(enum root_use use);
 
 /* Of the first root only a part is mapped at first: a small program is not charged for the rest. A closed part is a
- * held range without addresses, so no neighbour joins it, and its root stays. Nothing of ours is mapped there meanwhile, as
- * the kernel maps nothing there by itself (page_map.h).
+ * held range without addresses, so no neighbour joins it, and its root stays. Nothing of ours is mapped there
+ * meanwhile, as the kernel maps nothing there by itself (page_map.h).
  *
  *   closed   0 -> part   the one thread that makes the first root, after unmapping; a thread that could not open it
  *            part -> 0   by exchange: a thread that needs a range
