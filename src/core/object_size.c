@@ -5,6 +5,7 @@
 #include "backend/huge.h"
 #include "base/misuse.h"
 #include "core/allocator.h"
+#include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "midend/midend.h"
 

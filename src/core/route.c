@@ -9,6 +9,9 @@
 #include "base/misuse.h"
 #include "core/allocator.h"
 #include "core/suspects.h"
+#include "frontend/heap_collect.h"
+#include "frontend/heap_lifecycle.h"
+#include "frontend/heap_refill.h"
 #include "midend/midend.h"
 #include "platform/tool.h"
 

@@ -8,7 +8,8 @@
 #include "core/allocator.h"
 #include "core/describe.h"
 #include "core/fork.h"
-#include "frontend/heap.h"
+#include "frontend/heap_key.h"
+#include "frontend/heap_lifecycle.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
@@ -29,6 +30,7 @@ static COLD bool start(void) {
     options_read();
     if (JW_SECURE) hardened_hooks.at_start();
     midend_start();
+    heap_keys_start();
     heap_lifecycle_start();
     return true;
 }

@@ -5,6 +5,7 @@
 
 #include "base/misuse.h"
 #include "core/allocator.h"
+#include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 
 /* Leaves the question to the heap's thread; false if there is no memory for a note. */

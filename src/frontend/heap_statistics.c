@@ -2,7 +2,7 @@
 #include "backend/backend.h"
 #include "backend/root.h"
 #include "config/policy.h"
-#include "frontend/heap.h"
+#include "frontend/heap_lifecycle.h"
 #include "platform/platform.h"
 
 /* A moment's view of what a slab's owner works on, which no race detector needs to see. */

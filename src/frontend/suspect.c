@@ -4,6 +4,10 @@
 #include "backend/thrift.h"
 #include "base/misuse.h"
 #include "config/policy.h"
+#include "frontend/heap_reopened.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_free.h"
+#include "frontend/slab_links.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
     enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is cached; longer is a circle, of another misuse */
@@ -96,17 +100,4 @@ COLD void heap_settle(struct heap *heap) {
 COLD void heap_suspect(struct heap *heap, struct suspect *note) {
     pointer_stack_push(&heap->suspects, &note->link, &note->link);
     if (atomic_load_explicit(&heap->abandoned, memory_order_relaxed)) thrift_wake();
-}
-
-/* What was handed to a thread that makes no further call, while that can still be told. */
-__attribute__((destructor)) static void settle_at_exit(void) {
-    struct heap *first = NULL, *heap;
-    if (heap_has_suspects(thread.heap)) heap_settle(thread.heap);
-    for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
-        if (!heap) break;
-        if (!first) first = heap;
-        if (heap_has_suspects(heap)) heap_settle(heap);
-        heap_retire(heap);
-    }
-    heap_settle_inherited();
 }

@@ -7,6 +7,7 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "core/allocator.h"
+#include "frontend/heap_lifecycle.h"
 #include "hardened/large.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"

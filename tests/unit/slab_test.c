@@ -2,6 +2,10 @@
 #include "unit.h"
 
 #include "frontend/heap.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_free.h"
+#include "frontend/slab_links.h"
+#include "frontend/slab_lists.h"
 
 enum { FAR = 3 }; /* granules on either side */
 
