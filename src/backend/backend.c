@@ -80,7 +80,7 @@ static granule_id open_part(enum root_use use, uint32_t weight) {
 static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire(use, UNMAPPED, weight);
     if (!range) range = open_part(use, weight);
-    if (!range) range = root_create(!JW_SECURE && root_count() == 0 ? FOR_SLABS : use);
+    if (!range && !root_window_is_full()) range = root_create(!JW_SECURE && root_count() == 0 ? FOR_SLABS : use);
     return range ? range : range_acquire(!use, UNMAPPED, weight);
 }
 

@@ -149,6 +149,10 @@ bool root_for_large(void) {
     return JW_WINDOW_SHIFT < LARGE_WINDOW || root_count() < page_map_slots() / 2;
 }
 
+bool root_window_is_full(void) {
+    return root_count() + 1 >= page_map_slots(); /* slot 0 has no root */
+}
+
 bool root_unmap_spares(void) {
     bool any = false;
     for (granule_id root; (root = take_spare()); any = true) unmap_spare(root);

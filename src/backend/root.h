@@ -57,6 +57,10 @@ granule_id root_open(enum root_use use, uint32_t weight);
  * mappings (huge.h). */
 bool root_for_large(void);
 
+/* Whether each slot has a root. Then no root can be made, and objects above the frontend's sizes that find no range get
+ * mappings of their own. */
+bool root_window_is_full(void);
+
 /* Gives back a root that the caller holds as one range. False when the OS refuses or there is a walker: then the caller
  * still holds it. */
 bool root_destroy(granule_id root);

@@ -3,6 +3,7 @@
  *   huge         20,000 objects above 4 MB, and small ones beside them; frees in another order
  *   large        100 GB of objects of 1 MB, and small ones beside them
  *   terabyte     1 TB of objects of 64 MB; beside them 32 GB of 4 and 12 KB, 4 GB of 50 KB, and small ones
+ *   window       66 GB of 12,000 B, more than the window has room for, and other sizes behind it
  *   impossible   malloc of more than there can be takes nothing from what is cached
  *   lock         mlockall, also under a limit of locked memory: what is locked is what is used, and little more
  *   data         RLIMIT_DATA: nearly all of it can be had
@@ -79,7 +80,24 @@ static void terabyte(void) {
     have(64 * MB, 100);
     have((size_t)4 << 30, 50000);
 }
+
+/* All calls, those behind the end of the window too, look at little: else this takes hours. */
+static void window(void) {
+    void *kept = malloc(100);
+    have((size_t)66 << 30, 12000);
+    have((size_t)1 << 30, 4096);
+    have((size_t)1 << 30, 20000);
+    CHECK(kept != NULL && malloc_usable_size(kept) >= 100);
+    free(kept);
+    for (int i = 0; i < 1000; i++)
+        CHECK((kept = malloc(12000)) != NULL && malloc_usable_size(kept) >= 12000 &&
+              (kept = realloc(kept, 13000)) != NULL && (free(kept), true));
+}
 #else
+static void window(void) {
+    check_skip("only for 64-bit processors");
+}
+
 static void terabyte(void) {
     check_skip("only for 64-bit processors");
 }
@@ -261,6 +279,7 @@ int main(int count, char **arguments) {
     if (strcmp(name, "huge") == 0) many(sizeof(void *) < 8 ? 200 : 20000, 5 * MB, 4096);
     if (strcmp(name, "large") == 0) many(sizeof(void *) < 8 ? 1000 : 100000, MB, 16);
     if (strcmp(name, "terabyte") == 0) terabyte();
+    if (strcmp(name, "window") == 0) window();
     if (strcmp(name, "impossible") == 0) impossible();
     if (strcmp(name, "lock") == 0) lock();
     if (strcmp(name, "small") == 0) small(arguments[0]);

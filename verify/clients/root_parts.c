@@ -29,7 +29,7 @@ static void *opening(void *range) {
 
 int main(void) {
     begin();
-    model_root_has_parts = true;
+    model_has_parts = true;
     left = root_create(FOR_SLABS);
     right = knit_split(left, 4);
     leaf_set(right, leaf_held());

@@ -46,7 +46,7 @@ static _Atomic(size_t) pages_used;
 int model_reservations_left, model_refusals_left;
 _Atomic(int) model_releases_refused, model_faults_left, model_misuses_expected;
 _Atomic(uint64_t) model_milliseconds;
-bool model_waits_end, model_starts_threads, model_keeps_discarded, model_root_has_parts;
+bool model_waits_end, model_starts_threads, model_keeps_discarded, model_has_parts;
 void (*_Atomic model_thread_body)(void);
 
 static _Thread_local void (*exit_handler)(void *value);
@@ -213,7 +213,7 @@ bool platform_release(void *address, size_t size) {
             return false;
     if (refused()) return false;
     forbid(address, size);
-    if (model_root_has_parts && size < ROOT_SIZE) atomic_store_explicit(unmapped_part(address), 1, memory_order_relaxed);
+    if (model_has_parts && size < ROOT_SIZE) atomic_store_explicit(unmapped_part(address), 1, memory_order_relaxed);
     else release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
     return true;
 }
