@@ -14,7 +14,22 @@
 #include "platform/platform.h"
 #include "sync/versioned_stack.h"
 
+#if JW_HOSTED /* a call that comes after the thread's end takes a heap, and the host says again that the thread ends */
+static void note_end(void) {
+}
+bool heap_thread_has_ended(void) {
+    return false;
+}
+#else
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
+
+static void note_end(void) {
+    thread_has_ended = true;
+}
+bool heap_thread_has_ended(void) {
+    return thread_has_ended;
+}
+#endif
 
 static struct versioned_stack abandoned[2];
 static _Atomic(uint32_t) waiting; /* which of them; relaxed: either will do */
@@ -22,10 +37,6 @@ static _Atomic(uint32_t) abandoned_count;
 
 uint32_t heap_abandoned_count(void) {
     return atomic_load_explicit(&abandoned_count, memory_order_relaxed);
-}
-
-bool heap_thread_has_ended(void) {
-    return thread_has_ended;
 }
 
 static void push(struct heap *heap, unsigned stack) {
@@ -76,12 +87,12 @@ struct heap *heap_take(void) {
     return heap ? heap : new_heap();
 }
 
-void heap_abandon(struct heap *heap) {
+static void abandon_quietly(struct heap *heap) {
     push(heap, waiting_stack());
 }
 
-void heap_retire(struct heap *heap) {
-    heap_abandon(heap);
+void heap_abandon(struct heap *heap) {
+    abandon_quietly(heap);
     thrift_wake();
 }
 
@@ -92,13 +103,13 @@ static bool leave_heap(struct heap *heap) {
     heap_take_back(heap); /* if the next thread sleeps, no thread would do it */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_CURRENT);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
-    if (!left) heap_give_back_pool(heap);
+    if (!left) heap_place_pool(heap);
     return left || heap->in_use_count > 0;
 }
 
 static void thread_ends(void *value) {
-    struct heap *heap = thread.heap == value ? value : thread.heap; /* another one since a fork, or none */
-    thread_has_ended = true;
+    struct heap *heap = thread_heap() == value ? value : thread_heap(); /* another one since a fork, or none */
+    note_end();
     if (heap == &no_heap) {
         reclaimer_thread_ends();
         return;
@@ -108,7 +119,7 @@ static void thread_ends(void *value) {
     heap_enter(&no_heap);
     reclaimer_thread_ends(); /* first: without the thread more is to be collected */
     bool more = leave_heap(heap);
-    heap_abandon(heap);
+    abandon_quietly(heap);
     if (more) thrift_wake();
 }
 
@@ -119,7 +130,7 @@ static void push_drained(struct heap *heap) {
         return;
     }
     heap_renew(heap);
-    heap_abandon(heap);
+    abandon_quietly(heap);
 }
 
 struct heap *heap_attach(void) {
@@ -179,7 +190,7 @@ static bool frontend_purge(void) {
     remote_reclaim_round(true);
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
-        if (heap) heap_give_back_pool(heap);
+        if (heap) heap_place_pool(heap);
     }
     return more;
 }
@@ -189,14 +200,14 @@ static void settle_if_needed(struct heap *heap) {
 }
 
 /* What was handed to a thread that makes no further call, while that can still be told. */
-__attribute__((destructor)) static void settle_at_exit(void) {
+CALLED_AT_EXIT void settle_at_exit(void) {
     struct heap *first = NULL, *heap;
-    settle_if_needed(thread.heap);
+    settle_if_needed(thread_heap());
     for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
         if (!heap) break;
         if (!first) first = heap;
         settle_if_needed(heap);
-        heap_retire(heap);
+        heap_abandon(heap);
     }
     heap_visit_inherited(settle_if_needed, heap_push_inherited);
 }

@@ -64,7 +64,7 @@ enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
  * link word (page_map.h), where the next slab in the reopened stack stands: the thread that returns this one writes it;
  * all else is the owner's. */
 struct slab {
-    cross_list cross;
+    struct cross_list cross;
     uint8_t class;          /* read by others, too */
     _Atomic(uint8_t) state; /* written by the owner, read by rounds (remote_reclaim.h) */
     uint16_t linked : 15;   /* objects that were put into a list so far */

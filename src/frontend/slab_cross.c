@@ -4,11 +4,10 @@
 #include "base/misuse.h"
 
 bool slab_reclaim_taken(struct slab *slab, unsigned out) {
-    /* [RR8] acquire: its memory is given back; pairs [RR9]; client remote_owner */
-    uint32_t word = atomic_load_explicit(&slab->cross, memory_order_acquire);
+    struct cross_word word = cross_get_taken(&slab->cross);
     if (!cross_is_taken(word)) return true;
-    if ((word & CROSS_TAKEN) == CROSS_GIVING) {
-        atomic_fetch_or_explicit(&slab->cross, CROSS_WATCHED, memory_order_relaxed);
+    if (cross_is_giving(word)) {
+        cross_watch_again(&slab->cross);
         return false;
     }
     /* nothing was out any more: what has been freed since was free */
@@ -16,6 +15,6 @@ bool slab_reclaim_taken(struct slab *slab, unsigned out) {
     slab->own.first = LINK_END;
     slab->linked = 0;
     free_target_set_budget(&slab->own, 0);
-    atomic_store_explicit(&slab->cross, 0, memory_order_relaxed); /* no round looks, no object is in use */
+    cross_empty(&slab->cross);
     return true;
 }

@@ -8,27 +8,25 @@
 
 /* Whether a round has taken the slab (remote_reclaim.h). */
 static inline bool slab_is_taken(const struct slab *slab) {
-    return cross_is_taken(atomic_load_explicit(&slab->cross, memory_order_relaxed));
+    return cross_is_taken(cross_get(&slab->cross));
 }
 
 /* Whether all objects are free of a FULL or PARTIAL slab of which so many are out, as those of a taken one are: told by
  * counts alone. */
 static inline bool slab_is_free(const struct slab *slab, unsigned out) {
-    uint32_t word = atomic_load_explicit(&slab->cross, memory_order_relaxed);
-    return cross_count_of(word) == out;
+    return cross_count(&slab->cross) == out;
 }
 
 /* The owner's first step with a FULL or PARTIAL slab, of which so many objects are out, that it is about to allocate
  * from or to empty: from now on no round takes it. Where one has, the slab is as new. False: a round is just giving its
  * memory back; its state is CURRENT, and must become again what it was. */
 bool slab_reclaim_taken(struct slab *slab, unsigned out);
-static inline uint32_t slab_unwatch(struct slab *slab) {
+static inline bool slab_unwatch(struct slab *slab) {
     atomic_store_explicit(&slab->state, CURRENT, memory_order_relaxed);
-    /* [RR5] release: the state; pairs [RR6]; client remote_leave */
-    return atomic_fetch_and_explicit(&slab->cross, ~CROSS_WATCHED, memory_order_release) & CROSS_WATCHED;
+    return cross_unwatch(&slab->cross);
 }
 static inline bool slab_reclaim(struct slab *slab, unsigned out) {
-    return LIKELY(slab_unwatch(slab) == 0) || slab_reclaim_taken(slab, out);
+    return LIKELY(!slab_unwatch(slab)) || slab_reclaim_taken(slab, out);
 }
 
 /* The first half of it: the state is CURRENT. True: a round has taken the slab, and WATCHED is missing. */
@@ -38,7 +36,7 @@ static inline bool slab_leave(struct slab *slab) {
 
 /* Whether another thread has cleared the mark and has not returned the slab yet. */
 static inline bool slab_is_on_its_way(const struct slab *slab) {
-    return slab->marked && !(atomic_load_explicit(&slab->cross, memory_order_relaxed) & CROSS_FULL);
+    return slab->marked && !cross_is_full(cross_get(&slab->cross));
 }
 
 /* Marks a slab that is not on its way. False: objects have come back meanwhile. */

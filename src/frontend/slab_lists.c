@@ -21,7 +21,7 @@ void slab_format(struct slab *slab, const char *start, unsigned class) {
     slab->linked = 0;
     __atomic_store_n(&slab->class, (uint8_t) class, __ATOMIC_RELAXED); /* a round may look */
     slab->marked = true;
-    atomic_store_explicit(&slab->cross, CROSS_FULL, memory_order_relaxed);
+    cross_format(&slab->cross);
 }
 
 void slab_clear_links(const struct slab *slab) {
@@ -92,7 +92,7 @@ void slab_put_back(struct slab *slab, void *first) {
     slab->own.first = first;
 }
 
-void slab_collect(struct slab *slab) {
+void slab_drain_cross(struct slab *slab) {
     unsigned count;
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
     if (count == 0) return;
