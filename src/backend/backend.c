@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "base/mixed.h"
+#include "config/policy.h"
 #include "platform/host.h"
 #include "platform/platform.h"
 
@@ -41,6 +42,23 @@ static COLD granule_id cut_anywhere(granule_id range, uint32_t weight, enum slot
     return range;
 }
 
+/* Halves the process's first range, and keeps halves at random, as long as the kept one suffices. The others are
+ * closed. */
+static COLD granule_id close_parts(granule_id range, uint32_t weight, uint64_t random) {
+    for (uint32_t now = knit_weight(range) / 2; now >= weight && now >= FIRST_PART / GRANULE_SIZE; now /= 2) {
+        granule_id other = knit_split(range, now);
+        leaf_set(other, leaf_held());
+        if (random >> (now % 63) & 1) {
+            granule_id kept = other;
+            other = range;
+            range = kept;
+        }
+        if (root_close(other)) range_count(UNMAPPED, (intptr_t)now);
+        else range_place_known(other, now, UNMAPPED);
+    }
+    return range;
+}
+
 static _Atomic(uint32_t) first_is_placed;
 
 /* From the slabs' roots other uses take mapped ranges, but unmapped ones only while there is no second root. In the
@@ -51,10 +69,19 @@ static granule_id acquire(enum root_use use, enum slot_code state, uint32_t weig
     return range || !both ? range : range_acquire(FOR_SLABS, state, weight);
 }
 
-/* A range without pages. If there is none, from a new root; if no root can be made, from roots of the other use. */
+/* A part of the first root that was not mapped until now. */
+static granule_id open_part(enum root_use use, uint32_t weight) {
+    granule_id part = root_open(use, weight);
+    if (part) range_count(UNMAPPED, -(intptr_t)knit_weight(part));
+    return part;
+}
+
+/* A range without pages. If there is none, a part is opened or a root is made; if that cannot be, from roots of the
+ * other use. */
 static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire(use, UNMAPPED, weight);
-    if (!range) range = root_create(!JW_SECURE && root_count() == 0 ? FOR_SLABS : use);
+    if (!range) range = open_part(use, weight);
+    if (!range && !root_window_is_full()) range = root_create(!JW_SECURE && root_count() == 0 ? FOR_SLABS : use);
     return range ? range : range_acquire(!use, UNMAPPED, weight);
 }
 
@@ -89,6 +116,7 @@ static void *fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots,
     if (UNLIKELY(state == UNMAPPED) && !atomic_load_explicit(&first_is_placed, memory_order_relaxed) &&
         !atomic_exchange_explicit(&first_is_placed, true, memory_order_relaxed))
         random = platform_random_place();
+    if (random && page_map.base) range = close_parts(range, weight, random);
     if (random) range = cut_anywhere(range, weight, state, random);
     else cut(range, weight, state);
     return granule_address(range);

@@ -2,6 +2,7 @@
 #include "backend/root.h"
 
 #include "backend/knit.h"
+#include "config/options.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
@@ -46,6 +47,37 @@ static granule_id take_spare(void) {
         /* [SR2] acquire: the slot's claim; pairs [SR1]; client root_spares */
         granule_id root = atomic_exchange_explicit(&spares[i], 0, memory_order_acquire);
         if (root) return root;
+    }
+    return 0;
+}
+
+static _Atomic(uint32_t) closed[CLOSED_PARTS]; /* a held range without addresses, 0: none */
+
+bool root_close(granule_id part) {
+    static _Atomic(uint32_t) used; /* each part has a place of its own, to which a thread may put it back */
+    if (atomic_load_explicit(&used, memory_order_relaxed) == CLOSED_PARTS ||
+        !platform_release(granule_address(part), knit_weight(part) * GRANULE_SIZE))
+        return false;
+    uint32_t place = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
+    /* [RP1] release: the range's words, and that it is unmapped; pairs [RP2]; client root_parts */
+    atomic_store_explicit(&closed[place], part, memory_order_release);
+    return true;
+}
+
+granule_id root_open(enum root_use use, uint32_t weight) {
+    for (unsigned i = CLOSED_PARTS; i-- > 0;) { /* the smallest first */
+        if (!atomic_load_explicit(&closed[i], memory_order_relaxed)) continue;
+        /* [RP2] acquire: as RP1; pairs [RP1] [RP3]; client root_parts */
+        granule_id part = atomic_exchange_explicit(&closed[i], 0, memory_order_acquire);
+        if (!part) continue;
+        size_t size = knit_weight(part) * GRANULE_SIZE;
+        bool fits = knit_weight(part) >= weight && (root_use(part) == use || (!JW_SECURE && root_count() <= 1));
+        if (fits && platform_reserve_at(granule_address(part), size, true, "jwmalloc: ranges") == PLACE_HAD) {
+            platform_huge_pages(granule_address(part), size, option(&options.huge_pages));
+            return part;
+        }
+        /* [RP3] release: as RP1; pairs [RP2]; client root_parts */
+        atomic_store_explicit(&closed[i], part, memory_order_release);
     }
     return 0;
 }
@@ -115,6 +147,10 @@ bool root_admits_slabs(granule_id range) {
 
 bool root_for_large(void) {
     return JW_WINDOW_SHIFT < LARGE_WINDOW || root_count() < page_map_slots() / 2;
+}
+
+bool root_window_is_full(void) {
+    return root_count() + 1 >= page_map_slots(); /* slot 0 has no root */
 }
 
 bool root_unmap_spares(void) {

@@ -37,9 +37,29 @@ void root_start(void);
 /* Makes a root: one held range whose pages are all zero; 0 when the OS refuses. */
 granule_id root_create(enum root_use use);
 
+/* Of the first root only a part is mapped at first: a small program is not charged for the rest. A closed part is a
+ * held range without addresses, so no neighbour joins it, and its root stays. Nothing of ours is mapped there
+ * meanwhile, as the kernel maps nothing there by itself (page_map.h).
+ *
+ *   closed   0 -> part   the one thread that makes the first root, after unmapping; a thread that could not open it
+ *            part -> 0   by exchange: a thread that needs a range
+ */
+enum { CLOSED_PARTS = 4 };
+
+/* Unmaps a held range without pages, and keeps it. Called by one thread, larger parts first. False when the OS refuses:
+ * then the caller still holds it. */
+bool root_close(granule_id part);
+
+/* Maps a closed part of at least that weight: a held range whose pages are all zero. 0: none, or the OS refuses. */
+granule_id root_open(enum root_use use, uint32_t weight);
+
 /* Whether a large object may have a new root. Half of the window is left to slabs: further objects get their own
  * mappings (huge.h). */
 bool root_for_large(void);
+
+/* Whether each slot has a root. Then no root can be made, and objects above the frontend's sizes that find no range get
+ * mappings of their own. */
+bool root_window_is_full(void);
 
 /* Gives back a root that the caller holds as one range. False when the OS refuses or there is a walker: then the caller
  * still holds it. */

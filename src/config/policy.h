@@ -153,6 +153,8 @@ enum {
 #endif
 
 enum {
+    /* Bytes of the first root that are mapped at first: what a program without much data needs, in few mappings. */
+    FIRST_PART = 1 << 20,
     /* A huge object that had to move gets room to grow: this part of its size, and at most so many bytes. */
     HUGE_ROOM_PART = 8,
     HUGE_ROOM_MOST = 1 << 28,

@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/root.h"
 #include "backend/thrift.h"
 #include "base/misuse.h"
 #include "core/allocator.h"
@@ -66,7 +67,8 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
         }
     }
     /* if there is no range (the window is full, or no memory for a whole root), a mapping may serve */
-    bool may = (size >= BACKEND_MIN || alignment > GRANULE_SIZE) && size <= PTRDIFF_MAX;
+    bool may = (size >= BACKEND_MIN || alignment > GRANULE_SIZE || (size > FRONTEND_MAX && root_window_is_full())) &&
+               size <= PTRDIFF_MAX;
     return may ? huge_allocate(size, alignment, used) : NULL;
 }
 

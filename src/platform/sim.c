@@ -152,8 +152,19 @@ uintptr_t platform_region(size_t size, size_t alignment) {
 }
 
 enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
-    (void)address, (void)size, (void)writes, (void)name;
-    return PLACE_REFUSED;
+    (void)writes, (void)name;
+    if (!allowed(SIM_RESERVE)) return PLACE_REFUSED;
+    uint32_t first = (uint32_t)((size_t)((unsigned char *)address - base()) / page_size);
+    uint32_t end = first + (uint32_t)(size / page_size);
+    for (unsigned i = 0; i < FREE_BLOCKS; i++) {
+        uint64_t block = atomic_load_explicit(&free_blocks[i], memory_order_relaxed);
+        if (first < block_first(block) || end > block_end(block) || !take_block(&free_blocks[i], block)) continue;
+        put(block_first(block), first);
+        put(end, block_end(block));
+        atomic_fetch_add_explicit(&reserved_pages, end - first, memory_order_relaxed);
+        return PLACE_HAD;
+    }
+    return PLACE_TAKEN;
 }
 
 bool platform_is_mapped(void *address, size_t size) {

@@ -3,12 +3,14 @@
  *   huge         20,000 objects above 4 MB, and small ones beside them; frees in another order
  *   large        100 GB of objects of 1 MB, and small ones beside them
  *   terabyte     1 TB of objects of 64 MB; beside them 32 GB of 4 and 12 KB, 4 GB of 50 KB, and small ones
+ *   window       66 GB of 12,000 B, more than the window has room for, and other sizes behind it
  *   impossible   malloc of more than there can be takes nothing from what is cached
  *   lock         mlockall, also under a limit of locked memory: what is locked is what is used, and little more
  *   data         RLIMIT_DATA: nearly all of it can be had
  *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
  *   again        RLIMIT_DATA, reached again and again: what is free can be had as one piece (guard pages included)
  *   pages        roots get no transparent huge pages unless they are wanted: what was given back stays so
+ *   small        what a small program is charged, in each way, is at most 4 MB above glibc's
  *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
  */
 #include <errno.h>
@@ -21,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "check.h"
 
@@ -77,7 +80,24 @@ static void terabyte(void) {
     have(64 * MB, 100);
     have((size_t)4 << 30, 50000);
 }
+
+/* All calls, those behind the end of the window too, look at little: else this takes hours. */
+static void window(void) {
+    void *kept = malloc(100);
+    have((size_t)66 << 30, 12000);
+    have((size_t)1 << 30, 4096);
+    have((size_t)1 << 30, 20000);
+    CHECK(kept != NULL && malloc_usable_size(kept) >= 100);
+    free(kept);
+    for (int i = 0; i < 1000; i++)
+        CHECK((kept = malloc(12000)) != NULL && malloc_usable_size(kept) >= 12000 &&
+              (kept = realloc(kept, 13000)) != NULL && (free(kept), true));
+}
 #else
+static void window(void) {
+    check_skip("only for 64-bit processors");
+}
+
 static void terabyte(void) {
     check_skip("only for 64-bit processors");
 }
@@ -168,6 +188,59 @@ static void lock(void) {
     CHECK(status("VmLck") < 24 * MB && resident_bytes() < 16 * MB);
 }
 
+/* What the kernel charges where it does not overcommit. */
+static size_t private_writable(void) {
+    FILE *file = fopen("/proc/self/maps", "r");
+    char line[512], rights[5];
+    unsigned long from, to;
+    size_t bytes = 0;
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "%lx-%lx %4s", &from, &to, rights) == 3 && rights[1] == 'w' && rights[3] == 'p')
+            bytes += to - from;
+    fclose(file);
+    return bytes;
+}
+
+enum { CHARGES = 5 };
+static const char *const charge_names[CHARGES] = {"addresses", "data", "private writable", "locked", "resident"};
+
+static void tell_charges(void) {
+    size_t charges[CHARGES] = {status("VmSize"), status("VmData"), private_writable()};
+    if (mlockall(MCL_CURRENT) == 0) {
+        charges[3] = status("VmLck");
+        charges[4] = status("VmRSS");
+    }
+    CHECK(write(STDOUT_FILENO, charges, sizeof charges) == sizeof charges);
+}
+
+/* This program again, on our malloc or on glibc's. */
+static void ask_charges(char *program, bool preload, size_t charges[CHARGES]) {
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!preload) unsetenv("LD_PRELOAD");
+        dup2(ends[1], STDOUT_FILENO);
+        execl("/proc/self/exe", program, "charges", NULL);
+        _exit(1);
+    }
+    CHECK(read(ends[0], charges, CHARGES * sizeof *charges) == CHARGES * sizeof *charges);
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void small(char *program) {
+    size_t ours[CHARGES], theirs[CHARGES];
+    if (getenv("LD_PRELOAD") == NULL) check_skip("the system's malloc is not in this program");
+    ask_charges(program, true, ours);
+    ask_charges(program, false, theirs);
+    for (int i = 0; i < CHARGES; i++) {
+        dprintf(2, "%s: %zu KB, glibc %zu KB\n", charge_names[i], ours[i] >> 10, theirs[i] >> 10);
+        CHECK(ours[i] <= theirs[i] + 4 * MB);
+    }
+}
+
 static size_t fill(size_t size) {
     size_t bytes = 0;
     for (char *object; bytes < (size_t)2000 * MB && (object = malloc(size)) != NULL; bytes += size) object[0] = 1;
@@ -206,8 +279,11 @@ int main(int count, char **arguments) {
     if (strcmp(name, "huge") == 0) many(sizeof(void *) < 8 ? 200 : 20000, 5 * MB, 4096);
     if (strcmp(name, "large") == 0) many(sizeof(void *) < 8 ? 1000 : 100000, MB, 16);
     if (strcmp(name, "terabyte") == 0) terabyte();
+    if (strcmp(name, "window") == 0) window();
     if (strcmp(name, "impossible") == 0) impossible();
     if (strcmp(name, "lock") == 0) lock();
+    if (strcmp(name, "small") == 0) small(arguments[0]);
+    if (strcmp(name, "charges") == 0) tell_charges();
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);
     if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
     if (strcmp(name, "pages") == 0) pages();

@@ -144,12 +144,39 @@ static void a_child_makes_spares_whoever_was_at_it(void **state) {
     none_left(roots, 2);
 }
 
+/* The right half of the first root, and the left half's right quarter. */
+static void parts_are_closed_and_opened(void **state) {
+    (void)state;
+    start_backend();
+    tables = sim_reserved();
+    granule_id left = root_create(FOR_SLABS), parts[2] = {knit_split(left, ROOT_GRANULES / 2), 0};
+    parts[1] = knit_split(left, ROOT_GRANULES / 4);
+    for (unsigned i = 0; i < 2; i++) {
+        leaf_set(parts[i], leaf_held());
+        assert_true(root_close(parts[i]));
+    }
+    assert_int_equal(sim_reserved(), tables + ROOT_SIZE / 4);
+    assert_int_equal(root_open(FOR_SLABS, ROOT_GRANULES * 3 / 4), 0);
+    sim_fail_after(0);
+    assert_int_equal(root_open(FOR_SLABS, 1), 0);
+    sim_fail_after(SIM_NEVER);
+    granule_id other = root_create(FOR_RANGES); /* from now on the first root is for slabs only */
+    assert_int_equal(root_open(FOR_RANGES, 1), 0);
+    assert_int_equal(root_open(FOR_SLABS, 1), parts[1]); /* the smallest that suffices */
+    assert_int_equal(root_open(FOR_SLABS, 1), parts[0]);
+    assert_int_equal(root_open(FOR_SLABS, 1), 0);
+    assert_true(sim_is_zero(granule_address(left), ROOT_SIZE));
+    for (unsigned i = 0; i < 2; i++) range_place(parts[i], UNMAPPED);
+    range_place(left, UNMAPPED);
+    none_left(&other, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_come_before_the_os_is_asked),     cmocka_unit_test(rounds_give_back_what_nobody_wants),
         cmocka_unit_test(they_go_first_where_there_is_no_memory), cmocka_unit_test(a_purge_takes_them),
         cmocka_unit_test(refusals_leave_one_root_or_none),        cmocka_unit_test(taken_slots_are_left_out),
-        cmocka_unit_test(a_child_makes_spares_whoever_was_at_it),
+        cmocka_unit_test(a_child_makes_spares_whoever_was_at_it), cmocka_unit_test(parts_are_closed_and_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

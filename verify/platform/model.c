@@ -38,6 +38,7 @@ static _Alignas(
 static uint64_t *const roots = &region[MODEL_REGION / sizeof(uint64_t)];
 enum { ROOTS_SIZE = MODEL_ROOTS * ROOT_SIZE };
 static _Atomic(uint32_t) claimed[MODEL_ROOTS];                   /* 0 -> 1: reserve, 1 -> 0: release */
+static _Atomic(uint32_t) unmapped[ROOTS_SIZE / GRANULE_SIZE];    /* parts of a claimed root, by their first granule */
 static _Atomic(uint32_t) parts[MODEL_REGION / GRANULE_SIZE + 1]; /* of tables, by their first granule: as claimed */
 static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
 static _Atomic(size_t) pages_used;
@@ -45,7 +46,7 @@ static _Atomic(size_t) pages_used;
 int model_reservations_left, model_refusals_left;
 _Atomic(int) model_releases_refused, model_faults_left, model_misuses_expected;
 _Atomic(uint64_t) model_milliseconds;
-bool model_waits_end, model_starts_threads, model_keeps_discarded;
+bool model_waits_end, model_starts_threads, model_keeps_discarded, model_has_parts;
 void (*_Atomic model_thread_body)(void);
 
 static _Thread_local void (*exit_handler)(void *value);
@@ -175,10 +176,23 @@ bool platform_is_mapped(void *address, size_t size) {
     return true;
 }
 
+static _Atomic(uint32_t) *unmapped_part(void *address) {
+    return &unmapped[((char *)address - (char *)roots) / (ptrdiff_t)GRANULE_SIZE];
+}
+
+/* As reserve_at of a whole root, but no thread may try a part that another has mapped again. */
+static enum platform_place reserve_part(void *address, size_t size) {
+    if (refused()) return PLACE_REFUSED;
+    uint32_t was = atomic_exchange_explicit(unmapped_part(address), 0, memory_order_relaxed);
+    assert(was);
+    map_afresh(address, size);
+    return PLACE_HAD;
+}
+
 enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
     (void)writes, (void)name;
     if (!in_roots(address)) return claim_part(address, size) ? PLACE_HAD : PLACE_TAKEN;
-    assert(size == ROOT_SIZE);
+    if (size < ROOT_SIZE) return reserve_part(address, size);
     if (slot_of(address) >= MODEL_ROOTS) return PLACE_REFUSED;
     if (!claim_slot(slot_of(address))) return PLACE_TAKEN;
     map_afresh(address, size);
@@ -199,7 +213,8 @@ bool platform_release(void *address, size_t size) {
             return false;
     if (refused()) return false;
     forbid(address, size);
-    release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
+    if (model_has_parts && size < ROOT_SIZE) atomic_store_explicit(unmapped_part(address), 1, memory_order_relaxed);
+    else release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
     return true;
 }
 

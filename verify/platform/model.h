@@ -32,6 +32,9 @@ extern _Atomic(int) model_misuses_expected;
  * write when the page goes, which harms nobody (remote_reclaim.h). */
 extern bool model_keeps_discarded;
 
+/* Whether a mapping below a root's size is a part of a root, not the rest of a huge object. */
+extern bool model_has_parts;
+
 /* Whether a futex wait with a limit may end before the word changes, as by its time; otherwise the waiting thread
  * gives way until the word has changed. A wait without a limit ends when a thread wakes the sleeping one, and only
  * then, or at once where the word has changed: a thread that sleeps in vain is a livelock for the checker. */
