@@ -57,7 +57,7 @@ static NOINLINE void free_with_attention(struct slab *slab, struct free_target *
 
 HIT_PATH void deallocate(void *object) {
     struct slab *slab = slab_of(object);
-    uint64_t key = thread.key;
+    uint64_t key = thread_key();
     if (UNLIKELY(!slab_has_key(slab, key))) {
         if (LIKELY(!slab_has_key(slab, 0))) free_remotely(slab, object);
         else deallocate_slowly(object, leaf_of(object));

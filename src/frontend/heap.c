@@ -7,9 +7,11 @@
 
 struct heap no_heap = {
     .local = {[0 ... SIZE_CLASS_COUNT] = {.first = LINK_END}}, .map = {NO_CLASS * FREE_TARGET_WORDS}, .key = NO_KEY};
+#if !JW_HOSTED
 _Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .key = NO_KEY};
+#endif
 
 void heap_note_thread(void) {
-    if (thread.heap != &no_heap)
-        atomic_store_explicit(&thread.heap->thread, platform_thread_id(), memory_order_relaxed);
+    if (thread_heap() != &no_heap)
+        atomic_store_explicit(&thread_heap()->thread, platform_thread_id(), memory_order_relaxed);
 }

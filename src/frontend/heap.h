@@ -20,6 +20,7 @@
 #include "frontend/pool.h"
 #include "frontend/slab_links.h"
 #include "midend/midend.h"
+#include "platform/host.h"
 #include "sync/id_stack.h"
 #include "sync/pointer_stack.h"
 
@@ -67,6 +68,23 @@ _Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");
 
 extern struct heap no_heap HIDDEN;
 
+#if JW_HOSTED
+
+/* The calling thread's heap, and the heap's key. */
+static ALWAYS_INLINE struct heap *thread_heap(void) {
+    return (struct heap *)host_word();
+}
+static ALWAYS_INLINE uint64_t thread_key(void) {
+    return thread_heap()->key;
+}
+
+/* Makes it the calling thread's. */
+static inline void heap_enter(struct heap *heap) {
+    host_word_set(heap);
+}
+
+#else
+
 /* What the hit paths need, in one cache line. */
 struct thread {
     struct heap *heap;
@@ -75,11 +93,18 @@ struct thread {
 
 extern _Thread_local struct thread thread HIDDEN __attribute__((tls_model("initial-exec")));
 
-/* Makes it the calling thread's. */
+static ALWAYS_INLINE struct heap *thread_heap(void) {
+    return thread.heap;
+}
+static ALWAYS_INLINE uint64_t thread_key(void) {
+    return thread.key;
+}
 static inline void heap_enter(struct heap *heap) {
     thread.heap = heap;
     thread.key = heap->key;
 }
+
+#endif
 
 /* Writes the calling thread's number into its heap; after a fork it has a new one. */
 void heap_note_thread(void);

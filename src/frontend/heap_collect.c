@@ -91,5 +91,5 @@ void heap_drain(struct heap *heap) {
 }
 
 void heap_drain_own(void) {
-    if (thread.heap != &no_heap) heap_drain(thread.heap);
+    if (thread_heap() != &no_heap) heap_drain(thread_heap());
 }

@@ -57,7 +57,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(con
 
 /* What local lists hold is not given out. In the hardened build the memory of others may not be read (guards, tags). */
 static void leave_out_local(const struct heap *heap, struct frontend_statistics *statistics) {
-    if (!heap || (JW_SECURE && heap != thread.heap)) return;
+    if (!heap || (JW_SECURE && heap != thread_heap())) return;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         uint64_t local = local_length(heap, class), *objects = &statistics->classes[class].objects;
         *objects -= local < *objects ? local : *objects;
@@ -75,7 +75,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void leave_out_cache(cons
 
 COLD void heap_leave_out_cached(struct midend_statistics *statistics) {
     for (uint32_t number = 1; number <= heap_count(); number++)
-        for (unsigned i = 0; i < MID_CACHES && heap_by_number(number) != thread.heap; i++)
+        for (unsigned i = 0; i < MID_CACHES && heap_by_number(number) != thread_heap(); i++)
             if (heap_by_number(number)) leave_out_cache(&heap_by_number(number)->mid_caches[i], statistics);
 }
 
