@@ -1,4 +1,5 @@
 /* glibc.c - for statistics and tuning: malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt. */
+#include "api/bionic_info.h"
 #include "api/mallopt.h"
 #include "api/override.h"
 #include "api/serve.h"
@@ -79,7 +80,11 @@ JW_EXPORT int jw_malloc_info(int options_must_be_zero, FILE *stream) {
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_to_stream, .cookie = stream};
     struct statistics statistics;
     statistics_gather_report(&statistics);
+#if JW_BIONIC
+    bionic_print_info(&out, &statistics);
+#else
     statistics_print_xml(&out, &statistics);
+#endif
     print_flush(&out);
     return ferror(stream) ? EIO : 0;
 }
@@ -174,7 +179,11 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
 
 OVERRIDES(malloc_trim, jw_malloc_trim);
 OVERRIDES(mallinfo2, jw_mallinfo2);
+#if JW_BIONIC
+OVERRIDES(mallinfo, jw_mallinfo2); /* bionic's two structures are the same */
+#else
 OVERRIDES(mallinfo, jw_mallinfo);
+#endif
 OVERRIDES(malloc_info, jw_malloc_info);
 OVERRIDES(malloc_stats, jw_malloc_stats);
 OVERRIDES(mallopt, jw_mallopt);

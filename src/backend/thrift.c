@@ -197,7 +197,7 @@ struct rounds {
 
 /* One round, with the wait in it. False: the thread must stop. */
 static bool run_round(struct rounds *rounds) {
-    /* [TH9] acquire: this round sees what was asked for; later requests are for the next round; pairs [TH8];
+    /* [TH9] acquire: this round sees what was asked for before; a later request is for the next round; pairs [TH8];
      * client thread_end_asked */
     bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
     if (rounds->woken && asked) wait_for_successor();
@@ -212,7 +212,7 @@ static bool run_round(struct rounds *rounds) {
     return true;
 }
 
-/* No work is left: the thread ends, or waits for work if it may not be started again at need. True: it has ended. */
+/* Nothing is left to do: the thread ends, or waits for work where it may not be started at need. True: it has ended. */
 static bool end_or_wait(struct rounds *rounds) {
     age_peak(); /* the next round may be far */
     rounds->quiet = 0;
@@ -293,9 +293,9 @@ static NOINLINE struct use peak_note(void) {
     return (struct use){.all = all, .huge = huge};
 }
 
-/* Granules that may wait mapped while so many are in use. The limit is the peak of the last two rounds less what is in
- * use, plus a share of that peak or, if that is more, a minimum. So a program that frees much and soon allocates it
- * again needs no new pages, and its peak is hardly higher. */
+/* Granules that may wait mapped while so many are in use. Never less than a minimum; and as long as what is in use and
+ * what waits are together not much more than what was in use alone within the last two rounds: a program that frees
+ * much and soon allocates it again needs no new pages, and its peak is no higher. */
 static size_t watermark(struct use use, size_t percent, size_t least) {
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
@@ -311,9 +311,10 @@ size_t thrift_room(void) {
     return mark > cached ? (mark - cached) << JW_GRANULE_SHIFT : 0;
 }
 
-/* Whether so many granules are more than may wait. If they are more than the minimum, notes the peak, too. */
+/* Whether so many granules are more than may wait. A thread that asks for more than the minimum notes what is in
+ * use. */
 static bool above_watermark(size_t cached) {
-    /* without the reclamation thread only the minimum: no thread would give it back while the program is quiet */
+    /* without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet */
     size_t least = least_kept(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
     if (cached <= least || percent == 0) return cached > least;
     return cached > watermark(peak_note(), percent, least);

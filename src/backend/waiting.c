@@ -13,7 +13,7 @@ struct waiting_entry {
     _Atomic(uint32_t) buffer;
 };
 
-enum { ENTRIES = JW_SECURE ? 0 : JW_WAITING_MAPPINGS };
+enum { ENTRIES = JW_WAITING_MAPPINGS };
 static struct waiting_entry waiting_entries[ENTRIES + 1]; /* the last one is never used: C has no empty arrays */
 static _Atomic(size_t) kept_total;
 static _Atomic(uint32_t) next_victim;
