@@ -111,7 +111,7 @@ static granule_id slots_take(struct nest_class *from) {
         if (!(atomic_fetch_and_explicit(&from->summary, ~bit, memory_order_acquire) & bit)) continue;
         _Atomic(uint32_t) *slot = &from->slots[__builtin_ctzl(bit)];
         granule_id range = atomic_load_explicit(slot, memory_order_relaxed);
-        atomic_store_explicit(slot, 0, memory_order_relaxed); /* ours until then: the bit is ours */
+        atomic_store_explicit(slot, 0, memory_order_relaxed); /* the thread that cleared the bit has the slot */
         return range;
     }
     return 0;
@@ -180,7 +180,7 @@ bool nest_has_many(const struct nest *nest, unsigned class) {
     const struct nest_class *from = &nest->classes[class];
     int count = __builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
     granule_id first = atomic_load_explicit(&from->list, memory_order_relaxed) & ID_MASK;
-    /* the link of a range that another thread has just taken may say anything: this is a hint */
+    /* a hint: another thread may just have taken the range, and then its link may have any value */
     if (count < 2 && first) count += range_next(first) ? 2 : 1;
     return count > 1;
 }

@@ -293,9 +293,9 @@ static NOINLINE struct use peak_note(void) {
     return (struct use){.all = all, .huge = huge};
 }
 
-/* Granules that may wait mapped while so many are in use. Never less than a minimum; and as long as what is in use and
- * what waits are together not much more than what was in use alone within the last two rounds: a program that frees
- * much and soon allocates it again needs no new pages, and its peak is no higher. */
+/* Granules that may wait mapped while so many are in use. The limit is the peak of the last two rounds less what is in
+ * use, plus a share of that peak or, if that is more, a minimum. So a program that frees much and soon allocates it
+ * again needs no new pages, and its peak is hardly higher. */
 static size_t watermark(struct use use, size_t percent, size_t least) {
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);

@@ -39,11 +39,11 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint8_t map[FRONTEND_MAX + 1];
     uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    _Alignas(64) struct id_stack reopened; /* written by other threads, as what stands beside it by rounds */
+    _Alignas(64) struct id_stack reopened; /* this and the next fields are written by other threads and rounds */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
     _Atomic(uint32_t) suspect_count;       /* notes handed over and not settled yet, or more */
     _Atomic(uint32_t) abandoned_next;      /* number of the next heap in the same stack (heap_table.h) */
-    _Atomic(bool) abandoned;               /* a hint for threads that push: no thread will look at what they return */
+    _Atomic(bool) abandoned;               /* a hint for threads that push: only a round will look */
     struct pool pool;
 #if JW_SECURE
     struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */
@@ -78,7 +78,7 @@ static ALWAYS_INLINE uint64_t thread_key(void) {
     return thread_heap()->key;
 }
 
-/* Makes it the calling thread's. */
+/* Makes the heap the calling thread's. */
 static inline void heap_enter(struct heap *heap) {
     host_word_set(heap);
 }
@@ -99,6 +99,8 @@ static ALWAYS_INLINE struct heap *thread_heap(void) {
 static ALWAYS_INLINE uint64_t thread_key(void) {
     return thread.key;
 }
+
+/* Makes the heap the calling thread's. */
 static inline void heap_enter(struct heap *heap) {
     thread.heap = heap;
     thread.key = heap->key;

@@ -16,7 +16,7 @@ static NOINLINE void collect_partial(struct heap *heap, unsigned class, unsigned
     }
 }
 
-/* Whether all objects of a current slab are in its lists, as far as that takes no more than so many steps. */
+/* Whether all objects of a current slab are in its lists. False as well if the answer takes more than `most` steps. */
 static bool is_unused(const struct slab *slab, const void *local, unsigned most) {
     uint32_t elsewhere = slab->own.budget - 1u - cross_count(&slab->cross);
     if (elsewhere > most) return false;
@@ -74,7 +74,7 @@ static COLD void open_full_slabs(granule_id root, void *context) {
     struct heap *heap = context;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         struct slab *slab = record_at(id);
-        /* the leaf first: its table is small. It may be of a slab that was given back, but the key is not */
+        /* the leaf first: its table is small. The leaf may be of a slab that was given back, but its key is not */
         if (!leaf_same(leaf_get(id), leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
         if (slab_state(slab) == FULL && !link_end(slab->own.first)) heap_open_slab(heap, slab);
     }

@@ -10,8 +10,8 @@
  *   child_secret   SipHash(seed, number of the fork)        0                         moves to heap_secret, then 0
  *   fork_seeds     `forks` + 1: no two forks use a number   stays                     wiped; filled from the new secret
  *
- * Several threads may fork at once, so child_secret is thread-local. No step makes a system call, but where the
- * platform has no such memory: there each fork draws a random secret.
+ * Several threads may fork at once, so child_secret is thread-local. No step makes a system call, except where
+ * the platform has no such memory: there each fork draws a random secret.
  */
 #ifndef JW_HEAP_KEY_H
 #define JW_HEAP_KEY_H

@@ -42,7 +42,7 @@ uint32_t heap_abandoned_count(void) {
 static void push(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->abandoned, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&abandoned_count, 1,
-                              memory_order_relaxed); /* first: the count is never below the truth */
+                              memory_order_relaxed); /* before the push: the count is never too low */
     versioned_stack_push(&abandoned[stack], heap->number, heap_link_of);
 }
 
@@ -96,8 +96,8 @@ void heap_abandon(struct heap *heap) {
     thrift_wake();
 }
 
-/* As it is, the heap is worth most to the next thread, and a round comes for what that does not need. But none is asked
- * for where hardly anything would be left. True: there is work for a round. */
+/* The next thread can use the heap best as it is, and a round takes what that thread does not need. But no round is
+ * asked for if hardly anything would be left for it. True: there is work for a round. */
 static bool leave_heap(struct heap *heap) {
     bool looked_after = thrift_has_thread();
     heap_take_back(heap); /* if the next thread sleeps, no thread would do it */
@@ -117,13 +117,13 @@ static void thread_ends(void *value) {
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     if (JW_SECURE) hardened_hooks.thread_ends(heap);
     heap_enter(&no_heap);
-    reclaimer_thread_ends(); /* first: without the thread more is to be collected */
+    reclaimer_thread_ends(); /* before leave_heap, which collects more if no reclamation thread is left */
     bool more = leave_heap(heap);
     abandon_quietly(heap);
     if (more) thrift_wake();
 }
 
-/* Of a heap of an older generation. Without slabs it gets a key of this one, and any thread may take it. */
+/* Of a heap of an older generation. A heap without slabs gets a key of this generation, and any thread may take it. */
 static void push_drained(struct heap *heap) {
     if (heap->in_use_count > 0) {
         heap_push_inherited(heap);
@@ -140,7 +140,7 @@ struct heap *heap_attach(void) {
     heap_enter(heap);
     heap_note_thread();
     heap_begin_generation(heap);
-    /* where the platform cannot tell us of the thread's end, its heap stays with it */
+    /* if the platform cannot report the thread's end, the heap stays with the thread */
     platform_on_thread_exit(thread_ends, heap);
     return heap;
 }
@@ -159,7 +159,7 @@ static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
     return count;
 }
 
-/* A round over the heaps that rest. True: slabs remain for a later round. */
+/* A round over the abandoned heaps. True: slabs remain for a later round. */
 static bool drain_abandoned(void) {
     unsigned stack = waiting_stack();
     bool more = false;
@@ -169,7 +169,7 @@ static bool drain_abandoned(void) {
     return more;
 }
 
-/* Reclamation's round over the frontend: what rests, then slabs that others have emptied, then all pools. */
+/* Reclamation's round over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools. */
 static bool frontend_round(void) {
     bool more = drain_abandoned();
     if (remote_reclaim_round(false)) {
@@ -183,7 +183,7 @@ static bool frontend_round(void) {
     return more;
 }
 
-/* The same where all is to go now. */
+/* The same, when all free memory must go now. */
 static bool frontend_purge(void) {
     bool more = drain_abandoned();
     heap_visit_inherited(heap_drain, push_drained);
@@ -199,7 +199,7 @@ static void settle_if_needed(struct heap *heap) {
     if (heap_has_suspects(heap)) heap_settle(heap);
 }
 
-/* What was handed to a thread that makes no further call, while that can still be told. */
+/* Settles suspects of threads that make no further call: at exit is the last moment to report them. */
 CALLED_AT_EXIT void settle_at_exit(void) {
     struct heap *first = NULL, *heap;
     settle_if_needed(thread_heap());

@@ -18,7 +18,7 @@ NOINLINE void heap_place_empty(struct heap *heap, unsigned count) {
 }
 
 /* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may cache, and a minimum.
- * The share is smaller while the program grows beyond its peak: then another tier needs new pages for each of these. */
+ * The share is smaller while the program grows beyond its peak: then each slab here costs another tier a new page. */
 static uint32_t pool_limit(const struct heap *heap) {
     size_t percent = option(&options.pool_percent) / (thrift_is_at_peak() ? POOL_PART_AT_PEAK : 1);
     size_t limit = option(&options.pool_min), of_own = heap->in_use_count * percent / 100,
@@ -43,7 +43,7 @@ void heap_place_pool(struct heap *heap) {
 bool heap_pool_round(struct heap *heap) {
     if (pool_is_empty(&heap->pool)) return false;
     if (!pool_is_idle(&heap->pool)) {
-        thrift_wake(); /* there will be another round, to see it idle */
+        thrift_wake(); /* another round must come, to see the pool idle */
         return true;
     }
     heap_place_pool(heap);

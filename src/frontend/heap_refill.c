@@ -29,22 +29,21 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     heap_make_current(heap, slab);
     if (!untouched || JW_SECURE || JW_FILL || UNLIKELY(slab_scatter_secret))
         return refilled(heap, class, slab_refill(slab));
-    /* No link is written yet: the program is about to touch the object, and its page need not come while it waits for
-     * malloc. */
+    /* Writes no link: the program is about to touch the object. So the page fault is the program's, not malloc's. */
     slab->linked++;
     free_target_set_budget(&slab->own, slab->own.budget + 1u);
     return slab_origin(slab) + 1;
 }
 
-/* For the next refill: its first object, and for the one after it the record. Where a class has many partial slabs both
- * have left the caches since they were freed. */
+/* For the next refill the slab's first object, for the refill after that the next record. If a class has many partial
+ * slabs, both have left the processor's caches since they were freed. */
 static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
     if (!slab) return;
     __builtin_prefetch(slab->own.first, 1);
     __builtin_prefetch(slab_by_id(&slab->own.next), 1);
 }
 
-/* The first partial slab that no round is at work on, as far as it is among the first few. */
+/* The first partial slab that no round works on; NULL: none of the first few. */
 static struct slab *next_partial(struct heap *heap, unsigned class) {
     for (unsigned left = COLLECT_STEPS; left > 0; left--) {
         struct slab *slab = partial_pop(&heap->partial[class]);

@@ -53,14 +53,14 @@ void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
     drain_and_empty(heap, slab);
 }
 
-/* Whether malloc would find nothing of the class next, and the refill that it needs is none that looks at what other
- * threads have emptied. */
+/* Whether malloc would find no object of the class next, and its refill would not be one that looks at what other
+ * threads have freed. */
 static bool wants_slab(const struct heap *heap, unsigned class) {
     if (heap->partial[class] || !link_end(heap->local[class].first)) return false;
     return (heap->refills + 1) % KEEP_PERIOD != 0 && !heap_has_reopened(heap);
 }
 
-/* Leaves the class's current slab, if there is one and it has no object left. False: it has. */
+/* Leaves the class's current slab, if there is one. False: the slab has an object left. */
 static bool leave_spent_current(struct heap *heap, unsigned class) {
     struct slab *current = heap->current[class];
     if (!current) return true;
@@ -70,8 +70,8 @@ static bool leave_spent_current(struct heap *heap, unsigned class) {
     return true;
 }
 
-/* Where malloc would find nothing next, a full slab to which an object has come back is current at once: no list has to
- * change. Counts as a refill. */
+/* If malloc would find no object next, a full slab to which an object has come back becomes current at once: no list
+ * has to change. Counts as a refill. */
 static bool take_over(struct heap *heap, struct slab *slab) {
     unsigned class = slab->class;
     if (!wants_slab(heap, class)) return false;
@@ -88,7 +88,7 @@ static bool take_over(struct heap *heap, struct slab *slab) {
 
 void heap_open_slab(struct heap *heap, struct slab *slab) {
     if (slab_state(slab) == PARTIAL) {
-        /* all that were out were free: each was freed again */
+        /* all objects that were out were free: each was freed again */
         if (UNLIKELY(slab_is_taken(slab))) misuse(DOUBLE_FREE, slab->own.first, 0);
         partial_remove(&heap->partial[slab->class], slab);
         heap_make_empty(heap, slab);
@@ -99,6 +99,6 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
 }
 
 void heap_budget_spent(struct slab *slab) {
-    struct heap *heap = heap_of(slab); /* the thread's, but for a fork in a signal handler (heap_fork.c) */
+    struct heap *heap = heap_of(slab); /* the calling thread's, except after a fork in a signal handler (heap_fork.c) */
     if (slab_state(slab) != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
 }

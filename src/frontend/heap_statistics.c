@@ -41,8 +41,8 @@ static void count_slabs(granule_id root, void *context) {
 enum { LENGTH_MOST = 2 * GRANULE_SIZE / 8 }; /* more than any local list has */
 
 /* Racy where the heap is another thread's: that thread works on the list meanwhile, and its program on what was in it.
- * So no address is followed but that of an object in a slab of this heap, which is there to be read as long as its root
- * is (root_walk_begin). Hidden from TSan. */
+ * So an address is followed only if it is an object's, in a slab of this heap: that can be read as long as its root
+ * exists (root_walk_begin). Hidden from TSan. */
 __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(const struct heap *heap, unsigned class) {
     unsigned length = 0;
     const void *object = heap->local[class].first;
@@ -55,7 +55,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(con
     return length;
 }
 
-/* What local lists hold is not given out. In the hardened build the memory of others may not be read (guards, tags). */
+/* Objects in local lists are not given out. The hardened build may not read other threads' objects (guards, tags). */
 static void leave_out_local(const struct heap *heap, struct frontend_statistics *statistics) {
     if (!heap || (JW_SECURE && heap != thread_heap())) return;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {

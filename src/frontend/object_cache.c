@@ -5,7 +5,7 @@
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
 
-/* Objects of a local list that are not the current slab's, as far as there are no more than `most`. */
+/* Objects of a local list that are not the current slab's; the count ends above `most`. */
 static unsigned cached_length(const struct heap *heap, unsigned class, unsigned most) {
     unsigned length = 0;
     for (const void *object = heap->local[class].first; !link_end(object) && length <= most;

@@ -2,10 +2,10 @@
  * malloc finds them. The slab knows nothing of it: it stays FULL, and they count as given out like all of the local
  * list.
  *
- * A slab of two objects would change its state, and lists, at nearly each free of a program that frees in random order;
- * so would its class at each malloc. This way what is freed here and allocated there meets on the way, and free needs
- * no branch to tell full slabs from others: a FULL slab's `target` is the local list, as a CURRENT one's is. As cached
- * objects keep slabs from becoming empty there must be few of them:
+ * If a program frees in random order, a slab of two objects would change its state and its list at nearly each free.
+ * Its class would change slabs at nearly each malloc. With cached objects malloc takes what was just freed. free needs
+ * no branch for that: the `target` of a FULL slab is the local list, as that of a CURRENT slab. Cached objects keep
+ * slabs from becoming empty, so there must be few of them:
  *
  *   budget   of a local list: how many frees may go there, the current slab's among them. When it is spent, the cached
  *            objects are counted. Either malloc has taken half of them again, and there is room for as many; or all go

@@ -10,7 +10,7 @@
 static _Atomic(uint32_t) round_state;
 enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all free slabs given back now */
 
-/* What one go is about, and a run of granules taken and not given back yet. */
+/* One go over all slabs, and a run of granules that are taken and not given back yet. */
 struct go {
     bool now, soon, kept; /* soon: there are slabs for the next one; kept: the OS refuses */
     granule_id first;
@@ -35,7 +35,7 @@ static void take_slab(granule_id id, struct go *go) {
     go->count++;
 }
 
-/* Objects that are out of a slab which is watched, or more; none where the owner is at work on it. */
+/* How many objects of a watched slab are out, or more; 0 while the owner works on the slab. */
 static unsigned most_out(const struct slab *slab) {
     /* [RR2] acquire: the budget; pairs [RR1]; client remote_epoch */
     enum slab_state state = (enum slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
@@ -45,8 +45,8 @@ static unsigned most_out(const struct slab *slab) {
     return state == FULL ? size_class_capacity(class) - size_classes[class].frees_until_reopen + budget : 0;
 }
 
-/* At a slab that a round has taken: what the OS has refused may go now; and after a fork the child has what a thread
- * that did not come along was about. */
+/* A slab that a round has taken: the OS may accept now what it has refused. In the child of a fork the slab may be in
+ * the hands of a thread of the parent. */
 static void look_again(granule_id id, struct cross_word word, struct go *go) {
     struct slab *slab = record_at(id);
     if (cross_is_giving(word) ||
@@ -56,7 +56,7 @@ static void look_again(granule_id id, struct cross_word word, struct go *go) {
 
 static void look(granule_id id, struct go *go) {
     struct slab *slab = record_at(id);
-    /* relaxed: what is watched was so in an earlier round, which knew all before (RR6, RR13) */
+    /* relaxed: a watched slab was watched by an earlier round, which had acquired all before (RR6, RR13) */
     struct cross_word word = cross_get(&slab->cross);
     bool watched = cross_is_watched(word);
     if (cross_is_full(word) || cross_count_of(word) == 0) return;

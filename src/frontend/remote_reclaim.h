@@ -2,8 +2,8 @@
  * their owner does: it may sleep for ever.
  *
  * A slab is free when its cross list has all objects that are out. No correct free can reach such a slab, and of its
- * owner only the slow paths. The cross word decides between owner and round. The slab's page goes; the slab stays the
- * owner's, in whatever lists it is, and is as new when the owner next comes to it.
+ * owner only the slow paths. The cross word decides between owner and round. The slab's page goes back; the slab
+ * stays the owner's and in its list, and is as new when the owner next comes to it.
  *
  *   cross    means                               left by
  *   list     objects; not marked full            a round that looks at it: watched
@@ -21,9 +21,9 @@
  * again, slab_reclaim writes the state, then removes WATCHED. Only rounds set WATCHED, one round at a time. So either
  * the round sees that state, or its step to `giving` fails.
  *
- * Where the owner finds `giving` it leaves the slab where it is and takes another one. The owner may still have the
- * link of its last own free to write when the page goes. Then the page comes back, and stays until the owner comes to
- * the slab and drops the list.
+ * If the owner finds `giving`, it leaves the slab in its list and takes another one. The owner may still write the link
+ * of its last own free after the page has gone. Then the page comes back, and stays until the owner comes to the slab
+ * and drops the list.
  *
  * Invariant: while a slab is taken (giving, given, kept) its count is what is out; a larger number of own frees is a
  * double free, which the owner finds when it comes to the slab. Progress: round, push and owner are lock-free.
@@ -34,8 +34,8 @@
 
 #include <stdbool.h>
 
-/* A round's part: gives back free slabs that no thread has touched since the last round, or all. True: there are some
- * for a later round. Does nothing but ask for one more go while another thread is in here. */
+/* A round's part: gives back free slabs that no thread has touched since the last round; `now`: all free slabs. True:
+ * there are slabs for a later round. While another thread is in a round, this only asks that thread to go once more. */
 bool remote_reclaim_round(bool now);
 
 /* In the child of a fork: the thread that was in a round did not come along. */

@@ -1,12 +1,12 @@
-/* slab.h - a frontend slab: one granule of equal objects, owned by one heap for as long as it is a slab. What is known
- * of it stands in the granule's record (backend/page_map.h): one cache line, beside the slab so that no overflow
- * reaches it and that the lines of many slabs do not all compete for the same place in a cache.
+/* slab.h - a frontend slab: one granule of equal objects, owned by one heap for as long as it is a slab. Its record is
+ * the granule's (backend/page_map.h): one cache line outside the slab. So no overflow reaches the record, and the
+ * records of many slabs do not compete for the same place in a cache.
  *
- * The owner allocates from the local list of its current slab, which stands in the heap, and frees to that, or to the
- * freed list of another slab, which becomes the local one in its turn; other threads push to the cross list. So malloc
- * counts nothing and reads no record: `out` is what is given out, or waits in the local or the cross list, and only
- * frees change it. The owner counts down `budget` on each of its frees, so that one test finds both events that need
- * attention:
+ * The owner allocates from the local list of its current slab, which stands in the heap. It frees to that list, or to
+ * the freed list of another slab, which becomes the local list in its turn. Other threads push to the cross list. So
+ * malloc counts nothing and reads no record: `out` objects are given out, or wait in the local or the cross list, and
+ * only frees change that number. The owner counts down `budget` on each of its frees, so that one test finds both
+ * events that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     the class's current one      out + 1 (pinned)             never: frees go to the local list
@@ -18,8 +18,8 @@
  *   RETURNING   none; empty, but on its way  1 (pinned)                   never
  *               to the `reopened` stack
  *
- * A CURRENT slab's frees go to its class's local list instead, and are counted there; so do a FULL one's where they may
- * be cached (object_cache.h). Hardened build: only refills bring to the local list what was freed.
+ * Frees to a CURRENT slab go to its class's local list instead, and are counted there; so do frees to a FULL slab whose
+ * objects may be cached (object_cache.h). Hardened build: freed objects come to the local list only by refills.
  *
  * Invariant: out + length of freed list + not yet linked = capacity; a local list has objects of the CURRENT slab, and
  * cached ones of FULL and PARTIAL slabs.
@@ -53,8 +53,8 @@ struct __attribute__((packed)) slab_id {
 struct free_target {
     void *first; /* of the list's objects, or an end (sync/free_link.h) */
     uint16_t budget;
-    /* there is room for a slab's neighbours: the next in the partial list or in the pool; the one before it in the
-     * partial list, of the first one the last */
+    /* a slab's neighbours: the next in the partial list or in the pool; the one before in the partial list, which is
+     * the last slab for the first one */
     struct slab_id next, previous;
 };
 enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
@@ -110,14 +110,14 @@ static inline void slab_id_copy(struct slab_id *to, const struct slab_id *from) 
     to->high = from->high;
 }
 
-/* Whether the slab's owner has the key; 0: whether it is no slab. An object's slab stays what it is, so a thread that
- * may free the object needs no order. Of other addresses anything may be read. */
+/* Whether the slab's owner has the key. Key 0: whether the granule is no slab. An object's slab keeps its key, so a
+ * thread that may free the object needs no order. For other addresses any value may be read. */
 static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
     return word_is(&slab->key, key);
 }
 
-/* Of which the keys of all heaps are made (heap_key): their upper halves where a slab has no room for them. Drawn once,
- * at the start. */
+/* All heaps' keys are made with this key (heap_key.h), which has their upper half where a slab has no room for it.
+ * Drawn once, at the start. */
 extern uint64_t frontend_key HIDDEN;
 
 /* In the child of a fork: new slabs link their objects in random order. 0: in the order of addresses. */
@@ -134,12 +134,12 @@ static ALWAYS_INLINE bool slab_has_start(const void *object, const struct slab *
     return ((uintptr_t)object - slab->origin - 1) * slab->reciprocal <= slab->last;
 }
 
-/* The owner's view. */
+/* By the owner. */
 static inline enum slab_state slab_state(const struct slab *slab) {
     return (enum slab_state)atomic_load_explicit(&slab->state, memory_order_relaxed);
 }
 
-/* After the budget that goes with the state. */
+/* The budget that goes with the state must be written before. */
 static inline void slab_set_state(struct slab *slab, enum slab_state state) {
     /* [RR1] release: the budget; pairs [RR2]; client remote_epoch */
     atomic_store_explicit(&slab->state, (uint8_t)state, memory_order_release);
@@ -160,7 +160,7 @@ static inline unsigned slab_out(const struct slab *slab) {
     }
 }
 
-/* The address of a slab that is not EMPTY, less 1. */
+/* The address of the slab less 1. Not of an EMPTY slab: its origin is poisoned. */
 static inline char *slab_origin(const struct slab *slab) {
     return (char *)slab->origin; // NOLINT(performance-no-int-to-ptr)
 }

@@ -11,15 +11,15 @@ static inline bool slab_is_taken(const struct slab *slab) {
     return cross_is_taken(cross_get(&slab->cross));
 }
 
-/* Whether all objects are free of a FULL or PARTIAL slab of which so many are out, as those of a taken one are: told by
- * counts alone. */
+/* Whether all objects of a FULL or PARTIAL slab are free, if so many are out. True for a slab that a round has taken.
+ * Counts alone tell that. */
 static inline bool slab_is_free(const struct slab *slab, unsigned out) {
     return cross_count(&slab->cross) == out;
 }
 
-/* The owner's first step with a FULL or PARTIAL slab, of which so many objects are out, that it is about to allocate
- * from or to empty: from now on no round takes it. Where one has, the slab is as new. False: a round is just giving its
- * memory back; its state is CURRENT, and must become again what it was. */
+/* The owner's first step before it allocates from a FULL or PARTIAL slab, or empties it; so many objects are out. From
+ * then on no round takes the slab. If a round has taken it, the slab is as new. False: a round is giving the slab's
+ * memory back now. The state is CURRENT then, and the caller must restore it. */
 bool slab_reclaim_taken(struct slab *slab, unsigned out);
 static inline bool slab_unwatch(struct slab *slab) {
     atomic_store_explicit(&slab->state, CURRENT, memory_order_relaxed);
@@ -29,7 +29,7 @@ static inline bool slab_reclaim(struct slab *slab, unsigned out) {
     return LIKELY(!slab_unwatch(slab)) || slab_reclaim_taken(slab, out);
 }
 
-/* The first half of it: the state is CURRENT. True: a round has taken the slab, and WATCHED is missing. */
+/* The first half of slab_reclaim: the state is CURRENT. True: a round has taken the slab, and its WATCHED is gone. */
 static inline bool slab_leave(struct slab *slab) {
     return slab_unwatch(slab) && slab_is_taken(slab);
 }

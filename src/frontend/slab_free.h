@@ -17,14 +17,14 @@ static ALWAYS_INLINE uintptr_t slab_distance(const void *object, const struct sl
     return difference_less_borrow((uintptr_t)object, &slab->origin, link_upper_half(object), LINK_MARK);
 }
 
-/* The same of an object in use: what may be a link puts the address off by one, so that no branch is needed to see a
- * double free. False as well where a program has written what looks like a link. */
+/* Whether an object that is in use begins there. A first word that may be a link makes the distance wrong by one: so a
+ * double free is seen without a branch. False as well if a program has written a word that looks like a link. */
 static ALWAYS_INLINE bool slab_has_object(const void *object, const struct slab *slab) {
     return slab_distance(object, slab) * slab->reciprocal <= slab->last;
 }
 
-/* Counts an own free. True: it needs attention, as the budget is spent or no object in use begins there; so that free
- * has one branch for both. */
+/* Counts a free by the owner. True: the free needs attention, because the budget is spent or no object in use begins
+ * there. So free has one branch for both. */
 static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct free_target *target, const void *object) {
     return count_down(&target->budget, slab_distance(object, slab) * slab->reciprocal, &slab->last);
 }

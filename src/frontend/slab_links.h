@@ -13,8 +13,8 @@
 #include "base/misuse.h"
 #include "frontend/slab.h"
 
-/* Whether an object may follow one of that slab in a list: another of it or, where they are cached, one of its class
- * and heap. */
+/* Whether the object `next` may follow an object of the slab in a list: if it is of the same slab or, where objects are
+ * cached, of the same class and heap. */
 static inline bool slab_may_precede(const struct slab *slab, const void *next) {
     const struct slab *other = slab_of(next);
     if (other != slab && (JW_SECURE || other->class != slab->class || !slab_has_key(other, slab_key(slab))))
@@ -32,15 +32,15 @@ static inline bool slab_may_list(const void *object, const void *next) {
     return slab_may_precede(slab_of(object), start);
 }
 
-/* Whether the object's first word is a link: within its slab, to an end, or as above. Of an object in use a program may
- * have written that (suspect.h). */
+/* Whether the object's first word is a link: within its slab, to an end, or as above. If the object is in use, a
+ * program may have written that word (suspect.h). */
 bool slab_has_link(const void *object);
 
-/* The same of a free object's word, which is no near link; what leads elsewhere was written by the program. An end is
- * LINK_END. */
+/* The object behind a free object whose link is not near; LINK_END: none. Aborts if the link leads anywhere else: the
+ * program has written it. */
 void *slab_next_far(const void *object, uint64_t distance);
 
-/* The object behind a free one. Hardened build: near links are looked at more closely, too. */
+/* The object behind a free one, or LINK_END. The hardened build also verifies near links. */
 static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
     uint64_t distance = link_distance(object, key);
     void *next = link_followed(object, distance);
@@ -56,7 +56,7 @@ static inline unsigned slab_list_length(const void *object) {
     return length;
 }
 
-/* Whether a free object is as it was left (checked builds). */
+/* Checked builds: verifies that nothing has written to a free object. */
 static ALWAYS_INLINE void slab_check_fill(const void *object) {
     if (!JW_FILL) return;
     if (!slab_may_list(object, link_next(object, slab_key(slab_of(object))))) misuse(WRITE_AFTER_FREE, object, 0);

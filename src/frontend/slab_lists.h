@@ -15,11 +15,11 @@
 /* Makes a fresh slab of the class at that address, marked. Its state and key are left to the caller. */
 void slab_format(struct slab *slab, const char *start, unsigned class);
 
-/* Clears the links of a slab without objects, before its memory is cut into other objects or leaves the heap: who gets
- * an object there could read them. */
+/* Clears the links of a slab without objects, before its memory is cut into other objects or leaves the heap: the
+ * program could read them there. */
 void slab_clear_links(const struct slab *slab);
 
-/* A new local list for a CURRENT slab: the freed list. NULL when there is none. */
+/* A new local list for a CURRENT slab: its freed list. NULL: that is empty. */
 static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     void *first = slab->own.first;
     if (link_end(first)) return NULL;
@@ -28,19 +28,19 @@ static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     return first;
 }
 
-/* The same of the cross list, or of objects never given out. */
+/* The same from the cross list, else of objects never given out. NULL: there are none. */
 void *slab_refill_slowly(struct slab *slab);
 
-/* The same of all three: NULL when all objects are in use. */
+/* The same from all three. NULL: all objects are in use. */
 static inline void *slab_refill(struct slab *slab) {
     void *first = slab_refill_freed(slab);
     return first ? first : slab_refill_slowly(slab);
 }
 
-/* Moves a list of the slab's objects to the freed list. Walks it. */
+/* Moves a list of the slab's objects to the freed list. Walks the list if the freed list is not empty. */
 void slab_put_back(struct slab *slab, void *first);
 
-/* The same with all of the cross list. */
+/* Moves the whole cross list to the freed list. */
 void slab_drain_cross(struct slab *slab);
 
 #endif

@@ -16,7 +16,7 @@ static bool list_has(const void *first, const void *object, uint64_t key) {
     return false;
 }
 
-/* Objects from there on were never given out since the slab was formatted. */
+/* Whether the object was ever in a list since the slab was formatted: objects from `linked` on were not. */
 static bool is_linked(const struct slab *slab, const void *object) {
     return (size_t)((const char *)object - slab_origin(slab)) <= (size_t)slab->linked * size_classes[slab->class].size;
 }
@@ -28,9 +28,9 @@ static bool slab_lists(const struct heap *heap, const struct slab *slab, const v
            list_has(cross_first(slab_origin(slab), cross), object, heap->key);
 }
 
-/* The owner's free has lowered the budget for a moment, and a round may have seen that: it must not take the slab while
- * its lists are walked. Where it has, as many objects were out as it says, with this one one more: only then it was in
- * use. */
+/* The owner's free has lowered the budget for a moment, and a round may have seen that. So the owner first makes sure
+ * that no round takes the slab while its lists are walked. If a round has taken it, the word's count tells: the object
+ * was free only if as many objects are out as the count says. */
 COLD bool heap_lists(const struct heap *heap, const void *object) {
     struct slab *slab = slab_of(object);
     enum slab_state state = slab_state(slab);
@@ -46,7 +46,7 @@ COLD bool heap_lists(const struct heap *heap, const void *object) {
     return lists;
 }
 
-/* As another thread's free, by any thread: it needs no heap. */
+/* Frees as another thread's free does. By any thread: it needs no heap. */
 static void free_across(void *object) {
     struct slab *slab = slab_of(object);
     slab_fill(slab, object);

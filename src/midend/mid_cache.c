@@ -43,7 +43,7 @@ NOINLINE void mid_cache_leave(struct mid_cache *cache) {
     do {
         invariant(mid_is_held(word) && mid_is_listed(word));
         rest = mid_left(word);
-        /* relaxed: since MW2 the holder has changed no words of the slab, and its frees are passed on by placing it */
+        /* relaxed: since MW2 the holder has changed no other word of the slab; placing publishes its frees */
     } while (!mid_word_change_weak(mid_state_at(slab), &word, rest, memory_order_relaxed));
     if (mid_is_listed(rest)) mid_slab_place(slab, class);
 }
@@ -61,7 +61,7 @@ bool mid_is_cached(const struct mid_cache *caches, const void *object) {
     return false;
 }
 
-/* None is cached from then on until the class is allocated from. */
+/* No object is cached from then on, until the class is allocated from. */
 static NOINLINE void drain_cached(struct mid_cache *cache) {
     for (void *object = cache->cached, *next; object; object = next) {
         cached_check(cache, object);

@@ -2,13 +2,14 @@
  * slab that it allocates from, and a few cached objects.
  *
  * A cached object was freed by the thread and waits in its list for the next allocation, while its bit in the slab's
- * word says "in use": so no other thread has it, whichever slab it is in, and no atomic operation is needed. Its first
- * word is a link as in the frontend (sync/free_link.h), with another key, and its second word the number of the heap
- * that caches it: so each thread that frees it again knows whose list has to settle the question (frontend/suspect.h).
- * What leaves the list has 0 in its first word.
+ * word says "in use". So no other thread has the object, in whichever slab it is, and no atomic operation is needed.
+ * Its first word is a link as in the frontend (sync/free_link.h), with another key. Its second word is the number of
+ * the heap that caches it: so a thread that frees the object again knows which heap's list settles the question
+ * (frontend/suspect.h). An object that leaves the list has 0 in its first word.
  *
  *   room       free entries of this cache. While room > 0, each freed object of the class is cached. Room is
- *              made by allocating from the class twice in a row: classes that share a cache would drive them out
+ *              made by allocating from the class twice in a row: otherwise classes that share a cache would evict each
+ *              other's objects all the time
  *   misses_left  how many frees may find no room until the class is allocated from again; then all cached objects go
  *              back, and there is no room. So a thread that only frees keeps none
  *
@@ -27,7 +28,7 @@
 #include "platform/random.h"
 #include "sync/free_link.h"
 
-#define MID_IDLE 0x80000000u /* with it: nothing was allocated since the heap was last collected */
+#define MID_IDLE 0x80000000u /* added to it: nothing was allocated since the heap was last collected */
 
 /* Of the class last allocated from, with what the hit paths need of it. */
 struct mid_cache {
@@ -42,8 +43,8 @@ struct mid_cache {
     uint32_t heap;                    /* number of the heap that the cache belongs to */
 };
 
-/* Whether a cached object's link may lead there: to another object of the class, as far as a few loads tell; or it is
- * the last one. All sizes of the midend are multiples of its unit. */
+/* Whether a cached object's link may lead there: to another object of the class, as far as a few loads tell, or to the
+ * end. All sizes of the midend are multiples of its unit. */
 static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned kind) {
     if (next == 0) return true;
     const void *object = (const void *)(uintptr_t)next;
@@ -52,7 +53,7 @@ static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned kind) {
            (leaf_kind(leaf) == MID || leaf_kind(leaf) == INTERIOR) && leaf_class(leaf) == kind - 1;
 }
 
-/* The cached object behind this one, NULL: none. What leads elsewhere was written by the program. */
+/* The cached object behind this one, NULL: none. A link that leads elsewhere was written by the program. */
 static ALWAYS_INLINE void *cached_next(const struct mid_cache *cache, const void *object) {
     uint64_t next = (*(const link_word *)object ^ cache->key) ^ (uintptr_t)object;
     if (UNLIKELY(!cached_may_lead(next, cache->kind))) misuse(WRITE_AFTER_FREE, object, 0);

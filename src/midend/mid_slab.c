@@ -11,7 +11,7 @@ struct nest mid_nest;
 _Atomic(size_t) mid_slab_counts[CLASSES];
 static struct id_stack deferred; /* slabs whose Nest was busy, through their links */
 
-/* The slab is out of the Nest and all its objects are free: nobody else can know it. */
+/* The slab is out of the Nest and all its objects are free: no other thread can know it. */
 void mid_slab_retire(granule_id slab, unsigned class) {
     invariant(mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class)));
     for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_none());
@@ -20,17 +20,18 @@ void mid_slab_retire(granule_id slab, unsigned class) {
     slab_place(MID_KINDS + class, slab, mid_shapes[class].weight);
 }
 
-/* Into the Nest, or onto the deferred list when that is busy (false). */
+/* Places the slab in the Nest or, if the Nest is busy, pushes it to the deferred list: false. */
 static bool place_or_defer(granule_id slab, unsigned class) {
     if (nest_place(&mid_nest, class, slab)) return true;
     id_stack_push(&deferred, slab, range_set_next);
     return false;
 }
 
-/* A listed slab may have become empty. If another thread has it, that thread sees so after placing it. The slab may
- * also be gone, and its words another range's: but what nest_take_given gives is a listed slab of this class. */
+/* A listed slab may have become empty. If another thread has the slab, that thread sees this after it has placed the
+ * slab. The slab may also be gone, and its words another range's. But nest_take_given gives only a listed slab of this
+ * class. */
 void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
-    /* [MF1] seq_cst: of who empties a slab and who places it, one sees what the other did; pairs [MF1]; client
+    /* [MF1] seq_cst: a thread empties a slab, another places it: one sees what the other did; pairs [MF1]; client
      * midend_states */
     atomic_thread_fence(memory_order_seq_cst);
     if (!mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class))) return;

@@ -77,7 +77,7 @@ void mid_cache_drain(struct mid_cache *cache);
 /* A free that found no room. */
 void mid_cache_count_miss(struct mid_cache *cache, unsigned class);
 
-/* The slab of an object and the object's bit; 0 when the address is not one. */
+/* The slab of an object and the object's bit; 0: no object begins at the address. */
 NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit);
 
 #endif

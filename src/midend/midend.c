@@ -29,8 +29,8 @@ static void *claim(granule_id slab, unsigned class, struct mid_cache *cache) {
         invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
         bit = mid_choose(mid_free_bits(word));
         rest = mid_claimed(word, bit, cache);
-        /* [MW2] acquire: the object's last user is done with it; release: the slab's words, to who frees into it when
-         * it is full; pairs [MW3]; clients midend_claim_deferred midend_full_words */
+        /* [MW2] acquire: the object's last user is done with it; release: the slab's words, for threads that free into
+         * the full slab; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (!mid_word_change_weak(mid_state_at(slab), &word, rest, memory_order_acq_rel));
     if (mid_is_held(rest)) mid_cache_hold(cache, slab);
     else if (mid_is_listed(rest)) mid_slab_place(slab, class);
@@ -39,16 +39,17 @@ static void *claim(granule_id slab, unsigned class, struct mid_cache *cache) {
     return object;
 }
 
-/* A slab that was full. Should no range become free meanwhile, a round comes for the pages of many all the same. */
+/* Places a slab that was full. After many of these a round is asked for, also if no range has become free: the round
+ * gives back pages of free objects. */
 static void place_first(granule_id slab, unsigned class) {
     mid_slab_place(slab, class);
     uint32_t before = atomic_load_explicit(&no_longer_full, memory_order_relaxed);
-    /* not one step: whose count is lost has others count once more, and nobody waits for the line */
+    /* load and store, so that no thread waits for the line: a lost count only delays the round by one slab */
     atomic_store_explicit(&no_longer_full, before + 1, memory_order_relaxed);
     if (before % MID_ROUND_FROM == MID_ROUND_FROM - 1) thrift_wake();
 }
 
-/* The slab of an object and the object's bit; 0 when the address is not one. */
+/* The slab of an object and the object's bit; 0: no object begins at the address. */
 static ALWAYS_INLINE granule_id find_object(const void *object, unsigned *class, uint32_t *bit) {
     granule_id slab = granule_start(granule_of(object));
     struct leaf_word first = leaf_get(slab);
@@ -78,8 +79,8 @@ bool midend_free(struct mid_cache *caches, void *object) {
     do {
         if (mid_has_free(word, bit)) misuse(DOUBLE_FREE, object, 0);
         now = mid_freed(word, bit);
-        /* [MW3] release: the object's last use; acquire: the slab's words, from who filled it; pairs [MW1] [MW2]
-         * [MW4] [MH1]; clients midend_free_allocate midend_full_words */
+        /* [MW3] release: the object's last use; acquire: the slab's words, from the thread that filled it; pairs
+         * [MW1] [MW2] [MW4] [MH1]; clients midend_free_allocate midend_full_words */
     } while (!mid_word_change_weak(mid_state_at(slab), &word, now, memory_order_acq_rel));
     if (!mid_is_listed(word)) place_first(slab, class);
     else if (mid_is_empty(now, mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
@@ -87,7 +88,7 @@ bool midend_free(struct mid_cache *caches, void *object) {
     return true;
 }
 
-/* `cache`: the cache that will hold the slab, NULL: none. */
+/* An object of another slab. `cache`: the cache that will hold that slab, NULL: none. */
 static void *allocate_anew(struct mid_cache *cache, unsigned class) {
     granule_id slab = mid_slab_take(class);
     return slab ? claim(slab, class, cache) : NULL;

@@ -1,8 +1,8 @@
 /* midend.h - the midend: objects too large to share a granule and too small for ranges of their own (2 KB to 16 KB).
  *
  * A mid slab is a range of several granules cut into 4 to 28 equal objects, shared by all threads. It has no header:
- * its state is one word in the link table (at its second granule, where no range begins), and it waits in a Nest by
- * that range's own records.
+ * its state is one word in the link table, at its second granule, where no range begins. It waits in a Nest through the
+ * range's own records.
  *
  *   word   | held | listed | given back | seen | one bit an object: free |        (mid_word.h)
  *
@@ -14,15 +14,16 @@
  *                                       Nest, give the range back
  *   held      1     1       any         the holder lets go of it: full without a bit, else partial or empty and placed
  *
- * LISTED means: in the Nest, deferred, or in the hands of a thread that will place it. Only who took a slab out of the
- * Nest clears bits. Progress: lock-free, as Nest. Invariant: LISTED exactly if a bit is set or the slab is held.
+ * LISTED means: in the Nest, deferred, or in the hands of a thread that will place it. Only the thread that took a slab
+ * out of the Nest clears bits. Progress: lock-free, as Nest. Invariant: LISTED exactly if a bit is set or the slab is
+ * held.
  *
  *   object    bit  first word   leaves it by
  *   in use    0    any          free: cached, where the thread has room for it (mid_cache.h), else its bit is set
  *   cached     0    a link       its thread's next allocation; its thread lets go of it: its bit is set
  *   free      1    no link      allocate
  *
- * Whole pages of free objects go back to the OS where nobody touched the partial slab between two rounds:
+ * Whole pages of free objects go back to the OS if no thread touched the partial slab between two rounds:
  *
  *   given back  seen   left by
  *   0           0      a round: takes the slab from the Nest, sets SEEN, places it
@@ -30,14 +31,19 @@
  *   1           1, 0   no round looks at it
  *   any         any    free and claim clear both
  *
- * While a round has the slab nobody allocates from it, so its free objects need not be claimed: their pages are
- * nobody's. An object freed meanwhile clears both bits, and the round's compare-exchange fails. Invariant: neither is
+ * While a round has the slab, no thread allocates from it. So its free objects need not be claimed before their pages
+ * go. An object freed meanwhile clears both bits, and the round's compare-exchange fails. Invariant: neither is
  * set where all objects are free, or the slab is held.
  *
- * A thread holds the slabs that it last allocated from, so that what it takes from these, and what it frees there, is
- * at most one read-modify-write of the word. Others free into a held slab as into a listed one; whether it is empty is
- * looked at when its holder lets go: to hold a slab of another class, when no object is left, when its heap collects
- * (once in 128 refills) and nothing was allocated from the class since the last time, and when the thread ends.
+ * A thread holds the slabs that it last allocated from. So an allocation from these, or a free to them, is at most one
+ * read-modify-write of the word. Other threads free into a held slab as into a listed one. The holder leaves the slab
+ *
+ *   to hold a slab of another class
+ *   when no object is left
+ *   when its heap collects (once in 128 refills), if nothing was allocated from the class since the last time
+ *   when the thread ends
+ *
+ * and then looks whether the slab is empty.
  */
 #ifndef JW_MIDEND_H
 #define JW_MIDEND_H
