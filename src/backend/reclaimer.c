@@ -28,6 +28,7 @@ void reclaimer_forget(void) {
     atomic_store_explicit(&reclaimer->pauses, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->made, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->seen, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->ended, 0, memory_order_relaxed);
 }
 
@@ -97,6 +98,15 @@ static bool others_live(void) {
 
 void reclaimer_thread_comes(void) {
     atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
+}
+
+bool reclaimer_thread_seen(void) {
+    uint32_t made = atomic_load_explicit(&reclaimer->made, memory_order_relaxed);
+    if (made == 0) return false;
+    uint32_t seen = atomic_fetch_add_explicit(&reclaimer->seen, 1, memory_order_relaxed) + 1;
+    /* more than the program has made: libc has made one, and its end must not count for another thread's */
+    if ((int32_t)(seen - made) > 0) atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
+    return true;
 }
 
 /* Ends the thread and waits for its end. Returns whether there was one. */

@@ -65,6 +65,7 @@ struct heap no_heap = {
     .local = {[0 ... SIZE_CLASS_COUNT] = {.first = LINK_END}}, .map = {NO_CLASS * FREE_TARGET_WORDS}, .key = NO_KEY};
 _Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .key = NO_KEY};
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
+static _Thread_local bool thread_counts __attribute__((tls_model("initial-exec"))); /* its end is to be told */
 
 static _Atomic(struct heap *) chunks[CHUNKS];
 static _Atomic(uint32_t) created;
@@ -189,17 +190,21 @@ static bool leave_heap(struct heap *heap) {
     return left || heap->in_use_count > 0;
 }
 
+static void tell_end(void) {
+    if (thread_counts) reclaimer_thread_ends();
+}
+
 static void thread_ends(void *value) {
     struct heap *heap = thread.heap == value ? value : thread.heap; /* another one since a fork, or none */
     thread_has_ended = true;
     if (heap == &no_heap) {
-        reclaimer_thread_ends();
+        tell_end();
         return;
     }
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     if (JW_SECURE) hardened_hooks.thread_ends(heap);
     heap_enter(&no_heap);
-    reclaimer_thread_ends(); /* first: without the thread more is to be collected */
+    tell_end(); /* first: without the thread more is to be collected */
     bool more = leave_heap(heap);
     push(heap, waiting_stack());
     if (more) thrift_wake();
@@ -258,6 +263,7 @@ struct heap *heap_attach(void) {
     if (!heap) return NULL;
     heap_enter(heap);
     heap_note_thread();
+    thread_counts = reclaimer_thread_seen();
     if (UNLIKELY(atomic_load_explicit(&scatter_next, memory_order_relaxed)) &&
         atomic_exchange_explicit(&scatter_next, false, memory_order_relaxed)) {
         for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) { /* as of a program's first heap (size_map.h) */
@@ -357,6 +363,7 @@ COLD void heap_after_fork(bool child) {
         return;
     }
     take_secret();
+    thread_counts = false; /* this is the child's first thread */
     if (!option(&options.fresh_after_fork)) {
         heap_note_thread();
         return;

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <threads.h>
 
 #define MB ((size_t)1 << 20)
 
@@ -449,6 +450,30 @@ static void pauses_among_threads(void) {
     CHECK(thread_count() == 1);
 }
 
+/* libc makes threads past pthread_create (thrd_create, timers). Their ends count for no other thread's. */
+static int come_and_go(void *unused) {
+    (void)unused;
+    void *volatile object = malloc(100);
+    free(object);
+    return 0;
+}
+
+static void make_foreign_threads(void) {
+    for (int i = 0; i < 5; i++) {
+        thrd_t thread;
+        CHECK(thrd_create(&thread, come_and_go, NULL) == thrd_success && thrd_join(thread, NULL) == thrd_success);
+    }
+}
+
+static void foreign_threads(void) {
+    make_foreign_threads();
+    CHECK(thread_count() == 1);
+    make_sleeper();
+    CHECK(thread_count() == 3);
+    make_foreign_threads();
+    CHECK(thread_count() == 3);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -467,6 +492,7 @@ static const struct {
     {"raw_clone", raw_clone},
     {"vfork", free_after_vfork},
     {"pause", pauses},
+    {"foreign_threads", foreign_threads},
     {"pause_threads", pauses_among_threads},
 };
 
