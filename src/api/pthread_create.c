@@ -30,7 +30,7 @@ static create_function *find_libcs(void) {
 
 /* libc's function allocates. A caller that gets its heap only then would be taken for a thread that libc has made. */
 static void know_caller(void) {
-    if (thread.heap == &no_heap) jw_free(jw_malloc(1));
+    if (thread_heap() == &no_heap) jw_free(jw_malloc(1));
 }
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */

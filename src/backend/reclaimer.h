@@ -66,12 +66,13 @@ void reclaimer_wake(void);
 void reclaimer_thread_comes(void);
 void reclaimer_thread_came(bool made);
 
-/* A thread gets its heap. Returns whether its end is to be told. Threads that libc makes itself (thrd_create, SIGEV_THREAD)
- * are known only from here on. Those that came before the first one that the program made do not count. */
+/* A thread gets its heap. Returns whether its end is to be told. Threads that libc makes itself (thrd_create,
+ * SIGEV_THREAD) are known only from here on. Those that came before the first one that the program made do not count.
+ */
 bool reclaimer_thread_seen(void);
 
-/* A thread that was seen ends. If it is the last one that the program has made, ours ends first, so that calls that need
- * a single-threaded process work (unshare). */
+/* A thread that was seen ends. If it is the last one that the program has made, ours ends first, so that calls that
+ * need a single-threaded process work (unshare). */
 void reclaimer_thread_ends(void);
 
 /* After a pause has returned, no thread of ours exists until there were as many resumes as pauses. */
