@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <threads.h>
 
 #define MB ((size_t)1 << 20)
 
@@ -467,21 +466,6 @@ static void pauses_among_threads(void) {
     CHECK(thread_count() == 1);
 }
 
-/* libc makes threads past pthread_create (thrd_create, timers). Their ends count for no other thread's. */
-static int come_and_go(void *unused) {
-    pause_in_thread(unused);
-    return 0;
-}
-
-static void foreign_threads(void) {
-    for (int i = 0; i < 10; i++) {
-        thrd_t thread;
-        if (i == 5) make_sleeper();
-        CHECK(thrd_create(&thread, come_and_go, NULL) == thrd_success && thrd_join(thread, NULL) == thrd_success);
-        CHECK(thread_count() == (i < 5 ? 1 : 3));
-    }
-}
-
 static const struct {
     const char *name;
     void (*run)(void);
@@ -500,7 +484,6 @@ static const struct {
     {"raw_clone", raw_clone},
     {"vfork", free_after_vfork},
     {"pause", pauses},
-    {"foreign_threads", foreign_threads},
     {"pause_threads", pauses_among_threads},
 };
 
