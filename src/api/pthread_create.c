@@ -7,6 +7,8 @@
 #include "backend/reclaimer.h"
 #include "base/compiler.h"
 #include "core/allocator.h"
+#include "frontend/heap.h"
+#include "jwmalloc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,12 +28,18 @@ static create_function *find_libcs(void) {
     return (create_function *)found;
 }
 
+/* libc's function allocates. A caller that gets its heap only then would be taken for a thread that libc has made. */
+static void know_caller(void) {
+    if (thread_heap() == &no_heap) jw_free(jw_malloc(1));
+}
+
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
 JW_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
                              void *argument) {
     create_function *libcs = find_libcs();
     if (libcs == NULL) return EAGAIN;
     if (!allocator_start()) return libcs(thread, attributes, start, argument);
+    know_caller();
     reclaimer_thread_comes(); /* before: the new thread may end before libc's function returns */
     int result = libcs(thread, attributes, start, argument);
     reclaimer_thread_came(result == 0);

@@ -44,11 +44,17 @@ static void set_word(const void *object, uintptr_t word) {
     atomic_store_explicit(directory_word(object), word, memory_order_relaxed);
 }
 
+/* If the OS refuses the mapping now, rounds offer it again, and so does the next thread that makes a mapping. Until
+ * then its first bytes are a link. */
+static void unmap_huge(char *mapping, size_t size) {
+    if (!unmap_or_defer(mapping, size)) thrift_wake();
+}
+
 /* Makes a mapping and its directory tables. The directory does not have the object yet. */
 static char *reserve_once(size_t size, size_t alignment) {
     char *object = platform_reserve(size + huge_guard(), alignment, "jwmalloc: huge");
     if (!object || directory_place(object)) return object;
-    unmap_or_defer(object, size + huge_guard());
+    unmap_huge(object, size + huge_guard());
     return NULL;
 }
 
@@ -99,11 +105,9 @@ void *huge_allocate(size_t size, size_t alignment, size_t *used) {
     return mapping.start;
 }
 
-/* If the OS refuses the mapping now, rounds offer it again, and so does the next thread that makes a mapping. Until
- * then its first bytes are a link. */
 static void drop(char *object, size_t size) {
     if (JW_SECURE) platform_protect(object, unit(), true);
-    if (!unmap_or_defer(object, size + huge_guard())) thrift_wake();
+    unmap_huge(object, size + huge_guard());
 }
 
 /* Lets the mapping wait, with as much of its memory as may. False: it must go. */
@@ -175,7 +179,7 @@ static char *move(char *object, size_t old, char *target, size_t new) {
     }
     set_word(object, word_of_size(old));
     if (result == MOVE_LOST_TARGET) {
-        unmap_or_defer(target + old, new - old + huge_guard());
+        unmap_huge(target + old, new - old + huge_guard());
         count_huge((size_t)-1, (size_t) - new);
     } else {
         count_huge((size_t)-1, (size_t) - new);

@@ -28,6 +28,7 @@ void reclaimer_forget(void) {
     atomic_store_explicit(&reclaimer->pauses, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->made, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->seen, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->ended, 0, memory_order_relaxed);
 }
 
@@ -64,6 +65,7 @@ static void start_from(uint32_t before) {
     if (result == START_STARTED) return;
     /* too early: the last thread has announced its end but not yet left its stack; the next free tries again */
     atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
+    platform_futex_wake(&reclaimer->state); /* a pause may wait for the thread that was to come */
 }
 
 void reclaimer_start(void) {
@@ -99,14 +101,30 @@ void reclaimer_thread_comes(void) {
     atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
 }
 
+bool reclaimer_thread_seen(void) {
+    uint32_t made = atomic_load_explicit(&reclaimer->made, memory_order_relaxed);
+    if (made == 0) return false;
+    uint32_t seen = atomic_fetch_add_explicit(&reclaimer->seen, 1, memory_order_relaxed) + 1;
+    /* more than the program has made: libc has made one, and its end must not count for another thread's */
+    if ((int32_t)(seen - made) > 0) atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
+    return true;
+}
+
+/* As reclaimer_wake, and the thread sees why. If an older waking is still to be taken, this one rides on it. */
+static void wake_to_end(void) {
+    /* [PA8] release: the pause; pairs [PA9] [PA10]; client pause_sleeping */
+    if (atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_release) == 0)
+        platform_futex_wake(&reclaimer->pressure);
+}
+
 /* Ends the thread and waits for its end. Returns whether there was one. */
 static bool stop(void) {
     bool ran = false;
     /* [PA3] acquire: the thread's rounds; pairs [PA4]; client pause_round */
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
         ran = true;
-        reclaimer_wake();
-        platform_futex_wait(&reclaimer->state, RUNNING, STOP_POLL);
+        wake_to_end();
+        platform_futex_wait(&reclaimer->state, RUNNING, UINT32_MAX); /* who ends that state wakes */
     }
     if (ran) thread_stopped();
     return ran;

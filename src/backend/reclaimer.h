@@ -35,7 +35,8 @@ struct reclaimer {
     _Atomic(uint32_t) in_round;    /* 1 while a freeing thread runs a round */
     _Atomic(uint32_t) pauses;      /* while above 0 there is no thread */
     _Atomic(uint32_t) stopped;     /* 1: a pause has ended the thread; the last resume starts it again */
-    _Atomic(uint32_t) made, ended; /* threads that the program has made; threads with a heap that have ended */
+    /* Threads that the program has made; those of them that have got a heap, and that have ended since. */
+    _Atomic(uint32_t) made, seen, ended;
 };
 extern struct reclaimer *reclaimer;
 
@@ -65,8 +66,13 @@ void reclaimer_wake(void);
 void reclaimer_thread_comes(void);
 void reclaimer_thread_came(bool made);
 
-/* A thread with a heap ends. If it is the last one that the program has made, ours ends first, so that calls that need
- * a single-threaded process work (unshare). */
+/* A thread gets its heap. Returns whether its end is to be told. Threads that libc makes itself (thrd_create,
+ * SIGEV_THREAD) are known only from here on. Those that came before the first one that the program made do not count.
+ */
+bool reclaimer_thread_seen(void);
+
+/* A thread that was seen ends. If it is the last one that the program has made, ours ends first, so that calls that
+ * need a single-threaded process work (unshare). */
 void reclaimer_thread_ends(void);
 
 /* After a pause has returned, no thread of ours exists until there were as many resumes as pauses. */

@@ -165,7 +165,8 @@ static void wait_for_work(size_t kept) {
     atomic_store_explicit(&reclaimer->quiet_rounds, QUIET_ROUNDS, memory_order_relaxed);
     if (nothing_left(kept)) platform_futex_wait(&reclaimer->pressure, 0, UINT32_MAX);
     atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
+    /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping */
+    atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_acquire);
 }
 
 /* Ends the thread, which has no work left. False: work has come meanwhile. */
@@ -205,7 +206,8 @@ static bool run_round(struct rounds *rounds) {
     unsigned standby = swap_buffers();
     wait_for_round(rounds->quiet, rounds->kept);
     if (reclaimer_must_end()) return false;
-    rounds->woken = atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
+    /* [PA10] acquire: as PA9; pairs [PA8]; kept: without it a pause may wait for one round more */
+    rounds->woken = atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_acquire);
     rounds->kept = end_round(standby, rounds->woken);
     rounds->more |= refusals();
     rounds->quiet = nothing_left(rounds->kept) && !rounds->woken ? rounds->quiet + 1 : 0;
@@ -230,7 +232,7 @@ static void reclamation_thread(void) {
     if (!platform_thread_confine(reclaimer_starts_at_need())) return stop_thread();
     while (!reclaimer_must_end() && run_round(&rounds)) {
         if (rounds.quiet == 0 || (rounds.more && rounds.quiet < QUIET_ROUNDS)) continue;
-        if (end_or_wait(&rounds)) return;
+        if (end_or_wait(&rounds)) return platform_futex_wake(&reclaimer->state); /* a pause may wait */
     }
     stop_thread();
 }

@@ -119,8 +119,6 @@ enum {
     SUCCESSOR_SHIFT = 3,
     /* Rounds without work before the thread ends. The wait doubles with each: 500 ms become half a minute. */
     QUIET_ROUNDS = 6,
-    /* Milliseconds between two looks at whether the thread has ended. */
-    STOP_POLL = 10,
     /* What may be cached above the recent peak where memory without pages comes into use: percent of that peak, and at
      * least a part of cache_min. With nothing above it a program whose use goes up and down had five times the page
      * faults (rptest). */

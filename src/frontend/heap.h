@@ -44,6 +44,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Atomic(uint32_t) suspect_count;       /* notes handed over and not settled yet, or more */
     _Atomic(uint32_t) abandoned_next;      /* number of the next heap in the same stack (heap_table.h) */
     _Atomic(bool) abandoned;               /* a hint for threads that push: only a round will look */
+    bool thread_counts;                    /* the end of its thread is to be told (backend/reclaimer.h) */
     struct pool pool;
 #if JW_SECURE
     struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */

@@ -110,14 +110,11 @@ static bool leave_heap(struct heap *heap) {
 static void thread_ends(void *value) {
     struct heap *heap = thread_heap() == value ? value : thread_heap(); /* another one since a fork, or none */
     note_end();
-    if (heap == &no_heap) {
-        reclaimer_thread_ends();
-        return;
-    }
+    if (heap == &no_heap) return; /* the first thread of a fork's child */
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     if (JW_SECURE) hardened_hooks.thread_ends(heap);
     heap_enter(&no_heap);
-    reclaimer_thread_ends(); /* before leave_heap, which collects more if no reclamation thread is left */
+    if (heap->thread_counts) reclaimer_thread_ends(); /* before leave_heap: without the thread that collects more */
     bool more = leave_heap(heap);
     abandon_quietly(heap);
     if (more) thrift_wake();
@@ -139,6 +136,7 @@ struct heap *heap_attach(void) {
     if (!heap) return NULL;
     heap_enter(heap);
     heap_note_thread();
+    heap->thread_counts = reclaimer_thread_seen();
     heap_begin_generation(heap);
     /* if the platform cannot report the thread's end, the heap stays with the thread */
     platform_on_thread_exit(thread_ends, heap);

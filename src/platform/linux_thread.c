@@ -31,10 +31,17 @@ enum { STACK_SIZE = 32 * 1024, STACKS = 2, CLAIMED = 1 };
 static _Atomic(uint32_t) first_words[STACKS];
 static _Atomic(uint32_t) *busy = first_words;
 
+/* The number of a stack's last thread. The kernel clears the one in `busy` a little before the thread is gone. */
+static _Atomic(uint32_t) last_numbers[STACKS];
+
 /* The function that the thread runs: the same in every call. */
 static _Atomic(uintptr_t) thread_body;
 
 static void run(void) {
+    for (unsigned stack = 0; stack < STACKS; stack++) {
+        uint32_t number = atomic_load_explicit(&busy[stack], memory_order_relaxed);
+        if (number > CLAIMED) atomic_store_explicit(&last_numbers[stack], number, memory_order_relaxed);
+    }
     ((void (*)(void))atomic_load_explicit(&thread_body, memory_order_relaxed))();
 }
 
@@ -143,22 +150,25 @@ static void wait_for_clearing(_Atomic(uint32_t) *word, uint32_t number) {
     kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(word), FUTEX_WAIT, ARGUMENT(number), ARGUMENT(soon)));
 }
 
-/* The kernel clears the word shortly before the thread is gone. */
-static void wait_for_end(uint32_t number) {
+/* Bounded, since long after the thread's end the kernel may have given its number to a thread of the program. */
+static void wait_for_end(unsigned stack) {
+    enum { TRIES = 1000 };
     static _Atomic(uint32_t) nothing;
-    while (platform_thread_lives(number)) platform_futex_wait(&nothing, 0, 1);
+    uint32_t number = atomic_load_explicit(&last_numbers[stack], memory_order_relaxed);
+    for (int tries = 0; number && tries < TRIES && platform_thread_lives(number); tries++)
+        platform_futex_wait(&nothing, 0, 1);
+    atomic_compare_exchange_strong_explicit(&last_numbers[stack], &number, 0, memory_order_relaxed,
+                                            memory_order_relaxed);
 }
 
 void platform_threads_gone(bool entirely) {
     for (unsigned stack = 0; stack < STACKS; stack++) {
-        uint32_t number, last = CLAIMED;
+        uint32_t number;
         /* [ST4] acquire: the thread's work, as the kernel cleared the word; pairs [ST5]; kept: the kernel orders the
          * thread's end before the program's next calls */
-        while ((number = atomic_load_explicit(&busy[stack], memory_order_acquire)) != 0) {
-            last = number;
+        while ((number = atomic_load_explicit(&busy[stack], memory_order_acquire)) != 0)
             wait_for_clearing(&busy[stack], number);
-        }
-        if (entirely && last != CLAIMED) wait_for_end(last);
+        if (entirely) wait_for_end(stack);
     }
 }
 

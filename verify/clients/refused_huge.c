@@ -25,6 +25,8 @@ int main(void) {
     size_t size = huge_usable_size(object);
     assert(object[0] == 1 && size >= (grown ? 2 : 1) * ROOT_SIZE && outside() == size + ROOT_SIZE);
     unsigned before = model_reserved_roots();
+    if (before > (size + ROOT_SIZE - 1) / ROOT_SIZE + 1) /* the move has left something */
+        assert(atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed));
     huge_free(object);
     bool stays = model_reserved_roots() == before;
     assert(outside() == ROOT_SIZE && huge_usable_size(object) == 0);
