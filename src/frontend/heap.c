@@ -262,6 +262,7 @@ static NOINLINE void collect_some(struct heap *heap) {
         pool_look(&heap->pool);
     }
     give_slabs_back(heap, pool_unused(&heap->pool, GIVE_AT_ONCE));
+    thrift_take_turn();
 }
 
 void heap_take_back(struct heap *heap) {
