@@ -37,7 +37,7 @@ FOREIGN = {("config", "jw_malloc_conf")}
 SUBJECTS = [
     {f"platform/{name}" for name in ("deferred_unmap", "linux", "linux_memory", "linux_process", "linux_thread")},
     {f"midend/{name}" for name in ("mid_slab", "midend", "midend_round")},
-    {f"frontend/{name}" for name in ("heap", "heap_table", "object_cache", "size_map", "suspect")},
+    {"frontend/heap", "frontend/heap_table"},
     {f"core/{name}" for name in ("allocator", "allocate", "deallocate", "route", "suspects")},
 ]
 

@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "core/allocator.h"
 #include "frontend/heap.h"
+#include "frontend/heap_collect.h"
 #include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"

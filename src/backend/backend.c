@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "base/mixed.h"
+#include "platform/host.h"
 #include "platform/platform.h"
 
 /* Splits the held range down to `weight`. The remainders are placed in the state that the range had. */
@@ -211,7 +212,7 @@ size_t backend_good_size(size_t size) {
 }
 
 /* Several threads may fork at once: each unlocks what it locked. */
-static _Thread_local uint64_t lists_locked[NESTS] __attribute__((tls_model("initial-exec")));
+OF_FORKING_THREAD uint64_t lists_locked[NESTS];
 
 COLD void backend_before_fork(void) {
     for (unsigned nest = 0; nest < NESTS; nest++) lists_locked[nest] = nest_lock_all(&ownership.nests[nest]);

@@ -9,7 +9,9 @@
 #include "base/misuse.h"
 #include "core/allocator.h"
 #include "core/suspects.h"
+#include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/heap_refill.h"
 #include "midend/midend.h"
 #include "platform/tool.h"
 
@@ -51,7 +53,7 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
     bool zeroed;
     *used = SIZE_MAX;
     void *object = NULL;
-    struct heap *heap = thread.heap;
+    struct heap *heap = thread_heap();
     if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
         object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
@@ -71,11 +73,11 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
 /* Requests above the frontend's sizes. */
 void *allocate_large(size_t size, size_t alignment, size_t *used) {
     *used = SIZE_MAX; /* also of a tool's object */
-    if (thread.heap == &no_heap && tool_is_there()) return tool_allocate(size);
+    if (thread_heap() == &no_heap && tool_is_there()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = try_large(size, alignment, used);
     if (LIKELY(object)) return object;
-    if (thread.heap == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
+    if (thread_heap() == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
     heap_flush(); /* a few empty slabs of this thread may keep whole roots */
     object = try_large(size, alignment, used);
     return object ? object : out_of_memory();
@@ -125,7 +127,7 @@ static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
     }
     switch (leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)))) {
     case MID:
-        if (UNLIKELY(!midend_free(thread.heap->mid_caches, object))) free_mid_suspect(object);
+        if (UNLIKELY(!midend_free(thread_heap()->mid_caches, object))) free_mid_suspect(object);
         return;
     case LARGE: backend_free(object); return;
     default: misuse(INVALID_FREE, object, 0);
@@ -133,5 +135,5 @@ static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
 }
 
 void deallocate_slowly(void *object, struct leaf_word leaf) {
-    if (UNLIKELY(!mid_cache_free(thread.heap->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
+    if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
 }

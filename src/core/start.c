@@ -8,6 +8,7 @@
 #include "core/allocator.h"
 #include "core/describe.h"
 #include "core/fork.h"
+#include "core/host_calls.h"
 #include "frontend/heap_key.h"
 #include "frontend/heap_lifecycle.h"
 #include "midend/midend.h"
@@ -56,7 +57,7 @@ COLD bool allocator_start(void) {
 }
 
 /* Registering fork handlers may allocate, and so may the loader: this comes after the allocator's start. */
-__attribute__((constructor)) static void start_with_the_program(void) {
+CALLED_AT_START void start_with_the_program(void) {
     if (allocator_start()) {
         platform_learn();
         fork_start();

@@ -18,7 +18,9 @@
 #include "config/statistics_types.h"
 #include "frontend/heap_table.h"
 #include "frontend/pool.h"
+#include "frontend/slab_links.h"
 #include "midend/midend.h"
+#include "platform/host.h"
 #include "sync/id_stack.h"
 #include "sync/pointer_stack.h"
 
@@ -66,6 +68,23 @@ _Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");
 
 extern struct heap no_heap HIDDEN;
 
+#if JW_HOSTED
+
+/* The calling thread's heap, and the heap's key. */
+static ALWAYS_INLINE struct heap *thread_heap(void) {
+    return (struct heap *)host_word();
+}
+static ALWAYS_INLINE uint64_t thread_key(void) {
+    return thread_heap()->key;
+}
+
+/* Makes it the calling thread's. */
+static inline void heap_enter(struct heap *heap) {
+    host_word_set(heap);
+}
+
+#else
+
 /* What the hit paths need, in one cache line. */
 struct thread {
     struct heap *heap;
@@ -74,11 +93,18 @@ struct thread {
 
 extern _Thread_local struct thread thread HIDDEN __attribute__((tls_model("initial-exec")));
 
-/* Makes it the calling thread's. */
+static ALWAYS_INLINE struct heap *thread_heap(void) {
+    return thread.heap;
+}
+static ALWAYS_INLINE uint64_t thread_key(void) {
+    return thread.key;
+}
 static inline void heap_enter(struct heap *heap) {
     thread.heap = heap;
     thread.key = heap->key;
 }
+
+#endif
 
 /* Writes the calling thread's number into its heap; after a fork it has a new one. */
 void heap_note_thread(void);
@@ -100,42 +126,10 @@ static inline void *heap_pop(void **first, uint64_t key) {
     return object;
 }
 
-/* An object of the class, from the current slab or from its successor. NULL when there is no memory. */
-void *heap_refill(struct heap *heap, unsigned class);
-
-/* The slab's budget reached 0 by its owner's free (the state table in slab.h). */
-void heap_budget_spent(struct slab *slab);
-
-/* The same of any heap's, where a full slab must not take over. */
-void heap_open_slab(struct heap *heap, struct slab *slab);
-
-/* Tells the owner of a slab that the caller's push has cleared its full mark. */
-void heap_push_reopened(struct slab *slab);
-
-/* Takes back reopened slabs and looks for slabs without objects: the current ones and some partial ones, or all. Lets
- * go of mid slabs. */
-enum collect { COLLECT_CURRENT, COLLECT_ALL };
-void heap_collect(struct heap *heap, enum collect depth);
-
-/* Takes back all reopened slabs. */
-void heap_take_back(struct heap *heap);
-
-/* There is no memory for another slab: finds what is free in those there are. */
-void heap_make_room(struct heap *heap);
-
-/* Once a refill, or now and then where there is none: at times takes back reopened slabs, and collects. */
-void heap_maintain(struct heap *heap);
-
-/* Collects all of the heap; its empty slabs go to the backend. The same of the calling thread's heap, if it has one. */
-void heap_drain(struct heap *heap);
-void heap_flush(void);
-void heap_give_back_pool(struct heap *heap);
-
-/* A round's look at the pool of a heap that may be another thread's. True: slabs remain for a later round. */
-bool heap_pool_round(struct heap *heap);
-
-/* Puts a random number of slabs into the pool, so that the next slabs come in another order than in a sibling's. */
-void heap_scatter(struct heap *heap, unsigned count);
+/* Whether other threads have reopened slabs that the owner has not taken back yet. */
+static ALWAYS_INLINE bool heap_has_reopened(const struct heap *heap) {
+    return heap->reopened_taken || !id_stack_is_empty(&heap->reopened);
+}
 
 void frontend_statistics(struct frontend_statistics *statistics);
 

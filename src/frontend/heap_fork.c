@@ -4,6 +4,7 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "frontend/heap_key.h"
+#include "frontend/heap_pool.h"
 #include "frontend/size_map.h"
 #include "sync/versioned_stack.h"
 
@@ -80,5 +81,5 @@ COLD void heap_after_fork(bool child) {
     atomic_store_explicit(&scatter_next, true, memory_order_relaxed);
     slab_scatter_secret = heap_derived(0, FOR_SCATTER) | 1;
     midend_renew_key(heap_derived(0, FOR_MIDEND));
-    if (thread.heap != &no_heap) leave_to_parent(thread.heap);
+    if (thread_heap() != &no_heap) leave_to_parent(thread_heap());
 }

@@ -3,9 +3,12 @@
 
 #include "base/siphash.h"
 #include "frontend/slab.h"
+#include "platform/host.h"
 #include "platform/platform.h"
 
 #define KEY_NEVER_ZERO (1u << 31)
+
+uint64_t frontend_key;
 
 static uint64_t heap_secret[2]; /* of this generation's keys */
 
@@ -14,7 +17,7 @@ static struct fork_seeds {
     uint64_t key[2];
     _Atomic(uint64_t) forks;
 } *fork_seeds;
-static _Thread_local uint64_t child_secret[2] __attribute__((tls_model("initial-exec"))); /* while this thread forks */
+OF_FORKING_THREAD uint64_t child_secret[2]; /* while this thread forks */
 
 static NOINLINE uint64_t hashed(const uint64_t secret[2], uint64_t number, unsigned purpose) {
     return siphash(secret, number << 8 | purpose, 7); /* numbers of heaps and forks have less than 48 bits */

@@ -5,14 +5,31 @@
 #include "backend/hooks.h"
 #include "backend/reclaimer.h"
 #include "config/policy.h"
+#include "frontend/heap_collect.h"
 #include "frontend/heap_fork.h"
+#include "frontend/heap_pool.h"
 #include "frontend/remote_reclaim.h"
 #include "frontend/size_map.h"
 #include "frontend/suspect.h"
 #include "platform/platform.h"
 #include "sync/versioned_stack.h"
 
+#if JW_HOSTED /* a call that comes after the thread's end takes a heap, and the host says again that the thread ends */
+static void note_end(void) {
+}
+bool heap_thread_has_ended(void) {
+    return false;
+}
+#else
 static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
+
+static void note_end(void) {
+    thread_has_ended = true;
+}
+bool heap_thread_has_ended(void) {
+    return thread_has_ended;
+}
+#endif
 
 static struct versioned_stack abandoned[2];
 static _Atomic(uint32_t) waiting; /* which of them; relaxed: either will do */
@@ -20,10 +37,6 @@ static _Atomic(uint32_t) abandoned_count;
 
 uint32_t heap_abandoned_count(void) {
     return atomic_load_explicit(&abandoned_count, memory_order_relaxed);
-}
-
-bool heap_thread_has_ended(void) {
-    return thread_has_ended;
 }
 
 static void push(struct heap *heap, unsigned stack) {
@@ -95,8 +108,8 @@ static bool leave_heap(struct heap *heap) {
 }
 
 static void thread_ends(void *value) {
-    struct heap *heap = thread.heap == value ? value : thread.heap; /* another one since a fork, or none */
-    thread_has_ended = true;
+    struct heap *heap = thread_heap() == value ? value : thread_heap(); /* another one since a fork, or none */
+    note_end();
     if (heap == &no_heap) {
         reclaimer_thread_ends();
         return;
@@ -193,9 +206,9 @@ static void settle_if_needed(struct heap *heap) {
 }
 
 /* What was handed to a thread that makes no further call, while that can still be told. */
-__attribute__((destructor)) static void settle_at_exit(void) {
+CALLED_AT_EXIT void settle_at_exit(void) {
     struct heap *first = NULL, *heap;
-    settle_if_needed(thread.heap);
+    settle_if_needed(thread_heap());
     for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
         if (!heap) break;
         if (!first) first = heap;

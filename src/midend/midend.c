@@ -6,6 +6,7 @@
 #include "backend/slab_source.h"
 #include "base/assert.h"
 #include "midend/mid_slab.h"
+#include "platform/host.h"
 #include "platform/platform.h"
 #include "sync/id_stack.h"
 
@@ -293,7 +294,7 @@ size_t midend_good_size(size_t size, size_t alignment) {
     return class < mid_class_count ? mid_shapes[class].size : backend_good_size(size);
 }
 
-static _Thread_local uint64_t lists_locked __attribute__((tls_model("initial-exec"))); /* by this thread's fork */
+OF_FORKING_THREAD uint64_t lists_locked;
 
 COLD void midend_before_fork(void) {
     lists_locked = nest_lock_all(&mid_nest);

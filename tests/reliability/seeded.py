@@ -59,7 +59,7 @@ MISTAKES = {
         "",
         "CHECK failed: back",
     ),
-    "leak": Mistake("frontend/heap.c", "    slab_place(slab->class, record_id(slab), 1);\n", "", "CHECK failed: "),
+    "leak": Mistake("frontend/heap_pool.c", "    slab_place(slab->class, record_id(slab), 1);\n", "", "CHECK failed: "),
     "short": Mistake(
         "core/realloc.c",
         "memcpy(new, object, length);",
@@ -73,9 +73,9 @@ MISTAKES = {
         "",
         "WRONG",
     ),
-    "handed": Mistake("frontend/heap.c", "    if (heap_has_suspects(heap)) heap_settle(heap);\n", "", "WRONG"),
+    "handed": Mistake("frontend/heap_collect.c", "    if (heap_has_suspects(heap)) heap_settle(heap);\n", "", "WRONG"),
     "forged": Mistake(
-        "frontend/slab.c",
+        "frontend/slab_links.c",
         "    if (JW_LINK_CHECK && UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);\n",
         "",
         "WRONG",

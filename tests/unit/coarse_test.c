@@ -1,4 +1,5 @@
 /* coarse_test.c - which class a heap gives a size: a coarse one, until that has JW_COARSE_SLABS slabs in use. */
+#include "frontend/heap_collect.h"
 #include "heap_players.h"
 
 enum { MANY = GRANULE_SIZE / 8 * 2 * JW_COARSE_SLABS };

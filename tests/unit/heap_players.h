@@ -3,6 +3,7 @@
 #define JW_TESTS_HEAP_PLAYERS_H
 
 #include "core/allocator.h"
+#include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
 #include "heap_walk.h"
 #include "unit.h"

@@ -1,4 +1,6 @@
 /* heap_test.c - heaps, one thread playing several. */
+#include "frontend/heap_collect.h"
+#include "frontend/slab_cross.h"
 #include "heap_players.h"
 
 enum { OBJECTS = 3000, STEPS = 60000, WALK_PERIOD = 50 };

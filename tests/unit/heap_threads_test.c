@@ -5,6 +5,7 @@
 
 #include "backend/reclaimer.h"
 #include "core/allocator.h"
+#include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
 #include "heap_walk.h"
 

@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "core/allocator.h"
+#include "frontend/heap_collect.h"
 
 enum { HALF = ROOT_GRANULES / 2, OBJECTS = 3500 };
 

@@ -1,8 +1,8 @@
 /* fork_inherited - in the child of a fork, a round visits the inherited heaps while one thread frees into them and
  * another takes a heap.
  *
- * bound     3 threads: 1 visit of a round; 1 free; 1 allocation and the end of its thread; 2 heaps from before the fork,
- *           one attached to the forking thread and one abandoned, with a full slab each
+ * bound     3 threads: 1 visit of a round; 1 free; 1 allocation and the end of its thread; 2 heaps from before the
+ *           fork, one attached to the forking thread and one abandoned, with a full slab each
  * property  no thread takes a heap with an older key; neither heap, nor a slab, nor an object is lost
  */
 #include "frontend/heap_lifecycle.c" /* for drain_if_freed_into: a whole round would look through all Nests, too */
@@ -29,11 +29,11 @@ static void *taking(void *unused) {
 
 int main(void) {
     start_allocator();
-    for (size_t i = 0; i < OBJECTS; i++) objects[0][i] = get(SIZE, i); /* by the first heap, which has no coarse class */
-    struct heap *own = thread.heap, *other = heap_take();
+    struct heap *other = heap_take();
     heap_enter(other);
     for (size_t i = 0; i < OBJECTS; i++) objects[1][i] = get(SIZE, i);
-    heap_enter(own);
+    heap_enter(&no_heap);
+    for (size_t i = 0; i < OBJECTS; i++) objects[0][i] = get(SIZE, i);
     heap_retire(other);
     heap_before_fork();
     heap_after_fork(true);

@@ -3,6 +3,7 @@
  * bound     2 threads: 1 walk; 1 slab of 2 objects that goes back, with a round that gives its root back
  * property  the walk touches no memory that is gone, and counts no more than there is
  */
+#include "frontend/heap_collect.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112 };
