@@ -8,23 +8,15 @@
  * memory, the others are for time. With check the trace is only read.
  */
 #include "bench.h"
-#include "trace.h"
 
-struct player {
-    pthread_t thread;
-    pthread_cond_t turn;
-    bool running, joinable;
-};
+#include "baton.h"
+#include "trace.h"
 
 static struct trace trace;
 static char **objects;
 static uint64_t *sizes;
-static struct player *players;
-static uint64_t position, sample_every;
+static uint64_t sample_every;
 static long resident_start, resident_peak, resident_end;
-static double in_turns;
-static pthread_mutex_t baton = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 
 /* Not from /proc/self/statm, which leaves out what the processors have not handed in yet. */
 static long resident_kilobytes(void) {
@@ -65,7 +57,16 @@ static char *give(uint32_t slot) {
     return object;
 }
 
-static void replay_line(const struct line *line) {
+static uint64_t baton_operations(void) {
+    return trace.count;
+}
+
+static uint32_t baton_thread_of(uint64_t operation) {
+    return trace.lines[operation].thread;
+}
+
+static bool baton_operate(uint64_t operation) {
+    const struct line *line = &trace.lines[operation];
     switch ((enum operation)line->operation) {
     case MALLOC_LINE: take(line->slot, malloc(line->size), line->size); break;
     case CALLOC_LINE: take(line->slot, calloc(1, line->size), line->size); break;
@@ -81,57 +82,8 @@ static void replay_line(const struct line *line) {
     case FREE_LINE: free(give(line->slot)); break;
     default: break;
     }
-    if (sample_every != 0 && position % sample_every == 0) sample_growth();
-}
-
-static void *play(void *argument);
-
-/* With the baton held. The next thread may not have begun, or have ended and be needed again. */
-static void hand_over(void) {
-    if (position == trace.count) {
-        pthread_cond_signal(&finished);
-        for (uint32_t i = 0; i < trace.threads; i++) pthread_cond_signal(&players[i].turn);
-        return;
-    }
-    struct player *next = &players[trace.lines[position].thread];
-    if (next->running) {
-        pthread_cond_signal(&next->turn);
-        return;
-    }
-    if (next->joinable) pthread_detach(next->thread);
-    next->running = next->joinable = true;
-    thread_start(&next->thread, play, next);
-}
-
-static void *play(void *argument) {
-    struct player *self = argument;
-    uint32_t number = (uint32_t)(self - players);
-    bool done = false;
-    pthread_mutex_lock(&baton);
-    while (!done) {
-        while (position < trace.count && trace.lines[position].thread != number) pthread_cond_wait(&self->turn, &baton);
-        if (position == trace.count) break;
-        double start = seconds_now();
-        while (!done && position < trace.count && trace.lines[position].thread == number) {
-            done = trace.lines[position].operation == THREAD_DONE_LINE;
-            replay_line(&trace.lines[position++]);
-        }
-        in_turns += seconds_now() - start;
-        if (done) self->running = false;
-        hand_over();
-    }
-    pthread_mutex_unlock(&baton);
-    return NULL;
-}
-
-static void replay_with_threads(void) {
-    for (uint32_t i = 0; i < trace.threads; i++) CHECK(pthread_cond_init(&players[i].turn, NULL) == 0);
-    pthread_mutex_lock(&baton);
-    hand_over();
-    while (position < trace.count) pthread_cond_wait(&finished, &baton);
-    pthread_mutex_unlock(&baton);
-    for (uint32_t i = 0; i < trace.threads; i++)
-        if (players[i].joinable) CHECK(pthread_join(players[i].thread, NULL) == 0);
+    if (sample_every != 0 && operation % sample_every == 0) sample_growth();
+    return line->operation == THREAD_DONE_LINE;
 }
 
 int main(int count, char **arguments) {
@@ -150,15 +102,15 @@ int main(int count, char **arguments) {
     }
     objects = map_table(sizeof *objects * (trace.slots + 1));
     sizes = map_table(sizeof *sizes * (trace.slots + 1));
-    players = map_table(sizeof *players * trace.threads);
+    struct player *players = map_table(sizeof *players * trace.threads);
     free(malloc(1));
     resident_start = resident_peak = resident_kilobytes();
     struct measure start = measure_now();
-    if (threads != 0) replay_with_threads();
+    if (threads != 0) baton_replay(players, trace.threads);
     else
-        for (; position < trace.count; position++) replay_line(&trace.lines[position]);
+        for (uint64_t i = 0; i < trace.count; i++) baton_operate(i);
     struct measure end = measure_now();
-    if (threads != 0) end.seconds = start.seconds + in_turns;
+    if (threads != 0) end.seconds = start.seconds + baton.in_turns;
     sample();
     dprintf(STDOUT_FILENO,
             "{\"threads\": %u, \"live_kb\": %llu, \"ignored\": %llu, \"growth_kb\": %ld, \"left_kb\": %ld}\n",

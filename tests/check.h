@@ -25,6 +25,13 @@ static inline void check_failed(const char *file, int line, const char *conditio
     _exit(1);
 }
 
+/* Polls, up to 20 s, what a process brings about by itself in real time, such as rounds of reclamation. */
+#define AWAIT(condition)                                                                                               \
+    do {                                                                                                               \
+        for (int tries = 0; !(condition); tries++, usleep(10000))                                                      \
+            if (tries == 2000) check_failed(__FILE__, __LINE__, "within 20 s: " #condition);                           \
+    } while (0)
+
 static inline void check_skip(const char *reason) {
     dprintf(STDERR_FILENO, "skipped: %s\n", reason);
     _exit(SKIPPED);

@@ -9,6 +9,8 @@
  * its own time is not looked at. The result is JSON; live bytes are in it after each `step` calls. */
 #include "../../bench/bench.h"
 
+#include "../../bench/baton.h"
+
 #include <linux/perf_event.h>
 #include <malloc.h>
 #include <sys/ioctl.h>
@@ -33,12 +35,6 @@ struct plan {
     struct call calls[];
 };
 
-struct player {
-    pthread_t thread;
-    pthread_cond_t turn;
-    bool running, joinable;
-};
-
 struct sample {
     uint64_t time;
     long resident, proportional;
@@ -47,15 +43,11 @@ struct sample {
 static const struct plan *plan;
 static unsigned char **objects;
 static uint64_t *sizes, *lives;
-static struct player *players;
-static uint64_t position, start_time, waited, live_bytes, live_step;
+static uint64_t start_time, waited, live_bytes, live_step;
 static bool kept, measuring;
-static double in_turns;
 static uint32_t buckets[2][BUCKETS]; /* allocations, frees */
 static struct sample samples[SAMPLES + 8];
 static uint32_t sample_count;
-static pthread_mutex_t baton = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 
 static uint64_t now(void) {
     struct timespec time;
@@ -151,63 +143,22 @@ static void wait_for_time(const struct call *call) {
     waited += now() - before;
 }
 
-static void next_call(void) {
-    const struct call *call = &plan->calls[position];
+static uint64_t baton_operations(void) {
+    return plan->count;
+}
+
+static uint32_t baton_thread_of(uint64_t operation) {
+    return plan->calls[operation].thread;
+}
+
+static bool baton_operate(uint64_t operation) {
+    const struct call *call = &plan->calls[operation];
+    uint64_t done = operation + 1;
     if (kept) wait_for_time(call);
     do_call(call);
-    position++;
-    if (position % live_step == 0) lives[position / live_step - 1] = live_bytes;
-    if (measuring && position % (plan->count / SAMPLES + 1) == 0) sample();
-}
-
-static void *play(void *argument);
-
-/* With the baton held. The next thread may not have begun, or have ended and be needed again. */
-static void hand_over(void) {
-    if (position == plan->count) {
-        pthread_cond_signal(&finished);
-        for (uint32_t i = 0; i < plan->threads; i++) pthread_cond_signal(&players[i].turn);
-        return;
-    }
-    struct player *next = &players[plan->calls[position].thread];
-    if (next->running) {
-        pthread_cond_signal(&next->turn);
-        return;
-    }
-    if (next->joinable) pthread_detach(next->thread);
-    next->running = next->joinable = true;
-    thread_start(&next->thread, play, next);
-}
-
-static void *play(void *argument) {
-    struct player *self = argument;
-    uint32_t number = (uint32_t)(self - players);
-    bool done = false;
-    pthread_mutex_lock(&baton);
-    while (!done) {
-        while (position < plan->count && plan->calls[position].thread != number) pthread_cond_wait(&self->turn, &baton);
-        if (position == plan->count) break;
-        double start = seconds_now();
-        while (!done && position < plan->count && plan->calls[position].thread == number) {
-            done = plan->calls[position].operation == THREAD_DONE;
-            next_call();
-        }
-        in_turns += seconds_now() - start;
-        if (done) self->running = false;
-        hand_over();
-    }
-    pthread_mutex_unlock(&baton);
-    return NULL;
-}
-
-static void replay(void) {
-    for (uint32_t i = 0; i < plan->threads; i++) CHECK(pthread_cond_init(&players[i].turn, NULL) == 0);
-    pthread_mutex_lock(&baton);
-    hand_over();
-    while (position < plan->count) pthread_cond_wait(&finished, &baton);
-    pthread_mutex_unlock(&baton);
-    for (uint32_t i = 0; i < plan->threads; i++)
-        if (players[i].joinable) CHECK(pthread_join(players[i].thread, NULL) == 0);
+    if (done % live_step == 0) lives[done / live_step - 1] = live_bytes;
+    if (measuring && done % (plan->count / SAMPLES + 1) == 0) sample();
+    return call->operation == THREAD_DONE;
 }
 
 static const struct plan *read_plan(const char *path) {
@@ -231,8 +182,8 @@ static int count_instructions(void) {
 
 static void print_result(struct measure start, struct measure end, long long instructions, long before) {
     dprintf(STDOUT_FILENO, "{\"calls\": %llu, \"threads\": %u, \"seconds\": %.6f, \"user\": %.3f, \"system\": %.3f, ",
-            (unsigned long long)plan->count, plan->threads, in_turns - (double)waited * 1e-9, end.user - start.user,
-            end.system - start.system);
+            (unsigned long long)plan->count, plan->threads, baton.in_turns - (double)waited * 1e-9,
+            end.user - start.user, end.system - start.system);
     if (instructions >= 0) dprintf(STDOUT_FILENO, "\"instructions\": %lld, ", instructions);
     for (int frees = 0; frees < 2 && measuring; frees++)
         dprintf(STDOUT_FILENO, "\"%s\": {\"p50\": %llu, \"p99\": %llu, \"p99.99\": %llu, \"max\": %llu}, ",
@@ -265,7 +216,7 @@ int main(int count, char **arguments) {
     objects = map_table(sizeof *objects * (plan->slots + 1));
     sizes = map_table(sizeof *sizes * (plan->slots + 1));
     lives = map_table(sizeof *lives * (plan->count / step + 1));
-    players = map_table(sizeof *players * (plan->threads + 1));
+    struct player *players = map_table(sizeof *players * (plan->threads + 1));
     memset(buckets, 0, sizeof buckets);
     memset(samples, 0, sizeof samples);
     free(malloc(1));
@@ -276,7 +227,7 @@ int main(int count, char **arguments) {
     long long instructions = -1;
     struct measure start = measure_now();
     start_time = now();
-    replay();
+    baton_replay(players, plan->threads);
     struct measure end = measure_now();
     if (counter < 0 || read(counter, &instructions, sizeof instructions) != sizeof instructions) instructions = -1;
     sample();

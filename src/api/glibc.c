@@ -1,4 +1,5 @@
 /* glibc.c - for statistics and tuning: malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt. */
+#include "api/bionic_info.h"
 #include "api/mallopt.h"
 #include "api/override.h"
 #include "api/serve.h"
@@ -29,7 +30,7 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
 /* Gives back the calling thread's unused memory, then all free memory. */
 static bool give_all_back(void) {
     serve_flush();
-    heap_flush();
+    heap_drain_own();
     return thrift_purge() > 0;
 }
 
@@ -79,7 +80,11 @@ JW_EXPORT int jw_malloc_info(int options_must_be_zero, FILE *stream) {
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_to_stream, .cookie = stream};
     struct statistics statistics;
     statistics_gather_report(&statistics);
+#if JW_BIONIC
+    bionic_print_info(&out, &statistics);
+#else
     statistics_print_xml(&out, &statistics);
+#endif
     print_flush(&out);
     return ferror(stream) ? EIO : 0;
 }
@@ -166,7 +171,7 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
     case ANDROID_LOG_STATS: jw_malloc_stats(); return 1;
     case OPENHARMONY_FLUSH_THREAD_CACHE:
         serve_flush();
-        heap_flush();
+        heap_drain_own();
         return 1;
     default: return platform_parameter_holds(parameter, value);
     }
@@ -174,7 +179,11 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
 
 OVERRIDES(malloc_trim, jw_malloc_trim);
 OVERRIDES(mallinfo2, jw_mallinfo2);
+#if JW_BIONIC
+OVERRIDES(mallinfo, jw_mallinfo2); /* bionic's two structures are the same */
+#else
 OVERRIDES(mallinfo, jw_mallinfo);
+#endif
 OVERRIDES(malloc_info, jw_malloc_info);
 OVERRIDES(malloc_stats, jw_malloc_stats);
 OVERRIDES(mallopt, jw_mallopt);

@@ -108,11 +108,11 @@ static void drop(char *object, size_t size) {
 
 /* Lets the mapping wait, with as much of its memory as may. False: it must go. */
 static bool let_wait(char *object, size_t size) {
-    if (JW_SECURE || JW_WAITING_MAPPINGS == 0 || size > WAITING_MOST) return false;
+    if (JW_WAITING_MAPPINGS == 0 || size > WAITING_MOST) return false;
     size_t room = thrift_room() & ~(unit() - 1), kept = size < room ? size : room;
     struct waiting mapping = {.start = object, .size = size, .kept = kept ? kept : unit()}, old;
     if (kept < size && !thrift_discard(object + kept, size - kept)) return false;
-    if (!waiting_put(&mapping, &old)) return false;
+    if (!waiting_place(&mapping, &old)) return false;
     if (old.start) drop(old.start, old.size);
     thrift_notice();
     return true;

@@ -4,7 +4,7 @@
  *          | 1 |          heap number         |   a frontend slab, owned by that heap
  *          | 0 |  kind   | payload            |   all others
  *
- *   kind       payload                          who may write the word
+ *   kind       payload                          written by
  *   NONE       0; trace of a freed large        a granule inside a range, or not ours. The thread that frees the object
  *              object: here (23), before (22),  leaves the trace: in the object's first granule, or in the next one
  *              granules (21..0)                 where the range begins there. Valid only inside a free range

@@ -2,8 +2,8 @@
  *
  *   node   | 31 | 30..28 own slot in parent | 27..24 unit of own parent | 23..0 eight slots of three bits |
  *
- * knit.h has the codes of a slot and who changes them. Only this file knows the bits. The tables of the words are in
- * page_map.h.
+ * knit.h has the codes of a slot and says which thread changes them. Only this file knows the bits. The tables of the
+ * words are in page_map.h.
  */
 #ifndef JW_NODE_WORD_H
 #define JW_NODE_WORD_H

@@ -197,7 +197,7 @@ struct rounds {
 
 /* One round, with the wait in it. False: the thread must stop. */
 static bool run_round(struct rounds *rounds) {
-    /* [TH9] acquire: this round sees what was asked for; who asks from now on is for the next; pairs [TH8];
+    /* [TH9] acquire: this round sees what was asked for before; a later request is for the next round; pairs [TH8];
      * client thread_end_asked */
     bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
     if (rounds->woken && asked) wait_for_successor();

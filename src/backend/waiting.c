@@ -13,7 +13,7 @@ struct waiting_entry {
     _Atomic(uint32_t) buffer;
 };
 
-enum { ENTRIES = JW_SECURE ? 0 : JW_WAITING_MAPPINGS };
+enum { ENTRIES = JW_WAITING_MAPPINGS };
 static struct waiting_entry waiting_entries[ENTRIES + 1]; /* the last one is never used: C has no empty arrays */
 static _Atomic(size_t) kept_total;
 static _Atomic(uint32_t) next_victim;
@@ -64,7 +64,7 @@ static uintptr_t entry_start(const struct waiting_entry *entry) {
     return atomic_load_explicit(&entry->start, memory_order_relaxed);
 }
 
-bool waiting_put(const struct waiting *mapping, struct waiting *old) {
+bool waiting_place(const struct waiting *mapping, struct waiting *old) {
     old->start = NULL;
     old->size = old->kept = 0;
     if (ENTRIES == 0) return false;

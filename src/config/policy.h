@@ -161,9 +161,9 @@ enum {
     WAITING_MOST = 128 << 20,
 };
 
-/* Freed mappings that may wait. */
+/* Freed mappings that may wait. In the hardened build a freed huge object is unmapped at once. */
 #ifndef JW_WAITING_MAPPINGS
-#define JW_WAITING_MAPPINGS 16
+#define JW_WAITING_MAPPINGS (JW_SECURE ? 0 : 16)
 #endif
 
 /* ---- Tries, each a bounded wait for a few instructions of another thread ---- */

@@ -38,7 +38,7 @@ static void *allocate_after_the_end(size_t size) {
     unsigned class = heap->map[size] / FREE_TARGET_WORDS;
     void *object = link_end(heap->local[class].first) ? refill_and_pop(heap, class)
                                                       : heap_pop(&heap->local[class].first, heap->key);
-    heap_retire(heap);
+    heap_abandon(heap);
     return object;
 }
 
@@ -78,7 +78,7 @@ void *allocate_large(size_t size, size_t alignment, size_t *used) {
     void *object = try_large(size, alignment, used);
     if (LIKELY(object)) return object;
     if (thread_heap() == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
-    heap_flush(); /* a few empty slabs of this thread may keep whole roots */
+    heap_drain_own(); /* a few empty slabs of this thread may keep whole roots */
     object = try_large(size, alignment, used);
     return object ? object : out_of_memory();
 }

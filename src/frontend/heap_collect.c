@@ -30,7 +30,7 @@ static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned
     void *local = heap->local[class].first;
     if (!slab || !is_unused(slab, local, most)) return;
     if (!link_end(local)) slab_put_back(slab, local);
-    slab_collect(slab);
+    slab_drain_cross(slab);
     heap->current[class] = NULL;
     heap->local[class].first = LINK_END;
     slab->target = &slab->own;
@@ -41,14 +41,14 @@ static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned
 static NOINLINE void collect_some(struct heap *heap) {
     heap_take_incoming(heap);
     heap->collected = (heap->collected + 1) % SIZE_CLASS_COUNT;
-    if (size_classes[heap->collected].cached > 0) heap_drain_cache(heap, heap->collected);
+    if (size_classes[heap->collected].cached > 0) object_cache_drain(heap, heap->collected);
     collect_partial(heap, heap->collected, COLLECT_STEPS);
     collect_current(heap, heap->collected, heap->refills % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
     if (heap->refills % KEEP_PERIOD == 0) {
         midend_collect(heap->mid_caches);
-        pool_look(&heap->pool);
+        pool_count_unused(&heap->pool);
     }
-    heap_give_slabs_back(heap, pool_unused(&heap->pool, GIVE_AT_ONCE));
+    heap_place_empty(heap, pool_claim_unused(&heap->pool, GIVE_AT_ONCE));
     thrift_take_turn();
 }
 
@@ -63,10 +63,10 @@ void heap_take_back(struct heap *heap) {
 }
 
 void heap_collect(struct heap *heap, enum collect depth) {
-    midend_let_go(heap->mid_caches);
+    midend_drain(heap->mid_caches);
     heap_take_back(heap);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        if (size_classes[class].cached > 0) heap_drain_cache(heap, class);
+        if (size_classes[class].cached > 0) object_cache_drain(heap, class);
         collect_partial(heap, class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
         collect_current(heap, class, UINT_MAX);
     }
@@ -89,9 +89,9 @@ COLD void heap_make_room(struct heap *heap) {
 
 void heap_drain(struct heap *heap) {
     heap_collect(heap, COLLECT_ALL);
-    heap_give_back_pool(heap);
+    heap_place_pool(heap);
 }
 
-void heap_flush(void) {
+void heap_drain_own(void) {
     if (thread_heap() != &no_heap) heap_drain(thread_heap());
 }

@@ -19,8 +19,8 @@
 #include "frontend/heap_reopened.h"
 #include "frontend/suspect.h"
 
-/* Takes back reopened slabs and looks for slabs without objects: the current ones and some partial ones, or all. Lets
- * go of mid slabs. */
+/* Takes back reopened slabs and looks for slabs without objects: the current ones and some partial ones, or all. Drains
+ * the mid caches. */
 enum collect { COLLECT_CURRENT, COLLECT_ALL };
 void heap_collect(struct heap *heap, enum collect depth);
 
@@ -33,9 +33,9 @@ void heap_make_room(struct heap *heap);
 /* Once a refill, or now and then where there is none: at times takes back reopened slabs, and collects. */
 void heap_maintain(struct heap *heap);
 
-/* Collects all of the heap; its empty slabs go to the backend. The same of the calling thread's heap, if it has one. */
+/* Collects all of the heap, and places its empty slabs. The same of the calling thread's heap, if it has one. */
 void heap_drain(struct heap *heap);
-void heap_flush(void);
+void heap_drain_own(void);
 
 /* Takes back a few reopened slabs, and settles all suspects. */
 static ALWAYS_INLINE void heap_take_incoming(struct heap *heap) {

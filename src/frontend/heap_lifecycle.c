@@ -87,12 +87,12 @@ struct heap *heap_take(void) {
     return heap ? heap : new_heap();
 }
 
-void heap_abandon(struct heap *heap) {
+static void abandon_quietly(struct heap *heap) {
     push(heap, waiting_stack());
 }
 
-void heap_retire(struct heap *heap) {
-    heap_abandon(heap);
+void heap_abandon(struct heap *heap) {
+    abandon_quietly(heap);
     thrift_wake();
 }
 
@@ -103,7 +103,7 @@ static bool leave_heap(struct heap *heap) {
     heap_take_back(heap); /* if the next thread sleeps, no thread would do it */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_CURRENT);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
-    if (!left) heap_give_back_pool(heap);
+    if (!left) heap_place_pool(heap);
     return left || heap->in_use_count > 0;
 }
 
@@ -119,7 +119,7 @@ static void thread_ends(void *value) {
     heap_enter(&no_heap);
     reclaimer_thread_ends(); /* first: without the thread more is to be collected */
     bool more = leave_heap(heap);
-    heap_abandon(heap);
+    abandon_quietly(heap);
     if (more) thrift_wake();
 }
 
@@ -130,7 +130,7 @@ static void push_drained(struct heap *heap) {
         return;
     }
     heap_renew(heap);
-    heap_abandon(heap);
+    abandon_quietly(heap);
 }
 
 /* A heap that nothing was freed into stays as it is: so a quiet child shares its pages with the parent. */
@@ -196,7 +196,7 @@ static bool frontend_purge(void) {
     remote_reclaim_round(true);
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
-        if (heap) heap_give_back_pool(heap);
+        if (heap) heap_place_pool(heap);
     }
     return more;
 }
@@ -213,7 +213,7 @@ CALLED_AT_EXIT void settle_at_exit(void) {
         if (!heap) break;
         if (!first) first = heap;
         settle_if_needed(heap);
-        heap_retire(heap);
+        heap_abandon(heap);
     }
     heap_visit_inherited(settle_if_needed, heap_push_inherited);
 }

@@ -28,9 +28,8 @@ bool heap_thread_has_ended(void);
 /* Any heap without a thread, else a new one; NULL when there is no memory. */
 struct heap *heap_take(void);
 
-/* Lets the next thread take the heap. Retiring also asks for a round. */
+/* Lets the next thread take the heap, and asks for a round. */
 void heap_abandon(struct heap *heap);
-void heap_retire(struct heap *heap);
 
 /* Heaps without a thread, or more. */
 uint32_t heap_abandoned_count(void);

@@ -6,15 +6,15 @@
 #include "config/policy.h"
 #include "frontend/slab_lists.h"
 
-static NOINLINE void give_slab_back(struct slab *slab) {
+static NOINLINE void place_slab(struct slab *slab) {
     __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
     slab_clear_links(slab);
     slab_place(slab->class, record_id(slab), 1);
 }
 
-NOINLINE void heap_give_slabs_back(struct heap *heap, unsigned count) {
+NOINLINE void heap_place_empty(struct heap *heap, unsigned count) {
     struct slab *slab;
-    for (unsigned left = count; left > 0 && (slab = pool_take(&heap->pool)); left--) give_slab_back(slab);
+    for (unsigned left = count; left > 0 && (slab = pool_pop(&heap->pool)); left--) place_slab(slab);
 }
 
 /* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may cache, and a minimum.
@@ -29,14 +29,14 @@ static uint32_t pool_limit(const struct heap *heap) {
 
 void heap_push_empty(struct heap *heap, struct slab *slab) {
     pool_push(&heap->pool, slab);
-    if (heap->pool.count > pool_limit(heap)) heap_give_slabs_back(heap, GIVE_AT_ONCE);
+    if (heap->pool.count > pool_limit(heap)) heap_place_empty(heap, GIVE_AT_ONCE);
     else if (heap->pool.count == POOL_ROUND_FROM) thrift_wake();
 }
 
-void heap_give_back_pool(struct heap *heap) {
+void heap_place_pool(struct heap *heap) {
     for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
         next = slab_by_id(&slab->own.next);
-        give_slab_back(slab);
+        place_slab(slab);
     }
 }
 
@@ -46,15 +46,15 @@ bool heap_pool_round(struct heap *heap) {
         thrift_wake(); /* there will be another round, to see it idle */
         return true;
     }
-    heap_give_back_pool(heap);
+    heap_place_pool(heap);
     return false;
 }
 
-struct slab *heap_take_empty(struct heap *heap, unsigned class) {
-    struct slab *slab = pool_take(&heap->pool);
+struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
+    struct slab *slab = pool_pop(&heap->pool);
     for (unsigned left = GIVE_AT_ONCE; JW_SECURE && slab && slab->class != class; left--) { /* classes stay apart */
-        give_slab_back(slab);
-        slab = left > 0 ? pool_take(&heap->pool) : NULL;
+        place_slab(slab);
+        slab = left > 0 ? pool_pop(&heap->pool) : NULL;
     }
     if (!slab) return NULL;
     slab->origin -= ORIGIN_POISON;

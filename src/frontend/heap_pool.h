@@ -1,9 +1,9 @@
 /* heap_pool.h - what a heap does with its empty slabs: they wait in its pool (pool.h) for the next refill of any class.
  * Slabs above the pool's limit, and slabs that were long unused, go back to the backend.
  *
- *   heap's thread   heap_push_empty, heap_take_empty, heap_give_slabs_back
+ *   heap's thread   heap_push_empty, heap_pop_empty, heap_place_empty
  *   a round         heap_pool_round: takes the pool of a thread that hardly uses it
- *   any thread      heap_give_back_pool: takes all
+ *   any thread      heap_place_pool: takes all
  */
 #ifndef JW_HEAP_POOL_H
 #define JW_HEAP_POOL_H
@@ -14,16 +14,16 @@
 void heap_push_empty(struct heap *heap, struct slab *slab);
 
 /* A slab without objects for that class, from the pool; NULL: none. */
-struct slab *heap_take_empty(struct heap *heap, unsigned class);
+struct slab *heap_pop_empty(struct heap *heap, unsigned class);
 
 /* The same from the backend. NULL when there is no memory. *zeroed: no byte of it was written yet. */
 struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed);
 
-/* Gives so many slabs of the pool back. */
-void heap_give_slabs_back(struct heap *heap, unsigned count);
+/* Places so many slabs of the pool in the backend. */
+void heap_place_empty(struct heap *heap, unsigned count);
 
-/* Gives the whole pool back. By any thread. */
-void heap_give_back_pool(struct heap *heap);
+/* Places all of them. By any thread. */
+void heap_place_pool(struct heap *heap);
 
 /* A round's look at the pool of a heap that may be another thread's. True: slabs remain for a later round. */
 bool heap_pool_round(struct heap *heap);

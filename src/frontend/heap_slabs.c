@@ -27,8 +27,8 @@ void heap_make_empty(struct heap *heap, struct slab *slab) {
 }
 
 /* A slab all of whose objects have come back, some through the cross list. */
-static void empty_collected(struct heap *heap, struct slab *slab) {
-    slab_collect(slab);
+static void drain_and_empty(struct heap *heap, struct slab *slab) {
+    slab_drain_cross(slab);
     heap_make_empty(heap, slab);
 }
 
@@ -36,7 +36,7 @@ void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
     slab->target = &slab->own;
     free_target_set_budget(&slab->own, out);
     if (slab_is_free(slab, out) && slab_reclaim(slab, out)) {
-        empty_collected(heap, slab);
+        drain_and_empty(heap, slab);
         return;
     }
     slab_set_state(slab, PARTIAL);
@@ -50,7 +50,7 @@ void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
         return;
     }
     partial_remove(&heap->partial[slab->class], slab);
-    empty_collected(heap, slab);
+    drain_and_empty(heap, slab);
 }
 
 /* Whether malloc would find nothing of the class next, and the refill that it needs is none that looks at what other

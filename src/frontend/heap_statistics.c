@@ -5,8 +5,8 @@
 #include "frontend/heap_lifecycle.h"
 #include "platform/platform.h"
 
-/* A moment's view of what a slab's owner works on, which no race detector needs to see. */
-__attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct slab *slab, struct slab *view) {
+/* Racy copy of fields that the slab's owner changes, on purpose. Hidden from TSan. */
+__attribute__((no_sanitize("thread"))) static NOINLINE void snapshot(const struct slab *slab, struct slab *view) {
     view->class = slab->class;
     atomic_init(&view->state, atomic_load_explicit(&slab->state, memory_order_relaxed));
     view->own.budget = slab->own.budget;
@@ -16,7 +16,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct sl
 
 static void count_slab(const struct slab *slab, struct frontend_statistics *statistics) {
     struct slab view;
-    look(slab, &view);
+    snapshot(slab, &view);
     unsigned class = view.class;
     struct cross_word word = cross_get(&view.cross);
     if (cross_is_taken(word) && !cross_is_kept(word)) {

@@ -22,7 +22,7 @@ void object_cache_renew_budget(struct heap *heap, unsigned class) {
     unsigned most = size_classes[class].cached > 0 ? heap->budget[class] : 0, length = 0;
     if (most > 0 && !is_spent(heap, class)) length = cached_length(heap, class, most / 2);
     if (length > most / 2) {
-        heap_drain_cache(heap, class);
+        object_cache_drain(heap, class);
         heap->cache_spent |= 1u << class;
     }
     heap->local[class].budget = (uint16_t)(is_spent(heap, class) ? 1 : heap->budget[class] - length);
@@ -33,7 +33,7 @@ void object_cache_refuse(struct heap *heap, struct slab *slab) {
     free_target_set_budget(&slab->own, slab->own.budget - 1u);
 }
 
-void heap_drain_cache(struct heap *heap, unsigned class) {
+void object_cache_drain(struct heap *heap, unsigned class) {
     void *object = heap->local[class].first;
     heap->local[class].first = LINK_END;
     for (void *next; !link_end(object); object = next) {

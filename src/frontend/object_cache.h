@@ -35,6 +35,6 @@ void object_cache_refuse(struct heap *heap, struct slab *slab);
 void object_cache_renew_budget(struct heap *heap, unsigned class);
 
 /* All of the class's local list goes back to the slabs. */
-void heap_drain_cache(struct heap *heap, unsigned class);
+void object_cache_drain(struct heap *heap, unsigned class);
 
 #endif

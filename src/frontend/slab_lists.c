@@ -92,7 +92,7 @@ void slab_put_back(struct slab *slab, void *first) {
     slab->own.first = first;
 }
 
-void slab_collect(struct slab *slab) {
+void slab_drain_cross(struct slab *slab) {
     unsigned count;
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
     if (count == 0) return;

@@ -41,6 +41,6 @@ static inline void *slab_refill(struct slab *slab) {
 void slab_put_back(struct slab *slab, void *first);
 
 /* The same with all of the cross list. */
-void slab_collect(struct slab *slab);
+void slab_drain_cross(struct slab *slab);
 
 #endif

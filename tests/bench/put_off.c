@@ -16,7 +16,7 @@ static long times_put_off(void) {
 }
 
 void *malloc(size_t size) {
-    if (then == WAIT) usleep(2000);
+    if (then == WAIT) usleep(2000); /* real time is what is measured */
     if (then == SPIN)
         for (long before = times_put_off(); times_put_off() == before;) continue;
     return memory + (used += (size + 15) & ~(size_t)15);
@@ -47,7 +47,7 @@ int main(void) {
     CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
     latency_start(1);
     *sequence() = nowhere;
-    usleep(1000);
+    usleep(1000); /* off the processor, which ends a sequence */
     if (*sequence() != 0) {
         dprintf(STDOUT_FILENO, "not known here\n");
         return 0;

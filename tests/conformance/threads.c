@@ -32,15 +32,24 @@ static void smallest_stack(size_t size, size_t unused) {
     pthread_attr_destroy(&attributes);
 }
 
+static sem_t done;
+
+static void *use_tiers_and_tell(void *seed) {
+    use_tiers(seed);
+    sem_post(&done);
+    return NULL;
+}
+
 static void detached(size_t count, size_t unused) {
     (void)unused;
-    static sem_t done;
     sem_init(&done, 0, 0);
     for (size_t i = 0; i < count; i++) {
         pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, use_tiers, NULL) == 0 && pthread_detach(thread) == 0);
+        CHECK(pthread_create(&thread, NULL, use_tiers_and_tell, NULL) == 0 && pthread_detach(thread) == 0);
     }
-    usleep(20000);
+    for (size_t i = 0; i < count; i++)
+        while (sem_wait(&done) != 0) {
+        }
     tiers_work(1);
 }
 
@@ -166,7 +175,6 @@ static void *work_until_cancelled(void *ready) {
         sem_post(ready);
         tiers_work(5);
         pthread_testcancel();
-        usleep(100);
         pthread_cleanup_pop(1);
     }
 }
@@ -201,17 +209,18 @@ static void ended_by_exit(size_t count, size_t unused) {
     }
 }
 
-static void *after_main(void *unused) {
-    (void)unused;
-    usleep(20000);
+static void *after_main(void *main_thread) {
+    CHECK(pthread_join(*(pthread_t *)main_thread, NULL) == 0);
     tiers_work(7);
     exit(0);
 }
 
 static void main_ends_first(size_t unused, size_t neither) {
     (void)unused, (void)neither;
+    static pthread_t main_thread;
     pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, after_main, NULL) == 0);
+    main_thread = pthread_self();
+    CHECK(pthread_create(&thread, NULL, after_main, &main_thread) == 0);
     pthread_exit(NULL);
 }
 

@@ -33,7 +33,8 @@ static void visit(const char *path) {
     while (sem_wait(&used) != 0) {
     }
     if (dlclose(plugin) != 0) fail("dlclose");
-    usleep(200000); /* what would end the process now: code that a thread of the plugin's is to go on with */
+    /* Real time, as no handle of the plugin's own thread is left: that thread would go on in code that is gone. */
+    usleep(200000);
     sem_post(&closed);
     pthread_join(thread, NULL);
     int status;
@@ -47,7 +48,7 @@ int main(int count, char **paths) {
     sem_init(&used, 0, 0);
     sem_init(&closed, 0, 0);
     for (int i = 1; i < count; i++) visit(paths[i]);
-    usleep(700000); /* a round */
+    usleep(700000); /* real time: a round of the threads of closed plugins, each 500 ms */
     puts("alive");
     return 0;
 }

@@ -32,7 +32,7 @@ NOT_THE_CORE = re.compile(r"src/(api|hardened)/|src/platform/(sim|linux_libc|lin
 COMMON = ["-std=gnu11", "-O2", "-ffreestanding", "-fno-builtin", "-nostdlibinc", "-fno-stack-protector"]
 COMMON += [f"-isystem{HEADERS}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}"]
 COMMON += ['-DJW_HOST="embedded/slot.h"']
-OWN = ["-Wall", "-Wextra", "-Wundef", "-Werror", "-fvisibility=hidden", "-DJW_OVERRIDE=1"]
+OWN = ["-Wall", "-Wextra", "-Wundef", "-Werror", "-fvisibility=hidden", "-DJW_OVERRIDE=1", "-DJW_BIONIC=1"]
 PROCESSOR = {"aarch64": ["-mno-outline-atomics"]}
 
 # What the library around the core has: its own functions, and what host.h asks for.
@@ -41,8 +41,10 @@ LIBC |= {"environ", "getauxval", "clock_gettime", "mock_errno"}
 HOST = {"platform_thread_id", "platform_on_thread_exit", "platform_settle", "platform_abort_message", "host_on_fork"}
 OPTIONAL = {"__tsan_init", "jw_malloc_conf"}  # weak
 
+# Entry points that need of a C library only what the mock has.
+API = [ROOT / f"src/api/{name}.c" for name in ("malloc", "glibc", "bionic_info", "mallopt")]
 PROGRAMS = ["embedded/embedded_test.c", "process/thread_ends.c", "stress/mixed.c"]
-PROGRAMS += [f"api/{part}_test.c" for part in ("basic", "realloc", "aligned", "limits")]
+PROGRAMS += [f"api/{part}_test.c" for part in ("basic", "realloc", "aligned", "limits", "bionic")]
 
 
 def core() -> list[Path]:
@@ -74,7 +76,7 @@ def complaints(made: list[Path]) -> list[str]:
     result = [f"uses {name}" for name in sorted(wanted - LIBC - HOST - OPTIONAL)]
     result += [f"does not use {name}, which it is said to need" for name in sorted((LIBC | HOST) - wanted)]
     listing = subprocess.run(["readelf", "-SW", *made], capture_output=True, text=True, check=True).stdout
-    forbidden = {match for match in re.findall(r"\.(?:tdata|tbss|init_array|fini_array|ctors)\S*", listing)}
+    forbidden = set(re.findall(r"\.(?:tdata|tbss|init_array|fini_array|ctors)\S*", listing))
     return result + [f"has a section {name}" for name in sorted(forbidden)]
 
 
@@ -95,10 +97,11 @@ def run_on(machine: str) -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        made = compile_all(target, [*core(), ROOT / "src/api/malloc.c", HERE / "libc.c"], place)
+        made = compile_all(target, [*core(), *API, HERE / "libc.c"], place)
         for source in PROGRAMS:
             program = place / Path(source).stem
             includes = [f"-I{ROOT / 'tests/fallback'}", "-w", "-O1", "-D_GNU_SOURCE", "-DJW_RESIDENT_UNKNOWN=1"]
+            includes += ["-DJW_PREFIXED=1"] if "bionic" in source else []
             command = [CLANG, f"--target={target}", *COMMON, *includes, *PROCESSOR.get(machine, [])]
             command += [str(ROOT / "tests" / source), *map(str, made), "-nostdlib", "-static", "-o", str(program)]
             subprocess.run(command, check=True)

@@ -64,7 +64,6 @@ static void sleeping_threads(void) {
     for (size_t i = 0; i < THREADS; i++)
         while (sem_wait(&ready) != 0) {
         }
-    usleep(10000); /* into their sleep: what they hold does not change any more */
     size_t told = mallinfo2().uordblks - before;
     printf("%zu bytes alive in %d sleeping threads, %zu told\n", alive, THREADS, told);
     /* libc has some bytes for each thread, too */

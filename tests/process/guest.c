@@ -47,6 +47,7 @@ static void *wait_to_work(void *unused) {
 }
 
 static void *wait_work_and_wait(void *unused) {
+    pthread_barrier_wait(&together);
     wait_to_work(unused);
     pthread_barrier_wait(&together); /* nobody comes */
     return unused;
@@ -59,14 +60,6 @@ static void *sleep_on(void *unused) {
     return unused;
 }
 
-static void make_sleeper(void) {
-    pthread_t thread;
-    pthread_barrier_init(&together, NULL, 2);
-    CHECK(pthread_create(&thread, NULL, sleep_on, NULL) == 0);
-    pthread_barrier_wait(&together);
-    usleep(100000); /* a thread of the library's, too, has begun */
-}
-
 static unsigned threads(pid_t *numbers) {
     unsigned count = 0;
     DIR *directory = opendir("/proc/self/task");
@@ -75,6 +68,16 @@ static unsigned threads(pid_t *numbers) {
         if (entry->d_name[0] != '.' && count < MOST_THREADS) numbers[count++] = atoi(entry->d_name);
     closedir(directory);
     return count;
+}
+
+static bool is_reclaimer(pid_t number) {
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", number);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return false;
+    bool named = fgets(name, sizeof name, file) != NULL && strncmp(name, "jw-reclaim", 10) == 0;
+    fclose(file);
+    return named;
 }
 
 /* A line of a thread's status, as a number of base 16 or 10. */
@@ -88,6 +91,25 @@ static unsigned long long status(pid_t thread, const char *key, int base) {
         if (strncmp(line, key, strlen(key)) == 0) value = strtoull(line + strlen(key) + 1, NULL, base);
     fclose(file);
     return value;
+}
+
+/* Until the library's thread is there and has shut itself in. Up to 100 ms, as there may be none. */
+static void await_reclaimer(void) {
+    for (int tries = 0; tries < 20; tries++) {
+        pid_t numbers[MOST_THREADS];
+        unsigned count = threads(numbers);
+        for (unsigned i = 0; i < count; i++)
+            if (is_reclaimer(numbers[i]) && status(numbers[i], "Seccomp:", 10) == 2) return;
+        usleep(5000);
+    }
+}
+
+static void make_sleeper(void) {
+    pthread_t thread;
+    pthread_barrier_init(&together, NULL, 2);
+    CHECK(pthread_create(&thread, NULL, sleep_on, NULL) == 0);
+    pthread_barrier_wait(&together);
+    await_reclaimer();
 }
 
 static void need_root(void) {
@@ -105,7 +127,7 @@ static void setuid_with_threads(void) {
     need_root();
     make_sleeper();
     use(8 * MB);
-    usleep(100000);
+    await_reclaimer();
     drop_user();
     unsigned count = threads(numbers);
     for (unsigned i = 0; i < count; i++) {
@@ -125,7 +147,7 @@ static void zygote(void) {
         use(MB);
         drop_user();
         use(8 * MB);
-        usleep(100000);
+        await_reclaimer();
         unsigned count = threads(numbers);
         for (unsigned i = 0; i < count; i++) CHECK(status(numbers[i], "Uid:", 10) == NOBODY);
         _exit(0);
@@ -177,7 +199,7 @@ static void takeover(void) {
     CHECK(file >= 0 && fchmod(file, 0600) == 0 && close(file) == 0);
     make_sleeper();
     use(8 * MB);
-    usleep(100000);
+    await_reclaimer();
     if (!find(text, stack)) {
         unlink(secret);
         check_skip("the library's thread is not where it was");
@@ -253,7 +275,7 @@ static void whitelist_for_threads(void) {
     pthread_t workers[WORKERS];
     pthread_barrier_init(&together, NULL, WORKERS + 1);
     for (int i = 0; i < WORKERS; i++) CHECK(pthread_create(&workers[i], NULL, wait_work_and_wait, NULL) == 0);
-    usleep(100000);
+    pthread_barrier_wait(&together); /* all have begun: that takes other calls */
     allow_only(memory_calls, sizeof memory_calls / sizeof *memory_calls, SECCOMP_FILTER_FLAG_TSYNC);
     pthread_barrier_wait(&together);
     use(200 * MB);
@@ -305,7 +327,7 @@ static void clone_flags(void) {
     use(8 * MB);
     make_sleeper();
     use(200 * MB);
-    for (int i = 0; i < 20; i++) usleep(10000);
+    await_reclaimer();
 }
 
 /* --- the kernel's attributes of a thread */
@@ -319,17 +341,12 @@ static void *work_in_real_time(void *unused) {
         check_skip("no real-time priorities here");
     make_sleeper();
     use(8 * MB);
-    usleep(200000);
+    await_reclaimer();
     pid_t numbers[MOST_THREADS], self = (pid_t)syscall(SYS_gettid);
     cpu_set_t processors;
     unsigned count = threads(numbers), ours = 0;
     for (unsigned i = 0; i < count; i++) {
-        char path[64], name[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%d/comm", numbers[i]);
-        FILE *file = fopen(path, "r");
-        CHECK(file != NULL && fgets(name, sizeof name, file) != NULL);
-        fclose(file);
-        if (strncmp(name, "jw-reclaim", 10) != 0) continue;
+        if (!is_reclaimer(numbers[i])) continue;
         ours++;
         CHECK(sched_getscheduler(numbers[i]) == SCHED_OTHER);
         CHECK(sched_getaffinity(numbers[i], sizeof processors, &processors) == 0);
@@ -357,7 +374,7 @@ static void raw_clone(void) {
     use(8 * MB);
     make_sleeper();
     use(8 * MB);
-    usleep(100000);
+    await_reclaimer();
     pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
         use_and_wait(16 * MB);

@@ -86,7 +86,7 @@ int main(int count, char **arguments) {
     size_t before = resident_bytes();
     if (count > 1 && strcmp(arguments[1], "idle") == 0) {
         for (size_t size = 5; size <= 8; size++) written_and_freed(size * MB);
-        while (left_of(before) > MB) usleep(50000);
+        AWAIT(left_of(before) <= MB);
         return 0;
     }
     pairs_need_no_mapping(5 * MB, true);

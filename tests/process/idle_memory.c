@@ -60,7 +60,7 @@ static void survivors(void) {
         CHECK(resident_bytes() > before + 3 * live);
         for (size_t i = 0; i < COUNT; i++)
             if (i % 4 != 0) free(objects[i]);
-        while (resident_bytes() > before + live + live / 4) usleep(50000);
+        AWAIT(resident_bytes() <= before + live + live / 4);
         for (size_t i = 0; i < COUNT; i += 4) CHECK(pattern_holds(objects[i], SIZE, i));
     }
 }
@@ -90,7 +90,7 @@ static void asleep(void) {
             free(objects[i]);
             objects[i] = NULL;
         }
-        while (resident_bytes() > before + live + live / 10 + 5 * MB / 2) usleep(50000);
+        AWAIT(resident_bytes() <= before + live + live / 10 + 5 * MB / 2);
         for (size_t i = 0; i < COUNT; i++) CHECK(!objects[i] || pattern_holds(objects[i], sizes[i], i));
     }
 }
@@ -116,7 +116,7 @@ int main(int count, char **arguments) {
     bool wait = strcmp(arguments[1], "wait") == 0;
     size_t before = fill_and_free();
     printf("%zu bytes before, %zu after the frees\n", before, resident_bytes());
-    while (wait && resident_bytes() > before + 4 * MB) usleep(50000);
+    if (wait) AWAIT(resident_bytes() <= before + 4 * MB);
     /* Without the thread, cache_min (8 MB) and the pools of empty slabs may stay. */
     CHECK(resident_bytes() <= before + 12 * MB);
     return 0;

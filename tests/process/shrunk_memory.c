@@ -42,21 +42,17 @@ static void large_ones_shrink(size_t from, size_t to, size_t most, bool wait) {
     enum { COUNT = 16 };
     char *objects[COUNT];
     malloc_trim(0);
-    size_t before = resident_bytes(), kept;
+    size_t before = resident_bytes();
     for (size_t i = 0; i < COUNT; i++) {
         objects[i] = malloc(from);
         CHECK(objects[i] != NULL);
         pattern_fill(objects[i], from, from);
     }
     for (size_t i = 0; i < COUNT; i++) objects[i] = resized(objects[i], from, to);
-    for (;;) {
-        size_t now = resident_bytes();
-        kept = now > before ? now - before : 0;
-        if (kept < COUNT * most || !wait) break;
-        usleep(50000);
-    }
-    printf("%d of %zu to %zu bytes: %zu resident\n", COUNT, from, to, kept);
-    CHECK(kept < COUNT * most);
+    if (wait) AWAIT(resident_bytes() < before + COUNT * most);
+    size_t now = resident_bytes();
+    printf("%d of %zu to %zu bytes: %zu resident\n", COUNT, from, to, now > before ? now - before : 0);
+    CHECK(now < before + COUNT * most);
     for (size_t i = 0; i < COUNT; i++) {
         CHECK(pattern_holds(objects[i], to, from));
         CHECK(malloc_usable_size(objects[i]) >= to && malloc_usable_size(objects[i]) < most);

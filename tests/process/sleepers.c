@@ -84,7 +84,7 @@ static size_t most_resident(size_t before) {
 }
 
 static void expect_back(size_t before) {
-    while (resident_bytes() > most_resident(before)) usleep(20000);
+    AWAIT(resident_bytes() <= most_resident(before));
     for (unsigned number = 0; number < THREADS; number++)
         for (unsigned i = 1; i < count; i += KEEP)
             CHECK(pattern_holds(objects[number][i], sizes[number][i], i + number));

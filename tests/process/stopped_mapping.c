@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -41,7 +42,9 @@ static const size_t size = (size_t)3900 << 10; /* one to a root */
 
 static int stop_at, calls;
 static bool stop_after;
-static _Atomic(bool) stopped, done, go_on;
+static _Atomic(bool) stopped;
+static sem_t stopped_or_done;
+static int go_on[2]; /* a pipe: a signal handler may wait for it */
 static uint64_t *own[OWN], *others[OTHERS];
 static char *small[SMALL];
 
@@ -57,7 +60,8 @@ static void map_at(int signal, siginfo_t *information, void *argument) {
         }
         if (!here || turn != stop_after) continue;
         atomic_store(&stopped, true);
-        while (!atomic_load(&go_on)) usleep(1000);
+        sem_post(&stopped_or_done);
+        CHECK(read(go_on[0], &(char){0}, 1) == 0); /* until the other end is closed */
     }
 }
 
@@ -95,7 +99,7 @@ static void *be_stopped(void *unused) {
     trap_mappings();
     fill(own, OWN, 1000);
     for (int i = 0; i < 100; i++) free(malloc(100));
-    atomic_store(&done, true);
+    sem_post(&stopped_or_done);
     return unused;
 }
 
@@ -103,13 +107,14 @@ static void *be_stopped(void *unused) {
 static void play(void) {
     struct sigaction action = {.sa_sigaction = map_at, .sa_flags = SA_SIGINFO};
     pthread_t thread;
-    CHECK(sigaction(SIGSYS, &action, NULL) == 0);
+    CHECK(sigaction(SIGSYS, &action, NULL) == 0 && pipe(go_on) == 0 && sem_init(&stopped_or_done, 0, 0) == 0);
     CHECK(pthread_create(&thread, NULL, be_stopped, NULL) == 0);
-    while (!atomic_load(&stopped) && !atomic_load(&done)) usleep(100);
+    while (sem_wait(&stopped_or_done) != 0) {
+    }
     for (int i = 0; i < SMALL; i++) CHECK((small[i] = malloc(10000)) != NULL);
     fill(others, OTHERS, 2000);
     for (int i = 0; i < SMALL; i++) free(small[i]);
-    atomic_store(&go_on, true);
+    close(go_on[1]);
     CHECK(pthread_join(thread, NULL) == 0);
     empty(own, OWN, 1000);
     empty(others, OTHERS, 2000);

@@ -4,24 +4,11 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "check.h"
-#include "entry_points.h"
+#include "promise.h"
 
-enum { GRANULE = 4096, MOST = 4096, SHOWN = 40 /* exit code: the property is there */ };
-
-static char *object(size_t size) {
-    char *bytes = malloc(size);
-    CHECK(bytes != NULL);
-    memset(bytes, 0x5a, size);
-    return bytes;
-}
-
-static void show(bool property) {
-    _exit(property ? SHOWN : 0);
-}
+enum { GRANULE = 4096, MOST = 4096 };
 
 /* Frees and allocates until whatever was freed before has been used again. */
 static void churn(size_t size) {
@@ -376,13 +363,7 @@ static void records_are_fenced(void) {
     show(fenced);
 }
 
-#define CASE(name)                                                                                                     \
-    { #name, name }
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
+static const struct promise cases[] = {
     CASE(overflow_small),
     CASE(overflow_small_by_zero),
     CASE(overflow_small_slack),
@@ -420,14 +401,5 @@ static const struct {
 };
 
 int main(int count, char **arguments) {
-    CHECK(count == 2);
-    if (!under_jwmalloc()) check_skip("the C library's malloc promises other things");
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(arguments[1], cases[i].name) != 0) continue;
-        cases[i].run();
-        fflush(stdout);
-        _exit(0); /* what is broken now must not end the process later */
-    }
-    CHECK(!"a case of that name");
+    promise_run(count, arguments, cases, sizeof cases / sizeof *cases);
 }

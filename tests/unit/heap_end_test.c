@@ -9,7 +9,7 @@ static void a_heap_handed_over_keeps_its_objects(void **state) {
     start();
     for (unsigned i = 0; i < COUNT; i++) pattern_fill(left[i] = allocate_as(0, SMALL), SMALL, i);
     uint32_t count = heap_count(), resting = heap_abandoned_count();
-    heap_retire(heaps[0]);
+    heap_abandon(heaps[0]);
     assert_int_equal(heap_abandoned_count(), resting + 1);
     for (unsigned i = 0; i < 2; i++) free_as(1, left[i]); /* into a heap without a thread */
     struct heap *adopted = heap_take();
@@ -115,7 +115,7 @@ static void reopened_slabs_are_not_left_to_the_next_thread(void **state) {
     assert_ptr_equal(heap_take(), heap);
     walk_heap(heap);
     assert_int_equal(heap->in_use_count, 0);
-    heap_retire(heap);
+    heap_abandon(heap);
     finish();
 }
 
@@ -152,7 +152,7 @@ static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
         uint32_t in_use = heap->in_use_count;
         walk_heap(heap);
         assert_ptr_equal(heap_take(), heap);
-        heap_retire(heap);
+        heap_abandon(heap);
         thrift_purge();
         assert_true(pool_is_empty(&heap->pool) && !keeps_mid_slabs(heap));
         struct midend_statistics midend;

@@ -77,6 +77,7 @@ static void body(void) {
     while (atomic_load_explicit(&go, memory_order_acquire) == 0) platform_futex_wait(&go, 0, 1000);
     thread_seen = (uint32_t)syscall(SYS_gettid);
     atomic_fetch_add_explicit(&runs, (uint32_t)deep[sizeof deep / 2], memory_order_release);
+    platform_futex_wake(&runs);
 }
 
 static void run_once(void) {
@@ -87,7 +88,8 @@ static void run_once(void) {
     CHECK(platform_thread_start(body) == START_TOO_EARLY);
     atomic_store_explicit(&go, 1, memory_order_release);
     platform_futex_wake(&go);
-    while (atomic_load_explicit(&runs, memory_order_acquire) != before + 2) usleep(100);
+    for (uint32_t now; (now = atomic_load_explicit(&runs, memory_order_acquire)) != before + 2;)
+        platform_futex_wait(&runs, now, 1000);
     CHECK(thread_seen != platform_thread_id());
 }
 

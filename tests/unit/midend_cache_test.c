@@ -31,7 +31,7 @@ static void loose_objects_wait_outside_their_slabs(void **state) {
         }
         for (unsigned i = 0; i < MANY; i++) CHECK(pattern_holds(objects[i], mid_shapes[class].size, i));
         free_many(objects);
-        midend_let_go(caches);
+        midend_drain(caches);
     }
     finish();
 }
@@ -61,7 +61,7 @@ static void addresses_divide_exactly(void **state) {
         mid_state_at(slab)->raw = bit_of(first);
         CHECK(!takes(first, leaf_of(first))); /* free already */
         mid_state_at(slab)->raw = 0;
-        midend_let_go(caches);
+        midend_drain(caches);
         free_many(objects);
         midend_round(false);
     }
@@ -87,7 +87,7 @@ static void what_is_freed_is_cached_or_free(void **state) {
             CHECK(loose_in(cache_of(class)) <= mid_shapes[class].cached);
         }
         free_many(objects);
-        midend_let_go(caches);
+        midend_drain(caches);
         assert_int_equal(loose_in(cache_of(class)), 0);
         midend_round(true);
         assert_int_equal(mid_slab_counts[class], 0);
@@ -124,12 +124,12 @@ static void nothing_stays_loose(void **state) {
             free_held(object);
             assert_true(!is_set(object) && loose_in(cache_of(class)) == 1);
             if (other && next < mid_class_count) second = allocate_held(mid_shapes[next].size);
-            else midend_let_go(caches);
+            else midend_drain(caches);
             assert_true(is_set(object) && loose_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
             assert_int_equal(*(uint64_t *)(void *)object, JW_FILL ? 0xdfdfdfdfdfdfdfdfu : 0);
             if (second) midend_free(NULL, second);
             midend_free(NULL, first);
-            midend_let_go(caches);
+            midend_drain(caches);
         }
         midend_round(false);
         assert_int_equal(mid_slab_counts[class], 0);
@@ -152,7 +152,7 @@ static void what_looks_like_a_link_is_freed(void **state) {
             else midend_free(NULL, object);
             assert_true(is_set(object) && loose_in(cache_of(0)) == 0);
             midend_free(NULL, other);
-            midend_let_go(caches);
+            midend_drain(caches);
         }
     }
     finish();
@@ -170,7 +170,7 @@ static void statistics_leave_them_out(void **state) {
     midend_statistics(others, &statistics);
     assert_int_equal(statistics.classes[0].objects, 2);
     midend_free(NULL, kept);
-    midend_let_go(caches);
+    midend_drain(caches);
     finish();
 }
 
@@ -209,8 +209,8 @@ static void a_second_free_is_left_to_the_list(void **state) {
     expect_suspect(caches, objects[0]);
     for (unsigned i = 0; i < 2; i++) midend_free(others, taken[i]);
     for (unsigned i = mid_shapes[0].cached; i < MANY; i++) free_held(objects[i]);
-    midend_let_go(others);
-    midend_let_go(caches);
+    midend_drain(others);
+    midend_drain(caches);
     finish();
 }
 
@@ -230,7 +230,7 @@ static void write_behind_link(void) {
 
 static void write_at_end(void) {
     cached_object()[mid_shapes[0].size - 1] ^= 1;
-    midend_let_go(caches);
+    midend_drain(caches);
 }
 
 static void misuse_is_told(void **state) {

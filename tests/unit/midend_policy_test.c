@@ -40,7 +40,7 @@ static void what_finds_no_room_goes_back(void **state) {
         assert_int_equal(cache_of(class)->misses_left, MID_MISSES_UNTIL_DRAIN);
         free_held(objects[some(most - 1)]);
         assert_int_equal(loose_in(cache_of(class)), most);
-        midend_let_go(caches);
+        midend_drain(caches);
         for (unsigned i = 0; i < freed; i++) objects[some(i)] = NULL;
         free_many(objects);
         midend_round(false);
@@ -65,7 +65,7 @@ static void frees_until_reopen_end(void **state) {
         for (unsigned i = 0; i <= mid_shapes[class].count; i++) objects[i] = allocate_held(mid_shapes[class].size);
         assert_int_equal(cache_of(class)->room, most);
         for (unsigned i = 0; i <= mid_shapes[class].count; i++) midend_free(NULL, objects[i]);
-        midend_let_go(caches);
+        midend_drain(caches);
         midend_round(false);
         assert_int_equal(mid_slab_counts[class], 0);
     }
@@ -84,7 +84,7 @@ static void classes_that_take_turns_make_no_room(void **state) {
         free_held(object);
         assert_true(is_set(object));
     }
-    midend_let_go(caches);
+    midend_drain(caches);
     finish();
 }
 

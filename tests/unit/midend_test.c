@@ -140,7 +140,7 @@ static void slabs_are_held(void **state) {
         midend_free(NULL, other); /* as another thread does: a held slab is not given back */
         midend_round(false);
         assert_int_equal(mid_slab_counts[class], 2);
-        midend_let_go(caches);
+        midend_drain(caches);
         assert_int_equal(mid_slab_counts[class], 1); /* it was empty, and not the only one */
         assert_ptr_equal(allocate_held(mid_shapes[class].size), objects[0]);
         leave_no_room();
@@ -149,7 +149,7 @@ static void slabs_are_held(void **state) {
             assert_true(pattern_holds(objects[i], mid_shapes[class].size, i));
             midend_free(NULL, objects[i]);
         }
-        midend_let_go(caches);
+        midend_drain(caches);
         assert_int_equal(mid_slab_counts[class], 1); /* empty, and the only one: kept */
         midend_round(false);
         assert_int_equal(mid_slab_counts[class], 0);
@@ -178,7 +178,7 @@ static void held_addresses_divide_exactly(void **state) {
         CHECK(!takes(NULL, leaf_none()) && !takes(alias, leaf_of(first)));
         *of = MID_HELD | MID_LISTED | all;
         CHECK(!takes(first, leaf_of(first))); /* free already */
-        midend_let_go(caches);
+        midend_drain(caches);
     }
     finish();
 }
@@ -292,9 +292,9 @@ static void *churn(void *seed) {
         pattern_fill(object, midend_usable_size(caches, object), (uintptr_t)object);
         uintptr_t old = atomic_exchange(&shared[random_below(&randomness, OBJECTS)], (uintptr_t)object);
         if (old) check_and_free(held, (void *)old);
-        if (step % 1024 == 0) midend_let_go(own);
+        if (step % 1024 == 0) midend_drain(own);
     }
-    midend_let_go(own);
+    midend_drain(own);
     return NULL;
 }
 

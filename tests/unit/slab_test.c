@@ -191,7 +191,7 @@ static void objects_are_carved_once_and_come_back(void **state) {
             assert_true(refill()); /* they are out as long as they are in the local list */
             assert_int_equal(slab_out(slab), capacity);
         } else {
-            slab_collect(slab);
+            slab_drain_cross(slab);
             assert_int_equal(slab_out(slab), 0);
             assert_int_equal(slab_list_length(slab->own.first), capacity);
             assert_true(refill());
@@ -212,11 +212,11 @@ static void collecting_keeps_the_freed_list(void **state) {
     unsigned left = slab_list_length(*local()), out = slab_out(slab);
     free_target_push(&slab->own, third, slab_key(slab));
     slab->own.budget--;
-    slab_collect(slab); /* nothing to collect */
+    slab_drain_cross(slab); /* nothing to collect */
     assert_int_equal(slab_list_length(slab->own.first), 1);
     push(first, false);
     push(second, true);
-    slab_collect(slab);
+    slab_drain_cross(slab);
     assert_int_equal(slab_list_length(slab->own.first), 3);
     assert_int_equal(slab_list_length(*local()), left);
     assert_int_equal(slab_out(slab), out - 3);

@@ -89,7 +89,7 @@ def check_lines() -> bool:
     return passes(sys.executable, "-B", ROOT / "tools/check_lines.py")
 
 
-def ruff() -> Path:
+def tool(name: str) -> Path:
     """Of the version that tools/requirements.txt names, in an environment of its own."""
     wanted = ROOT / "tools/requirements.txt"
     installed = VENV / "requirements.txt"
@@ -103,24 +103,29 @@ def ruff() -> Path:
         flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
         flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", wanted)
         shutil.copy(wanted, installed)
-    return VENV / "bin/ruff"
+    return VENV / "bin" / name
 
 
 def check_python() -> bool:
-    linted = passes(ruff(), "check", "--quiet", "tools", "tests", "insight")
-    return passes(ruff(), "format", "--quiet", "--check", "tools", "tests", "insight") and linted
+    linted = passes(tool("ruff"), "check", "--quiet", "tools", "tests", "insight")
+    return passes(tool("ruff"), "format", "--quiet", "--check", "tools", "tests", "insight") and linted
 
 
 def fix() -> bool:
     """Formats everything."""
     return passes("clang-format-16", "-i", *c_sources()) and passes(
-        ruff(), "format", "--quiet", "tools", "tests", "insight"
+        tool("ruff"), "format", "--quiet", "tools", "tests", "insight"
     )
 
 
 def check_shell() -> bool:
     scripts = [ROOT / "jw", ROOT / ".ci/run", *sources(".sh")]
     return passes("shellcheck", "--external-sources", "--source-path=SCRIPTDIR", *scripts)
+
+
+def check_hosted() -> bool:
+    """The workflow files for hosted machines, which nothing runs here."""
+    return passes(tool("yamllint"), "--strict", "-c", ".github/yamllint.yml", ".github")
 
 
 def check_warnings() -> bool:
@@ -137,6 +142,7 @@ CHECKS: dict[str, Callable[[], bool]] = {
     "lines": check_lines,
     "python": check_python,
     "shell": check_shell,
+    "hosted": check_hosted,
     "warnings": check_warnings,
     "tidy": check_tidy,
     "genmc": check_genmc,

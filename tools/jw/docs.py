@@ -250,15 +250,50 @@ def dead_links() -> list[str]:
 SOURCE_PATH = re.compile(r"[`\[ (]((?:src/)?(?:\w+)/(?:\w+/)*\w+\.(?:[ch]|def|py|toml))\b")
 
 
+def pages() -> list[Path]:
+    """All documents but the notes, which tell of their time."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted(ATOMICS.parent.glob("*.md"))]
+
+
 def missing_files() -> list[str]:
     """Source files that the documents name and that do not exist. Notes tell of their time."""
     found = []
-    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *ATOMICS.parent.glob("*.md")]:
+    for path in pages():
         for name in sorted(set(SOURCE_PATH.findall(path.read_text()))):
             if not any((ROOT / place / name.split("/")[0]).is_dir() for place in (".", "src")):
                 continue  # another project's
             if not any((ROOT / place).exists() for place in (name, f"src/{name}")):
                 found.append(f"{path.relative_to(ROOT)}: there is no file {name}")
+    return found
+
+
+CODE = ["src", "include", "tests", "bench", "insight", "tools", "verify", "cmake"]
+EXAMPLES = {"x.c", "x_test.c", "thread_fence"}
+
+
+def unknown_names() -> list[str]:
+    """Functions, constants, options, files and commands that a document names in code spans and that do not exist."""
+    files = [path for place in CODE for path in (ROOT / place).rglob("*") if path.is_file()]
+    files += [path for path in ROOT.glob("*") if path.is_file() and path.suffix != ".md"]
+    names = {path.name for path in files} | EXAMPLES
+    text = "\n".join(path.read_text(errors="ignore") for path in files if path.suffix not in (".zip", ".jwt", ".pyc"))
+    words = set(re.findall(r"\w+", text)) | EXAMPLES
+    tools = "\n".join(path.read_text() for path in files if path.suffix in (".py", ".sh") and "tests" not in path.parts)
+    commands = set(re.findall(r'add_parser\(\s*"(\w+)"', tools)) | {"run"}  # tools/run.sh
+    found = []
+    for path in pages():
+        page, place = path.read_text(), path.relative_to(ROOT)
+        for span in sorted(set(re.findall(r"`([^`\n]+)`", page))):
+            name = re.fullmatch(r"(\w*_\w+|\w+(?=\(\)))(?:\(\))?|(\w+):[\w%]+", span)
+            file = re.fullmatch(r"[\w-]+\.(?:[ch]|def|py|sh|toml|cmake)", span)
+            if name and (name[1] or name[2]) not in words or file and span not in names:
+                found.append(f"{place}: there is no {span}")
+        for command, rest in re.findall(r"\./jw (\w+)([^`;|&\n]*)", page):
+            if command not in commands:
+                found.append(f"{place}: there is no ./jw {command}")
+            for option in re.findall(r"(?<= )--[a-z][a-z-]+", rest.split(" -- ")[0]):
+                if not re.search(rf"{option}[\"|)=]", tools):
+                    found.append(f"{place}: there is no option {option} of ./jw {command}")
     return found
 
 
@@ -285,7 +320,7 @@ def undocumented_options() -> list[str]:
 
 
 def check() -> bool:
-    dead = dead_links() + missing_files() + unknown_tags() + undocumented_options()
+    dead = dead_links() + missing_files() + unknown_names() + unknown_tags() + undocumented_options()
     print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:

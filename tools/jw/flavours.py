@@ -14,7 +14,9 @@ BUILD = ROOT / "build"
 def flavours() -> dict[str, str]:
     """Name and description of each."""
     presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
-    return {preset["name"]: preset["description"] for preset in presets if not preset.get("hidden")}
+    # one with a condition needs what is not here, such as Android's NDK
+    usable = [preset for preset in presets if not preset.get("hidden") and "condition" not in preset]
+    return {preset["name"]: preset["description"] for preset in usable}
 
 
 def directory(flavour: str) -> Path:

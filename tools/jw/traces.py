@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -78,7 +79,8 @@ def prepared(chosen: list[Path], folder: Path) -> dict[str, Path]:
 
 
 def defaults() -> list[Path]:
-    """The one that is committed, and those that lie beside the repository."""
-    beside = flavours.ROOT.parent / "shared/data/traces"
-    found = [path for path in sorted(beside.glob("*")) if path.suffix in (".zip", ".txt")] if beside.is_dir() else []
-    return [flavours.ROOT / "tests/trace/synthetic.txt", *found]
+    """Those that are committed, and those in the folder that JW_TRACES names."""
+    folder = os.environ.get("JW_TRACES")
+    found = [path for path in sorted(Path(folder).glob("*")) if path.suffix in (".zip", ".txt")] if folder else []
+    tests = flavours.ROOT / "tests/trace"
+    return [tests / "synthetic.txt", tests / "git.zip", *found]

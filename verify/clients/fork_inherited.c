@@ -34,7 +34,7 @@ int main(void) {
     for (size_t i = 0; i < OBJECTS; i++) objects[1][i] = get(SIZE, i);
     heap_enter(&no_heap);
     for (size_t i = 0; i < OBJECTS; i++) objects[0][i] = get(SIZE, i);
-    heap_retire(other);
+    heap_abandon(other);
     heap_before_fork();
     heap_after_fork(true);
     pthread_t a = start(freeing, NULL), b = start(taking, NULL);

@@ -18,10 +18,10 @@ static void *walking(void *unused) {
 
 int main(void) {
     start_allocator();
-    heap_retire(heap_take());
+    heap_abandon(heap_take());
     pthread_t a = start(walking, NULL);
     give(get(SIZE, 1), SIZE, 1);
-    heap_flush();
+    heap_drain_own();
     finish(a);
     expect_nothing_left();
     return 0;

@@ -7,6 +7,7 @@ int *mock_errno(void);
 
 #define ENOENT 2
 #define EINTR 4
+#define EIO 5
 #define EAGAIN 11
 #define ENOMEM 12
 #define EPERM 1
