@@ -237,9 +237,8 @@ static void reclamation_thread(void) {
     stop_thread();
 }
 
-/* A round by a freeing thread. It does not wait: the time between two rounds takes that place. */
+/* A round by a thread that frees or allocates. It does not wait: the time between two rounds takes that place. */
 static void round_without_thread(void) {
-    if (atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % JW_RETRY_PERIOD) return;
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     uint32_t expected = 0;
     /* [TH5] acquire: the round before; pairs [TH6]; client rounds_in_turn */
@@ -259,6 +258,12 @@ static void round_without_thread(void) {
         atomic_compare_exchange_strong_explicit(&reclaimer->state, &refused, NO_THREAD, memory_order_relaxed,
                                                 memory_order_relaxed))
         reclaimer_start();
+}
+
+void thrift_take_turn(void) {
+    if (atomic_load_explicit(&reclaimer->state, memory_order_relaxed) == REFUSED &&
+        atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed))
+        round_without_thread();
 }
 
 void thrift_wake(void) {
@@ -346,7 +351,8 @@ void thrift_notice(void) {
         return;
     if (state == NO_THREAD) reclaimer_start();
     if (state == RUNNING) reclaimer_wake();
-    if (state == REFUSED) round_without_thread();
+    if (state == REFUSED && atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % JW_RETRY_PERIOD == 0)
+        round_without_thread();
 }
 
 static size_t purge_cached(bool room) {

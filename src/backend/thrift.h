@@ -7,8 +7,8 @@
  * The reclamation thread runs a round:  deferred work, swap, wait (500 ms, less under pressure), give back.
  * reclaimer.h says when this thread exists.
  *
- * Without it, freeing threads run the rounds when the interval has passed. Above the watermark of cached ranges,
- * freeing threads give each range back at once and wake the reclamation thread early.
+ * Without it, threads that free or allocate run the rounds when the interval has passed. Above the watermark of cached
+ * ranges, freeing threads give each range back at once and wake the reclamation thread early.
  */
 #ifndef JW_THRIFT_H
 #define JW_THRIFT_H
@@ -52,6 +52,10 @@ bool thrift_make_room(size_t size);
 
 /* There is work for a round although no range was freed (a thread has ended, mid slabs have freed objects). */
 void thrift_wake(void);
+
+/* Runs the round that was asked for, if it is due and no thread would come for it. Called now and then by threads that
+ * free or allocate, as not each of them calls thrift_notice. */
+void thrift_take_turn(void);
 
 /* Whether the reclamation thread runs, or would run when there is work. */
 bool thrift_has_thread(void);

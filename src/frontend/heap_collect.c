@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "backend/thrift.h"
 #include "frontend/heap_pool.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"
@@ -48,6 +49,7 @@ static NOINLINE void collect_some(struct heap *heap) {
         pool_count_unused(&heap->pool);
     }
     heap_place_empty(heap, pool_claim_unused(&heap->pool, GIVE_AT_ONCE));
+    thrift_take_turn();
 }
 
 void heap_maintain(struct heap *heap) {

@@ -8,12 +8,13 @@
  *   attached to another thread          the fork                     lost: in no stack
  *   abandoned                           the first pop                inherited, or drained if a round pops it
  *   inherited                           a purge, or one too many     drained
+ *   inherited, and freed into           a round                      drained
  *   drained, with slabs                 at once                      inherited again
  *   drained, no link with its key left  at once                      abandoned, with a key of this generation
  *
  * No thread allocates from an inherited heap. Objects of inherited and lost heaps are freed like other threads'
- * objects, into cross lists. Rounds leave inherited heaps alone, so that a quiet child shares their pages with its
- * parent.
+ * objects, into cross lists. Rounds leave an inherited heap alone until the child frees into its full slabs: so a quiet
+ * child shares their pages with its parent.
  *
  *   inherited   stack of heaps (sync/versioned_stack.h), linked like abandoned ones: a heap is in one stack at most
  *

@@ -130,6 +130,11 @@ static void push_drained(struct heap *heap) {
     abandon_quietly(heap);
 }
 
+/* A heap that nothing was freed into stays as it is: so a quiet child shares its pages with the parent. */
+static void drain_if_freed_into(struct heap *heap) {
+    if (!id_stack_is_empty(&heap->reopened)) heap_drain(heap);
+}
+
 struct heap *heap_attach(void) {
     if (UNLIKELY(heap_has_many_inherited())) heap_visit_inherited(heap_drain, push_drained);
     struct heap *heap = heap_take();
@@ -170,6 +175,7 @@ static bool drain_abandoned(void) {
 /* Reclamation's round over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools. */
 static bool frontend_round(void) {
     bool more = drain_abandoned();
+    heap_visit_inherited(drain_if_freed_into, push_drained);
     if (remote_reclaim_round(false)) {
         thrift_wake(); /* they are given back by the next round, at its usual time */
         more = true;

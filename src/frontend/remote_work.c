@@ -12,7 +12,9 @@ void remote_work_note(void) {
     uint32_t count = atomic_load_explicit(&touched, memory_order_relaxed) + 1;
     /* [RR10] release: the push; pairs [RR11]; kept: a hint, and the checker's rounds always look */
     atomic_store_explicit(&touched, count, memory_order_release);
-    if (count % REMOTE_ROUND_FROM == 0) thrift_wake();
+    if (count % REMOTE_ROUND_FROM != 0) return;
+    thrift_wake();
+    thrift_take_turn();
 }
 
 bool remote_work_is_new(void) {

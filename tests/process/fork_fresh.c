@@ -114,6 +114,29 @@ static void inherited(void) {
     use_all(NULL);
 }
 
+/* What the child frees of its parent's comes back by the child's own calls: it has no reclamation thread. */
+static void comes_back(void) {
+    enum { OBJECTS = 300000, SIZE = 64, RECENT = 100, LOOKS = 1500 };
+    static void *many[OBJECTS], *recent[RECENT];
+    for (int i = 0; i < OBJECTS; i++) memset(many[i] = malloc(SIZE), 1, SIZE);
+    pid_t child = fork();
+    if (child == 0) {
+        size_t before = resident_bytes();
+        for (int i = 0; i < OBJECTS; i++) free(many[i]);
+        int looks = 0;
+        for (; looks < LOOKS && resident_bytes() > before - OBJECTS * SIZE / 2; looks++) {
+            for (int i = 0; i < 1000; i++) {
+                free(recent[i % RECENT]);
+                recent[i % RECENT] = malloc((size_t)(i * 37 % 900));
+            }
+            usleep(10000);
+        }
+        CHECK(looks < LOOKS || before == 0); /* 0: not known */
+        _exit(0);
+    }
+    wait_for(child);
+}
+
 /* Objects of this thread's heap after its second fork. */
 static void *fork_and_use(void *unused) {
     pid_t child = fork();
@@ -188,7 +211,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    {"siblings", siblings},       {"inherited", inherited}, {"threads", threads},
+    {"siblings", siblings},       {"inherited", inherited}, {"comes_back", comes_back}, {"threads", threads},
     {"generations", generations}, {"raw_clone", raw_clone}, {"vfork", by_vfork},
 };
 
