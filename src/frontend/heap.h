@@ -21,6 +21,7 @@
 
 #include <stddef.h>
 
+#include "backend/at_hand.h"
 #include "backend/page_map.h"
 #include "config/statistics_types.h"
 #include "frontend/pool.h"
@@ -63,6 +64,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     granule_id
         reopened_taken; /* first of the reopened slabs that were taken off the stack and not looked at, 0: none */
     struct mid_cache mid_caches[MID_CACHES];
+    struct at_hand at_hand;
 };
 
 _Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's place to the heap's address");
@@ -84,6 +86,7 @@ extern _Thread_local struct thread thread HIDDEN __attribute__((tls_model("initi
 static inline void heap_enter(struct heap *heap) {
     thread.heap = heap;
     thread.key = heap->key;
+    at_hand_enter(heap == &no_heap ? NULL : &heap->at_hand);
 }
 
 /* Writes the calling thread's number into its heap; after a fork it has a new one. */
@@ -184,5 +187,8 @@ void frontend_statistics(struct frontend_statistics *statistics);
 
 /* Other threads' cached objects of the midend are free, too: as many as their caches count. */
 void heap_leave_out_cached(struct midend_statistics *statistics);
+
+/* Ranges at hand are cached memory. */
+void heap_leave_out_at_hand(struct backend_statistics *statistics);
 
 #endif
