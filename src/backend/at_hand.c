@@ -10,8 +10,7 @@ _Thread_local struct at_hand *at_hand_mine __attribute__((tls_model("initial-exe
 static _Atomic(uint32_t) at_hand_users; /* threads that have one */
 
 void at_hand_enter(struct at_hand *at_hand) {
-    if (!at_hand != !at_hand_mine)
-        atomic_fetch_add_explicit(&at_hand_users, at_hand ? 1u : -1u, memory_order_relaxed);
+    if (!at_hand != !at_hand_mine) atomic_fetch_add_explicit(&at_hand_users, at_hand ? 1u : -1u, memory_order_relaxed);
     at_hand_mine = at_hand;
 }
 
@@ -31,7 +30,8 @@ static NOINLINE void find_room(struct at_hand *at_hand) {
     size_t share = (thrift_room() >> JW_GRANULE_SHIFT) / threads;
     at_hand->most = share < AT_HAND_MOST ? (int32_t)share : AT_HAND_MOST;
     at_hand->room = at_hand->most - filled;
-    at_hand->quiet_room = at_hand->most - (int32_t)(option(&options.reclaim_start) >> JW_GRANULE_SHIFT) / (int32_t)threads;
+    at_hand->quiet_room =
+        at_hand->most - (int32_t)(option(&options.reclaim_start) >> JW_GRANULE_SHIFT) / (int32_t)threads;
 }
 
 static ALWAYS_INLINE bool needs_round(const struct at_hand *at_hand) {
@@ -96,9 +96,9 @@ static granule_id drain_slot(_Atomic(uint32_t) *slot, uint32_t word, bool now) {
 
 bool at_hand_drain(struct at_hand *at_hand, bool now) {
     bool left = false;
-    for (unsigned i = 0; i < RANGE_CLASSES * AT_HAND_WAYS; i++) {
+    for (unsigned i = 0; i < RANGE_CLASSES * AT_HAND_SLOTS; i++) {
         _Atomic(uint32_t) *slot = &at_hand->slots[0][0] + i;
-        uint32_t word = atomic_load_explicit(slot, memory_order_relaxed), weight = weight_of_class(i / AT_HAND_WAYS);
+        uint32_t word = atomic_load_explicit(slot, memory_order_relaxed), weight = weight_of_class(i / AT_HAND_SLOTS);
         granule_id range = word ? drain_slot(slot, word, now) : 0;
         left |= word && !range;
         if (!range) continue;
@@ -112,8 +112,8 @@ bool at_hand_drain(struct at_hand *at_hand, bool now) {
 
 COLD size_t at_hand_granules(struct at_hand *at_hand) {
     size_t granules = 0;
-    for (unsigned i = 0; i < RANGE_CLASSES * AT_HAND_WAYS; i++)
+    for (unsigned i = 0; i < RANGE_CLASSES * AT_HAND_SLOTS; i++)
         if (atomic_load_explicit(&at_hand->slots[0][0] + i, memory_order_relaxed))
-            granules += weight_of_class(i / AT_HAND_WAYS);
+            granules += weight_of_class(i / AT_HAND_SLOTS);
     return granules;
 }

@@ -27,13 +27,13 @@
 #include "backend/weights.h"
 #include "config/policy.h"
 
-enum { AT_HAND_WAYS = JW_AT_HAND_WAYS };
+enum { AT_HAND_WAYS = JW_AT_HAND_WAYS, AT_HAND_SLOTS = AT_HAND_WAYS + !AT_HAND_WAYS }; /* C has no empty arrays */
 
 #define AT_HAND_OLD (1u << 24)
 _Static_assert(AT_HAND_OLD > ID_MASK, "a granule's number fits below the mark");
 
 struct at_hand {
-    _Atomic(uint32_t) slots[RANGE_CLASSES][AT_HAND_WAYS + !AT_HAND_WAYS]; /* C has no empty arrays */
+    _Atomic(uint32_t) slots[RANGE_CLASSES][AT_HAND_SLOTS];
     /* The heap's thread only, but for `drained`; all but `puts` in granules. */
     int32_t room, most; /* room: how much more may be put; most: with nothing at hand */
     int32_t quiet_room; /* from so much room on no round is needed */
@@ -66,7 +66,7 @@ void at_hand_after_fork(void);
 /* A held range for so many granules, of the class that fits, which the calling thread has put; 0: none. */
 static ALWAYS_INLINE granule_id at_hand_take(struct at_hand *at_hand, uint32_t granules) {
     _Atomic(uint32_t) *slot = at_hand->slots[class_of_weight(granules)];
-    for (unsigned way = 0; way < AT_HAND_WAYS; way++, slot++) {
+    for (_Atomic(uint32_t) *end = slot + AT_HAND_WAYS; slot < end; slot++) {
         granule_id range = atomic_load_explicit(slot, memory_order_relaxed);
         /* relaxed: the thread finds what it has put itself */
         if (range == 0 || !(range = atomic_exchange_explicit(slot, 0, memory_order_relaxed) & ID_MASK)) continue;

@@ -123,7 +123,8 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     uint32_t weight = (uint32_t)((size + slack + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
     granule_id range = fetch(FOR_RANGES, weight, zeroed, root_for_large());
     if (!range) return NULL;
-    char *start = granule_address(range), *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    char *start = granule_address(range),
+         *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
     granule_id offset = granule_of(object) - range;
     if (offset) leaf_set(range + offset, leaf_interior(0, offset));
     else note_weight(range, weight_round_up(weight));

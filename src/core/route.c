@@ -89,7 +89,8 @@ static COLD struct heap *heap_for_larger(void) {
 /* Size 0, and requests for which the midend has no memory. */
 static NOINLINE void *allocate_otherwise(size_t size) {
     size_t used;
-    if (UNLIKELY(thread.heap == &no_heap) && !JW_SECURE && size <= BACKEND_MAX && !tool_is_there()) heap_for_larger();
+    if (UNLIKELY(thread.heap == &no_heap) && AT_HAND_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
+        heap_for_larger();
     return LIKELY(size > 0) ? allocate_large(size, 1, &used) : allocate(1);
 }
 
@@ -104,7 +105,7 @@ static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
 
 static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
     void *object = NULL;
-    if (!JW_SECURE && LIKELY(size - 1 < BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
+    if (AT_HAND_WAYS > 0 && LIKELY(size - 1 < BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
     return LIKELY(object) ? object : allocate_otherwise(size);
 }
 
@@ -146,6 +147,6 @@ static NOINLINE void deallocate_large(void *object, struct leaf_word leaf) {
 }
 
 void deallocate_slowly(void *object, struct leaf_word leaf) {
-    if (!JW_SECURE && leaf_same(leaf, leaf_large(0))) deallocate_large(object, leaf);
+    if (AT_HAND_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object, leaf);
     else if (UNLIKELY(!mid_cache_free(thread.heap->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
 }
