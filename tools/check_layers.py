@@ -36,8 +36,8 @@ FOREIGN = {("config", "jw_malloc_conf")}
 # One subject in several files, which therefore know one another.
 SUBJECTS = [
     {f"platform/{name}" for name in ("deferred_unmap", "linux", "linux_memory", "linux_process", "linux_thread")},
-    {f"midend/{name}" for name in ("mid_slab", "midend", "midend_round")},
-    {f"frontend/{name}" for name in ("heap", "heap_lifecycle", "object_cache", "size_map", "suspect")},
+    {f"midend/{name}" for name in ("mid_cache", "mid_slab", "midend", "midend_round")},
+    {"frontend/heap", "frontend/heap_table"},
     {f"core/{name}" for name in ("allocator", "allocate", "deallocate", "route", "suspects")},
 ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 WITH_PARENTHESES = re.compile(r"__attribute__\(\(.*?\)\)+|_Atomic\([^()]*\)")
-DEFINITION = re.compile(r"^static\b[^;={}()]*\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
+DEFINITION = re.compile(r"^ ?static\b[^;={}()]*\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 
 
 def complaints(source: Path) -> list[str]:

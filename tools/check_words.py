@@ -7,7 +7,14 @@ elsewhere, and only page_map.h and page_map.c name the tables of the words.
 import re
 from pathlib import Path
 
-HEADERS = {"backend/leaf_word.h", "backend/range_link.h", "backend/node_word.h", "midend/mid_word.h"}
+HEADERS = {
+    "backend/leaf_word.h",
+    "backend/range_link.h",
+    "backend/node_word.h",
+    "midend/mid_word.h",
+    "frontend/cross_list.h",
+}
+BITS = {"frontend/cross_list.h": re.compile(r"\bCROSS_[A-Z]+\b")}  # names of bits, which no other file needs
 ACCESS = "backend/page_map.h"  # loads and stores the words of the tables as a whole
 TABLES = {ACCESS, "backend/page_map.c"}
 BELOW = {"base", "sync", "platform", "config", "api", "insight"}  # they have words of their own, if any
@@ -37,6 +44,8 @@ def complaints(source: Path) -> list[str]:
             place = f"src/{name}:{number}"
             if RAW.search(line) and name not in HEADERS | {ACCESS}:
                 found.append(f"{place}: names the raw word, which is for the word's header only")
+            if any(bits.search(line) for header, bits in BITS.items() if name != header):
+                found.append(f"{place}: names a bit of a word, which is for the word's header only")
             if TABLE.search(line) and name not in TABLES:
                 found.append(f"{place}: names a table of words, which is for page_map.h only")
             if name.split("/")[0] in BELOW or name in HEADERS:

@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "core/allocator.h"
 #include "frontend/heap.h"
+#include "frontend/heap_collect.h"
 #include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
@@ -95,7 +96,7 @@ static int control_do(unsigned number, void *old, size_t *old_size, const void *
     case CONTROL_DECAY: jw_malloc_trim(0); return 0;
     case CONTROL_FLUSH:
         serve_flush();
-        heap_flush();
+        heap_drain_own();
         return 0;
     default: value = control_statistic(number);
     }

@@ -8,6 +8,7 @@
 #include "config/options.h"
 #include "core/allocator.h"
 #include "frontend/heap.h"
+#include "frontend/heap_collect.h"
 #include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
@@ -28,7 +29,7 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
 /* Gives back the calling thread's unused memory, then all free memory. */
 static bool give_all_back(void) {
     serve_flush();
-    heap_flush();
+    heap_drain_own();
     return thrift_purge() > 0;
 }
 
@@ -165,7 +166,7 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
     case ANDROID_LOG_STATS: jw_malloc_stats(); return 1;
     case OPENHARMONY_FLUSH_THREAD_CACHE:
         serve_flush();
-        heap_flush();
+        heap_drain_own();
         return 1;
     default: return platform_parameter_holds(parameter, value);
     }

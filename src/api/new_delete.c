@@ -101,7 +101,7 @@ JW_EXPORT void *new_array_aligned_nothrow(size_t size, size_t alignment, const v
 
 HIT_PATH void *new_object(size_t size) {
     unsigned place;
-    void *object = allocate_near(thread.heap, size, &place);
+    void *object = allocate_near(thread_heap(), size, &place);
     return LIKELY(object != NULL) ? object : make_slowly(size);
 }
 void *new_object_aligned(size_t size, size_t alignment) {

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "base/mixed.h"
+#include "platform/host.h"
 #include "platform/platform.h"
 
 /* Splits the held range down to `weight`. The remainders are placed in the state that the range had. */
@@ -57,18 +58,18 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     return range ? range : range_acquire(!use, UNMAPPED, weight);
 }
 
-/* No mapped range is free: takes one without pages, then one of the other use, then makes room. */
-static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum slot_code *state) {
+/* No mapped range is free: takes one without pages, then one of the other use, then, if `last`, makes room. */
+static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum slot_code *state, bool last) {
     thrift_expect(weight);
     *state = UNMAPPED;
     granule_id range = acquire_unmapped(use, weight);
     if (!range && (range = range_acquire(!use, MAPPED, weight))) *state = MAPPED;
-    if (!range && thrift_make_room(ROOT_SIZE)) range = acquire_unmapped(use, weight);
+    if (!range && last && thrift_make_room(ROOT_SIZE)) range = acquire_unmapped(use, weight);
     return range;
 }
 
-/* `roots`: a new root may be made. */
-static granule_id fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots) {
+/* `roots`: a new root may be made. `last`: the caller has no other way to get memory. */
+static granule_id fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots, bool last) {
     weight = weight_round_up(weight);
     enum slot_code state = MAPPED;
     granule_id range = acquire(use, MAPPED, weight);
@@ -78,7 +79,7 @@ static granule_id fetch(enum root_use use, uint32_t weight, bool *zeroed, bool r
     }
     /* before memory without pages: a larger range of this thread's */
     if (!range && use == FOR_RANGES) range = at_hand_take_larger(weight);
-    if (!range && roots) range = acquire_at_last(use, weight, &state);
+    if (!range && roots) range = acquire_at_last(use, weight, &state, last);
     else if (!range && (range = acquire(use, UNMAPPED, weight))) state = UNMAPPED;
     if (!range) return 0;
     if (use == FOR_SLABS && UNLIKELY(!root_admits_slabs(range))) {
@@ -96,7 +97,8 @@ static granule_id fetch(enum root_use use, uint32_t weight, bool *zeroed, bool r
 }
 
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
-    granule_id range = fetch(use, weight, zeroed, true);
+    /* without a slab of the midend, its object becomes a large one: room for that suffices */
+    granule_id range = fetch(use, weight, zeroed, true, use == FOR_SLABS);
     return range ? granule_address(range) : NULL;
 }
 
@@ -121,7 +123,7 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     /* a range may begin at any granule: slack to move the object up to the alignment */
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
     uint32_t weight = (uint32_t)((size + slack + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
-    granule_id range = fetch(FOR_RANGES, weight, zeroed, root_for_large());
+    granule_id range = fetch(FOR_RANGES, weight, zeroed, root_for_large(), true);
     if (!range) return NULL;
     char *start = granule_address(range),
          *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
@@ -238,7 +240,7 @@ size_t backend_good_size(size_t size) {
 }
 
 /* Several threads may fork at once: each unlocks what it locked. */
-static _Thread_local uint64_t lists_locked[NESTS] __attribute__((tls_model("initial-exec")));
+OF_FORKING_THREAD uint64_t lists_locked[NESTS];
 
 COLD void backend_before_fork(void) {
     for (unsigned nest = 0; nest < NESTS; nest++) lists_locked[nest] = nest_lock_all(&ownership.nests[nest]);

@@ -12,7 +12,8 @@
 #include "config/statistics_types.h"
 
 /* A range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, if possible in a root of
- * that use. Its leaf word is HELD. *zeroed: whether its memory is known to be zero. NULL when there is no memory. */
+ * that use. Its leaf word is HELD. *zeroed: whether its memory is known to be zero. NULL when there is no memory;
+ * FOR_SLABS, all that is cached is given back first. */
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */

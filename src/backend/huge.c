@@ -112,7 +112,7 @@ static bool let_wait(char *object, size_t size) {
     size_t room = thrift_room() & ~(unit() - 1), kept = size < room ? size : room;
     struct waiting mapping = {.start = object, .size = size, .kept = kept ? kept : unit()}, old;
     if (kept < size && !thrift_discard(object + kept, size - kept)) return false;
-    if (!waiting_put(&mapping, &old)) return false;
+    if (!waiting_place(&mapping, &old)) return false;
     if (old.start) drop(old.start, old.size);
     thrift_notice();
     return true;

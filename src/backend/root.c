@@ -29,7 +29,7 @@ static void unmap_spare(granule_id root) {
     page_map_abandon(address);
 }
 
-static void put_spare(granule_id root) {
+static void place_spare(granule_id root) {
     for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) {
         uint32_t none = 0;
         /* [SR1] release: the slot's claim; pairs [SR2]; client root_spares */
@@ -71,7 +71,7 @@ static granule_id map_roots(size_t count) {
     }
     for (char *next = address; --count > 0;) {
         next += ROOT_SIZE;
-        if (page_map_claim(next)) put_spare(granule_of(next));
+        if (page_map_claim(next)) place_spare(granule_of(next));
         else unmap_or_defer(next, ROOT_SIZE);
     }
     return root;

@@ -64,7 +64,7 @@ static uintptr_t entry_start(const struct waiting_entry *entry) {
     return atomic_load_explicit(&entry->start, memory_order_relaxed);
 }
 
-bool waiting_put(const struct waiting *mapping, struct waiting *old) {
+bool waiting_place(const struct waiting *mapping, struct waiting *old) {
     old->start = NULL;
     old->size = old->kept = 0;
     if (ENTRIES == 0) return false;

@@ -1,13 +1,13 @@
 /* waiting.h - freed mappings that wait for the next huge object, as free ranges wait in Thrift's mapped Nests.
  *
  *   entry   start           size, kept, buffer          the entry's next thread
- *           0               old                         put: 0 -> IN_HANDS
- *           IN_HANDS        its thread's                put, return: -> address; take: -> 0
+ *           0               old                         place: 0 -> IN_HANDS
+ *           IN_HANDS        its thread's                place: -> address; take: -> 0
  *           address         of the mapping there        take: address -> IN_HANDS
  *
  *   size    bytes of the mapping
  *   kept    bytes at its start that may have memory. The rest has none, and reads as zero
- *   buffer  Thrift's active buffer when the mapping was put: the round that ends that buffer's time takes it
+ *   buffer  Thrift's active buffer when the mapping was placed: the round that ends that buffer's time takes it
  *
  * The thread that has changed a start to IN_HANDS is alone with the entry. A thread that looks for a mapping reads the
  * sizes of entries that it does not have: these are hints, and it looks again when it has the entry.
@@ -26,9 +26,9 @@ struct waiting {
     size_t size, kept;
 };
 
-/* Puts a mapping that only the caller has. False: no entry is to be had. *old: a mapping that had to make room, and is
- * the caller's now. */
-bool waiting_put(const struct waiting *mapping, struct waiting *old);
+/* Places a mapping that only the caller has. False: no entry is to be had. *old: a mapping that had to make room; from
+ * then on the caller has that one. */
+bool waiting_place(const struct waiting *mapping, struct waiting *old);
 
 /* Takes the smallest mapping of `least` to `most` bytes at a multiple of `alignment`. False: none is there. */
 bool waiting_take(size_t least, size_t most, size_t alignment, struct waiting *taken);

@@ -1,6 +1,7 @@
 /* options.c - reads, checks and prints the options (options.h). All that one option needs is a row of options.def. */
 #include "config/options.h"
 #include "base/compiler.h"
+#include "platform/host.h"
 #include "platform/platform.h"
 
 #include <errno.h>
@@ -278,7 +279,7 @@ bool options_read(void) {
 }
 
 /* A process that takes no slow path before main gets its options here. */
-__attribute__((constructor)) static void read_at_start(void) {
+CALLED_AT_START void read_at_start(void) {
     options_read();
 }
 

@@ -1,7 +1,7 @@
 /* policy.h - how often, how many, how long: the numbers that the allocator decides by. Each stands here once, with its
- * unit and its reason. None is part of a layout (geometry.h has those), and the allocator is right with any of them:
- * they trade speed for memory. What a user may set is an option (options.def). The platform, a layer below, keeps its
- * own numbers.
+ * unit and its reason. None is part of a layout (geometry.h has those). They trade speed for memory: the allocator is
+ * right with any of them that the assertions here accept. What a user may set is an option (options.def). The platform,
+ * a layer below, keeps its own numbers.
  *
  * A number with JW_ before its name can be set from outside (-DJW_...), for the model-checking clients.
  */
@@ -109,6 +109,9 @@ enum {
     /* Notes of suspects that wait in a heap. Each keeps a slab. */
     SUSPECTS_MAX = 64,
 };
+
+_Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLECT_PERIOD == 0,
+               "both are looked at only in a refill that collects");
 
 /* ---- When a round of reclamation is asked for, and what it does ---- */
 

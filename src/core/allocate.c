@@ -18,7 +18,7 @@ static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned plac
 }
 
 HIT_PATH void *allocate(size_t size) {
-    struct heap *heap = thread.heap;
+    struct heap *heap = thread_heap();
     unsigned place;
     void *object = allocate_near(heap, size, &place);
     return LIKELY(object) ? object : allocate_far(heap, size, place);

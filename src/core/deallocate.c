@@ -2,7 +2,10 @@
 #include "core/allocator.h"
 
 #include "core/suspects.h"
+#include "frontend/heap_collect.h"
+#include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"
+#include "frontend/slab_free.h"
 
 /* The remote free of an object whose slab has the full mark, or after another thread changed the cross word. */
 static NOINLINE void free_to_full_slab(void *object) {
@@ -24,6 +27,19 @@ static ALWAYS_INLINE void push_freed(const struct slab *slab, struct free_target
     free_target_push(target, object, key);
 }
 
+/* The budget of the class's local list has reached 0. */
+static void free_to_spent_list(struct heap *heap, struct slab *slab, void *object) {
+    if (object_cache_is_closed(heap, slab)) {
+        object_cache_refuse(heap, slab);
+        push_freed(slab, &slab->own, object, heap->key);
+        heap_budget_spent(slab);
+        return;
+    }
+    push_freed(slab, &heap->local[slab->class], object, heap->key);
+    heap_maintain(heap);
+    object_cache_renew_budget(heap, slab->class);
+}
+
 /* A budget has reached 0: the last object of a partial slab, the free that reopens a full one, the end of a local
  * list's budget; or misuse (slab_count_free). */
 static NOINLINE void free_with_attention(struct slab *slab, struct free_target *target, void *object) {
@@ -31,15 +47,17 @@ static NOINLINE void free_with_attention(struct slab *slab, struct free_target *
         /* undoes the count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
         free_target_set_budget(target, target->budget + 1u);
         free_suspect(object);
-    } else if (target == &slab->own || !heap_local_spent(heap_of(slab), slab, object)) {
-        push_freed(slab, &slab->own, object, slab_key(slab));
+    } else if (target != &slab->own) {
+        free_to_spent_list(heap_of(slab), slab, object);
+    } else {
+        push_freed(slab, target, object, slab_key(slab));
         heap_budget_spent(slab);
     }
 }
 
 HIT_PATH void deallocate(void *object) {
     struct slab *slab = slab_of(object);
-    uint64_t key = thread.key;
+    uint64_t key = thread_key();
     if (UNLIKELY(!slab_has_key(slab, key))) {
         if (LIKELY(!slab_has_key(slab, 0))) free_remotely(slab, object);
         else deallocate_slowly(object, leaf_of(object));

@@ -6,6 +6,8 @@
 #include "backend/huge.h"
 #include "backend/knit.h"
 #include "frontend/heap.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_links.h"
 
 static COLD void describe_small(const void *object, struct found *found) {
     const struct slab *slab = slab_of(object);

@@ -2,7 +2,7 @@
 #include "core/fork.h"
 
 #include "backend/backend.h"
-#include "frontend/heap.h"
+#include "frontend/heap_fork.h"
 #include "frontend/remote_reclaim.h"
 #include "midend/midend.h"
 #include "platform/platform.h"

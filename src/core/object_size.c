@@ -5,6 +5,7 @@
 #include "backend/huge.h"
 #include "base/misuse.h"
 #include "core/allocator.h"
+#include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "midend/midend.h"
 
@@ -13,7 +14,7 @@
 static COLD size_t suspect_size(const void *object) {
     const struct slab *slab = slab_of(object);
     if (JW_SECURE || !slab_has_start(object, slab)) return 0;
-    if (slab_has_link(object) && slab_has_key(slab, thread.key) && heap_lists(thread.heap, object)) return 0;
+    if (slab_has_link(object) && slab_has_key(slab, thread_key()) && heap_lists(thread_heap(), object)) return 0;
     return size_classes[slab->class].size;
 }
 
@@ -26,7 +27,7 @@ static ALWAYS_INLINE size_t live_size(const void *object) {
         size = suspect_size(object);
     } else {
         enum leaf_kind kind = leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)));
-        if (kind == MID) size = midend_usable_size(thread.heap->mid_caches, object);
+        if (kind == MID) size = midend_usable_size(thread_heap()->mid_caches, object);
         if (kind == LARGE) size = backend_usable_size(object);
     }
     return size;

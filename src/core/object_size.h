@@ -3,6 +3,7 @@
 #define JW_OBJECT_SIZE_H
 
 #include "frontend/heap.h"
+#include "frontend/slab_free.h"
 
 /* `object`: any address, with its leaf word. False unless it is a small object in use. */
 static ALWAYS_INLINE bool small_object_size(const void *object, struct leaf_word leaf, size_t *size) {

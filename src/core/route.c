@@ -9,6 +9,9 @@
 #include "base/misuse.h"
 #include "core/allocator.h"
 #include "core/suspects.h"
+#include "frontend/heap_collect.h"
+#include "frontend/heap_lifecycle.h"
+#include "frontend/heap_refill.h"
 #include "midend/midend.h"
 #include "platform/tool.h"
 
@@ -35,7 +38,7 @@ static void *allocate_after_the_end(size_t size) {
     unsigned class = heap->map[size] / FREE_TARGET_WORDS;
     void *object = link_end(heap->local[class].first) ? refill_and_pop(heap, class)
                                                       : heap_pop(&heap->local[class].first, heap->key);
-    heap_retire(heap);
+    heap_abandon(heap);
     return object;
 }
 
@@ -50,7 +53,7 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
     bool zeroed;
     *used = SIZE_MAX;
     void *object = NULL;
-    struct heap *heap = thread.heap;
+    struct heap *heap = thread_heap();
     if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
         object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
@@ -70,12 +73,12 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
 /* Requests above the frontend's sizes. */
 void *allocate_large(size_t size, size_t alignment, size_t *used) {
     *used = SIZE_MAX; /* also of a tool's object */
-    if (thread.heap == &no_heap && tool_is_there()) return tool_allocate(size);
+    if (thread_heap() == &no_heap && tool_is_there()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = try_large(size, alignment, used);
     if (LIKELY(object)) return object;
-    if (thread.heap == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
-    heap_flush(); /* a few empty slabs of this thread may keep whole roots */
+    if (thread_heap() == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
+    heap_drain_own(); /* a few empty slabs of this thread may keep whole roots */
     object = try_large(size, alignment, used);
     return object ? object : out_of_memory();
 }
@@ -89,7 +92,7 @@ static COLD struct heap *heap_for_larger(void) {
 /* Size 0, and requests for which the midend has no memory. */
 static NOINLINE void *allocate_otherwise(size_t size) {
     size_t used;
-    if (UNLIKELY(thread.heap == &no_heap) && AT_HAND_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
+    if (UNLIKELY(thread_heap() == &no_heap) && AT_HAND_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
         heap_for_larger();
     return LIKELY(size > 0) ? allocate_large(size, 1, &used) : allocate(1);
 }
@@ -133,7 +136,7 @@ static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
     }
     switch (leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)))) {
     case MID:
-        if (UNLIKELY(!midend_free(thread.heap->mid_caches, object))) free_mid_suspect(object);
+        if (UNLIKELY(!midend_free(thread_heap()->mid_caches, object))) free_mid_suspect(object);
         return;
     case LARGE: backend_free(object); return;
     default: misuse(INVALID_FREE, object, 0);
@@ -142,11 +145,11 @@ static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
 
 static NOINLINE void deallocate_large(void *object, struct leaf_word leaf) {
     granule_id range = backend_take_whole(object);
-    if (LIKELY(range)) backend_keep(&thread.heap->at_hand, range);
+    if (LIKELY(range)) backend_keep(&thread_heap()->at_hand, range);
     else deallocate_not_held(object, leaf);
 }
 
 void deallocate_slowly(void *object, struct leaf_word leaf) {
     if (AT_HAND_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object, leaf);
-    else if (UNLIKELY(!mid_cache_free(thread.heap->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
+    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
 }

@@ -8,7 +8,9 @@
 #include "core/allocator.h"
 #include "core/describe.h"
 #include "core/fork.h"
-#include "frontend/heap.h"
+#include "core/host_calls.h"
+#include "frontend/heap_key.h"
+#include "frontend/heap_lifecycle.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
@@ -29,6 +31,7 @@ static COLD bool start(void) {
     options_read();
     if (JW_SECURE) hardened_hooks.at_start();
     midend_start();
+    heap_keys_start();
     heap_lifecycle_start();
     return true;
 }
@@ -54,7 +57,7 @@ COLD bool allocator_start(void) {
 }
 
 /* Registering fork handlers may allocate, and so may the loader: this comes after the allocator's start. */
-__attribute__((constructor)) static void start_with_the_program(void) {
+CALLED_AT_START void start_with_the_program(void) {
     if (allocator_start()) {
         platform_learn();
         fork_start();

@@ -5,6 +5,7 @@
 
 #include "base/misuse.h"
 #include "core/allocator.h"
+#include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 
 /* Leaves the question to the heap's thread; false if there is no memory for a note. */
@@ -33,7 +34,7 @@ COLD void free_suspect(void *object) {
     /* the hardened build has asked the object's trailer */
     if (!JW_SECURE && slab_has_link(object)) {
         struct heap *heap = heap_of(slab);
-        if (heap == thread.heap) {
+        if (heap == thread_heap()) {
             if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
         } else if (hand_over(heap, object, false)) {
             return;
@@ -46,8 +47,8 @@ COLD void free_suspect(void *object) {
 COLD void free_mid_suspect(void *object) {
     uint32_t number = mid_cache_number(object);
     struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
-    if (heap && heap != thread.heap && hand_over(heap, object, true)) return;
-    if (heap && heap == thread.heap && mid_is_cached(heap->mid_caches, object)) misuse(DOUBLE_FREE, object, 0);
+    if (heap && heap != thread_heap() && hand_over(heap, object, true)) return;
+    if (heap && heap == thread_heap() && mid_is_cached(heap->mid_caches, object)) misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
     deallocate(object);
 }

@@ -2,24 +2,24 @@
 #include "backend/backend.h"
 #include "backend/root.h"
 #include "config/policy.h"
-#include "frontend/heap.h"
+#include "frontend/heap_lifecycle.h"
 #include "platform/platform.h"
 
-/* A moment's view of what a slab's owner works on, which no race detector needs to see. */
-__attribute__((no_sanitize("thread"))) static NOINLINE void look(const struct slab *slab, struct slab *view) {
+/* Racy copy of fields that the slab's owner changes, on purpose. Hidden from TSan. */
+__attribute__((no_sanitize("thread"))) static NOINLINE void snapshot(const struct slab *slab, struct slab *view) {
     view->class = slab->class;
     atomic_init(&view->state, atomic_load_explicit(&slab->state, memory_order_relaxed));
     view->own.budget = slab->own.budget;
     view->linked = slab->linked;
-    atomic_init(&view->cross, atomic_load_explicit(&slab->cross, memory_order_relaxed));
+    cross_init(&view->cross, cross_get(&slab->cross));
 }
 
 static void count_slab(const struct slab *slab, struct frontend_statistics *statistics) {
     struct slab view;
-    look(slab, &view);
+    snapshot(slab, &view);
     unsigned class = view.class;
-    uint32_t word = atomic_load_explicit(&view.cross, memory_order_relaxed);
-    if (cross_is_taken(word) && (word & CROSS_TAKEN) != CROSS_KEPT) {
+    struct cross_word word = cross_get(&view.cross);
+    if (cross_is_taken(word) && !cross_is_kept(word)) {
         statistics->given_back += GRANULE_SIZE;
         return;
     }
@@ -57,7 +57,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(con
 
 /* What local lists hold is not given out. In the hardened build the memory of others may not be read (guards, tags). */
 static void leave_out_local(const struct heap *heap, struct frontend_statistics *statistics) {
-    if (!heap || (JW_SECURE && heap != thread.heap)) return;
+    if (!heap || (JW_SECURE && heap != thread_heap())) return;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         uint64_t local = local_length(heap, class), *objects = &statistics->classes[class].objects;
         *objects -= local < *objects ? local : *objects;
@@ -75,7 +75,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void leave_out_cache(cons
 
 COLD void heap_leave_out_cached(struct midend_statistics *statistics) {
     for (uint32_t number = 1; number <= heap_count(); number++)
-        for (unsigned i = 0; i < MID_CACHES && heap_by_number(number) != thread.heap; i++)
+        for (unsigned i = 0; i < MID_CACHES && heap_by_number(number) != thread_heap(); i++)
             if (heap_by_number(number)) leave_out_cache(&heap_by_number(number)->mid_caches[i], statistics);
 }
 

@@ -1,6 +1,10 @@
 /* object_cache.c - the budget of a local list, and the way of cached objects back to their slabs. */
 #include "frontend/object_cache.h"
 
+#include "frontend/heap_slabs.h"
+#include "frontend/slab_free.h"
+#include "frontend/slab_links.h"
+
 /* Objects of a local list that are not the current slab's, as far as there are no more than `most`. */
 static unsigned cached_length(const struct heap *heap, unsigned class, unsigned most) {
     unsigned length = 0;
@@ -14,34 +18,22 @@ static bool is_spent(const struct heap *heap, unsigned class) {
     return heap->cache_spent >> class & 1;
 }
 
-/* A new budget for the class's local list: as many frees as there is room for. Where malloc has not taken half of the
- * cached objects again, all go back, and the budget is spent until the next refill. */
-static void renew_budget(struct heap *heap, unsigned class) {
+void object_cache_renew_budget(struct heap *heap, unsigned class) {
     unsigned most = size_classes[class].cached > 0 ? heap->budget[class] : 0, length = 0;
     if (most > 0 && !is_spent(heap, class)) length = cached_length(heap, class, most / 2);
     if (length > most / 2) {
-        heap_drain_cache(heap, class);
+        object_cache_drain(heap, class);
         heap->cache_spent |= 1u << class;
     }
     heap->local[class].budget = (uint16_t)(is_spent(heap, class) ? 1 : heap->budget[class] - length);
 }
 
-bool heap_local_spent(struct heap *heap, struct slab *slab, void *object) {
-    unsigned class = slab->class;
-    struct free_target *local = &heap->local[class];
-    if (is_spent(heap, class) && slab_state(slab) == FULL) {
-        local->budget = 1;
-        free_target_set_budget(&slab->own, slab->own.budget - 1u); /* one of the frees until the slab is reopened */
-        return false;
-    }
-    slab_fill(slab, object);
-    free_target_push(local, object, heap->key);
-    heap_maintain(heap);
-    renew_budget(heap, class);
-    return true;
+void object_cache_refuse(struct heap *heap, struct slab *slab) {
+    heap->local[slab->class].budget = 1;
+    free_target_set_budget(&slab->own, slab->own.budget - 1u);
 }
 
-void heap_drain_cache(struct heap *heap, unsigned class) {
+void object_cache_drain(struct heap *heap, unsigned class) {
     void *object = heap->local[class].first;
     heap->local[class].first = LINK_END;
     for (void *next; !link_end(object); object = next) {

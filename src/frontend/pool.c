@@ -26,7 +26,7 @@ void pool_push(struct pool *pool, struct slab *slab) {
     note_use(pool);
 }
 
-struct slab *pool_take(struct pool *pool) {
+struct slab *pool_pop(struct pool *pool) {
     struct slab *slab = slab_or_null(owned_stack_pop(&pool->slabs, next_of));
     if (slab) {
         pool->count--;
@@ -38,12 +38,12 @@ struct slab *pool_take(struct pool *pool) {
     return slab;
 }
 
-void pool_look(struct pool *pool) {
+void pool_count_unused(struct pool *pool) {
     pool->unused = (pool->least + 1) / 2;
     pool->least = pool->count;
 }
 
-uint32_t pool_unused(struct pool *pool, uint32_t most) {
+uint32_t pool_claim_unused(struct pool *pool, uint32_t most) {
     uint32_t unused = pool->unused < most ? pool->unused : most;
     pool->unused -= unused;
     return unused;

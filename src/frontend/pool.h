@@ -21,13 +21,13 @@ struct pool {
 void pool_push(struct pool *pool, struct slab *slab);
 
 /* The slab that was pushed last, NULL when there is none. By the heap's thread only. */
-struct slab *pool_take(struct pool *pool);
+struct slab *pool_pop(struct pool *pool);
 
 /* Counts what the heap has had no use for since the last call: half of it should go. By the heap's thread only. */
-void pool_look(struct pool *pool);
+void pool_count_unused(struct pool *pool);
 
-/* How many should go now, of those, at most so many at a time. By the heap's thread only. */
-uint32_t pool_unused(struct pool *pool, uint32_t most);
+/* Of these, how many should go now: at most so many. The caller pops them. By the heap's thread only. */
+uint32_t pool_claim_unused(struct pool *pool, uint32_t most);
 
 /* All slabs, linked by `next`. By any thread. */
 struct slab *pool_take_all(struct pool *pool);

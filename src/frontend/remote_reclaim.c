@@ -22,10 +22,7 @@ static void give_run_back(struct go *go) {
     bool given = thrift_discard(granule_address(go->first), (size_t)go->count << JW_GRANULE_SHIFT);
     for (granule_id id = go->first; id < go->first + go->count; id++) {
         struct slab *slab = record_at(id);
-        uint32_t count = cross_count(&slab->cross) * CROSS_ONE;
-        /* [RR9] release: the memory is gone; pairs [RR8]; client remote_owner */
-        atomic_store_explicit(&slab->cross, count | CROSS_WATCHED | (given ? CROSS_GIVEN : CROSS_KEPT),
-                              memory_order_release);
+        cross_end_giving(&slab->cross, given);
     }
     go->kept |= !given;
     go->count = 0;
@@ -48,48 +45,32 @@ static unsigned most_out(const struct slab *slab) {
     return state == FULL ? size_class_capacity(class) - size_classes[class].frees_until_reopen + budget : 0;
 }
 
-/* Sets WATCHED, which only this thread may set now. */
-static bool watch(struct slab *slab, uint32_t *word) {
-    /* [RR6] acquire: the objects' last uses, and the owner's state; pairs [CL1] [CL2] [RR5]; client remote_leave */
-    if (!atomic_compare_exchange_strong_explicit(&slab->cross, word, *word | CROSS_WATCHED, memory_order_acquire,
-                                                 memory_order_relaxed))
-        return false;
-    *word |= CROSS_WATCHED;
-    return true;
-}
-
-/* Relaxed: nothing has changed since RR6, or WATCHED would be gone. */
-static bool begin_giving(struct slab *slab, uint32_t word) {
-    uint32_t giving = CROSS_WATCHED | cross_count_of(word) * CROSS_ONE | CROSS_GIVING;
-    return atomic_compare_exchange_strong_explicit(&slab->cross, &word, giving, memory_order_relaxed,
-                                                   memory_order_relaxed);
-}
-
 /* At a slab that a round has taken: what the OS has refused may go now; and after a fork the child has what a thread
  * that did not come along was about. */
-static void look_again(granule_id id, uint32_t word, struct go *go) {
-    uint32_t what = word & CROSS_TAKEN;
-    if (what == CROSS_GIVING || (what == CROSS_KEPT && word & CROSS_WATCHED && begin_giving(record_at(id), word)))
+static void look_again(granule_id id, struct cross_word word, struct go *go) {
+    struct slab *slab = record_at(id);
+    if (cross_is_giving(word) ||
+        (cross_is_kept(word) && cross_is_watched(word) && cross_begin_giving(&slab->cross, word)))
         take_slab(id, go);
 }
 
 static void look(granule_id id, struct go *go) {
     struct slab *slab = record_at(id);
     /* relaxed: what is watched was so in an earlier round, which knew all before (RR6, RR13) */
-    uint32_t word = atomic_load_explicit(&slab->cross, memory_order_relaxed);
-    bool watched = word & CROSS_WATCHED;
-    if (word & CROSS_FULL || cross_count_of(word) == 0) return;
+    struct cross_word word = cross_get(&slab->cross);
+    bool watched = cross_is_watched(word);
+    if (cross_is_full(word) || cross_count_of(word) == 0) return;
     if (cross_is_taken(word)) {
         look_again(id, word, go);
         return;
     }
-    if (!watched && !watch(slab, &word)) return;
+    if (!watched && !cross_watch(&slab->cross, &word)) return;
     if (most_out(slab) != cross_count_of(word)) return;
     if (!watched && !go->now) {
         go->soon = true;
         return;
     }
-    if (begin_giving(slab, word)) take_slab(id, go);
+    if (cross_begin_giving(&slab->cross, word)) take_slab(id, go);
 }
 
 static void look_at_root(granule_id root, void *context) {

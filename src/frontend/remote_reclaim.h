@@ -10,10 +10,10 @@
  *   watched  list and WATCHED: nothing has       push: list, and a round is wanted
  *            happened since a round looked       the owner (slab_reclaim): list
  *                                                the next round, or one that gives all back, if it is free: giving
- *   giving   count, WATCHED, CROSS_GIVING: a     that round: given, or kept where the OS refuses
+ *   giving   count, WATCHED, GIVING: a           that round: given, or kept where the OS refuses
  *            round gives the page back
- *   given    count, WATCHED, CROSS_GIVEN         the owner: 0; the slab is as new
- *   kept     count, WATCHED, CROSS_KEPT          the owner, as given; a later round: giving
+ *   given    count, WATCHED, GIVEN               the owner: 0; the slab is as new
+ *   kept     count, WATCHED, KEPT                the owner, as given; a later round: giving
  *
  * A round learns from the slab's state and budget how many objects are out. The owner's own frees are not published:
  * what the round reads may be too large, but never too small, as the budget is written before the state. So if the

@@ -4,6 +4,10 @@
 #include "backend/thrift.h"
 #include "base/misuse.h"
 #include "config/policy.h"
+#include "frontend/heap_reopened.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_free.h"
+#include "frontend/slab_links.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
     enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is cached; longer is a circle, of another misuse */
@@ -18,8 +22,7 @@ static bool is_linked(const struct slab *slab, const void *object) {
 }
 
 static bool slab_lists(const struct heap *heap, const struct slab *slab, const void *object) {
-    /* [CL5] acquire: the links; pairs [CL1] [CL2]; client suspect_own */
-    uint32_t cross = atomic_load_explicit(&slab->cross, memory_order_acquire) & ~CROSS_MARKS;
+    struct cross_word cross = cross_get_linked(&slab->cross);
     return !is_linked(slab, object) || list_has(slab->own.first, object, heap->key) ||
            list_has(heap->local[slab->class].first, object, heap->key) ||
            list_has(cross_first(slab_origin(slab), cross), object, heap->key);
@@ -35,8 +38,7 @@ COLD bool heap_lists(const struct heap *heap, const void *object) {
     unsigned out = slab_out(slab);
     bool lists;
     if (slab_leave(slab)) {
-        uint32_t word = atomic_fetch_or_explicit(&slab->cross, CROSS_WATCHED, memory_order_relaxed);
-        lists = cross_count_of(word) == out;
+        lists = cross_count_of(cross_watch_again(&slab->cross)) == out;
     } else {
         lists = slab_lists(heap, slab, object);
     }
@@ -96,17 +98,4 @@ COLD void heap_settle(struct heap *heap) {
 COLD void heap_suspect(struct heap *heap, struct suspect *note) {
     pointer_stack_push(&heap->suspects, &note->link, &note->link);
     if (atomic_load_explicit(&heap->abandoned, memory_order_relaxed)) thrift_wake();
-}
-
-/* What was handed to a thread that makes no further call, while that can still be told. */
-__attribute__((destructor)) static void settle_at_exit(void) {
-    struct heap *first = NULL, *heap;
-    if (heap_has_suspects(thread.heap)) heap_settle(thread.heap);
-    for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
-        if (!heap) break;
-        if (!first) first = heap;
-        if (heap_has_suspects(heap)) heap_settle(heap);
-        heap_retire(heap);
-    }
-    heap_settle_inherited();
 }

@@ -323,7 +323,7 @@ size_t hardened_good_size(size_t alignment, size_t size) {
 }
 
 void hardened_flush(void) {
-    if (thread.heap != &no_heap) quarantine_leave(thread.heap);
+    if (thread_heap() != &no_heap) quarantine_leave(thread_heap());
 }
 
 #if JW_OVERRIDE

@@ -7,6 +7,7 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "core/allocator.h"
+#include "frontend/heap_lifecycle.h"
 #include "hardened/large.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"
@@ -44,7 +45,7 @@ static struct quarantine *make_quarantine(size_t limit) {
 
 /* The calling thread's quarantine, made for the present options. NULL: not wanted, or no memory. */
 static ALWAYS_INLINE struct quarantine *current(void) {
-    struct heap *heap = thread.heap;
+    struct heap *heap = thread_heap();
     size_t limit = option(&options.quarantine);
     if (LIKELY(heap->quarantine && heap->quarantine->limit == limit)) return heap->quarantine;
     if (heap == &no_heap && (heap_thread_has_ended() || !(heap = heap_attach()))) return NULL;

@@ -6,6 +6,7 @@
 #include "frontend/heap.h"
 #include "jwmalloc.h"
 #include "midend/midend.h"
+#include "platform/host.h"
 #include "platform/platform.h"
 
 #include <errno.h>
@@ -98,7 +99,7 @@ static uint64_t difference(uint64_t more, uint64_t less) {
 
 void statistics_gather(struct statistics *statistics) {
     backend_statistics(&statistics->backend);
-    midend_statistics(thread.heap->mid_caches, &statistics->midend);
+    midend_statistics(thread_heap()->mid_caches, &statistics->midend);
     frontend_statistics(&statistics->frontend);
     heap_leave_out_cached(&statistics->midend);
     heap_leave_out_at_hand(&statistics->backend);
@@ -346,7 +347,7 @@ static void write_statistics(void *cookie, const char *text, size_t length) {
     platform_write_report(text, length);
 }
 
-__attribute__((destructor)) static void print_at_exit(void) {
+CALLED_AT_EXIT void print_at_exit(void) {
     if (option(&options.stats) != STATS_EXIT) return;
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_statistics};

@@ -124,28 +124,38 @@ static ALWAYS_INLINE void *mid_cache_take(struct mid_cache *cache, unsigned clas
     return object;
 }
 
-/* The hit path of free, for the address of anything whose leaf word is `leaf`. False, with nothing done, unless it is
- * that of an object in use, for which there is room or whose slab is held. */
-static ALWAYS_INLINE bool mid_cache_free(struct mid_cache *caches, void *object, struct leaf_word leaf) {
-    struct mid_cache *cache = &caches[leaf_class(leaf) % MID_CACHES];
-    struct mid_state *state = cache->state;
+/* Finds the object in the held slab or, while there is room for it, in another slab of the class. False: it is in
+ * neither, or the address is not where an object begins. */
+static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const void *object, struct leaf_word leaf,
+                                         struct mid_state **state, uint32_t *index) {
     uintptr_t distance = (uintptr_t)object - (uintptr_t)cache->start;
+    *state = cache->state;
     if (distance >= cache->held) {
         if (JW_SECURE || UNLIKELY(cache->room == 0)) return false;
         granule_id slab = leaf_start(granule_of(object), leaf);
         if (!leaf_is_mid(leaf_get(slab), cache->kind - 1)) return false;
-        state = mid_state_at(slab);
+        *state = mid_state_at(slab);
         distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
         if (UNLIKELY(distance >= cache->bytes)) return false; /* a tail's, or foreign */
     }
-    uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * cache->reciprocal >> 32);
-    if (UNLIKELY(index * cache->size != offset || mid_may_be_cached(object))) return false;
+    uint32_t offset = (uint32_t)distance;
+    *index = (uint32_t)((uint64_t)offset * cache->reciprocal >> 32);
+    return *index * cache->size == offset;
+}
+
+/* The hit path of free, for the address of anything whose leaf word is `leaf`: caches the object, or gives it back to
+ * the held slab. False, with nothing done, unless there is room for it or its slab is held, and it is in use. */
+static ALWAYS_INLINE bool mid_cache_free(struct mid_cache *caches, void *object, struct leaf_word leaf) {
+    struct mid_cache *cache = &caches[leaf_class(leaf) % MID_CACHES];
+    struct mid_state *state;
+    uint32_t index;
+    if (!mid_cache_find(cache, object, leaf, &state, &index) || UNLIKELY(mid_may_be_cached(object))) return false;
+    uint32_t bit = 1u << index;
     if (!JW_SECURE && LIKELY(cache->room > 0)) {
-        if (UNLIKELY(mid_has_free(mid_word_get(state), 1u << index))) return false;
+        if (UNLIKELY(mid_has_free(mid_word_get(state), bit))) return false;
         cached_push(cache, object);
         return true;
     }
-    uint32_t bit = 1u << index;
     if (JW_FILL && !mid_has_free(mid_word_get(state), bit)) fill_write(object, 0, cache->size);
     return LIKELY(mid_word_free_held(state, bit));
 }

@@ -2,8 +2,9 @@
  *
  *   word   | 31 held | 30 listed | 29 given back | 28 seen | 27..0 one bit an object: free |
  *
- * midend.h has the states, and who changes the word from which to which. Only this file knows the bits. The orders
- * stand where the word is changed (midend.c, midend_round.c), but for the two transitions of the hit paths.
+ * midend.h has the states, and which thread changes the word from which to which. Only this file knows the bits. The
+ * orders stand where the word is changed (midend.c, mid_cache.c, midend_round.c), but for the two transitions of the
+ * hit paths.
  */
 #ifndef JW_MID_WORD_H
 #define JW_MID_WORD_H

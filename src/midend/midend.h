@@ -65,10 +65,10 @@ void *midend_allocate_anew(struct mid_cache *caches, size_t size);
  * nothing done, where the object's first word is a link: it may be cached. */
 bool midend_free(struct mid_cache *caches, void *object);
 
-/* The calling thread lets go of all that it keeps. */
-void midend_let_go(struct mid_cache *caches);
+/* Drains the calling thread's caches: it leaves its slabs, and its cached objects go back to theirs. */
+void midend_drain(struct mid_cache *caches);
 
-/* Now and then: of what it has not allocated from since the last time. */
+/* Now and then: drains those that the thread has not allocated from since the last time. */
 void midend_collect(struct mid_cache *caches);
 
 /* Usable bytes of an object of a mid slab; 0 when the address is not one, or one that is cached in these caches, the

@@ -4,11 +4,11 @@
  */
 #define _GNU_SOURCE 1 /* the recursive mutex's initializer, gettid */
 #include "base/compiler.h"
+#include "platform/host.h"
 #include "platform/linux_call.h"
 #include "platform/linux_rights.h"
 #include "platform/platform.h"
 
-#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -100,6 +100,9 @@ struct rights rights_at_start(void) {
 
 /* --- threads and forks of the program */
 
+#if !JW_HOSTED
+#include <pthread.h>
+
 /* Without a system call: glibc writes the number of the locking thread into a recursive mutex. bionic and musl keep the
  * number. */
 uint32_t platform_thread_id(void) {
@@ -131,6 +134,11 @@ bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     return pthread_setspecific((pthread_key_t)(key - 1), value) == 0;
 }
 
+static void host_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    pthread_atfork(prepare, parent, child);
+}
+#endif
+
 static void (*after_fork_in_child)(void);
 
 static void child_of_fork(void) {
@@ -141,5 +149,5 @@ static void child_of_fork(void) {
 
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
     after_fork_in_child = child;
-    pthread_atfork(prepare, parent, child_of_fork);
+    host_on_fork(prepare, parent, child_of_fork);
 }

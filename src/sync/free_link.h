@@ -26,8 +26,9 @@
  * The last link of a list leads to an odd address: LINK_END, or the slab's origin (cross_list.h). An empty list begins
  * with LINK_END, whose word is 0. No key makes a near link of 0, so malloc needs no separate test for an empty list.
  *
- * With -DJW_LINK_CHECK=OFF a word is next ^ key, and malloc follows it as it is: the shortest path. free asks the same
- * question as above, so no correct program is reported there either.
+ * With -DJW_LINK_CHECK=OFF a word is next ^ key, and malloc follows it as it is: the shortest path. malloc then tests
+ * the first object's address before it reads the link. free asks the same question as above, so no correct program is
+ * reported there either.
  *
  * Progress: each operation is a few instructions. Verified by tests/unit/free_link_test.c and, in lists that threads
  * share, by verify/clients/free_link_list.c. */
@@ -77,9 +78,15 @@ static ALWAYS_INLINE bool link_is_near(uint64_t distance, size_t block) {
     return !(distance & ~(uint64_t)(block - 8));
 }
 
+/* Whether malloc may read the link of a local list's first object. Without verification the list may end with a slab's
+ * origin. That is an address of the granule before the slab, which may be in no mapping. */
+static ALWAYS_INLINE bool link_may_be_read(const void *object) {
+    return JW_LINK_CHECK || !((uintptr_t)object & 1);
+}
+
 /* Whether malloc may follow the link at once, else a cold function decides. */
-static ALWAYS_INLINE bool link_is_plain(const void *object, uint64_t distance, size_t block) {
-    return JW_LINK_CHECK ? link_is_near(distance, block) : !((uintptr_t)object & 1);
+static ALWAYS_INLINE bool link_is_plain(uint64_t distance, size_t block) {
+    return !JW_LINK_CHECK || link_is_near(distance, block);
 }
 
 static ALWAYS_INLINE void *link_followed(const void *object, uint64_t distance) {

@@ -15,7 +15,8 @@
  * word comes twice, and the compare-exchange of the slow thread fails. The version wraps after 2^32 pops: no processor
  * does so many while one thread is in these few instructions.
  * Progress: lock-free; a loop repeats only when another thread changed the word.
- * Verified by verify/clients/versioned_stack_push_pop.c. Used by abandoned heaps (frontend/heap_lifecycle.c). */
+ * Verified by verify/clients/versioned_stack_push_pop.c. Used by abandoned and inherited heaps
+ * (frontend/heap_lifecycle.c, heap_fork.c). */
 #ifndef JW_VERSIONED_STACK_H
 #define JW_VERSIONED_STACK_H
 

@@ -131,12 +131,10 @@ static void replayed_link(void) {
     CHECK(first == two && second == one);
     free(one);
     free(two);
-    for (int i = 0; i < OBJECTS; i++) { /* `two` is another list's second one now */
-        CHECK(malloc(SMALL) != NULL);
-    }
+    for (int i = 0; i < OBJECTS; i++) CHECK((objects[i] = malloc(SMALL)) != NULL);
     free(one);
     *one = old;
-    allocate_again(SMALL, NULL);
+    allocate_again(SMALL, objects[2]); /* where the old link leads: now in use */
 }
 
 /* The key, from an old link to the next place that an object of this size holds; 0: there is none. */

@@ -68,7 +68,7 @@ MISTAKES = {
         "    return size;\n",
     ),
     "empty slabs are lost": Mistake(
-        "api", "src/frontend/heap.c", "    slab_place(slab->class, record_id(slab), 1);\n", ""
+        "api", "src/frontend/heap_pool.c", "    slab_place(slab->class, record_id(slab), 1);\n", ""
     ),
     "a word is taken for a trace of a free object": Mistake(
         "contents",

@@ -43,7 +43,8 @@ static void look(struct view *view) {
     for (int i = 0; i < NEXT; i++) view->next[i] = (uintptr_t)(next[i] = hidden(malloc(64)));
     free(next[0]);
     free(next[1]);
-    view->key = *(const volatile uint64_t *)next[1] ^ (uintptr_t)next[1] ^ (uintptr_t)next[0];
+    view->key = *(const volatile uint64_t *)next[1] ^ (uintptr_t)next[0];
+    if (!UNVERIFIED_LINKS) view->key ^= (uintptr_t)next[1];
     malloc(64);
     malloc(64);
 }

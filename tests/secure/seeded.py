@@ -34,8 +34,10 @@ MISTAKES = {
     ),
     "quarantine": seed(QUARANTINE, "slot > quarantine->limit / QUARANTINE_PART", "slot > 8", "quarantine_delays"),
     "written": seed(ENTRY, "!is_zero(object, size)", "!object", "write_after_free_small"),
-    "link": seed("frontend/slab.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
-    "order": seed("frontend/slab.c", "unsigned other = random_less(i + 1);", "unsigned other = i;", "order_small"),
+    "link": seed("frontend/slab_links.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
+    "order": seed(
+        "frontend/slab_lists.c", "unsigned other = next_below(&state, i + 1);", "unsigned other = i;", "order_small"
+    ),
     "mid order": seed("midend/mid_cache.h", "random_less((uint32_t)__builtin_popcount(bits))", "0", "order_mid"),
     "seed": seed("platform/random.c", "return platform_random() | 1;", "return 1;", "order_small"),
     "children": seed("core/fork.c", "if (JW_SECURE) random_forget();", "", "order_of_children"),
@@ -60,7 +62,9 @@ MISTAKES = {
         "guarded_place(range, weight);",
         "types_stay_apart",
     ),
-    "pool mixed": seed("frontend/heap.c", "JW_SECURE && slab && slab->class != class", "false", "types_stay_apart"),
+    "pool mixed": seed(
+        "frontend/heap_pool.c", "JW_SECURE && slab && slab->class != class", "false", "types_stay_apart"
+    ),
     "zero size": seed(
         ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
     ),

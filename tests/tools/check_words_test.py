@@ -18,6 +18,11 @@ SEEDS = {
         "names a table of words",
     ),
     "frontend/heap.c": ("static uint32_t next(uint32_t word) { return word & 0x00ffffffu; }", "types ALL_CODES"),
+    "frontend/remote_reclaim.c": (
+        "static bool marked(struct slab *slab) { return slab->cross.raw >> 31; }",
+        "names the raw word",
+    ),
+    "frontend/suspect.c": ("static uint32_t full(uint32_t word) { return word & CROSS_FULL; }", "names a bit"),
     "backend/thrift.c": ("static uint32_t place(uint32_t word) { return word & 0x7f000000u; }", "types PLACE_MASK"),
 }
 COMMENT = "/* .raw, page_map.link and 0x7f000000u in a comment */"

@@ -130,7 +130,7 @@ static void what_is_at_hand_counts_as_free(void **state) {
 static void *end_with_ranges_at_hand(void *argument) {
     (void)argument;
     jw_free(jw_malloc(SIZE));
-    struct heap *mine = thread.heap;
+    struct heap *mine = thread_heap();
     CHECK(mine != &no_heap && at_hand_granules(&mine->at_hand) > 0);
     sim_thread_exit();
     CHECK(at_hand_granules(&mine->at_hand) == 0);

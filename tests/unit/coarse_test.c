@@ -1,4 +1,5 @@
 /* coarse_test.c - which class a heap gives a size: a coarse one, until that has JW_COARSE_SLABS slabs in use. */
+#include "frontend/heap_collect.h"
 #include "heap_players.h"
 
 enum { MANY = GRANULE_SIZE / 8 * 2 * JW_COARSE_SLABS };
@@ -44,7 +45,7 @@ static void a_thread_with_few_objects_stays_coarse(void **state) {
     for (unsigned round = 0; round < 10 * JW_COARSE_SLABS; round++) {
         assert_int_equal(class_of(1, 300), size_class_of(512));
         heap_enter(heaps[1]);
-        heap_flush();
+        heap_drain_own();
         heap_enter(heaps[0]);
         assert_int_equal(heaps[1]->in_use_count, 0);
     }
@@ -94,7 +95,7 @@ static void an_adopted_heap_keeps_its_map(void **state) {
     struct heap *heap = heaps[2];
     void *kept = allocate_as(2, 20);
     walk_all();
-    heap_retire(heap);
+    heap_abandon(heap);
     heaps[2] = NULL;
     while (heaps[2] != heap) heaps[2] = heap_take();
     walk_all();

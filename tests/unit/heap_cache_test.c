@@ -1,7 +1,9 @@
 /* heap_cache_test.c - objects of full slabs that are cached (frontend/object_cache.h). */
 #include "heap_players.h"
 
+#include "frontend/heap_collect.h"
 #include "frontend/object_cache.h"
+#include "frontend/slab_cross.h"
 
 enum { CACHE_ROOM = 2048 };
 enum { CACHED_SLABS = 20, OBJECT_CACHE_CAPACITY = GRANULE_SIZE / CACHE_ROOM };

@@ -1,7 +1,5 @@
 /* heap_end_test.c - what becomes of a heap when its thread ends. */
-#include "heap_players.h"
-
-#include <pthread.h>
+#include "heap_ends.h"
 
 enum { SMALL = 224, COUNT = 100 };
 static void *left[COUNT];
@@ -11,7 +9,7 @@ static void a_heap_handed_over_keeps_its_objects(void **state) {
     start();
     for (unsigned i = 0; i < COUNT; i++) pattern_fill(left[i] = allocate_as(0, SMALL), SMALL, i);
     uint32_t count = heap_count(), resting = heap_abandoned_count();
-    heap_retire(heaps[0]);
+    heap_abandon(heaps[0]);
     assert_int_equal(heap_abandoned_count(), resting + 1);
     for (unsigned i = 0; i < 2; i++) free_as(1, left[i]); /* into a heap without a thread */
     struct heap *adopted = heap_take();
@@ -21,17 +19,6 @@ static void a_heap_handed_over_keeps_its_objects(void **state) {
     for (unsigned i = 2; i < COUNT; i++) assert_true(pattern_holds(left[i], SMALL, i));
     for (unsigned i = 2; i < COUNT; i++) free_as(0, left[i]);
     finish();
-}
-
-static bool asked; /* whether the thread that ended last has asked for a round by that */
-
-static struct heap *end_thread(void) {
-    struct heap *mine = thread.heap;
-    thrift_forget_thread();
-    sim_take_thread();
-    sim_thread_exit();
-    asked = sim_take_thread();
-    return mine;
 }
 
 static void *leave_objects(void *argument) {
@@ -70,13 +57,6 @@ static void *use_mid_objects(void *argument) {
     return mine;
 }
 
-static void *run(void *(*thread_of)(void *), void *argument) {
-    pthread_t thread;
-    void *ended = NULL;
-    CHECK(pthread_create(&thread, NULL, thread_of, argument) == 0 && pthread_join(thread, &ended) == 0);
-    return ended;
-}
-
 static void a_thread_of_mid_objects_only_caches_them(void **state) {
     (void)state;
     start();
@@ -106,9 +86,6 @@ static void a_round_drains_the_heaps_of_ended_threads(void **state) {
     finish();
 }
 
-enum { SLABS = 4 * SIZE_CLASS_COUNT, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
-static void *many[SLABS * PER_SLAB];
-
 /* More slabs than it has classes remain, some empty, and a held slab of the midend. */
 static void *leave_slabs(void *argument) {
     (void)argument;
@@ -116,15 +93,6 @@ static void *leave_slabs(void *argument) {
     for (unsigned i = 0; i < SLABS * PER_SLAB / 2; i++) jw_free(many[i]);
     jw_free(jw_malloc(FRONTEND_MAX + 1));
     return end_thread();
-}
-
-/* Nothing remains but so many empty slabs. */
-static void *leave_a_pool(void *count) {
-    for (unsigned i = 0; i < *(unsigned *)count * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
-    for (unsigned i = 0; i < *(unsigned *)count * PER_SLAB; i++) jw_free(many[i]);
-    struct heap *mine = end_thread();
-    CHECK(mine->in_use_count == 0);
-    return mine;
 }
 
 /* All objects were freed by another thread meanwhile. */
@@ -147,26 +115,8 @@ static void reopened_slabs_are_not_left_to_the_next_thread(void **state) {
     assert_ptr_equal(heap_take(), heap);
     walk_heap(heap);
     assert_int_equal(heap->in_use_count, 0);
-    heap_retire(heap);
+    heap_abandon(heap);
     finish();
-}
-
-static void a_large_pool_is_left_to_a_round(void **state) {
-    (void)state;
-    for (int has_thread = 0; has_thread < 2; has_thread++)
-        for (unsigned count = POOL_ROUND_FROM / 2; count <= 2 * POOL_ROUND_FROM; count *= 2) {
-            start();
-            options.reclaim_thread = has_thread;
-            options.pool_min = SLABS;
-            options.reclaim_start = SIZE_MAX; /* only what the thread's end asks for */
-            struct heap *heap = run(leave_a_pool, &count);
-            walk_heap(heap);
-            assert_int_equal(asked, has_thread && count >= POOL_ROUND_FROM);
-            assert_int_equal(pool_is_empty(&heap->pool), !asked);
-            thrift_purge();
-            assert_true(pool_is_empty(&heap->pool));
-            finish();
-        }
 }
 
 /* A thread that finds no memory before a round has come takes what an ended thread has left. */
@@ -202,7 +152,7 @@ static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
         uint32_t in_use = heap->in_use_count;
         walk_heap(heap);
         assert_ptr_equal(heap_take(), heap);
-        heap_retire(heap);
+        heap_abandon(heap);
         thrift_purge();
         assert_true(pool_is_empty(&heap->pool) && !keeps_mid_slabs(heap));
         struct midend_statistics midend;
@@ -223,7 +173,6 @@ int main(void) {
         cmocka_unit_test(a_thread_of_mid_objects_only_caches_them),
         cmocka_unit_test(a_round_drains_the_heaps_of_ended_threads),
         cmocka_unit_test(reopened_slabs_are_not_left_to_the_next_thread),
-        cmocka_unit_test(a_large_pool_is_left_to_a_round),
         cmocka_unit_test(what_is_left_serves_who_finds_no_memory),
         cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),
     };

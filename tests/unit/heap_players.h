@@ -3,6 +3,8 @@
 #define JW_TESTS_HEAP_PLAYERS_H
 
 #include "core/allocator.h"
+#include "frontend/heap_collect.h"
+#include "frontend/heap_lifecycle.h"
 #include "heap_walk.h"
 #include "unit.h"
 
@@ -25,7 +27,7 @@ static inline void start(void) {
 static inline void finish(void) {
     for (unsigned i = 0; i < HEAPS; i++) {
         heap_enter(heaps[i]);
-        heap_flush();
+        heap_drain_own();
         walk_heap(heaps[i]);
         assert_int_equal(heaps[i]->in_use_count, 0);
         assert_true(pool_is_empty(&heaps[i]->pool));

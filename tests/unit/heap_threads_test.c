@@ -5,6 +5,8 @@
 
 #include "backend/reclaimer.h"
 #include "core/allocator.h"
+#include "frontend/heap_collect.h"
+#include "frontend/heap_lifecycle.h"
 #include "heap_walk.h"
 
 enum { MANY = 742, GENERATIONS = 2, SHARED = 512, RACES = 3000, CHURNERS = 8, LIVES = 40 };
@@ -38,7 +40,7 @@ static void finish(void) {
         void *old = (void *)atomic_exchange(&shared[i], 0);
         if (old) check_and_free(old);
     }
-    heap_flush();
+    heap_drain_own();
     reclaimer_pause();
     for (unsigned round = 0; round < 2; round++) thrift_purge(); /* one for each stack of abandoned heaps */
     assert_int_equal(root_count(), 0);

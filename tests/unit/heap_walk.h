@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "frontend/heap.h"
+#include "frontend/slab_cross.h"
 
 static inline unsigned list_length(const void *object) {
     unsigned length = 0;
@@ -48,7 +49,7 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->linked) + count > 0);
     if (slab->state == FULL) CHECK(slab->own.budget > 0 && slab->own.budget <= size_classes[class].frees_until_reopen);
     if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->linked && slab_is_on_its_way(slab));
-    if (slab->cross & CROSS_FULL) CHECK(slab->marked && count == 0);
+    if (cross_is_full(cross_get(&slab->cross))) CHECK(slab->marked && count == 0);
     else if (slab->state == FULL) CHECK(slab->marked); /* on its way to the owner */
 }
 

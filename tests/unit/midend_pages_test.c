@@ -85,7 +85,7 @@ static void slabs_in_use_keep_their_pages(void **state) {
     midend_free(NULL, objects[2]);
     assert_false(midend_round(false) || midend_round(false) || midend_round(true)); /* held */
     assert_int_equal(given_back(), before);
-    midend_let_go(caches);
+    midend_drain(caches);
     assert_int_equal(word(slab), MID_LISTED | 6);
     assert_false(midend_round(true));
     assert_int_equal(given_back() - before, free_pages(objects[0], class, 6, true));
@@ -118,25 +118,6 @@ static void refused_discards_lose_nothing(void **state) {
     finish();
 }
 
-/* No range becomes free, and yet a thread comes. */
-static void many_free_objects_ask_for_a_round(void **state) {
-    (void)state;
-    start();
-    static char *objects[MID_ROUND_FROM][MOST_OBJECTS];
-    for (unsigned i = 0; i < MID_ROUND_FROM; i++) fill_slab(objects[i], mid_class_count - 1);
-    assert_null(sim_take_thread());
-    for (unsigned i = 0; i < MID_ROUND_FROM; i++) {
-        assert_null(sim_take_thread());
-        midend_free(NULL, objects[i][1]);
-    }
-    assert_non_null(sim_take_thread());
-    thrift_forget_thread();
-    for (unsigned i = 0; i < MID_ROUND_FROM; i++)
-        for (unsigned j = 0; j < mid_shapes[mid_class_count - 1].count; j++)
-            if (j != 1) midend_free(NULL, objects[i][j]);
-    finish();
-}
-
 /* Into a page that has been given back. */
 static void write_after_free(void) {
     char *objects[MOST_OBJECTS];
@@ -159,7 +140,6 @@ int main(void) {
         cmocka_unit_test(free_pages_go_back),
         cmocka_unit_test(slabs_in_use_keep_their_pages),
         cmocka_unit_test(refused_discards_lose_nothing),
-        cmocka_unit_test(many_free_objects_ask_for_a_round),
         cmocka_unit_test(writes_after_free_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,9 +4,7 @@
 
 #include "unit.h"
 
-#include "midend/midend.c"
-
-#define SOME_KEY link_key_of(0x123456789abcu)
+#include "midend/mid_slab.h"
 
 static struct mid_cache caches[MID_CACHES];
 
@@ -15,16 +13,15 @@ static void start(void) {
     memset(caches, 0, sizeof caches);
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
-    memset(&mid_nest, 0, sizeof mid_nest);
-    deferred = (struct id_stack){0};
-    memset(mid_slab_counts, 0, sizeof mid_slab_counts);
-    no_longer_full = 0;
     midend_start();
 }
 
+/* All objects are free, so nothing of the midend is left to the next test. */
 static inline void finish(void) {
     thrift_purge();
-    for (unsigned class = 0; class < mid_class_count; class ++) assert_int_equal(mid_slab_counts[class], 0);
+    assert_false(mid_slab_place_deferred());
+    for (unsigned class = 0; class < mid_class_count; class ++)
+        assert_true(mid_slab_counts[class] == 0 && nest_count(&mid_nest, class) == 0);
     assert_int_equal(root_count(), 0);
     assert_int_equal(ownership.cached[0], 0);
     assert_int_equal(ownership.cached[1], 0);

@@ -2,6 +2,10 @@
 #include "unit.h"
 
 #include "frontend/heap.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_free.h"
+#include "frontend/slab_links.h"
+#include "frontend/slab_lists.h"
 
 enum { FAR = 3 }; /* granules on either side */
 
@@ -80,7 +84,7 @@ static void begin_slab(unsigned class) {
     slab_format(slab, start_of_slab, class);
     slab->key = (uintptr_t)frontend_key;
     slab->marked = false;
-    slab->cross = 0;
+    cross_empty(&slab->cross);
 }
 
 /* Pushes the way of the hit path, or the general one. */
@@ -103,7 +107,7 @@ static void the_cross_list_counts_and_leads(void **state) {
     }
     char *object = cross_drain(&slab->cross, slab_origin(slab), &count);
     assert_int_equal(count, capacity);
-    assert_int_equal(slab->cross, 0);
+    assert_int_equal(slab->cross.raw, 0);
     for (unsigned i = capacity; i-- > 0; object = slab_next(object, slab_key(slab))) assert_ptr_equal(object, order[i]);
     assert_true(link_end(object));
 }
@@ -143,9 +147,9 @@ static void the_full_mark_is_seen_by_one(void **state) {
         assert_false(slab_is_on_its_way(slab));
         assert_false(cross_push(&slab->cross, slab_origin(slab), object,
                                 slab_key(slab))); /* the hit path leaves the mark alone */
-        assert_int_equal(slab->cross, CROSS_FULL);
+        assert_int_equal(slab->cross.raw, CROSS_FULL);
         assert_ptr_equal(cross_drain(&slab->cross, slab_origin(slab), &count), slab_origin(slab));
-        assert_int_equal(slab->cross, CROSS_FULL);
+        assert_int_equal(slab->cross.raw, CROSS_FULL);
         assert_true(cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab)));
         assert_true(slab_is_on_its_way(slab));
         push(object + size_classes[1].size, true);
@@ -187,7 +191,7 @@ static void objects_are_carved_once_and_come_back(void **state) {
             assert_true(refill()); /* they are out as long as they are in the local list */
             assert_int_equal(slab_out(slab), capacity);
         } else {
-            slab_collect(slab);
+            slab_drain_cross(slab);
             assert_int_equal(slab_out(slab), 0);
             assert_int_equal(slab_list_length(slab->own.first), capacity);
             assert_true(refill());
@@ -208,11 +212,11 @@ static void collecting_keeps_the_freed_list(void **state) {
     unsigned left = slab_list_length(*local()), out = slab_out(slab);
     free_target_push(&slab->own, third, slab_key(slab));
     slab->own.budget--;
-    slab_collect(slab); /* nothing to collect */
+    slab_drain_cross(slab); /* nothing to collect */
     assert_int_equal(slab_list_length(slab->own.first), 1);
     push(first, false);
     push(second, true);
-    slab_collect(slab);
+    slab_drain_cross(slab);
     assert_int_equal(slab_list_length(slab->own.first), 3);
     assert_int_equal(slab_list_length(*local()), left);
     assert_int_equal(slab_out(slab), out - 3);

@@ -309,6 +309,15 @@ static bool more_to_do(void) {
     return true;
 }
 
+static uint64_t last_look, last_wait;
+
+static void waits_grow(unsigned number) {
+    uint64_t wait = platform_milliseconds() - last_look;
+    CHECK(number == 1 || wait > last_wait);
+    last_wait = number == 1 ? 0 : wait;
+    last_look = platform_milliseconds();
+}
+
 /* Heaps without anything to give back are looked after ever more rarely, and not for ever. */
 static void quiet_rounds_fade_away(void **state) {
     (void)state;
@@ -319,11 +328,10 @@ static void quiet_rounds_fade_away(void **state) {
     thrift_forget_thread();
     assert_non_null(sim_take_thread());
     thrift_on_round(ROUND_SLABS, more_to_do, NULL);
+    at_wait = waits_grow;
     thrift_wake();
     run_thread();
-    assert_int_equal(waits, 1 + 6); /* first for threads that may start */
-    assert_int_equal(platform_milliseconds(),
-                     options.reclaim_interval / 8 + (1 + 2 + 4 + 8 + 16 + 32) * options.reclaim_interval);
+    assert_true(waits >= 2);
     thrift_wake();
     assert_non_null(sim_take_thread()); /* it can be started again */
     finish();
@@ -338,6 +346,34 @@ static void a_purge_gives_everything_back(void **state) {
     assert_true(range_cached(UNMAPPED) >= BIG);
     assert_false(is_dirty(a));
     assert_int_equal(thrift_purge(), 0);
+    backend_place(b);
+    finish();
+}
+
+static unsigned purges;
+
+static bool purged(void) {
+    purges++;
+    return false;
+}
+
+/* A slab of the midend has something to take its place, and a purge looks at every record: at a limit on addresses each
+ * object would pay for one. */
+static void only_the_last_way_to_memory_purges(void **state) {
+    (void)state;
+    bool zeroed;
+    start();
+    thrift_on_round(ROUND_SLABS, NULL, purged);
+    sim_fail_after(0);
+    purges = 0;
+    assert_null(backend_fetch(FOR_RANGES, ROOT_GRANULES, &zeroed));
+    assert_int_equal(purges, 0);
+    assert_null(backend_fetch(FOR_SLABS, ROOT_GRANULES, &zeroed));
+    assert_int_equal(purges, 1);
+    assert_null(backend_allocate(ROOT_SIZE - LARGE_GUARD, 1, &zeroed));
+    assert_int_equal(purges, 2);
+    thrift_on_round(ROUND_SLABS, NULL, NULL);
+    backend_place(a);
     backend_place(b);
     finish();
 }
@@ -381,6 +417,7 @@ int main(void) {
         cmocka_unit_test(a_refused_thread_is_tried_again),
         cmocka_unit_test(quiet_rounds_fade_away),
         cmocka_unit_test(a_purge_gives_everything_back),
+        cmocka_unit_test(only_the_last_way_to_memory_purges),
         cmocka_unit_test(parts_of_pages_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static granule_id fetch(uint32_t weight) {
     return range;
 }
 
-static bool is_dirty(granule_id range) {
+static inline bool is_dirty(granule_id range) {
     return *granule_address(range) == (char)0xa5;
 }
 

@@ -43,7 +43,7 @@ TO_IR = ["-O0", "-Xclang", "-disable-O0-optnone", "-g", "-S", "-emit-llvm"]
 INCLUDE = re.compile(r'#include "([\w/.]+)"')
 # Sources that implement another's header.
 COMPANIONS = {
-    "heap": ["heap_lifecycle", "heap_statistics"],
+    "heap": ["heap_statistics"],
     "midend": ["mid_shapes", "midend_round", "midend_statistics"],
     "allocator": ["allocate", "deallocate", "start", "aligned", "zeroed", "object_size", "realloc", "sized", "route"],
     "platform": ["model"],

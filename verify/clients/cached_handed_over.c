@@ -34,7 +34,7 @@ int main(void) {
     finish(other);
     give(objects[2], SIZE, 2);
     heap_enter(&no_heap);
-    heap_retire(heap);
+    heap_abandon(heap);
     expect_nothing_left();
     return 0;
 }

@@ -4,6 +4,7 @@
  * bound     3 threads: 3 frees of the owner's objects, 1 periodic look and 2 allocations by the owner; 3 objects a slab
  * property  no slab counts as empty before its last object is back: what is then made of it is the owner's alone
  */
+#include "frontend/heap_collect.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 80, OBJECTS = 4, OTHER = 112 };

@@ -6,6 +6,7 @@
 
 #include "backend/thrift.h"
 #include "core/allocator.h"
+#include "frontend/heap_lifecycle.h"
 #include "verify/clients/client.h"
 #include "verify/clients/rest.h"
 #include "verify/platform/model.h"
@@ -38,7 +39,7 @@ static inline void expect_heaps_rest(void) {
         for (uint32_t j = 0; j < i; j++) assert(taken[i] != taken[j]);
     }
     assert(taken[count]->number == count + 1 && heap_count() == count + 1);
-    for (uint32_t i = 0; i <= count; i++) heap_retire(taken[i]);
+    for (uint32_t i = 0; i <= count; i++) heap_abandon(taken[i]);
 }
 
 /* The thread's end, and main's after all others: each slab is empty and found, or a root would stay. */

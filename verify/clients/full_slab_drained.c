@@ -3,6 +3,7 @@
  * bound     2 threads at a time: 1 free of the owner's object, then 2; 2 allocations by the owner; 2 objects a slab
  * property  the slab comes back by others' frees alone; no object is lost or given out twice
  */
+#include "frontend/heap_collect.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112 };

@@ -5,6 +5,7 @@
  * property  what has come back before the slab is reopened_taken is counted, and the slab becomes empty
  * defines   -DJW_REOPEN_SHARE=2
  */
+#include "frontend/heap_collect.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 64, SLAB = 4 };

@@ -28,7 +28,7 @@ int main(void) {
         heap_enter(&no_heap);
     }
     for (size_t h = 0; h < HEAPS; h++) {
-        heap_retire(heaps[h]);
+        heap_abandon(heaps[h]);
         for (size_t i = 1; i < OBJECTS; i++) give(objects[h][i], SIZE, h);
     }
     pthread_t a = start(taking, NULL);

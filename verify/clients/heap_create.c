@@ -27,7 +27,7 @@ int main(void) {
         numbers |= 1u << heaps[i]->number;
     }
     assert(numbers == (1u << 1 | 1u << 2 | 1u << 3));
-    for (unsigned i = 0; i < 3; i++) heap_retire(heaps[i]);
+    for (unsigned i = 0; i < 3; i++) heap_abandon(heaps[i]);
     thrift_purge(); /* drains two of them at a time */
     expect_heaps_rest();
     return 0;

@@ -16,25 +16,25 @@ static void *taking_two(void *unused) {
     struct heap *first = heap_take(), *second = heap_take();
     use(first);
     use(second);
-    heap_retire(first);
+    heap_abandon(first);
     use(second);
-    heap_retire(second);
+    heap_abandon(second);
     return NULL;
 }
 
 int main(void) {
     start_allocator();
     struct heap *a = heap_take(), *b = heap_take();
-    heap_retire(a);
-    heap_retire(b);
+    heap_abandon(a);
+    heap_abandon(b);
     pthread_t other = start(taking_two, NULL);
     a = heap_take();
     use(a);
     b = heap_take();
     use(b);
     finish(other);
-    heap_retire(b);
-    heap_retire(a);
+    heap_abandon(b);
+    heap_abandon(a);
     expect_heaps_rest();
     return 0;
 }

@@ -30,7 +30,7 @@ int main(void) {
     finish(b);
     for (unsigned i = 0; i < 2; i++) give_held(mid_caches, taken[i], 2);
     for (unsigned i = 2; i < OBJECTS; i++) give_held(mid_caches, objects[i], 1);
-    midend_let_go(mid_caches);
+    midend_drain(mid_caches);
     expect_nothing_left();
     return 0;
 }

@@ -18,7 +18,7 @@ static void *freeing(void *unused) {
 
 static void *letting_go(void *unused) {
     (void)unused;
-    midend_let_go(mid_caches);
+    midend_drain(mid_caches);
     taken = take(2);
     return NULL;
 }

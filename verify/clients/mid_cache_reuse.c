@@ -12,7 +12,7 @@ static void *objects[OBJECTS], *taken[2];
 static void *holding(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < 2; i++) give_held(mid_caches, objects[i], 1);
-    midend_let_go(mid_caches);
+    midend_drain(mid_caches);
     return NULL;
 }
 

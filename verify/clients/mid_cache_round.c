@@ -12,7 +12,7 @@ static void *object;
 static void *holding(void *unused) {
     (void)unused;
     give_held(mid_caches, object, 1);
-    midend_let_go(mid_caches);
+    midend_drain(mid_caches);
     return NULL;
 }
 

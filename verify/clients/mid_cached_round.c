@@ -22,7 +22,7 @@ static void *keeping(void *unused) {
     void *object = take_held(mid_caches, 2);
     assert(object == objects[3]);
     give_held(mid_caches, object, 2);
-    midend_let_go(mid_caches);
+    midend_drain(mid_caches);
     return NULL;
 }
 

@@ -22,7 +22,7 @@ static void *holding(void *unused) {
     if (object) fill(object, SIZE, 2);
     if (object) give_held(mid_caches, object, 2);
     give_held(mid_caches, objects[3], 1);
-    midend_let_go(mid_caches);
+    midend_drain(mid_caches);
     return NULL;
 }
 

@@ -38,7 +38,7 @@ int main(void) {
     pthread_t a = start(round_of_reclamation, NULL);
     pool_push(&pool, &slabs[3]);
     pool_push(&pool, &slabs[4]);
-    struct slab *taken = pool_take(&pool);
+    struct slab *taken = pool_pop(&pool);
     if (taken) own(taken);
     finish(a);
     uint32_t count = 0;

@@ -5,6 +5,8 @@
  */
 #include "verify/clients/remote.h"
 
+#include "frontend/slab_cross.h"
+
 enum { SIZE = 112, OBJECTS = 3 };
 
 static void *freeing(void *unused) {

@@ -4,6 +4,7 @@
  * bound     3 threads: 2 frees by others; 1 look at all slabs and 3 allocations of another class; 2 objects a slab
  * property  the new slab has its own objects only, each its holder's alone
  */
+#include "frontend/heap_collect.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OTHER = 80 };

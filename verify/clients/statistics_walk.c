@@ -3,6 +3,7 @@
  * bound     2 threads: 1 walk; 1 slab of 2 objects that goes back, with a round that gives its root back
  * property  the walk touches no memory that is gone, and counts no more than there is
  */
+#include "frontend/heap_collect.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112 };
@@ -17,10 +18,10 @@ static void *walking(void *unused) {
 
 int main(void) {
     start_allocator();
-    heap_retire(heap_take());
+    heap_abandon(heap_take());
     pthread_t a = start(walking, NULL);
     give(get(SIZE, 1), SIZE, 1);
-    heap_flush();
+    heap_drain_own();
     finish(a);
     expect_nothing_left();
     return 0;

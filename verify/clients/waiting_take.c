@@ -43,7 +43,7 @@ static void *exchanging(void *unused) {
     memory[1] = 7;
     exchanged = waiting_take(SMALL, LARGE_ONE, 8, &taken);
     if (exchanged) check(&taken);
-    if (waiting_put(&put, &old) && old.start) check(&old);
+    if (waiting_place(&put, &old) && old.start) check(&old);
     return NULL;
 }
 
@@ -51,7 +51,7 @@ int main(void) {
     struct waiting first, second, old, left;
     write_size_and_place(&first, 0);
     write_size_and_place(&second, 1);
-    bool put = waiting_put(&first, &old);
+    bool put = waiting_place(&first, &old);
     assert(put && !old.start);
     pthread_t a = start(looking, NULL), b = start(exchanging, NULL);
     finish(a);
@@ -59,9 +59,9 @@ int main(void) {
     assert(!(looked_up && exchanged));
     while (waiting_take(SMALL, LARGE_ONE, 8, &left)) check(&left);
     assert(memory[0] == 1);
-    put = waiting_put(&first, &old) && !old.start;
+    put = waiting_place(&first, &old) && !old.start;
     assert(put);
-    put = waiting_put(&second, &old); /* the first makes room, and is ours again */
+    put = waiting_place(&second, &old); /* the first makes room, and is ours again */
     assert(put && old.start == first.start && old.size == SMALL);
     put = waiting_take(SMALL, LARGE_ONE, 8, &left);
     assert(put && left.start == second.start && waiting_kept() == 0 && range_cached(MAPPED) == 0);

@@ -14,14 +14,14 @@ static void exchange(void) {
     void *second = filled(jw_malloc(SIZE), SIZE, 2);
     assert(second == first);
     release(second, SIZE, 2);
-    assert(range_cached(MAPPED) == 0 && at_hand_granules(&thread.heap->at_hand) == 4);
+    assert(range_cached(MAPPED) == 0 && at_hand_granules(&thread_heap()->at_hand) == 4);
 }
 
 static void *ending(void *unused) {
     (void)unused;
     struct heap *heap;
     exchange();
-    heap = thread.heap;
+    heap = thread_heap();
     model_thread_exit();
     assert(at_hand_granules(&heap->at_hand) == 0);
     return NULL;
@@ -29,7 +29,7 @@ static void *ending(void *unused) {
 
 static void *sleeping(void *heap) {
     exchange();
-    *(struct heap **)heap = thread.heap;
+    *(struct heap **)heap = thread_heap();
     return NULL;
 }
 

@@ -15,7 +15,7 @@ static void exchange(void) {
     void *second = filled(jw_malloc(SIZE), SIZE, 2);
     assert(second == first);
     release(second, SIZE, 2);
-    assert(range_cached(MAPPED) == 0 && at_hand_granules(&thread.heap->at_hand) == 4);
+    assert(range_cached(MAPPED) == 0 && at_hand_granules(&thread_heap()->at_hand) == 4);
 }
 
 int main(void) {
@@ -25,7 +25,7 @@ int main(void) {
     options.reclaim_start = 0;
     options.reclaim_thread = THREAD_TRUE;
     exchange();
-    struct heap *heap = thread.heap;
+    struct heap *heap = thread_heap();
     void (*body)(void) = atomic_exchange_explicit(&model_thread_body, NULL, memory_order_acquire);
     assert(body);
     body();

@@ -1,11 +1,15 @@
-/* slab.c - how a slab begins, is linked, and ends; the tables that it needs. */
-#include "frontend/slab.h"
+/* slab_lists.c - how a slab begins, how its objects are linked, and how its lists move. */
+#include "frontend/slab_lists.h"
 
 #include "backend/hooks.h"
 #include "base/assert.h"
+#include "frontend/slab_free.h"
+#include "frontend/slab_links.h"
 #include "platform/random.h"
 
 enum { MOST_SHUFFLED = 4096 / 8 + 1 }; /* the largest batch of any class */
+
+uint64_t slab_scatter_secret;
 
 void slab_format(struct slab *slab, const char *start, unsigned class) {
     slab->own.first = LINK_END;
@@ -17,52 +21,12 @@ void slab_format(struct slab *slab, const char *start, unsigned class) {
     slab->linked = 0;
     __atomic_store_n(&slab->class, (uint8_t) class, __ATOMIC_RELAXED); /* a round may look */
     slab->marked = true;
-    atomic_store_explicit(&slab->cross, CROSS_FULL, memory_order_relaxed);
+    cross_format(&slab->cross);
 }
 
 void slab_clear_links(const struct slab *slab) {
     char *object = granule_address(record_id(slab));
     for (unsigned left = slab->linked; left > 0; left--, object += size_classes[slab->class].size) link_clear(object);
-}
-
-bool slab_reclaim_taken(struct slab *slab, unsigned out) {
-    /* [RR8] acquire: its memory is given back; pairs [RR9]; client remote_owner */
-    uint32_t word = atomic_load_explicit(&slab->cross, memory_order_acquire);
-    if (!cross_is_taken(word)) return true;
-    if ((word & CROSS_TAKEN) == CROSS_GIVING) {
-        atomic_fetch_or_explicit(&slab->cross, CROSS_WATCHED, memory_order_relaxed);
-        return false;
-    }
-    /* nothing was out any more: what has been freed since was free */
-    if (UNLIKELY(cross_count_of(word) != out)) misuse(DOUBLE_FREE, slab->own.first, 0);
-    slab->own.first = LINK_END;
-    slab->linked = 0;
-    free_target_set_budget(&slab->own, 0);
-    atomic_store_explicit(&slab->cross, 0, memory_order_relaxed); /* no round looks, no object is in use */
-    return true;
-}
-
-uint64_t frontend_key, slab_scatter_secret;
-
-/* Whether a link of that distance may be a free object's. */
-static bool may_lead(const void *object, uint64_t distance) {
-    return (distance ^ link_place(object)) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));
-}
-
-/* Told without a look at records, which may be another thread's: it only raises the question. */
-COLD bool slab_has_link(const void *object) {
-    uint64_t distance = link_distance(object, slab_key(slab_of(object)));
-    if (link_is_near(distance ^ link_place(object) ^ (uintptr_t)object, ROOT_SIZE)) return true;
-    if ((distance ^ link_place(object)) > UINTPTR_MAX) return false;
-    const char *next = link_followed(object, distance);
-    bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0;
-    return next == LINK_END || origin || page_map_owns(next);
-}
-
-NOINLINE void *slab_next_far(const void *object, uint64_t distance) {
-    if (JW_LINK_CHECK && UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);
-    void *next = link_followed(object, distance);
-    return link_end(next) ? LINK_END : next;
 }
 
 /* A number below `limit`. */
@@ -128,7 +92,7 @@ void slab_put_back(struct slab *slab, void *first) {
     slab->own.first = first;
 }
 
-void slab_collect(struct slab *slab) {
+void slab_drain_cross(struct slab *slab) {
     unsigned count;
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
     if (count == 0) return;

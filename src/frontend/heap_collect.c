@@ -1,0 +1,95 @@
+/* heap_collect.c - looks for slabs whose objects have all come back. */
+#include "frontend/heap_collect.h"
+
+#include <limits.h>
+
+#include "frontend/heap_pool.h"
+#include "frontend/heap_slabs.h"
+#include "frontend/object_cache.h"
+#include "frontend/slab_links.h"
+#include "frontend/slab_lists.h"
+
+static NOINLINE void collect_partial(struct heap *heap, unsigned class, unsigned most) {
+    for (struct slab *slab = heap->partial[class], *next; slab && most > 0; slab = next, most--) {
+        next = slab_by_id(&slab->own.next);
+        heap_collect_if_empty(heap, slab);
+    }
+}
+
+/* Whether all objects of a current slab are in its lists, as far as that takes no more than so many steps. */
+static bool is_unused(const struct slab *slab, const void *local, unsigned most) {
+    uint32_t elsewhere = slab->own.budget - 1u - cross_count(&slab->cross);
+    if (elsewhere > most) return false;
+    for (; elsewhere > 0 && !link_end(local); elsewhere--) local = slab_next(local, slab_key(slab));
+    return elsewhere == 0 && link_end(local);
+}
+
+static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned most) {
+    struct slab *slab = heap->current[class];
+    void *local = heap->local[class].first;
+    if (!slab || !is_unused(slab, local, most)) return;
+    if (!link_end(local)) slab_put_back(slab, local);
+    slab_drain_cross(slab);
+    heap->current[class] = NULL;
+    heap->local[class].first = LINK_END;
+    slab->target = &slab->own;
+    heap_make_empty(heap, slab);
+}
+
+/* One class, so that no malloc takes long. */
+static NOINLINE void collect_some(struct heap *heap) {
+    heap_take_incoming(heap);
+    heap->collected = (heap->collected + 1) % SIZE_CLASS_COUNT;
+    if (size_classes[heap->collected].cached > 0) object_cache_drain(heap, heap->collected);
+    collect_partial(heap, heap->collected, COLLECT_STEPS);
+    collect_current(heap, heap->collected, heap->refills % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
+    if (heap->refills % KEEP_PERIOD == 0) {
+        midend_collect(heap->mid_caches);
+        pool_count_unused(&heap->pool);
+    }
+    heap_place_empty(heap, pool_claim_unused(&heap->pool, GIVE_AT_ONCE));
+}
+
+void heap_maintain(struct heap *heap) {
+    if (UNLIKELY(++heap->refills % COLLECT_PERIOD == 0)) collect_some(heap);
+}
+
+void heap_take_back(struct heap *heap) {
+    if (heap_has_suspects(heap)) heap_settle(heap);
+    heap_take_reopened(heap, UINT_MAX); /* what was taken already, then what others have returned since */
+    heap_take_reopened(heap, UINT_MAX);
+}
+
+void heap_collect(struct heap *heap, enum collect depth) {
+    midend_drain(heap->mid_caches);
+    heap_take_back(heap);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        if (size_classes[class].cached > 0) object_cache_drain(heap, class);
+        collect_partial(heap, class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
+        collect_current(heap, class, UINT_MAX);
+    }
+}
+
+static COLD void open_full_slabs(granule_id root, void *context) {
+    struct heap *heap = context;
+    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+        struct slab *slab = record_at(id);
+        /* the leaf first: its table is small. It may be of a slab that was given back, but the key is not */
+        if (!leaf_same(leaf_get(id), leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
+        if (slab_state(slab) == FULL && !link_end(slab->own.first)) heap_open_slab(heap, slab);
+    }
+}
+
+COLD void heap_make_room(struct heap *heap) {
+    page_map_walk(open_full_slabs, heap);
+    heap_collect(heap, COLLECT_ALL);
+}
+
+void heap_drain(struct heap *heap) {
+    heap_collect(heap, COLLECT_ALL);
+    heap_place_pool(heap);
+}
+
+void heap_drain_own(void) {
+    if (thread_heap() != &no_heap) heap_drain(thread_heap());
+}

@@ -1,0 +1,46 @@
+/* heap_collect.h - a heap's periodic maintenance: takes what other threads have left for it, and looks for slabs whose
+ * objects have all come back.
+ *
+ *   call                  when                                       how much
+ *   heap_take_incoming    a refill finds no object                   a few reopened slabs, all suspects
+ *   heap_maintain         each refill, each spent budget             once in COLLECT_PERIOD: one class, a few steps
+ *   heap_collect          a thread's end, a round, a failed          all classes
+ *                         allocation, malloc_trim
+ *   heap_drain            a round, malloc_trim                       all, and the pool goes back
+ *
+ * Only the last two do work without a bound: no program waits for them in malloc or free. By the heap's thread, or by a
+ * thread that has a heap without a thread.
+ */
+#ifndef JW_HEAP_COLLECT_H
+#define JW_HEAP_COLLECT_H
+
+#include "config/policy.h"
+#include "frontend/heap.h"
+#include "frontend/heap_reopened.h"
+#include "frontend/suspect.h"
+
+/* Takes back reopened slabs and looks for slabs without objects: the current ones and some partial ones, or all. Drains
+ * the mid caches. */
+enum collect { COLLECT_CURRENT, COLLECT_ALL };
+void heap_collect(struct heap *heap, enum collect depth);
+
+/* Takes back all reopened slabs, and settles all suspects. */
+void heap_take_back(struct heap *heap);
+
+/* There is no memory for another slab: finds what is free in those there are. */
+void heap_make_room(struct heap *heap);
+
+/* Once a refill, or now and then where there is none: at times takes back reopened slabs, and collects. */
+void heap_maintain(struct heap *heap);
+
+/* Collects all of the heap, and places its empty slabs. The same of the calling thread's heap, if it has one. */
+void heap_drain(struct heap *heap);
+void heap_drain_own(void);
+
+/* Takes back a few reopened slabs, and settles all suspects. */
+static ALWAYS_INLINE void heap_take_incoming(struct heap *heap) {
+    if (UNLIKELY(heap_has_reopened(heap))) heap_take_reopened(heap, TAKE_AT_ONCE);
+    if (UNLIKELY(heap_has_suspects(heap))) heap_settle(heap);
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* heap_fork.c - begins a generation in the child of a fork, and keeps the heaps that the child inherits. */
+#include "frontend/heap_fork.h"
+
+#include "config/options.h"
+#include "config/policy.h"
+#include "frontend/heap_key.h"
+#include "frontend/heap_pool.h"
+#include "frontend/size_map.h"
+#include "sync/versioned_stack.h"
+
+static uint32_t this_generation;
+static struct versioned_stack inherited;
+static _Atomic(uint32_t) inherited_count;
+static _Atomic(uint32_t) scatter_next; /* the next heap of the process gets its slabs in random order */
+
+void heap_renew(struct heap *heap) {
+    heap->key = heap_key(heap->number);
+    heap->generation = this_generation;
+}
+
+bool heap_is_older(const struct heap *heap) {
+    return heap->generation != this_generation;
+}
+
+void heap_push_inherited(struct heap *heap) {
+    atomic_fetch_add_explicit(&inherited_count, 1, memory_order_relaxed);
+    versioned_stack_push(&inherited, heap->number, heap_link_of);
+}
+
+bool heap_has_many_inherited(void) {
+    return atomic_load_explicit(&inherited_count, memory_order_relaxed) > INHERITED_HEAPS;
+}
+
+void heap_visit_inherited(void (*visit)(struct heap *heap), void (*put)(struct heap *heap)) {
+    struct heap *visited = NULL, *heap;
+    for (uint32_t number; (number = versioned_stack_pop(&inherited, heap_link_of)) != 0;) {
+        heap = heap_by_number(number);
+        atomic_fetch_sub_explicit(&inherited_count, 1, memory_order_relaxed);
+        visit(heap);
+        heap_chain_push(&visited, heap);
+    }
+    while ((heap = heap_chain_pop(&visited))) put(heap);
+}
+
+/* All classes are open, as of a program's first heap (size_map.h). */
+static COLD void open_all_classes(struct heap *heap) {
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        if (heap->coarse_slabs[class] == 0) continue;
+        heap->coarse_slabs[class] = 0;
+        size_map_open(heap, class);
+    }
+}
+
+void heap_begin_generation(struct heap *heap) {
+    if (LIKELY(!atomic_load_explicit(&scatter_next, memory_order_relaxed)) ||
+        !atomic_exchange_explicit(&scatter_next, false, memory_order_relaxed))
+        return;
+    open_all_classes(heap);
+    heap_scatter(heap, (unsigned)heap_derived(heap->number, FOR_SCATTER) % SCATTER_SLABS);
+}
+
+COLD void heap_before_fork(void) {
+    heap_keys_before_fork();
+}
+
+/* The interrupted malloc or free of a thread that forks in a signal handler goes on with the heap it began with. */
+static void leave_to_parent(struct heap *heap) {
+    atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
+    heap_enter(&no_heap);
+    heap_push_inherited(heap);
+}
+
+COLD void heap_after_fork(bool child) {
+    heap_keys_after_fork(child);
+    if (!child) return;
+    if (!option(&options.fresh_after_fork)) {
+        heap_note_thread();
+        return;
+    }
+    this_generation++;
+    atomic_store_explicit(&scatter_next, true, memory_order_relaxed);
+    slab_scatter_secret = heap_derived(0, FOR_SCATTER) | 1;
+    midend_renew_key(heap_derived(0, FOR_MIDEND));
+    if (thread_heap() != &no_heap) leave_to_parent(thread_heap());
+}

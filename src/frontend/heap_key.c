@@ -1,0 +1,67 @@
+/* heap_key.c - derives the keys of heaps from a secret, and hands a child of a fork a secret of its own. */
+#include "frontend/heap_key.h"
+
+#include "base/siphash.h"
+#include "frontend/slab.h"
+#include "platform/host.h"
+#include "platform/platform.h"
+
+#define KEY_NEVER_ZERO (1u << 31)
+
+uint64_t frontend_key;
+
+static uint64_t heap_secret[2]; /* of this generation's keys */
+
+/* In memory that forks forget; NULL: there is none. `forks` 0: forgotten. */
+static struct fork_seeds {
+    uint64_t key[2];
+    _Atomic(uint64_t) forks;
+} *fork_seeds;
+OF_FORKING_THREAD uint64_t child_secret[2]; /* while this thread forks */
+
+static NOINLINE uint64_t hashed(const uint64_t secret[2], uint64_t number, unsigned purpose) {
+    return siphash(secret, number << 8 | purpose, 7); /* numbers of heaps and forks have less than 48 bits */
+}
+
+uint64_t heap_derived(uint64_t number, enum heap_purpose purpose) {
+    return hashed(heap_secret, number, purpose);
+}
+
+/* The own bits differ between heaps, so a link that is read tells the key of no other heap. */
+uint64_t heap_key(uint32_t number) {
+    uint64_t own = heap_derived(number, FOR_KEY);
+    uint32_t bits = (uint32_t)own & ~(KEY_NEVER_ZERO | ((1u << KEY_NUMBER_BITS) - 1));
+    uint64_t key = frontend_key ^ (number | bits | (~(uint32_t)frontend_key & KEY_NEVER_ZERO));
+    if (sizeof(uintptr_t) < sizeof key) return key;
+    return link_key_of((own & ~(uint64_t)UINT32_MAX) | (uint32_t)key);
+}
+
+/* The secret of this process, and the seed of its children's. */
+static void take_secret(void) {
+    for (unsigned i = 0; i < 2; i++) {
+        if (!child_secret[i])
+            child_secret[i] = platform_random(); /* a handler forked between the two steps of a fork */
+        heap_secret[i] = child_secret[i];
+        if (fork_seeds) fork_seeds->key[i] = hashed(child_secret, 0, FOR_SEEDS + i);
+    }
+    if (fork_seeds) atomic_store_explicit(&fork_seeds->forks, 1, memory_order_relaxed); /* one thread */
+    child_secret[0] = child_secret[1] = 0;
+}
+
+COLD void heap_keys_before_fork(void) {
+    uint64_t fork = fork_seeds ? atomic_load_explicit(&fork_seeds->forks, memory_order_relaxed) : 0;
+    if (fork) fork = atomic_fetch_add_explicit(&fork_seeds->forks, 1, memory_order_relaxed);
+    for (unsigned i = 0; i < 2; i++)
+        child_secret[i] = fork ? hashed(fork_seeds->key, fork, FOR_CHILD + i) : platform_random();
+}
+
+COLD void heap_keys_after_fork(bool child) {
+    if (child) take_secret();
+    else child_secret[0] = child_secret[1] = 0;
+}
+
+void heap_keys_start(void) {
+    frontend_key = link_key_of(platform_random());
+    fork_seeds = platform_forgotten_by_fork(sizeof *fork_seeds);
+    take_secret();
+}

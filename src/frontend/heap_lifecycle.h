@@ -1,0 +1,40 @@
+/* heap_lifecycle.h - which thread has which heap, from a thread's first small allocation to its end.
+ *
+ *   new         --a thread finds no abandoned heap-->      attached
+ *   attached    --the thread ends-->                       abandoned, in the waiting stack
+ *   abandoned   --another thread starts-->                 attached
+ *   abandoned   --a round pops it from the waiting stack, drains it-->   abandoned, in the other stack
+ *
+ * abandoned[2]: two stacks of heaps (sync/versioned_stack.h), one of which is the waiting stack. Ending threads push to
+ * the waiting stack; starting threads pop from either. Once a round the reclamation thread takes heaps from the waiting
+ * stack, drains what other threads have freed into them, gives their empty slabs back, and pushes them to the other
+ * stack. Then that stack becomes the waiting one. A round holds at most half of the abandoned heaps at a time: threads
+ * that start meanwhile take the rest. Without that bound each such meeting would make new heaps, without end.
+ *
+ * Progress: lock-free. Clients heap_adopt*, heap_stack, owner_dies*, after_the_end.
+ */
+#ifndef JW_HEAP_LIFECYCLE_H
+#define JW_HEAP_LIFECYCLE_H
+
+#include "frontend/heap.h"
+
+/* Gives the calling thread a heap. NULL when there is no memory. */
+struct heap *heap_attach(void);
+
+/* Whether the calling thread has ended as far as its heap is concerned: later allocations, in other destructors of the
+ * thread, take a heap for one operation and hand it over again. */
+bool heap_thread_has_ended(void);
+
+/* Any heap without a thread, else a new one; NULL when there is no memory. */
+struct heap *heap_take(void);
+
+/* Lets the next thread take the heap, and asks for a round. */
+void heap_abandon(struct heap *heap);
+
+/* Heaps without a thread, or more. */
+uint32_t heap_abandoned_count(void);
+
+/* Registers the frontend's part of a round. Called once, by the first slow path. */
+void heap_lifecycle_start(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* heap_pool.c - keeps empty slabs up to a limit, gives them back, and fetches new ones. */
+#include "frontend/heap_pool.h"
+
+#include "backend/slab_source.h"
+#include "config/options.h"
+#include "config/policy.h"
+#include "frontend/slab_lists.h"
+
+static NOINLINE void place_slab(struct slab *slab) {
+    __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
+    slab_clear_links(slab);
+    slab_place(slab->class, record_id(slab), 1);
+}
+
+NOINLINE void heap_place_empty(struct heap *heap, unsigned count) {
+    struct slab *slab;
+    for (unsigned left = count; left > 0 && (slab = pool_pop(&heap->pool)); left--) place_slab(slab);
+}
+
+/* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may cache, and a minimum.
+ * The share is smaller while the program grows beyond its peak: then another tier needs new pages for each of these. */
+static uint32_t pool_limit(const struct heap *heap) {
+    size_t percent = option(&options.pool_percent) / (thrift_is_at_peak() ? POOL_PART_AT_PEAK : 1);
+    size_t limit = option(&options.pool_min), of_own = heap->in_use_count * percent / 100,
+           of_all = (option(&options.pool_total) >> JW_GRANULE_SHIFT) / heap_count();
+    if (limit < of_own) limit = of_own;
+    return (uint32_t)(limit < of_all ? of_all : limit);
+}
+
+void heap_push_empty(struct heap *heap, struct slab *slab) {
+    pool_push(&heap->pool, slab);
+    if (heap->pool.count > pool_limit(heap)) heap_place_empty(heap, GIVE_AT_ONCE);
+    else if (heap->pool.count == POOL_ROUND_FROM) thrift_wake();
+}
+
+void heap_place_pool(struct heap *heap) {
+    for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
+        next = slab_by_id(&slab->own.next);
+        place_slab(slab);
+    }
+}
+
+bool heap_pool_round(struct heap *heap) {
+    if (pool_is_empty(&heap->pool)) return false;
+    if (!pool_is_idle(&heap->pool)) {
+        thrift_wake(); /* there will be another round, to see it idle */
+        return true;
+    }
+    heap_place_pool(heap);
+    return false;
+}
+
+struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
+    struct slab *slab = pool_pop(&heap->pool);
+    for (unsigned left = GIVE_AT_ONCE; JW_SECURE && slab && slab->class != class; left--) { /* classes stay apart */
+        place_slab(slab);
+        slab = left > 0 ? pool_pop(&heap->pool) : NULL;
+    }
+    if (!slab) return NULL;
+    slab->origin -= ORIGIN_POISON;
+    if (slab->class != class) {
+        slab_clear_links(slab);
+        slab_format(slab, slab_origin(slab) + 1, class);
+    }
+    return slab;
+}
+
+struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed) {
+    char *start = slab_fetch(class, FOR_SLABS, 1, zeroed);
+    if (!start) return NULL;
+    struct slab *slab = slab_of(start);
+    slab_format(slab, start, class);
+    __atomic_store_n(&slab->key, (uintptr_t)heap->key, __ATOMIC_RELAXED);
+    leaf_set(granule_of(start), leaf_slab(heap->number));
+    return slab;
+}
+
+COLD void heap_scatter(struct heap *heap, unsigned count) {
+    bool zeroed;
+    for (struct slab *slab; count > 0 && (slab = heap_fetch_slab(heap, 0, &zeroed)); count--) {
+        slab_set_state(slab, EMPTY);
+        slab->origin += ORIGIN_POISON;
+        pool_push(&heap->pool, slab);
+    }
+}

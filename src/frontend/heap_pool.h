@@ -1,0 +1,34 @@
+/* heap_pool.h - what a heap does with its empty slabs: they wait in its pool (pool.h) for the next refill of any class.
+ * Slabs above the pool's limit, and slabs that were long unused, go back to the backend.
+ *
+ *   heap's thread   heap_push_empty, heap_pop_empty, heap_place_empty
+ *   a round         heap_pool_round: takes the pool of a thread that hardly uses it
+ *   any thread      heap_place_pool: takes all
+ */
+#ifndef JW_HEAP_POOL_H
+#define JW_HEAP_POOL_H
+
+#include "frontend/heap.h"
+
+/* Keeps an EMPTY slab, as far as the pool's limit allows. */
+void heap_push_empty(struct heap *heap, struct slab *slab);
+
+/* A slab without objects for that class, from the pool; NULL: none. */
+struct slab *heap_pop_empty(struct heap *heap, unsigned class);
+
+/* The same from the backend. NULL when there is no memory. *zeroed: no byte of it was written yet. */
+struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed);
+
+/* Places so many slabs of the pool in the backend. */
+void heap_place_empty(struct heap *heap, unsigned count);
+
+/* Places all of them. By any thread. */
+void heap_place_pool(struct heap *heap);
+
+/* A round's look at the pool of a heap that may be another thread's. True: slabs remain for a later round. */
+bool heap_pool_round(struct heap *heap);
+
+/* Puts a random number of slabs into the pool, so that the next slabs come in another order than in a sibling's. */
+void heap_scatter(struct heap *heap, unsigned count);
+
+#endif

@@ -1,0 +1,83 @@
+/* heap_refill.c - fills a local list, from the nearest slab that has objects. */
+#include "frontend/heap_refill.h"
+
+#include "base/assert.h"
+#include "config/policy.h"
+#include "frontend/heap_collect.h"
+#include "frontend/heap_pool.h"
+#include "frontend/heap_slabs.h"
+#include "frontend/partial_list.h"
+#include "frontend/size_map.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_lists.h"
+
+static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
+    heap->local[class].first = first;
+    heap->local[class].budget = heap->budget[class];
+    heap->cache_spent &= ~(1u << class);
+    return heap_pop(&heap->local[class].first, heap->key);
+}
+
+/* From a slab without objects. */
+static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
+    bool untouched = false;
+    struct slab *slab = heap_pop_empty(heap, class);
+    if (!slab) slab = heap_fetch_slab(heap, class, &untouched);
+    if (!slab) return NULL;
+    heap->in_use_count++;
+    size_map_count_slab(heap, class);
+    heap_make_current(heap, slab);
+    if (!untouched || JW_SECURE || JW_FILL || UNLIKELY(slab_scatter_secret))
+        return refilled(heap, class, slab_refill(slab));
+    /* No link is written yet: the program is about to touch the object, and its page need not come while it waits for
+     * malloc. */
+    slab->linked++;
+    free_target_set_budget(&slab->own, slab->own.budget + 1u);
+    return slab_origin(slab) + 1;
+}
+
+/* For the next refill: its first object, and for the one after it the record. Where a class has many partial slabs both
+ * have left the caches since they were freed. */
+static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
+    if (!slab) return;
+    __builtin_prefetch(slab->own.first, 1);
+    __builtin_prefetch(slab_by_id(&slab->own.next), 1);
+}
+
+/* The first partial slab that no round is at work on, as far as it is among the first few. */
+static struct slab *next_partial(struct heap *heap, unsigned class) {
+    for (unsigned left = COLLECT_STEPS; left > 0; left--) {
+        struct slab *slab = partial_pop(&heap->partial[class]);
+        if (!slab || LIKELY(slab_reclaim(slab, slab->own.budget))) return slab;
+        slab_set_state(slab, PARTIAL);
+        partial_push(&heap->partial[class], slab);
+    }
+    return NULL;
+}
+
+static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
+    struct slab *slab = heap->current[class];
+    if (slab) {
+        do {
+            void *first = slab_refill(slab);
+            if (first) return refilled(heap, class, first);
+        } while (!heap_make_full(slab));
+        heap_leave_current(heap, class);
+    }
+    heap_take_incoming(heap);
+    slab = next_partial(heap, class);
+    if (UNLIKELY(!slab)) return refill_anew(heap, class);
+    prefetch_next(heap->partial[class]);
+    heap_make_current(heap, slab);
+    void *first = slab_refill(slab);
+    invariant(first); /* a partial slab has an object in one of its lists */
+    return refilled(heap, class, first);
+}
+
+void *heap_refill(struct heap *heap, unsigned class) {
+    invariant(link_end(heap->local[class].first));
+    heap_maintain(heap);
+    struct slab *slab = heap->current[class];
+    void *first = slab ? slab_refill_freed(slab) : NULL;
+    return first ? refilled(heap, class, first) : refill_slowly(heap, class);
+}

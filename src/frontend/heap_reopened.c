@@ -1,0 +1,32 @@
+/* heap_reopened.c - pushes reopened slabs to their owner, and takes them back. */
+#include "frontend/heap_reopened.h"
+
+#include "backend/thrift.h"
+#include "base/assert.h"
+#include "frontend/heap_slabs.h"
+#include "frontend/slab_cross.h"
+
+void heap_push_reopened(struct slab *slab) {
+    struct heap *heap = heap_of(slab);
+    id_stack_push(&heap->reopened, record_id(slab), range_set_next);
+    remote_work_note();
+    if (UNLIKELY(atomic_load_explicit(&heap->abandoned, memory_order_relaxed))) thrift_wake();
+}
+
+/* A slab that another thread has returned is an ordinary one again, which may be marked. */
+static void take_back(struct heap *heap, struct slab *slab) {
+    invariant(slab->marked && slab_state(slab) != EMPTY);
+    slab->marked = false;
+    if (slab_state(slab) == PARTIAL) heap_collect_if_empty(heap, slab);
+    else if (slab_state(slab) == RETURNING || (slab_state(slab) == FULL && !slab_mark(slab)))
+        heap_make_partial(heap, slab, slab_out(slab));
+}
+
+NOINLINE void heap_take_reopened(struct heap *heap, unsigned most) {
+    if (!heap->reopened_taken) heap->reopened_taken = id_stack_take_all(&heap->reopened);
+    for (; heap->reopened_taken && most > 0; most--) {
+        struct slab *slab = record_at(heap->reopened_taken);
+        heap->reopened_taken = range_next(heap->reopened_taken);
+        take_back(heap, slab);
+    }
+}

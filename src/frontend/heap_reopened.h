@@ -1,0 +1,23 @@
+/* heap_reopened.h - how a full slab returns to its owner after another thread's free.
+ *
+ *   step                       by                                    the slab
+ *   clears the mark            the first free by another thread      on its way (slab.h, `marked`)
+ *   heap_push_reopened         the same thread                       in the heap's `reopened` stack
+ *   heap_take_reopened         the owner, in slow paths              ordinary again: PARTIAL or EMPTY; or FULL, if the
+ *                                                                    owner has used it meanwhile and can mark it again
+ *
+ * The owner takes the whole stack by one exchange and looks at a few slabs at a time: they may be many, and their
+ * records are in other processors' caches. `reopened_taken` leads to the rest.
+ */
+#ifndef JW_HEAP_REOPENED_H
+#define JW_HEAP_REOPENED_H
+
+#include "frontend/heap.h"
+
+/* Tells the owner of a slab that the caller's push has cleared its full mark. By any thread. */
+void heap_push_reopened(struct slab *slab);
+
+/* Takes back up to `most` reopened slabs. */
+void heap_take_reopened(struct heap *heap, unsigned most);
+
+#endif

@@ -1,0 +1,104 @@
+/* heap_slabs.c - opens full slabs, and makes slabs empty. */
+#include "frontend/heap_slabs.h"
+
+#include "base/assert.h"
+#include "config/policy.h"
+#include "frontend/heap_pool.h"
+#include "frontend/partial_list.h"
+#include "frontend/size_map.h"
+#include "frontend/slab_cross.h"
+#include "frontend/slab_links.h"
+#include "frontend/slab_lists.h"
+
+void heap_make_empty(struct heap *heap, struct slab *slab) {
+    invariant(cross_count(&slab->cross) == 0);
+    invariant(slab_list_length(slab->own.first) == slab->linked);
+    if (UNLIKELY(slab_is_on_its_way(slab))) {
+        slab_set_state(slab, RETURNING);
+        free_target_set_budget(&slab->own, 1);
+        return;
+    }
+    slab_set_state(slab, EMPTY);
+    free_target_set_budget(&slab->own, 0);
+    slab->origin += ORIGIN_POISON;
+    heap->in_use_count--;
+    size_map_count_empty(heap, slab->class);
+    heap_push_empty(heap, slab);
+}
+
+/* A slab all of whose objects have come back, some through the cross list. */
+static void drain_and_empty(struct heap *heap, struct slab *slab) {
+    slab_drain_cross(slab);
+    heap_make_empty(heap, slab);
+}
+
+void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
+    slab->target = &slab->own;
+    free_target_set_budget(&slab->own, out);
+    if (slab_is_free(slab, out) && slab_reclaim(slab, out)) {
+        drain_and_empty(heap, slab);
+        return;
+    }
+    slab_set_state(slab, PARTIAL);
+    partial_push(&heap->partial[slab->class], slab);
+}
+
+void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
+    if (!slab_is_free(slab, slab->own.budget)) return;
+    if (UNLIKELY(!slab_reclaim(slab, slab->own.budget))) {
+        slab_set_state(slab, PARTIAL);
+        return;
+    }
+    partial_remove(&heap->partial[slab->class], slab);
+    drain_and_empty(heap, slab);
+}
+
+/* Whether malloc would find nothing of the class next, and the refill that it needs is none that looks at what other
+ * threads have emptied. */
+static bool wants_slab(const struct heap *heap, unsigned class) {
+    if (heap->partial[class] || !link_end(heap->local[class].first)) return false;
+    return (heap->refills + 1) % KEEP_PERIOD != 0 && !heap_has_reopened(heap);
+}
+
+/* Leaves the class's current slab, if there is one and it has no object left. False: it has. */
+static bool leave_spent_current(struct heap *heap, unsigned class) {
+    struct slab *current = heap->current[class];
+    if (!current) return true;
+    bool left = !link_end(current->own.first) || current->linked < size_class_capacity(class);
+    if (left || !heap_make_full(current)) return false;
+    heap_leave_current(heap, class);
+    return true;
+}
+
+/* Where malloc would find nothing next, a full slab to which an object has come back is current at once: no list has to
+ * change. Counts as a refill. */
+static bool take_over(struct heap *heap, struct slab *slab) {
+    unsigned class = slab->class;
+    if (!wants_slab(heap, class)) return false;
+    heap->refills++;
+    if (!leave_spent_current(heap, class)) return false;
+    if (UNLIKELY(!slab_reclaim(slab, slab_out(slab)))) {
+        slab_set_state(slab, FULL);
+        return false;
+    }
+    heap_make_current(heap, slab);
+    heap->local[class].first = slab_refill(slab);
+    return true;
+}
+
+void heap_open_slab(struct heap *heap, struct slab *slab) {
+    if (slab_state(slab) == PARTIAL) {
+        /* all that were out were free: each was freed again */
+        if (UNLIKELY(slab_is_taken(slab))) misuse(DOUBLE_FREE, slab->own.first, 0);
+        partial_remove(&heap->partial[slab->class], slab);
+        heap_make_empty(heap, slab);
+        return;
+    }
+    invariant(slab_state(slab) == FULL);
+    heap_make_partial(heap, slab, slab_out(slab));
+}
+
+void heap_budget_spent(struct slab *slab) {
+    struct heap *heap = heap_of(slab); /* the thread's, but for a fork in a signal handler (heap_fork.c) */
+    if (slab_state(slab) != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
+}

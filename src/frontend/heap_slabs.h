@@ -1,0 +1,58 @@
+/* heap_slabs.h - the states of a heap's slabs, and the transitions that the heap's thread makes.
+ *
+ *   state       event                                             then
+ *   EMPTY       a refill takes the slab from the pool             CURRENT
+ *   CURRENT     the lists have no object left                     FULL, marked
+ *   CURRENT     all objects are free                              EMPTY, or RETURNING (below)
+ *   FULL        objects have come back                            PARTIAL; CURRENT where malloc would find nothing next
+ *   PARTIAL     a refill takes the first of its class             CURRENT
+ *   PARTIAL     all objects are free                              EMPTY, or RETURNING
+ *   RETURNING   the thread that cleared the mark has pushed it    PARTIAL or EMPTY (heap_reopened.h)
+ *
+ * A slab becomes RETURNING instead of EMPTY while another thread is about to push it to the heap's `reopened` stack.
+ * slab.h has the budgets. All of it is done by the heap's thread, or by a thread that has a heap without a thread.
+ */
+#ifndef JW_HEAP_SLABS_H
+#define JW_HEAP_SLABS_H
+
+#include "frontend/heap.h"
+#include "frontend/slab_cross.h"
+
+/* The slab's budget reached 0 by its owner's free (the state table in slab.h). */
+void heap_budget_spent(struct slab *slab);
+
+/* The same of any heap's, where a full slab must not take over. */
+void heap_open_slab(struct heap *heap, struct slab *slab);
+
+/* Of a slab without objects, in no list of its class: into the pool, or left until it is returned. */
+void heap_make_empty(struct heap *heap, struct slab *slab);
+
+/* Of a slab of which so many objects are out; EMPTY if all of these have come back. */
+void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out);
+
+/* Of a partial slab: EMPTY if all objects have come back, some through the cross list. Counts alone tell that. */
+void heap_collect_if_empty(struct heap *heap, struct slab *slab);
+
+static inline void heap_make_current(struct heap *heap, struct slab *slab) {
+    slab_set_state(slab, CURRENT);
+    slab->target = JW_SECURE ? &slab->own : &heap->local[slab->class];
+    free_target_set_budget(&slab->own, slab->own.budget + 1u);
+    heap->current[slab->class] = slab;
+}
+
+/* Leaves a current slab whose lists have no object. False when some came back meanwhile. */
+static inline bool heap_make_full(struct slab *slab) {
+    if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
+    free_target_set_budget(&slab->own, size_classes[slab->class].frees_until_reopen);
+    slab_set_state(slab, FULL);
+    if (size_classes[slab->class].cached == 0) slab->target = &slab->own;
+    return true;
+}
+
+/* The local list may end with the slab's origin. */
+static inline void heap_leave_current(struct heap *heap, unsigned class) {
+    heap->current[class] = NULL;
+    heap->local[class].first = LINK_END;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* heap_table.c - makes memory for heaps, and finds heaps by number. */
+#include "frontend/heap_table.h"
+
+#include "frontend/heap.h"
+#include "platform/fence.h"
+
+enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
+
+_Static_assert((uint64_t)CHUNKS *CHUNK_HEAPS <= 1u << KEY_NUMBER_BITS, "a heap's number fits in a key and in a leaf");
+
+static _Atomic(struct heap *) chunks[CHUNKS];
+static _Atomic(uint32_t) created;
+
+uint32_t heap_count(void) {
+    return atomic_load_explicit(&created, memory_order_relaxed);
+}
+
+struct heap *heap_by_number(uint32_t number) {
+    /* [CH1] acquire: the chunk is mapped; pairs [CH2]; client heap_create */
+    struct heap *chunk = atomic_load_explicit(&chunks[number / CHUNK_HEAPS], memory_order_acquire);
+    return chunk ? &chunk[number % CHUNK_HEAPS] : NULL;
+}
+
+_Atomic(uint32_t) *heap_link_of(uint32_t number) {
+    return &heap_by_number(number)->abandoned_next;
+}
+
+void heap_chain_push(struct heap **first, struct heap *heap) {
+    atomic_store_explicit(&heap->abandoned_next, *first ? (*first)->number : 0, memory_order_relaxed);
+    *first = heap;
+}
+
+struct heap *heap_chain_pop(struct heap **first) {
+    struct heap *heap = *first;
+    uint32_t next = heap ? atomic_load_explicit(&heap->abandoned_next, memory_order_relaxed) : 0;
+    *first = next ? heap_by_number(next) : NULL;
+    return heap;
+}
+
+/* Memory for the heap of that number. */
+static bool make_chunk(uint32_t number) {
+    if (number / CHUNK_HEAPS >= CHUNKS) return false;
+    if (heap_by_number(number)) return true;
+    struct heap *expected = NULL;
+    size_t page = platform_page_size(), size = (sizeof(struct heap) * CHUNK_HEAPS + page - 1) & ~(page - 1);
+    struct heap *chunk = fenced_reserve(size, "jwmalloc: heaps");
+    if (!chunk) return false;
+    platform_huge_pages(chunk, size, false);
+    /* [CH2] release: the chunk is mapped; pairs [CH1]; client heap_create */
+    if (!atomic_compare_exchange_strong_explicit(&chunks[number / CHUNK_HEAPS], &expected, chunk, memory_order_release,
+                                                 memory_order_relaxed))
+        fenced_release(chunk, size);
+    return true;
+}
+
+struct heap *heap_create(void) {
+    uint32_t number = heap_count();
+    do {
+        if (!make_chunk(number + 1)) return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&created, &number, number + 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    struct heap *heap = heap_by_number(++number);
+    heap->number = number;
+    return heap;
+}

@@ -1,0 +1,37 @@
+/* heap_table.h - all heaps of the process, by number. A heap's memory stays mapped, so a number stays good.
+ *
+ *   chunks[]   NULL -> memory of JW_HEAPS_PER_CHUNK heaps, by compare-exchange of a thread that needs it
+ *   created    + 1 by compare-exchange: the new number is the right to that heap. Number 0 is never used
+ *
+ * Progress: lock-free. Client heap_create.
+ */
+#ifndef JW_HEAP_TABLE_H
+#define JW_HEAP_TABLE_H
+
+#include "frontend/heap_key.h"
+#include "frontend/slab.h"
+
+struct heap;
+
+/* A new heap that has a number, and else only zeros; NULL when there is no memory. */
+struct heap *heap_create(void);
+
+/* Highest number so far, and a heap by its number (1 on); NULL: not there. */
+uint32_t heap_count(void);
+struct heap *heap_by_number(uint32_t number);
+
+/* The heap that a slab belongs to. */
+static inline struct heap *heap_of(const struct slab *slab) {
+    uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
+    uint32_t number = (uint32_t)(key ^ frontend_key) & ((1u << KEY_NUMBER_BITS) - 1);
+    return heap_by_number(key ? number : 0); /* key 0: no slab; heap 0 is never used */
+}
+
+/* Where the number of the next heap in the same stack stands. */
+_Atomic(uint32_t) *heap_link_of(uint32_t number);
+
+/* A chain of heaps in the hands of one thread, through the same word. Pop: NULL when there is none. */
+void heap_chain_push(struct heap **first, struct heap *heap);
+struct heap *heap_chain_pop(struct heap **first);
+
+#endif

@@ -1,0 +1,40 @@
+/* partial_list.h - the partial slabs of a class in a heap: a list, by the numbers of slabs in their records.
+ *
+ *   next       the slab behind, 0: none
+ *   previous   the slab before; of the first slab the last one, so that a slab is pushed without a walk
+ *
+ * First in, first out: the longer a slab waits, the more objects come back to it, and the fewer refills there are. By
+ * the heap's thread only.
+ */
+#ifndef JW_PARTIAL_LIST_H
+#define JW_PARTIAL_LIST_H
+
+#include "frontend/slab.h"
+
+/* Behind all others. */
+static inline void partial_push(struct slab **first, struct slab *slab) {
+    struct slab *last = *first ? slab_by_id(&(*first)->own.previous) : slab;
+    slab_id_set(&slab->own.next, NULL);
+    slab_id_set(&slab->own.previous, last);
+    if (*first) slab_id_set(&last->own.next, slab);
+    else *first = slab;
+    slab_id_set(&(*first)->own.previous, slab);
+}
+
+static inline void partial_remove(struct slab **first, struct slab *slab) {
+    struct slab *next = slab_by_id(&slab->own.next), *behind = next ? next : *first;
+    if (slab == *first) *first = next;
+    else slab_id_copy(&slab_by_id(&slab->own.previous)->own.next, &slab->own.next);
+    if (behind != slab) slab_id_copy(&behind->own.previous, &slab->own.previous);
+}
+
+/* The slab that has waited longest; NULL when there is none. */
+static inline struct slab *partial_pop(struct slab **first) {
+    struct slab *slab = *first;
+    if (!slab) return NULL;
+    *first = slab_by_id(&slab->own.next);
+    if (*first) slab_id_copy(&(*first)->own.previous, &slab->own.previous);
+    return slab;
+}
+
+#endif

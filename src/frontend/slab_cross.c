@@ -1,0 +1,20 @@
+/* slab_cross.c - takes a slab back after a round has given its memory away. */
+#include "frontend/slab_cross.h"
+
+#include "base/misuse.h"
+
+bool slab_reclaim_taken(struct slab *slab, unsigned out) {
+    struct cross_word word = cross_get_taken(&slab->cross);
+    if (!cross_is_taken(word)) return true;
+    if (cross_is_giving(word)) {
+        cross_watch_again(&slab->cross);
+        return false;
+    }
+    /* nothing was out any more: what has been freed since was free */
+    if (UNLIKELY(cross_count_of(word) != out)) misuse(DOUBLE_FREE, slab->own.first, 0);
+    slab->own.first = LINK_END;
+    slab->linked = 0;
+    free_target_set_budget(&slab->own, 0);
+    cross_empty(&slab->cross);
+    return true;
+}

@@ -1,0 +1,66 @@
+/* slab_links.h - follows the links of small free objects (sync/free_link.h), and verifies where they lead.
+ *
+ *   link leads to           is followed
+ *   near, within a root     at once: a program that forges it must know 25 bits of the key. Hardened build: only to
+ *                           where an object begins
+ *   anywhere else           only if slab_next_far finds an end there (LINK_END, a slab's origin), an object of the slab
+ *                           or, where objects are cached, one of the same class and heap. Else: a write after free
+ */
+#ifndef JW_SLAB_LINKS_H
+#define JW_SLAB_LINKS_H
+
+#include "base/fill.h"
+#include "base/misuse.h"
+#include "frontend/slab.h"
+
+/* Whether an object may follow one of that slab in a list: another of it or, where they are cached, one of its class
+ * and heap. */
+static inline bool slab_may_precede(const struct slab *slab, const void *next) {
+    const struct slab *other = slab_of(next);
+    if (other != slab && (JW_SECURE || other->class != slab->class || !slab_has_key(other, slab_key(slab))))
+        return false;
+    return slab_has_start(next, other);
+}
+
+/* Whether a link may lead there from a free object: to another one, or to an end, which may be the origin of the
+ * class's current slab. */
+static inline bool slab_may_list(const void *object, const void *next) {
+    if (next == LINK_END) return true;
+    if (next == NULL) return false;
+    const char *start = (const char *)next + link_end(next);
+    if (link_end(next) && slab_of(start)->origin != (uintptr_t)next) return false;
+    return slab_may_precede(slab_of(object), start);
+}
+
+/* Whether the object's first word is a link: within its slab, to an end, or as above. Of an object in use a program may
+ * have written that (suspect.h). */
+bool slab_has_link(const void *object);
+
+/* The same of a free object's word, which is no near link; what leads elsewhere was written by the program. An end is
+ * LINK_END. */
+void *slab_next_far(const void *object, uint64_t distance);
+
+/* The object behind a free one. Hardened build: near links are looked at more closely, too. */
+static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
+    uint64_t distance = link_distance(object, key);
+    void *next = link_followed(object, distance);
+    bool near = JW_LINK_CHECK && link_is_near(distance, JW_SECURE ? GRANULE_SIZE : ROOT_SIZE);
+    if (UNLIKELY(!near || (JW_SECURE && !slab_has_start(next, slab_of(object)))))
+        return slab_next_far(object, distance);
+    return next;
+}
+
+static inline unsigned slab_list_length(const void *object) {
+    unsigned length = 0;
+    for (; !link_end(object); object = slab_next(object, slab_key(slab_of(object)))) length++;
+    return length;
+}
+
+/* Whether a free object is as it was left (checked builds). */
+static ALWAYS_INLINE void slab_check_fill(const void *object) {
+    if (!JW_FILL) return;
+    if (!slab_may_list(object, link_next(object, slab_key(slab_of(object))))) misuse(WRITE_AFTER_FREE, object, 0);
+    fill_check(object, sizeof(link_word), size_classes[slab_of(object)->class].size);
+}
+
+#endif

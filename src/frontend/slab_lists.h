@@ -1,0 +1,46 @@
+/* slab_lists.h - the lists of a slab: how objects come into them, and how a current slab gives one to its heap.
+ *
+ *   objects never given out   behind `linked` of them: in no list
+ *   freed list                own.first: freed by the owner
+ *   cross list                cross_list.h: freed by other threads
+ *   local list                in the heap: what malloc gives out next; one of the three above, whole
+ *
+ * By the owner only.
+ */
+#ifndef JW_SLAB_LISTS_H
+#define JW_SLAB_LISTS_H
+
+#include "frontend/slab.h"
+
+/* Makes a fresh slab of the class at that address, marked. Its state and key are left to the caller. */
+void slab_format(struct slab *slab, const char *start, unsigned class);
+
+/* Clears the links of a slab without objects, before its memory is cut into other objects or leaves the heap: who gets
+ * an object there could read them. */
+void slab_clear_links(const struct slab *slab);
+
+/* A new local list for a CURRENT slab: the freed list. NULL when there is none. */
+static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
+    void *first = slab->own.first;
+    if (link_end(first)) return NULL;
+    slab->own.first = LINK_END;
+    free_target_set_budget(&slab->own, slab->linked + 1u);
+    return first;
+}
+
+/* The same of the cross list, or of objects never given out. */
+void *slab_refill_slowly(struct slab *slab);
+
+/* The same of all three: NULL when all objects are in use. */
+static inline void *slab_refill(struct slab *slab) {
+    void *first = slab_refill_freed(slab);
+    return first ? first : slab_refill_slowly(slab);
+}
+
+/* Moves a list of the slab's objects to the freed list. Walks it. */
+void slab_put_back(struct slab *slab, void *first);
+
+/* The same with all of the cross list. */
+void slab_drain_cross(struct slab *slab);
+
+#endif

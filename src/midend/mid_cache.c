@@ -1,0 +1,95 @@
+/* mid_cache.c - opens a cache for a class, holds and leaves slabs, and gives cached objects back. */
+#include "midend/mid_cache.h"
+
+#include "base/assert.h"
+#include "midend/mid_slab.h"
+
+static uint64_t cached_key, parents_key; /* of cached objects' links; of those from before a fork */
+static struct mid_state no_slab;         /* has no bits, ever */
+
+COLD void midend_renew_key(uint64_t random) {
+    parents_key = cached_key;
+    cached_key = link_key_of(random);
+}
+
+void mid_cache_open(struct mid_cache *cache, unsigned class) {
+    const struct mid_shape *shape = &mid_shapes[class];
+    cache->start = NULL;
+    cache->state = &no_slab;
+    cache->held = 0;
+    cache->bytes = shape->count * shape->size;
+    cache->size = shape->size;
+    cache->reciprocal = shape->reciprocal;
+    cache->kind = class + 1;
+    cache->room = 0;
+    cache->most = shape->cached;
+    cache->misses_left = MID_MISSES_UNTIL_DRAIN;
+    cache->cached = NULL;
+    cache->key = cached_key;
+}
+
+void mid_cache_hold(struct mid_cache *cache, granule_id slab) {
+    cache->start = granule_address(slab);
+    cache->state = mid_state_at(slab);
+    cache->held = cache->bytes;
+}
+
+NOINLINE void mid_cache_leave(struct mid_cache *cache) {
+    granule_id slab = granule_of(cache->start);
+    unsigned class = cache->kind - 1;
+    cache->held = 0;
+    cache->state = &no_slab;
+    struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
+    do {
+        invariant(mid_is_held(word) && mid_is_listed(word));
+        rest = mid_left(word);
+        /* relaxed: since MW2 the holder has changed no words of the slab, and its frees are passed on by placing it */
+    } while (!mid_word_change_weak(mid_state_at(slab), &word, rest, memory_order_relaxed));
+    if (mid_is_listed(rest)) mid_slab_place(slab, class);
+}
+
+bool mid_has_link(const void *object, unsigned class) {
+    uint64_t word = *(const link_word *)object ^ (uintptr_t)object;
+    return cached_may_lead(word ^ cached_key, class + 1) ||
+           (parents_key && cached_may_lead(word ^ parents_key, class + 1));
+}
+
+bool mid_is_cached(const struct mid_cache *caches, const void *object) {
+    for (const struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++)
+        for (const void *cached = cache->cached; cached; cached = cached_next(cache, cached))
+            if (cached == object) return true;
+    return false;
+}
+
+/* None is cached from then on until the class is allocated from. */
+static NOINLINE void drain_cached(struct mid_cache *cache) {
+    for (void *object = cache->cached, *next; object; object = next) {
+        cached_check(cache, object);
+        next = cached_next(cache, object);
+        link_clear(object);
+        midend_free(NULL, object);
+    }
+    cache->cached = NULL;
+    cache->room = 0;
+}
+
+void mid_cache_drain(struct mid_cache *cache) {
+    if (cache->cached) drain_cached(cache);
+    cache->room = 0;
+    if (cache->held) mid_cache_leave(cache);
+}
+
+void midend_drain(struct mid_cache *caches) {
+    for (unsigned i = 0; i < MID_CACHES; i++) mid_cache_drain(&caches[i]);
+}
+
+void midend_collect(struct mid_cache *caches) {
+    for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) {
+        if (cache->misses_left & MID_IDLE) mid_cache_drain(cache);
+        cache->misses_left |= MID_IDLE;
+    }
+}
+
+void mid_cache_count_miss(struct mid_cache *cache, unsigned class) {
+    if (cache->kind == class + 1 && cache->cached && (--cache->misses_left & ~MID_IDLE) == 0) drain_cached(cache);
+}

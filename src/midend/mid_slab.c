@@ -1,0 +1,77 @@
+/* mid_slab.c - the way of a mid slab: made, placed in the Nest or deferred, taken from it, retired. */
+#include "midend/mid_slab.h"
+
+#include <string.h>
+
+#include "backend/slab_source.h"
+#include "base/assert.h"
+#include "sync/id_stack.h"
+
+struct nest mid_nest;
+_Atomic(size_t) mid_slab_counts[CLASSES];
+static struct id_stack deferred; /* slabs whose Nest was busy, through their links */
+
+/* The slab is out of the Nest and all its objects are free: nobody else can know it. */
+void mid_slab_retire(granule_id slab, unsigned class) {
+    invariant(mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class)));
+    for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_none());
+    mid_word_set(mid_state_at(slab), mid_full());
+    atomic_fetch_sub_explicit(&mid_slab_counts[class], 1, memory_order_relaxed);
+    slab_place(MID_KINDS + class, slab, mid_shapes[class].weight);
+}
+
+/* Into the Nest, or onto the deferred list when that is busy (false). */
+static bool place_or_defer(granule_id slab, unsigned class) {
+    if (nest_place(&mid_nest, class, slab)) return true;
+    id_stack_push(&deferred, slab, range_set_next);
+    return false;
+}
+
+/* A listed slab may have become empty. If another thread has it, that thread sees so after placing it. The slab may
+ * also be gone, and its words another range's: but what nest_take_given gives is a listed slab of this class. */
+void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
+    /* [MF1] seq_cst: of who empties a slab and who places it, one sees what the other did; pairs [MF1]; client
+     * midend_states */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class))) return;
+    if (!nest_has_many(&mid_nest, class)) return; /* the class keeps one until the next round */
+    if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return;
+    /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3]; client midend_discard_last */
+    struct mid_word word = mid_word_load(mid_state_at(slab), memory_order_acquire);
+    if (mid_is_empty(word, mid_all_free(class))) mid_slab_retire(slab, class);
+    else if (place_or_defer(slab, class)) mid_slab_retire_if_empty(slab, class);
+}
+
+void mid_slab_place(granule_id slab, unsigned class) {
+    if (place_or_defer(slab, class)) mid_slab_retire_if_empty(slab, class);
+}
+
+bool mid_slab_place_deferred(void) {
+    granule_id slab = id_stack_take_all(&deferred);
+    if (!slab) return false;
+    for (granule_id next; slab; slab = next) {
+        next = range_next(slab);
+        mid_slab_place(slab, mid_class_of_slab(slab));
+    }
+    return true;
+}
+
+static granule_id make_mid_slab(unsigned class) {
+    bool zeroed;
+    void *start = slab_fetch(MID_KINDS + class, FOR_RANGES, mid_shapes[class].weight, &zeroed);
+    if (!start) return 0;
+    granule_id slab = granule_of(start);
+    if (JW_SECURE && !zeroed) memset(start, 0, (size_t)mid_shapes[class].weight << JW_GRANULE_SHIFT);
+    for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_interior(class, i));
+    leaf_set(slab, leaf_mid(class));
+    fill_write(start, 0, (size_t)mid_shapes[class].count * mid_shapes[class].size);
+    mid_word_set(mid_state_at(slab), mid_empty(mid_all_free(class)));
+    atomic_fetch_add_explicit(&mid_slab_counts[class], 1, memory_order_relaxed);
+    return slab;
+}
+
+granule_id mid_slab_take(unsigned class) {
+    granule_id slab = nest_take(&mid_nest, class);
+    if (!slab && mid_slab_place_deferred()) slab = nest_take(&mid_nest, class);
+    return slab ? slab : make_mid_slab(class);
+}

@@ -1,0 +1,18 @@
+/* errno.h - the calling thread's error, and its values. */
+#ifndef JW_MOCK_ERRNO_H
+#define JW_MOCK_ERRNO_H
+
+int *mock_errno(void);
+#define errno (*mock_errno())
+
+#define ENOENT 2
+#define EINTR 4
+#define EAGAIN 11
+#define ENOMEM 12
+#define EPERM 1
+#define EEXIST 17
+#define EINVAL 22
+#define ENOSYS 38
+#define ETIMEDOUT 110
+
+#endif

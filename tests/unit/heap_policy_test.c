@@ -1,0 +1,70 @@
+/* heap_policy_test.c - what the numbers of a heap in config/policy.h decide. The other tests of heaps hold with any
+ * policy. coarse_test.c tests the policy of the coarse size classes. */
+#include "heap_ends.h"
+
+enum { SMALL = 224 }; /* none of these is cached */
+
+static void full_slabs_reopen_after_a_share(void **state) {
+    (void)state;
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        unsigned share = size_class_capacity(class) / JW_REOPEN_SHARE;
+        if (!size_classes[class].cached) assert_int_equal(size_classes[class].frees_until_reopen, share ? share : 1);
+    }
+}
+
+static unsigned waiting_to_be_taken_back(void) {
+    unsigned count = 0;
+    for (granule_id id = heaps[0]->reopened_taken; id; id = range_next(id)) count++;
+    return count;
+}
+
+/* No malloc waits until hundreds are looked at. */
+static void reopened_slabs_come_back_a_few_at_a_time(void **state) {
+    (void)state;
+    start();
+    enum { MANY = 5 * TAKE_AT_ONCE };
+    unsigned capacity = size_class_capacity(size_class_of(SMALL)), count = MANY * capacity + 1;
+    static void *objects[MANY << (JW_GRANULE_SHIFT - 7)];
+    for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, SMALL);
+    for (unsigned i = 0; i < count; i += capacity) free_as(1, objects[i]);
+    assert_int_equal(heaps[0]->reopened_taken, 0);
+    for (unsigned left = MANY + 1, i = 0; left > 0; i++) { /* the current one, too */
+        assert_true(i < MANY);
+        void *other = allocate_as(0, 16 << i % 6); /* a class that has to look for a slab */
+        unsigned now = waiting_to_be_taken_back();
+        assert_true(left - now <= 2 * TAKE_AT_ONCE); /* as many more where it tidies */
+        left = now;
+        walk_all();
+        free_as(0, other);
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (i % capacity) free_as(0, objects[i]);
+    finish();
+}
+
+static void a_large_pool_is_left_to_a_round(void **state) {
+    (void)state;
+    for (int has_thread = 0; has_thread < 2; has_thread++)
+        for (unsigned count = POOL_ROUND_FROM / 2; count <= 2 * POOL_ROUND_FROM; count *= 2) {
+            start();
+            options.reclaim_thread = has_thread;
+            options.pool_min = SLABS;
+            options.reclaim_start = SIZE_MAX; /* only what the thread's end asks for */
+            struct heap *heap = run(leave_a_pool, &count);
+            walk_heap(heap);
+            assert_int_equal(asked, has_thread && count >= POOL_ROUND_FROM);
+            assert_int_equal(pool_is_empty(&heap->pool), !asked);
+            thrift_purge();
+            assert_true(pool_is_empty(&heap->pool));
+            finish();
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_slabs_reopen_after_a_share),
+        cmocka_unit_test(reopened_slabs_come_back_a_few_at_a_time),
+        cmocka_unit_test(a_large_pool_is_left_to_a_round),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* midend_policy_test.c - what the midend's numbers in config/policy.h decide. The other tests of the midend hold with
+ * any policy. */
+#include "midend_cached.h"
+
+static void slabs_waste_little(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        const struct mid_shape *shape = &mid_shapes[class];
+        uint32_t bytes = shape->weight << JW_GRANULE_SHIFT;
+        assert_true(shape->count >= MID_LEAST_OBJECTS);
+        assert_true((bytes - shape->count * shape->size) * MID_TAIL_PART <= bytes);
+    }
+}
+
+static void caches_have_a_size_in_bytes(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        size_t most = mid_shapes[class].cached, size = mid_shapes[class].size;
+        assert_true(most * size <= JW_MID_CACHE_OBJECTS && (most + 1) * size > JW_MID_CACHE_OBJECTS);
+    }
+}
+
+/* As long as the thread allocates now and then, what finds no room goes to its slab, and the rest stays. */
+static void what_finds_no_room_goes_back(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
+        unsigned most = mid_shapes[class].cached, freed = 0;
+        char *objects[MANY];
+        allocate_many(objects, class);
+        while (freed < most) free_held(objects[some(freed++)]);
+        for (unsigned i = 0; i < MID_MISSES_UNTIL_DRAIN - 1; i++) {
+            char *object = objects[some(freed++)];
+            free_held(object);
+            CHECK(is_set(object) && loose_in(cache_of(class)) == most);
+        }
+        assert_ptr_equal(allocate_held(mid_shapes[class].size), objects[some(most - 1)]);
+        assert_int_equal(cache_of(class)->misses_left, MID_MISSES_UNTIL_DRAIN);
+        free_held(objects[some(most - 1)]);
+        assert_int_equal(loose_in(cache_of(class)), most);
+        midend_drain(caches);
+        for (unsigned i = 0; i < freed; i++) objects[some(i)] = NULL;
+        free_many(objects);
+        midend_round(false);
+    }
+    finish();
+}
+
+/* A thread that only frees keeps nothing, and there is no room until it allocates from a slab again. */
+static void frees_until_reopen_end(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
+        unsigned most = mid_shapes[class].cached, freed = 0;
+        char *objects[MANY];
+        allocate_many(objects, class);
+        while (freed < most + MID_MISSES_UNTIL_DRAIN) free_held(objects[freed++]);
+        CHECK(loose_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
+        while (freed < MANY) free_held(objects[freed++]);
+        assert_int_equal(loose_in(cache_of(class)), 0);
+        midend_round(true);
+        assert_true(mid_slab_counts[class] <= 1); /* the one that is held */
+        for (unsigned i = 0; i <= mid_shapes[class].count; i++) objects[i] = allocate_held(mid_shapes[class].size);
+        assert_int_equal(cache_of(class)->room, most);
+        for (unsigned i = 0; i <= mid_shapes[class].count; i++) midend_free(NULL, objects[i]);
+        midend_drain(caches);
+        midend_round(false);
+        assert_int_equal(mid_slab_counts[class], 0);
+    }
+    finish();
+}
+
+/* Each would drive out what the other keeps. */
+static void classes_that_take_turns_make_no_room(void **state) {
+    (void)state;
+    start();
+    if (mid_class_count <= MID_CACHES) return;
+    for (unsigned i = 0; i < MANY; i++) {
+        unsigned class = i % 2 * MID_CACHES;
+        char *object = allocate_held(mid_shapes[class].size);
+        assert_true(cache_of(class)->kind == class + 1 && cache_of(class)->room == 0);
+        free_held(object);
+        assert_true(is_set(object));
+    }
+    midend_drain(caches);
+    finish();
+}
+
+/* What the class is allocated from between two looks stays; else it goes at the second one. */
+static void what_is_idle_goes(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
+        char *objects[MANY], *other;
+        allocate_many(objects, class);
+        other = allocate_held(mid_shapes[class].size);
+        granule_id slab = granule_of(cache_of(class)->start);
+        free_held(objects[0]);
+        for (unsigned i = 0; i < 4; i++) {
+            midend_collect(caches);
+            CHECK(loose_in(cache_of(class)) == 1 && word(slab) & MID_HELD);
+            assert_ptr_equal(allocate_held(mid_shapes[class].size), objects[0]);
+            free_held(objects[0]);
+        }
+        midend_collect(caches);
+        assert_int_equal(loose_in(cache_of(class)), 1);
+        midend_collect(caches);
+        CHECK(loose_in(cache_of(class)) == 0 && is_set(objects[0]) && !(word(slab) & MID_HELD));
+        assert_int_equal(cache_of(class)->room, 0);
+        objects[0] = other;
+        free_many(objects);
+        midend_round(false);
+    }
+    finish();
+}
+
+/* Frees are no uses: an idle thread keeps its cache no longer than others. */
+static void idle_threads_drain_their_caches(void **state) {
+    (void)state;
+    start();
+    char *objects[MANY];
+    allocate_many(objects, 0);
+    midend_collect(caches);
+    struct mid_cache *cache = cache_of(0);
+    unsigned freed = 0, most = mid_shapes[0].cached;
+    for (unsigned i = 0; freed < most + MID_MISSES_UNTIL_DRAIN; i++) {
+        char *object = objects[some(i)];
+        if ((uintptr_t)object - (uintptr_t)cache->start < cache->held) continue;
+        free_held(object);
+        objects[some(i)] = NULL;
+        assert_int_equal(loose_in(cache), ++freed == most + MID_MISSES_UNTIL_DRAIN ? 0 : freed < most ? freed : most);
+    }
+    char *first = allocate_held(mid_shapes[0].size), *second = allocate_held(mid_shapes[0].size);
+    midend_collect(caches);
+    free_held(first);
+    assert_int_equal(loose_in(cache), 1);
+    midend_collect(caches);
+    assert_int_equal(loose_in(cache), 0);
+    midend_free(NULL, second);
+    free_many(objects);
+    midend_round(false);
+    finish();
+}
+
+/* No range becomes free, and yet a thread comes. */
+static void many_free_objects_ask_for_a_round(void **state) {
+    (void)state;
+    start();
+    static char *objects[MID_ROUND_FROM][MOST_OBJECTS];
+    for (unsigned i = 0; i < MID_ROUND_FROM; i++) fill_slab(objects[i], mid_class_count - 1);
+    for (unsigned i = 0; i < MID_ROUND_FROM; i++) {
+        assert_null(sim_take_thread());
+        midend_free(NULL, objects[i][1]);
+    }
+    assert_non_null(sim_take_thread());
+    thrift_forget_thread();
+    for (unsigned i = 0; i < MID_ROUND_FROM; i++)
+        for (unsigned j = 0; j < mid_shapes[mid_class_count - 1].count; j++)
+            if (j != 1) midend_free(NULL, objects[i][j]);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slabs_waste_little),
+        cmocka_unit_test(caches_have_a_size_in_bytes),
+        cmocka_unit_test(many_free_objects_ask_for_a_round),
+        cmocka_unit_test(what_finds_no_room_goes_back),
+        cmocka_unit_test(frees_until_reopen_end),
+        cmocka_unit_test(classes_that_take_turns_make_no_room),
+        cmocka_unit_test(what_is_idle_goes),
+        cmocka_unit_test(idle_threads_drain_their_caches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
