@@ -79,8 +79,8 @@ endif()
 # What a program waits for: the paths of malloc and free up to the backend. All other files are compiled for size: a
 # phone pays for every page of text.
 set(jw_fast_sources
-    api/malloc.c api/new_delete.c backend/backend.c backend/knit.c backend/nest.c backend/ownership.c
-    backend/thrift.c core/aligned.c core/allocate.c core/deallocate.c core/realloc.c core/route.c core/sized.c
+    api/malloc.c api/new_delete.c backend/at_hand.c backend/backend.c backend/knit.c backend/nest.c
+    backend/ownership.c backend/thrift.c core/aligned.c core/allocate.c core/deallocate.c core/realloc.c core/route.c core/sized.c
     core/zeroed.c frontend/heap.c frontend/object_cache.c frontend/pool.c frontend/slab.c hardened/entry.c
     hardened/quarantine.c midend/midend.c)
 list(TRANSFORM jw_fast_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)

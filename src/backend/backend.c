@@ -96,7 +96,7 @@ static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum slot_
 }
 
 /* `roots`: a new root may be made. `last`: the caller has no other way to get memory. */
-static void *fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots, bool last) {
+static granule_id fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots, bool last) {
     weight = weight_round_up(weight);
     enum slot_code state = MAPPED;
     granule_id range = acquire(use, MAPPED, weight);
@@ -104,12 +104,14 @@ static void *fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots,
         range = acquire(use, MAPPED, weight);
         thrift_notice();
     }
+    /* before memory without pages: a larger range of this thread's */
+    if (!range && use == FOR_RANGES) range = at_hand_take_larger(weight);
     if (!range && roots) range = acquire_at_last(use, weight, &state, last);
     else if (!range && (range = acquire(use, UNMAPPED, weight))) state = UNMAPPED;
-    if (!range) return NULL;
+    if (!range) return 0;
     if (use == FOR_SLABS && UNLIKELY(!root_admits_slabs(range))) {
         range_place(range, state);
-        return NULL;
+        return 0;
     }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
     uint64_t random = 0;
@@ -119,12 +121,13 @@ static void *fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots,
     if (random && page_map.base) range = close_parts(range, weight, random);
     if (random) range = cut_anywhere(range, weight, state, random);
     else cut(range, weight, state);
-    return granule_address(range);
+    return range;
 }
 
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     /* without a slab of the midend, its object becomes a large one: room for that suffices */
-    return fetch(use, weight, zeroed, true, use == FOR_SLABS);
+    granule_id range = fetch(use, weight, zeroed, true, use == FOR_SLABS);
+    return range ? granule_address(range) : NULL;
 }
 
 void backend_place(granule_id range) {
@@ -132,16 +135,29 @@ void backend_place(granule_id range) {
     thrift_free(range, knit_weight(range));
 }
 
+/* Where the range begins with its object, the next word has the weight: at hand for free, and a trace after it. */
+static ALWAYS_INLINE void note_weight(granule_id range, uint32_t weight) {
+    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));
+}
+
+void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size) {
+    granule_id range = at_hand_take(at_hand, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1);
+    if (!range) return NULL;
+    leaf_set(range, leaf_large(0)); /* the weight is still noted */
+    return granule_address(range);
+}
+
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     /* a range may begin at any granule: slack to move the object up to the alignment */
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
     uint32_t weight = (uint32_t)((size + slack + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
-    char *start = fetch(FOR_RANGES, weight, zeroed, root_for_large(), true);
-    if (!start) return NULL;
-    granule_id range = granule_of(start);
-    char *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    granule_id range = fetch(FOR_RANGES, weight, zeroed, root_for_large(), true);
+    if (!range) return NULL;
+    char *start = granule_address(range),
+         *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
     granule_id offset = granule_of(object) - range;
     if (offset) leaf_set(range + offset, leaf_interior(0, offset));
+    else note_weight(range, weight_round_up(weight));
     leaf_set(range, leaf_large(offset));
     return object;
 }
@@ -154,10 +170,11 @@ static granule_id range_of(const void *object, uint32_t *offset) {
     return ours && leaf_same(leaf_get(range), leaf_large(*offset)) ? range : 0;
 }
 
-/* Leaves the words from which a second free of the object is recognized. */
-static void leave_trace(granule_id range, uint32_t offset, uint32_t granules) {
-    if (offset) leaf_set(range + offset, leaf_trace_here(granules));
-    else if (granules > 1) leaf_set(range + 1, leaf_trace_before(granules));
+/* The weight of a range that begins with its object; of a single granule Knit knows it. */
+static ALWAYS_INLINE uint32_t noted_weight(granule_id range) {
+    uint32_t weight = (range + 1) % ROOT_GRANULES ? leaf_traced_before(leaf_get(range + 1)) : 0;
+    invariant(!weight || weight == knit_weight(range));
+    return LIKELY(weight) ? weight : knit_weight(range);
 }
 
 /* The caller holds the range of the object, which is free from now on. */
@@ -167,9 +184,18 @@ static ALWAYS_INLINE granule_id take_large(void *object, uint32_t *weight) {
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
     if (!range || !leaf_change(range, leaf_large(offset), leaf_held())) misuse(INVALID_FREE, object, 0);
     *weight = knit_weight(range);
-    uint32_t granules = *weight - offset;
-    leave_trace(range, offset, granules);
+    if (offset) leaf_set(range + offset, leaf_trace_here(*weight - offset));
     return range;
+}
+
+granule_id backend_take_whole(void *object) {
+    granule_id range = granule_of(object);
+    bool ours = ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 && page_map_owns(object);
+    return ours && leaf_change(range, leaf_large(0), leaf_held()) ? range : 0; /* relaxed: as in take_large */
+}
+
+void backend_keep(struct at_hand *at_hand, granule_id range) {
+    at_hand_put(at_hand, range, noted_weight(range));
 }
 
 void backend_free(void *object) {
@@ -204,6 +230,7 @@ bool backend_shrink(void *object, size_t size) {
         leaf_set(rest, leaf_held());
         thrift_free(rest, before - now);
     }
+    if (offset == 0) note_weight(range, now);
     return true;
 }
 
@@ -231,6 +258,7 @@ bool backend_grow(void *object, size_t size) {
     }
     if (without) thrift_expect(without < wanted - old ? without : wanted - old);
     cut(range, wanted, state);
+    if (offset == 0) note_weight(range, wanted);
     return true;
 }
 
@@ -252,6 +280,7 @@ COLD void backend_after_fork(bool child) {
     if (!child) return;
     root_forget_threads();
     thrift_forget_thread();
+    at_hand_after_fork();
 }
 
 COLD void backend_statistics(struct backend_statistics *statistics) {

@@ -7,6 +7,7 @@
 #ifndef JW_BACKEND_H
 #define JW_BACKEND_H
 
+#include "backend/at_hand.h"
 #include "backend/thrift.h"
 #include "config/statistics_types.h"
 
@@ -21,6 +22,14 @@ void backend_place(granule_id range);
 /* A large object: `size` bytes from BACKEND_MIN to BACKEND_MAX - LARGE_GUARD at a multiple of `alignment`. NULL when
  * there is no memory. */
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
+
+/* The same, at most BACKEND_MAX bytes, from what the calling thread has at hand. NULL: nothing of that weight. */
+void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size);
+
+/* A free in two steps, where the range begins with the object: takes the range, 0: there is no such object; keeps the
+ * range at hand, or frees it where there is no room. */
+granule_id backend_take_whole(void *object);
+void backend_keep(struct at_hand *at_hand, granule_id range);
 
 /* Frees a large object, or reports what is wrong with the address and aborts. */
 void backend_free(void *object);

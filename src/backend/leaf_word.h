@@ -5,16 +5,16 @@
  *          | 0 |  kind   | payload            |   all others
  *
  *   kind       payload                          written by
- *   NONE       0; trace of a freed large        a granule inside a range, or not ours. The thread that frees the object
- *              object: here (23), before (22),  leaves the trace: in the object's first granule, or in the next one
- *              granules (21..0)                 where the range begins there. Valid only inside a free range
+ *   NONE       0; trace of a large object:      a granule inside a range, or not ours. Here: in the first granule of an
+ *              here (23), before (22),          object that was freed. Before: in the second granule of a range that
+ *              granules (21..0)                 begins with its object; while the object is in use, the range's weight
  *   FREE       nest (bits 24-26), prev          the range's holder; prev: the holder of the list's lock
  *   MID        class (bits 24-27), prev         as FREE
  *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
  *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range
  *              granules back to the start
  *   DEFERRED   unmapped (24), not acquired (26) the holder: the range is, or soon will be, deferred
- *   HELD       0                                the holder, in transit
+ *   HELD       0                                the holder, in transit, or a thread that has it at hand
  *
  * Only this file knows the bits. The tables of the words are in page_map.h.
  */
@@ -86,7 +86,7 @@ static inline struct leaf_word leaf_slab(uint32_t heap) {
     return (struct leaf_word){LEAF_SLAB | heap};
 }
 
-/* Traces of a freed large object of so many granules. */
+/* Traces of a large object of so many granules. */
 static inline struct leaf_word leaf_trace_here(uint32_t granules) {
     return leaf_made(NONE, 0, LEAF_TRACE_HERE | granules);
 }

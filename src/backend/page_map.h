@@ -115,7 +115,8 @@ static inline void leaf_set(granule_id id, struct leaf_word leaf) {
 
 /* One atomic step; false where the word is not `from`. */
 static inline bool leaf_change(granule_id id, struct leaf_word from, struct leaf_word to) {
-    return atomic_compare_exchange_strong_explicit(&page_map.leaf[id], &from.raw, to.raw, memory_order_relaxed,
+    uint32_t expected = from.raw;
+    return atomic_compare_exchange_strong_explicit(&page_map.leaf[id], &expected, to.raw, memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 

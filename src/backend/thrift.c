@@ -51,17 +51,27 @@ static bool give_range_back(granule_id range, uint32_t weight) {
     return can_give_back(range, weight) && thrift_discard(granule_address(range), weight * GRANULE_SIZE);
 }
 
+/* Returns the granules that stay mapped. */
+static size_t give_back_or_keep(granule_id range, uint32_t weight, bool room) {
+    if (!give_range_back(range, weight)) return range_place_kept(range, weight, room);
+    range_place_known(range, weight, UNMAPPED);
+    return 0;
+}
+
+size_t thrift_give_back(granule_id range, uint32_t weight) {
+    return give_back_or_keep(range, weight, false);
+}
+
 static size_t empty_buffer(unsigned nest, bool room) {
     size_t kept = 0;
     for (unsigned class = RANGE_CLASSES; class -- > 0;) {
         granule_id range;
         /* bounded: other threads may fill the buffer as fast as this loop empties it */
         for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
-            bool given = give_range_back(range, weight_of_class(class));
-            if (given) range_place_known(range, weight_of_class(class), UNMAPPED);
-            else kept += range_place_kept(range, weight_of_class(class), room);
+            size_t stays = give_back_or_keep(range, weight_of_class(class), room);
+            kept += stays;
             /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
-            if (!given && nest % NESTS_OF_USE == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
+            if (stays && nest % NESTS_OF_USE == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
         }
     }
     return kept;

@@ -14,6 +14,7 @@
 #define JW_THRIFT_H
 
 #include "backend/ownership.h"
+#include "backend/reclaimer.h"
 
 /* Called before the reclamation thread can be started. */
 void thrift_start(void);
@@ -29,6 +30,9 @@ void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge)
 
 /* Frees a held range: into the mapped Nest or, above the watermark, back to the OS. */
 void thrift_free(granule_id range, uint32_t weight);
+
+/* Gives a held mapped range back to the OS. Returns its granules that stay mapped. */
+size_t thrift_give_back(granule_id range, uint32_t weight);
 
 /* Gives back the whole OS pages of memory that only the caller uses. False: the OS refuses; the pages' contents are
  * undefined. */
@@ -56,6 +60,11 @@ void thrift_wake(void);
 /* Runs the round that was asked for, if it is due and no thread would come for it. Called now and then by threads that
  * free or allocate, as not each of them calls thrift_notice. */
 void thrift_take_turn(void);
+
+/* Whether the next round is asked for already: false after it has begun. */
+static ALWAYS_INLINE bool thrift_round_is_asked(void) {
+    return atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed);
+}
 
 /* Whether the reclamation thread runs, or would run when there is work. */
 bool thrift_has_thread(void);

@@ -13,7 +13,7 @@ static inline unsigned bit_length(uint32_t value) {
 /* The m of weight = n * 2^m with the LARGEST n <= 8 (the finest unit that still spans the weight with eight slots).
  * For a weight outside S(3): the m of the next larger member. */
 static inline unsigned finest_unit(uint32_t weight) {
-    return weight <= 8 ? 0 : bit_length(weight - 1) - 3;
+    return 29 - (unsigned)__builtin_clz((weight - 1) | 7);
 }
 
 /* The m of weight = n * 2^m with the SMALLEST n. */
@@ -24,13 +24,13 @@ static inline unsigned coarsest_unit(uint32_t weight) {
 /* Smallest member of S(3) that is at least `weight`. */
 static inline uint32_t weight_round_up(uint32_t weight) {
     unsigned unit = finest_unit(weight);
-    return (weight + (1u << unit) - 1) >> unit << unit;
+    return (((weight - 1) >> unit) + 1) << unit;
 }
 
-/* The number of a member of S(3), in ascending order: 0 is weight 1. */
+/* The number of a member of S(3), in ascending order: 0 is weight 1. Of another weight: of the next larger member. */
 static inline unsigned class_of_weight(uint32_t weight) {
     unsigned unit = finest_unit(weight);
-    return unit * 4 + (weight >> unit) - 1;
+    return unit * 4 + ((weight - 1) >> unit);
 }
 
 static inline uint32_t weight_of_class(unsigned class) {

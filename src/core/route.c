@@ -85,23 +85,32 @@ void *allocate_large(size_t size, size_t alignment, size_t *used) {
     return object ? object : out_of_memory();
 }
 
+/* A heap for its mid caches and ranges at hand: without them each object would take a slab or a range out of the Nest
+ * and put it back. NULL: none. */
+static COLD struct heap *heap_for_larger(void) {
+    return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
+}
+
 /* Size 0, and requests for which the midend has no memory. */
 static NOINLINE void *allocate_otherwise(size_t size) {
     size_t used;
+    if (UNLIKELY(thread_heap() == &no_heap) && AT_HAND_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
+        heap_for_larger();
     return LIKELY(size > 0) ? allocate_large(size, 1, &used) : allocate(1);
-}
-
-/* A heap for its mid caches: without them each object would take a slab out of the Nest and put it back. NULL: none. */
-static COLD struct heap *heap_for_mid(void) {
-    return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }
 
 static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
     if (UNLIKELY(heap == &no_heap)) {
         if (tool_is_there()) return tool_allocate(size);
-        heap = heap_for_mid();
+        heap = heap_for_larger();
     }
     void *object = LIKELY(heap) ? midend_allocate_anew(heap->mid_caches, size) : NULL;
+    return LIKELY(object) ? object : allocate_otherwise(size);
+}
+
+static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
+    void *object = NULL;
+    if (AT_HAND_WAYS > 0 && LIKELY(size - 1 < BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
     return LIKELY(object) ? object : allocate_otherwise(size);
 }
 
@@ -112,7 +121,7 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 
 void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
     if (place != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, place / FREE_TARGET_WORDS);
-    if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_otherwise(size);
+    if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_from_backend(heap, size);
     void *object = mid_cache_allocate(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_mid(heap, size);
 }
@@ -136,6 +145,13 @@ static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
     }
 }
 
+static NOINLINE void deallocate_large(void *object, struct leaf_word leaf) {
+    granule_id range = backend_take_whole(object);
+    if (LIKELY(range)) backend_keep(&thread_heap()->at_hand, range);
+    else deallocate_not_held(object, leaf);
+}
+
 void deallocate_slowly(void *object, struct leaf_word leaf) {
-    if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
+    if (AT_HAND_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object, leaf);
+    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
 }

@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 
+#include "backend/at_hand.h"
 #include "backend/page_map.h"
 #include "config/statistics_types.h"
 #include "frontend/heap_table.h"
@@ -60,6 +61,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     granule_id
         reopened_taken; /* first of the reopened slabs that were taken off the stack and not looked at, 0: none */
     struct mid_cache mid_caches[MID_CACHES];
+    struct at_hand at_hand;
 };
 
 _Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's place to the heap's address");
@@ -82,6 +84,7 @@ static ALWAYS_INLINE uint64_t thread_key(void) {
 /* Makes the heap the calling thread's. */
 static inline void heap_enter(struct heap *heap) {
     host_word_set(heap);
+    at_hand_enter(heap == &no_heap ? NULL : &heap->at_hand);
 }
 
 #else
@@ -105,6 +108,7 @@ static ALWAYS_INLINE uint64_t thread_key(void) {
 static inline void heap_enter(struct heap *heap) {
     thread.heap = heap;
     thread.key = heap->key;
+    at_hand_enter(heap == &no_heap ? NULL : &heap->at_hand);
 }
 
 #endif
@@ -138,5 +142,8 @@ void frontend_statistics(struct frontend_statistics *statistics);
 
 /* Other threads' cached objects of the midend are free, too: as many as their caches count. */
 void heap_leave_out_cached(struct midend_statistics *statistics);
+
+/* Ranges at hand are cached memory. */
+void heap_leave_out_at_hand(struct backend_statistics *statistics);
 
 #endif

@@ -100,6 +100,7 @@ void heap_abandon(struct heap *heap) {
  * asked for if hardly anything would be left for it. True: there is work for a round. */
 static bool leave_heap(struct heap *heap) {
     bool looked_after = thrift_has_thread();
+    at_hand_drain(&heap->at_hand, true);
     heap_take_back(heap); /* if the next thread sleeps, no thread would do it */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_CURRENT);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
@@ -172,19 +173,19 @@ static bool drain_abandoned(void) {
     return more;
 }
 
-/* Reclamation's round over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools. */
+/* Reclamation's round over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools and
+ * ranges at hand. */
 static bool frontend_round(void) {
     bool more = drain_abandoned();
     heap_visit_inherited(drain_if_freed_into, push_drained);
-    if (remote_reclaim_round(false)) {
-        thrift_wake(); /* they are given back by the next round, at its usual time */
-        more = true;
-    }
+    bool soon = remote_reclaim_round(false);
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
         more |= heap && heap_pool_round(heap);
+        soon |= heap && at_hand_drain(&heap->at_hand, false);
     }
-    return more;
+    if (soon) thrift_wake(); /* they are given back by the next round, at its usual time */
+    return more | soon;
 }
 
 /* The same, when all free memory must go now. */
@@ -194,7 +195,9 @@ static bool frontend_purge(void) {
     remote_reclaim_round(true);
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
-        if (heap) heap_place_pool(heap);
+        if (!heap) continue;
+        heap_place_pool(heap);
+        at_hand_drain(&heap->at_hand, true);
     }
     return more;
 }

@@ -79,6 +79,14 @@ COLD void heap_leave_out_cached(struct midend_statistics *statistics) {
             if (heap_by_number(number)) leave_out_cache(&heap_by_number(number)->mid_caches[i], statistics);
 }
 
+COLD void heap_leave_out_at_hand(struct backend_statistics *statistics) {
+    uint64_t bytes = 0;
+    for (uint32_t number = 1; number <= heap_count(); number++)
+        if (heap_by_number(number)) bytes += at_hand_granules(&heap_by_number(number)->at_hand) << JW_GRANULE_SHIFT;
+    statistics->in_use -= bytes < statistics->in_use ? bytes : statistics->in_use;
+    statistics->cached_mapped += bytes;
+}
+
 void frontend_statistics(struct frontend_statistics *statistics) {
     *statistics = (struct frontend_statistics){
         .class_count = SIZE_CLASS_COUNT,

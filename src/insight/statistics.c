@@ -102,6 +102,7 @@ void statistics_gather(struct statistics *statistics) {
     midend_statistics(thread_heap()->mid_caches, &statistics->midend);
     frontend_statistics(&statistics->frontend);
     heap_leave_out_cached(&statistics->midend);
+    heap_leave_out_at_hand(&statistics->backend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();
     /* the backend counts these slabs as in use */

@@ -1,0 +1,180 @@
+/* at_hand_test.c - freed ranges of large objects at hand of their threads: reuse, limits, rounds, statistics. */
+#include "heap_players.h"
+
+#include <pthread.h>
+
+#include "backend/backend.h"
+
+enum { SIZE = 6 * GRANULE_SIZE + BACKEND_MIN };
+
+static size_t at_hand(unsigned heap) {
+    return at_hand_granules(&heaps[heap]->at_hand) << JW_GRANULE_SHIFT;
+}
+
+static void the_next_object_of_the_class_is_the_last_freed_one(void **state) {
+    (void)state;
+    start();
+    char *one = allocate_as(0, SIZE), *other = allocate_as(0, 2 * SIZE);
+    size_t size = object_size(one), mapped = range_cached(MAPPED);
+    memset(one, 0xa5, size);
+    free_as(0, one);
+    free_as(1, other); /* that heap has the other one at hand */
+    assert_int_equal(at_hand(0), size);
+    assert_int_equal(range_cached(MAPPED), mapped);
+    assert_ptr_equal(allocate_as(1, 2 * SIZE - 1), other);
+    assert_ptr_equal(allocate_as(0, SIZE - 1), one);
+    assert_int_equal(at_hand(0) + at_hand(1), 0);
+    assert_int_equal(object_size(one), size);
+    char *zeroed = one;
+    free_as(0, one);
+    zeroed = allocate_zeroed(SIZE);
+    for (size_t i = 0; i < SIZE; i++) assert_int_equal(zeroed[i], 0);
+    free_as(0, zeroed);
+    free_as(1, other);
+    finish();
+}
+
+/* An object that realloc has made smaller or larger, and aligned ones. */
+static void an_object_is_freed_with_the_size_that_it_has(void **state) {
+    (void)state;
+    start();
+    char *one = allocate_as(0, 4 * SIZE);
+    size_t before = object_size(one);
+    one = reallocate(one, 2 * SIZE);
+    size_t after = object_size(one);
+    assert_true(after < before);
+    free_as(0, one);
+    assert_int_equal(at_hand(0), after);
+    one = allocate_as(0, 2 * SIZE);
+    one = reallocate(one, 4 * SIZE);
+    after = object_size(one);
+    size_t others = at_hand(0);
+    free_as(0, one);
+    assert_int_equal(at_hand(0), others + after);
+    one = allocate_aligned(8 * GRANULE_SIZE, SIZE);
+    assert_int_equal((uintptr_t)one % (8 * GRANULE_SIZE), 0);
+    memset(one, 1, object_size(one));
+    free_as(0, one);
+    finish();
+}
+
+static void threads_share_what_may_wait(void **state) {
+    (void)state;
+    start();
+    options.cache_min = 4 * SIZE;
+    options.cache_percent = 0;
+    void *objects[8];
+    for (unsigned i = 0; i < 8; i++) objects[i] = allocate_as(1, SIZE);
+    for (unsigned i = 0; i < 8; i++) free_as(1, objects[i]);
+    assert_true(at_hand(1) > 0 && at_hand(1) <= 4 * SIZE);
+    finish();
+}
+
+void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+
+static char *in_turn; /* an object that its thread uses between two rounds, NULL: none */
+static unsigned waits;
+
+/* What threads do between two rounds. */
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    waits += milliseconds >= options.reclaim_interval; /* not a wait for the next thread */
+    if (at_hand(1) + at_hand(2) > 0) CHECK(milliseconds <= options.reclaim_interval);
+    if (in_turn) {
+        size_t size = object_size(in_turn = allocate_as(2, 2 * SIZE));
+        free_as(2, in_turn);
+        CHECK(at_hand(2) == size);
+        if (waits == 1) CHECK(at_hand(1) >= SIZE);
+        if (waits == 2) CHECK(at_hand(1) == 0);
+        if (waits == 6) in_turn = NULL;
+    }
+    __real_platform_futex_wait(word, expected, milliseconds);
+}
+
+static void two_rounds_give_back_what_a_sleeping_thread_has(void **state) {
+    (void)state;
+    start();
+    char *keeps = allocate_as(0, SIZE), *object = allocate_as(1, SIZE), *used = allocate_as(2, 2 * SIZE);
+    memset(object, 1, SIZE);
+    free_as(1, object);
+    free_as(2, used);
+    size_t given_back = atomic_load(&thrift_counters.given_back);
+    assert_true(at_hand(1) >= SIZE);
+    in_turn = used;
+    void (*thread)(void) = sim_take_thread();
+    assert_non_null(thread);
+    thread();
+    assert_true(waits > 6);
+    assert_int_equal(at_hand(1) + at_hand(2), 0);
+    assert_true(atomic_load(&thrift_counters.given_back) >= given_back + 3 * SIZE);
+    free_as(0, keeps);
+    finish();
+}
+
+static void what_is_at_hand_counts_as_free(void **state) {
+    (void)state;
+    struct backend_statistics statistics;
+    start();
+    void *object = allocate_as(1, SIZE);
+    size_t size = object_size(object);
+    backend_statistics(&statistics);
+    uint64_t in_use = statistics.in_use, cached = statistics.cached_mapped;
+    free_as(1, object);
+    backend_statistics(&statistics);
+    heap_leave_out_at_hand(&statistics);
+    assert_int_equal(statistics.in_use, in_use - size);
+    assert_int_equal(statistics.cached_mapped, cached + size);
+    finish();
+}
+
+static void *end_with_ranges_at_hand(void *argument) {
+    (void)argument;
+    jw_free(jw_malloc(SIZE));
+    struct heap *mine = thread_heap();
+    CHECK(mine != &no_heap && at_hand_granules(&mine->at_hand) > 0);
+    sim_thread_exit();
+    CHECK(at_hand_granules(&mine->at_hand) == 0);
+    jw_free(jw_malloc(SIZE));
+    CHECK(at_hand_granules(&mine->at_hand) == 0 && at_hand_granules(&no_heap.at_hand) == 0);
+    return NULL;
+}
+
+static void an_ended_thread_has_nothing_at_hand(void **state) {
+    (void)state;
+    pthread_t thread;
+    start();
+    CHECK(pthread_create(&thread, NULL, end_with_ranges_at_hand, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    finish();
+}
+
+static void a_request_without_memory_takes_what_is_at_hand_elsewhere(void **state) {
+    (void)state;
+    start();
+    void *objects[ROOT_SIZE / SIZE];
+    unsigned count = 0;
+    size_t roots = 1;
+    while (root_count() <= roots && count < ROOT_SIZE / SIZE) objects[count++] = allocate_as(1, SIZE);
+    while (count > 0) free_as(1, objects[--count]);
+    assert_true(at_hand(1) > 0);
+    sim_fail_after(0);
+    void *whole = allocate_as(0, ROOT_SIZE - GRANULE_SIZE * 8);
+    sim_fail_after(SIM_NEVER);
+    assert_int_equal(at_hand(1), 0);
+    free_as(0, whole);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_object_of_the_class_is_the_last_freed_one),
+        cmocka_unit_test(an_object_is_freed_with_the_size_that_it_has),
+        cmocka_unit_test(threads_share_what_may_wait),
+        cmocka_unit_test(two_rounds_give_back_what_a_sleeping_thread_has),
+        cmocka_unit_test(what_is_at_hand_counts_as_free),
+        cmocka_unit_test(an_ended_thread_has_nothing_at_hand),
+        cmocka_unit_test(a_request_without_memory_takes_what_is_at_hand_elsewhere),
+    };
+    CHECK(allocator_start());
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/* whole_at_hand - a large object is allocated and freed through the whole allocator; its range is at hand.
+ *
+ * bound     2 threads, one after the other: 2 allocations and 2 frees each; 1 purge
+ * property  the range is the next object's; the thread's end or a purge gives it back
+ * defines   -DJW_AT_HAND_WAYS=1
+ */
+#include "verify/clients/whole.h"
+
+enum { SIZE = 4 * GRANULE_SIZE };
+
+static void exchange(void) {
+    void *first = filled(jw_malloc(SIZE), SIZE, 1);
+    release(first, SIZE, 1);
+    void *second = filled(jw_malloc(SIZE), SIZE, 2);
+    assert(second == first);
+    release(second, SIZE, 2);
+    assert(range_cached(MAPPED) == 0 && at_hand_granules(&thread_heap()->at_hand) == 4);
+}
+
+static void *ending(void *unused) {
+    (void)unused;
+    struct heap *heap;
+    exchange();
+    heap = thread_heap();
+    model_thread_exit();
+    assert(at_hand_granules(&heap->at_hand) == 0);
+    return NULL;
+}
+
+static void *sleeping(void *heap) {
+    exchange();
+    *(struct heap **)heap = thread_heap();
+    return NULL;
+}
+
+int main(void) {
+    begin();
+    struct heap *heap = NULL;
+    pthread_t a = start(ending, NULL);
+    finish(a);
+    a = start(sleeping, &heap);
+    finish(a);
+    thrift_purge();
+    assert(at_hand_granules(&heap->at_hand) == 0);
+    end(SIZE, 1);
+    return 0;
+}

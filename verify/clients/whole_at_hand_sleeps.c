@@ -1,0 +1,34 @@
+/* whole_at_hand_sleeps - a thread frees a large object and sleeps; its range is at hand.
+ *
+ * bound     1 thread: 2 allocations and 2 frees; the reclamation thread that this has started, until it ends
+ * property  the range goes back to the OS, by the rounds of the frontend
+ * defines   -DJW_AT_HAND_WAYS=1
+ */
+#include "config/options.h"
+#include "verify/clients/whole.h"
+
+enum { SIZE = 4 * GRANULE_SIZE };
+
+static void exchange(void) {
+    void *first = filled(jw_malloc(SIZE), SIZE, 1);
+    release(first, SIZE, 1);
+    void *second = filled(jw_malloc(SIZE), SIZE, 2);
+    assert(second == first);
+    release(second, SIZE, 2);
+    assert(range_cached(MAPPED) == 0 && at_hand_granules(&thread_heap()->at_hand) == 4);
+}
+
+int main(void) {
+    begin();
+    model_starts_threads = true;
+    model_waits_end = true;
+    options.reclaim_start = 0;
+    options.reclaim_thread = THREAD_TRUE;
+    exchange();
+    struct heap *heap = thread_heap();
+    void (*body)(void) = atomic_exchange_explicit(&model_thread_body, NULL, memory_order_acquire);
+    assert(body);
+    body();
+    assert(at_hand_granules(&heap->at_hand) == 0 && model_reserved_roots() == 0);
+    return 0;
+}
