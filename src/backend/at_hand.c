@@ -6,13 +6,16 @@
 #include "base/assert.h"
 #include "config/options.h"
 
-_Thread_local struct at_hand *at_hand_mine __attribute__((tls_model("initial-exec")));
 static _Atomic(uint32_t) at_hand_users; /* threads that have one */
+
+#if !JW_HOSTED
+_Thread_local struct at_hand *at_hand_mine __attribute__((tls_model("initial-exec")));
 
 void at_hand_enter(struct at_hand *at_hand) {
     if (!at_hand != !at_hand_mine) atomic_fetch_add_explicit(&at_hand_users, at_hand ? 1u : -1u, memory_order_relaxed);
     at_hand_mine = at_hand;
 }
+#endif
 
 COLD void at_hand_after_fork(void) {
     atomic_store_explicit(&at_hand_users, at_hand_mine != NULL, memory_order_relaxed);

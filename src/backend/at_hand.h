@@ -26,6 +26,7 @@
 #include "backend/page_map.h"
 #include "backend/weights.h"
 #include "config/policy.h"
+#include "platform/host.h"
 
 enum { AT_HAND_WAYS = JW_AT_HAND_WAYS, AT_HAND_SLOTS = AT_HAND_WAYS + !AT_HAND_WAYS }; /* C has no empty arrays */
 
@@ -41,11 +42,18 @@ struct at_hand {
     _Atomic(uint32_t) drained;
 };
 
+#if JW_HOSTED
+#define at_hand_mine ((struct at_hand *)NULL)
+static inline void at_hand_enter(struct at_hand *at_hand) {
+    (void)at_hand;
+}
+#else
 /* The calling thread's; NULL: it has no heap. */
 extern _Thread_local struct at_hand *at_hand_mine HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* Makes it the calling thread's. */
 void at_hand_enter(struct at_hand *at_hand);
+#endif
 
 /* Of the calling thread, or of no thread's heap: keeps a held range, or frees it where there is no room. */
 void at_hand_put(struct at_hand *at_hand, granule_id range, uint32_t weight);

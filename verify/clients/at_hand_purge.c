@@ -1,8 +1,8 @@
 /* at_hand_purge - a thread puts a range at hand and takes it again, while another one wants all memory back.
  *
  * bound     2 threads: 1 free, 1 allocation, 1 free of a large object | 1 purge
- * property  the object is its thread's alone, and what it holds is gone when the purge has it; the range is free once in
- *           the end, and the thread's count of what is at hand comes out right
+ * property  the object is its thread's alone, and its contents are gone when the purge has it; in the end the range is
+ *           free once, and the thread's count of granules at hand is right
  * defines   -DJW_AT_HAND_WAYS=1 -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1
  */
 #include "verify/clients/ranges.h"
