@@ -53,7 +53,7 @@ static NOINLINE void see_to_rounds(struct at_hand *at_hand) {
 static ALWAYS_INLINE void put(struct at_hand *at_hand, _Atomic(uint32_t) *slot, granule_id range, uint32_t weight) {
     invariant(leaf_same(leaf_get(range), leaf_held()) && knit_weight(range) == weight);
     at_hand->room -= (int32_t)weight;
-    /* [AH1] release: the range's words, and the object's last use; pairs [AH2]; client at_hand_round */
+    /* [AH1] release: the range's words, and the object's last use; pairs [AH2] [AH3]; client at_hand_round */
     atomic_store_explicit(slot, range, memory_order_release);
     if (UNLIKELY(++at_hand->puts % AT_HAND_PERIOD == 0 || needs_round(at_hand))) see_to_rounds(at_hand);
 }

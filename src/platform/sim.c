@@ -69,7 +69,7 @@ static bool take_block(_Atomic(uint64_t) *slot, uint64_t block) {
 }
 
 /* Puts the free pages [first, end) into the table, joined with the free neighbours found on the way. */
-static void put(uint32_t first, uint32_t end) {
+static void put_block(uint32_t first, uint32_t end) {
     if (first == end) return;
     for (unsigned i = 0; i < FREE_BLOCKS; i++) {
         uint64_t block = atomic_load_explicit(&free_blocks[i], memory_order_relaxed);
@@ -101,8 +101,8 @@ static bool reserve_from_table(uint32_t pages, uint32_t alignment, uint32_t *sta
         uint32_t end = block_end(block);
         *start = fit(block_first(block), end, pages, alignment);
         if (*start == end || !take_block(&free_blocks[i], block)) continue;
-        put(block_first(block), *start);
-        put(*start + pages, end);
+        put_block(block_first(block), *start);
+        put_block(*start + pages, end);
         return true;
     }
     return false;
@@ -116,7 +116,7 @@ static bool reserve_from_mark(uint32_t pages, uint32_t alignment, uint32_t *star
         if (*start == total) return false;
     } while (!atomic_compare_exchange_weak_explicit(&mark, &first, *start + pages, memory_order_relaxed,
                                                     memory_order_relaxed));
-    put(first, *start);
+    put_block(first, *start);
     return true;
 }
 
@@ -159,8 +159,8 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
     for (unsigned i = 0; i < FREE_BLOCKS; i++) {
         uint64_t block = atomic_load_explicit(&free_blocks[i], memory_order_relaxed);
         if (first < block_first(block) || end > block_end(block) || !take_block(&free_blocks[i], block)) continue;
-        put(block_first(block), first);
-        put(end, block_end(block));
+        put_block(block_first(block), first);
+        put_block(end, block_end(block));
         atomic_fetch_add_explicit(&reserved_pages, end - first, memory_order_relaxed);
         return PLACE_HAD;
     }
@@ -181,7 +181,7 @@ static void release_pages(void *address, size_t size) {
     uint32_t first = (uint32_t)((size_t)((unsigned char *)address - base()) / page_size);
     memset(address, 0, size);
     atomic_fetch_sub_explicit(&reserved_pages, (uint32_t)(size / page_size), memory_order_relaxed);
-    put(first, first + (uint32_t)(size / page_size));
+    put_block(first, first + (uint32_t)(size / page_size));
 }
 
 bool platform_release(void *address, size_t size) {
