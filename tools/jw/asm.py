@@ -18,7 +18,8 @@ import flavours
 
 SOURCES = flavours.ROOT / "tools/hitpath"
 OUTPUT = flavours.BUILD / "hitpath"
-TEXT_LIMIT, TABLES_LIMIT = 80 * 1024, {"x86-64": 20 * 1024, "aarch64": 20 * 1024, "riscv64": 24 * 1024}
+# The tables are bytes of the file; no page of them is read unless something unwinds.
+TEXT_LIMIT, TABLES_LIMIT = 80 * 1024, {"x86-64": 22 * 1024, "aarch64": 22 * 1024, "riscv64": 24 * 1024}
 SMALL, LARGE = 64, 4096
 
 # The order of the batches in calls.c: what is called, and how often.
@@ -194,7 +195,7 @@ def show_machine(machine: Machine) -> bool:
 
 
 def show_text(machine: Machine, library: Path) -> bool:
-    """The size of what a stripped library's pages of code hold: instructions, constants, symbols; and of its tables."""
+    """The size of a stripped library's code, of its whole segment of code and constants, and of its unwind tables."""
     stripped = OUTPUT / f"stripped-{machine.name}.so"
     flavours.quietly(f"{machine.tools}strip", "-o", stripped, library)
 
@@ -202,10 +203,12 @@ def show_text(machine: Machine, library: Path) -> bool:
         command = [f"{machine.tools}size", *options, stripped]
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
 
-    tables = sum(int(line.split()[1]) for line in size("-A") if line.startswith(".eh_frame"))
-    text = int(size()[1].split()[0]) - tables
+    sections = dict(line.split()[:2] for line in size("-A") if line.startswith("."))
+    text = int(sections[".text"])
+    tables = int(sections[".eh_frame"]) + int(sections[".eh_frame_hdr"])
+    whole = int(size()[1].split()[0]) - tables
     kept = text <= TEXT_LIMIT and tables <= TABLES_LIMIT[machine.name]
-    print(f"\n  text of the stripped library: {text} B; allowed {TEXT_LIMIT} B;")
+    print(f"\n  text of the library: {text} B; allowed {TEXT_LIMIT} B; with constants and symbols {whole} B;")
     print(
         f"  its unwind tables, which only unwinders read: {tables} B; allowed {TABLES_LIMIT[machine.name]} B: ", end=""
     )

@@ -2,6 +2,7 @@
  *
  * bound     3 threads: 1 new heap each; 2 heaps a chunk
  * property  each heap has a number and memory of its own
+ * defines   -DMODEL_PAGES=16384
  */
 #include "verify/clients/frontend_client.h"
 
