@@ -131,6 +131,8 @@ extern void __tsan_init(void) __attribute__((weak));
 static _Atomic(uintptr_t) apart;
 static uintptr_t apart_end;
 
+static uintptr_t region_start, region_end; /* no mapping is put there but by platform_reserve_at */
+
 /* A random part of the second to fifth eighth of the addresses: programs lie below that or from two thirds on, and the
  * kernel's own mappings at the top. */
 uintptr_t platform_region(size_t size, size_t alignment) {
@@ -150,6 +152,8 @@ uintptr_t platform_region(size_t size, size_t alignment) {
         apart_end = (uintptr_t)(region - platform_random() % below) & ~(uintptr_t)(page - 1);
         atomic_store_explicit(&apart, apart_end - room, memory_order_relaxed);
     }
+    region_start = region;
+    region_end = region + size;
     return region;
 }
 
@@ -191,7 +195,8 @@ bool platform_release(void *address, size_t size) {
     if (!unmap((uintptr_t)address, size)) return false;
     /* The next mapping may use the free place above: so the addresses in use stay close together. */
     uintptr_t end = (uintptr_t)address + size;
-    if (size >= WORTH_RETURNING && end > atomic_load_explicit(&next_end, memory_order_relaxed))
+    bool in_region = end > region_start && end <= region_end;
+    if (size >= WORTH_RETURNING && !in_region && end > atomic_load_explicit(&next_end, memory_order_relaxed))
         atomic_store_explicit(&next_end, end, memory_order_relaxed);
     return true;
 }

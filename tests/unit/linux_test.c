@@ -18,6 +18,21 @@
 
 enum { MB = 1 << 20, BIG = 4 * MB };
 
+/* A part of a root that is unmapped for a while stays the root's: an aligned huge object must not get its addresses. */
+static void no_guess_leads_into_the_region(void **state) {
+    (void)state;
+    enum { SIZE = 64 * MB };
+    uintptr_t region = platform_region(SIZE, BIG);
+    if (region == 0) return;
+    char *root = (char *)region + SIZE - BIG;
+    assert_int_equal(platform_reserve_at(root, BIG, true, "jwmalloc: test"), PLACE_HAD);
+    assert_true(platform_release(root, BIG));
+    char *block = platform_reserve(BIG, BIG, "jwmalloc: test");
+    assert_non_null(block);
+    assert_false((uintptr_t)block - region < SIZE);
+    assert_true(platform_release(block, BIG));
+}
+
 static void aligned_mappings_cost_about_one_call(void **state) {
     (void)state;
     enum { COUNT = 16 };
@@ -194,6 +209,7 @@ static void misuse_says_one_line_and_aborts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(misuse_says_one_line_and_aborts), /* forks: before there are threads, for qemu-user's sake */
+        cmocka_unit_test(no_guess_leads_into_the_region),  /* before there is a guess */
         cmocka_unit_test(aligned_mappings_cost_about_one_call),
         cmocka_unit_test(discarding_spares_partly_covered_pages),
         cmocka_unit_test(pages_move_without_a_copy),
