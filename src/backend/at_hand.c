@@ -21,8 +21,10 @@ COLD void at_hand_after_fork(void) {
     atomic_store_explicit(&at_hand_users, at_hand_mine != NULL, memory_order_relaxed);
 }
 
+/* None: a fork interrupted a free of this thread, and the child has left the heap that the free still works on. */
 static uint32_t users(void) {
-    return atomic_load_explicit(&at_hand_users, memory_order_relaxed);
+    uint32_t users = atomic_load_explicit(&at_hand_users, memory_order_relaxed);
+    return users ? users : 1;
 }
 
 /* What may wait in the process is shared by all threads. */
