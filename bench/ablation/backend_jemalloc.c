@@ -70,6 +70,22 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     return object;
 }
 
+/* jemalloc has caches of its own: nothing is kept at hand before it. */
+void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size) {
+    (void)at_hand, (void)size;
+    return NULL;
+}
+
+granule_id backend_take_whole(void *object) {
+    (void)object;
+    return 0;
+}
+
+void backend_keep(struct at_hand *at_hand, granule_id range) {
+    (void)at_hand;
+    give_back(range);
+}
+
 static bool is_large(const void *object) {
     return page_map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 &&
            leaf_same(leaf_get(granule_of(object)), leaf_large(0));

@@ -365,6 +365,17 @@ void thrift_notice(void) {
         round_without_thread();
 }
 
+/* The parts of the first root that are still closed keep it from being whole. They are opened when nothing is in use. */
+static void complete_first_root(void) {
+    if (range_cached(MAPPED) + range_cached(UNMAPPED) != root_count() * ROOT_GRANULES) return;
+    for (enum root_use use = 0; use < ROOT_USES; use++)
+        for (granule_id part; (part = root_open(use, 1));) {
+            uint32_t weight = knit_weight(part);
+            range_count(UNMAPPED, -(intptr_t)weight); /* it is counted while it is closed, and again by its place */
+            range_place_known(part, weight, UNMAPPED);
+        }
+}
+
 static size_t purge_cached(bool room) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
     begin_round(true);
@@ -372,6 +383,7 @@ static size_t purge_cached(bool room) {
     reclaim(!active, room);
     swap_buffers();
     reclaim(active, room);
+    complete_first_root();
     return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
 }
 
