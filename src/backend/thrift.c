@@ -365,7 +365,7 @@ void thrift_notice(void) {
         round_without_thread();
 }
 
-/* The parts of the first root that are still closed keep it from being whole. They are opened when nothing is in use. */
+/* The closed parts of the first root keep it from being whole. They are opened when nothing is in use. */
 static void complete_first_root(void) {
     if (range_cached(MAPPED) + range_cached(UNMAPPED) != root_count() * ROOT_GRANULES) return;
     for (enum root_use use = 0; use < ROOT_USES; use++)
