@@ -36,7 +36,7 @@
  * limits of address space, data or locked memory count all that is mapped, used or not. */
 #ifndef JW_FIRST_WINDOW_SHIFT
 #if JW_WINDOW_SHIFT >= 36
-#define JW_FIRST_WINDOW_SHIFT 25
+#define JW_FIRST_WINDOW_SHIFT (JW_GRANULE_SHIFT + 13)
 #else
 #define JW_FIRST_WINDOW_SHIFT JW_WINDOW_SHIFT
 #endif

@@ -34,7 +34,12 @@ static inline unsigned size_class_capacity(unsigned class) {
 /* An address n bytes after the first object is an object exactly if n * reciprocal (mod W) <= last. With
  * e = reciprocal * size - W (1 to size): the i-th object gives i * e; others give more. An address between two objects
  * gives about reciprocal or more, one before the first object nearly W, the one behind the last object count * e. With
- * 64 bits this holds for all distances between addresses, with 32 bits for those in and around a slab. */
+ * 64 bits this holds for all distances between addresses, with 32 bits for those in and around a slab.
+ * With the reciprocal and the last of two classes: an address that shares a slab's place in the window is at least
+ * n = window / FRONTEND_MAX objects away, and gives n or more; no class's last is more than a granule. */
+#if UINTPTR_MAX > 0xffffffffu && JW_WINDOW_SHIFT >= 36
+_Static_assert(((size_t)1 << JW_FIRST_WINDOW_SHIFT) / FRONTEND_MAX > 2 * GRANULE_SIZE, "another slab's address is far");
+#endif
 static inline uintptr_t size_class_last(unsigned class) {
     return size_classes[class].last;
 }

@@ -57,7 +57,7 @@ struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
         slab = left > 0 ? pool_pop(&heap->pool) : NULL;
     }
     if (!slab) return NULL;
-    slab->origin -= ORIGIN_POISON;
+    slab_set_origin(slab, slab->origin - ORIGIN_POISON);
     if (slab->class != class) {
         slab_clear_links(slab);
         slab_format(slab, slab_origin(slab) + 1, class);
@@ -79,7 +79,7 @@ COLD void heap_scatter(struct heap *heap, unsigned count) {
     bool zeroed;
     for (struct slab *slab; count > 0 && (slab = heap_fetch_slab(heap, 0, &zeroed)); count--) {
         slab_set_state(slab, EMPTY);
-        slab->origin += ORIGIN_POISON;
+        slab_set_origin(slab, slab->origin + ORIGIN_POISON);
         pool_push(&heap->pool, slab);
     }
 }

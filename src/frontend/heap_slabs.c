@@ -20,7 +20,7 @@ void heap_make_empty(struct heap *heap, struct slab *slab) {
     }
     slab_set_state(slab, EMPTY);
     free_target_set_budget(&slab->own, 0);
-    slab->origin += ORIGIN_POISON;
+    slab_set_origin(slab, slab->origin + ORIGIN_POISON);
     heap->in_use_count--;
     size_map_count_empty(heap, slab->class);
     heap_push_empty(heap, slab);

@@ -60,7 +60,9 @@ struct free_target {
 enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
 
 /* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
- * `last` before an object is given out, and others read them to free it. `cross` is shared, and so is the granule's
+ * `last` before an object is given out, and others read them to free it. A thread that frees a huge object may read the
+ * record of a slab that is not the object's (slab_has_start), while its owner writes: these four are shared words, and
+ * relaxed. `cross` is shared, and so is the granule's
  * link word (page_map.h), where the next slab in the reopened stack stands: the thread that returns this one writes it;
  * all else is the owner's. */
 struct slab {
@@ -128,10 +130,17 @@ static ALWAYS_INLINE uint64_t slab_key(const struct slab *slab) {
     return sizeof slab->key == sizeof(uint64_t) ? slab->key : (frontend_key & ~(uint64_t)UINT32_MAX) | slab->key;
 }
 
+/* The owner writes it, and a thread that frees a foreign address may read it. */
+static ALWAYS_INLINE void slab_set_origin(struct slab *slab, uintptr_t origin) {
+    __atomic_store_n(&slab->origin, origin, __ATOMIC_RELAXED);
+}
+
 /* Whether an address is where an object begins: size_class_last says why. On 64 bits false as well for a foreign
- * address that shares a slab's place in the window, as the distance is that of whole addresses. */
+ * address that shares a slab's place in the window, as the distance is that of whole addresses: also where the record
+ * changes at that moment (size_class_last, "of two classes"). */
 static ALWAYS_INLINE bool slab_has_start(const void *object, const struct slab *slab) {
-    return ((uintptr_t)object - slab->origin - 1) * slab->reciprocal <= slab->last;
+    uintptr_t distance = (uintptr_t)object - word_load(&slab->origin) - 1;
+    return product_is_at_most(distance, &slab->reciprocal, &slab->last);
 }
 
 /* By the owner. */

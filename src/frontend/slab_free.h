@@ -12,21 +12,21 @@
 #include "platform/instructions.h"
 
 /* An object's distance from the first one, and 1 more where its first word may be a link: the origin is 1 less than the
- * first object's address. */
-static ALWAYS_INLINE uintptr_t slab_distance(const void *object, const struct slab *slab) {
-    return difference_less_borrow((uintptr_t)object, &slab->origin, link_upper_half(object), LINK_MARK);
+ * first object's address. `shared`: the slab may be another thread's. */
+static ALWAYS_INLINE uintptr_t slab_distance(const void *object, const struct slab *slab, bool shared) {
+    return difference_less_borrow((uintptr_t)object, &slab->origin, shared, link_upper_half(object), LINK_MARK);
 }
 
 /* Whether an object that is in use begins there. A first word that may be a link makes the distance wrong by one: so a
  * double free is seen without a branch. False as well if a program has written a word that looks like a link. */
 static ALWAYS_INLINE bool slab_has_object(const void *object, const struct slab *slab) {
-    return slab_distance(object, slab) * slab->reciprocal <= slab->last;
+    return product_is_at_most(slab_distance(object, slab, true), &slab->reciprocal, &slab->last);
 }
 
 /* Counts a free by the owner. True: the free needs attention, because the budget is spent or no object in use begins
  * there. So free has one branch for both. */
 static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct free_target *target, const void *object) {
-    return count_down(&target->budget, slab_distance(object, slab) * slab->reciprocal, &slab->last);
+    return count_down(&target->budget, slab_distance(object, slab, false) * slab->reciprocal, &slab->last);
 }
 
 static ALWAYS_INLINE void free_target_push(struct free_target *target, void *object, uint64_t key) {

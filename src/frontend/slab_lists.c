@@ -15,9 +15,9 @@ void slab_format(struct slab *slab, const char *start, unsigned class) {
     slab->own.first = LINK_END;
     free_target_set_budget(&slab->own, 0);
     slab->target = &slab->own;
-    slab->origin = (uintptr_t)start - 1;
-    slab->reciprocal = size_classes[class].reciprocal;
-    slab->last = size_class_last(class);
+    slab_set_origin(slab, (uintptr_t)start - 1);
+    __atomic_store_n(&slab->reciprocal, size_classes[class].reciprocal, __ATOMIC_RELAXED);
+    __atomic_store_n(&slab->last, size_class_last(class), __ATOMIC_RELAXED);
     slab->linked = 0;
     __atomic_store_n(&slab->class, (uint8_t) class, __ATOMIC_RELAXED); /* a round may look */
     slab->marked = true;

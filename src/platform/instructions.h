@@ -41,22 +41,51 @@ static ALWAYS_INLINE bool word_is_in_asm(const uintptr_t *word, uint64_t value) 
 }
 #endif
 
+/* word_load: relaxed. The reason is that of word_is. */
+static ALWAYS_INLINE uintptr_t word_load(const uintptr_t *word) {
+#if defined __aarch64__ && !JW_CHECKED
+    uintptr_t loaded;
+    __asm__("ldr %[loaded], %[word]" : [loaded] "=r"(loaded) : [word] "m"(*word));
+    return loaded;
+#else
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+#endif
+}
+
 /* difference_less_borrow: address - *origin, and 1 less where the half word is below the mark: a subtraction with the
- * borrow of another one, which GCC does not find for x86-64. The mark is a constant. */
-static ALWAYS_INLINE uintptr_t difference_less_borrow_in_c(uintptr_t address, const uintptr_t *origin,
+ * borrow of another one, which GCC does not find for x86-64. The mark is a constant. `shared`: another thread may write
+ * the origin; the load is relaxed. */
+static ALWAYS_INLINE uintptr_t difference_less_borrow_in_c(uintptr_t address, const uintptr_t *origin, bool shared,
                                                            const any_half *half, uint32_t mark) {
     uint32_t unused;
-    return address - __builtin_sub_overflow(*half, mark, &unused) - *origin;
+    uintptr_t from = shared ? word_load(origin) : *origin;
+    return address - __builtin_sub_overflow(*half, mark, &unused) - from;
 }
 
 #if JW_X86_64_FORMS
-static ALWAYS_INLINE uintptr_t difference_less_borrow_in_asm(uintptr_t address, const uintptr_t *origin,
+static ALWAYS_INLINE uintptr_t difference_less_borrow_in_asm(uintptr_t address, const uintptr_t *origin, bool shared,
                                                              const any_half *half, uint32_t mark) {
+    (void)shared; /* the same instruction */
     __asm__("cmpl %[mark], %[half]\n\tsbbq %[origin], %[address]"
             : [address] "+r"(address)
             : [origin] "m"(*origin), [half] "m"(*half), [mark] "i"(mark)
             : "cc");
     return address;
+}
+#endif
+
+/* product_is_at_most: whether value * *factor is at most *most. Relaxed, as word_is. */
+static ALWAYS_INLINE bool product_is_at_most_in_c(uintptr_t value, const uintptr_t *factor, const uintptr_t *most) {
+    return value * word_load(factor) <= word_load(most);
+}
+
+#if JW_X86_64_FORMS
+static ALWAYS_INLINE bool product_is_at_most_in_asm(uintptr_t value, const uintptr_t *factor, const uintptr_t *most) {
+    bool so;
+    __asm__("imulq %[factor], %[value]\n\tcmpq %[value], %[most]"
+            : "=@ccae"(so), [value] "+r"(value)
+            : [factor] "m"(*factor), [most] "m"(*most));
+    return so;
 }
 #endif
 
@@ -105,9 +134,11 @@ static ALWAYS_INLINE uint32_t half_computed_now(uint32_t value) {
 
 #if JW_X86_64_FORMS && !JW_CHECKED
 #define difference_less_borrow difference_less_borrow_in_asm
+#define product_is_at_most product_is_at_most_in_asm
 #define count_down count_down_in_asm
 #else
 #define difference_less_borrow difference_less_borrow_in_c
+#define product_is_at_most product_is_at_most_in_c
 #define count_down count_down_in_c
 #endif
 

@@ -56,9 +56,20 @@ static void compare_differences(uint64_t address, uint64_t from, uint64_t word) 
     } at = {0, (uint32_t)word};
     const any_half *half = (const any_half *)((const char *)&at + 1);
     uintptr_t origin = (uintptr_t)from, wanted = (uintptr_t)address - origin - (at.half < MARK);
-    assert_int_equal(difference_less_borrow_in_c((uintptr_t)address, &origin, half, MARK), wanted);
+    for (unsigned shared = 0; shared < 2; shared++) {
+        assert_int_equal(difference_less_borrow_in_c((uintptr_t)address, &origin, shared, half, MARK), wanted);
 #if JW_X86_64_FORMS
-    assert_int_equal(difference_less_borrow_in_asm((uintptr_t)address, &origin, half, MARK), wanted);
+        assert_int_equal(difference_less_borrow_in_asm((uintptr_t)address, &origin, shared, half, MARK), wanted);
+#endif
+    }
+}
+
+static void compare_products(uint64_t value, uint64_t times, uint64_t limit) {
+    uintptr_t factor = (uintptr_t)times, most = (uintptr_t)limit;
+    bool so = (uintptr_t)value * factor <= most;
+    assert_int_equal(product_is_at_most_in_c((uintptr_t)value, &factor, &most), so);
+#if JW_X86_64_FORMS
+    assert_int_equal(product_is_at_most_in_asm((uintptr_t)value, &factor, &most), so);
 #endif
 }
 
@@ -78,6 +89,8 @@ static void compare_counts(uint64_t start, uint64_t value, uint64_t limit) {
 static void compare(uint64_t a, uint64_t b, uint64_t c) {
     compare_words(a, b);
     compare_differences(a, b, c);
+    compare_products(a, b, c);
+    compare_products(a, 1, c);
     compare_counts(a, b, c);
 }
 
