@@ -429,7 +429,7 @@ bool thrift_is_at_peak(void) {
 /* At most the bytes of all roots can be given back; in the hardened build also quarantined huge objects. The OS must
  * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
 bool thrift_may_help(size_t size) {
-    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (JW_SECURE ? outside_roots() : waiting_addresses());
+    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? outside_roots() : waiting_addresses());
     if (size <= ours || sizeof(void *) < 8) return true;
     size_t unit = platform_page_size(), beyond = (size - ours) & ~(unit - 1);
     void *probe = beyond ? platform_reserve(beyond, unit, "jwmalloc: probe") : NULL;

@@ -11,7 +11,7 @@ static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
 static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned place) {
     void *object = heap->first[place];
     if (link_end(object)) return allocate_slowly(heap, size, place);
-    if (JW_SECURE || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, place);
+    if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, place);
     heap->first[place] = LINK_END;
     link_clear(object);
     return object;

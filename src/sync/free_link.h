@@ -40,6 +40,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/mitigations.h"
 #include "base/mixed.h"
 
 typedef uint64_t __attribute__((may_alias)) link_word;             /* of an aligned object */
@@ -59,7 +60,7 @@ static inline uint64_t link_key_of(uint64_t random) {
 
 /* In the hardened build each address has its own key: a program that reads one link cannot forge another. */
 static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
-    return JW_SECURE ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
+    return STRICT_LINKS ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
 }
 
 /* What the next object's address is told from: the link's own place. */
