@@ -1,6 +1,7 @@
-/* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a
- * thread without a heap and a slab without an object all have an empty local list. An empty list, the last object of a
- * list, and an object that the program wrote to after its free all have a link that is not near (sync/free_link.h). */
+/* allocate.c - the hit path of malloc: one conditional branch. The local list is empty in four cases: the size is 0 or
+ * too large, the class has no slab, the thread has no heap, or the slab has no object. A link is not near
+ * (sync/free_link.h) in three cases: the list is empty, the object is its last one, or the program wrote to the object
+ * after its free. */
 #include "core/hit_path.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {

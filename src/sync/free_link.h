@@ -17,7 +17,7 @@
  * The next object is nearly always in the same root. Then the two addresses differ only in the bits of an offset: the
  * link is near, and one test of `word ^ key` sees it (link_is_near). Any other link is followed only after the page map
  * has confirmed its target. malloc never gives out an object whose word is no link. So a word that a program wrote into
- * a free object ends in "write after free", when that object or the object it links to is given out.
+ * a free object ends in "write after free". That is when this object is given out, or the object it links to.
  *
  * One compare tells whether a word may be a link. Few words of programs look like one; negative numbers do. An object
  * that is given out has 0 there. But a program may write any word, also an old link: a word alone proves no double
