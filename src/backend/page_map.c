@@ -319,7 +319,7 @@ static enum platform_place take_slots(size_t slot, size_t *count) {
 /* Of the first root: any of the upper half. So all its places are equally probable, and it is not slot 0. */
 static size_t random_slot(size_t mask) {
     size_t far = far_part(mask), half = far ? low_part(mask) : low_part(mask) / 2;
-    return (far ? far : half) + platform_random_place() % half;
+    return (far ? far : half) + (platform_random_place() >> 1) % half; /* a place's number is odd */
 }
 
 /* Reserves the lowest free slots; doubles the tables when there are none. */
