@@ -178,7 +178,7 @@ JW_API void jw_options_print(jw_write_function *write, void *cookie);
  * replaces malloc is this function. `old`, if not NULL, receives *old_size bytes; `value`, if not NULL, is set.
  *     epoch, background_thread, arenas.narenas, arenas.page, version, stats.allocated, .active, .metadata, .mapped,
  *     .resident, .retained                       jemalloc's, with its types; statistics are always of this moment
- *     arena.<i>.purge, arena.<i>.decay           as jw_malloc_trim; there is one arena, and i does not count
+ *     arena.<i>.purge, arena.<i>.decay           as jw_malloc_trim; there is one arena; i is 0, arenas.narenas or 4096
  *     thread.tcache.flush                        unused memory of the calling thread becomes free for others
  *     opt.OPTION                                 size_t; numbers and sizes may be set, others are read at the start
  *     frontend., midend., backend., huge.FIELD   size_t; the fields of jw_stats_print

@@ -33,16 +33,23 @@ static const struct {
 
 static _Atomic(size_t) control_epoch; /* a word, so that 32-bit machines need no library for it */
 
-/* The number of a name, without digits behind "arena."; CONTROLS if it is none. */
+enum { ALL_ARENAS = 4096 }; /* jemalloc's; older programs use arenas.narenas, which is 1 */
+
+/* The name without "arena." and the arena's number; "": no such arena. */
+static const char *behind_arena(const char *name) {
+    static const char prefix[] = "arena.";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return *name == '.' ? "" : name;
+    const char *first = name + sizeof prefix - 1, *end = first;
+    unsigned arena = 0;
+    for (; *end >= '0' && *end <= '9' && arena <= ALL_ARENAS; end++) arena = arena * 10 + (unsigned)(*end - '0');
+    return end > first && *end == '.' && (arena <= 1 || arena == ALL_ARENAS) ? end : "";
+}
+
+/* The number of a name; CONTROLS if it is none. */
 static unsigned control_find(const char *name) {
-    char plain[sizeof controls->name];
-    unsigned length = 0, number = 0;
-    for (; *name != '\0' && length < sizeof plain - 1; name++) {
-        bool digit = *name >= '0' && *name <= '9';
-        if (!digit || length != sizeof "arena." - 1 || plain[0] != 'a') plain[length++] = *name;
-    }
-    plain[length] = '\0';
-    while (number < CONTROLS && (*name != '\0' || strcmp(controls[number].name, plain) != 0)) number++;
+    const char *plain = behind_arena(name);
+    unsigned number = 0;
+    while (number < CONTROLS && strcmp(controls[number].name, plain) != 0) number++;
     return number;
 }
 
@@ -111,12 +118,15 @@ static int control_do(unsigned number, void *old, size_t *old_size, const void *
 /* A word of opt.OPTION, or of TIER.FIELD. */
 static int control_word(const char *name, void *old, const size_t *old_size, const void *new, size_t new_size) {
     size_t value, wanted;
-    bool reads = old != NULL && old_size != NULL;
+    bool reads = old != NULL && old_size != NULL, settable = strncmp(name, "opt.", 4) == 0;
+    int error = settable ? options_exchange(name + 4, &value, NULL) : statistics_find(name, &value);
+    if (error != 0) return error;
+    if (new != NULL && !settable) return EPERM;
     if ((reads && *old_size != sizeof value) || (new != NULL &&new_size != sizeof wanted)) return EINVAL;
-    if (new != NULL) memcpy(&wanted, new, sizeof wanted);
-    int error = strncmp(name, "opt.", 4) == 0 ? options_exchange(name + 4, &value, new != NULL ? &wanted : NULL)
-                : new != NULL                 ? EPERM
-                                              : statistics_find(name, &value);
+    if (new != NULL) {
+        memcpy(&wanted, new, sizeof wanted);
+        error = options_exchange(name + 4, &value, &wanted);
+    }
     if (error == 0 && reads) memcpy(old, &value, sizeof value);
     return error;
 }

@@ -48,7 +48,7 @@ static size_t far_part(size_t mask) {
  *            that covers the slot. Roots take the lowest free slots
  *   mask     at first half of the first window, [0, low), and a bit at random: the other half is [far, far + low).
  *            A doubling adds the lowest bit that is missing, so both parts double, until they meet
- * A thread that finds no free slot maps the second halves and moves the masks itself, so growing is lock-free. Several
+ * A thread that finds no free slot maps the second halves and moves the masks itself. So growing is lock-free. Several
  * threads may try: the kernel gives each part to one of them. Each thread announces its try before, so the others know
  * that the mapping they find is that part.
  *

@@ -133,9 +133,42 @@ static void wrong_names_and_sizes_are_refused(void **state) {
                                        "backend.nothing",
                                        "thread.allocated",
                                        "opt.",
+                                       "opt.reclaim_interval.",
+                                       ".in_use",
+                                       "backend..in_use",
+                                       "backend.in_use.",
+                                       ".",
+                                       ".purge",
+                                       "arena.",
+                                       "arena..purge",
+                                       "arena.x.purge",
+                                       "arena.*.purge",
+                                       "arena.0x.purge",
+                                       "arena.-1.purge",
+                                       "arena.2.purge",
+                                       "arena.40960.purge",
+                                       "arena.4294967296.purge",
+                                       "arena.0",
+                                       "arena.0.",
+                                       "arena.0purge",
+                                       "arena.0..purge",
+                                       "arena.0.purge.",
+                                       "arena.0.purge0",
+                                       "arena.0.epoch",
+                                       "arena0.0.purge",
+                                       "arenas9.page",
+                                       "arenas.9page",
+                                       "arenas.0.page",
+                                       "arenas.page.",
+                                       "arenas.page\n",
+                                       "version.",
+                                       "thread.tcache.flush.",
                                        "a very long name that is in no table of ours, whatever comes after it"};
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         assert_int_equal(jw_ctl(none[i], &value, &size, NULL, 0), ENOENT);
+        assert_int_equal(jw_ctl(none[i], NULL, NULL, NULL, 0), ENOENT); /* a thing to do is not done either */
+        assert_int_equal(jw_ctl(none[i], NULL, NULL, &value, 3), ENOENT);
+    }
     assert_int_equal(set("stats.allocated", 1), EPERM);
     assert_int_equal(set("backend.in_use", 1), EPERM);
     assert_int_equal(jw_ctl("epoch", NULL, NULL, small, 2), EINVAL);
