@@ -46,7 +46,7 @@ static size_t far_part(size_t mask) {
  *
  *   base     a multiple of the whole window. So an id, the low bits of the granule's number, is the same under any mask
  *            that covers the slot. Roots take the lowest free slots
- *   mask     at first half of the first window, [0, low), and another bit at random: the other half is [far, far + low).
+ *   mask     at first half of the first window, [0, low), and a bit at random: the other half is [far, far + low).
  *            A doubling adds the lowest bit that is missing, so both parts double, until they meet
  * A thread that finds no free slot maps the second halves and moves the masks itself. So growing is lock-free. Several
  * threads may try: the kernel gives each part to one of them. Each thread announces its try before, so the others know
@@ -319,7 +319,7 @@ static enum platform_place take_slots(size_t slot, size_t *count) {
 /* Of the first root: any of the upper half. So all its places are equally probable, and it is not slot 0. */
 static size_t random_slot(size_t mask) {
     size_t far = far_part(mask), half = far ? low_part(mask) : low_part(mask) / 2;
-    return (far ? far : half) + platform_random_place() % half;
+    return (far ? far : half) + (platform_random_place() >> 1) % half; /* a place's number is odd */
 }
 
 /* Reserves the lowest free slots; doubles the tables when there are none. */

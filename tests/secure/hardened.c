@@ -338,7 +338,8 @@ static void size_is_exact(void) {
 }
 
 /* Tables that grow: the records of the first 32 MB have two parts of 256 KB, or one that is twice as large. A part is
- * neighbours, some of which only can be read, with nothing that can be reached before and behind them. Or one large mapping between two that nobody may touch. */
+ * neighbours, some of which only can be read, with nothing that can be reached before and behind them. Or one
+ * large mapping between two that nobody may touch. */
 static void records_are_fenced(void) {
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[512], rights[5];
