@@ -21,3 +21,5 @@
 const struct size_class size_classes[SIZE_CLASS_COUNT] = {SIZE_CLASS_TABLE(ROW)};
 
 const uint8_t size_class_index[FRONTEND_MAX / 8] = {SIZE_CLASS_INDEX};
+
+const uint8_t size_class_aligned[] = {SIZE_CLASS_ALIGNED};

@@ -22,6 +22,9 @@ struct size_class {
 extern const struct size_class size_classes[SIZE_CLASS_COUNT];
 extern const uint8_t size_class_index[FRONTEND_MAX / 8];
 
+enum { LEAST_ALIGNED_SHIFT = 5 }; /* the first row's alignment; all classes but that of 8 bytes are aligned to 16 */
+extern const uint8_t size_class_aligned[];
+
 /* Class of a request of 1 to FRONTEND_MAX bytes. */
 static inline unsigned size_class_of(size_t size) {
     return size_class_index[(size - 1) / 8];
@@ -48,6 +51,13 @@ static inline uintptr_t size_class_last(unsigned class) {
 static inline size_t size_class_alignment(unsigned class) {
     size_t size = size_classes[class].size;
     return size & -size;
+}
+
+/* Class of a request of 1 to FRONTEND_MAX bytes at a multiple of 32 or a larger power of two, at most FRONTEND_MAX.
+ * SIZE_CLASS_COUNT: none. */
+static inline unsigned size_class_of_aligned(size_t alignment, size_t size) {
+    unsigned row = (unsigned)__builtin_ctzll(alignment) - LEAST_ALIGNED_SHIFT;
+    return size_class_aligned[row * SIZE_CLASS_COUNT + size_class_of(size)];
 }
 
 /* A coarse class: its size is a power of two; the classes between half of it and it are its finer ones. While a heap

@@ -6,21 +6,17 @@
 #include "midend/midend.h"
 
 /* Size of the smallest class of the frontend that fits; 0: there is none. */
-static NOINLINE size_t small_size(size_t alignment, size_t size) {
-    if (size > FRONTEND_MAX) return 0;
-    unsigned class = size_class_of(size);
-    while (class < SIZE_CLASS_COUNT && size_class_alignment(class) < alignment) class ++;
-    return class < SIZE_CLASS_COUNT ? size_classes[class].size : 0;
+static ALWAYS_INLINE size_t small_size(size_t alignment, size_t size) {
+    if (size - 1 >= FRONTEND_MAX || alignment > FRONTEND_MAX) return 0;
+    unsigned class = alignment <= 16 ? size_class_of(size) : size_class_of_aligned(alignment, size);
+    return LIKELY(class < SIZE_CLASS_COUNT) ? size_classes[class].size : 0;
 }
 
 void *allocate_aligned(size_t alignment, size_t size) {
     if (size == 0) size = 1;
-    if (alignment > 8 && size <= 8) size = 16;
-    if (alignment <= 16) return allocate(size);
-    size_t small = small_size(alignment, size);
-    if (small) return allocate(small);
-    size_t used;
-    return allocate_large(size, alignment, &used);
+    if (alignment <= 16) return allocate(alignment > 8 && size <= 8 ? 16 : size);
+    size_t small = small_size(alignment, size), used;
+    return LIKELY(small) ? allocate(small) : allocate_large(size, alignment, &used);
 }
 
 size_t good_size(size_t alignment, size_t size) {

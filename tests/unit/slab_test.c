@@ -34,6 +34,16 @@ static void classes_cover_all_sizes(void **state) {
     assert_int_equal(size_classes[SIZE_CLASS_COUNT - 1].size, FRONTEND_MAX);
 }
 
+static void classes_have_each_alignment(void **state) {
+    (void)state;
+    for (size_t alignment = 32; alignment <= FRONTEND_MAX; alignment *= 2)
+        for (size_t size = 1; size <= FRONTEND_MAX; size++) {
+            unsigned class = size_class_of(size);
+            while (class < SIZE_CLASS_COUNT && size_classes[class].size % alignment != 0) class ++;
+            assert_int_equal(size_class_of_aligned(alignment, size), class);
+        }
+}
+
 static void objects_lie_in_the_slab(void **state) {
     (void)state;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
@@ -227,13 +237,10 @@ int main(void) {
     frontend_key = link_key_of(platform_random());
     slab = slab_of(start_of_slab);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_cover_all_sizes),
-        cmocka_unit_test(objects_lie_in_the_slab),
-        cmocka_unit_test(an_address_is_an_object_or_not),
-        cmocka_unit_test(the_cross_list_counts_and_leads),
-        cmocka_unit_test(free_objects_are_told),
-        cmocka_unit_test(the_full_mark_is_seen_by_one),
-        cmocka_unit_test(objects_are_carved_once_and_come_back),
+        cmocka_unit_test(classes_cover_all_sizes),         cmocka_unit_test(classes_have_each_alignment),
+        cmocka_unit_test(objects_lie_in_the_slab),         cmocka_unit_test(an_address_is_an_object_or_not),
+        cmocka_unit_test(the_cross_list_counts_and_leads), cmocka_unit_test(free_objects_are_told),
+        cmocka_unit_test(the_full_mark_is_seen_by_one),    cmocka_unit_test(objects_are_carved_once_and_come_back),
         cmocka_unit_test(collecting_keeps_the_freed_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

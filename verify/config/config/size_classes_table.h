@@ -22,5 +22,10 @@
 #define SIZE_CLASS_INDEX \
     0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 6, 6
 
+/* The first class from that one on with objects at multiples of 32, 64, ...; past the last: none. */
+#define SIZE_CLASS_ALIGNED \
+    2, 2, 2, 4, 4, 7, 7, \
+    4, 4, 4, 4, 4, 7, 7
+
 #define SIZE_CLASS_COUNT 7u
 #define FRONTEND_MAX 112u
