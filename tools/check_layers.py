@@ -2,7 +2,8 @@
 
 A file includes only from its own layer and from those below it. Only the platform and the API, which serve the
 operating system's interfaces, include its headers; only the platform has assembler statements; only hardened/ and
-api/serve.h include a header of hardened/. Files do not depend on one another in a circle.
+api/serve.h include a header of hardened/. Files do not depend on one another in a circle. The layers below hardened/
+ask for the build only in base/mitigations.h and before a call of a hook.
 
 OBJECTS are directories of object files, as a build leaves them. A layer's object files use symbols only of their own
 layer and of those below it, however the symbol was declared. No symbol of the allocator's own is weak.
@@ -28,6 +29,16 @@ ASSEMBLER = re.compile(r"\b(?:__asm__|__asm|asm)\b\s*(?:volatile|goto|__volatile
 STATEMENT = re.compile(r"^\s*" + ASSEMBLER.pattern, re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
+BUILD = "JW_SECURE"
+# Where mitigations and options are defined, and where the exported names go to one build's functions or the other's.
+NAMES_BUILD = {
+    "base/compiler.h",
+    "base/mitigations.h",
+    "config/options.def",
+    "core/allocator.h",
+    "core/allocate.c",
+    "core/deallocate.c",
+}
 # The table that connects hardened/ with the layers below it (backend/hooks.h).
 SOCKETS = {"hardened_hooks"}
 # Weak because the program may have none: (layer, symbol). The platform asks for the system's symbols the same way.
@@ -71,6 +82,10 @@ def complaints(name: str, text: str) -> list[str]:
     assembler = STATEMENT if layer == "api" else ASSEMBLER
     if layer != "platform" and assembler.search(COMMENT.sub("", text)):
         result.append("has assembler, which is for the platform layer only")
+    if height(name) < LAYERS.index("hardened") and name not in NAMES_BUILD:
+        asking = [line for line in COMMENT.sub("", text).splitlines() if BUILD in line]
+        if not all(hook in line for line in asking for hook in SOCKETS):
+            result.append(f"asks for {BUILD} itself, not for a constant of base/mitigations.h")
     return result
 
 

@@ -1,7 +1,7 @@
 /* pthread_create.c - the shared library's pthread_create: calls libc's, then our own thread may start.
  *
- * At any other time a thread of ours could get the process killed by a filter, or make calls like unshare fail, and
- * asking for permission could get it killed, too. But if the program has just made a thread, threads are allowed and
+ * At any other time a thread of ours could make calls like unshare fail, or a filter could kill the process for it. A
+ * question for permission could have the same end. But if the program has just made a thread, threads are allowed and
  * the process is not single-threaded any more. Not in the archives: a static program has only one pthread_create.
  */
 #include "backend/reclaimer.h"

@@ -47,12 +47,11 @@ static ALWAYS_INLINE bool needs_round(const struct at_hand *at_hand) {
     return !thrift_round_is_asked();
 }
 
-/* Rounds must come while enough is at hand; a program without a thread for them runs them in its frees. */
+/* Rounds must come while enough is at hand; a program without a thread for them runs them in its frees. What rounds
+ * have drained is subtracted first: a thread that now and then frees a little must not wake the reclamation thread. */
 static NOINLINE void see_to_rounds(struct at_hand *at_hand) {
-    if (at_hand->puts % AT_HAND_PERIOD == 0) {
-        find_room(at_hand);
-        thrift_notice();
-    }
+    find_room(at_hand);
+    if (at_hand->puts % AT_HAND_PERIOD == 0) thrift_notice();
     if (needs_round(at_hand)) thrift_wake();
 }
 

@@ -65,7 +65,7 @@ static _Atomic(uint32_t) first_is_placed;
  * hardened build slabs have roots of their own. */
 static granule_id acquire(enum root_use use, enum slot_code state, uint32_t weight) {
     granule_id range = range_acquire(use, state, weight);
-    bool both = !JW_SECURE && use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
+    bool both = !CLASSES_APART && use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
     return range || !both ? range : range_acquire(FOR_SLABS, state, weight);
 }
 
@@ -81,7 +81,7 @@ static granule_id open_part(enum root_use use, uint32_t weight) {
 static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire(use, UNMAPPED, weight);
     if (!range) range = open_part(use, weight);
-    if (!range && !root_window_is_full()) range = root_create(!JW_SECURE && root_count() == 0 ? FOR_SLABS : use);
+    if (!range && !root_window_is_full()) range = root_create(!CLASSES_APART && root_count() == 0 ? FOR_SLABS : use);
     return range ? range : range_acquire(!use, UNMAPPED, weight);
 }
 
@@ -204,12 +204,10 @@ void backend_free(void *object) {
     thrift_free(range, weight);
 }
 
-#if JW_SECURE
 granule_id backend_take(void *object) {
     uint32_t weight;
     return take_large(object, &weight);
 }
-#endif
 
 size_t backend_usable_size(const void *object) {
     uint32_t offset;

@@ -3,7 +3,8 @@
  * The table is constant and bound when the library is linked. So it is in read-only memory, where an attacker cannot
  * change its function pointers. And it is ready before the first malloc, which may come before any constructor. The
  * table is the only name of hardened/ that the layers below use (tools/check_layers.py). The plain build has no such
- * table: each call stands behind JW_SECURE, a constant.
+ * table: each call stands behind JW_SECURE, a constant. Where a call would cost too much, a tier tests a constant of
+ * base/mitigations.h.
  */
 #ifndef JW_HOOKS_H
 #define JW_HOOKS_H
@@ -26,6 +27,9 @@ struct hooks {
 
     /* Whether the program has freed an object that its tier counts as in use. */
     bool (*object_waits)(const char *object, size_t size);
+
+    /* The child of a fork begins: it must not repeat its parent's random numbers. */
+    void (*child_begins)(void);
 
     /* The heap's thread ends: its quarantined objects go to the allocator. */
     void (*thread_ends)(struct heap *heap);

@@ -29,7 +29,7 @@ size_t huge_good_size(size_t size) {
 }
 
 size_t huge_guard(void) {
-    return JW_SECURE ? unit() : 0;
+    return GUARDED ? unit() : 0;
 }
 
 static size_t size_of(uintptr_t word) {
@@ -83,7 +83,7 @@ static size_t most_waiting_for(size_t size) {
 
 bool huge_may_serve(size_t usable, size_t size) {
     size_t good = huge_good_size(size);
-    return good && usable >= good && (usable == good || (!JW_SECURE && usable <= most_waiting_for(good)));
+    return good && usable >= good && (usable == good || (!QUARANTINED && usable <= most_waiting_for(good)));
 }
 
 /* A mapping that has waited; the part without memory is expected to get some. */
@@ -106,7 +106,7 @@ void *huge_allocate(size_t size, size_t alignment, size_t *used) {
 }
 
 static void drop(char *object, size_t size) {
-    if (JW_SECURE) platform_protect(object, unit(), true);
+    if (GUARDED) platform_protect(object, unit(), true);
     unmap_huge(object, size + huge_guard());
 }
 
@@ -145,7 +145,6 @@ bool huge_free_if_live(void *object) {
     return size > 0;
 }
 
-#if JW_SECURE
 size_t huge_take(void *object) {
     size_t size = take_huge(object);
     if (size == 0) misuse(INVALID_FREE, object, 0);
@@ -155,7 +154,6 @@ size_t huge_take(void *object) {
 void huge_drop(char *object, size_t size) {
     retire_mapping(object, size);
 }
-#endif
 
 void huge_free(void *object) {
     if (!huge_free_if_live(object)) misuse(INVALID_FREE, object, 0);
@@ -173,7 +171,7 @@ static char *move(char *object, size_t old, char *target, size_t new) {
     enum platform_moved result = platform_move(object, target, old);
     if (result == MOVED) {
         set_word(target, word_of_size(new));
-        if (JW_SECURE) platform_release(object + old, huge_guard()); /* if refused, it stays, without access */
+        if (GUARDED) platform_release(object + old, huge_guard()); /* if refused, it stays, without access */
         count_huge((size_t)-1, (size_t)-old);
         return target;
     }
@@ -190,7 +188,7 @@ static char *move(char *object, size_t old, char *target, size_t new) {
 
 /* Hardened build: only the end of the mapping goes. What stays is the new guard. */
 static bool resize_mapping(char *object, size_t old, size_t new) {
-    if (!JW_SECURE) return platform_resize(object, old, new);
+    if (!GUARDED) return platform_resize(object, old, new);
     if (new > old || !platform_release(object + new + huge_guard(), old - new)) return false;
     platform_discard(object + new, huge_guard());
     platform_protect(object + new, huge_guard(), false);

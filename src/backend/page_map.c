@@ -36,7 +36,7 @@ static void set_masks(size_t granules) {
  *
  *   base     a multiple of the whole window. So an id, the low bits of the granule's number, is the same under any mask
  *            that covers the slot, and the first slots have the lowest ids. Roots take the lowest free slots
- * A thread that finds no free slot maps the second halves and moves the masks itself, so growing is lock-free. Several
+ * A thread that finds no free slot maps the second halves and moves the masks itself. So growing is lock-free. Several
  * threads may try: the kernel gives each part to one of them. Each thread announces its try before, so the others know
  * that the mapping they find is that part.
  *

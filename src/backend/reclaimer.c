@@ -124,7 +124,7 @@ static bool stop(void) {
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
         ran = true;
         wake_to_end();
-        platform_futex_wait(&reclaimer->state, RUNNING, UINT32_MAX); /* who ends that state wakes */
+        platform_futex_wait(&reclaimer->state, RUNNING, UINT32_MAX); /* until a thread ends that state */
     }
     if (ran) thread_stopped();
     return ran;

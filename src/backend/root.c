@@ -71,7 +71,7 @@ granule_id root_open(enum root_use use, uint32_t weight) {
         granule_id part = atomic_exchange_explicit(&closed[i], 0, memory_order_acquire);
         if (!part) continue;
         size_t size = knit_weight(part) * GRANULE_SIZE;
-        bool fits = knit_weight(part) >= weight && (root_use(part) == use || (!JW_SECURE && root_count() <= 1));
+        bool fits = knit_weight(part) >= weight && (root_use(part) == use || (!CLASSES_APART && root_count() <= 1));
         if (fits && platform_reserve_at(granule_address(part), size, true, "jwmalloc: ranges") == PLACE_HAD) {
             platform_huge_pages(granule_address(part), size, option(&options.huge_pages));
             return part;

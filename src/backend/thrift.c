@@ -316,9 +316,9 @@ static NOINLINE struct use peak_note(void) {
     return (struct use){.all = all, .huge = huge};
 }
 
-/* Granules that may wait mapped while so many are in use. The limit is the peak of the last two rounds less what is in
- * use, plus a share of that peak or, if that is more, a minimum. So a program that frees much and soon allocates it
- * again needs no new pages, and its peak is hardly higher. */
+/* Granules that may wait mapped while so many are in use. The limit has two parts: the peak of the last two rounds less
+ * what is in use, and a share of that peak. The share is at least a minimum. So a program that frees much and soon
+ * allocates it again needs no new pages, and its peak is hardly higher. */
 static size_t watermark(struct use use, size_t percent, size_t least) {
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
@@ -337,7 +337,7 @@ size_t thrift_room(void) {
 /* Whether so many granules are more than may wait. A thread that asks for more than the minimum notes what is in
  * use. */
 static bool above_watermark(size_t cached) {
-    /* without the reclamation thread only the minimum: nobody comes for what waits when the program is quiet */
+    /* without the reclamation thread only the minimum: no round comes while the program is quiet */
     size_t least = least_kept(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
     if (cached <= least || percent == 0) return cached > least;
     return cached > watermark(peak_note(), percent, least);
@@ -435,7 +435,7 @@ bool thrift_is_at_peak(void) {
 /* At most the bytes of all roots can be given back; in the hardened build also quarantined huge objects. The OS must
  * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
 bool thrift_may_help(size_t size) {
-    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (JW_SECURE ? outside_roots() : waiting_addresses());
+    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? outside_roots() : waiting_addresses());
     if (size <= ours || sizeof(void *) < 8) return true;
     size_t unit = platform_page_size(), beyond = (size - ours) & ~(unit - 1);
     void *probe = beyond ? platform_reserve(beyond, unit, "jwmalloc: probe") : NULL;

@@ -17,12 +17,12 @@
 #define JW_CHECKED 0
 #endif
 
-/* The hardened build (docs/hardening.md). */
 /* Whether malloc verifies the links of small free objects (sync/free_link.h). */
 #ifndef JW_LINK_CHECK
 #define JW_LINK_CHECK 1
 #endif
 
+/* The hardened build (base/mitigations.h). */
 #ifndef JW_SECURE
 #define JW_SECURE 0
 #endif

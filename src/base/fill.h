@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "base/misuse.h"
+#include "base/mitigations.h"
 
 #ifndef JW_FILL
-#define JW_FILL (JW_CHECKED && !JW_SECURE) /* the hardened build has a quarantine instead */
+#define JW_FILL (JW_CHECKED && !QUARANTINED) /* the hardened build has a quarantine instead */
 #endif
 
 enum { FILL_BYTE = 0xdf }; /* a word of these is neither an address nor a size */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
+#include "base/mitigations.h"
 
 /* A granule is the unit of the backend and the size of a frontend slab: one OS page of the most common kernels. */
 #ifndef JW_GRANULE_SHIFT
@@ -72,7 +72,7 @@
 #define GRANULE_SIZE ((size_t)1 << JW_GRANULE_SHIFT)
 
 /* Bytes at the end of a slot that do not change while the slot is free: the hardened build's trailer. */
-#define SLOT_TAIL (JW_SECURE ? 8 : 0)
+#define SLOT_TAIL (TRAILERS ? 8 : 0)
 #define ROOT_SIZE ((size_t)1 << JW_ROOT_SHIFT)
 #define ROOT_GRANULES (1u << (JW_ROOT_SHIFT - JW_GRANULE_SHIFT))
 
@@ -87,7 +87,7 @@
 #define BACKEND_MAX ROOT_SIZE
 
 /* The end of a large object's range that the program may not use: the hardened build's guard. */
-#define LARGE_GUARD (JW_SECURE ? GRANULE_SIZE : 0)
+#define LARGE_GUARD (GUARDED ? GRANULE_SIZE : 0)
 
 _Static_assert(JW_GRANULE_SHIFT >= 8 && JW_GRANULE_SHIFT <= 16, "slab offsets must fit in 16 bits");
 _Static_assert(ROOT_GRANULES >= 8, "a root must have room for an internal node of eight slots");

@@ -44,7 +44,7 @@ enum {
 #ifdef JW_HOST
 #define JW_AT_HAND_WAYS 0
 #else
-#define JW_AT_HAND_WAYS (JW_SECURE ? 0 : 4)
+#define JW_AT_HAND_WAYS (QUARANTINED ? 0 : 4)
 #endif
 #endif
 
@@ -62,7 +62,7 @@ enum {
  * all classes cost a real trace of fifteen threads 200 KB at its peak. 0: the finer classes are open at once, as in the
  * hardened build, whose trailer is in each object anyway. */
 #ifndef JW_COARSE_SLABS
-#define JW_COARSE_SLABS (JW_SECURE ? 0 : JW_GRANULE_SHIFT == 12 ? 4 : 2)
+#define JW_COARSE_SLABS (TRAILERS ? 0 : JW_GRANULE_SHIFT == 12 ? 4 : 2)
 #endif
 
 /* What JW_OBJECT_CACHE is until then: a thread with few objects is to hold few slabs. */
@@ -182,7 +182,7 @@ enum {
 
 /* Freed mappings that may wait. In the hardened build a freed huge object is unmapped at once. */
 #ifndef JW_WAITING_MAPPINGS
-#define JW_WAITING_MAPPINGS (JW_SECURE ? 0 : 16)
+#define JW_WAITING_MAPPINGS (QUARANTINED ? 0 : 16)
 #endif
 
 /* ---- Tries, each a bounded wait for a few instructions of another thread ---- */

@@ -1,6 +1,7 @@
-/* allocate.c - the hit path of malloc: one conditional branch. A size that is 0 or too large, a class without a slab, a
- * thread without a heap and a slab without an object all have an empty local list. An empty list, the last object of a
- * list, and an object that the program wrote to after its free all have a link that is not near (sync/free_link.h). */
+/* allocate.c - the hit path of malloc: one conditional branch. The local list is empty in four cases: the size is 0 or
+ * too large, the class has no slab, the thread has no heap, or the slab has no object. A link is not near
+ * (sync/free_link.h) in three cases: the list is empty, the object is its last one, or the program wrote to the object
+ * after its free. */
 #include "core/hit_path.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
@@ -11,7 +12,7 @@ static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
 static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned place) {
     void *object = heap->first[place];
     if (link_end(object)) return allocate_slowly(heap, size, place);
-    if (JW_SECURE || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, place);
+    if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, place);
     heap->first[place] = LINK_END;
     link_clear(object);
     return object;

@@ -2,11 +2,11 @@
 #include "core/fork.h"
 
 #include "backend/backend.h"
+#include "backend/hooks.h"
 #include "frontend/heap_fork.h"
 #include "frontend/remote_reclaim.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
-#include "platform/random.h"
 
 static void before_fork(void) {
     heap_before_fork();
@@ -21,7 +21,7 @@ static void after_fork(void) {
 }
 
 static void after_fork_in_child(void) {
-    if (JW_SECURE) random_forget(); /* the child must not repeat the parent's random numbers */
+    if (JW_SECURE) hardened_hooks.child_begins();
     midend_after_fork(true);
     backend_after_fork(true);
     remote_reclaim_after_fork();

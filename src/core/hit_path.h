@@ -8,7 +8,7 @@
 static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *place) {
     *place = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
     void *object = heap->first[*place];
-    if (UNLIKELY(JW_SECURE || !link_may_be_read(object))) return NULL;
+    if (UNLIKELY(STRICT_LINKS || !link_may_be_read(object))) return NULL;
     uint64_t distance = link_distance(object, thread_key());
     if (UNLIKELY(!link_is_plain(distance, ROOT_SIZE))) return NULL;
     return heap_pop_near(&heap->first[*place], object, distance);

@@ -13,7 +13,7 @@
  * it counts as in use. */
 static COLD size_t suspect_size(const void *object) {
     const struct slab *slab = slab_of(object);
-    if (JW_SECURE || !slab_has_start(object, slab)) return 0;
+    if (TRAILERS || !slab_has_start(object, slab)) return 0;
     if (slab_has_link(object) && slab_has_key(slab, thread_key()) && heap_lists(thread_heap(), object)) return 0;
     return size_classes[slab->class].size;
 }
@@ -33,11 +33,9 @@ static ALWAYS_INLINE size_t live_size(const void *object) {
     return size;
 }
 
-#if JW_SECURE
 size_t size_if_live(const void *object) {
     return live_size(object);
 }
-#endif
 
 size_t object_size(const void *object) {
     size_t size = live_size(object);

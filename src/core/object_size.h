@@ -10,7 +10,7 @@ static ALWAYS_INLINE bool small_object_size(const void *object, struct leaf_word
     const struct slab *slab = slab_of(object);
     if (!leaf_is_slab(leaf)) return false;
     /* in the hardened build trailers tell what is free, and tags forbid reading the object */
-    if (JW_SECURE ? !slab_has_start(object, slab) : !slab_has_object(object, slab)) return false;
+    if (TRAILERS ? !slab_has_start(object, slab) : !slab_has_object(object, slab)) return false;
     *size = size_classes[slab->class].size;
     return true;
 }

@@ -28,7 +28,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
 static void *resize_large(void *object, size_t size, size_t old) {
     bool fits = stays(old, size);
     if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
-    if (!JW_SECURE && size > old && backend_grow(object, size)) return object;
+    if (!GUARDED && size > old && backend_grow(object, size)) return object;
     bool cut = (fits || (size >= BACKEND_MIN && size < old)) && backend_shrink(object, size);
     return fits || cut ? object : NULL;
 }

@@ -21,7 +21,7 @@ enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 
 static COLD bool start(void) {
-    if (JW_SECURE) tags_start();
+    tags_start();
     platform_start();
     misuse_describes(describe);
     reclaimer_begin();

@@ -32,7 +32,7 @@ COLD void free_suspect(void *object) {
     }
     if (!slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
     /* the hardened build has asked the object's trailer */
-    if (!JW_SECURE && slab_has_link(object)) {
+    if (!TRAILERS && slab_has_link(object)) {
         struct heap *heap = heap_of(slab);
         if (heap == thread_heap()) {
             if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);

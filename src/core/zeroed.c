@@ -9,7 +9,7 @@
  * could look like a free object's. */
 static void *clear_object(char *object, size_t size) {
     memset(object, 0, size);
-    if (!JW_SECURE) memset(object + size, 0, object_size(object) - size);
+    if (!TRAILERS) memset(object + size, 0, object_size(object) - size);
     return object;
 }
 

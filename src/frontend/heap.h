@@ -16,6 +16,7 @@
 
 #include "backend/at_hand.h"
 #include "backend/page_map.h"
+#include "base/mitigations.h"
 #include "config/statistics_types.h"
 #include "frontend/heap_table.h"
 #include "frontend/pool.h"
@@ -47,7 +48,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Atomic(bool) abandoned;               /* a hint for threads that push: only a round will look */
     bool thread_counts;                    /* the end of its thread is to be told (backend/reclaimer.h) */
     struct pool pool;
-#if JW_SECURE
+#if QUARANTINED
     struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */
 #endif
     uint32_t in_use_count;

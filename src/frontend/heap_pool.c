@@ -52,7 +52,7 @@ bool heap_pool_round(struct heap *heap) {
 
 struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
     struct slab *slab = pool_pop(&heap->pool);
-    for (unsigned left = GIVE_AT_ONCE; JW_SECURE && slab && slab->class != class; left--) { /* classes stay apart */
+    for (unsigned left = GIVE_AT_ONCE; CLASSES_APART && slab && slab->class != class; left--) {
         place_slab(slab);
         slab = left > 0 ? pool_pop(&heap->pool) : NULL;
     }

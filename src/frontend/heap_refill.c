@@ -27,7 +27,7 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     heap->in_use_count++;
     size_map_count_slab(heap, class);
     heap_make_current(heap, slab);
-    if (!untouched || JW_SECURE || JW_FILL || UNLIKELY(slab_scatter_secret))
+    if (!untouched || RANDOM_ORDER || JW_FILL || UNLIKELY(slab_scatter_secret))
         return refilled(heap, class, slab_refill(slab));
     /* Writes no link: the program is about to touch the object. So the page fault is the program's, not malloc's. */
     slab->linked++;

@@ -53,7 +53,7 @@ void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
     drain_and_empty(heap, slab);
 }
 
-/* Whether malloc would find no object of the class next, and its refill would not be one that looks at what other
+/* Whether the next malloc of the class would find no object. False too if its refill is one that looks at what other
  * threads have freed. */
 static bool wants_slab(const struct heap *heap, unsigned class) {
     if (heap->partial[class] || !link_end(heap->local[class].first)) return false;

@@ -35,7 +35,7 @@ void heap_collect_if_empty(struct heap *heap, struct slab *slab);
 
 static inline void heap_make_current(struct heap *heap, struct slab *slab) {
     slab_set_state(slab, CURRENT);
-    slab->target = JW_SECURE ? &slab->own : &heap->local[slab->class];
+    slab->target = QUARANTINED ? &slab->own : &heap->local[slab->class];
     free_target_set_budget(&slab->own, slab->own.budget + 1u);
     heap->current[slab->class] = slab;
 }

@@ -57,7 +57,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(con
 
 /* Objects in local lists are not given out. The hardened build may not read other threads' objects (guards, tags). */
 static void leave_out_local(const struct heap *heap, struct frontend_statistics *statistics) {
-    if (!heap || (JW_SECURE && heap != thread_heap())) return;
+    if (!heap || (GUARDED && heap != thread_heap())) return;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         uint64_t local = local_length(heap, class), *objects = &statistics->classes[class].objects;
         *objects -= local < *objects ? local : *objects;

@@ -136,8 +136,8 @@ static ALWAYS_INLINE void slab_set_origin(struct slab *slab, uintptr_t origin) {
 }
 
 /* Whether an address is where an object begins: size_class_last says why. On 64 bits false as well for a foreign
- * address that shares a slab's place in the window, as the distance is that of whole addresses: also where the record
- * changes at that moment (size_class_last, "of two classes"). */
+ * address that shares a slab's place in the window, because whole addresses are compared. That holds also where the
+ * record changes at that moment (size_class_last, "of two classes"). */
 static ALWAYS_INLINE bool slab_has_start(const void *object, const struct slab *slab) {
     uintptr_t distance = (uintptr_t)object - word_load(&slab->origin) - 1;
     return product_is_at_most(distance, &slab->reciprocal, &slab->last);

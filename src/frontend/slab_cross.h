@@ -1,5 +1,5 @@
 /* slab_cross.h - the owner's side of the cross word (cross_list.h). The owner marks a slab before it leaves the slab
- * alone, and takes a slab back from a round (remote_reclaim.h) before it allocates from the slab or empties it.
+ * alone. It takes a slab back from a round (remote_reclaim.h) before it allocates from the slab or empties it.
  */
 #ifndef JW_SLAB_CROSS_H
 #define JW_SLAB_CROSS_H

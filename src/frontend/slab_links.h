@@ -17,7 +17,7 @@
  * cached, of the same class and heap. */
 static inline bool slab_may_precede(const struct slab *slab, const void *next) {
     const struct slab *other = slab_of(next);
-    if (other != slab && (JW_SECURE || other->class != slab->class || !slab_has_key(other, slab_key(slab))))
+    if (other != slab && (STRICT_LINKS || other->class != slab->class || !slab_has_key(other, slab_key(slab))))
         return false;
     return slab_has_start(next, other);
 }
@@ -44,8 +44,8 @@ void *slab_next_far(const void *object, uint64_t distance);
 static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
     uint64_t distance = link_distance(object, key);
     void *next = link_followed(object, distance);
-    bool near = JW_LINK_CHECK && link_is_near(distance, JW_SECURE ? GRANULE_SIZE : ROOT_SIZE);
-    if (UNLIKELY(!near || (JW_SECURE && !slab_has_start(next, slab_of(object)))))
+    bool near = JW_LINK_CHECK && link_is_near(distance, STRICT_LINKS ? GRANULE_SIZE : ROOT_SIZE);
+    if (UNLIKELY(!near || (STRICT_LINKS && !slab_has_start(next, slab_of(object)))))
         return slab_next_far(object, distance);
     return next;
 }

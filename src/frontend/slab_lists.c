@@ -31,7 +31,7 @@ void slab_clear_links(const struct slab *slab) {
 
 /* A number below `limit`. */
 static uint32_t next_below(uint64_t *state, uint32_t limit) {
-    if (JW_SECURE) return random_less(limit);
+    if (RANDOM_ORDER) return random_less(limit);
     *state = mixed(*state + 0x9e3779b97f4a7c15u);
     return (uint32_t)((*state >> 32) * limit >> 32);
 }
@@ -67,7 +67,7 @@ static void *carve(struct slab *slab) {
     slab->linked = (slab->linked + batch) & INT16_MAX;
     free_target_set_budget(&slab->own, slab->own.budget + batch);
     const uint64_t key = slab_key(slab);
-    if (JW_SECURE || UNLIKELY(slab_scatter_secret)) return shuffle(first, batch, shape->size, key);
+    if (RANDOM_ORDER || UNLIKELY(slab_scatter_secret)) return shuffle(first, batch, shape->size, key);
     for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
     link_write(last, LINK_END, key);
     return first;

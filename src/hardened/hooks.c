@@ -8,6 +8,7 @@
 #include "hardened/secret.h"
 #include "hardened/trailer.h"
 #include "hardened/zero_size.h"
+#include "platform/random.h"
 #include "platform/tags.h"
 
 _Static_assert(SLOT_TAIL == TRAILER_SIZE, "what the midend leaves of a free object is its trailer");
@@ -39,5 +40,6 @@ const struct hooks hardened_hooks = {
     .slab_place = region_place,
     .object_is_new = object_is_new,
     .object_waits = object_waits,
+    .child_begins = random_forget,
     .thread_ends = quarantine_leave,
 };

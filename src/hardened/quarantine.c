@@ -80,7 +80,7 @@ static void leave_first(struct quarantine *quarantine) {
 }
 
 /* The new entry changes places with a random one of the newest eighth. So each object waits for seven eighths of the
- * others at least, and nobody knows for how many more. */
+ * others at least, and a random number more. */
 static ALWAYS_INLINE void put_in_quarantine(struct quarantine *quarantine, uint64_t entry) {
     uint32_t window = quarantine->count / QUARANTINE_SHUFFLED_PART + QUARANTINE_SHUFFLED_LEAST;
     uint32_t back = random_less((window < quarantine->count ? window : quarantine->count) + 1);

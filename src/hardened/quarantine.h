@@ -1,6 +1,6 @@
 /* quarantine.h - freed objects wait here before the allocator may give them out again. Each heap has a ring of
  * addresses, outside the objects. The oldest one leaves, and a new one changes places with a random one of the newest.
- * So nobody knows when an object leaves, but it never does soon. Only the heap's thread uses the ring.
+ * So an object never leaves soon, and the moment cannot be guessed. Only the heap's thread uses the ring.
  */
 #ifndef JW_QUARANTINE_H
 #define JW_QUARANTINE_H

@@ -86,8 +86,8 @@ static ALWAYS_INLINE bool trailer_may_be(const void *object, size_t slot, uint64
     return (uint16_t)word == place_byte(object) && slack <= slot - TRAILER_SIZE;
 }
 
-/* Of the slack, which ends at a multiple of eight, the first bytes are filled, a whole number of words and what is left
- * of the word where the request ends. Little-endian processors only. */
+/* The slack ends at a multiple of eight. Its first bytes are filled: the rest of the word where the request ends, and
+ * some whole words. Little-endian processors only. */
 static ALWAYS_INLINE size_t filled(size_t slack) {
     return slack < FILLED_MOST ? slack : FILLED_MOST - 8 + slack % 8;
 }

@@ -1,5 +1,4 @@
-/* zero_size.h - objects of size 0 in the hardened build: each has an address of its own, in a region that nobody can
- * read or write.
+/* zero_size.h - objects of size 0 in the hardened build: each has an address of its own, in a region without access.
  *
  *   region    | 16 B | 16 B | 16 B | ...    without access
  *   bits      one bit an address: in use. 0 -> 1 malloc, 1 -> 0 free, each by a read-modify-write

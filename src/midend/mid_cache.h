@@ -1,8 +1,8 @@
 /* mid_cache.h - what a thread keeps of the midend, so that most calls change nothing that is shared: of some classes a
  * slab that it allocates from, and a few cached objects.
  *
- * A cached object was freed by the thread and waits in its list for the next allocation, while its bit in the slab's
- * word says "in use". So no other thread has the object, in whichever slab it is, and no atomic operation is needed.
+ * A cached object was freed by the thread and waits in its list for the next allocation. Its bit in the slab's word
+ * still says "in use". So no other thread has the object, in whichever slab it is, and no atomic operation is needed.
  * Its first word is a link as in the frontend (sync/free_link.h), with another key. Its second word is the number of
  * the heap that caches it: so a thread that frees the object again knows which heap's list settles the question
  * (frontend/suspect.h). An object that leaves the list has 0 in its first word.
@@ -62,7 +62,7 @@ static ALWAYS_INLINE void *cached_next(const struct mid_cache *cache, const void
 
 /* Whether the first word of an object that is not free by its slab's word may be a link. */
 static ALWAYS_INLINE bool mid_may_be_cached(const void *object) {
-    return !JW_SECURE && *link_upper_half(object) >= LINK_MARK;
+    return !QUARANTINED && *link_upper_half(object) >= LINK_MARK;
 }
 
 /* Whether that word is a link: to an object of the class, or an end. A program may have written it. */
@@ -79,7 +79,7 @@ static inline uint32_t mid_cache_number(const void *object) {
 
 /* The bit of the object that is given out: the first free one, or in the hardened build any. */
 static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
-    uint32_t passed = JW_SECURE ? random_less((uint32_t)__builtin_popcount(bits)) : 0;
+    uint32_t passed = RANDOM_ORDER ? random_less((uint32_t)__builtin_popcount(bits)) : 0;
     for (; passed > 0; passed--) bits &= bits - 1;
     return bits & -bits;
 }
@@ -114,7 +114,7 @@ static ALWAYS_INLINE void *cached_take(struct mid_cache *cache) {
 static ALWAYS_INLINE void *mid_cache_take(struct mid_cache *cache, unsigned class) {
     if (UNLIKELY(cache->kind != class + 1)) return NULL;
     cache->misses_left = MID_MISSES_UNTIL_DRAIN;
-    if (!JW_SECURE && cache->cached) return cached_take(cache);
+    if (!QUARANTINED && cache->cached) return cached_take(cache);
     uint32_t bits = mid_free_bits(mid_word_get(cache->state));
     if (UNLIKELY(bits == 0)) return NULL;
     cache->room = cache->most;
@@ -132,7 +132,7 @@ static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const vo
     uintptr_t distance = (uintptr_t)object - (uintptr_t)cache->start;
     *state = cache->state;
     if (distance >= cache->held) {
-        if (JW_SECURE || UNLIKELY(cache->room == 0)) return false;
+        if (QUARANTINED || UNLIKELY(cache->room == 0)) return false;
         granule_id slab = leaf_start(granule_of(object), leaf);
         if (!leaf_is_mid(leaf_get(slab), cache->kind - 1)) return false;
         *state = mid_state_at(slab);
@@ -152,7 +152,7 @@ static ALWAYS_INLINE bool mid_cache_free(struct mid_cache *caches, void *object,
     uint32_t index;
     if (!mid_cache_find(cache, object, leaf, &state, &index) || UNLIKELY(mid_may_be_cached(object))) return false;
     uint32_t bit = 1u << index;
-    if (!JW_SECURE && LIKELY(cache->room > 0)) {
+    if (!QUARANTINED && LIKELY(cache->room > 0)) {
         if (UNLIKELY(mid_has_free(mid_word_get(state), bit))) return false;
         cached_push(cache, object);
         return true;

@@ -62,7 +62,7 @@ static granule_id make_mid_slab(unsigned class) {
     void *start = slab_fetch(MID_KINDS + class, FOR_RANGES, mid_shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
-    if (JW_SECURE && !zeroed) memset(start, 0, (size_t)mid_shapes[class].weight << JW_GRANULE_SHIFT);
+    if (TRAILERS && !zeroed) memset(start, 0, (size_t)mid_shapes[class].weight << JW_GRANULE_SHIFT);
     for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_interior(class, i));
     leaf_set(slab, leaf_mid(class));
     fill_write(start, 0, (size_t)mid_shapes[class].count * mid_shapes[class].size);

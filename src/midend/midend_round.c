@@ -8,7 +8,7 @@ static bool discard_free(granule_id slab, const struct mid_shape *shape, uint32_
     bool given = true;
     for (uint32_t run; free; free &= ~run) {
         uint32_t first = (uint32_t)__builtin_ctz(free), count = (uint32_t)__builtin_ctz(~(free >> first));
-        if (JW_SECURE) count = 1; /* a free object's trailer stays: it has the tag that the next must not get */
+        if (TRAILERS) count = 1; /* a free object's trailer stays: it has the tag that the next must not get */
         run = ((1u << count) - 1) << first;
         char *from = start + (size_t)first * shape->size;
         size_t size = (size_t)count * shape->size - SLOT_TAIL;

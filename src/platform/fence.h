@@ -4,13 +4,13 @@
 #ifndef JW_FENCE_H
 #define JW_FENCE_H
 
-#include "base/compiler.h"
+#include "base/mitigations.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
 /* As platform_reserve, for whole pages. Without a fence where the kernel refuses it. */
 static inline void *fenced_reserve(size_t size, const char *name) {
-    if (!JW_SECURE) return platform_reserve_apart(size, name);
+    if (!GUARDED) return platform_reserve_apart(size, name);
     size_t page = platform_page_size();
     char *area = (char *)platform_reserve_apart(size + 2 * page, name);
     if (!area) return NULL;
@@ -20,9 +20,9 @@ static inline void *fenced_reserve(size_t size, const char *name) {
 }
 
 static inline void fenced_release(void *address, size_t size) {
-    size_t fence = JW_SECURE ? platform_page_size() : 0;
+    size_t fence = GUARDED ? platform_page_size() : 0;
     char *area = (char *)address - fence;
-    if (JW_SECURE) platform_protect(area, fence, true); /* a deferred unmap writes its link there */
+    if (GUARDED) platform_protect(area, fence, true); /* a deferred unmap writes its link there */
     unmap_or_defer(area, size + 2 * fence);
 }
 

@@ -142,7 +142,7 @@ void platform_write(const char *text, size_t length);
 /* Lets platform_write work after the program has closed its standard error, as coreutils do before they exit. Also
  * opens the file `report` (NULL: none) while the program may still open files. platform_write_report appends to this
  * file; if there is none, to standard error, unless another file than at the start is open there by then. No signal
- * ends the program when nobody reads what platform_write_report writes. */
+ * ends the program when the report goes to a pipe without a reader. */
 void platform_keep_output(const char *report);
 void platform_write_report(const char *text, size_t length);
 

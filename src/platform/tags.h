@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
+#include "base/mitigations.h"
 
 enum { TAG_BYTES = 16, TAG_SHIFT = 56, PROTECTION_TAGS = 0x20 /* PROT_MTE */ };
 
-#if JW_SECURE && defined(__aarch64__)
+#if TAGGED
 
 extern bool tags_active HIDDEN;
 

@@ -17,7 +17,7 @@
  * The next object is nearly always in the same root. Then the two addresses differ only in the bits of an offset: the
  * link is near, and one test of `word ^ key` sees it (link_is_near). Any other link is followed only after the page map
  * has confirmed its target. malloc never gives out an object whose word is no link. So a word that a program wrote into
- * a free object ends in "write after free", when that object or the object it links to is given out.
+ * a free object ends in "write after free". That is when this object is given out, or the object it links to.
  *
  * One compare tells whether a word may be a link. Few words of programs look like one; negative numbers do. An object
  * that is given out has 0 there. But a program may write any word, also an old link: a word alone proves no double
@@ -40,6 +40,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/mitigations.h"
 #include "base/mixed.h"
 
 typedef uint64_t __attribute__((may_alias)) link_word;             /* of an aligned object */
@@ -59,7 +60,7 @@ static inline uint64_t link_key_of(uint64_t random) {
 
 /* In the hardened build each address has its own key: a program that reads one link cannot forge another. */
 static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
-    return JW_SECURE ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
+    return STRICT_LINKS ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
 }
 
 /* What the next object's address is told from: the link's own place. */

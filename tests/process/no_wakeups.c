@@ -3,17 +3,20 @@
  *   no_wakeups [SECONDS]     how long it must be silent; 5 by default
  *
  * The kernel counts how often each thread went to sleep. First the work left over is done, within a minute. Then the
- * waits between rounds double: with reclaim_interval:10 the last one ends within a second, so silence is for good.
+ * waits between rounds double: with reclaim_interval:10 the last one ends within a second, so silence is for good. A
+ * thread that frees a little now and then does not break it.
  */
 #include <dirent.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "entry_points.h"
 
-enum { OBJECTS = 4000, PATIENCE = 60, SILENCE = 5 };
+enum { OBJECTS = 4000, PATIENCE = 60, SILENCE = 5, LITTLE = 20 };
 
 /* Times that all threads but this one went to sleep; *threads: how many there are. */
 static size_t sleeps(size_t *threads) {
@@ -36,12 +39,15 @@ static size_t sleeps(size_t *threads) {
     return sum;
 }
 
+static atomic_bool asleep;
+
 /* Leaves much to give back, then sleeps. */
 static void *work_and_sleep(void *unused) {
     static char *objects[OBJECTS];
     (void)unused;
     for (size_t i = 0; i < OBJECTS; i++) memset(objects[i] = malloc(16 + i * 16), 1, 16 + i * 16);
     for (size_t i = 0; i < OBJECTS; i++) free(objects[i]);
+    atomic_store(&asleep, true);
     pause();
     return NULL;
 }
@@ -51,12 +57,23 @@ int main(int count, char **arguments) {
     size_t threads = 0, before = 1, after = 0;
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, work_and_sleep, NULL) == 0);
+    while (!atomic_load(&asleep)) usleep(1000);
     for (unsigned tries = 0; tries < PATIENCE / silence; tries++) {
         before = sleeps(&threads);
         sleep(silence);
         after = sleeps(&threads);
         if (tries > 0 && before == after) break;
     }
+    CHECK(before == after);
+    malloc_trim(0);
+    for (unsigned i = 0; i < LITTLE; i++) { /* as opendir does */
+        char *volatile little = malloc(32 << 10);
+        CHECK(little != NULL);
+        little[0] = 1;
+        free(little);
+        usleep(20000);
+    }
+    after = sleeps(&threads);
     CHECK(before == after);
     CHECK(!under_jwmalloc() || threads == 2); /* the program's, and the reclamation thread */
     return 0;

@@ -52,7 +52,7 @@ PROMISES = {
     "quarantine_ends": Promise("property"),
     "order_small": Promise("order"),
     "order_mid": Promise("order", seen_by_all=True),  # the plain one places the first slabs at random
-    "order_of_children": Promise("property", seen_by_all=True),
+    "order_of_children": Promise("property", "fresh_after_fork:false"),
     "zero_on_free": Promise("property"),
     "zero_on_allocation": Promise("property"),
     "contents_go": Promise("property", CLEARING),

@@ -40,7 +40,7 @@ MISTAKES = {
     ),
     "mid order": seed("midend/mid_cache.h", "random_less((uint32_t)__builtin_popcount(bits))", "0", "order_mid"),
     "seed": seed("platform/random.c", "return platform_random() | 1;", "return 1;", "order_small"),
-    "children": seed("core/fork.c", "if (JW_SECURE) random_forget();", "", "order_of_children"),
+    "children": seed("core/fork.c", "if (JW_SECURE) hardened_hooks.child_begins();", "", "order_of_children"),
     "written first": seed(QUARANTINE, "left != size", "left > size", "write_after_free_start"),
     "cleared": seed(
         QUARANTINE,
@@ -63,7 +63,7 @@ MISTAKES = {
         "types_stay_apart",
     ),
     "pool mixed": seed(
-        "frontend/heap_pool.c", "JW_SECURE && slab && slab->class != class", "false", "types_stay_apart"
+        "frontend/heap_pool.c", "CLASSES_APART && slab && slab->class != class", "false", "types_stay_apart"
     ),
     "zero size": seed(
         ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
@@ -94,6 +94,8 @@ def is_found(name: str, compiler: str, hardened: str, misuses: str) -> bool:
 
 def main() -> int:
     compiler, hardened, misuses, *chosen = sys.argv[1:]
+    if not (Path(hardened).is_file() and Path(misuses).is_file()):
+        sys.exit("seeded.py: no such program")  # else each mistake would seem to be found
     names = chosen or list(MISTAKES)
     return 0 if sum(is_found(name, compiler, hardened, misuses) for name in names) == len(names) else 1
 

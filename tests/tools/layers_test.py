@@ -11,12 +11,14 @@ CHECK = Path(__file__).resolve().parents[2] / "tools/check_layers.py"
 GOOD = {
     "base/base.h": "int base(void);\n",
     "base/base.c": '#include "base/base.h"\nint base(void) { return 1; }\n',
+    "base/mitigations.h": "enum { JW_SECURE = 1, TRAILERS = JW_SECURE };\n",
     "platform/stop.h": '/* asm (x) */\nstatic inline void stop(void) { __asm__ volatile("" ::: "memory"); }\n',
     "backend/range.h": "int range(void);\n",
     "backend/range.c": '#include "backend/range.h"\n#include "base/base.h"\nint range(void) { return base(); }\n',
     "hardened/guard.h": "int guard(void);\n",
     "hardened/guard.c": "int guard(void) { return 2; }\nint (*const hardened_hooks)(void) = guard;\n",
-    "core/start.c": "extern int (*const hardened_hooks)(void);\nint start(void) { return hardened_hooks(); }\n",
+    "core/start.c": '#include "base/mitigations.h"\nextern int (*const hardened_hooks)(void);\n'
+    "int start(void) { return TRAILERS && JW_SECURE ? hardened_hooks() : 0; }\n",
     "api/serve.h": '#include "hardened/guard.h"\n',
     "api/name.c": 'int second(void) __asm__("_second") __attribute__((weak));\nint (*first)(void) = second;\n',
 }
@@ -27,6 +29,10 @@ MISTAKES = {
     "no layer": ({"base/free.h": '#include "range.h"\n'}, "does not name its layer"),
     "system header": ({"backend/range.h": "#include <sys/mman.h>\nint range(void);\n"}, "for the platform layer only"),
     "hardened header": ({"api/name.c": '#include "hardened/guard.h"\n'}, "for hardened/ and api/serve.h only"),
+    "build": (
+        {"core/start.c": '#include "base/mitigations.h"\nint start(void) { return JW_SECURE; }\n'},
+        "asks for JW_SECURE itself",
+    ),
     "asm statement": ({"backend/wait.h": 'static void wait(void) {\n    __asm__("nop");\n}\n'}, "has assembler"),
     "asm in the API": ({"api/wait.h": 'static void wait(void) {\n    asm volatile("nop");\n}\n'}, "has assembler"),
     "upward symbol": (
