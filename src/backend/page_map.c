@@ -18,15 +18,25 @@ struct page_map page_map = {
 /* Bytes for one granule: in the tables of words, and in all tables but the slot owners'. */
 enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
 
-static void set_masks(size_t granules) {
+static void set_masks(size_t mask) {
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
-    page_map.mask = granules - 1;
-    page_map.record_mask = (granules - 1) << RECORD_SHIFT;
+    page_map.mask = mask;
+    page_map.record_mask = mask << RECORD_SHIFT;
 #else
     /* relaxed: no thread has a root yet */
-    atomic_store_explicit(&page_map.record_mask, (granules - 1) << RECORD_SHIFT, memory_order_relaxed);
-    atomic_store_explicit(&page_map.mask, granules - 1, memory_order_relaxed);
+    atomic_store_explicit(&page_map.record_mask, mask << RECORD_SHIFT, memory_order_relaxed);
+    atomic_store_explicit(&page_map.mask, mask, memory_order_relaxed);
 #endif
+}
+
+/* What a mask covers, in granules or in slots:  [0, low) and, if `far` is not 0, [far, far + low). Both are powers of
+ * two. So the first root has `far` in its address or not, and a growing table has a part at each of both places. */
+static size_t low_part(size_t mask) {
+    return (mask + 1) & ~mask;
+}
+
+static size_t far_part(size_t mask) {
+    return mask & ~(low_part(mask) - 1);
 }
 
 /* Tables that double in place. Each has room for the whole window. That room is not reserved: it lies where the kernel
@@ -35,7 +45,9 @@ static void set_masks(size_t granules) {
  *   region   records | leaf | node | link | roots |  ...  | base: slot 0 (never used), 1, 2 ...
  *
  *   base     a multiple of the whole window. So an id, the low bits of the granule's number, is the same under any mask
- *            that covers the slot, and the first slots have the lowest ids. Roots take the lowest free slots
+ *            that covers the slot. Roots take the lowest free slots
+ *   mask     at first half of the first window, [0, low), and another bit at random: the other half is [far, far + low).
+ *            A doubling adds the lowest bit that is missing, so both parts double, until they meet
  * A thread that finds no free slot maps the second halves and moves the masks itself. So growing is lock-free. Several
  * threads may try: the kernel gives each part to one of them. Each thread announces its try before, so the others know
  * that the mapping they find is that part.
@@ -50,34 +62,59 @@ enum { RECORDS, LEAF, NODE, LINK, OWNERS, TABLES };
 #define TABLE_ROOM (WINDOW_MOST >> JW_GRANULE_SHIFT << RECORD_SHIFT)                             /* of the largest */
 #define TABLES_ROOM ((TABLES * TABLE_ROOM / WINDOW_MOST + 1) * WINDOW_MOST)
 enum {
-    DOUBLINGS = JW_WINDOW_SHIFT - JW_FIRST_WINDOW_SHIFT + 1,
-    FIRST_GRANULES_SHIFT = JW_FIRST_WINDOW_SHIFT - JW_GRANULE_SHIFT
+    FIRST_LOW_SHIFT = JW_FIRST_WINDOW_SHIFT - 1 - JW_GRANULE_SHIFT,
+    FAR_BITS =
+        JW_WINDOW_SHIFT - JW_FIRST_WINDOW_SHIFT + 1, /* places of the second half, and doublings of the low part */
+    PARTS = 2
 };
 
 static char *table_start[TABLES];
 
-static size_t wanted_size(unsigned table, size_t granules) {
+/* Place of a granule's entry in its table, from the next page on: the page of what is before has the rest. */
+static size_t offset_of(unsigned table, size_t granule) {
     static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(record_word), sizeof(record_word), sizeof(record_word), 0};
-    size_t size = table == OWNERS ? granules / ROOT_GRANULES * sizeof(uintptr_t) : granules * unit[table];
-    return (size + platform_page_size() - 1) & ~(platform_page_size() - 1);
+    size_t page = platform_page_size();
+    size_t offset = table == OWNERS ? granule / ROOT_GRANULES * sizeof(uintptr_t) : granule * unit[table];
+    return (offset + page - 1) & ~(page - 1);
+}
+
+/* A table's pages for granules [from, to). None: the page of other granules has the entries. */
+struct table_part {
+    char *start;
+    size_t size;
+};
+
+static struct table_part table_part(unsigned table, size_t from, size_t to) {
+    size_t start = offset_of(table, from);
+    return (struct table_part){table_start[table] + start, offset_of(table, to) - start};
 }
 
 /* Records are read-only until their root has slabs: read-only memory is charged only as address space. */
-static enum platform_place map_part(unsigned table, size_t from, size_t to) {
-    return platform_reserve_at(table_start[table] + from, to - from, table != RECORDS, "jwmalloc: records");
+static enum platform_place map_part(unsigned table, struct table_part part) {
+    if (part.size == 0) return PLACE_HAD;
+    return platform_reserve_at(part.start, part.size, table != RECORDS, "jwmalloc: records");
 }
 
-static bool map_first_parts(size_t granules) {
-    for (unsigned table = 0; table < TABLES; table++) {
-        size_t size = wanted_size(table, granules);
-        if (map_part(table, 0, size) == PLACE_HAD) {
-            platform_huge_pages(table_start[table], size, false);
+static void huge_pages_off(struct table_part part) {
+    if (part.size != 0) platform_huge_pages(part.start, part.size, false);
+}
+
+static struct table_part first_part(unsigned number, size_t mask) {
+    size_t low = low_part(mask), from = number % PARTS ? far_part(mask) : 0;
+    return table_part(number / PARTS, from, number % PARTS && !from ? 0 : from + low);
+}
+
+static bool map_first_parts(size_t mask) {
+    for (unsigned number = 0; number < TABLES * PARTS; number++) {
+        struct table_part part = first_part(number, mask);
+        if (map_part(number / PARTS, part) == PLACE_HAD) {
+            huge_pages_off(part);
             continue;
         }
-        while (table-- > 0) unmap_or_defer(table_start[table], wanted_size(table, granules));
+        while (number-- > 0) unmap_or_defer(first_part(number, mask).start, first_part(number, mask).size);
         return false;
     }
-    set_masks(granules);
+    set_masks(mask);
     return true;
 }
 
@@ -89,7 +126,8 @@ static bool make_growing_tables(void) {
     uintptr_t start = region + ((uintptr_t)platform_random() % spread & ~(page - 1));
     for (unsigned table = 0; table < TABLES; table++)
         table_start[table] = (char *)(start + table * TABLE_ROOM); // NOLINT(performance-no-int-to-ptr)
-    if (!map_first_parts((size_t)1 << FIRST_GRANULES_SHIFT)) return false;
+    size_t low = (size_t)1 << FIRST_LOW_SHIFT, far = low << platform_random() % FAR_BITS;
+    if (!map_first_parts((low - 1) | far)) return false;
     page_map.records = table_start[RECORDS];
     page_map.leaf = (record_word *)table_start[LEAF];
     page_map.node = (record_word *)table_start[NODE];
@@ -101,24 +139,24 @@ static bool make_growing_tables(void) {
 
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
 
-static size_t granules_now(void) {
-    return page_map.mask + 1;
+static size_t mask_now(void) {
+    return page_map.mask;
 }
 
-static bool grow(size_t granules) {
-    (void)granules;
+static bool grow(size_t mask) {
+    (void)mask;
     return false;
 }
 
 #else
 
-/* Granules that the tables cover, for a thread that will use them. */
-static size_t granules_now(void) {
+/* The granules that the tables cover, for a thread that will use them. */
+static size_t mask_now(void) {
     /* [MG2] acquire: the records' mask; pairs [MG1]; client page_map_grows */
-    return atomic_load_explicit(&page_map.mask, memory_order_acquire) + 1;
+    return atomic_load_explicit(&page_map.mask, memory_order_acquire);
 }
 
-static _Atomic(uint32_t) announced[DOUBLINGS][TABLES];
+static _Atomic(uint32_t) announced[FAR_BITS][TABLES][PARTS];
 
 /* The kernel has found a mapping at the place. It is ours if another thread has tried and all of the part is mapped. */
 static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, size_t size) {
@@ -126,19 +164,18 @@ static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, siz
     return atomic_load_explicit(threads, memory_order_relaxed) > 1 && platform_is_mapped(part, size);
 }
 
-/* Maps the table's second half, unless it is there. False when the OS refuses. */
-static bool extend(unsigned table, size_t granules) {
-    size_t from = wanted_size(table, granules), to = wanted_size(table, 2 * granules);
-    if (from == to) return true;
-    char *part = table_start[table] + from;
-    _Atomic(uint32_t) *threads = &announced[__builtin_ctzl(granules) - FIRST_GRANULES_SHIFT][table];
+/* Maps what follows one of the table's parts, as long as the part is, unless it is there. False when the OS refuses. */
+static bool extend(unsigned table, size_t low, size_t far) {
+    struct table_part part = table_part(table, far + low, far + 2 * low);
+    if (part.size == 0) return true;
+    _Atomic(uint32_t) *threads = &announced[__builtin_ctzl(low) - FIRST_LOW_SHIFT][table][far != 0];
     atomic_fetch_add_explicit(threads, 1, memory_order_relaxed); /* as in another_has_mapped */
-    enum platform_place place = map_part(table, from, to);
-    if (place == PLACE_REFUSED || (place == PLACE_TAKEN && !another_has_mapped(threads, part, to - from))) {
+    enum platform_place place = map_part(table, part);
+    if (place == PLACE_REFUSED || (place == PLACE_TAKEN && !another_has_mapped(threads, part.start, part.size))) {
         atomic_fetch_sub_explicit(threads, 1, memory_order_relaxed);
         return false;
     }
-    platform_huge_pages(part, to - from, false); /* again: the other thread may be stopped before its call */
+    huge_pages_off(part); /* again: the other thread may be stopped before its call */
     return true;
 }
 
@@ -147,13 +184,14 @@ static void move_mask(mask_word *mask, uintptr_t from, uintptr_t to) {
     atomic_compare_exchange_strong_explicit(mask, &from, to, memory_order_release, memory_order_relaxed);
 }
 
-/* Doubles the tables if they still cover so many granules. False when the OS refuses, or the tables are complete. */
-static bool grow(size_t granules) {
-    if (granules >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
+/* Doubles the tables if they still have the mask. False when the OS refuses, or the tables are complete. */
+static bool grow(size_t mask) {
+    size_t low = low_part(mask), far = far_part(mask), next = mask | low;
+    if (low >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
     for (unsigned table = 0; table < TABLES; table++)
-        if (!extend(table, granules)) return granules_now() != granules;
-    move_mask(&page_map.record_mask, (granules - 1) << RECORD_SHIFT, (2 * granules - 1) << RECORD_SHIFT);
-    move_mask(&page_map.mask, granules - 1, 2 * granules - 1);
+        if (!extend(table, low, 0) || (far && !extend(table, low, far))) return mask_now() != mask;
+    move_mask(&page_map.record_mask, mask << RECORD_SHIFT, next << RECORD_SHIFT);
+    move_mask(&page_map.mask, mask, next);
     return true;
 }
 
@@ -188,7 +226,7 @@ static bool make_tables(unsigned shift) {
     page_map.link = page_map.node + granules;
     page_map.slot_owner = (_Atomic(uintptr_t) *)(page_map.link + granules);
     page_map.base = NULL;
-    set_masks(granules);
+    set_masks(granules - 1);
     return true;
 }
 
@@ -210,7 +248,16 @@ size_t page_map_slots(void) {
     return page_map.base ? WINDOW_MOST >> JW_ROOT_SHIFT : (mask_get(&page_map.mask) + 1) / ROOT_GRANULES;
 }
 
-/* All slots that were ever claimed, [first_slot, last_slot): they are few and adjacent. */
+static size_t slot_mask(void) {
+    return mask_now() / ROOT_GRANULES;
+}
+
+/* The first slot from `slot` on that does not lie between the parts of the tables. */
+static size_t covered_from(size_t slot, size_t mask) {
+    return slot >= low_part(mask) && slot < far_part(mask) ? far_part(mask) : slot;
+}
+
+/* All slots that were ever claimed are in [first_slot, last_slot): few, and in two parts at most. */
 static _Atomic(size_t) first_slot = SIZE_MAX, last_slot;
 
 static void note_slot(size_t slot) {
@@ -239,9 +286,12 @@ bool page_map_claim(char *address) {
 static bool next_claimed(size_t *slot) {
     size_t from = atomic_load_explicit(&first_slot, memory_order_relaxed);
     if (*slot < from) *slot = from;
-    for (; *slot < atomic_load_explicit(&last_slot, memory_order_relaxed); ++*slot)
+    for (size_t mask = slot_mask();; ++*slot) {
+        /* a slot that a newer mask covers is found by walks that begin after its claim */
+        *slot = covered_from(*slot, mask);
+        if (*slot >= atomic_load_explicit(&last_slot, memory_order_relaxed)) return false;
         if (slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[*slot], memory_order_relaxed))) return true;
-    return false;
+    }
 }
 
 /* A hint: slots below are probably not free. */
@@ -254,8 +304,8 @@ static bool slot_is_free(size_t slot) {
 /* Maps up to *count free slots from `slot` on, at least `slot` itself, and claims `slot`. */
 static enum platform_place take_slots(size_t slot, size_t *count) {
     char *address = page_map.base + (slot << JW_ROOT_SHIFT);
-    size_t slots = granules_now() / ROOT_GRANULES, most = *count;
-    for (*count = 1; *count < most && slot + *count < slots && slot_is_free(slot + *count);) ++*count;
+    size_t low = low_part(slot_mask()), inside = slot & (low - 1), most = *count;
+    for (*count = 1; *count < most && inside + *count < low && slot_is_free(slot + *count);) ++*count;
     enum platform_place place = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
     if (place != PLACE_HAD && *count > 1) {
         *count = 1;
@@ -266,13 +316,20 @@ static enum platform_place take_slots(size_t slot, size_t *count) {
     return PLACE_TAKEN;
 }
 
+/* Of the first root: any of the upper half. So all its places are equally probable, and it is not slot 0. */
+static size_t random_slot(size_t mask) {
+    size_t far = far_part(mask), half = far ? low_part(mask) : low_part(mask) / 2;
+    return (far ? far : half) + platform_random_place() % half;
+}
+
 /* Reserves the lowest free slots; doubles the tables when there are none. */
 static char *reserve_low(size_t *count) {
     size_t most = *count, from = atomic_load_explicit(&lowest_free, memory_order_relaxed);
-    if (from == 0) from = 1 + platform_random_place() % (granules_now() / ROOT_GRANULES - 1); /* the first root */
-    for (size_t granules;;) {
-        granules = granules_now();
-        for (size_t slot = from; slot < granules / ROOT_GRANULES; slot++) {
+    if (from == 0) from = random_slot(slot_mask());
+    for (size_t mask;;) {
+        mask = mask_now();
+        const size_t slots = mask / ROOT_GRANULES;
+        for (size_t slot = covered_from(from, slots); slot <= slots; slot = covered_from(slot + 1, slots)) {
             if (!slot_is_free(slot)) continue;
             *count = most;
             enum platform_place place = take_slots(slot, count);
@@ -282,7 +339,7 @@ static char *reserve_low(size_t *count) {
             return page_map.base + (slot << JW_ROOT_SHIFT);
         }
         if (from > 1) from = 1;
-        else if (grow(granules)) from = granules / ROOT_GRANULES;
+        else if (grow(mask)) from = low_part(slots);
         else return NULL;
     }
 }

@@ -12,6 +12,7 @@
 #define HIT_PATH __attribute__((section(".text.hot"), aligned(64)))
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define ASSUME(condition) ((condition) ? (void)0 : __builtin_unreachable())
 
 #ifndef JW_CHECKED
 #define JW_CHECKED 0

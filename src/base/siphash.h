@@ -15,12 +15,15 @@ static ALWAYS_INLINE uint64_t sip_rotated(uint64_t word, unsigned by) {
     return word << by | word >> (64 - by);
 }
 
-static ALWAYS_INLINE void sip_round(uint64_t v[4]) {
+static ALWAYS_INLINE void sip_left(uint64_t v[4]) {
     v[0] += v[1];
-    v[2] += v[3];
     v[1] = sip_rotated(v[1], 13) ^ v[0];
-    v[3] = sip_rotated(v[3], 16) ^ v[2];
     v[0] = sip_rotated(v[0], 32);
+}
+
+static ALWAYS_INLINE void sip_rest(uint64_t v[4]) {
+    v[2] += v[3];
+    v[3] = sip_rotated(v[3], 16) ^ v[2];
     v[2] += v[1];
     v[0] += v[3];
     v[1] = sip_rotated(v[1], 17) ^ v[2];
@@ -28,19 +31,40 @@ static ALWAYS_INLINE void sip_round(uint64_t v[4]) {
     v[2] = sip_rotated(v[2], 32);
 }
 
+static ALWAYS_INLINE void sip_round(uint64_t v[4]) {
+    sip_left(v);
+    sip_rest(v);
+}
+
+/* A key as far as no message is needed: half of the first round does not need one. */
+struct sip_begun {
+    uint64_t v[4];
+};
+
+static inline struct sip_begun sip_begin(const uint64_t key[2]) {
+    struct sip_begun begun = {{key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
+                               key[1] ^ 0x7465646279746573u}};
+    sip_left(begun.v);
+    return begun;
+}
+
 /* Hash of the `length` lowest bytes of `message`, lowest first; its other bytes are 0. */
-static ALWAYS_INLINE uint64_t siphash(const uint64_t key[2], uint64_t message, unsigned length) {
-    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
-                     key[1] ^ 0x7465646279746573u};
+static ALWAYS_INLINE uint64_t sip_of(const struct sip_begun *begun, uint64_t message, unsigned length) {
+    uint64_t v[4] = {begun->v[0], begun->v[1], begun->v[2], begun->v[3]};
     message |= (uint64_t)length << 56;
     v[3] ^= message;
-    sip_round(v);
+    sip_rest(v);
     v[0] ^= message;
     v[2] ^= 0xff;
     sip_round(v);
     sip_round(v);
     sip_round(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static inline uint64_t siphash(const uint64_t key[2], uint64_t message, unsigned length) {
+    struct sip_begun begun = sip_begin(key);
+    return sip_of(&begun, message, length);
 }
 
 #endif

@@ -39,9 +39,11 @@ static inline unsigned size_class_capacity(unsigned class) {
  * gives about reciprocal or more, one before the first object nearly W, the one behind the last object count * e. With
  * 64 bits this holds for all distances between addresses, with 32 bits for those in and around a slab.
  * With the reciprocal and the last of two classes: an address that shares a slab's place in the window is at least
- * n = window / FRONTEND_MAX objects away, and gives n or more; no class's last is more than a granule. */
+ * n = half of the first window / FRONTEND_MAX objects away, less one, and gives so many or more; no class's last is more
+ * than a granule. */
 #if UINTPTR_MAX > 0xffffffffu && JW_WINDOW_SHIFT >= 36
-_Static_assert(((size_t)1 << JW_FIRST_WINDOW_SHIFT) / FRONTEND_MAX > 2 * GRANULE_SIZE, "another slab's address is far");
+_Static_assert(((size_t)1 << JW_FIRST_WINDOW_SHIFT) / 2 / FRONTEND_MAX > GRANULE_SIZE + 1,
+               "another slab's address is far");
 #endif
 static inline uintptr_t size_class_last(unsigned class) {
     return size_classes[class].last;

@@ -119,7 +119,7 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
     return refill_and_pop(heap, class);
 }
 
-void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
+NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
     if (place != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, place / FREE_TARGET_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_from_backend(heap, size);
     void *object = mid_cache_allocate(heap->mid_caches, size);

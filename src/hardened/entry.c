@@ -41,7 +41,7 @@ static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer place,
         slack = SLACK_MOST;
         size = slot - TRAILER_SIZE - slack;
     }
-    slack_fill(object + size, slack, place_byte(object));
+    slack_fill(object + size, slack, place.canary);
     place.payload = (uint32_t)slack << slack_shift(slot) | marks;
     atomic_store_explicit(trailer_of(object, slot), trailer_made(place, LIVE), memory_order_relaxed);
     if (!tags_active || slot >= BACKEND_MIN) return object;
@@ -65,9 +65,10 @@ static ALWAYS_INLINE void check_free(const char *object, size_t slot, bool trail
 }
 
 static ALWAYS_INLINE void *seal_small(char *object, size_t slot, size_t size) {
-    struct trailer last;
-    enum trailer_state state = trailer_read(object, slot, trailer_word_of(object, slot), &last);
-    check_free(object, slot, state == FREED);
+    ASSUME(slot <= FRONTEND_MAX && size <= slot - TRAILER_SIZE);
+    uint64_t word = trailer_word_of(object, slot);
+    struct trailer last = trailer_told(object, slot, word);
+    check_free(object, slot, word == trailer_made(last, FREED));
     return seal(object, slot, last, size, new_tag(object, slot, last.payload));
 }
 
@@ -170,7 +171,7 @@ static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
 }
 
 /* Size of the slot in use at the address; 0: there is none. */
-static NOINLINE size_t slot_elsewhere(const char *object, enum object_tier *tier) {
+static ALWAYS_INLINE size_t slot_elsewhere(const char *object, enum object_tier *tier) {
     struct leaf_word leaf = leaf_of(object);
     bool ours = page_map_owns(object);
     bool mid = ours && leaf_kind(leaf_get(leaf_start(granule_of(object), leaf))) == MID;
@@ -178,20 +179,10 @@ static NOINLINE size_t slot_elsewhere(const char *object, enum object_tier *tier
     return *tier == IN_SLAB ? 0 : size_if_live(object);
 }
 
-static ALWAYS_INLINE size_t slot_of_object(const char *object, enum object_tier *tier) {
-    const struct slab *slab = slab_of(object);
-    *tier = IN_SLAB;
-    /* whole addresses are compared only where there are more of them than the window has */
-    bool mine =
-        !slab_has_key(slab, 0) && slab_has_start(object, slab) && (sizeof(void *) == 8 || page_map_owns(object));
-    return LIKELY(mine) ? size_classes[slab->class].size : slot_elsewhere(object, tier);
-}
-
-/* Checks the program's pointer. False: no object in use is there; the allocator will report that. */
-static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened, enum misuse freed) {
-    char *object = opened->object = (char *)with_tag(pointer, 0);
-    size_t slot = opened->slot = slot_of_object(object, &opened->tier);
-    if (UNLIKELY(slot == 0)) return false;
+/* Ends the process if the trailer does not say that the object is in use. */
+static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opened, enum misuse freed) {
+    char *object = opened->object;
+    size_t slot = opened->slot;
     if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != tag_of_pointer(pointer)))
         misuse(freed, object, 0);
     enum trailer_state state = trailer_read(object, slot, trailer_word_of(object, slot), &opened->trailer);
@@ -201,8 +192,35 @@ static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened
         misuse(OVERFLOW, object, slot - TRAILER_SIZE);
     }
     opened->size = slot - TRAILER_SIZE - slack;
-    if (opened->tier == IN_SLAB) check_neighbour(object, slot);
+}
+
+/* Checks the program's pointer. False: no small object is there. */
+static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened, enum misuse freed) {
+    char *object = opened->object = (char *)with_tag(pointer, 0);
+    const struct slab *slab = slab_of(object);
+    /* whole addresses are compared only where there are more of them than the window has */
+    bool mine =
+        !slab_has_key(slab, 0) && slab_has_start(object, slab) && (sizeof(void *) == 8 || page_map_owns(object));
+    if (UNLIKELY(!mine)) return false;
+    opened->tier = IN_SLAB;
+    opened->slot = size_classes[slab->class].size;
+    ASSUME(opened->slot <= FRONTEND_MAX); /* so the trailer's format is a constant */
+    check_in_use(pointer, opened, freed);
+    check_neighbour(object, opened->slot);
     return true;
+}
+
+static NOINLINE bool open_elsewhere(const void *pointer, struct opened *opened, enum misuse freed) {
+    opened->object = (char *)with_tag(pointer, 0);
+    opened->slot = slot_elsewhere(opened->object, &opened->tier);
+    if (UNLIKELY(opened->slot == 0)) return false;
+    check_in_use(pointer, opened, freed);
+    return true;
+}
+
+/* Checks the program's pointer. False: no object in use is there; the allocator will report that. */
+static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened, enum misuse freed) {
+    return open_small(pointer, opened, freed) || open_elsewhere(pointer, opened, freed);
 }
 
 /* Tag and guard of the object. */
@@ -221,14 +239,14 @@ static ALWAYS_INLINE void close_object(const struct opened *opened) {
         misuse(DOUBLE_FREE, object, 0);
     if (tags_active && opened->slot < BACKEND_MIN) tag_memory(object, opened->size ? opened->size : 1, 0);
     const char *end = object + opened->size;
-    if (UNLIKELY(!slack_is_filled(end, slack, place_byte(object))))
-        misuse(OVERFLOW, object, opened->size + fill_left(end, filled(slack), place_byte(object)));
+    uint8_t fill = opened->trailer.canary;
+    if (UNLIKELY(!slack_is_filled(end, slack, fill)))
+        misuse(OVERFLOW, object, opened->size + fill_left(end, filled(slack), fill));
 }
 
-JW_EXPORT void jw_free(void *object) {
-    if (!object) return;
+static NOINLINE void free_elsewhere(void *object) {
     struct opened opened;
-    if (UNLIKELY(!open_object(object, &opened, DOUBLE_FREE))) {
+    if (UNLIKELY(!open_elsewhere(object, &opened, DOUBLE_FREE))) {
         if (zero_size_owns(object)) {
             zero_size_free(object);
             return;
@@ -241,6 +259,17 @@ JW_EXPORT void jw_free(void *object) {
     close_object(&opened);
     if (LIKELY(opened.tier != WITH_PAGES)) quarantine_push(opened.object, opened.slot);
     else quarantine_push_large(opened.object, opened.trailer.payload & PAYLOAD_GUARDED);
+}
+
+JW_EXPORT void jw_free(void *object) {
+    if (!object) return;
+    struct opened opened;
+    if (UNLIKELY(!open_small(object, &opened, DOUBLE_FREE))) {
+        free_elsewhere(object);
+        return;
+    }
+    close_object(&opened);
+    quarantine_push(opened.object, opened.slot);
 }
 
 /* The trailer has the exact size. */

@@ -7,9 +7,11 @@
 struct secrets secrets;
 
 void secrets_start(void) {
+    uint64_t key[2];
     for (unsigned i = 0; i < 2; i++) {
-        secrets.trailer[i] = platform_random();
+        key[i] = platform_random();
         secrets.place[i] = platform_random() | i;
     }
+    secrets.trailer = sip_begin(key);
     link_secret = platform_random();
 }

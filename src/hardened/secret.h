@@ -5,11 +5,12 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/siphash.h"
 
 /* Drawn once, by the first slow path. A fork's child keeps its parent's secrets, as it keeps the objects. */
 struct secrets {
-    uint64_t trailer[2]; /* of the codes of trailers */
-    uint64_t place[2];   /* of what differs from place to place and protects nothing else; the second is odd */
+    struct sip_begun trailer; /* of the codes of trailers */
+    uint64_t place[2];        /* of what differs from place to place and protects nothing else; the second is odd */
 };
 
 extern struct secrets secrets HIDDEN;

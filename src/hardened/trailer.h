@@ -8,7 +8,8 @@
  *   canary    of the place, never 0: the final 0 of a string that is one byte too long changes it. The byte behind it
  *             is 0: a string without an end ends there, before the code
  *   code      of the place's hash, SipHash-1-3 (siphash.h) of the address with the process's secret of 128 bits, mixed
- *             with payload and state. So a word tells nothing about the secret or another address
+ *             with the payload: LIVE has the upper bits, FREE others. So a word tells nothing about the secret or
+ *             another address
  *
  *   state     left by
  *   LIVE      free, by compare-exchange: of two threads only one goes on; the payload stays
@@ -57,13 +58,15 @@ static ALWAYS_INLINE unsigned slack_shift(size_t slot) {
 
 /* What the words of an address have in common. */
 static ALWAYS_INLINE struct trailer trailer_for(const void *object, size_t slot, uint32_t payload) {
-    uint64_t hash = siphash(secrets.trailer, (uintptr_t)object, 7);
+    uint64_t hash = sip_of(&secrets.trailer, (uintptr_t)object, 7);
     return (struct trailer){hash, payload, place_byte(object), (uint8_t)payload_bits(slot)};
 }
 
 static ALWAYS_INLINE uint64_t trailer_made(struct trailer trailer, enum trailer_state state) {
     uint64_t told = (uint64_t)trailer.payload | (uint64_t)state << trailer.bits;
-    uint64_t code = mixed(trailer.hash ^ told) & ~(uint64_t)0 << (PAYLOAD_SHIFT + trailer.bits + 2);
+    uint64_t mix = mixed(trailer.hash ^ trailer.payload); /* once for both states */
+    if (state == FREED) mix = mix << 32 | mix >> 32;
+    uint64_t code = mix & ~(uint64_t)0 << (PAYLOAD_SHIFT + trailer.bits + 2);
     return code | told << PAYLOAD_SHIFT | trailer.canary;
 }
 
@@ -72,12 +75,17 @@ static ALWAYS_INLINE uint32_t trailer_payload(uint64_t word, size_t slot) {
     return (uint32_t)(word >> PAYLOAD_SHIFT) & ((1u << payload_bits(slot)) - 1);
 }
 
+/* The trailer of the word's payload. */
+static ALWAYS_INLINE struct trailer trailer_told(const void *object, size_t slot, uint64_t word) {
+    return trailer_for(object, slot, trailer_payload(word, slot));
+}
+
 /* Decodes a word: BROKEN, or a state. *trailer is the one of the word's payload. */
 static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, size_t slot, uint64_t word,
                                                      struct trailer *trailer) {
-    enum trailer_state state = (enum trailer_state)(word >> (PAYLOAD_SHIFT + payload_bits(slot)) & 3);
-    *trailer = trailer_for(object, slot, trailer_payload(word, slot));
-    return (state == LIVE || state == FREED) && word == trailer_made(*trailer, state) ? state : BROKEN;
+    *trailer = trailer_told(object, slot, word);
+    if (LIKELY(word == trailer_made(*trailer, LIVE))) return LIVE;
+    return word == trailer_made(*trailer, FREED) ? FREED : BROKEN;
 }
 
 /* Whether the word may be the trailer of the object. Needs no hash. */
@@ -87,29 +95,39 @@ static ALWAYS_INLINE bool trailer_may_be(const void *object, size_t slot, uint64
 }
 
 /* The slack ends at a multiple of eight. Its first bytes are filled: the rest of the word where the request ends, and
- * some whole words. Little-endian processors only. */
+ * three words more. Little-endian processors only. */
 static ALWAYS_INLINE size_t filled(size_t slack) {
-    return slack < FILLED_MOST ? slack : FILLED_MOST - 8 + slack % 8;
-}
-
-static ALWAYS_INLINE uint64_t slack_mask(size_t slack) {
-    return slack % 8 ? ~(uint64_t)0 << (64 - slack % 8 * 8) : 0;
+    size_t most = FILLED_MOST - -slack % 8;
+    return slack < most ? slack : most;
 }
 
 typedef uint64_t __attribute__((may_alias)) filled_word;
 
+/* The words of the fill, and which bytes of the first one belong to it. */
+struct fill {
+    filled_word *word, *last;
+    uint64_t eight, mask;
+};
+
+static ALWAYS_INLINE struct fill fill_of(const char *end, size_t slack, uint8_t with) {
+    size_t used = -slack % 8, words = (slack + used) / 8;
+    filled_word *word = (filled_word *)(uintptr_t)(end - used); // NOLINT(performance-no-int-to-ptr)
+    return (struct fill){word, word + (words < FILLED_MOST / 8 ? words : FILLED_MOST / 8), with * 0x0101010101010101u,
+                         ~(uint64_t)0 << used * 8};
+}
+
 static ALWAYS_INLINE void slack_fill(char *end, size_t slack, uint8_t with) {
-    const uint64_t eight = with * 0x0101010101010101u, mask = slack_mask(slack);
-    filled_word *word = (filled_word *)(end + slack % 8), *last = word + filled(slack) / 8;
-    if (mask) word[-1] = (word[-1] & ~mask) | (eight & mask);
-    for (; word < last; word++) *word = eight;
+    if (slack == 0) return;
+    struct fill fill = fill_of(end, slack, with);
+    *fill.word = (*fill.word & ~fill.mask) | (fill.eight & fill.mask);
+    while (++fill.word < fill.last) *fill.word = fill.eight;
 }
 
 static ALWAYS_INLINE bool slack_is_filled(const char *end, size_t slack, uint8_t with) {
-    const uint64_t eight = with * 0x0101010101010101u, mask = slack_mask(slack);
-    const filled_word *word = (const filled_word *)(end + slack % 8), *last = word + filled(slack) / 8;
-    uint64_t different = mask ? (word[-1] ^ eight) & mask : 0;
-    for (; word < last; word++) different |= *word ^ eight;
+    if (slack == 0) return true;
+    struct fill fill = fill_of(end, slack, with);
+    uint64_t different = (*fill.word ^ fill.eight) & fill.mask;
+    while (++fill.word < fill.last) different |= *fill.word ^ fill.eight;
     return different == 0;
 }
 
@@ -122,17 +140,25 @@ static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
 
 typedef uint64_t __attribute__((vector_size(16), may_alias, aligned(8))) filled_pair;
 
+static ALWAYS_INLINE filled_pair two_pairs(const char *at) {
+    return ((const filled_pair *)at)[0] | ((const filled_pair *)at)[1];
+}
+
 /* Whether all bytes are zero: `from` and `size` are multiples of eight. */
 static ALWAYS_INLINE bool is_zero(const char *from, size_t size) {
+    enum { TWO = 2 * sizeof(filled_pair), FOUR = 2 * TWO };
     const char *end = from + size;
-    uint64_t words = 0;
-    if (size < 2 * sizeof(filled_pair)) {
+    if (size < TWO) {
+        uint64_t words = 0;
         for (; from < end; from += sizeof words) words |= *(const filled_word *)from;
         return words == 0;
     }
-    const filled_pair *last = (const filled_pair *)(end - 2 * sizeof(filled_pair));
-    filled_pair sum = last[0] | last[1]; /* may overlap what the loop reads */
-    for (const filled_pair *pair = (const filled_pair *)from; pair < last; pair += 2) sum |= pair[0] | pair[1];
+    filled_pair sum = two_pairs(from) | two_pairs(end - TWO); /* may overlap, as what follows */
+    if (size > FOUR) {
+        const char *last = end - FOUR;
+        sum |= two_pairs(last);
+        for (from += TWO; from < last; from += FOUR) sum |= two_pairs(from) | two_pairs(from + TWO);
+    }
     return (sum[0] | sum[1]) == 0;
 }
 

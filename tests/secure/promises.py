@@ -52,7 +52,8 @@ PROMISES = {
     "quarantine_ends": Promise("property"),
     "order_small": Promise("order"),
     "order_mid": Promise("order", seen_by_all=True),  # the plain one places the first slabs at random
-    "order_of_children": Promise("property", "fresh_after_fork:false"),
+    # without that option: on the plain build, too
+    "order_of_children": Promise("property", "fresh_after_fork:false", seen_by_all=True),
     "zero_on_free": Promise("property"),
     "zero_on_allocation": Promise("property"),
     "contents_go": Promise("property", CLEARING),

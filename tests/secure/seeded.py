@@ -22,10 +22,8 @@ def seed(file: str, text: str, instead: str, case: str) -> tuple[seeded.Mistake,
 ENTRY, QUARANTINE, LARGE = "hardened/entry.c", "hardened/quarantine.c", "hardened/large.c"
 MISTAKES = {
     "trailer": seed(ENTRY, "state != LIVE || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"),
-    "fill": seed(ENTRY, "!slack_is_filled(end, slack, place_byte(object))", "!end", "overflow_small_slack"),
-    "neighbour": seed(
-        ENTRY, "    if (opened->tier == IN_SLAB) check_neighbour(object, slot);\n", "", "overflow_into_next"
-    ),
+    "fill": seed(ENTRY, "!slack_is_filled(end, slack, fill)", "!end", "overflow_small_slack"),
+    "neighbour": seed(ENTRY, "    check_neighbour(object, opened->slot);\n", "", "overflow_into_next"),
     "guard": seed(
         "hardened/guard.c",
         "platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);",

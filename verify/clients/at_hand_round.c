@@ -5,31 +5,7 @@
  *           the end, and the thread's count of what is at hand comes out right
  * defines   -DJW_AT_HAND_WAYS=1 -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1
  */
-#include "verify/clients/ranges.h"
-
-enum { SIZE = 2 * GRANULE_SIZE };
-
-static struct at_hand at_hand;
-static void *object;
-
-static void keep(void *freed) {
-    granule_id range = backend_take_whole(freed);
-    assert(range);
-    backend_keep(&at_hand, range);
-}
-
-static void *owning(void *unused) {
-    (void)unused;
-    at_hand_enter(&at_hand);
-    fill(object, SIZE, 1);
-    keep(object);
-    if ((object = backend_allocate_at_hand(&at_hand, SIZE))) {
-        fill(object, SIZE, 2);
-        keep(object);
-    }
-    at_hand_enter(NULL);
-    return NULL;
-}
+#include "verify/clients/at_hand_owner.h"
 
 static void *draining(void *unused) {
     (void)unused;
@@ -39,19 +15,6 @@ static void *draining(void *unused) {
 }
 
 int main(void) {
-    bool zeroed;
-    begin();
-    object = backend_allocate(SIZE, 1, &zeroed);
-    assert(object);
-    pthread_t a = start(owning, NULL), b = start(draining, NULL);
-    finish(a);
-    finish(b);
-    granule_id left = (granule_id)at_hand_granules(&at_hand);
-    uint32_t drained = atomic_load_explicit(&at_hand.drained, memory_order_relaxed) - at_hand.drained_seen;
-    assert(at_hand.most - at_hand.room - (int32_t)drained == (int32_t)left);
-    at_hand_drain(&at_hand, false); /* what the last put has left: seen, then given back */
-    at_hand_drain(&at_hand, false);
-    assert(at_hand_granules(&at_hand) == 0);
-    end();
+    own_beside(draining);
     return 0;
 }

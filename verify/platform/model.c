@@ -27,6 +27,11 @@
 #define MODEL_REGION 0
 #endif
 
+/* What each draw of a random number gives. */
+#ifndef MODEL_RANDOM
+#define MODEL_RANDOM 42
+#endif
+
 /* GenMC, for which an event costs much, wipes and forbids one word of each granule; all of them in clients that read
  * what was wiped. */
 #ifndef MODEL_STRIDE
@@ -387,7 +392,7 @@ void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)
 }
 
 uint64_t platform_random(void) {
-    return 42;
+    return MODEL_RANDOM;
 }
 
 uint64_t platform_random_place(void) {
