@@ -182,7 +182,7 @@ static void wait_for_work(size_t kept) {
 /* Ends the thread, which has no work left. False: work has come meanwhile. */
 static bool end_thread(size_t kept) {
     /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
-     * kept: TH7 and TH9 order them too, but for load buffering, which the checker does not explore */
+     * kept: TH7 and AH5 order them too, but for load buffering, which the checker does not explore */
     atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release);
     uint32_t expected = NO_THREAD;
     if (nothing_left(kept)) return true;
@@ -206,11 +206,18 @@ struct rounds {
     bool more;      /* there is work for another */
 };
 
+/* Whether this round was asked for; a later request is for the next one. */
+static bool take_request(void) {
+    bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
+    /* [AH5] seq_cst: this round sees what was put at hand before, and not asked for; acquire: what was asked for;
+     * pairs [AH4] [TH8]; client at_hand_last_put */
+    atomic_thread_fence(memory_order_seq_cst);
+    return asked;
+}
+
 /* One round, with the wait in it. False: the thread must stop. */
 static bool run_round(struct rounds *rounds) {
-    /* [TH9] acquire: this round sees what was asked for before; a later request is for the next round; pairs [TH8];
-     * client thread_end_asked */
-    bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
+    bool asked = take_request();
     if (rounds->woken && asked) wait_for_successor();
     rounds->more = begin_round(false);
     unsigned standby = swap_buffers();
@@ -251,14 +258,13 @@ static void reclamation_thread(void) {
 static void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     uint32_t expected = 0;
-    /* [TH5] acquire: the round before; pairs [TH6]; client rounds_in_turn */
+    /* [TH5] acquire: the round before; pairs [TH6]; kept: AH5 orders it too */
     if (now - last < option(&options.reclaim_interval) ||
         !atomic_compare_exchange_strong_explicit(&reclaimer->in_round, &expected, 1, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
-    /* [TH11] acquire: as TH9; pairs [TH8]; kept: here no reclamation thread exists that could end */
-    atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_acquire);
+    take_request();
     end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed), false);
     begin_round(false);
     swap_buffers();
@@ -277,7 +283,7 @@ void thrift_take_turn(void) {
 }
 
 void thrift_wake(void) {
-    /* [TH8] acquire: as OW1; release: the work that is asked for; pairs [TH7] [TH9] [TH11]; client thread_end_asked */
+    /* [TH8] acquire: as OW1; release: the work that is asked for; pairs [TH7] [AH5]; client thread_end_asked */
     atomic_fetch_or_explicit(&reclaimer->round_asked, 1, memory_order_acq_rel);
     if (atomic_load_explicit(&reclaimer->state, memory_order_relaxed) == NO_THREAD) reclaimer_start();
     if (atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0) reclaimer_wake();

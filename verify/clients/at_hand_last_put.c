@@ -1,0 +1,50 @@
+/* at_hand_last_put - a thread puts a range at hand for the last time, while a round that was asked for begins.
+ *
+ * bound     2 threads: 1 free of a large object | 1 round, by a thread that frees
+ * property  no put is missed: the round finds the range, or the next round is asked for
+ * defines   -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1 -DJW_AT_HAND_WAYS=1
+ */
+#include "verify/clients/ranges.h"
+
+enum { SIZE = 2 * GRANULE_SIZE };
+
+static struct at_hand at_hand;
+static void *object;
+static bool found; /* by the round */
+
+static bool on_round(void) {
+    found = at_hand_drain(&at_hand, false);
+    return found;
+}
+
+static void *putting(void *unused) {
+    (void)unused;
+    at_hand_enter(&at_hand);
+    backend_keep(&at_hand, backend_take_whole(object));
+    at_hand_enter(NULL);
+    return NULL;
+}
+
+static void *freeing(void *unused) {
+    (void)unused;
+    thrift_take_turn();
+    return NULL;
+}
+
+int main(void) {
+    bool zeroed;
+    begin();
+    options.reclaim_start = 0;
+    object = backend_allocate(SIZE, 1, &zeroed);
+    thrift_on_round(ROUND_SLABS, on_round, NULL);
+    atomic_store_explicit(&reclaimer->state, REFUSED, memory_order_relaxed);
+    atomic_store_explicit(&model_milliseconds, option(&options.reclaim_interval), memory_order_relaxed);
+    thrift_wake();
+    pthread_t a = start(putting, NULL), b = start(freeing, NULL);
+    finish(a);
+    finish(b);
+    assert(found || thrift_round_is_asked());
+    at_hand_drain(&at_hand, true);
+    end();
+    return 0;
+}
