@@ -39,12 +39,15 @@ static NOINLINE void find_room(struct at_hand *at_hand) {
         at_hand->most - (int32_t)(option(&options.reclaim_start) >> JW_GRANULE_SHIFT) / (int32_t)threads;
 }
 
-static ALWAYS_INLINE bool needs_round(const struct at_hand *at_hand) {
-    if (at_hand->room > at_hand->quiet_room) return false;
+static NOINLINE bool round_is_not_asked(void) {
     /* [AH4] seq_cst: the put, then this look; a round clears round_asked, then looks at the slot: one sees what the
      * other did; pairs [AH5]; client at_hand_last_put */
     atomic_thread_fence(memory_order_seq_cst);
     return !thrift_round_is_asked();
+}
+
+static ALWAYS_INLINE bool needs_round(const struct at_hand *at_hand) {
+    return at_hand->room <= at_hand->quiet_room && round_is_not_asked();
 }
 
 /* Rounds must come while enough is at hand; a program without a thread for them runs them in its frees. What rounds

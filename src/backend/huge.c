@@ -105,9 +105,11 @@ void *huge_allocate(size_t size, size_t alignment, size_t *used) {
     return mapping.start;
 }
 
+/* A quarantined object may be inaccessible, and a mapping that waits to be unmapped begins with a link. If the OS
+ * refuses both, the addresses are lost; they have no memory. */
 static void drop(char *object, size_t size) {
-    if (GUARDED) platform_protect(object, unit(), true);
-    unmap_huge(object, size + huge_guard());
+    if (!GUARDED || platform_protect(object, unit(), true)) unmap_huge(object, size + huge_guard());
+    else platform_release(object, size + huge_guard());
 }
 
 /* Lets the mapping wait, with as much of its memory as may. False: it must go. */

@@ -41,14 +41,16 @@ static void place_spare(granule_id root) {
     unmap_spare(root);
 }
 
+static granule_id take_spare_at(unsigned i) {
+    if (!atomic_load_explicit(&spares[i], memory_order_relaxed)) return 0;
+    /* [SR2] acquire: the slot's claim; pairs [SR1]; client root_spares */
+    return atomic_exchange_explicit(&spares[i], 0, memory_order_acquire);
+}
+
 static granule_id take_spare(void) {
-    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) {
-        if (!atomic_load_explicit(&spares[i], memory_order_relaxed)) continue;
-        /* [SR2] acquire: the slot's claim; pairs [SR1]; client root_spares */
-        granule_id root = atomic_exchange_explicit(&spares[i], 0, memory_order_acquire);
-        if (root) return root;
-    }
-    return 0;
+    granule_id root = 0;
+    for (unsigned i = 0; i < JW_SPARE_ROOTS && !root; i++) root = take_spare_at(i);
+    return root;
 }
 
 static _Atomic(uint32_t) closed[CLOSED_PARTS]; /* a held range without addresses, 0: none */
@@ -125,7 +127,7 @@ granule_id root_create(enum root_use use) {
     granule_id root = new_root();
     if (!root) return 0;
     if (use == FOR_SLABS && !page_map_admit_slabs(root)) {
-        unmap_spare(root);
+        place_spare(root); /* the OS may refuse to unmap it, too: each failing malloc would map one more */
         return 0;
     }
     knit_root(root);
@@ -155,7 +157,13 @@ bool root_window_is_full(void) {
 
 bool root_unmap_spares(void) {
     bool any = false;
-    for (granule_id root; (root = take_spare()); any = true) unmap_spare(root);
+    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) {
+        granule_id root = take_spare_at(i);
+        if (!root) continue;
+        /* if the OS refuses, the next thread that needs a root finds this one, and maps none */
+        if (page_map_release(granule_address(root))) any = true;
+        else place_spare(root);
+    }
     return any;
 }
 

@@ -382,19 +382,19 @@ static void complete_first_root(void) {
         }
 }
 
-static size_t purge_cached(bool room) {
+/* Roots become whole also of pages that the OS does not take, as those of locked memory. */
+size_t thrift_purge(void) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
     begin_round(true);
     unsigned active = atomic_load_explicit(&ownership.active, memory_order_relaxed);
-    reclaim(!active, room);
+    reclaim(!active, true);
     swap_buffers();
-    reclaim(active, room);
+    if (reclaim(active, true) > 0) { /* once more: what the OS has refused may be whole roots by now */
+        swap_buffers();
+        reclaim(!active, true);
+    }
     complete_first_root();
     return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
-}
-
-size_t thrift_purge(void) {
-    return purge_cached(false);
 }
 
 /* Gives back about this many granules, waiting mappings and the largest ranges first. */
@@ -447,7 +447,7 @@ bool thrift_make_room(size_t size) {
     if (!thrift_may_help(size)) return false;
     size_t cached = range_cached(MAPPED);
     bool waits = root_unmap_spares() || cached > 0;
-    return purge_cached(true) > 0 || waits; /* even if nothing is cached here: abandoned heaps may have memory */
+    return thrift_purge() > 0 || waits; /* even if nothing is cached here: abandoned heaps may have memory */
 }
 
 /* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. */

@@ -140,8 +140,8 @@ static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
 
 typedef uint64_t __attribute__((vector_size(16), may_alias, aligned(8))) filled_pair;
 
-static ALWAYS_INLINE filled_pair two_pairs(const char *at) {
-    return ((const filled_pair *)at)[0] | ((const filled_pair *)at)[1];
+static ALWAYS_INLINE void add_two_pairs(filled_pair *sum, const char *at) {
+    *sum |= ((const filled_pair *)at)[0] | ((const filled_pair *)at)[1];
 }
 
 /* Whether all bytes are zero: `from` and `size` are multiples of eight. */
@@ -153,11 +153,16 @@ static ALWAYS_INLINE bool is_zero(const char *from, size_t size) {
         for (; from < end; from += sizeof words) words |= *(const filled_word *)from;
         return words == 0;
     }
-    filled_pair sum = two_pairs(from) | two_pairs(end - TWO); /* may overlap, as what follows */
+    filled_pair sum = {0, 0};
+    add_two_pairs(&sum, from);
+    add_two_pairs(&sum, end - TWO); /* may overlap, as what follows */
     if (size > FOUR) {
         const char *last = end - FOUR;
-        sum |= two_pairs(last);
-        for (from += TWO; from < last; from += FOUR) sum |= two_pairs(from) | two_pairs(from + TWO);
+        add_two_pairs(&sum, last);
+        for (from += TWO; from < last; from += FOUR) {
+            add_two_pairs(&sum, from);
+            add_two_pairs(&sum, from + TWO);
+        }
     }
     return (sum[0] | sum[1]) == 0;
 }

@@ -19,11 +19,13 @@ static inline void *fenced_reserve(size_t size, const char *name) {
     return area + page;
 }
 
+/* A deferred unmap writes its link to the first page. Where the kernel refuses to make the fence writable, the fences
+ * stay mapped. */
 static inline void fenced_release(void *address, size_t size) {
     size_t fence = GUARDED ? platform_page_size() : 0;
     char *area = (char *)address - fence;
-    if (GUARDED) platform_protect(area, fence, true); /* a deferred unmap writes its link there */
-    unmap_or_defer(area, size + 2 * fence);
+    if (fence && !platform_protect(area, fence, true)) unmap_or_defer(address, size);
+    else unmap_or_defer(area, size + 2 * fence);
 }
 
 #endif

@@ -188,6 +188,26 @@ static void lock(void) {
     CHECK(status("VmLck") < 24 * MB && resident_bytes() < 16 * MB);
 }
 
+/* What locked memory held goes back with its addresses: the kernel takes no pages of it, only whole roots. */
+static void locked(void) {
+    static const size_t sizes[] = {100000, 3000};
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) check_skip("nothing may be locked here");
+    size_t before = status("VmSize");
+    for (unsigned i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+        struct link *first = NULL, *next;
+        for (size_t had = 0; had < 64 * MB; had += sizes[i / 2], first = next) {
+            CHECK((next = malloc(sizes[i / 2])) != NULL);
+            next->next = first;
+        }
+        for (; first != NULL; first = next) {
+            next = first->next;
+            free(first);
+        }
+        malloc_trim(0);
+        CHECK(status("VmSize") < before + 24 * MB);
+    }
+}
+
 /* What the kernel charges where it does not overcommit. */
 static size_t private_writable(void) {
     FILE *file = fopen("/proc/self/maps", "r");
@@ -282,6 +302,7 @@ int main(int count, char **arguments) {
     if (strcmp(name, "window") == 0) window();
     if (strcmp(name, "impossible") == 0) impossible();
     if (strcmp(name, "lock") == 0) lock();
+    if (strcmp(name, "locked") == 0) locked();
     if (strcmp(name, "small") == 0) small(arguments[0]);
     if (strcmp(name, "charges") == 0) tell_charges();
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);

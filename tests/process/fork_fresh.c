@@ -73,7 +73,7 @@ static void in_thread(void *(*body)(void *)) {
 }
 
 static void wait_for(pid_t child) {
-    int status;
+    int status = 1;
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     CHECK(status == 0);
 }

@@ -2,6 +2,7 @@
  *
  * CALL is clone, madvise, prctl, mremap, munmap, futex or mmap. All but mmap are refused from before the program's
  * start (it starts itself again behind the filter); `nproc` means an unprivileged user that may start no more threads.
+ * `records`: munmap and mprotect are refused from then on, as by a kernel that counts no more mappings.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -27,7 +28,7 @@ static const struct refusal {
 } refusals[] = {
     {"clone", SYS_clone, EAGAIN}, {"clone", SYS_clone3, EAGAIN},  {"madvise", SYS_madvise, EINVAL},
     {"prctl", SYS_prctl, EPERM},  {"mremap", SYS_mremap, ENOMEM}, {"munmap", SYS_munmap, ENOMEM},
-    {"futex", SYS_futex, ENOSYS}, {"mmap", MMAP_CALL, ENOMEM},
+    {"futex", SYS_futex, ENOSYS}, {"mmap", MMAP_CALL, ENOMEM},    {"mprotect", SYS_mprotect, ENOMEM},
 };
 enum { REFUSALS = sizeof refusals / sizeof *refusals };
 
@@ -89,6 +90,37 @@ static void work_hard(void) {
     for (uint64_t i = 0; i < 30; i++) tiers_work(i);
 }
 
+static size_t mapped_bytes(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t pages = 0;
+    CHECK(file != NULL && fscanf(file, "%zu", &pages) == 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What cannot be had is NULL, and takes no addresses either, however often the program asks. */
+static void work_without_records(void) {
+    enum { COUNT = 6000, MOST = 256 << 20 };
+    static char *objects[COUNT];
+    struct tiers before;
+    tiers_allocate(&before, 1);
+    size_t mapped = mapped_bytes(), got = 0;
+    refuse("munmap");
+    refuse("mprotect");
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < COUNT; i++) {
+            errno = 0;
+            objects[i] = calloc(1, i % 500 == 0 ? 4 << 20 : i % 7 == 0 ? 9000 : i % 3000 + 1);
+            CHECK(objects[i] != NULL || errno == ENOMEM);
+            if (objects[i] != NULL) got++;
+        }
+        for (size_t i = 0; i < COUNT; i++) free(objects[i]);
+    }
+    CHECK(got > 0 && mapped_bytes() < mapped + MOST);
+    tiers_check(&before, 1);
+    tiers_free(&before, 1);
+}
+
 /* No new memory, ever: what is cached may serve, the rest is NULL and ENOMEM, and frees still work. */
 static void work_without_mmap(void) {
     enum { COUNT = 100000 };
@@ -116,6 +148,10 @@ int main(int count, char **arguments) {
     CHECK(count >= 2);
     if (strcmp(arguments[1], "behind") == 0) {
         work_hard();
+        return 0;
+    }
+    if (strcmp(arguments[1], "records") == 0) {
+        work_without_records();
         return 0;
     }
     if (strcmp(arguments[1], "mmap") == 0) {

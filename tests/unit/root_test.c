@@ -102,6 +102,23 @@ static void refusals_leave_one_root_or_none(void **state) {
     }
 }
 
+/* Neither unmapped nor made useful for slabs: a root stays a spare one, and the next request maps none. */
+static void refused_roots_stay_spares(void **state) {
+    (void)state;
+    granule_id roots[2];
+    two_roots(roots);
+    size_t mapped = sim_reserved();
+    sim_fail_only(SIM_RELEASE | SIM_PROTECT);
+    sim_fail_after(0);
+    assert_false(root_unmap_spares());
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(root_create(FOR_SLABS), 0);
+    assert_int_equal(root_spares(), JW_SPARE_ROOTS);
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    assert_int_equal(sim_reserved(), mapped);
+    none_left(roots, 2);
+}
+
 /* Slots inside what is mapped that are others' already. */
 static void taken_slots_are_left_out(void **state) {
     (void)state;
@@ -173,10 +190,15 @@ static void parts_are_closed_and_opened(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spares_come_before_the_os_is_asked),     cmocka_unit_test(rounds_give_back_what_nobody_wants),
-        cmocka_unit_test(they_go_first_where_there_is_no_memory), cmocka_unit_test(a_purge_takes_them),
-        cmocka_unit_test(refusals_leave_one_root_or_none),        cmocka_unit_test(taken_slots_are_left_out),
-        cmocka_unit_test(a_child_makes_spares_whoever_was_at_it), cmocka_unit_test(parts_are_closed_and_opened),
+        cmocka_unit_test(spares_come_before_the_os_is_asked),
+        cmocka_unit_test(rounds_give_back_what_nobody_wants),
+        cmocka_unit_test(they_go_first_where_there_is_no_memory),
+        cmocka_unit_test(a_purge_takes_them),
+        cmocka_unit_test(refusals_leave_one_root_or_none),
+        cmocka_unit_test(refused_roots_stay_spares),
+        cmocka_unit_test(taken_slots_are_left_out),
+        cmocka_unit_test(a_child_makes_spares_whoever_was_at_it),
+        cmocka_unit_test(parts_are_closed_and_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
