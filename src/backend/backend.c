@@ -204,10 +204,12 @@ void backend_free(void *object) {
     thrift_free(range, weight);
 }
 
+#if QUARANTINED
 granule_id backend_take(void *object) {
     uint32_t weight;
     return take_large(object, &weight);
 }
+#endif
 
 size_t backend_usable_size(const void *object) {
     uint32_t offset;

@@ -41,11 +41,12 @@ struct sip_begun {
     uint64_t v[4];
 };
 
-static inline struct sip_begun sip_begin(const uint64_t key[2]) {
-    struct sip_begun begun = {{key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
-                               key[1] ^ 0x7465646279746573u}};
-    sip_left(begun.v);
-    return begun;
+static inline void sip_begin(struct sip_begun *begun, const uint64_t key[2]) {
+    begun->v[0] = key[0] ^ 0x736f6d6570736575u;
+    begun->v[1] = key[1] ^ 0x646f72616e646f6du;
+    begun->v[2] = key[0] ^ 0x6c7967656e657261u;
+    begun->v[3] = key[1] ^ 0x7465646279746573u;
+    sip_left(begun->v);
 }
 
 /* Hash of the `length` lowest bytes of `message`, lowest first; its other bytes are 0. */
@@ -63,7 +64,8 @@ static ALWAYS_INLINE uint64_t sip_of(const struct sip_begun *begun, uint64_t mes
 }
 
 static inline uint64_t siphash(const uint64_t key[2], uint64_t message, unsigned length) {
-    struct sip_begun begun = sip_begin(key);
+    struct sip_begun begun;
+    sip_begin(&begun, key);
     return sip_of(&begun, message, length);
 }
 

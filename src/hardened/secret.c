@@ -12,6 +12,6 @@ void secrets_start(void) {
         key[i] = platform_random();
         secrets.place[i] = platform_random() | i;
     }
-    secrets.trailer = sip_begin(key);
+    sip_begin(&secrets.trailer, key);
     link_secret = platform_random();
 }
