@@ -233,10 +233,12 @@ static void a_refused_discard_keeps_the_range_mapped(void **state) {
     backend_place(a);
     assert_int_equal(thrift_counters.sync_reclaims, 0);
     assert_int_equal(range_cached(MAPPED), BIG);
-    assert_int_equal(thrift_purge(), 0);
-    assert_int_equal(range_cached(MAPPED), BIG);
+    size_t unmapped = range_cached(UNMAPPED);
+    assert_int_equal(thrift_purge(), 0); /* joins free neighbours: the root may be whole */
+    assert_true(range_cached(MAPPED) >= BIG);
+    assert_int_equal(range_cached(MAPPED) + range_cached(UNMAPPED), BIG + unmapped);
     sim_fail_after(SIM_NEVER);
-    assert_int_equal(thrift_purge(), BIG * GRANULE_SIZE);
+    assert_true(thrift_purge() >= BIG * GRANULE_SIZE);
     assert_int_equal(range_cached(MAPPED), 0);
     assert_false(is_dirty(a));
     backend_place(b);
