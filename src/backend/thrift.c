@@ -175,7 +175,8 @@ static void wait_for_work(size_t kept) {
     atomic_store_explicit(&reclaimer->quiet_rounds, QUIET_ROUNDS, memory_order_relaxed);
     if (nothing_left(kept)) platform_futex_wait(&reclaimer->pressure, 0, UINT32_MAX);
     atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
-    /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping */
+    /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping; kept: AH5 orders it
+     * too, but a pause may wait for one round more */
     atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_acquire);
 }
 
