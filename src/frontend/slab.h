@@ -61,10 +61,9 @@ enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
 
 /* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
  * `last` before an object is given out, and others read them to free it. A thread that frees a huge object may read the
- * record of a slab that is not the object's (slab_has_start), while its owner writes: these four are shared words, and
- * relaxed. `cross` is shared, and so is the granule's
- * link word (page_map.h), where the next slab in the reopened stack stands: the thread that returns this one writes it;
- * all else is the owner's. */
+ * record of a slab that is not the object's (slab_has_start), while its owner writes: so `origin`, `reciprocal` and
+ * `last` are relaxed. `cross` is shared, and so is the granule's link word (page_map.h), where the next slab in the
+ * reopened stack stands: the thread that returns this one writes it; all else is the owner's. */
 struct slab {
     struct cross_list cross;
     uint8_t class;          /* read by others, too */
@@ -137,7 +136,7 @@ static ALWAYS_INLINE void slab_set_origin(struct slab *slab, uintptr_t origin) {
 
 /* Whether an address is where an object begins: size_class_last says why. On 64 bits false as well for a foreign
  * address that shares a slab's place in the window, because whole addresses are compared. That holds also where the
- * record changes at that moment (size_class_last, "of two classes"). */
+ * record changes at that moment (config/size_classes.h, size_class_last). */
 static ALWAYS_INLINE bool slab_has_start(const void *object, const struct slab *slab) {
     uintptr_t distance = (uintptr_t)object - word_load(&slab->origin) - 1;
     return product_is_at_most(distance, &slab->reciprocal, &slab->last);

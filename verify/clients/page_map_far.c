@@ -6,35 +6,20 @@
  * property  each root has an id, a slot and records of its own; no slot between the parts is used
  * defines   -DJW_FIRST_WINDOW_SHIFT=12 -DJW_WINDOW_SHIFT=14 -DMODEL_ROOTS=8 -DMODEL_REGION=32768 -DMODEL_RANDOM=44
  */
-#include "verify/clients/ranges.h"
+#include "verify/clients/page_map_roots.h"
 
 static char *first, *made[2];
 static uint32_t visits[2]; /* of the slots 0 to 3, and 4 to 7 */
 
-static char *make(uint64_t name) {
-    size_t count = 2; /* only as many as the part has */
-    char *root = page_map_reserve(&count);
-    assert(root && count == 1);
-    *(uint64_t *)record_of(root) = name;
-    leaf_set(granule_of(root), leaf_made(HELD, 0, (uint32_t)name));
-    return root;
-}
-
-static void look(const char *root, uint64_t name) {
-    assert(page_map_owns(root) && granule_address(granule_of(root)) == root);
-    assert(*(uint64_t *)record_of(root) == name && record_of(root) == record_at(granule_of(root)));
-    assert(leaf_same(leaf_of(root), leaf_made(HELD, 0, (uint32_t)name)));
-}
-
 static void *making(void *unused) {
     (void)unused;
-    made[0] = make(1);
+    made[0] = make(1, 2);
     return NULL;
 }
 
 static void *looking(void *unused) {
     (void)unused;
-    made[1] = make(2);
+    made[1] = make(2, 2);
     look(first, 3);
     return NULL;
 }
@@ -48,7 +33,7 @@ static void visit(granule_id root, void *context) {
 int main(void) {
     begin();
     model_waits_end = true;
-    first = make(3);
+    first = make(3, 2);
     assert(granule_of(first) / ROOT_GRANULES == 4);
     pthread_t a = start(making, NULL), b = start(looking, NULL);
     finish(a);

@@ -5,37 +5,22 @@
  * property  each root has an id, a slot and records of its own; the thread that has one, or is given one, finds them
  * defines   -DJW_FIRST_WINDOW_SHIFT=12 -DJW_WINDOW_SHIFT=14 -DMODEL_ROOTS=8 -DMODEL_REGION=32768
  */
-#include "verify/clients/ranges.h"
+#include "verify/clients/page_map_roots.h"
 
 static char *first, *made[3];
 static _Atomic(char *) handed;
 
-static char *make(uint64_t name) {
-    size_t count = 1;
-    char *root = page_map_reserve(&count);
-    assert(root && count == 1);
-    *(uint64_t *)record_of(root) = name;
-    leaf_set(granule_of(root), leaf_made(HELD, 0, (uint32_t)name));
-    return root;
-}
-
-static void look(const char *root, uint64_t name) {
-    assert(page_map_owns(root) && granule_address(granule_of(root)) == root);
-    assert(*(uint64_t *)record_of(root) == name && record_of(root) == record_at(granule_of(root)));
-    assert(leaf_same(leaf_of(root), leaf_made(HELD, 0, (uint32_t)name)));
-}
-
 static void *making(void *unused) {
     (void)unused;
-    made[0] = make(1);
+    made[0] = make(1, 1);
     atomic_store_explicit(&handed, made[0], memory_order_release);
     return NULL;
 }
 
 static void *looking(void *unused) {
     (void)unused;
-    made[1] = make(2);
-    made[2] = make(3);
+    made[1] = make(2, 1);
+    made[2] = make(3, 1);
     char *address = atomic_load_explicit(&handed, memory_order_acquire);
     if (address) look(address, 1);
     return NULL;
@@ -44,7 +29,7 @@ static void *looking(void *unused) {
 int main(void) {
     begin();
     model_waits_end = true;
-    first = make(4);
+    first = make(4, 1);
     pthread_t a = start(making, NULL), b = start(looking, NULL);
     finish(a);
     finish(b);
