@@ -2,7 +2,8 @@
  * asks for a round and then waits for its work to be done.
  *
  * bound     2 threads: the reclamation thread, after its quiet rounds; 1 ask by main
- * property  the reclamation thread looks again or is woken, and the work is done. A lost wake-up is a livelock
+ * property  the reclamation thread looks again or is woken, and the work is done. A lost wake-up is a livelock. After a few rounds
+ *           without work the thread sleeps
  * defines   -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1
  */
 #include <sched.h>
@@ -11,9 +12,14 @@
 #include "config/policy.h"
 #include "verify/clients/reclamation.h"
 
+enum { MOST_ROUNDS = 8 }; /* the quiet ones, those for the ask, and the quiet ones after it */
+
 static _Atomic(bool) work, done;
 
+/* The reclamation thread alone calls this. */
 static bool on_round(void) {
+    static unsigned rounds;
+    assert(++rounds <= MOST_ROUNDS && "the thread sleeps when there is nothing to do");
     if (atomic_load_explicit(&work, memory_order_relaxed)) atomic_store_explicit(&done, true, memory_order_relaxed);
     return false;
 }
