@@ -91,7 +91,7 @@ static COLD struct heap *heap_for_larger(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }
 
-/* Size 0, and requests for which the midend has no memory. */
+/* Size 0, and requests for which neither the midend nor a range at hand serves. */
 static NOINLINE void *allocate_otherwise(size_t size) {
     size_t used;
     if (UNLIKELY(thread_heap() == &no_heap) && AT_HAND_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
@@ -99,19 +99,21 @@ static NOINLINE void *allocate_otherwise(size_t size) {
     return LIKELY(size > 0) ? allocate_large(size, 1, &used) : allocate(1);
 }
 
+static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
+    void *object = NULL;
+    if (AT_HAND_WAYS > 0 && LIKELY(size - 1 < BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
+    return LIKELY(object) ? object : allocate_otherwise(size);
+}
+
+/* The largest sizes below BACKEND_MIN have no mid class: they are large objects. */
 static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
     if (UNLIKELY(heap == &no_heap)) {
         if (tool_is_there()) return tool_allocate(size);
         heap = heap_for_larger();
     }
-    void *object = LIKELY(heap) ? midend_allocate_anew(heap->mid_caches, size) : NULL;
-    return LIKELY(object) ? object : allocate_otherwise(size);
-}
-
-static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
-    void *object = NULL;
-    if (AT_HAND_WAYS > 0 && LIKELY(size - 1 < BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
-    return LIKELY(object) ? object : allocate_otherwise(size);
+    if (UNLIKELY(!heap)) return allocate_otherwise(size);
+    void *object = midend_allocate_anew(heap->mid_caches, size);
+    return LIKELY(object) ? object : allocate_from_backend(heap, size);
 }
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {

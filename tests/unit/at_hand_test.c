@@ -34,6 +34,23 @@ static void the_next_object_of_the_class_is_the_last_freed_one(void **state) {
     finish();
 }
 
+/* Sizes below BACKEND_MIN for which the midend has no class are large, too. */
+static void sizes_above_the_mid_classes_are_at_hand(void **state) {
+    (void)state;
+    start();
+    char *one = allocate_as(0, BACKEND_MIN - 1), *other = allocate_as(1, SIZE);
+    size_t size = object_size(one);
+    free_as(1, other);
+    at_hand_drain(&heaps[1]->at_hand, true); /* now there is free memory besides */
+    free_as(0, one);
+    assert_int_equal(at_hand(0), size);
+    assert_true(range_cached(MAPPED) > 0);
+    assert_ptr_equal(allocate_as(0, BACKEND_MIN - 1), one);
+    assert_int_equal(at_hand(0), 0);
+    free_as(0, one);
+    finish();
+}
+
 /* An object that realloc has made smaller or larger, and aligned ones. */
 static void an_object_is_freed_with_the_size_that_it_has(void **state) {
     (void)state;
@@ -168,6 +185,7 @@ static void a_request_without_memory_takes_what_is_at_hand_elsewhere(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_object_of_the_class_is_the_last_freed_one),
+        cmocka_unit_test(sizes_above_the_mid_classes_are_at_hand),
         cmocka_unit_test(an_object_is_freed_with_the_size_that_it_has),
         cmocka_unit_test(threads_share_what_may_wait),
         cmocka_unit_test(two_rounds_give_back_what_a_sleeping_thread_has),
