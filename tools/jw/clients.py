@@ -78,8 +78,8 @@ def clients() -> list[Client]:
 class Programs:
     """Builds client programs with one compiler and level; the objects are shared by clients with the same constants."""
 
-    def __init__(self, compiler: str, level: str):
-        self.compiler, self.level = compiler, level
+    def __init__(self, compiler: str, level: str, *options: str):
+        self.compiler, self.level, self.options = compiler, level, options
         self.engine = checker.engine(compiler)
         sources = [path for pattern in HEADERS for path in ROOT.glob(pattern)] + production()
         text = b"".join(path.read_bytes() for path in sorted(sources))
@@ -89,13 +89,13 @@ class Programs:
 
     def compile(self, source: Path, target: Path, constants: list[str], first: Path | None = None) -> None:
         paths = [first, *INCLUDES] if first else INCLUDES
-        options = [*constants, *(f"-I{path}" for path in paths), "-MMD"]
+        options = [*constants, *(f"-I{path}" for path in paths), "-MMD", *self.options]
         checker.compile(source, target, self.compiler, self.level, options)
 
     def archive(self, constants: list[str]) -> Path:
         """The directory of the production objects with these constants and of the library of them."""
-        key = hashlib.sha256(" ".join([self.compiler, self.level, self.state, *constants]).encode()).hexdigest()[:12]
-        place = BUILD / "verify/objects" / key
+        key = " ".join([self.compiler, self.level, *self.options, self.state, *constants])
+        place = BUILD / "verify/objects" / hashlib.sha256(key.encode()).hexdigest()[:12]
         with self.lock:
             lock = self.locks.setdefault(place, Lock())
         with lock:
@@ -110,7 +110,8 @@ class Programs:
     def client(self, client: Client, mutant: Mutant | None = None) -> Path:
         """The program of a client, over the source as it is or over a mutant."""
         base = self.archive(client.constants)
-        place = BUILD / "verify/programs" / f"{self.compiler}{self.level}" / (mutant.name if mutant else "source")
+        build = "".join([self.compiler, self.level, *self.options])
+        place = BUILD / "verify/programs" / build / (mutant.name if mutant else "source")
         place.mkdir(parents=True, exist_ok=True)
         program, object_, library = place / client.name, place / f"{client.name}.o", base / "library.a"
         first = None

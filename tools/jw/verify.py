@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import checker
+import coverage
 import genmc
 import verify_table
 from clients import Client, Programs, clients
@@ -172,6 +173,9 @@ def run(arguments) -> int:
     if arguments.genmc:
         seconds = genmc.LIMIT if arguments.budget == BUDGET else arguments.budget
         return genmc.run(arguments.client, seconds=seconds, table=arguments.table)
+    if arguments.coverage:
+        options = ["--budget", arguments.budget, "--jobs", arguments.jobs]
+        return coverage.run(choose(arguments)[0], arguments.compiler, arguments.level, run_program, options)
     return check(arguments)
 
 
@@ -230,6 +234,11 @@ def add_command(commands) -> None:
         "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"
     )
     command.add_argument("--genmc", action="store_true", help="run the clients in GenMC, if it is installed; 60 s each")
+    command.add_argument(
+        "--coverage",
+        action="store_true",
+        help="say which lines of src the clients execute; with --quick without slow ones",
+    )
     command.add_argument(
         "--budget", type=int, default=BUDGET, metavar="SECONDS", help="time limit for each client (%(default)s)"
     )

@@ -6,7 +6,7 @@
  *                                                         sc.c         the order of SC fences
  *   shadow.c    plain memory: races, bounds, lifetimes    memory.c     the client's memory, put back before each run
  *   abi.c, libc.c, threads.c   what client code calls     fiber.c      stacks, registers, thread-local storage
- *   report.c, settings.c       what the user sees
+ *   report.c, settings.c       what the user sees      coverage.c   which blocks of the client ran
  */
 #ifndef JW_VERIFY_ENGINE_H
 #define JW_VERIFY_ENGINE_H
@@ -256,6 +256,11 @@ void memory_start(char *const bounds[3]); /* image, data, end */
 void memory_restore(void);
 void *memory_map(uint64_t at, size_t size, bool shared);
 
+/* ---- coverage.c */
+
+void coverage_start(void);
+void coverage_write(void);
+
 /* ---- fiber.c */
 
 void fiber_start(void);
@@ -353,7 +358,7 @@ bool audit_duplicate(uint64_t hash);
 /* ---- settings.c, report.c */
 
 struct settings {
-    const char *program, *replay, *save, *json;
+    const char *program, *replay, *save, *json, *coverage;
     unsigned jobs;
     double budget; /* seconds; 0: none */
     int bound;     /* postponements in a run; -1: any */

@@ -59,6 +59,7 @@ int report_verdict(const struct verdict *verdict) {
     if (verdict->bound >= 0) printf("; bound %d", verdict->bound);
     printf("%s%s\n", verdict->message ? "; " : "", verdict->message ? verdict->message : "");
     json_write(verdict);
+    coverage_write();
     return strcmp(verdict->verdict, "complete") ? 3 : 0;
 }
 

@@ -23,6 +23,7 @@ static const char usage[] =
     "  --break          stop in the debugger where it fails\n"
     "  --save FILE      where to leave a failure (PROGRAM.replay)\n"
     "  --json FILE      the result\n"
+    "  --coverage FILE  the blocks that ran, of code compiled with -fsanitize-coverage=trace-pc\n"
     "  --outcomes       print what checker_outcome() got\n"
     "  --progress       print how far it is, each second\n"
     "  --audit          check that no execution graph is visited twice\n"
@@ -39,6 +40,7 @@ static void set_file(int letter, const char *text) {
     if (letter == 'R') settings.replay = text;
     if (letter == 'S') settings.save = text;
     if (letter == 'J') settings.json = text;
+    if (letter == 'C') settings.coverage = text;
 }
 
 static void set(int letter, const char *text) {
@@ -67,7 +69,7 @@ void settings_read(int argc, char **argv) {
         {"random", 1, NULL, 'r'},   {"seed", 1, NULL, 's'},   {"spurious", 1, NULL, 'w'}, {"max", 1, NULL, 'm'},
         {"replay", 1, NULL, 'R'},   {"save", 1, NULL, 'S'},   {"json", 1, NULL, 'J'},     {"outcomes", 0, NULL, 'o'},
         {"progress", 0, NULL, 'p'}, {"audit", 0, NULL, 'a'},  {"break", 0, NULL, 't'},    {"help", 0, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"coverage", 1, NULL, 'C'}, {NULL, 0, NULL, 0},
     };
     static char path[4096], save[4200];
     settings.program = path;

@@ -10,6 +10,7 @@ EXPORT int checker_main(int argc, char **argv, int (*client)(void), char *const 
     shared_start();
     memory_start(bounds);
     shadow_start();
+    coverage_start();
     fiber_start();
     report_start();
     return explore();
