@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -151,18 +152,45 @@ CHECKS: dict[str, Callable[[], bool]] = {
 }
 
 
+TAIL = 40  # lines of a failed check that are shown again at the end
+
+
+def result(check: Callable[[], bool]) -> tuple[bool, str]:
+    """Whether the check passes, and what it and its programs say."""
+    sys.stdout.flush()
+    kept = [os.dup(1), os.dup(2)]
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+        try:
+            good = check()
+        except (subprocess.CalledProcessError, SystemExit) as error:
+            print(error, file=sys.stderr)
+            good = False
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for number, descriptor in enumerate(kept, start=1):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+        output.seek(0)
+        return good, output.read()
+
+
 def run(arguments) -> int:
     flavours.setup("check", "build")
     if arguments.fix:
         return 0 if fix() else 1
-    results = {}
-    for name in arguments.check or CHECKS:
-        try:
-            results[name] = CHECKS[name]()
-        except subprocess.CalledProcessError:
-            results[name] = False
-        print(f"check {name}: {'passed' if results[name] else 'FAILED'}", flush=True)
-    return 0 if all(results.values()) else 1
+    failed, chosen = [], arguments.check or list(CHECKS)
+    for name in chosen:
+        good, output = result(CHECKS[name])
+        print(f"{output}check {name}: {'passed' if good else 'FAILED'}", flush=True)
+        if not good:
+            failed.append("\n".join([f"FAILED {name}", *output.rstrip().splitlines()[-TAIL:]]))
+    if failed:  # again: of a long log often only the tail is kept
+        print("\nWhat failed, again:", *failed, sep="\n\n")
+    print(f"{len(chosen) - len(failed)} of {len(chosen)} checks passed")
+    return 1 if failed else 0
 
 
 def add_command(commands) -> None:

@@ -40,7 +40,7 @@ def quietly(*command: object, **how: object) -> None:
     )
     if done.returncode:
         sys.stderr.write(done.stdout)
-        raise subprocess.CalledProcessError(done.returncode, command)
+        raise subprocess.CalledProcessError(done.returncode, command, done.stdout)
 
 
 def build(flavour: str, target: str = "libraries", tests: bool = False) -> Path:

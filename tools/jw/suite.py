@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
 
 import flavours
 import verify
@@ -20,6 +21,15 @@ import verify
 QUICK = {"release": ["-L", "^(unit|api)$", "-E", "^consumer"], "checked": ["-L", "^unit$", "-E", "^unit-"]}
 NIGHTLY = "-nightly"
 CLOSING = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
+TAIL = 40  # lines of a failed test that are shown again at the end
+
+
+class Failed(list[str]):
+    """What failed, each with the end of its output, which the end repeats: of a long log often only the tail is
+    kept."""
+
+    def note(self, what: str, output: str = "") -> None:
+        self.append("\n".join([f"FAILED {what}", *output.rstrip().splitlines()[-TAIL:]]))
 
 
 def nightly_flavours() -> list[str]:
@@ -28,54 +38,60 @@ def nightly_flavours() -> list[str]:
     return [preset["name"].removesuffix(NIGHTLY) for preset in presets if preset["name"].endswith(NIGHTLY)]
 
 
-def run_preset(preset: str, chosen: list[str]) -> tuple[int, int]:
-    """Runs a preset's tests, showing what ctest prints; gives how many failed and how many there were."""
-    command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count() or 1), *chosen]
-    failed = total = 0
+def run_preset(preset: str, chosen: list[str], failed: Failed) -> int:
+    """Runs a preset's tests, showing what ctest prints; gives how many there were."""
+    record = flavours.directory(preset.removesuffix(NIGHTLY)) / "Testing" / f"{preset}.xml"
+    record.unlink(missing_ok=True)
+    command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count() or 1), "--output-junit", record, *chosen]
+    before, failures, total = len(failed), 0, 0
     with subprocess.Popen(command, cwd=flavours.ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
         for line in process.stdout:
             sys.stdout.write(line)
             if found := CLOSING.match(line):
-                failed, total = map(int, found.groups())
-    if process.returncode and not failed:
-        failed = total = max(total, 1)
-    return failed, total
+                failures, total = map(int, found.groups())
+    if record.exists():
+        for test in ElementTree.parse(record).iter("testcase"):
+            if test.get("status") == "fail":
+                failed.note(f"{preset}: {test.get('name')}", test.findtext("system-out") or "")
+    if len(failed) - before != failures or (process.returncode and not failures):
+        failed.note(f"{preset}: ctest ended with {process.returncode}, and says {failures} failed")
+    return max(total, len(failed) - before)
 
 
-def run_flavours(names: list[str], options: dict[str, list[str]], parts: list[str]) -> tuple[int, int]:
+def run_flavours(names: list[str], options: dict[str, list[str]], parts: list[str], failed: Failed) -> int:
     """Flavour by flavour; the next ones are built meanwhile, as few tests keep all processors busy to their end."""
-    failed = total = 0
+    total = 0
     builder = ThreadPoolExecutor(max_workers=1)
     builds = [builder.submit(flavours.build, name, target="all", tests=True) for name in names]
     try:
         for name, build in zip(names, builds, strict=True):
             try:
                 build.result()
-            except subprocess.CalledProcessError:
+            except subprocess.CalledProcessError as error:
                 print(f"\n== {name}: it does not build", flush=True)
-                failed, total = failed + 1, total + 1
+                failed.note(f"{name}: it does not build", error.output or "")
+                total += 1
                 continue
             print(f"\n== {name}: {flavours.flavours()[name]}", flush=True)
             for part in parts:
                 if part == NIGHTLY and name not in nightly_flavours():
                     continue
-                failures, count = run_preset(name + part, options[name])
-                failed, total = failed + failures, total + count
+                total += run_preset(name + part, options[name], failed)
     finally:
         builder.shutdown(cancel_futures=True)
-    return failed, total
+    return total
 
 
-def run_checker_tests() -> tuple[int, int]:
-    """The tests of the model checker itself."""
+def run_checker_tests() -> tuple[list[str], int]:
+    """The tests of the model checker itself: what failed, and how many there were."""
     flavours.setup("verify", "aarch64")
     command = [sys.executable, "-B", flavours.ROOT / "verify/tests/run.py"]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
     sys.stdout.write(done.stderr)
     ran = re.search(r"^Ran (\d+) tests?", done.stderr, re.M)
-    bad = sum(map(int, re.findall(r"(?:failures|errors)=(\d+)", done.stderr)))
+    bad = re.findall(r"^(?:FAIL|ERROR): .*?(?=^={70}$|^-{70}\nRan|\Z)", done.stderr, re.M | re.S)
     total = int(ran.group(1)) if ran else 1
-    return (max(bad, 1) if done.returncode else 0), total
+    return (bad or [done.stderr]) if done.returncode else [], total
 
 
 # Beside the flavours of the library; the checker's own tests only when they are asked for, as CI does.
@@ -85,14 +101,16 @@ OTHERS = {
 }
 
 
-def run_others(chosen: list[str]) -> tuple[int, int]:
-    failed = total = 0
+def run_others(chosen: list[str], failed: Failed) -> int:
+    total = 0
     for name in chosen:
         description, suite = OTHERS[name]
         print(f"\n== {name}: {description}", flush=True)
-        failures, count = suite()
-        failed, total = failed + failures, total + count
-    return failed, total
+        wrong, count = suite()
+        for output in wrong:
+            failed.note(name, output)
+        total += count
+    return total
 
 
 def run(arguments) -> int:
@@ -109,11 +127,14 @@ def run(arguments) -> int:
     if not arguments.quick:
         flavours.setup("programs", needed=flavours.may_install())
     quick = QUICK if arguments.quick else {}
-    failed, total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen}, parts)
+    failures = Failed()
+    total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen}, parts, failures)
     if arguments.list:
         return 0
-    failures, count = run_others([name for name in wanted if name in OTHERS])
-    failed, total = failed + failures, total + count
+    total += run_others([name for name in wanted if name in OTHERS], failures)
+    failed = len(failures)
+    if failures:
+        print("\nWhat failed, again:", *failures, sep="\n\n")
     print(f"\nAll flavours together, {time.monotonic() - start:.0f} s:")
     share = round(100 * (total - failed) / total) if total else 0
     share = min(share, 99) if failed else share

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -59,11 +60,20 @@ def check_client(programs: Programs, client: Client, budget: int, jobs: int) -> 
     return run_program(program, programs.compiler, "--budget", budget, "--jobs", jobs)
 
 
+def crash(result: Result) -> str:
+    """The signal that ended the checker itself, and the first lines that it wrote; empty if none did."""
+    if result.status >= 0:
+        return ""
+    said = "\n".join(result.output.splitlines()[:10])
+    return f"the checker crashed, {signal.strsignal(-result.status)} (signal {-result.status})\n{said}".rstrip()
+
+
 def check_mutant(programs: Programs, mutant: Mutant, known: dict[str, Client], budget: int) -> dict:
     """Tries the mutant's clients until one rejects it."""
     found = {"name": mutant.name, "kind": mutant.kind, "place": f"{mutant.path.name}:{mutant.line}", "killed": None}
     if mutant.excuse:
         return found | {"excused": mutant.excuse}
+    notes = []
     for name in mutant.clients:
         if name not in known:
             return found | {"problem": f"there is no client {name}"}
@@ -75,17 +85,27 @@ def check_mutant(programs: Programs, mutant: Mutant, known: dict[str, Client], b
             return found | {"killed": name, "by": result.report.get("message", ""), "seconds": result.seconds}
         if result.status == USAGE:
             return found | {"problem": f"{name}: {result.output[-500:]}"}
-    return found | {"problem": f"survives {' '.join(mutant.clients) or 'for want of a client'}"}
+        if result.status != COMPLETE:
+            notes.append(f"{name}: {crash(result) or 'NOT complete'}")
+    survives = f"survives {' '.join(mutant.clients) or 'for want of a client'}"
+    return found | {"problem": "\n".join([survives, *notes])}
 
 
 class Progress:
-    """One line for each thing that ends, with how many there are."""
+    """One line for each thing that ends, with how many there are. What went wrong is told again at the end, since of a
+    long log often only the tail is kept."""
 
     def __init__(self, total: int):
         self.total, self.done, self.start = total, 0, time.monotonic()
+        self.wrong: list[str] = []
 
-    def say(self, text: str) -> None:
+    def repeat(self) -> None:
+        if self.wrong:
+            print(f"\n{len(self.wrong)} of {self.total} went wrong:", *self.wrong, sep="\n", flush=True)
+
+    def say(self, text: str, good: bool) -> None:
         self.done += 1
+        self.wrong += [] if good else [text.rstrip()]
         passed = time.monotonic() - self.start
         left = passed / self.done * (self.total - self.done)
         print(f"[{self.done}/{self.total}, about {left:.0f} s left] {text}", flush=True)
@@ -97,11 +117,11 @@ def describe(client: Client, result: Result) -> str:
         return f"{client.name}: complete, {report['executions']} executions, {result.seconds:.1f} s"
     if result.status == INCOMPLETE:
         return f"{client.name}: NOT complete after {result.seconds:.0f} s, {report.get('executions')} executions"
-    return f"{client.name}: FAILED\n{result.output}"
+    return f"{client.name}: FAILED\n{crash(result) or result.output}"
 
 
-def verify_clients(programs: Programs, chosen: list[Client], arguments) -> list[dict]:
-    together = min(len(chosen), arguments.jobs)
+def verify_clients(programs: Programs, chosen: list[Client], arguments) -> tuple[list[dict], Progress]:
+    together = min(len(chosen), arguments.jobs) or 1
     progress, rows = Progress(len(chosen)), []
     with ThreadPoolExecutor(together) as pool:
         jobs = arguments.jobs // together
@@ -110,30 +130,33 @@ def verify_clients(programs: Programs, chosen: list[Client], arguments) -> list[
         ]
         for client, future in futures:
             result = future.result()
-            progress.say(describe(client, result))
+            complete = result.status == COMPLETE and result.report.get("executions", 0) > 0
+            progress.say(describe(client, result), complete)
             rows.append(
                 {
                     "client": client.name,
                     "bound": client.bound,
                     "property": client.claim,
-                    "complete": result.status == COMPLETE and result.report.get("executions", 0) > 0,
+                    "complete": complete,
                     "seconds": round(result.seconds, 2),
                     **{key: result.report.get(key) for key in ("executions", "dead_ends", "message")},
                 }
             )
-    return rows
+    return rows, progress
 
 
-def verify_mutants(programs: Programs, chosen: list[Mutant], known: dict[str, Client], arguments) -> list[dict]:
+def verify_mutants(programs: Programs, chosen: list[Mutant], arguments) -> tuple[list[dict], Progress]:
+    known = {client.name: client for client in clients()}
     progress, rows = Progress(len(chosen)), []
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(lambda mutant: check_mutant(programs, mutant, known, arguments.budget), chosen):
             if "problem" in row:
-                progress.say(f"mutant {row['name']} ({row['place']}): {row['problem']}")
+                progress.say(f"mutant {row['name']} ({row['place']}): {row['problem']}", False)
             else:
-                progress.say(f"mutant {row['name']}: {'excused' if 'excused' in row else 'killed by ' + row['killed']}")
+                end = "excused" if "excused" in row else f"killed by {row['killed']}"
+                progress.say(f"mutant {row['name']}: {end}", True)
             rows.append(row)
-    return rows
+    return rows, progress
 
 
 def choose(arguments) -> tuple[list[Client], list[Mutant]]:
@@ -182,9 +205,8 @@ def run(arguments) -> int:
 def check(arguments) -> int:
     chosen, mutants = choose(arguments)
     programs = Programs(arguments.compiler, arguments.level)
-    client_rows = verify_clients(programs, chosen, arguments) if chosen else []
-    known = {client.name: client for client in clients()}
-    mutant_rows = verify_mutants(programs, mutants, known, arguments) if mutants else []
+    client_rows, client_progress = verify_clients(programs, chosen, arguments)
+    mutant_rows, mutant_progress = verify_mutants(programs, mutants, arguments)
     complete = sum(row["complete"] for row in client_rows)
     killed = sum(row["killed"] is not None for row in mutant_rows)
     excused = sum("excused" in row for row in mutant_rows)
@@ -193,6 +215,8 @@ def check(arguments) -> int:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     if arguments.table:
         verify_table.write(results)
+    client_progress.repeat()
+    mutant_progress.repeat()
     print(
         f"{len(client_rows)} clients, {complete} complete, {len(mutant_rows)} mutants, {killed} killed, "
         f"{excused} excused"
@@ -200,12 +224,13 @@ def check(arguments) -> int:
     return 0 if complete == len(client_rows) and killed + excused == len(mutant_rows) else 1
 
 
-def test() -> tuple[int, int]:
-    """The quick set, for ./jw test: how many failed, of how many."""
+def test() -> tuple[list[str], int]:
+    """The quick set, for ./jw test: what is wrong with those that failed, and how many there were."""
     setup("verify")
     arguments = argparse.Namespace(budget=BUDGET, jobs=os.cpu_count() or 1)
-    rows = verify_clients(Programs("gcc", "-O1"), [client for client in clients() if not client.slow], arguments)
-    return sum(not row["complete"] for row in rows), len(rows)
+    chosen = [client for client in clients() if not client.slow]
+    _, progress = verify_clients(Programs("gcc", "-O1"), chosen, arguments)
+    return progress.wrong, progress.total
 
 
 def add_command(commands) -> None:
