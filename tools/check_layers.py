@@ -16,6 +16,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import check_included
 import check_names
 import check_words
 
@@ -176,6 +177,7 @@ def main() -> int:
     arguments = parser.parse_args()
     found = check_sources(arguments.source)
     found += check_words.complaints(arguments.source) + check_names.complaints(arguments.source)
+    found += check_included.complaints(arguments.source.parent)
     for directory in arguments.objects:
         found += check_objects(arguments.source, directory)
     print("\n".join(found), end="\n" if found else "")

@@ -121,8 +121,7 @@ static void thread_ends(void *value) {
     if (more) thrift_wake();
 }
 
-/* Of a heap of an older generation. A heap without slabs gets a key of this generation, and any thread may take it. */
-static void push_drained(struct heap *heap) {
+void heap_push_drained(struct heap *heap) {
     if (heap->in_use_count > 0) {
         heap_push_inherited(heap);
         return;
@@ -131,13 +130,12 @@ static void push_drained(struct heap *heap) {
     abandon_quietly(heap);
 }
 
-/* A heap that nothing was freed into stays as it is: so a quiet child shares its pages with the parent. */
-static void drain_if_freed_into(struct heap *heap) {
+void heap_drain_if_freed_into(struct heap *heap) {
     if (!id_stack_is_empty(&heap->reopened)) heap_drain(heap);
 }
 
 struct heap *heap_attach(void) {
-    if (UNLIKELY(heap_has_many_inherited())) heap_visit_inherited(heap_drain, push_drained);
+    if (UNLIKELY(heap_has_many_inherited())) heap_visit_inherited(heap_drain, heap_push_drained);
     struct heap *heap = heap_take();
     if (!heap) return NULL;
     heap_enter(heap);
@@ -156,15 +154,14 @@ static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
     for (; count < most && (heap = pop(stack)); count++) {
         heap_drain(heap);
         *more |= heap->in_use_count > 0;
-        if (UNLIKELY(heap_is_older(heap))) push_drained(heap);
+        if (UNLIKELY(heap_is_older(heap))) heap_push_drained(heap);
         else heap_chain_push(&drained, heap);
     }
     while ((heap = heap_chain_pop(&drained))) push(heap, !stack);
     return count;
 }
 
-/* A round over the abandoned heaps. True: slabs remain for a later round. */
-static bool drain_abandoned(void) {
+bool heap_drain_abandoned(void) {
     unsigned stack = waiting_stack();
     bool more = false;
     for (unsigned passes = 0; passes < DRAIN_PASSES; passes++)
@@ -176,8 +173,8 @@ static bool drain_abandoned(void) {
 /* Reclamation's round over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools and
  * ranges at hand. */
 static bool frontend_round(void) {
-    bool more = drain_abandoned();
-    heap_visit_inherited(drain_if_freed_into, push_drained);
+    bool more = heap_drain_abandoned();
+    heap_visit_inherited(heap_drain_if_freed_into, heap_push_drained);
     bool soon = remote_reclaim_round(false);
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
@@ -190,8 +187,8 @@ static bool frontend_round(void) {
 
 /* The same, when all free memory must go now. */
 static bool frontend_purge(void) {
-    bool more = drain_abandoned();
-    heap_visit_inherited(heap_drain, push_drained);
+    bool more = heap_drain_abandoned();
+    heap_visit_inherited(heap_drain, heap_push_drained);
     remote_reclaim_round(true);
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);

@@ -1,12 +1,10 @@
-/* soak.c [SECONDS] - the mixed work of stress/mixed.c, for long, and what is left of it in the end.
+/* soak.c [SECONDS] - the mixed work of stress/mixed.h, for long, and what is left of it in the end.
  *
  * All byte patterns are checked all the time, threads come and go. When everything has been freed and three rounds of
  * reclamation are over, at most one root and 256 KB are left. It goes on for at least so many seconds, and does a
  * million operations at least.
  */
-#define main mixed_main
-#include "stress/mixed.c"
-#undef main
+#include "stress/mixed.h"
 
 #include <time.h>
 
@@ -19,11 +17,8 @@ int main(int count, char **arguments) {
     free(malloc(1));
     resident_bytes();
     size_t before = resident_bytes();
-    do {
-        char seed[16], *work[] = {"mixed", "4", "50000", "5", seed, NULL};
-        snprintf(seed, sizeof seed, "%d", millions++ * 1000 + 1);
-        CHECK(mixed_main(5, work) == 0);
-    } while (time(NULL) < end);
+    do mixed_work(4, 50000, 5, (uint64_t)millions++ * 1000 + 1);
+    while (time(NULL) < end);
     size_t after = 0, mapped = 0;
     int rounds = 0;
     do {

@@ -40,7 +40,8 @@ def production() -> list[Path]:
     """The sources under test. Not the OS layer, which the model replaces, nor the entry points around the tiers."""
     layers = ("config", "sync", "backend", "midend", "frontend", "core")
     tiers = [source for layer in layers for source in (ROOT / "src" / layer).glob("*.c")]
-    others = ("src/base/print.c", "src/platform/deferred_unmap.c", "verify/platform/model.c")
+    others = ("src/base/print.c", "src/platform/deferred_unmap.c", "src/platform/random.c", "verify/platform/model.c")
+    others += ("src/hardened/zero_size.c",)
     return sorted([*tiers, *(ROOT / path for path in others)])
 
 

@@ -5,7 +5,7 @@
  *           fork, one attached to the forking thread and one abandoned, with a full slab each
  * property  no thread takes a heap with an older key; neither heap, nor a slab, nor an object is lost
  */
-#include "frontend/heap_lifecycle.c" /* for drain_if_freed_into: a whole round would look through all Nests, too */
+#include "frontend/heap_fork.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OBJECTS = 2, HEAPS = 2 };
@@ -38,7 +38,7 @@ int main(void) {
     heap_before_fork();
     heap_after_fork(true);
     pthread_t a = start(freeing, NULL), b = start(taking, NULL);
-    heap_visit_inherited(drain_if_freed_into, push_drained);
+    heap_visit_inherited(heap_drain_if_freed_into, heap_push_drained); /* a whole round would look at Nests, too */
     finish(a);
     finish(b);
     give(objects[0][1], SIZE, 1);

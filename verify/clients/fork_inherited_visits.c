@@ -3,7 +3,8 @@
  * bound     2 threads: 1 visit each; 2 heaps from before the fork, with a full slab each, one of whose objects is free
  * property  a heap has one visitor at a time; neither heap nor a slab is lost
  */
-#include "frontend/heap_lifecycle.c" /* for drain_if_freed_into */
+#include "frontend/heap_collect.h"
+#include "frontend/heap_fork.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OBJECTS = 2, HEAPS = 2 };
@@ -12,7 +13,7 @@ static uint64_t *objects[HEAPS][OBJECTS];
 
 static void *purging(void *unused) {
     (void)unused;
-    heap_visit_inherited(heap_drain, push_drained);
+    heap_visit_inherited(heap_drain, heap_push_drained);
     return NULL;
 }
 
@@ -27,7 +28,7 @@ int main(void) {
     }
     for (size_t h = 0; h < HEAPS; h++) give(objects[h][0], SIZE, 0);
     pthread_t a = start(purging, NULL);
-    heap_visit_inherited(drain_if_freed_into, push_drained);
+    heap_visit_inherited(heap_drain_if_freed_into, heap_push_drained);
     finish(a);
     for (size_t h = 0; h < HEAPS; h++) give(objects[h][1], SIZE, 1);
     thrift_purge();

@@ -3,7 +3,6 @@
  * bound     3 threads: 1 round's draining; 1 free; 1 allocation and the end of its thread; a full slab of 2 objects
  * property  the heap is in one thread's hands at a time; neither it, nor a slab, nor an object is lost
  */
-#include "frontend/heap_lifecycle.c" /* for drain_abandoned: a whole round would look through all Nests, too */
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112, OBJECTS = 3 };
@@ -28,7 +27,7 @@ int main(void) {
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i);
     model_thread_exit();
     pthread_t a = start(freeing, NULL), b = start(taking, NULL);
-    drain_abandoned();
+    heap_drain_abandoned(); /* a whole round would look through all Nests, too */
     finish(a);
     finish(b);
     for (size_t i = 1; i < OBJECTS; i++) give(objects[i], SIZE, i);

@@ -4,7 +4,6 @@
  *           before
  * property  a heap is in one thread's hands at a time; neither it nor a slab is lost
  */
-#include "frontend/heap_lifecycle.c" /* for drain_abandoned: a whole round would look through all Nests, too */
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 80, HEAPS = 2, OBJECTS = 3 };
@@ -32,7 +31,7 @@ int main(void) {
         for (size_t i = 1; i < OBJECTS; i++) give(objects[h][i], SIZE, h);
     }
     pthread_t a = start(taking, NULL);
-    drain_abandoned();
+    heap_drain_abandoned(); /* a whole round would look through all Nests, too */
     finish(a);
     for (size_t h = 0; h < HEAPS; h++) give(objects[h][0], SIZE, h);
     expect_heaps_rest();

@@ -1,7 +1,8 @@
-/* kernel.h - in place of platform/linux_call.h, for clients that include the Linux layer: the kernel is theirs.
+/* kernel.h - in place of platform/linux_call.h, for clients of the Linux layer: the kernel is theirs.
  *
- * Such a client defines kernel_call, and raw_thread where threads are made, after including this and before the layer;
- * it is linked with that layer instead of the model platform.
+ * Such a client includes this header, then one source of the layer, platform/linux*.c. So its system calls and libc's
+ * functions become the client's. docs/verification.md says why; no other client includes a source. The client defines
+ * kernel_call, and raw_thread where threads are made. It is linked without the model platform.
  */
 #ifndef JW_LINUX_CALL_H
 #define JW_LINUX_CALL_H

@@ -4,25 +4,13 @@
  * bound     2 threads, 1 mapping and 1 unmapping each
  * property  the last use before the unmapping happens before the first use after the mapping
  */
-#define _GNU_SOURCE 1 /* as linux_memory.c, which comes later */
+#define _GNU_SOURCE 1
 #include "config/geometry.h"
-#include "verify/clients/client.h"
+#include "verify/clients/kernel.h"
 
-/* in place of platform/linux_call.h: system calls of a model */
-#define JW_LINUX_CALL_H
-#include <sys/syscall.h>
 #define RAW_MMAP SYS_mmap
-#define ARGUMENTS(...) ((const long[6]){__VA_ARGS__})
-#define ARGUMENT(value) ((long)(value))
-
-static long kernel_call(long number, const long *arguments);
-
-static inline bool kernel_failed(long result) {
-    return result == -1;
-}
-
-/* included, as the model platform stands in its place elsewhere */
 #include "platform/linux_memory.c"
+#include "verify/clients/client.h"
 
 /* of linux.c; not called here */
 uint64_t platform_random(void) {
@@ -34,7 +22,7 @@ static _Atomic(uint32_t) mapped; /* | unmappings when the page was last unmapped
 
 /* The kernel does one call after the other, but says nothing of that in terms of C11: so all here is relaxed, and of
  * the executions only those count in which the thread that maps later also comes later to the count of unmappings. */
-static long kernel_call(long number, const long *arguments) {
+static long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
     (void)arguments;
     uint32_t before = atomic_load_explicit(&mapped, memory_order_relaxed);
     if (number == SYS_munmap) {

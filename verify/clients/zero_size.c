@@ -2,23 +2,18 @@
  * the same bit first. Of the hardened build.
  *
  * bound     2 threads: 1 malloc(0); 2 malloc(0) and 1 free; 32 addresses
+ * defines   -DJW_ZERO_SIZE_OBJECTS=32
  * property  no address has two holders, and no free is taken for a second one
  */
-#define JW_ZERO_SIZE_OBJECTS 32
-#include "hardened/zero_size.c"
-
+#include "hardened/zero_size.h"
+#include "config/policy.h"
 #include "verify/clients/client.h"
-
-_Thread_local uint64_t random_state;
-
-uint64_t random_seed(void) {
-    return 1;
-}
+#include "verify/platform/model.h"
 
 static uint64_t holders[JW_ZERO_SIZE_OBJECTS]; /* plain: a race, if an address has two holders */
 
 static uint64_t *holders_of(const void *object) {
-    return &holders[((uintptr_t)object - zero_region) / ZERO_UNIT];
+    return &holders[(uintptr_t)object / 16 % JW_ZERO_SIZE_OBJECTS]; /* another for each address of the region */
 }
 
 static void *take_zero_size(void) {
@@ -33,7 +28,8 @@ static void *taking(void *taken) {
 }
 
 int main(void) {
-    zero_region = 1 << 16; /* nobody reads or writes there */
+    model_reservations_left = -1;
+    zero_size_start();
     void *others;
     pthread_t other = start(taking, &others);
     void *first = take_zero_size();
