@@ -1,6 +1,7 @@
 /* backend.c - fetch and place of ranges for slabs, and large objects: allocate, free, shrink. */
 #include "backend/backend.h"
 
+#include "backend/hooks.h"
 #include "backend/root.h"
 #include "backend/waiting.h"
 #include "base/assert.h"
@@ -306,4 +307,5 @@ COLD void backend_statistics(struct backend_statistics *statistics) {
                                      : &statistics->classes[class].mapped_ranges) +=
                 nest_count(&ownership.nests[nest], class);
     }
+    if (JW_SECURE) hardened_hooks.leave_out_unused(statistics);
 }

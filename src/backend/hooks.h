@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 
 struct heap;
+struct backend_statistics;
 
 struct hooks {
     /* Called once, after the options were read and before any object is made. */
@@ -27,6 +28,9 @@ struct hooks {
 
     /* Whether the program has freed an object that its tier counts as in use. */
     bool (*object_waits)(const char *object, size_t size);
+
+    /* Moves empty slabs, and large objects in quarantine, from the bytes in use to the cached ones. */
+    void (*leave_out_unused)(struct backend_statistics *statistics);
 
     /* The child of a fork begins: it must not repeat its parent's random numbers. */
     void (*child_begins)(void);

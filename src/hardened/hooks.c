@@ -34,12 +34,24 @@ static bool object_waits(const char *object, size_t size) {
     return trailer_read(object, size, word, &trailer) == FREED;
 }
 
+static uint64_t moved(uint64_t *from, _Atomic(size_t) *bytes) {
+    uint64_t most = atomic_load_explicit(bytes, memory_order_relaxed), some = most < *from ? most : *from;
+    *from -= some;
+    return some;
+}
+
+static void leave_out_unused(struct backend_statistics *statistics) {
+    statistics->cached_mapped += moved(&statistics->in_use, &unused_bytes[false]);
+    statistics->cached_unmapped += moved(&statistics->in_use, &unused_bytes[true]);
+}
+
 const struct hooks hardened_hooks = {
     .at_start = start_hardened,
     .slab_fetch = region_fetch,
     .slab_place = region_place,
     .object_is_new = object_is_new,
     .object_waits = object_waits,
+    .leave_out_unused = leave_out_unused,
     .child_begins = random_forget,
     .thread_ends = quarantine_leave,
 };

@@ -7,6 +7,7 @@
 #include "backend/knit.h"
 #include "backend/ownership.h"
 #include "hardened/guard.h"
+#include "hardened/regions.h"
 #include "platform/platform.h"
 #include "platform/random.h"
 
@@ -41,6 +42,7 @@ static void leave_first_large(struct large_ring *ring) {
     ring->first = (ring->first + 1) % LARGE_WAITING;
     ring->count--;
     ring->bytes -= first.size;
+    if (!first.huge) unused_note(first.untouched, -first.size);
     leave_large(&first);
 }
 
@@ -80,6 +82,7 @@ void large_push(struct large_ring *ring, char *object, bool guarded) {
         return;
     }
     while (ring->count == LARGE_WAITING || ring->bytes + waiting.size > most) leave_first_large(ring);
+    if (!waiting.huge) unused_note(waiting.untouched, waiting.size); /* a huge one is no longer counted */
     put_large(ring, &waiting);
 }
 

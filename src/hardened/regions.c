@@ -16,6 +16,24 @@ static _Atomic(uint32_t) region_fresh;               /* the age of slabs that we
 static _Atomic(uint32_t) region_places;              /* slabs placed since the start, for rounds */
 static _Atomic(uint32_t) region_weights[SLAB_KINDS]; /* granules of a slab without its guard */
 
+_Atomic(size_t) unused_bytes[2];
+
+static size_t bytes_of(granule_id range) {
+    return (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
+}
+
+/* Counted before and after the stack has the range: the count is never below 0. */
+static void region_put(unsigned kind, unsigned age, granule_id range) {
+    unused_note(age == WITHOUT_PAGES, bytes_of(range));
+    region_stack_push(&regions[kind][age], range);
+}
+
+static granule_id region_take(unsigned kind, unsigned age) {
+    granule_id range = region_stack_pop(&regions[kind][age]);
+    if (range) unused_note(age == WITHOUT_PAGES, -bytes_of(range));
+    return range;
+}
+
 static uint32_t fresh_age(void) {
     return atomic_load_explicit(&region_fresh, memory_order_relaxed);
 }
@@ -24,10 +42,10 @@ static uint32_t fresh_age(void) {
 static bool discard_age(unsigned kind, unsigned age) {
     /* bounded: other threads may place slabs as fast as this loop takes them */
     for (unsigned left = 1u << 16; left > 0; left--) {
-        granule_id range = region_stack_pop(&regions[kind][age]);
+        granule_id range = region_take(kind, age);
         if (!range) return true;
-        bool given = thrift_discard(granule_address(range), (size_t)knit_weight(range) << JW_GRANULE_SHIFT);
-        region_stack_push(&regions[kind][given ? WITHOUT_PAGES : age], range);
+        bool given = thrift_discard(granule_address(range), bytes_of(range));
+        region_put(kind, given ? WITHOUT_PAGES : age, range);
         if (!given) return false;
     }
     return true;
@@ -60,16 +78,15 @@ void regions_start(void) {
 COLD void regions_give_up(void) {
     for (unsigned kind = 0; kind < SLAB_KINDS; kind++)
         for (unsigned age = 0; age < AGES; age++)
-            for (granule_id range; (range = region_stack_pop(&regions[kind][age]));)
+            for (granule_id range; (range = region_take(kind, age));)
                 guarded_place(range, atomic_load_explicit(&region_weights[kind], memory_order_relaxed));
 }
 
 void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed) {
-    struct region_stack *ages = regions[kind];
     uint32_t fresh = fresh_age();
-    granule_id range = region_stack_pop(&ages[fresh]);
-    if (!range) range = region_stack_pop(&ages[fresh ^ 1]);
-    if (!range) range = region_stack_pop(&ages[WITHOUT_PAGES]);
+    granule_id range = region_take(kind, fresh);
+    if (!range) range = region_take(kind, fresh ^ 1);
+    if (!range) range = region_take(kind, WITHOUT_PAGES);
     *zeroed = true;
     if (range) return granule_address(range);
     void *slab = guarded_fetch(FOR_SLABS, weight, zeroed);
@@ -80,7 +97,7 @@ void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed) {
 
 void region_place(unsigned kind, granule_id range, uint32_t weight) {
     atomic_store_explicit(&region_weights[kind], weight, memory_order_relaxed);
-    region_stack_push(&regions[kind][fresh_age()], range);
+    region_put(kind, fresh_age(), range);
     uint32_t places = atomic_fetch_add_explicit(&region_places, 1, memory_order_relaxed);
     if (places % REGION_ROUND_FROM == REGION_ROUND_FROM - 1) thrift_wake();
 }

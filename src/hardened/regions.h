@@ -10,6 +10,8 @@
 #ifndef JW_REGIONS_H
 #define JW_REGIONS_H
 
+#include <stdatomic.h>
+
 #include "backend/root.h"
 
 /* As guarded_fetch and guarded_place (guard.h), for a slab of that kind (backend/slab_source.h). *zeroed: nothing but
@@ -22,5 +24,13 @@ void regions_give_up(void);
 
 /* Registers the work for rounds, guards' included. */
 void regions_start(void);
+
+/* Bytes of ranges that no program has, but that the backend counts as in use: of empty slabs, and of large objects in
+ * quarantine. With pages, without. */
+extern _Atomic(size_t) unused_bytes[2] HIDDEN;
+
+static inline void unused_note(bool without_pages, size_t more) {
+    atomic_fetch_add_explicit(&unused_bytes[without_pages], more, memory_order_relaxed);
+}
 
 #endif
