@@ -197,15 +197,16 @@ static void quarantine_ends(void) {
 }
 
 /* What a new slab gives out first, for promises.py to compare between processes. */
-static void say_order(size_t size) {
+static void say_order(size_t size, unsigned others) {
     char *first = malloc(size);
-    for (unsigned i = 0; i < 6; i++) printf("%ld ", (long)((char *)malloc(size) - first));
+    for (unsigned i = 0; i < others; i++) printf("%ld ", (long)((char *)malloc(size) - first));
 }
 static void order_small(void) {
-    say_order(200);
+    say_order(200, 6);
 }
 static void order_mid(void) {
-    say_order(2048);
+    /* all of a size in one slab: where the next slab is varies anyway */
+    say_order(2500, 3), say_order(3000, 3), say_order(3500, 3), say_order(6000, 3);
 }
 
 static void zero_on_free(void) {

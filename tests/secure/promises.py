@@ -97,6 +97,7 @@ MISUSES = {
     ),
     **dict.fromkeys(["write_after_free_small_reuse", "quarantine_is_deep"], PROPERTY_KEPT),
     **dict.fromkeys(["quarantine_is_random", "quarantine_delays_large", "types_stay_apart"], PROPERTY_KEPT),
+    "types_stay_apart_in_pool": PROPERTY_KEPT,
 }
 ALL: dict[str, Promise] = {}
 

@@ -4,6 +4,9 @@
 HARDENED and MISUSES are the programs on the system's malloc; the library that is built with the mistake is preloaded.
 """
 
+import concurrent.futures
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,15 +56,14 @@ MISTAKES = {
     "guard behind": seed(
         LARGE, "if (platform_protect(object + slot, LARGE_GUARD, false)) return true;", "", "overflow_far_large"
     ),
-    "clear": seed(ENTRY, "if (!zeroed) memset(object, 0, slot);", "", "zero_on_allocation"),
     "classes mixed": seed(
         "hardened/regions.c",
-        "region_stack_push(&regions[kind][fresh_age()], range);",
+        "region_put(kind, fresh_age(), range);",
         "guarded_place(range, weight);",
         "types_stay_apart",
     ),
     "pool mixed": seed(
-        "frontend/heap_pool.c", "CLASSES_APART && slab && slab->class != class", "false", "types_stay_apart"
+        "frontend/heap_pool.c", "CLASSES_APART && slab && slab->class != class", "false", "types_stay_apart_in_pool"
     ),
     "zero size": seed(
         ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
@@ -78,13 +80,51 @@ MISTAKES = {
 }
 
 
-def is_found(name: str, compiler: str, hardened: str, misuses: str) -> bool:
+class Builds:
+    """Objects of the right sources, made once. A mistake needs only those anew that read its file."""
+
+    def __init__(self, compiler: str, directory: Path):
+        self.compiler, self.right, self.wrong = compiler, directory / "right", directory / "wrong"
+        shutil.copytree(seeded.ROOT / "src", self.right, ignore=shutil.ignore_patterns("sim*"))
+        shutil.copytree(self.right, self.wrong)
+        self.sources = [path.relative_to(self.right) for path in self.right.rglob("*.c")]
+        self.compile(self.right, self.sources)
+
+    def compile(self, tree: Path, sources: list[Path]) -> None:
+        command = [self.compiler, *seeded.FLAGS, "-DJW_SECURE=1", "-DJW_CHECKED=0", "-MMD", "-c"]
+        includes = [f"-I{tree}", f"-I{seeded.ROOT / 'include'}"]
+
+        def one(source: Path) -> None:
+            file = tree / source
+            subprocess.run([*command, *includes, file, "-o", file.with_suffix(".o")], check=True)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(one, sources))
+
+    def reads(self, source: Path, file: str) -> bool:
+        return str(self.right / file) in (self.right / source).with_suffix(".d").read_text().split()
+
+    def library(self, mistake: seeded.Mistake) -> Path:
+        file, library = self.wrong / mistake.file, self.wrong / "libseeded.so"
+        right = (self.right / mistake.file).read_text()
+        if right.count(mistake.old) != 1:
+            sys.exit(f"{mistake.file}: the text to be replaced stands there {right.count(mistake.old)} times")
+        file.write_text(right.replace(mistake.old, mistake.new))
+        changed = {source for source in self.sources if self.reads(source, mistake.file)}
+        self.compile(self.wrong, sorted(changed))
+        file.write_text(right)
+        trees = [self.wrong if source in changed else self.right for source in self.sources]
+        objects = [(tree / source).with_suffix(".o") for tree, source in zip(trees, self.sources, strict=True)]
+        subprocess.run([self.compiler, *seeded.FLAGS, *objects, "-o", library], check=True)
+        return library
+
+
+def is_found(name: str, builds: Builds, hardened: str, misuses: str) -> bool:
     mistake, case = MISTAKES[name]
     program = hardened if f" {case}(" in (HERE / "hardened.c").read_text() else misuses
-    with tempfile.TemporaryDirectory() as directory:
-        library = seeded.build(mistake, compiler, directory)
-        command = [HERE / "promises.py", "caught", case, "env", f"LD_PRELOAD={library}", program]
-        done = subprocess.run([sys.executable, "-B", *command], stdout=subprocess.PIPE, text=True, errors="replace")
+    library = builds.library(mistake)
+    command = [HERE / "promises.py", "caught", case, "env", f"LD_PRELOAD={library}", program]
+    done = subprocess.run([sys.executable, "-B", *command], stdout=subprocess.PIPE, text=True, errors="replace")
     found = done.returncode == 1 and mistake.finding in done.stdout and "WRONG" in done.stdout
     print(f"{name}: {'found' if found else 'NOT FOUND'}: {done.stdout.strip()}", flush=True)
     return found
@@ -95,7 +135,10 @@ def main() -> int:
     if not (Path(hardened).is_file() and Path(misuses).is_file()):
         sys.exit("seeded.py: no such program")  # else each mistake would seem to be found
     names = chosen or list(MISTAKES)
-    return 0 if sum(is_found(name, compiler, hardened, misuses) for name in names) == len(names) else 1
+    with tempfile.TemporaryDirectory() as directory:
+        builds = Builds(compiler, Path(directory))
+        found = [is_found(name, builds, hardened, misuses) for name in names]
+    return 0 if all(found) else 1
 
 
 sys.exit(main())
