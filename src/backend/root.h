@@ -14,9 +14,10 @@
 
 #include "backend/page_map.h"
 
-/* What a root's ranges are for. Only the first root serves all uses. So the granules of slabs are close together, and
- * few pages have records (page_map.h). The word is in the node table, where no node's word is. A thread that holds a
- * range of the root reads it.
+/* What a root's ranges are for. The first root serves all uses, others serve another use only where nothing else is
+ * left, or with mapped ranges of a slabs' root (backend.c). So the granules of slabs are close together, and few pages
+ * have records (page_map.h). The word is in the node table, where no node's word is. A thread that holds a range of the
+ * root reads it.
  *
  *   word   | 1 slabs may be in it: its records can be written | 0 use |
  */

@@ -1,7 +1,7 @@
-/* allocate.c - the hit path of malloc: one conditional branch. The local list is empty in four cases: the size is 0 or
- * too large, the class has no slab, the thread has no heap, or the slab has no object. A link is not near
- * (sync/free_link.h) in three cases: the list is empty, the object is its last one, or the program wrote to the object
- * after its free. */
+/* allocate.c - the hit path of malloc: one conditional branch, on whether the first object's link is near
+ * (sync/free_link.h). It is not in four cases: the list is empty; the object is the list's last one; the next object is
+ * in another root; or the program wrote to the object after its free. The list is empty in four cases: the size is 0 or
+ * too large, the thread has no heap, the class has no slab, or the slab has no object left. */
 #include "core/hit_path.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {

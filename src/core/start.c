@@ -15,8 +15,8 @@
 #include "platform/platform.h"
 #include "platform/tags.h"
 
-/* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED if there is no memory for the tables. This is the only place
- * where a thread waits for another: if two threads make the first allocation of the process at the same time. */
+/* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED if there is no memory for the tables. If two threads make the
+ * process's first allocation at once, one waits for the other here. No other part of malloc and free waits. */
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 

@@ -3,13 +3,15 @@
  *
  *   call                  when                                       how much
  *   heap_take_incoming    a refill finds no object                   a few reopened slabs, all suspects
- *   heap_maintain         each refill, each spent budget             once in COLLECT_PERIOD: one class, a few steps
- *   heap_collect          a thread's end, a round, a failed          all classes
- *                         allocation, malloc_trim
- *   heap_drain            a round, malloc_trim                       all, and the pool goes back
+ *   heap_maintain         each refill, each spent budget             once in COLLECT_PERIOD: one class, a few steps;
+ *                                                                    once in COLLECT_LONG_PERIOD: a whole local list
+ *   heap_collect          a thread's end, a failed allocation        all classes
+ *   heap_drain            a round, malloc_trim, a failed             all, and the pool goes back
+ *                         allocation, many inherited heaps
  *
- * Only the last two do work without a bound: no program waits for them in malloc or free. By the heap's thread, or by a
- * thread that has a heap without a thread.
+ * Only the last two do work without a bound. malloc calls them when memory is short (core/route.c), or for its first
+ * small object in a fork's child (heap_attach); free and malloc may run a round that is due (thrift_take_turn). By the
+ * heap's thread, or by a thread that has a heap without a thread.
  */
 #ifndef JW_HEAP_COLLECT_H
 #define JW_HEAP_COLLECT_H
