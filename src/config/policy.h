@@ -27,12 +27,13 @@ enum {
     MID_MISSES_UNTIL_DRAIN = 8,
 };
 
-/* Objects of a slab up to which those of full slabs are cached (frontend/object_cache.h), and objects of a class that
- * may be. With more than sixteen objects in a slab a full slab is rare; a cache of twice the size cost a real trace
- * 100 KB at its peak. */
+/* Classes with at most this many objects a slab cache objects of full slabs (frontend/object_cache.h). With more
+ * objects in a slab a full slab is rare. */
 #ifndef JW_OBJECT_CACHE_CAPACITY
 #define JW_OBJECT_CACHE_CAPACITY 16
 #endif
+
+/* Entries of such a class's object cache. A cache of twice the size cost a real trace 100 KB at its peak. */
 #ifndef JW_OBJECT_CACHE
 #define JW_OBJECT_CACHE 16
 #endif
@@ -65,30 +66,32 @@ enum {
 #define JW_COARSE_SLABS (TRAILERS ? 0 : JW_GRANULE_SHIFT == 12 ? 4 : 2)
 #endif
 
-/* What JW_OBJECT_CACHE is until then: a thread with few objects is to hold few slabs. */
+/* Entries of the object cache while the finer classes are closed: a thread with few objects is to hold few slabs. */
 #ifndef JW_FIRST_OBJECT_CACHE
 #define JW_FIRST_OBJECT_CACHE 4
 #endif
 
 enum {
-    /* Objects of a slab up to which that takes twice as many slabs: they are as many objects as one or two finer
-     * classes have. */
+    /* Coarse classes with at most this many objects a slab need twice as many slabs: these have as many objects as one
+     * or two finer classes have. */
     COARSE_FEW_OBJECTS = 4,
-    /* Objects that a mid slab has at least; and the part of it that its tail may be. */
+    /* Objects that a mid slab has at least. */
     MID_LEAST_OBJECTS = 4,
+    /* The part of a mid slab that its tail, which no object can use, may be. */
     MID_TAIL_PART = 16,
 };
 
-/* One of so many of a full slab's objects comes back before malloc has the slab again: with each first one a program
- * that replaces objects at random had a refill for every fifth. Half as many cost a real trace 300 KB at its peak. */
+/* The owner reopens a full slab when it has freed this part of its objects: an eighth. When the first free reopened it,
+ * a program that replaces objects at random had a refill for every fifth malloc. A quarter cost a real trace 300 KB at
+ * its peak. */
 #ifndef JW_REOPEN_SHARE
 #define JW_REOPEN_SHARE 8
 #endif
 
 /* ---- A heap's periodic maintenance ---- */
 
-/* Frees into a class's local list, where no object is cached, that count as one refill: for a thread that always frees
- * what it has just allocated, and so needs no refill. */
+/* After this many frees to a local list without a refill the periodic maintenance runs, in classes without an object
+ * cache: a thread that always frees what it has just allocated needs no refill. */
 #ifndef JW_LOCAL_FREES
 #define JW_LOCAL_FREES 128
 #endif
@@ -96,20 +99,22 @@ enum {
 enum {
     /* Refills between two looks at slabs that other threads may have emptied, each time of another class. */
     COLLECT_PERIOD = 16,
-    /* Slabs, or objects of a list, that such a look is at; and refills between two that may be longer. */
+    /* Slabs, or objects of a list, in such a look: a program waits for it in malloc or free. */
     COLLECT_STEPS = 16,
+    /* Refills between two looks that go through a whole local list. */
     COLLECT_LONG_PERIOD = 256,
     /* Refills between two looks at what else the heap keeps: its mid slabs and its pool. */
     KEEP_PERIOD = 128,
-    /* Slabs given back, and reopened slabs taken, in one go while a program waits for malloc or free. */
+    /* Slabs given back in one go while a program waits for malloc or free. */
     GIVE_AT_ONCE = 2,
+    /* Reopened slabs taken in one go, likewise. */
     TAKE_AT_ONCE = 4,
     /* The part of its share that a pool may hold while the program grows beyond its peak. */
     POOL_PART_AT_PEAK = 4,
-    /* In the child of a fork: the most slabs that its first heap takes at random before the first one that it uses, so
-     * that siblings differ; and inherited heaps from which they are drained, so that they do not grow in number where
-     * each child forks the next one. */
+    /* The first heap of a fork's child takes fewer slabs than this ahead, a random number, so that siblings differ. */
     SCATTER_SLABS = 16,
+    /* Above this number of inherited heaps, all are drained: or they would grow in number where each child forks the
+     * next one. */
     INHERITED_HEAPS = 8,
     /* Notes of suspects that wait in a heap. Each keeps a slab. */
     SUSPECTS_MAX = 64,
@@ -121,10 +126,11 @@ _Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLEC
 /* ---- When a round of reclamation is asked for, and what it does ---- */
 
 enum {
-    /* Slabs in a pool from which the reclamation thread should know of it; slabs that other threads have freed into,
-     * and full mid slabs that were freed into, for each of which a round is asked for. */
+    /* Slabs in a pool at which a round is asked for: with granules of 4 KB as much as `reclaim_start`. */
     POOL_ROUND_FROM = 32,
+    /* Each time that other threads have freed into this many slabs left alone by their owners, a round is asked for. */
     REMOTE_ROUND_FROM = 32,
+    /* Each time that this many full mid slabs were freed into, a round is asked for. */
     MID_ROUND_FROM = 32,
     /* Uses of a pool between two rounds below which it is given back. */
     POOL_LITTLE_USE = 4,
@@ -133,19 +139,21 @@ enum {
     /* Passes over the abandoned heaps in a round. Each drains half of what is left, and threads that end meanwhile add
      * to it. */
     DRAIN_PASSES = 32,
-    /* Interval, shifted right by this, that a round waits for a thread that takes an abandoned heap as it is: an eighth
-     * of 500 ms is more than a thread takes to start, and too short to count for memory. */
+    /* A round after a thread's end waits for a successor thread: the interval, shifted right by this. An eighth of
+     * 500 ms is more than a thread takes to start, and too short to count for memory. */
     SUCCESSOR_SHIFT = 3,
-    /* Rounds without work before the thread ends. The wait doubles with each: 500 ms become half a minute. */
+    /* Quiet rounds in a row that the thread runs while work is left for later rounds, as after a refused madvise. The
+     * wait doubles with each: 500 ms become half a minute. Without such work it ends or sleeps after the first one. */
     QUIET_ROUNDS = 6,
-    /* What may be cached above the recent peak where memory without pages comes into use: percent of that peak, and at
-     * least a part of cache_min. With nothing above it a program whose use goes up and down had five times the page
-     * faults (rptest). */
+    /* Percent of the recent peak that may be cached above it where memory without pages comes into use. With nothing
+     * above the peak, a program whose use goes up and down had five times the page faults (rptest). */
     PERCENT_BESIDE_NEW = 3,
+    /* At least this part of cache_min, likewise. */
     PART_BESIDE_NEW = 8,
 };
 
-/* Frees between two looks at the clock, or two tries to start the thread, where it was refused. */
+/* Without the reclamation thread: frees that find work for a round between two looks at the clock. A round that is due
+ * also tries to start the thread. */
 #ifndef JW_RETRY_PERIOD
 #define JW_RETRY_PERIOD 64
 #endif
@@ -157,14 +165,17 @@ enum {
 #define JW_HEAPS_PER_CHUNK 32
 #endif
 
-/* Roots that may be mapped ahead (backend/root.h): at most so many, a share of those that there are, and a share of the
- * memory that the process may have. */
+/* Roots that may be mapped ahead (backend/root.h): 60 MB of addresses. */
 #ifndef JW_SPARE_ROOTS
 #define JW_SPARE_ROOTS 15
 #endif
+
+/* At most this percent of the roots that exist: limits and mlockall count spare roots. */
 #ifndef JW_SPARE_PERCENT
 #define JW_SPARE_PERCENT 25
 #endif
+
+/* At most the roots that fit in the process's limit of memory, shifted right by this. */
 #ifndef JW_SPARE_SHIFT
 #define JW_SPARE_SHIFT 7
 #endif
@@ -185,7 +196,7 @@ enum {
 #define JW_WAITING_MAPPINGS (QUARANTINED ? 0 : 16)
 #endif
 
-/* ---- Tries, each a bounded wait for a few instructions of another thread ---- */
+/* ---- Tries: after the last one the thread goes elsewhere ---- */
 
 /* Tries to take or place a range before the thread goes elsewhere. */
 #ifndef JW_RANGE_TRIES
@@ -198,7 +209,7 @@ enum {
 #endif
 
 enum {
-    /* Tries to count while no root goes, a millisecond apart. */
+    /* Tries of the statistics to count while no root goes, a millisecond apart. */
     WALK_TRIES = 100,
     /* Tries for an address region for the tables, as something else may be there. */
     REGION_TRIES = 4,

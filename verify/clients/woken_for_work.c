@@ -2,8 +2,8 @@
  * asks for a round and then waits for its work to be done.
  *
  * bound     2 threads: the reclamation thread, after its quiet rounds; 1 ask by main
- * property  the reclamation thread looks again or is woken, and the work is done. A lost wake-up is a livelock. After a few rounds
- *           without work the thread sleeps
+ * property  the reclamation thread looks again or is woken, and the work is done. A lost wake-up is a livelock. After a
+ *           few rounds without work the thread sleeps
  * defines   -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1
  */
 #include <sched.h>
