@@ -100,8 +100,8 @@ JW_EXPORT void *new_array_aligned_nothrow(size_t size, size_t alignment, const v
     MANGLED("_Zna", ALIGNED NOTHROW);
 
 HIT_PATH void *new_object(size_t size) {
-    unsigned place;
-    void *object = allocate_near(thread_heap(), size, &place);
+    unsigned list;
+    void *object = allocate_near(thread_heap(), size, &list);
     return LIKELY(object != NULL) ? object : make_slowly(size);
 }
 void *new_object_aligned(size_t size, size_t alignment) {

@@ -52,7 +52,7 @@ static ALWAYS_INLINE bool needs_round(const struct at_hand *at_hand) {
 
 /* Rounds must come while enough is at hand; a program without a thread for them runs them in its frees. What rounds
  * have drained is subtracted first: a thread that now and then frees a little must not wake the reclamation thread. */
-static NOINLINE void see_to_rounds(struct at_hand *at_hand) {
+static NOINLINE void ask_for_rounds(struct at_hand *at_hand) {
     find_room(at_hand);
     if (at_hand->puts % AT_HAND_PERIOD == 0) thrift_notice();
     if (needs_round(at_hand)) thrift_wake();
@@ -63,7 +63,7 @@ static ALWAYS_INLINE void put(struct at_hand *at_hand, _Atomic(uint32_t) *slot, 
     at_hand->room -= (int32_t)weight;
     /* [AH1] release: the range's words, and the object's last use; pairs [AH2] [AH3]; client at_hand_round */
     atomic_store_explicit(slot, range, memory_order_release);
-    if (UNLIKELY(++at_hand->puts % AT_HAND_PERIOD == 0 || needs_round(at_hand))) see_to_rounds(at_hand);
+    if (UNLIKELY(++at_hand->puts % AT_HAND_PERIOD == 0 || needs_round(at_hand))) ask_for_rounds(at_hand);
 }
 
 /* Without an empty slot, or without room at the first look. */

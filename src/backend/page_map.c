@@ -378,7 +378,7 @@ char *page_map_reserve(size_t *count) {
     return address;
 }
 
-void page_map_abandon(char *root) {
+void page_map_give_up(char *root) {
     granule_id id = granule_of(root);
     platform_discard(record_at(id), ROOT_GRANULES * RECORD_SIZE);
     platform_discard(&page_map.leaf[id], ROOT_GRANULES * sizeof(record_word));
@@ -403,7 +403,7 @@ bool page_map_release(char *root) {
                               memory_order_relaxed);
         return false;
     }
-    page_map_abandon(root);
+    page_map_give_up(root);
     return true;
 }
 

@@ -192,7 +192,7 @@ bool page_map_release(char *root);
 void page_map_leave(char *root);
 
 /* Gives back the slot and the records of a root that is unmapped already. */
-void page_map_abandon(char *root);
+void page_map_give_up(char *root);
 
 /* The most slots that there can be. */
 size_t page_map_slots(void);

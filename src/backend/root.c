@@ -27,7 +27,7 @@ static void unmap_spare(granule_id root) {
     char *address = granule_address(root);
     page_map_leave(address);
     unmap_or_defer(address, ROOT_SIZE);
-    page_map_abandon(address);
+    page_map_give_up(address);
 }
 
 static void place_spare(granule_id root) {
@@ -100,7 +100,7 @@ static granule_id map_roots(size_t count) {
     if (root + count * ROOT_GRANULES > mask_get(&page_map.mask) + 1) {
         page_map_leave(address);
         unmap_or_defer(address, count * ROOT_SIZE);
-        page_map_abandon(address);
+        page_map_give_up(address);
         return 0;
     }
     for (char *next = address; --count > 0;) {

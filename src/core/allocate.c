@@ -4,25 +4,25 @@
  * too large, the thread has no heap, the class has no slab, or the slab has no object left. */
 #include "core/hit_path.h"
 
-static NOINLINE void *pop_slowly(struct heap *heap, unsigned place) {
-    return heap_pop(&heap->first[place], heap->key);
+static NOINLINE void *pop_slowly(struct heap *heap, unsigned list) {
+    return heap_pop(&heap->first[list], heap->key);
 }
 
 /* The link is not near: an empty list, its last object, an object before one of another root, or misuse. */
-static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned place) {
-    void *object = heap->first[place];
-    if (link_end(object)) return allocate_slowly(heap, size, place);
-    if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, place);
-    heap->first[place] = LINK_END;
+static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned list) {
+    void *object = heap->first[list];
+    if (link_end(object)) return allocate_slowly(heap, size, list);
+    if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, list);
+    heap->first[list] = LINK_END;
     link_clear(object);
     return object;
 }
 
 HIT_PATH void *allocate(size_t size) {
     struct heap *heap = thread_heap();
-    unsigned place;
-    void *object = allocate_near(heap, size, &place);
-    return LIKELY(object) ? object : allocate_far(heap, size, place);
+    unsigned list;
+    void *object = allocate_near(heap, size, &list);
+    return LIKELY(object) ? object : allocate_far(heap, size, list);
 }
 
 #if !JW_SECURE /* the hardened build has them in hardened/entry.c */

@@ -21,8 +21,9 @@ void *jw_malloc(size_t size);
 void jw_free(void *object);
 #endif
 
-/* Requests that the hit path cannot serve: the local list is empty; NO_CLASS: size 0, or above the frontend's sizes. */
-void *allocate_slowly(struct heap *heap, size_t size, unsigned place);
+/* Requests that the hit path cannot serve: the local list is empty. `list`: its index in heap->first; that of NO_CLASS
+ * is for size 0 and sizes above the frontend's. */
+void *allocate_slowly(struct heap *heap, size_t size, unsigned list);
 
 /* Frees that the hit path cannot do: NULL, objects of the other tiers, misuse. */
 void deallocate_slowly(void *object, struct leaf_word leaf);

@@ -4,14 +4,14 @@
 
 #include "core/allocator.h"
 
-/* `heap` is the calling thread's. NULL: the link in the local list at *place is not near (allocate.c). */
-static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *place) {
-    *place = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
-    void *object = heap->first[*place];
+/* `heap` is the calling thread's. NULL: the link in the local list at *list is not near (allocate.c). */
+static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *list) {
+    *list = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
+    void *object = heap->first[*list];
     if (UNLIKELY(STRICT_LINKS || !link_may_be_read(object))) return NULL;
     uint64_t distance = link_distance(object, thread_key());
     if (UNLIKELY(!link_is_plain(distance, ROOT_SIZE))) return NULL;
-    return heap_pop_near(&heap->first[*place], object, distance);
+    return heap_pop_near(&heap->first[*list], object, distance);
 }
 
 #endif

@@ -92,7 +92,7 @@ static COLD struct heap *heap_for_larger(void) {
 }
 
 /* Size 0, and requests for which neither the midend nor a range at hand serves. */
-static NOINLINE void *allocate_otherwise(size_t size) {
+static NOINLINE void *allocate_from_any_tier(size_t size) {
     size_t used;
     if (UNLIKELY(thread_heap() == &no_heap) && AT_HAND_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
         heap_for_larger();
@@ -102,7 +102,7 @@ static NOINLINE void *allocate_otherwise(size_t size) {
 static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
     void *object = NULL;
     if (AT_HAND_WAYS > 0 && LIKELY(size - 1 < BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
-    return LIKELY(object) ? object : allocate_otherwise(size);
+    return LIKELY(object) ? object : allocate_from_any_tier(size);
 }
 
 /* The largest sizes below BACKEND_MIN have no mid class: they are large objects. */
@@ -111,7 +111,7 @@ static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
         if (tool_is_there()) return tool_allocate(size);
         heap = heap_for_larger();
     }
-    if (UNLIKELY(!heap)) return allocate_otherwise(size);
+    if (UNLIKELY(!heap)) return allocate_from_any_tier(size);
     void *object = midend_allocate_anew(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_from_backend(heap, size);
 }
@@ -121,8 +121,8 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
     return refill_and_pop(heap, class);
 }
 
-NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned place) {
-    if (place != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, place / FREE_TARGET_WORDS);
+NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
+    if (list != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, list / FREE_TARGET_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_from_backend(heap, size);
     void *object = mid_cache_allocate(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_mid(heap, size);

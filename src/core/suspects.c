@@ -35,7 +35,7 @@ COLD void free_suspect(void *object) {
     if (!TRAILERS && slab_has_link(object)) {
         struct heap *heap = heap_of(slab);
         if (heap == thread_heap()) {
-            if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
+            if (heap_has_in_list(heap, object)) misuse(DOUBLE_FREE, object, 0);
         } else if (hand_over(heap, object, false)) {
             return;
         }

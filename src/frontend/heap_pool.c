@@ -6,7 +6,7 @@
 #include "config/policy.h"
 #include "frontend/slab_lists.h"
 
-static NOINLINE void place_slab(struct slab *slab) {
+static NOINLINE void place_cleared(struct slab *slab) {
     __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
     slab_clear_links(slab);
     slab_place(slab->class, record_id(slab), 1);
@@ -14,7 +14,7 @@ static NOINLINE void place_slab(struct slab *slab) {
 
 NOINLINE void heap_place_empty(struct heap *heap, unsigned count) {
     struct slab *slab;
-    for (unsigned left = count; left > 0 && (slab = pool_pop(&heap->pool)); left--) place_slab(slab);
+    for (unsigned left = count; left > 0 && (slab = pool_pop(&heap->pool)); left--) place_cleared(slab);
 }
 
 /* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may cache, and a minimum.
@@ -36,7 +36,7 @@ void heap_push_empty(struct heap *heap, struct slab *slab) {
 void heap_place_pool(struct heap *heap) {
     for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
         next = slab_by_id(&slab->own.next);
-        place_slab(slab);
+        place_cleared(slab);
     }
 }
 
@@ -53,7 +53,7 @@ bool heap_pool_round(struct heap *heap) {
 struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
     struct slab *slab = pool_pop(&heap->pool);
     for (unsigned left = GIVE_AT_ONCE; CLASSES_APART && slab && slab->class != class; left--) {
-        place_slab(slab);
+        place_cleared(slab);
         slab = left > 0 ? pool_pop(&heap->pool) : NULL;
     }
     if (!slab) return NULL;

@@ -35,7 +35,7 @@ static void drain_and_empty(struct heap *heap, struct slab *slab) {
 void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
     slab->target = &slab->own;
     free_target_set_budget(&slab->own, out);
-    if (slab_is_free(slab, out) && slab_reclaim(slab, out)) {
+    if (slab_is_free(slab, out) && slab_take_back(slab, out)) {
         drain_and_empty(heap, slab);
         return;
     }
@@ -45,7 +45,7 @@ void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
 
 void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
     if (!slab_is_free(slab, slab->own.budget)) return;
-    if (UNLIKELY(!slab_reclaim(slab, slab->own.budget))) {
+    if (UNLIKELY(!slab_take_back(slab, slab->own.budget))) {
         slab_set_state(slab, PARTIAL);
         return;
     }
@@ -77,7 +77,7 @@ static bool take_over(struct heap *heap, struct slab *slab) {
     if (!wants_slab(heap, class)) return false;
     heap->refills++;
     if (!leave_spent_current(heap, class)) return false;
-    if (UNLIKELY(!slab_reclaim(slab, slab_out(slab)))) {
+    if (UNLIKELY(!slab_take_back(slab, slab_out(slab)))) {
         slab_set_state(slab, FULL);
         return false;
     }

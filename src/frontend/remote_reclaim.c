@@ -10,29 +10,29 @@
 static _Atomic(uint32_t) round_state;
 enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all free slabs given back now */
 
-/* One go over all slabs, and a run of granules that are taken and not given back yet. */
-struct go {
+/* One pass over all slabs, and a run of granules that are taken and not given back yet. */
+struct pass {
     bool now, soon, kept; /* soon: there are slabs for the next one; kept: the OS refuses */
     granule_id first;
     uint32_t count;
 };
 
-static void give_run_back(struct go *go) {
-    if (go->count == 0) return;
-    bool given = thrift_discard(granule_address(go->first), (size_t)go->count << JW_GRANULE_SHIFT);
-    for (granule_id id = go->first; id < go->first + go->count; id++) {
+static void give_run_back(struct pass *pass) {
+    if (pass->count == 0) return;
+    bool given = thrift_discard(granule_address(pass->first), (size_t)pass->count << JW_GRANULE_SHIFT);
+    for (granule_id id = pass->first; id < pass->first + pass->count; id++) {
         struct slab *slab = record_at(id);
         cross_end_giving(&slab->cross, given);
     }
-    go->kept |= !given;
-    go->count = 0;
+    pass->kept |= !given;
+    pass->count = 0;
 }
 
 /* A slab that no other thread has. */
-static void take_slab(granule_id id, struct go *go) {
-    if (go->count > 0 && (id != go->first + go->count || go->count == GIVE_MOST_GRANULES)) give_run_back(go);
-    if (go->count == 0) go->first = id;
-    go->count++;
+static void take_slab(granule_id id, struct pass *pass) {
+    if (pass->count > 0 && (id != pass->first + pass->count || pass->count == GIVE_MOST_GRANULES)) give_run_back(pass);
+    if (pass->count == 0) pass->first = id;
+    pass->count++;
 }
 
 /* How many objects of a watched slab are out, or more; 0 while the owner works on the slab. */
@@ -47,38 +47,38 @@ static unsigned most_out(const struct slab *slab) {
 
 /* A slab that a round has taken: the OS may accept now what it has refused. In the child of a fork the slab may be in
  * the hands of a thread of the parent. */
-static void look_again(granule_id id, struct cross_word word, struct go *go) {
+static void look_at_taken(granule_id id, struct cross_word word, struct pass *pass) {
     struct slab *slab = record_at(id);
     if (cross_is_giving(word) ||
         (cross_is_kept(word) && cross_is_watched(word) && cross_begin_giving(&slab->cross, word)))
-        take_slab(id, go);
+        take_slab(id, pass);
 }
 
-static void look(granule_id id, struct go *go) {
+static void look_at_slab(granule_id id, struct pass *pass) {
     struct slab *slab = record_at(id);
     /* relaxed: a watched slab was watched by an earlier round, which had acquired all before (RR6, RR13) */
     struct cross_word word = cross_get(&slab->cross);
     bool watched = cross_is_watched(word);
     if (cross_is_full(word) || cross_count_of(word) == 0) return;
     if (cross_is_taken(word)) {
-        look_again(id, word, go);
+        look_at_taken(id, word, pass);
         return;
     }
     if (!watched && !cross_watch(&slab->cross, &word)) return;
     if (most_out(slab) != cross_count_of(word)) return;
-    if (!watched && !go->now) {
-        go->soon = true;
+    if (!watched && !pass->now) {
+        pass->soon = true;
         return;
     }
-    if (cross_begin_giving(&slab->cross, word)) take_slab(id, go);
+    if (cross_begin_giving(&slab->cross, word)) take_slab(id, pass);
 }
 
 static void look_at_root(granule_id root, void *context) {
-    struct go *go = context;
+    struct pass *pass = context;
     /* relaxed: a record that no thread has written yet has no object in its list */
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
-        if (leaf_is_slab(leaf_get(id))) look(id, go);
-    give_run_back(go);
+        if (leaf_is_slab(leaf_get(id))) look_at_slab(id, pass);
+    give_run_back(pass);
 }
 
 /* False: another thread is in a round, and goes once more if it must. */
@@ -96,7 +96,7 @@ static bool begin_remote_round(bool now) {
     }
 }
 
-/* False: another thread has asked for one more go. */
+/* False: another thread has asked for one more pass. */
 static bool end_remote_round(void) {
     uint32_t state = IN_ROUND;
     /* [RR13] release: this round; pairs [RR12]; client remote_rounds */
@@ -110,15 +110,15 @@ static bool end_remote_round(void) {
 bool remote_reclaim_round(bool now) {
     static _Atomic(bool) again; /* relaxed: written and read in rounds only */
     if (!begin_remote_round(now)) return false;
-    struct go go = {.now = now};
-    for (;; go.now = true) {
+    struct pass pass = {.now = now};
+    for (;; pass.now = true) {
         bool wanted = remote_work_is_new();
-        if (wanted || go.now || atomic_load_explicit(&again, memory_order_relaxed)) {
-            go.soon = go.kept = false;
-            page_map_walk(look_at_root, &go);
-            atomic_store_explicit(&again, go.soon || go.kept, memory_order_relaxed);
+        if (wanted || pass.now || atomic_load_explicit(&again, memory_order_relaxed)) {
+            pass.soon = pass.kept = false;
+            page_map_walk(look_at_root, &pass);
+            atomic_store_explicit(&again, pass.soon || pass.kept, memory_order_relaxed);
         }
-        if (end_remote_round()) return go.soon;
+        if (end_remote_round()) return pass.soon;
     }
 }
 

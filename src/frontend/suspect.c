@@ -21,7 +21,7 @@ static bool is_linked(const struct slab *slab, const void *object) {
     return (size_t)((const char *)object - slab_origin(slab)) <= (size_t)slab->linked * size_classes[slab->class].size;
 }
 
-static bool slab_lists(const struct heap *heap, const struct slab *slab, const void *object) {
+static bool slab_has_in_list(const struct heap *heap, const struct slab *slab, const void *object) {
     struct cross_word cross = cross_get_linked(&slab->cross);
     return !is_linked(slab, object) || list_has(slab->own.first, object, heap->key) ||
            list_has(heap->local[slab->class].first, object, heap->key) ||
@@ -31,16 +31,16 @@ static bool slab_lists(const struct heap *heap, const struct slab *slab, const v
 /* The owner's free has lowered the budget for a moment, and a round may have seen that. So the owner first makes sure
  * that no round takes the slab while its lists are walked. If a round has taken it, the word's count tells: the object
  * was free only if as many objects are out as the count says. */
-COLD bool heap_lists(const struct heap *heap, const void *object) {
+COLD bool heap_has_in_list(const struct heap *heap, const void *object) {
     struct slab *slab = slab_of(object);
     enum slab_state state = slab_state(slab);
-    if (state != FULL && state != PARTIAL) return slab_lists(heap, slab, object);
+    if (state != FULL && state != PARTIAL) return slab_has_in_list(heap, slab, object);
     unsigned out = slab_out(slab);
     bool lists;
-    if (slab_leave(slab)) {
+    if (slab_begin_take_back(slab)) {
         lists = cross_count_of(cross_watch_again(&slab->cross)) == out;
     } else {
-        lists = slab_lists(heap, slab, object);
+        lists = slab_has_in_list(heap, slab, object);
     }
     slab_set_state(slab, state);
     return lists;
@@ -56,7 +56,7 @@ static void free_across(void *object) {
 static void settle_small(struct heap *heap, void *object) {
     const struct slab *slab = slab_of(object);
     /* an object that waits to be freed keeps its slab as it is */
-    if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_lists(heap, object))
+    if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_has_in_list(heap, object))
         misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
     free_across(object);

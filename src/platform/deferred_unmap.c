@@ -14,19 +14,19 @@ struct deferred {
     size_t size;
 };
 
-static struct pointer_stack waiting_mappings;
+static struct pointer_stack refused_mappings;
 
 bool unmap_or_defer(void *address, size_t size) {
     if (size == 0 || platform_release(address, size)) return true;
     platform_discard(address, size);
     struct deferred *mapping = address;
     mapping->size = size;
-    pointer_stack_push(&waiting_mappings, &mapping->link, &mapping->link);
+    pointer_stack_push(&refused_mappings, &mapping->link, &mapping->link);
     return false;
 }
 
 bool unmap_deferred(void) {
-    struct stack_link *first = pointer_stack_take_all(&waiting_mappings);
+    struct stack_link *first = pointer_stack_take_all(&refused_mappings);
     if (!first) return false;
     for (unsigned tries = 0; first && tries < JW_DEFERRED_UNMAP_TRIES; tries++) {
         struct stack_link *next = first->next;
@@ -36,7 +36,7 @@ bool unmap_deferred(void) {
     if (first) { /* the untried ones go on top, so that the next try begins with them */
         struct stack_link *last = first;
         while (last->next) last = last->next;
-        pointer_stack_push(&waiting_mappings, first, last);
+        pointer_stack_push(&refused_mappings, first, last);
     }
-    return !pointer_stack_is_empty(&waiting_mappings);
+    return !pointer_stack_is_empty(&refused_mappings);
 }

@@ -49,8 +49,8 @@ MISTAKES = {
     "a large object is a granule short": Mistake(
         "api",
         "src/backend/backend.c",
-        "LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);\n    char",
-        "LARGE_GUARD + GRANULE_SIZE - 2) >> JW_GRANULE_SHIFT);\n    char",
+        "size + slack + LARGE_GUARD + GRANULE_SIZE - 1)",
+        "size + slack + LARGE_GUARD + GRANULE_SIZE - 2)",
     ),
     "usable size is too large": Mistake(
         "api", "src/core/object_size.c", "leaf, &size)) return size;", "leaf, &size)) return size + 8;"
@@ -85,7 +85,7 @@ MISTAKES = {
     "a refused munmap is forgotten": Mistake(
         "faults",
         "src/platform/deferred_unmap.c",
-        "    pointer_stack_push(&waiting_mappings, &mapping->link, &mapping->link);\n",
+        "    pointer_stack_push(&refused_mappings, &mapping->link, &mapping->link);\n",
         "",
     ),
     "an option's upper bound is not checked": Mistake("options", "src/config/options.c", " && *value <= row->most", ""),
@@ -189,4 +189,5 @@ def main() -> int:
     return 1 if bad else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -49,7 +49,7 @@ MISTAKES = {
     ),
     "unkept": Mistake(
         "platform/deferred_unmap.c",
-        "    pointer_stack_push(&waiting_mappings, &mapping->link, &mapping->link);\n",
+        "    pointer_stack_push(&refused_mappings, &mapping->link, &mapping->link);\n",
         "",
         "CHECK failed: back",
     ),
@@ -69,7 +69,7 @@ MISTAKES = {
     # Misuse that goes unseen, or is told wrongly (tests/death).
     "lists": Mistake(
         "core/suspects.c",
-        "if (heap_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);",
+        "if (heap_has_in_list(heap, object)) misuse(DOUBLE_FREE, object, 0);",
         "",
         "WRONG",
     ),
@@ -89,7 +89,9 @@ MISTAKES = {
     "bit": Mistake(
         "midend/midend.c", "        if (mid_has_free(word, bit)) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"
     ),
-    "trace": Mistake("backend/backend.c", "    leave_trace(range, offset, granules);\n", "", "WRONG"),
+    "trace": Mistake(
+        "backend/backend.c", "    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));\n", "", "WRONG"
+    ),
     "gone": Mistake("backend/huge.c", "word | HUGE_GONE, memory_order_relaxed", "0, memory_order_relaxed", "WRONG"),
     "owner": Mistake("frontend/heap_lifecycle.c", "    heap_note_thread();\n", "", "WRONG"),
     "size": Mistake("core/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),

@@ -1,7 +1,7 @@
 /* coverage.c - which basic blocks of the client's program ran, in any execution of any process.
  *
- * Code that is compiled with -fsanitize-coverage=trace-pc calls __sanitizer_cov_trace_pc at the start of each block. The
- * call's return address stands for the block.
+ * Code that is compiled with -fsanitize-coverage=trace-pc calls __sanitizer_cov_trace_pc at the start of each block.
+ * The call's return address stands for the block.
  */
 #include "engine.h"
 
