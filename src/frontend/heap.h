@@ -43,7 +43,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
     _Alignas(64) struct id_stack reopened; /* this and the next fields are written by other threads and rounds */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
-    _Atomic(uint32_t) suspect_count;       /* notes handed over and not settled yet, or more */
+    _Atomic(uint32_t) suspect_count;       /* notes pushed, and not settled yet; or more */
     _Atomic(uint32_t) abandoned_next;      /* number of the next heap in the same stack (heap_table.h) */
     _Atomic(bool) abandoned;               /* a hint for threads that push: only a round will look */
     bool thread_counts;                    /* the end of its thread is to be told (backend/reclaimer.h) */

@@ -22,7 +22,7 @@
 struct heap *heap_attach(void);
 
 /* Whether the calling thread has ended as far as its heap is concerned: later allocations, in other destructors of the
- * thread, take a heap for one operation and hand it over again. */
+ * thread, take a heap for one operation and abandon it again. */
 bool heap_thread_has_ended(void);
 
 /* Any heap without a thread, else a new one; NULL when there is no memory. */

@@ -56,7 +56,7 @@ static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
 }
 
 /* A list of objects never given out: no more than a page of them at a time. */
-static void *link_more(struct slab *slab) {
+static void *link_batch(struct slab *slab) {
     const struct size_class *shape = &size_classes[slab->class];
     unsigned left = (unsigned)shape->capacity - slab->linked, batch = left < shape->batch ? left : shape->batch;
     if (left == 0) return NULL;
@@ -76,7 +76,7 @@ static void *link_more(struct slab *slab) {
 void *slab_refill_slowly(struct slab *slab) {
     unsigned count;
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
-    return count > 0 ? first : link_more(slab);
+    return count > 0 ? first : link_batch(slab);
 }
 
 void slab_put_back(struct slab *slab, void *first) {

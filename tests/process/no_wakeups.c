@@ -16,7 +16,7 @@
 #include "check.h"
 #include "entry_points.h"
 
-enum { OBJECTS = 4000, PATIENCE = 60, SILENCE = 5, LITTLE = 20 };
+enum { OBJECTS = 4000, LONGEST = 60, SILENCE = 5, LITTLE = 20 };
 
 /* Times that all threads but this one went to sleep; *threads: how many there are. */
 static size_t sleeps(size_t *threads) {
@@ -58,7 +58,7 @@ int main(int count, char **arguments) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, work_and_sleep, NULL) == 0);
     while (!atomic_load(&asleep)) usleep(1000);
-    for (unsigned tries = 0; tries < PATIENCE / silence; tries++) {
+    for (unsigned tries = 0; tries < LONGEST / silence; tries++) {
         before = sleeps(&threads);
         sleep(silence);
         after = sleeps(&threads);

@@ -109,7 +109,7 @@ static void *use_heap_in_thread(void *seed) {
     return NULL;
 }
 
-/* A thread comes and goes, so that heaps and the reclamation thread are made and handed over. */
+/* A thread comes and goes, so that heaps and the reclamation thread are made, abandoned and taken. */
 static void use_allocator(uint64_t seed) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, use_heap_in_thread, (void *)(uintptr_t)seed) == 0);

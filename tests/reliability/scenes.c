@@ -192,7 +192,7 @@ static void leave(void) {
     syscall(SYS_getpid);
 }
 
-/* Allocates in the last of the destructors, when the heap has been handed over. */
+/* Allocates in the last of the destructors, when the heap has been abandoned. */
 static void destroy_late(void *turn) {
     static pthread_key_t key;
     uintptr_t left = (uintptr_t)turn;

@@ -9,12 +9,12 @@ enum { CACHE_ROOM = 2048 };
 enum { CACHED_SLABS = 20, OBJECT_CACHE_CAPACITY = GRANULE_SIZE / CACHE_ROOM };
 
 /* Not in the hardened build, nor where granules are so large that no slab has few objects. */
-static bool any_goes_loose(void) {
+static bool any_is_cached(void) {
     return size_classes[size_class_of(CACHE_ROOM)].cached > 0;
 }
 
 /* Objects of full slabs, and one more. */
-static void *fill_loose(void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY]) {
+static void *fill_cached(void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY]) {
     start();
     for (unsigned i = 0; i < CACHED_SLABS * OBJECT_CACHE_CAPACITY; i++) objects[i] = allocate_as(0, CACHE_ROOM);
     void *last = allocate_as(0, CACHE_ROOM);
@@ -22,10 +22,10 @@ static void *fill_loose(void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY]) {
     return last;
 }
 
-static void objects_of_full_slabs_go_loose(void **state) {
+static void objects_of_full_slabs_are_cached(void **state) {
     (void)state;
-    if (!any_goes_loose()) skip();
-    void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_loose(objects);
+    if (!any_is_cached()) skip();
+    void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_cached(objects);
     unsigned class = size_class_of(CACHE_ROOM), most = size_classes[class].cached;
     for (unsigned i = 0; i + 1 < most; i++) {
         free_as(0, objects[i]);
@@ -48,10 +48,10 @@ static void objects_of_full_slabs_go_loose(void **state) {
     finish();
 }
 
-static void who_only_frees_keeps_nothing_loose(void **state) {
+static void a_thread_that_only_frees_caches_nothing(void **state) {
     (void)state;
-    if (!any_goes_loose()) skip();
-    void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_loose(objects);
+    if (!any_is_cached()) skip();
+    void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_cached(objects);
     unsigned most = size_classes[size_class_of(CACHE_ROOM)].cached;
     for (unsigned i = 0; i < CACHED_SLABS * OBJECT_CACHE_CAPACITY; i++) {
         free_as(0, objects[i]);
@@ -64,10 +64,10 @@ static void who_only_frees_keeps_nothing_loose(void **state) {
 }
 
 /* An object is cached while another thread's frees bring its slab back, and empty it but for this one. */
-static void a_slab_comes_back_with_a_loose_object(void **state) {
+static void a_slab_comes_back_with_a_cached_object(void **state) {
     (void)state;
-    if (!any_goes_loose()) skip();
-    void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_loose(objects);
+    if (!any_is_cached()) skip();
+    void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_cached(objects);
     struct slab *slab = slab_of(objects[0]);
     free_as(0, objects[0]);
     for (unsigned i = 1; i < OBJECT_CACHE_CAPACITY; i++) free_as(1, objects[i]);
@@ -87,9 +87,9 @@ static void a_slab_comes_back_with_a_loose_object(void **state) {
 /* What came by the cross list ends with its slab's origin, which no list begins with. */
 static void no_list_ends_with_a_slab_of_before(void **state) {
     (void)state;
-    if (!any_goes_loose()) skip();
+    if (!any_is_cached()) skip();
     void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *current[OBJECT_CACHE_CAPACITY];
-    current[0] = fill_loose(objects);
+    current[0] = fill_cached(objects);
     struct free_target *local = &heaps[0]->local[size_class_of(CACHE_ROOM)];
     for (unsigned i = 1; i < OBJECT_CACHE_CAPACITY; i++) current[i] = allocate_as(0, CACHE_ROOM);
     free_as(1, current[0]);
@@ -108,12 +108,12 @@ static void no_list_ends_with_a_slab_of_before(void **state) {
 }
 
 /* They spend the same budget, but keep no slab from becoming empty that is not current anyway. */
-static void the_current_slab_s_objects_are_not_loose(void **state) {
+static void the_current_slab_s_objects_are_not_cached(void **state) {
     (void)state;
     enum { SIZE = GRANULE_SIZE / JW_OBJECT_CACHE_CAPACITY };
-    if (SIZE > FRONTEND_MAX || !any_goes_loose()) skip();
+    if (SIZE > FRONTEND_MAX || !any_is_cached()) skip();
     start();
-    heaps[0]->refills = 0; /* or one of those to come tidies */
+    heaps[0]->refills = 0; /* or a refill to come collects */
     void *objects[JW_OBJECT_CACHE_CAPACITY];
     for (unsigned i = 0; i < JW_OBJECT_CACHE_CAPACITY; i++) objects[i] = allocate_as(0, SIZE);
     const struct slab *slab = slab_of(objects[0]);
@@ -131,10 +131,10 @@ static void the_current_slab_s_objects_are_not_loose(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_list_ends_with_a_slab_of_before),
-        cmocka_unit_test(objects_of_full_slabs_go_loose),
-        cmocka_unit_test(the_current_slab_s_objects_are_not_loose),
-        cmocka_unit_test(who_only_frees_keeps_nothing_loose),
-        cmocka_unit_test(a_slab_comes_back_with_a_loose_object),
+        cmocka_unit_test(objects_of_full_slabs_are_cached),
+        cmocka_unit_test(the_current_slab_s_objects_are_not_cached),
+        cmocka_unit_test(a_thread_that_only_frees_caches_nothing),
+        cmocka_unit_test(a_slab_comes_back_with_a_cached_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,9 @@ static void a_heap_handed_over_keeps_its_objects(void **state) {
     (void)state;
     start();
     for (unsigned i = 0; i < COUNT; i++) pattern_fill(left[i] = allocate_as(0, SMALL), SMALL, i);
-    uint32_t count = heap_count(), resting = heap_abandoned_count();
+    uint32_t count = heap_count(), abandoned = heap_abandoned_count();
     heap_abandon(heaps[0]);
-    assert_int_equal(heap_abandoned_count(), resting + 1);
+    assert_int_equal(heap_abandoned_count(), abandoned + 1);
     for (unsigned i = 0; i < 2; i++) free_as(1, left[i]); /* into a heap without a thread */
     struct heap *adopted = heap_take();
     assert_ptr_equal(adopted, heaps[0]);

@@ -32,7 +32,7 @@ static void reopened_slabs_come_back_a_few_at_a_time(void **state) {
         assert_true(i < MANY);
         void *other = allocate_as(0, 16 << i % 6); /* a class that has to look for a slab */
         unsigned now = waiting_to_be_taken_back();
-        assert_true(left - now <= 2 * TAKE_AT_ONCE); /* as many more where it tidies */
+        assert_true(left - now <= 2 * TAKE_AT_ONCE); /* as many more where it collects */
         left = now;
         walk_all();
         free_as(0, other);

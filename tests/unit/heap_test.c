@@ -81,20 +81,20 @@ static void a_full_slab_returns_after_a_cross_free(void **state) {
 static void own_frees_open_a_full_slab(void **state) {
     (void)state;
     start();
-    unsigned capacity = fill_a_slab(), patience = frees_until_reopen_of(SMALL);
+    unsigned capacity = fill_a_slab(), until_reopen = frees_until_reopen_of(SMALL);
     struct slab *full = slab_of(filled[0]);
-    assert_true(patience >= 1 && patience < capacity);
-    for (unsigned i = 0; i < patience; i++) {
+    assert_true(until_reopen >= 1 && until_reopen < capacity);
+    for (unsigned i = 0; i < until_reopen; i++) {
         assert_int_equal(full->state, FULL);
         assert_int_equal(slab_out(full), capacity - i);
         walk_all();
         free_as(0, filled[i]);
     }
     assert_int_equal(full->state, PARTIAL);
-    assert_int_equal(slab_out(full), capacity - patience);
+    assert_int_equal(slab_out(full), capacity - until_reopen);
     assert_int_equal(heaps[0]->reopened.first, 0);
     walk_all();
-    free_filled(patience, capacity + 1, 0);
+    free_filled(until_reopen, capacity + 1, 0);
     assert_int_equal(full->state, EMPTY);
     finish();
 }
@@ -132,26 +132,26 @@ static void a_full_slab_takes_over(void **state) {
     (void)state;
     start();
     heaps[0]->refills = 0; /* now and then none does */
-    unsigned capacity = fill_a_slab(), patience = frees_until_reopen_of(SMALL);
+    unsigned capacity = fill_a_slab(), until_reopen = frees_until_reopen_of(SMALL);
     void *rest[1 << JW_GRANULE_SHIFT] = {filled[capacity]};
     allocate_some(rest + 1, capacity - 1, SMALL);
     struct slab *slabs[] = {slab_of(filled[0]), slab_of(rest[0])};
-    heaps[0]->refills = 0; /* or one of those to come tidies */
+    heaps[0]->refills = 0; /* or a refill to come collects */
     for (unsigned i = 0; i < 10; i++) {
         void **objects = i % 2 ? rest : filled; /* of one slab and of the other, in turn */
-        free_some(objects, patience);
+        free_some(objects, until_reopen);
         assert_int_equal(slabs[i % 2]->state, CURRENT);
         assert_int_equal(slabs[1 - i % 2]->state, FULL);
         walk_all();
-        allocate_some(objects, patience, SMALL);
-        for (unsigned j = 0; j < patience; j++) assert_ptr_equal(slab_of(objects[j]), slabs[i % 2]);
+        allocate_some(objects, until_reopen, SMALL);
+        for (unsigned j = 0; j < until_reopen; j++) assert_ptr_equal(slab_of(objects[j]), slabs[i % 2]);
     }
-    free_some(filled, patience);
-    free_some(rest, patience); /* malloc has an object */
+    free_some(filled, until_reopen);
+    free_some(rest, until_reopen); /* malloc has an object */
     assert_int_equal(slabs[1]->state, PARTIAL);
     walk_all();
-    free_filled(patience, capacity, 0);
-    free_some(rest + patience, capacity - patience);
+    free_filled(until_reopen, capacity, 0);
+    free_some(rest + until_reopen, capacity - until_reopen);
     finish();
 }
 
@@ -159,16 +159,16 @@ static void a_full_slab_takes_over(void **state) {
 static void free_and_malloc_leave_no_slab_behind(size_t size) {
     start();
     unsigned capacity = size_class_capacity(size_class_of(size)), count = 3 * capacity,
-             patience = frees_until_reopen_of(size);
+             until_reopen = frees_until_reopen_of(size);
     void *objects[3 << (JW_GRANULE_SHIFT - 7)], *elsewhere = allocate_as(0, 16);
     for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, size);
     assert_int_equal(heaps[0]->in_use_count, 4);
     for (unsigned i = 0; i < capacity; i++) free_as(1, objects[i]); /* all of a full slab */
     free_as(1, elsewhere);                                          /* and of a current one of another class */
     for (unsigned i = 0; i < 500000 && heaps[0]->in_use_count > 2; i++) {
-        void **some = &objects[i % 2 ? capacity : count - patience]; /* of one slab and of the other, in turn */
-        free_some(some, patience);
-        allocate_some(some, patience, size);
+        void **some = &objects[i % 2 ? capacity : count - until_reopen]; /* of one slab and of the other, in turn */
+        free_some(some, until_reopen);
+        allocate_some(some, until_reopen, size);
     }
     assert_int_equal(heaps[0]->in_use_count, 2);
     walk_all();
@@ -191,10 +191,10 @@ static void own_frees_meet_a_returning_slab(void **state) {
         struct slab *full = slab_of(filled[0]);
         free_filled(0, remote, 1);
         assert_int_equal(full->state, FULL);
-        for (unsigned i = remote, patience = frees_until_reopen_of(SMALL); i < capacity; i++) {
+        for (unsigned i = remote, until_reopen = frees_until_reopen_of(SMALL); i < capacity; i++) {
             free_as(0, filled[i]);
-            enum slab_state opened = remote + patience < capacity ? PARTIAL : RETURNING;
-            assert_int_equal(full->state, i + 1 < remote + patience ? FULL : opened);
+            enum slab_state opened = remote + until_reopen < capacity ? PARTIAL : RETURNING;
+            assert_int_equal(full->state, i + 1 < remote + until_reopen ? FULL : opened);
             walk_all();
         }
         assert_true(slab_is_on_its_way(full));
@@ -295,7 +295,7 @@ static void no_memory_gives_null(void **state) {
 static void full_slabs_wait_for_nothing_without_memory(void **state) {
     (void)state;
     static void *objects[ROOT_GRANULES << (JW_GRANULE_SHIFT - 7)];
-    enum { STEP = 251 }; /* objects: less than the patience of any slab comes back */
+    enum { STEP = 251 }; /* objects: less than the until_reopen of any slab comes back */
     start();
     heaps[0]->refills = 0;
     unsigned count = 0, back = 0;

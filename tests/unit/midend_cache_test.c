@@ -4,7 +4,7 @@
 #define OTHER_KEY link_key_of(0x123456789abcu) /* not the one that the midend's links have */
 
 /* No word changes; the last comes first; what is given out has no link. */
-static void loose_objects_wait_outside_their_slabs(void **state) {
+static void cached_objects_wait_outside_their_slabs(void **state) {
     (void)state;
     start();
     for (unsigned class = 0; class < mid_class_count; class ++) {
@@ -19,7 +19,7 @@ static void loose_objects_wait_outside_their_slabs(void **state) {
             assert_true(takes(object, leaf_of(object)));
             assert_int_equal(word_around(object), before);
             assert_int_equal(midend_usable_size(caches, object), 0);
-            assert_int_equal(loose_in(cache_of(class)), i + 1);
+            assert_int_equal(cached_in(cache_of(class)), i + 1);
             assert_int_equal(cache_of(class)->room, most - i - 1);
         }
         for (unsigned i = most; i-- > 0;) {
@@ -68,7 +68,7 @@ static void addresses_divide_exactly(void **state) {
     finish();
 }
 
-static bool is_loose(const void *object) {
+static bool is_cached(const void *object) {
     return mid_is_cached(caches, object) && !is_set(object);
 }
 
@@ -83,12 +83,12 @@ static void what_is_freed_is_cached_or_free(void **state) {
             char *object = objects[some(i)];
             free_held(object);
             objects[some(i)] = NULL;
-            CHECK(is_loose(object) != is_set(object) && midend_usable_size(caches, object) == 0);
-            CHECK(loose_in(cache_of(class)) <= mid_shapes[class].cached);
+            CHECK(is_cached(object) != is_set(object) && midend_usable_size(caches, object) == 0);
+            CHECK(cached_in(cache_of(class)) <= mid_shapes[class].cached);
         }
         free_many(objects);
         midend_drain(caches);
-        assert_int_equal(loose_in(cache_of(class)), 0);
+        assert_int_equal(cached_in(cache_of(class)), 0);
         midend_round(true);
         assert_int_equal(mid_slab_counts[class], 0);
     }
@@ -112,8 +112,8 @@ static void idle_threads_keep_nothing(void **state) {
     finish();
 }
 
-/* At the thread's end, when its heap is tidied, and when a class of the same hold is asked for. */
-static void nothing_stays_loose(void **state) {
+/* At the thread's end, when its heap is collected, and when a class of the same cache is asked for. */
+static void nothing_stays_cached(void **state) {
     (void)state;
     start();
     for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
@@ -122,10 +122,10 @@ static void nothing_stays_loose(void **state) {
                  *second = NULL;
             unsigned next = class + MID_CACHES;
             free_held(object);
-            assert_true(!is_set(object) && loose_in(cache_of(class)) == 1);
+            assert_true(!is_set(object) && cached_in(cache_of(class)) == 1);
             if (other && next < mid_class_count) second = allocate_held(mid_shapes[next].size);
             else midend_drain(caches);
-            assert_true(is_set(object) && loose_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
+            assert_true(is_set(object) && cached_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
             assert_int_equal(*(uint64_t *)(void *)object, JW_FILL ? 0xdfdfdfdfdfdfdfdfu : 0);
             if (second) midend_free(NULL, second);
             midend_free(NULL, first);
@@ -150,7 +150,7 @@ static void what_looks_like_a_link_is_freed(void **state) {
             assert_int_equal(midend_usable_size(caches, object), mid_shapes[0].size);
             if (held) free_held(object);
             else midend_free(NULL, object);
-            assert_true(is_set(object) && loose_in(cache_of(0)) == 0);
+            assert_true(is_set(object) && cached_in(cache_of(0)) == 0);
             midend_free(NULL, other);
             midend_drain(caches);
         }
@@ -179,7 +179,7 @@ static char *cached_object(void) {
     char *objects[MANY];
     allocate_many(objects, 0);
     for (unsigned i = 0; i < mid_shapes[0].cached; i++) free_held(objects[i]);
-    CHECK(mid_shapes[0].cached > 1 && loose_in(cache_of(0)) == mid_shapes[0].cached);
+    CHECK(mid_shapes[0].cached > 1 && cached_in(cache_of(0)) == mid_shapes[0].cached);
     return objects[1];
 }
 
@@ -244,11 +244,11 @@ static void misuse_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loose_objects_wait_outside_their_slabs),
+        cmocka_unit_test(cached_objects_wait_outside_their_slabs),
         cmocka_unit_test(addresses_divide_exactly),
         cmocka_unit_test(what_is_freed_is_cached_or_free),
         cmocka_unit_test(idle_threads_keep_nothing),
-        cmocka_unit_test(nothing_stays_loose),
+        cmocka_unit_test(nothing_stays_cached),
         cmocka_unit_test(what_looks_like_a_link_is_freed),
         cmocka_unit_test(statistics_leave_them_out),
         cmocka_unit_test(a_second_free_is_left_to_the_list),

@@ -10,7 +10,7 @@ static inline struct mid_cache *cache_of(unsigned class) {
     return &caches[class % MID_CACHES];
 }
 
-static inline unsigned loose_in(const struct mid_cache *cache) {
+static inline unsigned cached_in(const struct mid_cache *cache) {
     unsigned count = 0;
     for (const void *object = cache->cached; object; object = cached_next(cache, object)) count++;
     return count;

@@ -34,12 +34,12 @@ static void what_finds_no_room_goes_back(void **state) {
         for (unsigned i = 0; i < MID_MISSES_UNTIL_DRAIN - 1; i++) {
             char *object = objects[some(freed++)];
             free_held(object);
-            CHECK(is_set(object) && loose_in(cache_of(class)) == most);
+            CHECK(is_set(object) && cached_in(cache_of(class)) == most);
         }
         assert_ptr_equal(allocate_held(mid_shapes[class].size), objects[some(most - 1)]);
         assert_int_equal(cache_of(class)->misses_left, MID_MISSES_UNTIL_DRAIN);
         free_held(objects[some(most - 1)]);
-        assert_int_equal(loose_in(cache_of(class)), most);
+        assert_int_equal(cached_in(cache_of(class)), most);
         midend_drain(caches);
         for (unsigned i = 0; i < freed; i++) objects[some(i)] = NULL;
         free_many(objects);
@@ -57,9 +57,9 @@ static void frees_until_reopen_end(void **state) {
         char *objects[MANY];
         allocate_many(objects, class);
         while (freed < most + MID_MISSES_UNTIL_DRAIN) free_held(objects[freed++]);
-        CHECK(loose_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
+        CHECK(cached_in(cache_of(class)) == 0 && cache_of(class)->room == 0);
         while (freed < MANY) free_held(objects[freed++]);
-        assert_int_equal(loose_in(cache_of(class)), 0);
+        assert_int_equal(cached_in(cache_of(class)), 0);
         midend_round(true);
         assert_true(mid_slab_counts[class] <= 1); /* the one that is held */
         for (unsigned i = 0; i <= mid_shapes[class].count; i++) objects[i] = allocate_held(mid_shapes[class].size);
@@ -100,14 +100,14 @@ static void what_is_idle_goes(void **state) {
         free_held(objects[0]);
         for (unsigned i = 0; i < 4; i++) {
             midend_collect(caches);
-            CHECK(loose_in(cache_of(class)) == 1 && word(slab) & MID_HELD);
+            CHECK(cached_in(cache_of(class)) == 1 && word(slab) & MID_HELD);
             assert_ptr_equal(allocate_held(mid_shapes[class].size), objects[0]);
             free_held(objects[0]);
         }
         midend_collect(caches);
-        assert_int_equal(loose_in(cache_of(class)), 1);
+        assert_int_equal(cached_in(cache_of(class)), 1);
         midend_collect(caches);
-        CHECK(loose_in(cache_of(class)) == 0 && is_set(objects[0]) && !(word(slab) & MID_HELD));
+        CHECK(cached_in(cache_of(class)) == 0 && is_set(objects[0]) && !(word(slab) & MID_HELD));
         assert_int_equal(cache_of(class)->room, 0);
         objects[0] = other;
         free_many(objects);
@@ -130,14 +130,14 @@ static void idle_threads_drain_their_caches(void **state) {
         if ((uintptr_t)object - (uintptr_t)cache->start < cache->held) continue;
         free_held(object);
         objects[some(i)] = NULL;
-        assert_int_equal(loose_in(cache), ++freed == most + MID_MISSES_UNTIL_DRAIN ? 0 : freed < most ? freed : most);
+        assert_int_equal(cached_in(cache), ++freed == most + MID_MISSES_UNTIL_DRAIN ? 0 : freed < most ? freed : most);
     }
     char *first = allocate_held(mid_shapes[0].size), *second = allocate_held(mid_shapes[0].size);
     midend_collect(caches);
     free_held(first);
-    assert_int_equal(loose_in(cache), 1);
+    assert_int_equal(cached_in(cache), 1);
     midend_collect(caches);
-    assert_int_equal(loose_in(cache), 0);
+    assert_int_equal(cached_in(cache), 0);
     midend_free(NULL, second);
     free_many(objects);
     midend_round(false);

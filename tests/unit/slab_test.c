@@ -175,7 +175,7 @@ static void the_full_mark_is_seen_by_one(void **state) {
 }
 
 /* out + length of freed list + not yet linked = capacity, after every step. */
-static void objects_are_carved_once_and_come_back(void **state) {
+static void objects_are_linked_once_and_come_back(void **state) {
     (void)state;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         static bool used[1 << JW_GRANULE_SHIFT];
@@ -240,7 +240,7 @@ int main(void) {
         cmocka_unit_test(classes_cover_all_sizes),         cmocka_unit_test(classes_have_each_alignment),
         cmocka_unit_test(objects_lie_in_the_slab),         cmocka_unit_test(an_address_is_an_object_or_not),
         cmocka_unit_test(the_cross_list_counts_and_leads), cmocka_unit_test(free_objects_are_told),
-        cmocka_unit_test(the_full_mark_is_seen_by_one),    cmocka_unit_test(objects_are_carved_once_and_come_back),
+        cmocka_unit_test(the_full_mark_is_seen_by_one),    cmocka_unit_test(objects_are_linked_once_and_come_back),
         cmocka_unit_test(collecting_keeps_the_freed_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

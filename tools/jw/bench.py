@@ -28,7 +28,7 @@ NAMES = {
 }
 # With --quick: how long measuring may take, a single program at most, and how the benchmarks share the time.
 QUICK_SECONDS = 145
-QUICK_REOPEN_SHARE = 10
+QUICK_TIME_LIMIT = 10
 QUICK_ROUNDS = 7
 QUICK_SHARES = {
     name: {"micro": 5, "large": 2, "load": 4, "replay": 4, "footprint": 3, "latency": 1, "size": 1}.get(name, 2)
@@ -114,7 +114,7 @@ def prepare(arguments: argparse.Namespace):
     end = float("inf")
     if arguments.quick:
         end = time.monotonic() + QUICK_SECONDS
-        bench_run.Patience.seconds = QUICK_REOPEN_SHARE
+        bench_run.TimeLimit.seconds = QUICK_TIME_LIMIT
     rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
     return bench_run.Session(allocators, rounds, arguments.quick, end, replayed, skipped=left_out)
 

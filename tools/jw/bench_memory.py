@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bench_peers import Allocator
-from bench_run import OUTPUT, HungError, Patience, finish, results, start
+from bench_run import OUTPUT, HungError, TimeLimit, finish, results, start
 from bench_stats import crossing
 
 EVERY = 0.025
@@ -31,8 +31,8 @@ def watch(process: subprocess.Popen) -> list[tuple[float, dict[str, int]]]:
     try:
         while process.poll() is None:
             now = time.monotonic()
-            if now - begun > Patience.seconds:
-                raise HungError(f"not done after {Patience.seconds:.0f} s")
+            if now - begun > TimeLimit.seconds:
+                raise HungError(f"not done after {TimeLimit.seconds:.0f} s")
             if (fields := rollup(process.pid)) and "Rss" in fields:
                 samples.append((now, fields))
             time.sleep(max(0.0, EVERY - (time.monotonic() - now)))
@@ -74,7 +74,7 @@ def footprint(allocator: Allocator, curves: dict[str, list], *options: str) -> d
 def at_start(allocator: Allocator) -> dict[str, tuple]:
     """Memory of a program that allocates one object."""
     with start(allocator, [OUTPUT / "empty", "wait"], stdin=subprocess.PIPE) as process:
-        watchdog = threading.Timer(Patience.seconds, process.kill)
+        watchdog = threading.Timer(TimeLimit.seconds, process.kill)
         watchdog.start()
         process.stdout.readline()
         fields = rollup(process.pid)

@@ -39,7 +39,7 @@ Measure = Callable[[Allocator], dict[str, tuple]]
 PR_SET_THP_DISABLE = 41
 
 
-class Patience:
+class TimeLimit:
     """How long a program may take; a driver's work takes seconds."""
 
     seconds = 180.0
@@ -81,9 +81,9 @@ def start(allocator: Allocator, command: list[object], **pipes: object) -> subpr
 def finish(process: subprocess.Popen) -> str:
     """What the program printed; RuntimeError when it failed or took too long. It does not outlive us."""
     try:
-        printed, errors = process.communicate(timeout=Patience.seconds)
+        printed, errors = process.communicate(timeout=TimeLimit.seconds)
     except subprocess.TimeoutExpired:
-        raise HungError(f"not done after {Patience.seconds:.0f} s") from None
+        raise HungError(f"not done after {TimeLimit.seconds:.0f} s") from None
     finally:
         if process.returncode is None:
             process.kill()

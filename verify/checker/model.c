@@ -2,7 +2,7 @@
  *
  * A thread's view holds, per location, the newest store it knows of; it may read that one or newer ones. A store made
  * with release carries the writer's view and clock, reading it with acquire hands them on. Fences move what relaxed
- * reads reopened_taken ("pending") into the view, and what is in the view onto later relaxed stores ("release_view").
+ * reads have seen ("pending") into the view, and what is in the view onto later relaxed stores ("release_view").
  * Release sequences are C++20's: a read-modify-write passes on what it read.
  *
  * A store may be placed in modification order before stores that were executed earlier, where coherence allows. A

@@ -2,7 +2,7 @@
  * frees the other one.
  *
  * bound     2 threads: 1 free of the owner's object, 3 allocations and 1 free by the owner; 2 objects a slab
- * property  exactly one of them brings the slab back; no object is lost or given out twice
+ * property  exactly one of them returns the slab; no object is lost or given out twice
  */
 #include "verify/clients/frontend_client.h"
 

@@ -1,4 +1,4 @@
-/* full_slab_again - a slab that another thread brings to its owner is full again at once, and others free all the rest:
+/* full_slab_again - another thread returns a slab to its owner; it is full again at once, and others free all the rest:
  * the thread that pushes it next must know.
  *
  * bound     2 threads at a time: 1 free of the owner's object, then 2; 5 allocations by the owner; 2 objects a slab

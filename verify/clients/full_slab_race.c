@@ -2,7 +2,7 @@
  * while the owner frees the third.
  *
  * bound     3 threads: 2 frees of the owner's objects, 1 free and 1 allocation by the owner; 3 objects a slab
- * property  exactly one of them brings the slab back, and only once
+ * property  exactly one of them returns the slab, and only once
  */
 #include "frontend/heap_collect.h"
 #include "verify/clients/frontend_client.h"

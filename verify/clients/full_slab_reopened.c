@@ -1,8 +1,8 @@
 /* full_slab_reopened - a full slab waits until two of its objects have come back; while its owner frees them, another
- * thread frees a third and brings the slab.
+ * thread frees a third and returns the slab.
  *
  * bound     2 threads: 1 free of the owner's object; 3 frees and a collection by the owner; 4 objects a slab
- * property  what has come back before the slab is reopened_taken is counted, and the slab becomes empty
+ * property  what has come back before the owner takes the slab back is counted, and the slab becomes empty
  * defines   -DJW_REOPEN_SHARE=2
  */
 #include "frontend/heap_collect.h"

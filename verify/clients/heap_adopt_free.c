@@ -1,5 +1,5 @@
-/* heap_adopt_free - a heap rests: the reclamation thread drains it while another thread frees the last objects of its
- * full slab.
+/* heap_adopt_free - the reclamation thread drains an abandoned heap while another thread frees the last objects
+ * of its full slab.
  *
  * bound     2 threads: 1 round; 3 frees; slabs of 2 objects, one full and one partial
  * property  no object is lost, no slab goes back while an object of it is live, and none is lost

@@ -1,4 +1,4 @@
-/* remote_free - a round looks at a full slab while two threads free its objects, one of which brings it to its owner.
+/* remote_free - a round looks at a full slab while two threads free its objects, one of which returns it to its owner.
  *
  * bound     3 threads: 1 round that gives all back; 1 free each of two; a slab of 2 objects
  * property  no memory is given back that is in use, and no slab is lost

@@ -1,7 +1,7 @@
 /* remote_suspect - the owner settles the note of a suspect, which another thread has freed, while a round looks at the
  * suspect's slab to give its memory back.
  *
- * bound     2 threads at a time: 1 suspect handed over before; 1 round that gives all back beside 1 refill; a slab of 3
+ * bound     2 threads at a time: 1 suspect pushed before; 1 round that gives all back beside 1 refill; a slab of 3
  *           objects, of which others have freed 1 and the owner 1
  * property  no memory goes while an object of it is in use or waits in a note; each object is freed once, the note, too
  */

@@ -1,6 +1,6 @@
 /* suspect_settled - another thread frees an object whose first word is an old link, while the owner refills.
  *
- * bound     2 threads: 1 suspect handed over, 1 refill of the owner beside it; 2 objects a slab
+ * bound     2 threads: 1 suspect pushed, 1 refill of the owner beside it; 2 objects a slab
  * property  the object is freed once, the note too, and no slab is lost
  */
 #include "verify/clients/frontend_client.h"
