@@ -15,7 +15,8 @@
  *   drained   granules that drains have taken, ever: only grows. The heap's thread learns from it what it has no more
  *
  * Invariant: a range is in one slot, or in the hands of one thread, or a live object's, or placed.
- * Progress: wait-free. docs/protocols/at-hand.md; clients at_hand_*. The hardened build has none: its quarantine
+ * Progress: take is wait-free. A put is lock-free: it may free the range to the Nest, wake the reclamation thread, or
+ * run a round that is due. docs/protocols/at-hand.md; clients at_hand_*. The hardened build has none: its quarantine
  * decides what comes back.
  */
 #ifndef JW_AT_HAND_H
@@ -35,11 +36,12 @@ _Static_assert(AT_HAND_OLD > ID_MASK, "a granule's number fits below the mark");
 
 struct at_hand {
     _Atomic(uint32_t) slots[RANGE_CLASSES][AT_HAND_SLOTS];
-    /* The heap's thread only, but for `drained`; all but `puts` in granules. */
-    int32_t room, most; /* room: how much more may be put; most: with nothing at hand */
-    int32_t quiet_room; /* from so much room on no round is needed */
-    uint32_t puts, drained_seen;
-    _Atomic(uint32_t) drained;
+    int32_t room;              /* granules that may still be put. This and the next four: for the heap's thread only */
+    int32_t most;              /* the room with nothing at hand, in granules */
+    int32_t quiet_room;        /* with more room than this no round is needed, in granules */
+    uint32_t puts;             /* calls of put that found room */
+    uint32_t drained_seen;     /* `drained` at the last look */
+    _Atomic(uint32_t) drained; /* granules that drains have taken */
 };
 
 #if JW_HOSTED
@@ -55,7 +57,7 @@ extern _Thread_local struct at_hand *at_hand_mine HIDDEN __attribute__((tls_mode
 void at_hand_enter(struct at_hand *at_hand);
 #endif
 
-/* Of the calling thread, or of no thread's heap: keeps a held range, or frees it where there is no room. */
+/* Keeps a held range, or frees it where there is no room. `at_hand`: the caller's, or of a heap without a thread. */
 void at_hand_put(struct at_hand *at_hand, granule_id range, uint32_t weight);
 
 /* A range of the weight, or of the next one that is there; 0: none. It is held, and may have memory. */

@@ -74,7 +74,7 @@ struct page_map {
     mask_word mask; /* of a granule's number */
     record_word *leaf;
     record_word *node, *link;
-    _Atomic(uintptr_t) *slot_owner; /* for each slot: | address of the root that has or had it | gone | */
+    _Atomic(uintptr_t) *slot_owner; /* for each slot: | address of the root that has or had it | leaving | gone | */
     char *base;                     /* of the roots' addresses, where the tables grow; NULL: the kernel chooses */
 };
 

@@ -12,8 +12,8 @@
 
 static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds */
-/* Peak of granules in use: since the last round, and in the round before. Measured only when memory without pages comes
- * into use, and when a range is freed while much is cached. */
+/* Peak of granules in use: since the last round, and in the round before. Noted when memory without pages comes into
+ * use, when a range is freed while much is cached, and when a thread looks how much it may have at hand. */
 static _Atomic(size_t) most_in_use[2];
 static _Atomic(bool) at_peak;                      /* as thrift_expect saw it last */
 static _Atomic(round_hook) hooks[ROUND_STAGES][2]; /* [1]: for a purge */

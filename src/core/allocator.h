@@ -50,7 +50,8 @@ void deallocate_sized(void *object, size_t alignment, size_t size);
  * such objects. relaxed: the thread that frees the object knows of its realloc. */
 extern _Atomic(bool) shrunk_in_place HIDDEN;
 
-/* realloc leaves an object in place if the new size fits and uses at least half of it. */
+/* realloc leaves an object in place if the new size fits and uses more than half of it, or if the object is so small
+ * that a copy saves nothing. */
 static ALWAYS_INLINE bool stays(size_t old, size_t size) {
     return size <= old && (size > old / 2 || old <= 32);
 }

@@ -72,7 +72,7 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
     return may ? huge_allocate(size, alignment, used) : NULL;
 }
 
-/* Requests above the frontend's sizes. */
+/* Requests above the frontend's sizes, and smaller ones with alignments that no small class has. */
 void *allocate_large(size_t size, size_t alignment, size_t *used) {
     *used = SIZE_MAX; /* also of a tool's object */
     if (thread_heap() == &no_heap && tool_is_there()) return tool_allocate(size);

@@ -4,7 +4,7 @@
  *
  *   transition   by                           word
  *   push         any thread but the owner     count + 1, distance = the object's, full = watched = 0; its link leads on
- *   drain        owner, local list empty      0: one exchange moves the whole list; no thread walks it
+ *   drain        owner, to refill or empty    0: one exchange moves the whole list; no thread walks it
  *   format       owner                        full = 1, as a new slab is marked
  *   mark full    owner, nothing left and      only from 0: full = 1. The first push after that clears the bit: that
  *                not marked (slab.h)          thread, and no other, must return the slab to its owner (heap_reopened.h)

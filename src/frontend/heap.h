@@ -6,7 +6,8 @@
  *   reopened    stack of slabs that were marked until another thread freed into them (slab.h), through their links
  *               (sync/id_stack.h). The thread that cleared the mark pushes; the owner takes all.
  *
- * Everything else in a heap belongs to its thread. A thread without a heap has `no_heap`, which has no objects and
+ * Other threads and rounds also write the fields from `reopened` to `abandoned`, the pool, and the slots and `drained`
+ * of `at_hand`. Only the heap's thread writes the rest. A thread without a heap has `no_heap`, which has no objects and
  * whose key matches no slab. So the hit paths need no test for it.
  */
 #ifndef JW_HEAP_H
@@ -37,11 +38,11 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
         void *first[(SIZE_CLASS_COUNT + 1) *
                     FREE_TARGET_WORDS]; /* what malloc looks at: each FREE_TARGET_WORDS-th is a list */
     };
-    /* Of each size: the class, in words of `local`. In each heap: no address of its own. */
+    /* Of each size: the class, in words of `local`. Each heap has a copy, so malloc loads no second address. */
     uint8_t map[FRONTEND_MAX + 1];
     uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    _Alignas(64) struct id_stack reopened; /* this and the next fields are written by other threads and rounds */
+    _Alignas(64) struct id_stack reopened; /* slabs, for the owner to take back (heap_reopened.h) */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
     _Atomic(uint32_t) suspect_count;       /* notes pushed, and not settled yet; or more */
     _Atomic(uint32_t) abandoned_next;      /* number of the next heap in the same stack (heap_table.h) */

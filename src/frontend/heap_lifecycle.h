@@ -8,8 +8,9 @@
  * abandoned[2]: two stacks of heaps (sync/versioned_stack.h), one of which is the waiting stack. Ending threads push to
  * the waiting stack; starting threads pop from either. Once a round the reclamation thread pops heaps from the waiting
  * stack. It drains what other threads have freed into them, places their empty slabs, and pushes them to the other
- * stack. Then that stack becomes the waiting one. A round holds at most half of the abandoned heaps at a time: threads
- * that start meanwhile take the rest. Without that bound each such meeting would make new heaps, without end.
+ * stack. Then that stack becomes the waiting one. A round holds at most half of the abandoned heaps, rounded up, at a
+ * time: threads that start meanwhile take the rest. Without that bound each such meeting would make new heaps, without
+ * end.
  *
  * Progress: lock-free. Clients heap_adopt*, heap_stack, owner_dies*, after_the_end.
  */

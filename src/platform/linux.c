@@ -42,7 +42,7 @@ size_t platform_address_limit(void) {
 
 uint64_t platform_milliseconds(void) {
     struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* code of the kernel's vDSO, never a system call */
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* code of the kernel's vDSO; a system call where there is none */
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 

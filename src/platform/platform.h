@@ -68,7 +68,7 @@ bool platform_protect(void *address, size_t size, bool accessible);
 /* Asks for transparent huge pages in [address, address + size), or forbids them (for tables, whose use is sparse). */
 void platform_huge_pages(void *address, size_t size, bool wanted);
 
-/* Milliseconds of a clock that never goes back. No system call. */
+/* Milliseconds of a clock that never goes back. No system call where the kernel has a vDSO. */
 uint64_t platform_milliseconds(void);
 
 /* Sleeps until the word differs from `expected`, a wake comes, or `milliseconds` have passed (may wake early). */
@@ -96,7 +96,7 @@ void platform_threads_gone(bool entirely);
  * libc may call malloc in here: the thread's heap must be ready for that. */
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
 
-/* Registers the three handlers around fork, once. The only function here that may take a lock of libc. */
+/* Registers the three handlers around fork, once. May take a lock of libc, as only platform_settle may, too. */
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 /* Called before anything else: makes the memory that forks forget. */
