@@ -26,9 +26,10 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
 /* The same, at most BACKEND_MAX bytes, from what the calling thread has at hand. NULL: nothing of that weight. */
 void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size);
 
-/* A free in two steps, where the range begins with the object: takes the range, 0: there is no such object; keeps the
- * range at hand, or frees it where there is no room. */
+/* The first step of a free: takes the range of a large object that begins with it. 0: there is no such object. */
 granule_id backend_take_whole(void *object);
+
+/* The second step: keeps the range at hand, or frees it where there is no room. */
 void backend_keep(struct at_hand *at_hand, granule_id range);
 
 /* Frees a large object, or reports what is wrong with the address and aborts. */

@@ -72,11 +72,12 @@ bool thrift_has_thread(void);
 /* In the child of a fork: the thread does not exist there. */
 void thrift_forget_thread(void);
 
-/* So many granules without memory will come into use. Where these and the cached ones are above the watermark, cached
- * memory is given back: a limit that we do not know of (a cgroup's) may have no room for both. */
+/* Announces that `granules` unmapped granules will be used. Gives back cached memory above the watermark: a limit that
+ * we do not know of (a cgroup's) may have no room for both. */
 void thrift_expect(size_t granules);
 
-/* Whether the last thrift_expect was above the watermark: then caches above the backend keep less. */
+/* Whether the last thrift_expect was above the watermark: then heap pools keep a part of their share
+ * (POOL_PART_AT_PEAK). */
 bool thrift_is_at_peak(void);
 
 struct thrift_counters {

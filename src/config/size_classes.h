@@ -34,13 +34,15 @@ static inline unsigned size_class_capacity(unsigned class) {
     return size_classes[class].capacity;
 }
 
-/* An address n bytes after the first object is an object exactly if n * reciprocal (mod W) <= last. With
- * e = reciprocal * size - W (1 to size): the i-th object gives i * e; others give more. An address between two objects
- * gives about reciprocal or more, one before the first object nearly W, the one behind the last object count * e. With
- * 64 bits this holds for all distances between addresses, with 32 bits for those in and around a slab.
- * With the reciprocal and the last of two classes: an address that shares a slab's place in the window is at least
- * n = half of the first window / FRONTEND_MAX objects away, less one, and gives so many or more; no class's last is
- * more than a granule. */
+/* An address n bytes after the first object is an object exactly if n * reciprocal (mod W) <= last. Why, with
+ * e = reciprocal * size - W, which is 1 to size, and last = (capacity - 1) * e:
+ *
+ *   1  The i-th object gives i * e: at most `last` for those of the slab, capacity * e for the place behind them.
+ *   2  An address between two objects gives about `reciprocal` or more, one before the first object nearly W: both are
+ *      above `last`. With 64 bits this holds for all distances, with 32 bits for those in and around a slab.
+ *   3  If the owner changes the record meanwhile, reciprocal and last may be of two classes. Only an address of another
+ *      place that shares the slab's index is compared then. It is at least n objects away, n = half of the first window
+ *      / FRONTEND_MAX, less one, and gives n or more. No class's last is more than a granule, which is less. */
 #if UINTPTR_MAX > 0xffffffffu && JW_WINDOW_SHIFT >= 36
 _Static_assert(((size_t)1 << JW_FIRST_WINDOW_SHIFT) / 2 / FRONTEND_MAX > GRANULE_SIZE + 1,
                "another slab's address is far");

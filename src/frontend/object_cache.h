@@ -7,15 +7,14 @@
  * no branch for that: the `target` of a FULL slab is the local list, as that of a CURRENT slab. Cached objects keep
  * slabs from becoming empty, so there must be few of them:
  *
- *   budget   of a local list: how many frees may go there, the current slab's among them. When it is spent, the cached
- *            objects are counted. Either malloc has taken half of them again, and there is room for as many; or all go
- *            back to their slabs, and `cache_spent` says so: then it is spent by each free to the list, which opens a
- *            full slab, until the next refill from a list. So a thread that only frees keeps no cached object. In a
- *            class without cached objects the budget has one use: a thread that needs no refill still does its
- *            periodic maintenance
+ *   budget   of a local list: frees that may still go there, the current slab's among them. At 0: if malloc has taken
+ *            half of the cached objects, the budget is renewed. Else all go back to their slabs, and the cache is
+ *            closed until the next refill from a list (`cache_spent`): meanwhile each free opens a full slab. So a
+ *            thread that only frees keeps no cached object. In a class without an object cache, periodic maintenance
+ *            runs at 0
  *
- * A local list may end with the origin of its class's current slab, where that list came from the cross list; so may a
- * cached object's link. No cached object is left in it when that slab is no longer current.
+ * A local list that was taken from the cross list ends with the slab's origin. So may the link of a cached object. No
+ * cached object is left in the list when that slab is no longer current.
  */
 #ifndef JW_OBJECT_CACHE_H
 #define JW_OBJECT_CACHE_H

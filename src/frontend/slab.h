@@ -15,8 +15,8 @@
  *   FULL        none                         how many own objects are     the slab is CURRENT or PARTIAL
  *                                            still to come back; at first
  *                                            the class's frees_until_reopen
- *   RETURNING   none; empty, but on its way  1 (pinned)                   never
- *               to the `reopened` stack
+ *   RETURNING   none; empty, a remote        1 (pinned)                   never
+ *               thread will push it
  *
  * Frees to a CURRENT slab go to its class's local list instead, and are counted there; so do frees to a FULL slab whose
  * objects may be cached (object_cache.h). Hardened build: freed objects come to the local list only by refills.
@@ -31,7 +31,7 @@
  *   no       clear    its owner looks at it when it is CURRENT or PARTIAL, and marks it before it is FULL
  *   yes      stands   no thread is about to return it
  *   yes      clear    the thread that cleared the mark is about to push it to the owner's `reopened` stack (heap.h);
- *                     the slab must not become EMPTY, nor be marked again, before it is there
+ *                     the slab must not become EMPTY, nor be marked again, before it is in the stack
  */
 #ifndef JW_SLAB_H
 #define JW_SLAB_H

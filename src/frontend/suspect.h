@@ -10,8 +10,8 @@
  *                    push them. Any thread pushes; the heap's thread, or the one that has a heap without thread, takes
  *                    all. Client suspect_settled
  *
- * A mid object has no owner. While a thread caches it, the object says in its second word which heap has it
- * (mid_cache.h); if that is not true, the object is in no cache, and its slab's word tells the rest.
+ * A mid object has no owner. While a thread caches it, its second word has the number of the heap that caches it
+ * (mid_cache.h). If that heap does not cache the object, the slab's word decides.
  *
  * Notes keep memory while the heap's thread sleeps: the objects and their slabs. So at most SUSPECTS_MAX wait in a
  * heap, and heap->suspect_count reserves a place before a note is made; relaxed, as it only limits. A suspect that

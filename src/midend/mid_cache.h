@@ -7,9 +7,8 @@
  * the heap that caches it: so a thread that frees the object again knows which heap's list settles the question
  * (frontend/suspect.h). An object that leaves the list has 0 in its first word.
  *
- *   room       free entries of this cache. While room > 0, each freed object of the class is cached. Room is
- *              made by allocating from the class twice in a row: otherwise classes that share a cache would evict each
- *              other's objects all the time
+ *   room       free entries of this cache. While room > 0, each freed object of the class is cached. Two allocations
+ *              in a row from the class make room. So two classes that share a cache do not evict each other
  *   misses_left  how many frees may find no room until the class is allocated from again; then all cached objects go
  *              back, and there is no room. So a thread that only frees keeps none
  *
@@ -30,7 +29,7 @@
 
 #define MID_IDLE 0x80000000u /* added to it: nothing was allocated since the heap was last collected */
 
-/* Of the class last allocated from, with what the hit paths need of it. */
+/* The cache serves one class: the one last allocated from. It has what the hit paths need of that class. */
 struct mid_cache {
     char *start;                      /* of the slab */
     struct mid_state *state;          /* the slab's; a word without bits where there is none */
