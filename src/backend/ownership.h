@@ -24,6 +24,7 @@
 /* For each use of roots: two buffers of mapped ranges, one active and one standby (thrift.h), and one of unmapped
  * ranges. */
 enum { UNMAPPED_NEST = 2, NESTS_OF_USE = 3, NESTS = ROOT_USES * NESTS_OF_USE };
+_Static_assert(NESTS - 1 <= LEAF_NEST, "a Nest's number fits in a leaf's word");
 
 static inline bool nest_is_unmapped(unsigned nest) {
     return nest % NESTS_OF_USE == UNMAPPED_NEST;

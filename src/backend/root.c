@@ -7,9 +7,6 @@
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
-/* A smaller window is not divided: it is as large as the address space, or a test's. */
-enum { LARGE_WINDOW = 36 };
-
 static _Atomic(size_t) roots;
 
 /* | 31..16 roots being given back | 15..0 walkers |. A root is given back only while there is no walker, and a walk
@@ -148,7 +145,7 @@ bool root_admits_slabs(granule_id range) {
 }
 
 bool root_for_large(void) {
-    return JW_WINDOW_SHIFT < LARGE_WINDOW || root_count() < page_map_slots() / 2;
+    return JW_WINDOW_SHIFT < LARGE_WINDOW_SHIFT || root_count() < page_map_slots() / 2;
 }
 
 bool root_window_is_full(void) {

@@ -13,6 +13,7 @@
 #define JW_ROOT_H
 
 #include "backend/page_map.h"
+#include "config/policy.h"
 
 /* What a root's ranges are for. The first root serves all uses, others serve another use only where nothing else is
  * left, or with mapped ranges of a slabs' root (backend.c). So the granules of slabs are close together, and few pages
@@ -23,6 +24,7 @@
  */
 enum root_use { FOR_SLABS, FOR_RANGES, ROOT_USES };
 #define HAS_SLABS 2u
+_Static_assert(FOR_RANGES == 1 && ROOT_USES == HAS_SLABS, "the use is one bit, below HAS_SLABS");
 
 static inline enum root_use root_use(granule_id range) {
     uint32_t word = atomic_load_explicit(root_word_at(range & ~(ROOT_GRANULES - 1)), memory_order_relaxed);
@@ -46,6 +48,7 @@ granule_id root_create(enum root_use use);
  *            part -> 0   by exchange: a thread that needs a range
  */
 enum { CLOSED_PARTS = 4 };
+_Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is closed has a place (backend.c)");
 
 /* Unmaps a held range without pages, and keeps it. Called by one thread, larger parts first. False when the OS refuses:
  * then the caller still holds it. */

@@ -66,8 +66,7 @@ static size_t empty_buffer(unsigned nest, bool room) {
     size_t kept = 0;
     for (unsigned class = RANGE_CLASSES; class -- > 0;) {
         granule_id range;
-        /* bounded: other threads may fill the buffer as fast as this loop empties it */
-        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
+        for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, class)); left--) {
             size_t stays = give_back_or_keep(range, weight_of_class(class), room);
             kept += stays;
             /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
@@ -95,7 +94,7 @@ static void rejoin_unmapped(void) {
     for (unsigned i = 0; i < ROOT_USES * RANGE_CLASSES; i++) {
         unsigned nest = i % ROOT_USES * NESTS_OF_USE + UNMAPPED_NEST, class = i / ROOT_USES;
         granule_id chain = 0, range; /* linked by the link words, which belong to the holder */
-        for (unsigned left = 1u << 16; left > 0 && (range = range_acquire_from(nest, class)); left--) {
+        for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, class)); left--) {
             range_set_next(range, chain);
             chain = range;
         }

@@ -23,10 +23,12 @@
 #endif
 
 /* The window: these low address bits tell roots apart (backend/page_map.h). 64 GB of ranges are more than any phone
- * has. The tables cost only address space: 76 B for each granule, untouched until used. */
+ * has. The tables cost only address space: 76 B for each granule, untouched until used. A smaller window is the whole
+ * address space of 32 bits, or a test's: it does not grow, and large objects may have all of it. */
+#define LARGE_WINDOW_SHIFT 36
 #ifndef JW_WINDOW_SHIFT
 #if UINTPTR_MAX > 0xffffffffu
-#define JW_WINDOW_SHIFT 36
+#define JW_WINDOW_SHIFT LARGE_WINDOW_SHIFT
 #else
 #define JW_WINDOW_SHIFT 32
 #endif
@@ -35,7 +37,7 @@
 /* The tables cover this at first, and double in place up to the window. Equal: all at once. They begin small because
  * limits of address space, data or locked memory count all that is mapped, used or not. */
 #ifndef JW_FIRST_WINDOW_SHIFT
-#if JW_WINDOW_SHIFT >= 36
+#if JW_WINDOW_SHIFT >= LARGE_WINDOW_SHIFT
 #define JW_FIRST_WINDOW_SHIFT (JW_GRANULE_SHIFT + 13)
 #else
 #define JW_FIRST_WINDOW_SHIFT JW_WINDOW_SHIFT

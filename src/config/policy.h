@@ -75,6 +75,8 @@ enum {
     /* Coarse classes with at most this many objects a slab need twice as many slabs: these have as many objects as one
      * or two finer classes have. */
     COARSE_FEW_OBJECTS = 4,
+    /* Bytes of a slab whose objects are linked at a time: the rest of a slab above 4 KB stays untouched until then. */
+    LINKED_BYTES = 4096,
     /* Objects that a mid slab has at least. */
     MID_LEAST_OBJECTS = 4,
     /* The part of a mid slab that its tail, which no object can use, may be. */
@@ -123,6 +125,15 @@ enum {
 _Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLECT_PERIOD == 0,
                "both are looked at only in a refill that collects");
 
+/* ---- realloc ---- */
+
+enum {
+    /* An object that shrinks stays in its place while it uses more than this part of it. */
+    STAYS_PART = 2,
+    /* Bytes up to which an object always stays: a smaller one would hardly save memory. */
+    STAYS_MOST = 32,
+};
+
 /* ---- When a round of reclamation is asked for, and what it does ---- */
 
 enum {
@@ -134,6 +145,9 @@ enum {
     MID_ROUND_FROM = 32,
     /* Uses of a pool between two rounds below which it is given back. */
     POOL_LITTLE_USE = 4,
+    /* Ranges that a round takes from one list: other threads may fill the list as fast as the round empties it. 256 MB
+     * of the smallest ranges. */
+    ROUND_TAKES = 1 << 16,
     /* Granules given back by one system call of a round. */
     GIVE_MOST_GRANULES = 64,
     /* Passes over the abandoned heaps in a round. Each drains half of what is left, and threads that end meanwhile add
@@ -209,8 +223,10 @@ enum {
 #endif
 
 enum {
-    /* Tries of the statistics to count while no root goes, a millisecond apart. */
+    /* Tries of the statistics to count while no root goes. */
     WALK_TRIES = 100,
+    /* Milliseconds between two of them: another thread's munmap of a root ends meanwhile. */
+    WALK_WAIT = 1,
     /* Tries for an address region for the tables, as something else may be there. */
     REGION_TRIES = 4,
 };

@@ -12,12 +12,15 @@
 #define ROW(size)                                                                                                      \
     {size,                                                                                                             \
      CAPACITY(size),                                                                                                   \
-     4096 / (size) + 1,                                                                                                \
+     LINKED_BYTES / (size) + 1,                                                                                        \
      CACHE_ROOM(size),                                                                                                 \
      CACHE_ROOM(size) > 0 ? CACHE_ROOM(size) : JW_LOCAL_FREES,                                                         \
      FREES_UNTIL_REOPEN(size),                                                                                         \
      RECIPROCAL(size),                                                                                                 \
      (CAPACITY(size) - 1) * (RECIPROCAL(size) * (size))},
+#define IS_MULTIPLE(size) &&(size) % SMALLEST_OBJECT == 0
+_Static_assert(1 SIZE_CLASS_TABLE(IS_MULTIPLE), "no class has smaller objects");
+
 const struct size_class size_classes[SIZE_CLASS_COUNT] = {SIZE_CLASS_TABLE(ROW)};
 
 const uint8_t size_class_index[FRONTEND_MAX / 8] = {SIZE_CLASS_INDEX};

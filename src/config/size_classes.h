@@ -43,7 +43,7 @@ static inline unsigned size_class_capacity(unsigned class) {
  *   3  If the owner changes the record meanwhile, reciprocal and last may be of two classes. Only an address of another
  *      place that shares the slab's index is compared then. It is at least n objects away, n = half of the first window
  *      / FRONTEND_MAX, less one, and gives n or more. No class's last is more than a granule, which is less. */
-#if UINTPTR_MAX > 0xffffffffu && JW_WINDOW_SHIFT >= 36
+#if UINTPTR_MAX > 0xffffffffu && JW_WINDOW_SHIFT >= LARGE_WINDOW_SHIFT
 _Static_assert(((size_t)1 << JW_FIRST_WINDOW_SHIFT) / 2 / FRONTEND_MAX > GRANULE_SIZE + 1,
                "another slab's address is far");
 #endif

@@ -53,7 +53,7 @@ extern _Atomic(bool) shrunk_in_place HIDDEN;
 /* realloc leaves an object in place if the new size fits and uses more than half of it, or if the object is so small
  * that a copy saves nothing. */
 static ALWAYS_INLINE bool stays(size_t old, size_t size) {
-    return size <= old && (size > old / 2 || old <= 32);
+    return size <= old && (size > old / STAYS_PART || old <= STAYS_MOST);
 }
 
 /* Reads the options and makes the tables, once. Every slow path that may be the first calls it. False when there is no

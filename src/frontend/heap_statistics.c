@@ -105,7 +105,7 @@ void frontend_statistics(struct frontend_statistics *statistics) {
             break;
         }
         _Atomic(uint32_t) word = 0;
-        platform_futex_wait(&word, 0, 1);
+        platform_futex_wait(&word, 0, WALK_WAIT);
     }
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
         statistics->in_use += statistics->classes[class].objects * size_classes[class].size;

@@ -4,7 +4,7 @@
 #include "frontend/heap.h"
 #include "platform/fence.h"
 
-enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 };
+enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 }; /* with 32 heaps each: as many as a key can tell apart */
 
 _Static_assert((uint64_t)CHUNKS *CHUNK_HEAPS <= 1u << KEY_NUMBER_BITS, "a heap's number fits in a key and in a leaf");
 

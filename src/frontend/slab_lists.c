@@ -7,7 +7,9 @@
 #include "frontend/slab_links.h"
 #include "platform/random.h"
 
-enum { MOST_SHUFFLED = 4096 / 8 + 1 }; /* the largest batch of any class */
+enum { MOST_SHUFFLED = LINKED_BYTES / SMALLEST_OBJECT + 1 }; /* the largest batch of any class (size_classes.c) */
+
+_Static_assert(MOST_SHUFFLED - 1 <= UINT16_MAX, "an object's place in a batch fits in 16 bits");
 
 uint64_t slab_scatter_secret;
 

@@ -37,6 +37,14 @@ enum { PAYLOAD_SHIFT = 16, PAYLOAD_GUARDED = 1, PAYLOAD_TAG_SHIFT = 1, TAG_MASK 
 enum { SHORT_PAYLOAD = 21, SHORT_SLACK_SHIFT = 5, LONG_PAYLOAD = 31, LONG_SLACK_SHIFT = 1, SLACK_MOST = (1 << 30) - 1 };
 enum { TRAILER_SIZE = 8, FILLED_MOST = 32 /* bytes behind the request's end that are checked */ };
 
+_Static_assert(BACKEND_MIN - 1 <= UINT32_MAX >> (32 - (SHORT_PAYLOAD - SHORT_SLACK_SHIFT)), "a short slack fits");
+_Static_assert(TAG_MASK << PAYLOAD_TAG_SHIFT < 1 << SHORT_SLACK_SHIFT && PAYLOAD_GUARDED < 1 << PAYLOAD_TAG_SHIFT &&
+                   PAYLOAD_GUARDED < 1 << LONG_SLACK_SHIFT,
+               "flag, tag and slack do not overlap");
+_Static_assert((uint64_t)SLACK_MOST << LONG_SLACK_SHIFT < (uint64_t)1 << LONG_PAYLOAD, "a long slack fits");
+_Static_assert(PAYLOAD_SHIFT + LONG_PAYLOAD + 2 < 64 && SHORT_PAYLOAD <= LONG_PAYLOAD,
+               "a code is left above the state");
+
 static inline trailer_word *trailer_of(const char *object, size_t slot) {
     return (trailer_word *)(object + slot - TRAILER_SIZE);
 }

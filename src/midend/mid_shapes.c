@@ -7,6 +7,8 @@ struct mid_shape mid_shapes[CLASSES];
 uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];
 unsigned mid_class_count;
 
+_Static_assert(JW_MID_CACHE_OBJECTS / FRONTEND_MAX <= UINT16_MAX, "the objects of a cache fit in a shape");
+
 /* The smallest slab with enough objects whose tail is at most a sixteenth. */
 static bool shape_for(uint32_t size, struct mid_shape *shape) {
     for (unsigned class = 1; class < RANGE_CLASSES; class ++) {

@@ -17,13 +17,16 @@ enum { MOST_OBJECTS = 28 };
 enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's bits; and the Nest has no more */
 
 _Static_assert((unsigned)CLASSES - 1 <= LEAF_CLASS, "a class fits in a leaf's word");
+/* offset = i * size gives i + i * e / 2^32 with e = reciprocal * size - 2^32, which is less than the size. Of any other
+ * offset the quotient times the size differs from it, right or not. */
+_Static_assert((uint64_t)MOST_OBJECTS *BACKEND_MIN <= UINT32_MAX, "an object's offset divided by the size is exact");
 _Static_assert((MID_FREE_BITS >> MOST_OBJECTS) == 0, "each object has a bit");
 
 #define UNIT_SHIFT JW_MIDEND_UNIT_SHIFT
 
 struct mid_shape {
-    uint32_t size, weight;  /* of an object, in bytes; of a slab, in granules */
-    uint32_t reciprocal;    /* ceil(2^32 / size): division by the size, exact below 2^18 */
+    uint32_t size, weight; /* of an object, in bytes; of a slab, in granules */
+    uint32_t reciprocal;   /* ceil(2^32 / size): exact for multiples of the size in a slab; no other offset gives one */
     uint16_t count, cached; /* objects of a slab; objects that may be cached in a cache */
 };
 

@@ -2,12 +2,8 @@
 #include "platform/deferred_unmap.h"
 
 #include "platform/platform.h"
+#include "platform/tries.h"
 #include "sync/pointer_stack.h"
-
-/* Limits the calls of each try: the OS may refuse forever. */
-#ifndef JW_DEFERRED_UNMAP_TRIES
-#define JW_DEFERRED_UNMAP_TRIES 8
-#endif
 
 struct deferred {
     struct stack_link link;

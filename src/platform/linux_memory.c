@@ -6,6 +6,7 @@
 #include "platform/linux_rights.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
+#include "platform/tries.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -223,7 +224,7 @@ static _Atomic(uint32_t) moving;
 
 static bool holds(uintptr_t address, uint32_t mark) {
     long no_time[2] = {0}; /* for an address that is not mapped or not readable the call returns an error */
-    for (int tries = 0; tries < 16; tries++) /* the OS may refuse this call, too */
+    for (int tries = 0; tries < HOLDS_TRIES; tries++)
         if (kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(address), FUTEX_WAIT_PRIVATE, ARGUMENT(mark),
                                              ARGUMENT(no_time))) == -ETIMEDOUT)
             return true;

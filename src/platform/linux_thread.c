@@ -10,6 +10,7 @@
 #include "platform/linux_rights.h"
 #include "platform/plain_thread.h"
 #include "platform/platform.h"
+#include "platform/tries.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -145,17 +146,16 @@ enum platform_start platform_thread_start(void (*body)(void)) {
 }
 
 static void wait_for_clearing(_Atomic(uint32_t) *word, uint32_t number) {
-    long soon[2] = {0, 10000000}; /* 10 ms: a start that fails changes the word without a wake */
+    long soon[2] = {0, STACK_LEFT_WAIT * 1000000L};
     /* not private, because the kernel's wake is not */
     kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(word), FUTEX_WAIT, ARGUMENT(number), ARGUMENT(soon)));
 }
 
 /* Bounded, since long after the thread's end the kernel may have given its number to a thread of the program. */
 static void wait_for_end(unsigned stack) {
-    enum { TRIES = 1000 };
     static _Atomic(uint32_t) nothing;
     uint32_t number = atomic_load_explicit(&last_numbers[stack], memory_order_relaxed);
-    for (int tries = 0; number && tries < TRIES && platform_thread_lives(number); tries++)
+    for (int tries = 0; number && tries < THREAD_GONE_TRIES && platform_thread_lives(number); tries++)
         platform_futex_wait(&nothing, 0, 1);
     atomic_compare_exchange_strong_explicit(&last_numbers[stack], &number, 0, memory_order_relaxed,
                                             memory_order_relaxed);
