@@ -295,7 +295,7 @@ static void no_memory_gives_null(void **state) {
 static void full_slabs_wait_for_nothing_without_memory(void **state) {
     (void)state;
     static void *objects[ROOT_GRANULES << (JW_GRANULE_SHIFT - 7)];
-    enum { STEP = 251 }; /* objects: less than the until_reopen of any slab comes back */
+    enum { STEP = 251 }; /* objects: of no slab so many come back that it is reopened */
     start();
     heaps[0]->refills = 0;
     unsigned count = 0, back = 0;

@@ -98,8 +98,8 @@ static void body(void) {
 static void run_once(void) {
     atomic_store_explicit(&go, 0, memory_order_relaxed);
     uint32_t before = atomic_load_explicit(&runs, memory_order_relaxed);
-    for (int threads = 0; threads < 2; threads++) /* those before may still be on their way out */
-        while (platform_thread_start(body) != START_STARTED) usleep(100);
+    platform_threads_gone(false); /* those before may still be on their way out */
+    for (int threads = 0; threads < 2; threads++) CHECK(platform_thread_start(body) == START_STARTED);
     CHECK(platform_thread_start(body) == START_TOO_EARLY);
     atomic_store_explicit(&go, 1, memory_order_release);
     platform_futex_wake(&go);
@@ -170,7 +170,8 @@ static void the_child_of_a_fork_can_start_the_thread(void **state) {
     (void)state;
     platform_on_fork(prepare, parent, child);
     atomic_store_explicit(&go, 0, memory_order_relaxed);
-    while (platform_thread_start(body) != START_STARTED) usleep(100); /* it runs during the fork */
+    platform_threads_gone(false);
+    CHECK(platform_thread_start(body) == START_STARTED); /* it runs during the fork */
     pid_t forked = fork();
     CHECK(forked >= 0);
     if (forked == 0) {
