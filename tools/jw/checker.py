@@ -34,8 +34,8 @@ pthread_cond_signal pthread_cond_broadcast pthread_rwlock_rdlock pthread_rwlock_
 pthread_barrier_wait pthread_cond_timedwait pthread_mutex_timedlock pthread_cancel sem_wait fork""".split()
 
 
-def run(*command: object) -> None:
-    subprocess.run([str(word) for word in command], check=True)
+def run(*command: object, quiet: bool = False) -> None:
+    subprocess.run([str(word) for word in command], check=True, stderr=subprocess.DEVNULL if quiet else None)
 
 
 def is_cross(compiler: str) -> bool:
@@ -91,12 +91,12 @@ def compile(
     return target
 
 
-def link(objects: Sequence[Path], program: Path, compiler: str = "gcc") -> Path:
+def link(objects: Sequence[Path], program: Path, compiler: str = "gcc", quiet: bool = False) -> Path:
     library = engine(compiler)
     wrapping = [f"-Wl,--wrap={name}" for name in WRAPPED]
     # one mapping for all data, whatever the alignment of the client's arenas
     place = ["-no-pie", "-Wl,-z,now", "-Wl,-z,max-page-size=65536", f"-Wl,-rpath,{library.parent}"]
-    run(compiler, *objects, library.parent / "main.o", library, "-o", program, *place, *wrapping)
+    run(compiler, *objects, library.parent / "main.o", library, "-o", program, *place, *wrapping, quiet=quiet)
     return program
 
 

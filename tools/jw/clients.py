@@ -4,6 +4,7 @@ import hashlib
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -77,75 +78,132 @@ def clients() -> list[Client]:
 
 
 class Programs:
-    """Builds client programs with one compiler and level; the objects are shared by clients with the same constants."""
+    """Builds client programs with one compiler and level. Only what a client needs is compiled, and once for all
+    clients with the same constants. What it needs follows from the symbols of the objects with the usual constants."""
 
     def __init__(self, compiler: str, level: str, *options: str):
         self.compiler, self.level, self.options = compiler, level, options
         self.engine = checker.engine(compiler)
-        sources = [path for pattern in HEADERS for path in ROOT.glob(pattern)] + production()
-        text = b"".join(path.read_bytes() for path in sorted(sources))
+        self.sources = {source.stem: source for source in production()}
+        paths = [path for pattern in HEADERS for path in ROOT.glob(pattern)] + list(self.sources.values())
+        text = b"".join(path.read_bytes() for path in sorted(paths))
         self.state = hashlib.sha256(text + Path(checker.__file__).read_bytes()).hexdigest()
         self.locks: dict[Path, Lock] = {}
         self.lock = Lock()
+        self.symbols: dict[str, Symbols] = {}
 
     def compile(self, source: Path, target: Path, constants: list[str], first: Path | None = None) -> None:
         paths = [first, *INCLUDES] if first else INCLUDES
         options = [*constants, *(f"-I{path}" for path in paths), "-MMD", *self.options]
         checker.compile(source, target, self.compiler, self.level, options)
 
-    def archive(self, constants: list[str]) -> Path:
-        """The directory of the production objects with these constants and of the library of them."""
+    def objects(self, constants: list[str], stems: Iterable[str]) -> dict[str, Path]:
+        """The production objects of these names with these constants."""
         key = " ".join([self.compiler, self.level, *self.options, self.state, *constants])
         place = BUILD / "verify/objects" / hashlib.sha256(key.encode()).hexdigest()[:12]
+        place.mkdir(parents=True, exist_ok=True)
+        targets = {stem: place / f"{stem}.o" for stem in stems}
+        for wait in (False, True):  # first those that no other thread is compiling
+            for stem, target in targets.items():
+                self.compile_once(self.sources[stem], target, constants, wait)
+        return targets
+
+    def compile_once(self, source: Path, target: Path, constants: list[str], wait: bool) -> None:
         with self.lock:
-            lock = self.locks.setdefault(place, Lock())
-        with lock:
-            if not (place / "complete").exists():
-                place.mkdir(parents=True, exist_ok=True)
-                for source in production():
-                    self.compile(source, place / f"{source.stem}.o", constants)
-                pack(place / "library.a", sorted(place.glob("*.o")))
-                (place / "complete").touch()
-        return place
+            lock = self.locks.setdefault(target, Lock())
+        if not lock.acquire(blocking=wait):
+            return
+        try:
+            complete = target.with_suffix(".complete")
+            if not complete.exists():
+                self.compile(source, target, constants)
+                complete.touch()
+        finally:
+            lock.release()
+
+    def needed(self, client: Path) -> list[str]:
+        """The names of the production objects that a client's object needs, directly and through others."""
+        usual = self.objects([f"-D{name}={value}" for name, value in CONSTANTS.items()], self.sources)
+        with self.lock:
+            if not self.symbols:
+                self.symbols = {stem: read_symbols(path) for stem, path in usual.items()}
+        places = {name: stem for stem, symbols in self.symbols.items() for name in symbols.defined}
+        own = read_symbols(client)
+        found, ahead = set(), own.used
+        while ahead:
+            stems = {places[name] for name in ahead - own.defined if name in places} - found
+            found |= stems
+            ahead = {name for stem in stems for name in self.symbols[stem].used}
+        return sorted(found)
 
     def client(self, client: Client, mutant: Mutant | None = None) -> Path:
         """The program of a client, over the source as it is or over a mutant."""
-        base = self.archive(client.constants)
         build = "".join([self.compiler, self.level, *self.options])
         place = BUILD / "verify/programs" / build / (mutant.name if mutant else "source")
         place.mkdir(parents=True, exist_ok=True)
-        program, object_, library = place / client.name, place / f"{client.name}.o", base / "library.a"
-        first = None
-        if mutant:
-            first, library = place / f"{client.name}_source", place / f"{client.name}.a"
-            self.mutated_library(mutant, client.constants, base, first, library)
+        program, object_ = place / client.name, place / f"{client.name}.o"
+        first = write_mutant(mutant, place / f"{client.name}_source") if mutant else None
         self.compile(client.path, object_, client.constants, first)
-        checker.link([object_, library], program, self.compiler)
-        return program
+        needed = self.needed(object_)
+        for stems in (needed, list(self.sources)):  # a mutant, or odd constants, may need another object
+            objects = self.objects(client.constants, stems)
+            if mutant:
+                objects |= self.mutated(mutant, client, objects, first)
+            library = pack(program.with_suffix(".a"), objects.values())
+            try:
+                return checker.link([object_, library], program, self.compiler, quiet=stems is needed)
+            except subprocess.CalledProcessError:
+                if stems is not needed:
+                    raise
+        raise AssertionError
 
-    def mutated_library(self, mutant: Mutant, constants: list[str], base: Path, first: Path, library: Path) -> None:
-        shutil.copy(base / "library.a", library)
-        shutil.rmtree(first, ignore_errors=True)  # a mutant of that name may have been in another file
-        changed = first / mutant.path.relative_to(ROOT / "src" if "src" in mutant.path.parts else ROOT)
-        changed.parent.mkdir(parents=True, exist_ok=True)
-        changed.write_text(mutant.text)
-        if mutant.path.suffix == ".c":
-            affected = [(changed, mutant.path.stem)] if mutant.path in production() else []
-        else:
-            affected = [(source, source.stem) for source in production() if includes(base, source, mutant.path)]
-        objects = []
-        for source, stem in affected:
-            objects.append(library.parent / f"{library.stem}_objects" / f"{stem}.o")
-            objects[-1].parent.mkdir(exist_ok=True)
-            self.compile(source, objects[-1], constants, first)
-        if objects:
-            pack(library, objects)
+    def mutated(self, mutant: Mutant, client: Client, objects: dict[str, Path], first: Path) -> dict[str, Path]:
+        """Those of the objects that a mutant changes, compiled anew."""
+        changed = {}
+        place = first.with_name(f"{client.name}_objects")
+        place.mkdir(exist_ok=True)
+        for stem, path in objects.items():
+            source = self.sources[stem]
+            if mutant.path == source:
+                source = first / inner(mutant.path)
+            elif str(mutant.path) not in path.with_suffix(".d").read_text():  # what the compiler read
+                continue
+            changed[stem] = place / path.name
+            self.compile(source, changed[stem], client.constants, first)
+        return changed
 
 
-def pack(library: Path, objects: list[Path]) -> None:
-    subprocess.run(["ar", "rcs", library, *objects], check=True)
+def inner(path: Path) -> Path:
+    """A source's path as #include names it."""
+    return path.relative_to(ROOT / "src" if "src" in path.parts else ROOT)
 
 
-def includes(base: Path, source: Path, header: Path) -> bool:
-    """Whether the source read the header, by what the compiler noted beside the object."""
-    return str(header) in (base / f"{source.stem}.d").read_text()
+def write_mutant(mutant: Mutant, first: Path) -> Path:
+    """Writes the changed file where #include finds it first."""
+    shutil.rmtree(first, ignore_errors=True)  # a mutant of that name may have been in another file
+    changed = first / inner(mutant.path)
+    changed.parent.mkdir(parents=True)
+    changed.write_text(mutant.text)
+    return first
+
+
+def pack(library: Path, objects: Iterable[Path]) -> Path:
+    """A library that names the objects where they are."""
+    library.unlink(missing_ok=True)
+    subprocess.run(["ar", "rcsT", library, *objects], check=True)
+    return library
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Those that an object defines for others, and those that it uses of others."""
+
+    defined: frozenset[str]
+    used: frozenset[str]
+
+
+def read_symbols(path: Path) -> Symbols:
+    printed = subprocess.run(["nm", "--extern-only", path], capture_output=True, text=True, check=True).stdout
+    words = [line.split() for line in printed.splitlines()]
+    used = frozenset(name for *_, kind, name in words if kind in "Uw")
+    return Symbols(frozenset(name for *_, _, name in words) - used, used)
