@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How other projects take the library in: consumers.py WAY COMPILER CMAKE BUILD
 
-Ways: by_hand, pkg_config, find_package, add_subdirectory, lto (of a parent, and of a packager's flags), installed.
+Ways: by_hand, pkg_config, find_package, add_subdirectory, fetch_content, lto (of a parent), lto_packaged (of a
+packager's flags), installed.
 Each builds plugins with an archive of ours in them, which are closed while their threads live on (host.c), and
 programs.
 """
@@ -116,12 +117,18 @@ def find_package(folder: Path) -> None:
 
 def add_subdirectory(folder: Path) -> None:
     by_cmake(folder, "add_subdirectory")
+
+
+def fetch_content(folder: Path) -> None:
     by_cmake(folder, "FetchContent")
 
 
 def lto(folder: Path) -> None:
-    """Of a parent project; and as Ubuntu builds packages."""
     by_cmake(folder, "add_subdirectory", "-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON")
+
+
+def lto_packaged(folder: Path) -> None:
+    """As Ubuntu builds packages."""
     by_cmake(folder, "FetchContent", "-DCMAKE_C_FLAGS=-g -O2 -flto=auto -ffat-lto-objects -fstack-protector-strong")
     build = folder / "package"
     run(CMAKE, "-S", ROOT, "-B", build, f"-DCMAKE_C_COMPILER={COMPILER}", "-DCMAKE_C_FLAGS=-O2 -flto")

@@ -43,15 +43,24 @@ def quietly(*command: object, **how: object) -> None:
         raise subprocess.CalledProcessError(done.returncode, command, done.stdout)
 
 
-def build(flavour: str, target: str = "libraries", tests: bool = False) -> Path:
-    """Configures and builds a flavour; gives its directory."""
+def configure(flavour: str, tests: bool = False) -> Path:
+    """Gives the flavour's directory."""
     own = ("clang", "i386", "aarch64", "riscv64", "armv7", "musl")
     needs = ["build"] + [need for need in own if flavour.startswith(need)]
     setup(*needs, *(["tests"] if tests else []))
-    switch = ["-DJW_TESTS=ON"] if tests else []
-    quietly("cmake", "--preset", flavour, *switch)
+    quietly("cmake", "--preset", flavour, *(["-DJW_TESTS=ON"] if tests else []))
+    return directory(flavour)
+
+
+def make(flavour: str, *targets: str) -> None:
     parallel = os.cpu_count() or 1
-    quietly("cmake", "--build", directory(flavour), "--target", target, "--parallel", parallel, "--", "--quiet")
+    quietly("cmake", "--build", directory(flavour), "--parallel", parallel, "--target", *targets, "--", "--quiet")
+
+
+def build(flavour: str, target: str = "libraries", tests: bool = False) -> Path:
+    """Configures and builds a flavour; gives its directory."""
+    configure(flavour, tests)
+    make(flavour, target)
     return directory(flavour)
 
 
