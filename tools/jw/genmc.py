@@ -4,10 +4,12 @@ Two files may use the same static name; there, the later file's is given a prefi
 compiled to LLVM IR and searched for what GenMC cannot read.
 """
 
+import os
 import re
 import shutil
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import genmc_table
@@ -260,12 +262,12 @@ def failed(row: dict) -> bool:
 def run(names: list[str], genmc: str | None = shutil.which("genmc"), seconds: int = LIMIT, table: bool = False) -> int:
     """Runs these clients, or all, by GenMC; without it says whether it could read them."""
     rows = {}
-    for client in clients():
-        if names and client.name not in names:
-            continue
-        rows[client.name] = judge(client, genmc, seconds)
-        if genmc or failed(rows[client.name]):
-            print(told(client.name, rows[client.name]), flush=True)
+    chosen = [client for client in clients() if not names or client.name in names]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for client, row in zip(chosen, pool.map(lambda one: judge(one, genmc, seconds), chosen), strict=True):
+            rows[client.name] = row
+            if genmc or failed(row):
+                print(told(client.name, row), flush=True)
     wrong = sum(map(failed, rows.values()))
     if table and genmc:
         genmc_table.write(rows)
