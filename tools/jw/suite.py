@@ -22,7 +22,10 @@ from xml.etree import ElementTree
 import flavours
 import verify
 
-QUICK = {"release": ["-L", "^(unit|api)$", "-E", "^consumer"], "checked": ["-L", "^unit$", "-E", "^unit-"]}
+QUICK = {
+    "release": ["-L", "^(unit|api)$", "-E", "^(consumer|embedded|tools)"],
+    "checked": ["-L", "^unit$", "-E", "^unit-"],
+}
 NIGHTLY = "-nightly"
 CLOSING = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
 TAIL = 40  # lines of a failed test that are shown again at the end
