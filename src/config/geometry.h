@@ -2,7 +2,7 @@
  * could be others without a change to any structure.
  *
  * Shifts come first and sizes follow from them. All can be set from outside (-DJW_...), so that a model-checking client
- * can shrink them without touching the logic: a root of 8 granules of 256 B is a normal configuration.
+ * can shrink them without touching the logic. A root of 8 granules of 256 B is a normal configuration.
  */
 #ifndef JW_GEOMETRY_H
 #define JW_GEOMETRY_H

@@ -1,9 +1,9 @@
 /* options.h - what a user can set at start; options.def lists the options.
  *
  * Sources, where a later one overrides an earlier: the defaults; the system-wide file (-DJW_OPTIONS_FILE="path"); the
- * program's symbol `const char *jw_malloc_conf`; the environment's JWMALLOC_CONF, unless the process has more
- * privileges than its user. All have the form "name:value,name:value", or "name=value". An error in them prints a line
- * to standard error, and the value stays unchanged.
+ * program's symbol `const char *jw_malloc_conf`; the environment's JWMALLOC_CONF. A process with more privileges than
+ * its user ignores the environment. All have the form "name:value,name:value", or "name=value". An error in them prints
+ * a line to standard error, and the value stays unchanged.
  */
 #ifndef JW_OPTIONS_H
 #define JW_OPTIONS_H

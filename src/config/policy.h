@@ -92,8 +92,8 @@ enum {
 
 /* ---- A heap's periodic maintenance ---- */
 
-/* After this many frees to a local list without a refill the periodic maintenance runs, in classes without an object
- * cache: a thread that always frees what it has just allocated needs no refill. */
+/* In classes without an object cache: after this many frees to a local list without a refill the heap is collected. A
+ * thread that always frees what it has just allocated needs no refill. */
 #ifndef JW_LOCAL_FREES
 #define JW_LOCAL_FREES 128
 #endif

@@ -14,7 +14,7 @@
  *   unwatch      owner                        watched = 0
  *   empty        owner, after given or kept   0
  *
- * A slab is taken while a round has put GIVING, GIVEN or KEPT in the place of the distance: these are even, a distance
+ * A slab is taken while a round has put GIVING, GIVEN or KEPT in the place of the distance. These are even; a distance
  * is odd. remote_reclaim.h says why that is right. The objects are linked (sync/free_link.h). The origin is the address
  * before the slab: odd, so that the origin ends a list. The count alone answers the periodic question whether all
  * objects of the slab are free. Only this file knows the bits. Progress: lock-free.

@@ -10,7 +10,7 @@
  *                         allocation, many inherited heaps
  *
  * Only the last two do work without a bound. malloc calls them when memory is short (core/route.c), or for its first
- * small object in a fork's child (heap_attach); free and malloc may run a round that is due (thrift_take_turn). By the
+ * small object in a fork's child (heap_attach). free and malloc may run a round that is due (thrift_take_turn). By the
  * heap's thread, or by a thread that has a heap without a thread.
  */
 #ifndef JW_HEAP_COLLECT_H

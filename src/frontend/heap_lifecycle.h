@@ -22,7 +22,7 @@
 /* Gives the calling thread a heap. NULL when there is no memory. */
 struct heap *heap_attach(void);
 
-/* Whether the calling thread has ended as far as its heap is concerned: later allocations, in other destructors of the
+/* Whether the calling thread has ended as far as its heap is concerned. Later allocations, in other destructors of the
  * thread, take a heap for one operation and abandon it again. */
 bool heap_thread_has_ended(void);
 

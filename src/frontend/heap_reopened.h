@@ -6,7 +6,7 @@
  *   heap_take_reopened         the owner, in slow paths              ordinary again: PARTIAL or EMPTY; or FULL, if the
  *                                                                    owner has used it meanwhile and can mark it again
  *
- * The owner takes the whole stack by one exchange and looks at a few slabs at a time: they may be many, and their
+ * The owner takes the whole stack by one exchange and looks at a few slabs at a time. They may be many, and their
  * records are in other processors' caches. `reopened_taken` leads to the rest.
  */
 #ifndef JW_HEAP_REOPENED_H

@@ -4,7 +4,7 @@
  * class, how many more slabs in use it takes until its finer classes open; 0: they are open, or there are none. The
  * finer classes open for good: the heap keeps its map when its thread ends. Slabs that are there keep their class.
  *
- * The first heap is mostly that of a program's only thread, whose slabs are few compared with the program: its classes
+ * The first heap is mostly that of a program's only thread, whose slabs are few compared with the program. Its classes
  * are open from the start.
  *
  * budget[class] goes with it: frees to a new local list until it needs attention, fewer while the class is coarse.

@@ -12,7 +12,7 @@
 #include "frontend/slab.h"
 #include "platform/instructions.h"
 
-/* An object's distance from the first one, and 1 more where its first word may be a link: the origin is 1 less than the
+/* An object's distance from the first one, and 1 more where its first word may be a link. The origin is 1 less than the
  * first object's address. `shared`: the slab may be another thread's. */
 static ALWAYS_INLINE uintptr_t slab_distance(const void *object, const struct slab *slab, bool shared) {
     return difference_less_borrow((uintptr_t)object, &slab->origin, shared, link_upper_half(object), LINK_MARK);

@@ -13,8 +13,8 @@
 #include "base/misuse.h"
 #include "frontend/slab.h"
 
-/* Whether the object `next` may follow an object of the slab in a list: if it is of the same slab or, where objects are
- * cached, of the same class and heap. */
+/* Whether the object `next` may follow an object of the slab in a list. It may if it is of the same slab. Where objects
+ * are cached, it may also be of the same class and heap. */
 static inline bool slab_may_precede(const struct slab *slab, const void *next) {
     const struct slab *other = slab_of(next);
     if (other != slab && (STRICT_LINKS || other->class != slab->class || !slab_has_key(other, slab_key(slab))))
@@ -22,7 +22,7 @@ static inline bool slab_may_precede(const struct slab *slab, const void *next) {
     return slab_has_start(next, other);
 }
 
-/* Whether a link may lead there from a free object: to another one, or to an end, which may be the origin of the
+/* Whether a link may lead there from a free object: to another object or to an end. The end may be the origin of the
  * class's current slab. */
 static inline bool slab_may_list(const void *object, const void *next) {
     if (next == LINK_END) return true;

@@ -15,8 +15,8 @@
 /* Makes a fresh slab of the class at that address, marked. Its state and key are left to the caller. */
 void slab_format(struct slab *slab, const char *start, unsigned class);
 
-/* Clears the links of a slab without objects, before its memory is cut into other objects or leaves the heap: the
- * program could read them there. */
+/* Clears the links of a slab without objects, before its memory is cut into other objects or leaves the heap. The
+ * program could read the links there. */
 void slab_clear_links(const struct slab *slab);
 
 /* A new local list for a CURRENT slab: its freed list. NULL: that is empty. */

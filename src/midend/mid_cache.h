@@ -1,10 +1,10 @@
-/* mid_cache.h - what a thread keeps of the midend, so that most calls change nothing that is shared: of some classes a
- * slab that it allocates from, and a few cached objects.
+/* mid_cache.h - what a thread keeps of the midend, so that most calls change nothing that is shared. Of some classes it
+ * keeps a slab that it allocates from, and a few cached objects.
  *
  * A cached object was freed by the thread and waits in its list for the next allocation. Its bit in the slab's word
  * still says "in use". So no other thread has the object, in whichever slab it is, and no atomic operation is needed.
  * Its first word is a link as in the frontend (sync/free_link.h), with another key. Its second word is the number of
- * the heap that caches it: so a thread that frees the object again knows which heap's list settles the question
+ * the heap that caches it. So a thread that frees the object again knows which heap's list settles the question
  * (frontend/suspect.h). An object that leaves the list has 0 in its first word.
  *
  *   room       free entries of this cache. While room > 0, each freed object of the class is cached. Two allocations

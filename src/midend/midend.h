@@ -37,13 +37,9 @@
  *
  * A thread holds the slabs that it last allocated from. So an allocation from these, or a free to them, is at most one
  * read-modify-write of the word. Other threads free into a held slab as into a listed one. The holder leaves the slab
- *
- *   to hold a slab of another class
- *   when no object is left
- *   when its heap collects (once in 128 refills), if nothing was allocated from the class since the last time
- *   when the thread ends
- *
- * and then looks whether the slab is empty.
+ * in four cases, and then looks whether the slab is empty. It takes a slab of another class in its place. The slab has
+ * no object left. The heap is collected (once in 128 refills), and nothing was allocated from the class since the last
+ * time. Or the thread ends.
  */
 #ifndef JW_MIDEND_H
 #define JW_MIDEND_H
@@ -77,8 +73,8 @@ void midend_drain(struct mid_cache *caches);
 /* Now and then: drains those that the thread has not allocated from since the last time. */
 void midend_collect(struct mid_cache *caches);
 
-/* Usable bytes of an object of a mid slab; 0 when the address is not one, or one that is cached in these caches, the
- * calling thread's. */
+/* Usable bytes of an object of a mid slab. 0: the address is not one, or the object is cached in these caches, which
+ * are the calling thread's. */
 size_t midend_usable_size(const struct mid_cache *caches, const void *object);
 
 /* Describes an address inside a mid slab (base/misuse.h). */

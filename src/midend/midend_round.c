@@ -1,5 +1,5 @@
-/* midend_round.c - reclamation's rounds over the midend: empty slabs go back, and the pages of free objects that were
- * left alone since the last round (midend.h has the states). */
+/* midend_round.c - reclamation's rounds over the midend. Empty slabs go back, and so do the pages of free objects that
+ * were left alone since the last round (midend.h has the states). */
 #include "midend/mid_slab.h"
 
 /* Discards the whole pages among the free objects of a slab that is out of the Nest. False: the OS refuses. */

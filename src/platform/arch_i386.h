@@ -4,8 +4,8 @@
 
 #define RAW_MMAP SYS_mmap2 /* counts its offset in pages: ours is always 0 */
 
-/* While ebp is the sixth argument, a function with a frame pointer finds its frame by the one on top of the stack: the
- * frame's address is what stands there, and 8. */
+/* While ebp is the sixth argument, a function with a frame pointer finds its frame by the word on top of the stack. The
+ * frame's address is that word plus 8. */
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM
 #define FRAME_BY_STACK ".cfi_escape 0x0f, 5, 0x74, 0, 0x06, 0x23, 8\n\t"
 #define FRAME_BY_POINTER "\n\t.cfi_def_cfa ebp, 8"

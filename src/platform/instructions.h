@@ -52,9 +52,9 @@ static ALWAYS_INLINE uintptr_t word_load(const uintptr_t *word) {
 #endif
 }
 
-/* difference_less_borrow: address - *origin, and 1 less where the half word is below the mark: a subtraction with the
- * borrow of another one, which GCC does not find for x86-64. The mark is a constant. `shared`: another thread may write
- * the origin; the load is relaxed. */
+/* difference_less_borrow: address - *origin, and 1 less where the half word is below the mark. This is a subtraction
+ * with the borrow of another one, which GCC does not find for x86-64. The mark is a constant. `shared`: another thread
+ * may write the origin; the load is relaxed. */
 static ALWAYS_INLINE uintptr_t difference_less_borrow_in_c(uintptr_t address, const uintptr_t *origin, bool shared,
                                                            const any_half *half, uint32_t mark) {
     uint32_t unused;

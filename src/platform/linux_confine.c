@@ -4,8 +4,8 @@
  *   all capabilities, the right to gain new ones by exec        libc's setuid does not know of this thread
  *   every system call that a round does not make                its user and groups then matter no more
  *
- * An attacker that writes to the thread's stack gets only what is left: calls that change the memory of this process,
- * none of which makes memory executable. A refused call fails with EPERM.
+ * An attacker that writes to the thread's stack gets only what is left. These are calls that change the memory of this
+ * process, and none makes memory executable. A refused call fails with EPERM.
  */
 #include "base/compiler.h"
 #include "platform/linux_call.h"

@@ -134,8 +134,8 @@ static uintptr_t apart_end;
 
 static uintptr_t region_start, region_end; /* no mapping is put there but by platform_reserve_at */
 
-/* A random part of the second to fifth eighth of the addresses: programs lie below that or from two thirds on, and the
- * kernel's own mappings at the top. */
+/* A random part of the second to fifth eighth of the addresses. Programs lie below that or from two thirds on; the
+ * kernel's own mappings lie at the top. */
 uintptr_t platform_region(size_t size, size_t alignment) {
     const uint64_t near = (uint64_t)512 << 30;
     size_t page = platform_page_size();

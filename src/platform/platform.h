@@ -1,7 +1,7 @@
 /* platform.h - everything that jwmalloc needs from an operating system; the only way to it.
  *
  * The linux*.c files implement it in production; sim.c (a static zeroed arena, no threads of its own) under the unit
- * tests and the model checkers. No function may call malloc, take a lock of libc, or touch errno: each can run inside
+ * tests and the model checkers. No function may call malloc, take a lock of libc, or touch errno. Each can run inside
  * malloc, inside a signal handler, or on the reclamation thread, which has no thread-local storage.
  */
 #ifndef JW_PLATFORM_H
@@ -19,9 +19,9 @@ size_t platform_page_size(void);
  * there is no limit. */
 size_t platform_address_limit(void);
 
-/* Reserves `size` bytes (whole OS pages) at a multiple of `alignment` (a power of two, at least one OS page): readable,
- * writable, zero, charged by the kernel only when touched, and named `name` (a literal: some kernels keep the pointer)
- * in /proc/self/maps. NULL when refused. */
+/* Reserves `size` bytes (whole OS pages) at a multiple of `alignment` (a power of two, at least one OS page). The
+ * memory is readable, writable and zero; the kernel charges it only when touched. /proc/self/maps shows it as `name`, a
+ * literal: some kernels keep the pointer. NULL when refused. */
 void *platform_reserve(size_t size, size_t alignment, const char *name);
 
 /* The same without an alignment, and read-only: such memory counts only for the limit of the address space.
@@ -32,8 +32,8 @@ void *platform_reserve_readable(size_t size, const char *name);
  * maps nothing there by itself. 0: there is none. Nothing is reserved. */
 uintptr_t platform_region(size_t size, size_t alignment);
 
-/* platform_reserve of whole pages in a part of the address space that is chosen at random once, with inaccessible pages
- * on both sides; where platform_region has found none, as platform_reserve. */
+/* As platform_reserve, of whole pages, in a part of the address space that is chosen at random once, with inaccessible
+ * pages on both sides. Where platform_region has found none: as platform_reserve. */
 void *platform_reserve_apart(size_t size, const char *name);
 
 /* platform_reserve, or platform_reserve_readable, at exactly this address. PLACE_TAKEN: something is mapped there. If a
@@ -75,10 +75,10 @@ uint64_t platform_milliseconds(void);
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 void platform_futex_wake(_Atomic(uint32_t) *word);
 
-/* Starts the one reclamation thread on a small stack, with all signals blocked, without pthread_create (which could be
- * our caller) and without thread-local storage: `body` must not use errno, libc's locks or a stack protector. It runs
- * once; when it returns, the thread ends. The system calls are those of libc's pthread_create. Too early: the two last
- * threads have returned but not left their stacks yet. */
+/* Starts the one reclamation thread on a small stack, with all signals blocked. It uses no pthread_create, which could
+ * be our caller. The thread has no thread-local storage: `body` must not use errno, libc's locks or a stack protector.
+ * It runs once; when it returns, the thread ends. The system calls are those of libc's pthread_create. Too early: the
+ * two last threads have returned but not left their stacks yet. */
 enum platform_start { START_REFUSED, START_STARTED, START_TOO_EARLY };
 enum platform_start platform_thread_start(void (*body)(void));
 

@@ -10,8 +10,8 @@
  *   follow       the thread that has the list         read only
  *   clear        the thread that takes the object     a link -> 0
  *
- * Order: none. A list belongs to one thread, or a word that leads to its first object is published by a release and
- * taken by an acquire (frontend/cross_list.h): the links are plain words. Only the question whether an object is free
+ * Order: none. The links are plain words. A list belongs to one thread, or a word that leads to its first object is
+ * published by a release and taken by an acquire (frontend/cross_list.h). Only the question whether an object is free
  * may read the word of an object in use.
  *
  * The next object is nearly always in the same root. Then the two addresses differ only in the bits of an offset: the

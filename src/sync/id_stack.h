@@ -13,7 +13,7 @@
  * Invariant: the links from `first` lead to each element that was pushed and not taken, once, newest first.
  * No ABA problem: elements leave only all together, so a push never depends on what an old first element links to.
  * last_look: a thread that stops looking uses it. Either it sees an element, or the thread that pushes later sees all
- * that came before the look, so also that no thread looks any more.
+ * that came before the look. So that thread also sees that no thread looks any more.
  * Progress: push is lock-free (it repeats only when another thread changed the word); the others are wait-free.
  * Verified by verify/clients/id_stack_push_take.c and id_stack_last_look.c. Used by deferred ranges and mid slabs,
  * reopened slabs, shut guards. */
