@@ -126,8 +126,8 @@ static granule_id fetch(enum root_use use, uint32_t weight, bool *zeroed, bool r
 }
 
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
-    /* without a slab of the midend, its object becomes a large one: room for that suffices */
-    granule_id range = fetch(use, weight, zeroed, true, use == FOR_SLABS);
+    /* without a slab of the midend, its object becomes a large one; for its own slabs the frontend makes room */
+    granule_id range = fetch(use, weight, zeroed, true, false);
     return range ? granule_address(range) : NULL;
 }
 

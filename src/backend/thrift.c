@@ -5,6 +5,8 @@
 #include "backend/root.h"
 #include "backend/waiting.h"
 #include "base/assert.h"
+#include "base/compiler.h"
+#include "base/mixed.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
@@ -448,6 +450,13 @@ bool thrift_make_room(size_t size) {
     size_t cached = range_cached(MAPPED);
     bool waits = root_unmap_spares() || cached > 0;
     return thrift_purge() > 0 || waits; /* even if nothing is cached here: abandoned heaps may have memory */
+}
+
+COLD uint64_t thrift_signs(void) {
+    uint64_t signs = mixed(range_cached(MAPPED) + mixed(range_cached(UNMAPPED)));
+    signs = mixed(signs + root_count() + ((uint64_t)root_spares() << 32));
+    signs = mixed(signs + outside_roots() + waiting_kept());
+    return mixed(signs + atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed));
 }
 
 /* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. */

@@ -54,6 +54,9 @@ bool thrift_may_help(size_t size);
 /* The same; if it may help, gives back all unused memory. */
 bool thrift_make_room(size_t size);
 
+/* Another number, most likely, if ranges, roots or mappings have come or gone since the last call. */
+uint64_t thrift_signs(void);
+
 /* There is work for a round although no range was freed (a thread has ended, mid slabs have freed objects). */
 void thrift_wake(void);
 

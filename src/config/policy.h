@@ -120,6 +120,9 @@ enum {
     INHERITED_HEAPS = 8,
     /* Notes of suspects that wait in a heap. Each keeps a slab. */
     SUSPECTS_MAX = 64,
+    /* Of so many failing allocations one looks at everything, although nothing seems to have come back. With 100 MB in
+     * use a look takes a millisecond, and each other failure some microseconds. */
+    SHORTAGE_PERIOD = 1024,
 };
 
 _Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLECT_PERIOD == 0,

@@ -13,6 +13,7 @@
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/heap_refill.h"
+#include "frontend/heap_shortage.h"
 #include "midend/midend.h"
 #include "platform/tool.h"
 
@@ -22,9 +23,13 @@ void *out_of_memory(void) {
 }
 
 static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
+    if (heap_is_short(heap)) return out_of_memory();
     heap_make_room(heap);
+    thrift_make_room(ROOT_SIZE);
     void *object = heap_refill(heap, class);
-    return object ? object : out_of_memory();
+    if (object) return object;
+    heap_note_shortage(heap);
+    return out_of_memory();
 }
 
 static void *refill_and_pop(struct heap *heap, unsigned class) {

@@ -30,6 +30,12 @@
 /* The class that never has objects: that of size 0 and of all that is too large. */
 #define NO_CLASS SIZE_CLASS_COUNT
 
+/* The heap's last malloc that failed (heap_shortage.h). */
+struct shortage {
+    uint64_t signs;
+    uint32_t refills, skipped;
+};
+
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
     /* Of each class: the first object to give out, or an end (a link), and how many frees may go there
      * (object_cache.h). At offset 0 for malloc's sake. */
@@ -62,6 +68,8 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint32_t collected; /* the class that was looked at last */
     granule_id
         reopened_taken; /* first of the reopened slabs that were taken off the stack and not looked at, 0: none */
+    bool wants_slabs;   /* a slab that becomes full is WANTED (heap_shortage.h) */
+    struct shortage shortage;
     struct mid_cache mid_caches[MID_CACHES];
     struct at_hand at_hand;
 };

@@ -78,12 +78,15 @@ static COLD void open_full_slabs(granule_id root, void *context) {
         struct slab *slab = record_at(id);
         /* the leaf first: its table is small. The leaf may be of a slab that was given back, but its key is not */
         if (!leaf_same(leaf_get(id), leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
-        if (slab_state(slab) == FULL && !link_end(slab->own.first)) heap_open_slab(heap, slab);
+        if (slab_state(slab) != FULL) continue;
+        if (!link_end(slab->own.first)) heap_open_slab(heap, slab);
+        else if (size_classes[slab->class].frees_until_reopen > 1) heap_want_slab(slab);
     }
 }
 
 COLD void heap_make_room(struct heap *heap) {
-    page_map_walk(open_full_slabs, heap);
+    if (!heap->wants_slabs) page_map_walk(open_full_slabs, heap);
+    heap->wants_slabs = true;
     heap_collect(heap, COLLECT_ALL);
 }
 

@@ -68,6 +68,7 @@ struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
 struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed) {
     char *start = slab_fetch(class, FOR_SLABS, 1, zeroed);
     if (!start) return NULL;
+    heap->wants_slabs = false;
     struct slab *slab = slab_of(start);
     slab_format(slab, start, class);
     __atomic_store_n(&slab->key, (uintptr_t)heap->key, __ATOMIC_RELAXED);

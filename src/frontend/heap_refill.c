@@ -60,7 +60,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
         do {
             void *first = slab_refill(slab);
             if (first) return refilled(heap, class, first);
-        } while (!heap_make_full(slab));
+        } while (!heap_make_full(heap, slab));
         heap_leave_current(heap, class);
     }
     heap_take_incoming(heap);

@@ -65,20 +65,21 @@ static bool leave_spent_current(struct heap *heap, unsigned class) {
     struct slab *current = heap->current[class];
     if (!current) return true;
     bool left = !link_end(current->own.first) || current->linked < size_class_capacity(class);
-    if (left || !heap_make_full(current)) return false;
+    if (left || !heap_make_full(heap, current)) return false;
     heap_leave_current(heap, class);
     return true;
 }
 
-/* If malloc would find no object next, a full slab to which an object has come back becomes current at once. No list
+/* If malloc would find no object next, a full slab to which an object has come back becomes current at once: no list
  * has to change. Counts as a refill. */
 static bool take_over(struct heap *heap, struct slab *slab) {
     unsigned class = slab->class;
+    enum slab_state state = slab_state(slab);
     if (!wants_slab(heap, class)) return false;
     heap->refills++;
     if (!leave_spent_current(heap, class)) return false;
     if (UNLIKELY(!slab_take_back(slab, slab_out(slab)))) {
-        slab_set_state(slab, FULL);
+        slab_set_state(slab, state);
         return false;
     }
     heap_make_current(heap, slab);
@@ -94,11 +95,23 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
         heap_make_empty(heap, slab);
         return;
     }
-    invariant(slab_state(slab) == FULL);
+    invariant(slab_is_full(slab));
     heap_make_partial(heap, slab, slab_out(slab));
+}
+
+COLD void heap_want_slab(struct slab *slab) {
+    invariant(slab_state(slab) == FULL && link_end(slab->own.first));
+    /* left first: a round that has read FULL must not take the slab by the new budget */
+    if (slab_begin_take_back(slab)) {
+        cross_watch_again(&slab->cross);
+        slab_set_state(slab, FULL);
+        return;
+    }
+    free_target_set_budget(&slab->own, 1);
+    slab_set_state(slab, WANTED);
 }
 
 void heap_budget_spent(struct slab *slab) {
     struct heap *heap = heap_of(slab); /* the calling thread's, except after a fork in a signal handler (heap_fork.c) */
-    if (slab_state(slab) != FULL || !take_over(heap, slab)) heap_open_slab(heap, slab);
+    if (!slab_is_full(slab) || !take_over(heap, slab)) heap_open_slab(heap, slab);
 }

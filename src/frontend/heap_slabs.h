@@ -5,6 +5,7 @@
  *   CURRENT     the lists have no object left                     FULL, marked
  *   CURRENT     all objects are free                              EMPTY, or RETURNING (below)
  *   FULL        objects have come back                            PARTIAL; CURRENT where malloc would find nothing next
+ *   FULL        a malloc has failed (heap_shortage.h)             WANTED; else as FULL
  *   PARTIAL     a refill takes the first of its class             CURRENT
  *   PARTIAL     all objects are free                              EMPTY, or RETURNING
  *   RETURNING   the thread that cleared the mark has pushed it    PARTIAL or EMPTY (heap_reopened.h)
@@ -24,6 +25,9 @@ void heap_budget_spent(struct slab *slab);
 /* The same of any heap's, where a full slab must not take over. */
 void heap_open_slab(struct heap *heap, struct slab *slab);
 
+/* Of a FULL slab to which its owner has freed no object: WANTED, unless a round has taken it. */
+void heap_want_slab(struct slab *slab);
+
 /* Of a slab without objects, in no list of its class: into the pool, or left until it is returned. */
 void heap_make_empty(struct heap *heap, struct slab *slab);
 
@@ -41,10 +45,12 @@ static inline void heap_make_current(struct heap *heap, struct slab *slab) {
 }
 
 /* Leaves a current slab whose lists have no object. False when some came back meanwhile. */
-static inline bool heap_make_full(struct slab *slab) {
+static inline bool heap_make_full(const struct heap *heap, struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
-    free_target_set_budget(&slab->own, size_classes[slab->class].frees_until_reopen);
-    slab_set_state(slab, FULL);
+    unsigned frees = size_classes[slab->class].frees_until_reopen;
+    bool wanted = heap->wants_slabs && frees > 1;
+    free_target_set_budget(&slab->own, wanted ? 1 : frees);
+    slab_set_state(slab, wanted ? WANTED : FULL);
     if (size_classes[slab->class].cached == 0) slab->target = &slab->own;
     return true;
 }

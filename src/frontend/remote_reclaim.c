@@ -42,6 +42,7 @@ static unsigned most_out(const struct slab *slab) {
     unsigned budget = __atomic_load_n(&slab->own.budget, __ATOMIC_RELAXED);
     unsigned class = __atomic_load_n(&slab->class, __ATOMIC_RELAXED);
     if (state == PARTIAL) return budget;
+    if (state == WANTED) return size_class_capacity(class) - 1 + budget;
     return state == FULL ? size_class_capacity(class) - size_classes[class].frees_until_reopen + budget : 0;
 }
 

@@ -17,6 +17,10 @@ void remote_work_note(void) {
     thrift_take_turn();
 }
 
+uint32_t remote_work_count(void) {
+    return atomic_load_explicit(&touched, memory_order_relaxed);
+}
+
 bool remote_work_is_new(void) {
     uint32_t now = atomic_load_explicit(&touched, memory_order_acquire); /* [RR11] pairs [RR10]; kept: as RR10 */
     return atomic_exchange_explicit(&touched_seen, now, memory_order_relaxed) != now;

@@ -3,9 +3,13 @@
 #define JW_REMOTE_WORK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* An object has come back to a slab that its owner or a round left alone: now and then asks for a round. */
 void remote_work_note(void);
+
+/* Grows with each of these; a count may be lost. */
+uint32_t remote_work_count(void);
 
 /* By a round: whether any has since the last call. */
 bool remote_work_is_new(void);

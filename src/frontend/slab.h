@@ -4,9 +4,9 @@
  *
  * The owner allocates from the local list of its current slab, which stands in the heap. It frees to that list, or to
  * the freed list of another slab, which becomes the local list in its turn. Other threads push to the cross list. So
- * malloc counts nothing and reads no record. `out` objects are given out, or wait in the local or the cross list. Only
- * frees change that number. The owner counts down `budget` on each of its frees, so that one test finds both events
- * that need attention:
+ * malloc counts nothing and reads no record: `out` objects are given out, or wait in the local or the cross list, and
+ * only frees change that number. The owner counts down `budget` on each of its frees, so that one test finds both
+ * events that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     the class's current one      out + 1 (pinned)             never: frees go to the local list
@@ -15,10 +15,11 @@
  *   FULL        none                         how many own objects are     the slab is CURRENT or PARTIAL
  *                                            still to come back; at first
  *                                            the class's frees_until_reopen
+ *   WANTED      none                         1; as FULL, where memory is short (heap_shortage.h)
  *   RETURNING   none; empty, a remote        1 (pinned)                   never
  *               thread will push it
  *
- * Frees to a CURRENT slab go to its class's local list instead, and are counted there. So do frees to a FULL slab whose
+ * Frees to a CURRENT slab go to its class's local list instead, and are counted there; so do frees to a FULL slab whose
  * objects may be cached (object_cache.h). Hardened build: freed objects come to the local list only by refills.
  *
  * Invariant: out + length of freed list + not yet linked = capacity; a local list has objects of the CURRENT slab, and
@@ -41,7 +42,7 @@
 #include "frontend/cross_list.h"
 #include "platform/instructions.h"
 
-enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, RETURNING };
+enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, WANTED, RETURNING };
 
 /* A slab's number in few bytes; 0: none. */
 struct __attribute__((packed)) slab_id {
@@ -59,11 +60,11 @@ struct free_target {
 };
 enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
 
-/* `key` is written when the granule becomes a slab and when it ceases to be one. `class`, `origin`, `reciprocal` and
- * `last` are written before an object is given out; other threads read them to free it. A thread that frees a huge
- * object may read the record of a slab that is not the object's (slab_has_start), while its owner writes. So `origin`,
- * `reciprocal` and `last` are relaxed. `cross` is shared, and so is the granule's link word (page_map.h), which names
- * the next slab in the reopened stack. The thread that returns this slab writes that word. All else is the owner's. */
+/* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
+ * `last` before an object is given out, and others read them to free it. A thread that frees a huge object may read the
+ * record of a slab that is not the object's (slab_has_start), while its owner writes: so `origin`, `reciprocal` and
+ * `last` are relaxed. `cross` is shared, and so is the granule's link word (page_map.h), where the next slab in the
+ * reopened stack stands: the thread that returns this one writes it; all else is the owner's. */
 struct slab {
     struct cross_list cross;
     uint8_t class;          /* read by others, too */
@@ -147,6 +148,11 @@ static inline enum slab_state slab_state(const struct slab *slab) {
     return (enum slab_state)atomic_load_explicit(&slab->state, memory_order_relaxed);
 }
 
+/* FULL or WANTED. */
+static inline bool slab_is_full(const struct slab *slab) {
+    return slab_state(slab) == FULL || slab_state(slab) == WANTED;
+}
+
 /* The budget that goes with the state must be written before. */
 static inline void slab_set_state(struct slab *slab, enum slab_state state) {
     /* [RR1] release: the budget; pairs [RR2]; client remote_epoch */
@@ -163,6 +169,7 @@ static inline unsigned slab_out(const struct slab *slab) {
     switch (slab_state(slab)) {
     case PARTIAL: return slab->own.budget;
     case FULL: return slab->linked - (size_classes[slab->class].frees_until_reopen - slab->own.budget);
+    case WANTED: return slab->linked - (1u - slab->own.budget);
     case EMPTY: return 0;
     default: return slab->own.budget - 1u;
     }

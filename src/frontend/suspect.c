@@ -34,7 +34,7 @@ static bool slab_has_in_list(const struct heap *heap, const struct slab *slab, c
 COLD bool heap_has_in_list(const struct heap *heap, const void *object) {
     struct slab *slab = slab_of(object);
     enum slab_state state = slab_state(slab);
-    if (state != FULL && state != PARTIAL) return slab_has_in_list(heap, slab, object);
+    if (!slab_is_full(slab) && state != PARTIAL) return slab_has_in_list(heap, slab, object);
     unsigned out = slab_out(slab);
     bool lists;
     if (slab_begin_take_back(slab)) {

@@ -9,6 +9,7 @@
 
 struct nest mid_nest;
 _Atomic(size_t) mid_slab_counts[CLASSES];
+static _Atomic(uint32_t) kept;   /* how often an empty slab was left in the Nest: a hint */
 static struct id_stack deferred; /* slabs whose Nest was busy, through their links */
 
 /* The slab is out of the Nest and all its objects are free: no other thread can know it. */
@@ -27,6 +28,16 @@ static bool place_or_defer(granule_id slab, unsigned class) {
     return false;
 }
 
+/* load and store, so that no thread waits for the line */
+static void note_kept(void) {
+    uint32_t before = atomic_load_explicit(&kept, memory_order_relaxed);
+    atomic_store_explicit(&kept, before + 1, memory_order_relaxed);
+}
+
+uint32_t midend_kept(void) {
+    return atomic_load_explicit(&kept, memory_order_relaxed);
+}
+
 /* A listed slab may have become empty. If another thread has the slab, that thread sees this after it has placed the
  * slab. The slab may also be gone, and its words another range's. But nest_take_given gives only a listed slab of this
  * class. */
@@ -35,7 +46,10 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
      * midend_states */
     atomic_thread_fence(memory_order_seq_cst);
     if (!mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class))) return;
-    if (!nest_has_many(&mid_nest, class)) return; /* the class keeps one until the next round */
+    if (!nest_has_many(&mid_nest, class)) { /* the class keeps one until the next round */
+        note_kept();
+        return;
+    }
     if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return;
     /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3]; client midend_discard_last */
     struct mid_word word = mid_word_load(mid_state_at(slab), memory_order_acquire);

@@ -87,6 +87,9 @@ size_t midend_good_size(size_t size, size_t alignment);
  * more for a later round. */
 bool midend_round(bool now);
 
+/* Grows when an empty slab is kept until the next round. */
+uint32_t midend_kept(void);
+
 /* In the child of a fork: objects that are cached from now on have links with another key. */
 void midend_renew_key(uint64_t random);
 

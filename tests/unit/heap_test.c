@@ -299,12 +299,17 @@ static void full_slabs_wait_for_nothing_without_memory(void **state) {
     start();
     heaps[0]->refills = 0;
     unsigned count = 0, back = 0;
-    objects[count++] = allocate_as(0, SMALL);
+    while (count < 10 * STEP) objects[count++] = allocate_as(0, SMALL);
     sim_fail_after(0);
-    while ((objects[count] = jw_malloc(SMALL))) count++;
     for (unsigned i = 0; i < count; i += STEP, back++) free_as(0, objects[i]);
     assert_int_equal(slab_of(objects[0])->state, FULL);
-    for (unsigned i = 0; i < count; i += STEP) objects[i] = allocate_as(0, SMALL);
+    unsigned more = count - back; /* in their places: what is live */
+    for (unsigned i = 0; i < count; i++)
+        if (i % STEP) objects[i - i / STEP - 1] = objects[i];
+    for (count = more; (objects[count] = jw_malloc(SMALL)); count++) {
+    }
+    walk_all();
+    for (unsigned i = 0; i < count; i++) assert_true(link_end(slab_of(objects[i])->own.first));
     assert_null(jw_malloc(SMALL));
     walk_all();
     sim_fail_after(SIM_NEVER);

@@ -20,7 +20,7 @@ static inline bool list_has(const struct slab *first, const struct slab *slab) {
 
 static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     if (slab_is_taken(slab)) {
-        CHECK(slab->state == FULL || slab->state == PARTIAL);
+        CHECK(slab_is_full(slab) || slab->state == PARTIAL);
         return;
     }
     unsigned class = slab->class, capacity = size_class_capacity(class), out = slab_out(slab),
@@ -48,9 +48,10 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
         CHECK(slab->own.budget == 0 && count == 0 && freed == slab->linked && !slab_is_on_its_way(slab));
     if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->linked) + count > 0);
     if (slab->state == FULL) CHECK(slab->own.budget > 0 && slab->own.budget <= size_classes[class].frees_until_reopen);
+    if (slab->state == WANTED) CHECK(slab->own.budget == 1 && freed == 0 && out == capacity);
     if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->linked && slab_is_on_its_way(slab));
     if (cross_is_full(cross_get(&slab->cross))) CHECK(slab->marked && count == 0);
-    else if (slab->state == FULL) CHECK(slab->marked); /* on its way to the owner */
+    else if (slab_is_full(slab)) CHECK(slab->marked); /* on its way to the owner */
 }
 
 /* What is cached and what may still go: never more than that together. */

@@ -1,0 +1,41 @@
+/* heap_shortage.c - the signs that something has come back since a malloc has failed. */
+#include "frontend/heap_shortage.h"
+
+#include "backend/thrift.h"
+#include "base/mixed.h"
+#include "config/policy.h"
+#include "frontend/heap_collect.h"
+#include "frontend/remote_work.h"
+
+static bool mid_caches_are_used(const struct heap *heap) {
+    bool used = false;
+    for (unsigned i = 0; i < MID_CACHES; i++) used |= heap->mid_caches[i].held || heap->mid_caches[i].cached;
+    return used;
+}
+
+static COLD uint64_t signs_of(const struct heap *heap) {
+    uint64_t signs = mixed(thrift_signs() + midend_kept());
+    signs = mixed(signs + remote_work_count() + ((uint64_t)heap->at_hand.puts << 32));
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
+        signs = mixed(signs ^ (uintptr_t)heap->local[class].first) + heap->local[class].budget;
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        struct heap *other = heap_by_number(number);
+        if (!other) continue;
+        uint64_t thread = atomic_load_explicit(&other->thread, memory_order_relaxed);
+        signs = mixed(signs + (thread << 32) + atomic_load_explicit(&other->pool.uses, memory_order_relaxed));
+    }
+    return signs;
+}
+
+COLD bool heap_is_short(struct heap *heap) {
+    struct shortage *last = &heap->shortage;
+    bool same = !QUARANTINED && heap->wants_slabs && heap->refills == last->refills + 1 && !heap_has_reopened(heap) &&
+                !heap_has_suspects(heap) && !mid_caches_are_used(heap) && signs_of(heap) == last->signs;
+    if (!same || ++last->skipped % SHORTAGE_PERIOD == 0) return false;
+    last->refills++;
+    return true;
+}
+
+COLD void heap_note_shortage(struct heap *heap) {
+    heap->shortage = (struct shortage){.signs = signs_of(heap), .refills = heap->refills};
+}

@@ -1,0 +1,31 @@
+/* heap_shortage.h - a malloc that fails again costs little: what was looked at in vain is not looked at again.
+ *
+ * To look at everything (heap_make_room, thrift_make_room) takes time in proportion to the memory in use. After that a
+ * failed malloc notes signs of what could make the next one succeed. If they are the same at the next one, that fails
+ * at once.
+ *
+ *   came back                             sign
+ *   own objects of full slabs             none needed: from then on full slabs are WANTED, so the first free opens one.
+ *                                         A slab whose last object comes back goes to the pool, where malloc finds it
+ *   own objects in local lists            the lists' first objects and budgets
+ *   own objects of the midend, own ranges whether a mid cache is in use; how many ranges were put at hand
+ *   objects freed by others               reopened slabs, suspects; remote_work.h
+ *   other threads' slabs, ended threads   each pool's uses, each heap's thread
+ *   ranges, roots, mappings               thrift_signs
+ *
+ * No sign tells of objects in other threads' lists, nor that others have freed the rest of a partial slab. So each
+ * SHORTAGE_PERIOD-th failure looks at everything; so do rounds. The hardened build always looks: its quarantines have
+ * no sign. All of it by the heap's thread.
+ */
+#ifndef JW_HEAP_SHORTAGE_H
+#define JW_HEAP_SHORTAGE_H
+
+#include "frontend/heap.h"
+
+/* Whether a look at everything would be in vain, as far as the signs tell. Called after a refill has failed. */
+bool heap_is_short(struct heap *heap);
+
+/* The refill after such a look has failed. */
+void heap_note_shortage(struct heap *heap);
+
+#endif
