@@ -3,6 +3,7 @@
  *   modest waves ORDER    60 MB of each of seven sizes in turn; ORDER says how they are freed: `turns`, all as they
  *                         were allocated; `random`, all in random order; `replaced`, one by one by the next wave
  *   modest asleep         100 threads sleep, each of which keeps 17 objects of what it has allocated
+ *   modest threads OBJECTS  2,000 threads sleep, each of which has so many objects of 16 to 2,000 B
  *
  * The figures are printed, so that any allocator can be asked: LD_PRELOAD=... modest waves random
  */
@@ -101,18 +102,49 @@ static void *sleeper(void *number) {
     return NULL;
 }
 
-static void asleep(void) {
-    pthread_t sleepers[SLEEPERS];
+enum { MANY = 2000, MOST_OF_THREAD = 150, MANY_BOUND = 72 };
+static unsigned per_thread;
+
+static void *sleeper_among_many(void *number) {
+    uint64_t state = (uintptr_t)number;
+    char *kept[MOST_OF_THREAD];
+    for (unsigned i = 0; i < per_thread; i++) {
+        size_t size = 16 + random_below(&state, 1985);
+        CHECK((kept[i] = malloc(size)) != NULL);
+        memset(kept[i], 1, size);
+    }
+    pthread_barrier_wait(&fallen_asleep);
+    pthread_barrier_wait(&over);
+    for (unsigned i = 0; i < per_thread; i++) free(kept[i]);
+    return NULL;
+}
+
+/* Resident memory that so many threads with that body have together, stacks included. */
+static size_t all_have(unsigned threads, void *(*body)(void *)) {
+    static pthread_t sleepers[MANY];
     pthread_attr_t little;
     CHECK(pthread_attr_init(&little) == 0 && pthread_attr_setstacksize(&little, LITTLE_STACK) == 0);
-    CHECK(pthread_barrier_init(&fallen_asleep, NULL, SLEEPERS + 1) == 0);
-    CHECK(pthread_barrier_init(&over, NULL, SLEEPERS + 1) == 0);
+    CHECK(pthread_barrier_init(&fallen_asleep, NULL, threads + 1) == 0);
+    CHECK(pthread_barrier_init(&over, NULL, threads + 1) == 0);
     size_t before = resident_bytes();
-    for (uintptr_t i = 0; i < SLEEPERS; i++) CHECK(pthread_create(&sleepers[i], &little, sleeper, (void *)i) == 0);
+    for (uintptr_t i = 0; i < threads; i++) CHECK(pthread_create(&sleepers[i], &little, body, (void *)i) == 0);
     pthread_barrier_wait(&fallen_asleep);
     size_t more = resident_bytes() - before;
     pthread_barrier_wait(&over);
-    for (unsigned i = 0; i < SLEEPERS; i++) CHECK(pthread_join(sleepers[i], NULL) == 0);
+    for (unsigned i = 0; i < threads; i++) CHECK(pthread_join(sleepers[i], NULL) == 0);
+    return more;
+}
+
+static void many(const char *objects_each) {
+    per_thread = (unsigned)atoi(objects_each);
+    CHECK(per_thread <= MOST_OF_THREAD);
+    size_t each = all_have(MANY, sleeper_among_many) / MANY;
+    printf("threads: %d with %u objects each have %zu.%zu KB each\n", MANY, per_thread, each / 1024, each % 1024 / 103);
+    if (under_jwmalloc() && per_thread == 30) CHECK(each <= MANY_BOUND * 1024);
+}
+
+static void asleep(void) {
+    size_t more = all_have(SLEEPERS, sleeper);
     printf("asleep: %d threads with %d objects each have %zu KB\n", SLEEPERS, KEPT, more / 1024);
     if (under_jwmalloc()) CHECK(more <= SLEEPERS_BOUND * MB);
 }
@@ -121,6 +153,7 @@ int main(int arguments, char **argument) {
     CHECK(arguments >= 2);
     if (resident_bytes() == 0) check_skip("resident memory is not to be seen here");
     if (strcmp(argument[1], "asleep") == 0) asleep();
+    if (strcmp(argument[1], "threads") == 0 && arguments == 3) many(argument[2]);
     if (strcmp(argument[1], "waves") == 0 && arguments == 3) waves(argument[2]);
     return 0;
 }
