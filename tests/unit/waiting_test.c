@@ -1,0 +1,39 @@
+/* waiting_test.c - mappings that wait for the next huge object go, though the OS refuses to unmap them. */
+#include "unit.h"
+
+#include "backend/huge.h"
+#include "backend/waiting.h"
+
+enum { HUGE_SIZE = 5 << 20 };
+
+/* Its memory goes at once, its addresses when the OS takes them. */
+static void a_refused_mapping_is_emptied_and_offered_again(void **state) {
+    (void)state;
+    start_backend();
+    options = default_options;
+    char *object = huge_allocate(HUGE_SIZE, 1, NULL);
+    memset(object, 1, HUGE_SIZE);
+    size_t with = sim_reserved();
+    huge_free(object);
+    assert_true(waiting_kept() >= HUGE_SIZE);
+    sim_fail_only(SIM_RELEASE);
+    sim_fail_after(0);
+    thrift_purge();
+    assert_int_equal(waiting_kept(), 0);
+    assert_int_equal(waiting_addresses(), 0);
+    assert_int_equal(range_cached(MAPPED), 0);
+    assert_true(sim_is_zero(object + GRANULE_SIZE, HUGE_SIZE - GRANULE_SIZE));
+    assert_int_equal(sim_reserved(), with);
+    char *other = huge_allocate(HUGE_SIZE, 1, NULL); /* not what the OS may take at any moment */
+    assert_true(other != object);
+    sim_fail_after(SIM_NEVER);
+    huge_free(other);
+    thrift_purge();
+    thrift_purge();
+    assert_true(sim_reserved() <= with - HUGE_SIZE);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_refused_mapping_is_emptied_and_offered_again)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
