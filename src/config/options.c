@@ -273,6 +273,7 @@ bool options_read(void) {
     if (&jw_malloc_conf != NULL && jw_malloc_conf != NULL)
         options_apply("jw_malloc_conf", jw_malloc_conf, strlen(jw_malloc_conf));
     if (!platform_is_privileged()) read_environment(environment);
+    if (!options.mapping_names) platform_end_names();
     if (options.confirm) confirm();
     if (options.stats == STATS_EXIT) platform_keep_output(options_stats_file[0] ? options_stats_file : NULL);
     return true;

@@ -21,6 +21,7 @@ enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 
 static COLD bool start(void) {
+    options_read(); /* before the first mapping, which may get a name */
     tags_start();
     platform_start();
     misuse_describes(describe);
@@ -28,7 +29,6 @@ static COLD bool start(void) {
     thrift_start();
     root_start();
     if (!page_map_start()) return false;
-    options_read();
     if (JW_SECURE) hardened_hooks.at_start();
     midend_start();
     heap_keys_start();

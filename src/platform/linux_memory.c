@@ -99,9 +99,13 @@ static void name_mapping(uintptr_t address, size_t size, const char *name) {
     if (result == -EINVAL) atomic_store_explicit(&nameless, true, memory_order_relaxed);
 }
 
+void platform_end_names(void) {
+    atomic_store_explicit(&nameless, true, memory_order_relaxed);
+}
+
 void memory_names_end(void) {
 #ifndef __BIONIC__
-    atomic_store_explicit(&nameless, true, memory_order_relaxed);
+    platform_end_names();
 #endif
 }
 

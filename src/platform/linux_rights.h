@@ -14,7 +14,7 @@ struct rights rights_at_start(void);
 /* Draws what platform_random_place makes its numbers from. */
 void random_places_start(void);
 
-/* From now on mappings get no names. */
+/* The start is over: mappings get no names, but on Android. */
 void memory_names_end(void);
 
 /* Puts the words of the thread's stacks into memory that reads as zero in a fork's child. In the child of libc's fork

@@ -28,6 +28,9 @@ void *platform_reserve(size_t size, size_t alignment, const char *name);
  * platform_protect makes parts of it writable. */
 void *platform_reserve_readable(size_t size, const char *name);
 
+/* From now on mappings get no names. */
+void platform_end_names(void);
+
 /* Proposes a random address, a multiple of `alignment`, where `size` bytes are probably free and stay so: the kernel
  * maps nothing there by itself. 0: there is none. Nothing is reserved. */
 uintptr_t platform_region(size_t size, size_t alignment);

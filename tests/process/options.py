@@ -6,6 +6,7 @@ PLAIN and WEAK are options_plain and options_weak; LIBRARY is preloaded when giv
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -132,5 +133,11 @@ if os.path.exists("/sys/kernel/mm/transparent_hugepage"):
     expect(run(plain, None, "huge").stdout.strip() == "0", "no huge pages unasked", run(plain, None, "huge"))
     huge = run(plain, "huge_pages:true", "huge")
     expect(huge.returncode == 0 and int(huge.stdout) > 0, "huge pages with huge_pages:true", huge)
+
+named = run(plain, None, "unnamed")
+if named.returncode != 77:
+    expect(named.returncode == -signal.SIGSYS, "mappings are named", named)
+    unnamed = run(plain, "mapping_names:false", "unnamed")
+    expect(unnamed.returncode == 0 and unnamed.stderr == "", "no mapping is named with mapping_names:false", unnamed)
 
 sys.exit(bool(failures))
