@@ -21,6 +21,7 @@ sys.path.insert(0, str(HERE.parents[1] / "tools/jw"))
 import bench_count  # noqa: E402
 import bench_peers  # noqa: E402
 import bench_run  # noqa: E402
+import bench_security  # noqa: E402
 import traces  # noqa: E402
 from bench_peers import Allocator  # noqa: E402
 from bench_stats import Ratio, Result, advantage, crossing, geometric_mean, growth  # noqa: E402
@@ -374,6 +375,60 @@ class Programs(unittest.TestCase):
         for program in ("rptest", "mstress", "mleak", "scale"):
             with self.assertRaises(RuntimeError, msg=program):
                 bench_run.driver(broken, program, "work=20000", "live=1000000")
+
+
+class Security(unittest.TestCase):
+    """Attacks: which ends of a program are a stopped attack, and what the document says."""
+
+    def ends(self, name: str, script: str) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / name
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(0o755)
+            return bench_security.is_stopped(Allocator("a", ""), program, "case")
+
+    def test_ends(self) -> None:
+        for name in ("misuses", "attack"):
+            self.assertTrue(self.ends(name, "kill -ABRT $$"))
+            self.assertTrue(self.ends(name, "kill -SEGV $$"))
+            with self.assertRaises(RuntimeError):
+                self.ends(name, "echo x.c:1: CHECK failed: bytes >&2; exit 1")
+        self.assertTrue(self.ends("misuses", "exit 40"), "a property is there")
+        self.assertFalse(self.ends("misuses", "exit 0"))
+        self.assertFalse(self.ends("attack", "exit 40"), "the attacker has gained")
+        self.assertTrue(self.ends("attack", "exit 0"))
+
+    def test_real_ones(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(bench_run, "OUTPUT", Path(folder)):
+            programs = bench_security.compile_attacks()
+            self.assertGreater(len(programs), 40)
+            system = Allocator("glibc", "")
+            self.assertTrue(bench_security.is_stopped(system, programs["double_free_small"], "double_free_small"))
+            self.assertFalse(bench_security.is_stopped(system, programs["read_zero_size"], "read_zero_size"))
+
+    def test_document(self) -> None:
+        """Each number is in its place, and only what is between the marks changes."""
+        allocators = [Allocator("jw-secure", "1"), Allocator("peer", "2.5")]
+        session = bench_run.Session(allocators, 1, True, 0, {}, benchmark="security")
+        for name, stopped in (("jw-secure", [1, 1]), ("peer", [1, 0])):
+            for case, one in zip(("first", "second"), stopped, strict=True):
+                session.note(case, name, {"stopped": (one, "1: stopped", "higher")})
+            share = {"share stopped": (50 * sum(stopped), "%", "higher"), "attacks": (2, "tried", "higher")}
+            session.note(bench_security.TABLE_CASE, name, share)
+        session.note("malloc x 64", "peer", {"mean": (7, "instructions")})
+        session.note("malloc x 4096", "peer", {"mean": (8, "instructions")})
+        with tempfile.TemporaryDirectory() as folder:
+            document = Path(folder) / "page.md"
+            document.write_text(f"before\n{bench_security.BEGIN}old\n{bench_security.END}after\n")
+            with mock.patch.object(bench_security, "DOCUMENT", document):
+                bench_security.write_table(session)
+            lines = document.read_text().splitlines()
+        self.assertEqual((lines[0], lines[-1]), ("before", "after"))
+        self.assertNotIn("old", lines)
+        self.assertIn("| attacks stopped, % | 100 | 50 |", lines)
+        self.assertIn("| instructions, malloc(64) | - | 8 |", lines)
+        self.assertIn("Not stopped by jw-secure: none.", lines)
+        self.assertEqual(bench_security.not_stopped(session, "peer"), ["second"])
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ NAMES = {
     "latency": "duration of single calls, P50 to P99.99 and maximum (Figure 14)",
     "size": "text size; an empty program's instructions and memory",
     "scale": "cost of an operation with 1 MB to 8 GB of live objects, and with 1 to 742 threads",
+    "security": "attacks that are stopped, varying bits of addresses, and what that costs",
 }
 # With --quick: how long measuring may take, a single program at most, and how the benchmarks share the time.
 QUICK_SECONDS = 145
@@ -39,7 +40,7 @@ EPILOG = """benchmarks (all when none is named):
 
 peers ({quick} with --quick):
 {peers}
-  and only when named: {hardened}
+  and only when named, or for security alone: {hardened}
 
   jw+jemalloc is jwmalloc's frontend and midend on jemalloc's backend. mimalloc asks for transparent huge pages by
   default; peers with names in -small get none. jw-huge is jwmalloc with transparent huge pages.
@@ -82,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         if unknown := [name for name in given if name not in known]:
             refuse(f"no such {kind}: {', '.join(unknown)}; see ./jw bench --help")
+    if arguments.table and "security" not in arguments.benchmark:
+        refuse("--table is of the benchmark security")
     if arguments.rounds is not None and arguments.rounds < 1:
         refuse("--rounds wants one at least")
     for trace in arguments.trace or []:
@@ -108,7 +111,8 @@ def prepare(arguments: argparse.Namespace):
     if not chosen:
         chosen = traces.defaults()[-1:] if arguments.quick else traces.defaults()
     replayed = traces.prepared(chosen, bench_run.OUTPUT)
-    names = arguments.peers or (bench_peers.QUICK if arguments.quick else bench_peers.NAMES)
+    usual = bench_peers.QUICK if arguments.quick else bench_peers.NAMES
+    names = arguments.peers or (bench_peers.SECURITY if arguments.benchmark == ["security"] else usual)
     ordered = list(dict.fromkeys([bench_peers.OURS, *names]))
     allocators, left_out = bench_peers.collect(ordered, arguments.peer or [], bench_run.OUTPUT / "whose")
     end = float("inf")
@@ -123,6 +127,7 @@ def measure(arguments: argparse.Namespace) -> int:
     # These need the environment.
     import bench_cases
     import bench_report
+    import bench_security
 
     session = prepare(arguments)
     end = session.deadline
@@ -146,6 +151,8 @@ def measure(arguments: argparse.Namespace) -> int:
         session.skipped.append(f"{session.benchmark} and what comes after it: interrupted")
     print(file=sys.stderr)
     bench_report.write(session, about, arguments.output)
+    if arguments.table and not interrupted:
+        bench_security.write_table(session)
     if interrupted:
         return 130
     return 1 if any(failure["allocator"] == bench_peers.OURS for failure in session.failures) else 0
@@ -174,6 +181,7 @@ def add_command(commands) -> None:
     command.add_argument("--peers", type=lambda text: text.split(","), metavar="A,B", help="compare only with these")
     command.add_argument("--peer", action="append", metavar="NAME=LIB.so", help="compare with this library too")
     command.add_argument("--trace", action="append", metavar="FILE", help="replay this trace, and not those there are")
+    command.add_argument("--table", action="store_true", help="security: write the table into docs/hardening.md")
     command.add_argument("--output", type=Path, default=flavours.BUILD / "bench-results", metavar="FOLDER",
                          help="folder for the results (build/bench-results)")  # fmt: skip
     command.set_defaults(run=run)

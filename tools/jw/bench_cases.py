@@ -8,6 +8,7 @@ from pathlib import Path
 import bench_count
 import bench_latency
 import bench_memory
+import bench_security
 from bench_peers import SYSTEM, Allocator
 from bench_run import SOURCES, Measure, Session, driver, results
 from bench_stats import growth
@@ -256,4 +257,5 @@ BENCHMARKS: dict[str, Callable[[Session], None]] = {
     "latency": latency,
     "size": size,
     "scale": scale,
+    "security": bench_security.security,
 }

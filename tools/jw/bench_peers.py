@@ -111,11 +111,12 @@ def build_rpmalloc(source: Path, library: Path) -> None:
 
 
 def build_snmalloc(source: Path, library: Path) -> None:
-    built = PEERS / "snmalloc-build"
+    """With `checks` in the name: the shim that verifies what it is given and finds."""
+    built, shim = PEERS / f"{library.stem}-build", "snmallocshim" + library.stem.removeprefix("snmalloc")
     switches = ["-DCMAKE_BUILD_TYPE=Release", "-DSNMALLOC_BUILD_TESTING=OFF", "-GNinja"]
     flavours.quietly("cmake", "-S", source / "upstream", "-B", built, *switches)
-    flavours.quietly("cmake", "--build", built, "--target", "snmallocshim", "--parallel", "2")
-    (built / "libsnmallocshim.so").replace(library)
+    flavours.quietly("cmake", "--build", built, "--target", shim, "--parallel", "2")
+    (built / f"lib{shim}.so").replace(library)
 
 
 def configure_jemalloc(source: Path, built: Path, *switches: str) -> None:
@@ -142,6 +143,7 @@ BUILDS: dict[str, tuple[str, Callable[[Path, Path], None]]] = {
     "jemalloc": ("tikv-jemalloc-sys", build_jemalloc),
     "mimalloc2-secure": ("libmimalloc-sys", build_mimalloc),
     "hardened_malloc": ("hardened-malloc-sys", build_hardened_malloc),
+    "snmalloc-checks": ("snmalloc-sys", build_snmalloc),
 }
 # Package, and its library.
 PACKAGES = {
@@ -153,10 +155,11 @@ PACKAGES = {
 }
 # mimalloc asks for huge pages by itself, which trades memory for page faults.
 VARIANTS = {"mimalloc3-small": "mimalloc3", "mimalloc2-small": "mimalloc2"}
-# Compared only when they are named, as docs/hardening.md does.
-HARDENED = [OURS_SECURE, "mimalloc2-secure", "hardened_malloc"]
+# Compared only when they are named, or when only security is measured.
+HARDENED = [OURS_SECURE, "mimalloc2-secure", "hardened_malloc", "snmalloc-checks"]
 NAMES = [OURS, OURS_HUGE, ABLATION, SYSTEM, *(name for name in BUILDS if name not in HARDENED), *PACKAGES, *VARIANTS]
 QUICK = [OURS, SYSTEM, "jemalloc-deb", "tcmalloc", "mimalloc3", "mimalloc3-small", "rpmalloc"]
+SECURITY = [OURS, OURS_SECURE, "scudo", "hardened_malloc", "mimalloc2-secure", "snmalloc-checks", SYSTEM]
 SERVES_SECONDS = 30
 
 

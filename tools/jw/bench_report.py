@@ -10,6 +10,7 @@ import shutil
 from html import escape
 from pathlib import Path
 
+import bench_security
 from bench_cases import BENCHMARKS
 from bench_peers import ABLATION, OURS, OURS_HUGE
 from bench_plots import draw, readable
@@ -115,6 +116,9 @@ def print_summary(session: Session) -> None:
                 names = [allocator.name for allocator in session.allocators]
                 print_table([["", *found], *([name, *(readable(results[name].median()) if name in results else "-"
                                                       for results in found.values())] for name in names)])  # fmt: skip
+    if len(bench_security.columns(session)):
+        print("\n  security")
+        print_table(bench_security.table(session))
     failed: dict[tuple[str, str, str], list[str]] = {}
     for one in session.failures:
         failed.setdefault((one["allocator"], one["benchmark"], one["error"]), []).append(one["case"])
