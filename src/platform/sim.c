@@ -212,7 +212,8 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
     return MOVED;
 }
 
-void platform_end_names(void) {}
+void platform_end_names(void) {
+}
 
 void platform_huge_pages(void *address, size_t size, bool wanted) {
     (void)address;

@@ -24,7 +24,8 @@ char **platform_environment(void) {
     return NULL;
 }
 
-void platform_end_names(void) {}
+void platform_end_names(void) {
+}
 
 bool platform_is_privileged(void) {
     return true;

@@ -1,7 +1,7 @@
-/* options_plain.c [threads|huge|redirect FILE|unnamed] - a program without options of its own. With `threads` it prints how
- * many threads the process has after work that a reclamation thread would be started for; with `huge` how many mappings
- * ask for huge pages; with `redirect` its standard error is FILE from then on. With `unnamed` it starts itself again behind a
- * filter that kills for the call that names a mapping. */
+/* options_plain.c [threads|huge|redirect FILE|unnamed] - a program without options of its own. With `threads` it prints
+ * how many threads the process has after work that a reclamation thread would be started for; with `huge` how many
+ * mappings ask for huge pages; with `redirect` its standard error is FILE from then on. With `unnamed` it starts itself
+ * again behind a filter that kills for the call that names a mapping. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>

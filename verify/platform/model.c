@@ -383,7 +383,8 @@ uint64_t platform_milliseconds(void) {
     return atomic_load_explicit(&model_milliseconds, memory_order_relaxed);
 }
 
-void platform_end_names(void) {}
+void platform_end_names(void) {
+}
 
 void platform_huge_pages(void *address, size_t size, bool wanted) {
     (void)address, (void)size, (void)wanted;
