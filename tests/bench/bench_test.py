@@ -425,6 +425,7 @@ class Security(unittest.TestCase):
             lines = document.read_text().splitlines()
         self.assertEqual((lines[0], lines[-1]), ("before", "after"))
         self.assertNotIn("old", lines)
+        self.assertTrue(any("commit 1;" in line for line in lines))
         self.assertIn("| attacks stopped, % | 100 | 50 |", lines)
         self.assertIn("| instructions, malloc(64) | - | 8 |", lines)
         self.assertIn("Not stopped by jw-secure: none.", lines)

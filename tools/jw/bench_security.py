@@ -17,7 +17,7 @@ import bench_count
 import bench_run
 import entropy
 import flavours
-from bench_peers import OURS, OURS_SECURE, Allocator, source_version
+from bench_peers import OURS, OURS_SECURE, Allocator
 from bench_run import Session
 
 TESTS = flavours.ROOT / "tests"
@@ -103,11 +103,11 @@ def bits(session: Session) -> None:
 
 
 def costs(session: Session) -> None:
-    """Instructions of one call, and the memory that a trace takes at its peak."""
+    """Instructions of one call, by short batches, and the memory that a trace takes at its peak."""
     for allocator in session.counted():
         session.progress("instructions of one call", allocator.name)
         try:
-            for case, values in bench_count.per_call(allocator, session.quick).items():
+            for case, values in bench_count.per_call(allocator, quick=True).items():
                 session.note(case, allocator.name, {"mean": values["mean"]})
         except RuntimeError as error:
             session.fail("calls", allocator.name, str(error))
@@ -151,8 +151,10 @@ def not_stopped(session: Session, name: str) -> list[str]:
 def markdown(session: Session) -> str:
     rows = table(session)
     tried = max((one.median() for one in session.of("security", "attacks")), default=0)
-    versions = [f"{one.name} {one.version}" for one in session.allocators if one.name not in (OURS, OURS_SECURE)]
-    when = f"{datetime.date.today():%d %B %Y}, commit {source_version()}"
+    ours = (OURS, OURS_SECURE)
+    versions = [f"{one.name} {one.version}" for one in session.allocators if one.name not in ours]
+    commit = next(one.version for one in session.allocators if one.name in ours)
+    when = f"{datetime.date.today():%d %B %Y}, commit {commit}"
     lines = [f"{platform.machine()}, {when}; {tried:.0f} attacks. Versions:"]
     lines += [f"{', '.join(versions)}.", ""]
     lines += ["| " + " | ".join(rows[0]) + " |", "| --- |" + " ---: |" * (len(rows[0]) - 1)]
