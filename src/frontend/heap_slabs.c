@@ -70,7 +70,7 @@ static bool leave_spent_current(struct heap *heap, unsigned class) {
     return true;
 }
 
-/* If malloc would find no object next, a full slab to which an object has come back becomes current at once: no list
+/* If malloc would find no object next, a full slab to which an object has come back becomes current at once. No list
  * has to change. Counts as a refill. */
 static bool take_over(struct heap *heap, struct slab *slab) {
     unsigned class = slab->class;

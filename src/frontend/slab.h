@@ -4,9 +4,9 @@
  *
  * The owner allocates from the local list of its current slab, which stands in the heap. It frees to that list, or to
  * the freed list of another slab, which becomes the local list in its turn. Other threads push to the cross list. So
- * malloc counts nothing and reads no record: `out` objects are given out, or wait in the local or the cross list, and
- * only frees change that number. The owner counts down `budget` on each of its frees, so that one test finds both
- * events that need attention:
+ * malloc counts nothing and reads no record. `out` objects are given out, or wait in the local or the cross list. Only
+ * frees change that number. The owner counts down `budget` on each of its frees, so that one test finds both events
+ * that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     the class's current one      out + 1 (pinned)             never: frees go to the local list
@@ -19,7 +19,7 @@
  *   RETURNING   none; empty, a remote        1 (pinned)                   never
  *               thread will push it
  *
- * Frees to a CURRENT slab go to its class's local list instead, and are counted there; so do frees to a FULL slab whose
+ * Frees to a CURRENT slab go to its class's local list instead, and are counted there. So do frees to a FULL slab whose
  * objects may be cached (object_cache.h). Hardened build: freed objects come to the local list only by refills.
  *
  * Invariant: out + length of freed list + not yet linked = capacity; a local list has objects of the CURRENT slab, and
@@ -60,11 +60,11 @@ struct free_target {
 };
 enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
 
-/* `key` is written when the granule becomes a slab and when it ceases to be one; `class`, `origin`, `reciprocal` and
- * `last` before an object is given out, and others read them to free it. A thread that frees a huge object may read the
- * record of a slab that is not the object's (slab_has_start), while its owner writes: so `origin`, `reciprocal` and
- * `last` are relaxed. `cross` is shared, and so is the granule's link word (page_map.h), where the next slab in the
- * reopened stack stands: the thread that returns this one writes it; all else is the owner's. */
+/* `key` is written when the granule becomes a slab and when it ceases to be one. `class`, `origin`, `reciprocal` and
+ * `last` are written before an object is given out; other threads read them to free it. A thread that frees a huge
+ * object may read the record of a slab that is not the object's (slab_has_start), while its owner writes. So `origin`,
+ * `reciprocal` and `last` are relaxed. `cross` is shared, and so is the granule's link word (page_map.h), which names
+ * the next slab in the reopened stack. The thread that returns this slab writes that word. All else is the owner's. */
 struct slab {
     struct cross_list cross;
     uint8_t class;          /* read by others, too */
