@@ -127,6 +127,9 @@ class Texts(unittest.TestCase):
             self.assertEqual(names[4], ["main (c.c:42)", "lib+0x1040"])
             self.assertEqual(read.of("memory")[0]["samples"], [[1, 0, 0x20 * 4096]])
             self.assertEqual(read.about["command"], ["program", "argument"])
+        text.write_text("\n".join([*lines[:20], "c a", "+ 0", "- 0", "+ 0", "c a"]) + "\n")  # one time, written twice
+        self.jw("trace", "import", text, "-o", trace)
+        self.assertEqual(analysis.of_process(traceio.read(trace), 1).live().tolist(), [100, 200, 100, 200])
         text.write_text("\n".join(lines[:20]) + "\n+ 9\n")
         self.assertIn("h.txt:21: not a line of heaptrack", self.jw("trace", "import", text, "-o", trace, status=1))
 
