@@ -35,7 +35,8 @@ static size_t last_of(uint64_t address) {
 }
 
 static void *table(_Atomic(void *) *place) {
-    return atomic_load_explicit(place, memory_order_acquire); /* [HD1] pairs [HD2]; client directory_tables */
+    /* [HD1] acquire: the table's zeros; pairs [HD2]; client directory_tables */
+    return atomic_load_explicit(place, memory_order_acquire);
 }
 
 static void *made_table(_Atomic(void *) *place, size_t size) {

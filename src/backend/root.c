@@ -205,7 +205,8 @@ bool root_walk_begin(void) {
 }
 
 void root_walk_end(void) {
-    atomic_fetch_sub_explicit(&walkers, 1, memory_order_release); /* [WK4] pairs [WK1]; client root_walker */
+    /* [WK4] release: this walker's reads are over before a root is unmapped; pairs [WK1]; client root_walker */
+    atomic_fetch_sub_explicit(&walkers, 1, memory_order_release);
 }
 
 void root_start(void) {

@@ -146,7 +146,7 @@ static inline bool cross_push_slowly(struct cross_list *list, char *origin, void
 static inline void *cross_drain(struct cross_list *list, char *origin, unsigned *count) {
     *count = 0;
     if (!cross_count(list)) return origin; /* a mark stays */
-    /* [CL3] pairs [CL1] [CL2]; client cross_push_drain */
+    /* [CL3] acquire: the links, and the last uses of the objects; pairs [CL1] [CL2]; client cross_push_drain */
     struct cross_word old = {atomic_exchange_explicit(&list->raw, 0, memory_order_acquire)};
     *count = cross_count_of(old);
     return cross_first(origin, old);

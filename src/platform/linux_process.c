@@ -120,7 +120,8 @@ uint32_t platform_thread_id(void) {
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     /* The key's number plus 1. Two first threads may both make a key: one of them deletes its own. */
     static _Atomic(uint32_t) shared_key;
-    uint32_t key = atomic_load_explicit(&shared_key, memory_order_acquire); /* [KY1] pairs [KY2]; client exit_key */
+    /* [KY1] acquire: the making of the key, before its first use; pairs [KY2]; client exit_key */
+    uint32_t key = atomic_load_explicit(&shared_key, memory_order_acquire);
     if (key == 0) {
         pthread_key_t made;
         if (pthread_key_create(&made, at_exit) != 0) return false;
