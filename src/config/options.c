@@ -1,4 +1,5 @@
-/* options.c - reads, checks and prints the options (options.h). All that one option needs is a row of options.def. */
+/* options.c - reads, checks and prints the options (options.h). All that one option needs is a row of
+ * options.def, except for stats_file, which is a path. */
 #include "config/options.h"
 #include "base/compiler.h"
 #include "platform/host.h"
@@ -181,7 +182,7 @@ static COLD void complain(const char *source, const struct row *row, struct span
     if (path) {
         print_text(&out, ", expected a path of at most 255 bytes; ignored");
     } else if (row == NULL) {
-        print_text(&out, " ignored; known are");
+        print_text(&out, ", ignored; the options are");
         for (unsigned i = 0; i < ROWS; i++) {
             print_text(&out, i == 0 ? " " : ", ");
             print_text(&out, text_of(rows[i].name_at));

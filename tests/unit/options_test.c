@@ -91,7 +91,7 @@ static void an_unknown_name_is_told_the_known_ones(void **state) {
     (void)state;
     start();
     apply("pool_mint:1");
-    assert_non_null(strstr(sim_last_text(), "test: unknown option pool_mint:1 ignored; known are reclaim_interval, "));
+    assert_non_null(strstr(sim_last_text(), "unknown option pool_mint:1, ignored; the options are reclaim_interval, "));
     assert_ptr_equal(strchr(sim_last_text(), '\n'), strchr(sim_last_text(), '\0') - 1);
 }
 

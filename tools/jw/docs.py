@@ -2,6 +2,7 @@
 
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
   docs/platforms.md           the table of mallopt's parameters, from src/api/mallopt.def
+  docs/options.md             the table of options, from src/config/options.def; docs/hardening.md: those of that build
   README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
 ./jw check docs tells whether they are up to date, and which links, names of files, tags and clients in
@@ -12,6 +13,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+import options_table
 import orders
 import verify_table
 from mutants import tomllib
@@ -20,6 +22,8 @@ ROOT = orders.ROOT
 ATOMICS = ROOT / "docs/protocols/atomics.md"
 README = ROOT / "README.md"
 PLATFORMS = ROOT / "docs/platforms.md"
+OPTIONS = ROOT / "docs/options.md"
+HARDENING = ROOT / "docs/hardening.md"
 PARAMETERS = ROOT / "src/api/mallopt.def"
 FIGURES = ROOT / "docs/figures.toml"
 BEGIN, END = "<!-- {}: ./jw docs -->", "<!-- end of generated text -->"
@@ -219,10 +223,13 @@ def filled(path: Path, parts: dict[str, str]) -> str:
 
 
 def generated() -> dict[Path, str]:
+    options, hardened_options = options_table.parts()
     return {
         ATOMICS: atomics(),
         README: filled(README, {"verification": claim(), "figures": bars()}),
         PLATFORMS: filled(PLATFORMS, {"parameters": parameters()}),
+        OPTIONS: filled(OPTIONS, {"options": options}),
+        HARDENING: filled(HARDENING, {"options": hardened_options}),
     }
 
 
@@ -313,14 +320,8 @@ def unknown_tags() -> list[str]:
     return found
 
 
-def undocumented_options() -> list[str]:
-    names = re.findall(r"^OPTION\(\w+, (\w+),", (ROOT / "src/config/options.def").read_text(), re.M)
-    pages = (ROOT / "docs/options.md").read_text() + (ROOT / "docs/hardening.md").read_text()
-    return [f"docs/options.md: no line on {name}" for name in names if not re.search(rf"^    {name} ", pages, re.M)]
-
-
 def check() -> bool:
-    dead = dead_links() + missing_files() + unknown_names() + unknown_tags() + undocumented_options()
+    dead = dead_links() + missing_files() + unknown_names() + unknown_tags()
     print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:
@@ -340,7 +341,8 @@ def add_command(commands) -> None:
     command = commands.add_parser(
         "docs",
         help="write the generated parts of the documents",
-        description="Writes docs/protocols/atomics.md from the tags and declarations in src, the README's sentence on "
-        "verification from docs/clients.md, and the README's bars from docs/figures.toml. ./jw check docs compares.",
+        description="Writes docs/protocols/atomics.md from the tags and declarations in src, the tables of options and "
+        "of mallopt's parameters from options.def and mallopt.def, the README's sentence on verification from "
+        "docs/clients.md, and the README's bars from docs/figures.toml. ./jw check docs compares.",
     )
     command.set_defaults(run=run)
