@@ -270,7 +270,7 @@ def run(names: list[str], genmc: str | None = shutil.which("genmc"), seconds: in
                 print(told(client.name, row), flush=True)
     wrong = sum(map(failed, rows.values()))
     if table and genmc:
-        genmc_table.write(rows)
+        genmc_table.write(rows, seconds)
     if not genmc:
         print(f"genmc is not installed; the clients compile to what it reads, {wrong} excepted")
     return 1 if wrong else 0

@@ -258,14 +258,18 @@ def add_command(commands) -> None:
     command.add_argument(
         "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"
     )
-    command.add_argument("--genmc", action="store_true", help="run the clients in GenMC, if it is installed; 60 s each")
+    command.add_argument("--genmc", action="store_true", help="run the clients in GenMC, if it is installed")
     command.add_argument(
         "--coverage",
         action="store_true",
         help="say which lines of src the clients execute; with --quick without slow ones",
     )
     command.add_argument(
-        "--budget", type=int, default=BUDGET, metavar="SECONDS", help="time limit for each client (%(default)s)"
+        "--budget",
+        type=int,
+        default=BUDGET,
+        metavar="SECONDS",
+        help=f"time limit for each client (%(default)s); with --genmc processor time of each model ({genmc.LIMIT})",
     )
     command.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes (%(default)s)"
