@@ -8,7 +8,8 @@ from pathlib import Path
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 WITH_PARENTHESES = re.compile(r"__attribute__\(\(.*?\)\)+|_Atomic\([^()]*\)")
-DEFINITION = re.compile(r"^ ?static\b[^;={}()]*\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
+LOCAL = r"(?:[A-Z_]+ )*(?:static|CALLED_AT_START|CALLED_AT_EXIT)\b"  # the last two are static too (platform/host.h)
+DEFINITION = re.compile(rf"^ ?{LOCAL}" r"[^;={}()]*\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 
 
 def complaints(source: Path) -> list[str]:

@@ -90,6 +90,10 @@ def check_lines() -> bool:
     return passes(sys.executable, "-B", ROOT / "tools/check_lines.py")
 
 
+def check_commits() -> bool:
+    return passes(sys.executable, "-B", ROOT / "tools/check_commits.py")
+
+
 def tool(name: str) -> Path:
     """Of the version that tools/requirements.txt names, in an environment of its own."""
     wanted = ROOT / "tools/requirements.txt"
@@ -120,7 +124,7 @@ def fix() -> bool:
 
 
 def check_shell() -> bool:
-    scripts = [ROOT / "jw", ROOT / ".ci/run", *sources(".sh")]
+    scripts = [ROOT / "jw", ROOT / ".ci/run", ROOT / ".ci/nightly", *sources(".sh")]
     return passes("shellcheck", "--external-sources", "--source-path=SCRIPTDIR", *scripts)
 
 
@@ -141,6 +145,7 @@ CHECKS: dict[str, Callable[[], bool]] = {
     "layers": check_layers,
     "orders": check_orders,
     "lines": check_lines,
+    "commits": check_commits,
     "python": check_python,
     "shell": check_shell,
     "hosted": check_hosted,
