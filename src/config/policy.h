@@ -77,13 +77,14 @@ enum {
     COARSE_FEW_OBJECTS = 4,
     /* Bytes of a slab whose objects are linked at a time: the rest of a slab above 4 KB stays untouched until then. */
     LINKED_BYTES = 4096,
-    /* Objects that a mid slab has at least. */
+    /* Objects that a mid slab has at least. With fewer, a slab of one live object keeps more free memory from other
+     * classes; with more, the largest classes need heavier ranges, which are rarer. Not measured. */
     MID_LEAST_OBJECTS = 4,
-    /* The part of a mid slab that its tail, which no object can use, may be. */
+    /* Divisor: the tail of a mid slab, which no object can use, is a sixteenth of the slab at most. */
     MID_TAIL_PART = 16,
 };
 
-/* The owner reopens a full slab when it has freed this part of its objects: an eighth. When the first free reopened it,
+/* Divisor: the owner reopens a full slab when it has freed an eighth of its objects. When the first free reopened it,
  * a program that replaces objects at random had a refill for every fifth malloc. A quarter cost a real trace 300 KB at
  * its peak. */
 #ifndef JW_REOPEN_SHARE
@@ -99,19 +100,23 @@ enum {
 #endif
 
 enum {
-    /* Refills between two looks at slabs that other threads may have emptied, each time of another class. */
+    /* Refills between two looks at slabs that other threads may have emptied, each time of another class. Looks at
+     * eight classes in one refill took 2 to 20 us. Less often, memory that others have freed waits longer. */
     COLLECT_PERIOD = 16,
     /* Slabs, or objects of a list, in such a look: a program waits for it in malloc or free. */
     COLLECT_STEPS = 16,
-    /* Refills between two looks that go through a whole local list. */
+    /* Refills between two looks that go through a whole local list. The walk counts up to 512 objects while a program
+     * waits; it was one of the slow calls when each look did it. */
     COLLECT_LONG_PERIOD = 256,
-    /* Refills between two looks at what else the heap keeps: its mid slabs and its pool. */
+    /* Refills between two looks at what else the heap keeps: its mid slabs and its pool. More often, a slab goes that
+     * the next refill needs; less often, a heap without rounds keeps unused slabs longer. Not measured. */
     KEEP_PERIOD = 128,
     /* Slabs given back in one go while a program waits for malloc or free. */
     GIVE_AT_ONCE = 2,
-    /* Reopened slabs taken in one go, likewise. */
+    /* Reopened slabs taken in one go, likewise: hundreds, after a thread's end, took up to 50 us. Two were no faster
+     * than four. */
     TAKE_AT_ONCE = 4,
-    /* The part of its share that a pool may hold while the program grows beyond its peak. */
+    /* Divisor: while the program grows beyond its peak, a pool may hold a quarter of its share. */
     POOL_PART_AT_PEAK = 4,
     /* The first heap of a fork's child takes fewer slabs than this ahead, a random number, so that siblings differ. */
     SCATTER_SLABS = 16,
@@ -131,7 +136,8 @@ _Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLEC
 /* ---- realloc ---- */
 
 enum {
-    /* An object that shrinks stays in its place while it uses more than this part of it. */
+    /* Divisor: an object that shrinks stays in its place while it uses more than half of it. A larger part would copy
+     * more often, a smaller one waste more: up to half, as with sizes rounded up to powers of two. */
     STAYS_PART = 2,
     /* Bytes up to which an object always stays: a smaller one would hardly save memory. */
     STAYS_MOST = 32,
@@ -142,16 +148,20 @@ enum {
 enum {
     /* Slabs in a pool at which a round is asked for: with granules of 4 KB as much as `reclaim_start`. */
     POOL_ROUND_FROM = 32,
-    /* Each time that other threads have freed into this many slabs left alone by their owners, a round is asked for. */
+    /* Each time that other threads have freed into this many slabs left alone by their owners, a round is asked for: as
+     * many slabs as in POOL_ROUND_FROM. More often, the reclamation thread wakes for less than `reclaim_start`. */
     REMOTE_ROUND_FROM = 32,
-    /* Each time that this many full mid slabs were freed into, a round is asked for. */
+    /* Each time that this many full mid slabs were freed into, a round is asked for. As many free objects of 2 to 14 KB
+     * are 64 to 448 KB, about `reclaim_start`. */
     MID_ROUND_FROM = 32,
-    /* Uses of a pool between two rounds below which it is given back. */
+    /* Uses of a pool between two rounds below which it is given back. With 1, a thread that wakes now and then keeps
+     * all of it; with many, a busy thread fetches its slabs anew after each round. */
     POOL_LITTLE_USE = 4,
     /* Ranges that a round takes from one list: other threads may fill the list as fast as the round empties it. 256 MB
      * of the smallest ranges. */
     ROUND_TAKES = 1 << 16,
-    /* Granules given back by one system call of a round. */
+    /* Granules given back by one system call of a round. Their slabs are GIVING meanwhile, so that no thread can use
+     * them. More granules make that time longer, fewer make more calls. */
     GIVE_MOST_GRANULES = 64,
     /* Passes over the abandoned heaps in a round. Each drains half of what is left, and threads that end meanwhile add
      * to it. */
@@ -165,7 +175,7 @@ enum {
     /* Percent of the recent peak that may be cached above it where memory without pages comes into use. With nothing
      * above the peak, a program whose use goes up and down had five times the page faults (rptest). */
     PERCENT_BESIDE_NEW = 3,
-    /* At least this part of cache_min, likewise. */
+    /* Divisor: at least an eighth of cache_min, likewise. */
     PART_BESIDE_NEW = 8,
 };
 
@@ -192,7 +202,8 @@ enum {
 #define JW_SPARE_PERCENT 25
 #endif
 
-/* At most the roots that fit in the process's limit of memory, shifted right by this. */
+/* At most the roots that fit in the process's limit of memory, shifted right by this: spare roots take less than a
+ * hundredth of the limit. With 0 they could take what the program needs for itself. */
 #ifndef JW_SPARE_SHIFT
 #define JW_SPARE_SHIFT 7
 #endif
@@ -200,7 +211,7 @@ enum {
 enum {
     /* Bytes of the first root that are mapped at first: what a program without much data needs, in few mappings. */
     FIRST_PART = 1 << 20,
-    /* A huge object that had to move gets room to grow: this part of its size, and at most so many bytes. */
+    /* A huge object that had to move gets room to grow: an eighth of its size (divisor), at most so many bytes. */
     HUGE_ROOM_PART = 8,
     HUGE_ROOM_MOST = 1 << 28,
     /* The largest mapping that waits for the next huge object, in bytes: above, page faults outweigh what it saves.
@@ -215,18 +226,21 @@ enum {
 
 /* ---- Tries: after the last one the thread goes elsewhere ---- */
 
-/* Tries to take or place a range before the thread goes elsewhere. */
+/* Tries to take or place a range before the thread goes elsewhere. A try fails only where another thread has half of
+ * the range. With one, a short overlap already splits a larger range, or defers. Many would be as bad as a wait. */
 #ifndef JW_RANGE_TRIES
 #define JW_RANGE_TRIES 4
 #endif
 
-/* Tries of fork for the lock of a list. */
+/* Tries of fork for the lock of a list, which a running thread soon gives up. With few, the child loses the ranges of
+ * a list whose holder was about to do so; with more, a stopped holder delays fork. */
 #ifndef JW_FORK_TRIES
 #define JW_FORK_TRIES 1000
 #endif
 
 enum {
-    /* Tries of the statistics to count while no root goes. */
+    /* Tries of the statistics to count while no root goes: 0.1 s together. With few, a report while roots are unmapped
+     * lacks the slabs; with more, a stopped thread delays the report longer. */
     WALK_TRIES = 100,
     /* Milliseconds between two of them: another thread's munmap of a root ends meanwhile. */
     WALK_WAIT = 1,
@@ -244,14 +258,15 @@ enum {
 enum {
     /* Guard pages of a process. Each costs it two of its mappings, of which Linux allows 65,530. */
     MOST_GUARDS = 16384,
-    /* The part of the quarantine's limit above which an object is too large: it would drive all others out. */
+    /* Divisor: an object above a quarter of the quarantine's limit is too large: it would drive all others out. */
     QUARANTINE_PART = 4,
-    /* The newest part of a quarantine in which a new entry changes places with another one, and at least so many
-     * entries. A larger part would be less predictable, but then some objects would leave sooner. */
+    /* A new entry of a quarantine changes places with one of the newest eighth (divisor), and at least so many entries.
+     * A larger part would be less predictable, but then some objects would leave sooner. */
     QUARANTINE_SHUFFLED_PART = 8,
     QUARANTINE_SHUFFLED_LEAST = 4,
-    /* Objects above 16 KB that a thread keeps back, their bytes of addresses, and the part of a limited address space
-     * that these may be. They have no memory; but on 64 bits large objects of all threads share a window of 64 GB. */
+    /* Objects above 16 KB that a thread keeps back; their bytes of addresses; and the divisor of a limited address
+     * space: a 64th for these. They have no memory; but on 64 bits large objects of all threads share a window of
+     * 64 GB. */
     LARGE_WAITING = 64,
     LARGE_ADDRESSES = UINTPTR_MAX > 0xffffffffu ? 64 << 20 : 2 << 20,
     LARGE_ADDRESSES_SHARE = 64,
