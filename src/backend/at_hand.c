@@ -21,7 +21,7 @@ COLD void at_hand_after_fork(void) {
     atomic_store_explicit(&at_hand_users, at_hand_mine != NULL, memory_order_relaxed);
 }
 
-/* None: a fork interrupted a free of this thread, and the child has left the heap that the free still works on. */
+/* At least 1. The count is 0 if a fork interrupted a free of this thread: the child has left that heap. */
 static uint32_t users(void) {
     uint32_t users = atomic_load_explicit(&at_hand_users, memory_order_relaxed);
     return users ? users : 1;

@@ -60,7 +60,7 @@ void at_hand_enter(struct at_hand *at_hand);
 /* Keeps a held range, or frees it where there is no room. `at_hand`: the caller's, or of a heap without a thread. */
 void at_hand_put(struct at_hand *at_hand, granule_id range, uint32_t weight);
 
-/* A range of the weight, or of the next one that is there; 0: none. It is held, and may have memory. */
+/* Takes a range of the weight, or of the next one that is there; 0: none. It is held, and may have memory. */
 granule_id at_hand_take_larger(uint32_t weight);
 
 /* Gives back what no thread has used since the last round; `now`: frees all. By any thread. True: ranges remain for the
@@ -70,10 +70,10 @@ bool at_hand_drain(struct at_hand *at_hand, bool now);
 /* Granules at hand. */
 size_t at_hand_granules(struct at_hand *at_hand);
 
-/* In the child of a fork: other threads are not there. */
+/* Forgets the other threads, which the child of a fork does not have. */
 void at_hand_after_fork(void);
 
-/* A held range for so many granules, of the class that fits, which the calling thread has put; 0: none. */
+/* Takes a held range for so many granules, of the class that fits, which the calling thread has put; 0: none. */
 static ALWAYS_INLINE granule_id at_hand_take(struct at_hand *at_hand, uint32_t granules) {
     _Atomic(uint32_t) *slot = at_hand->slots[class_of_weight(granules)];
     for (_Atomic(uint32_t) *end = slot + AT_HAND_WAYS; slot < end; slot++) {

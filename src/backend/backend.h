@@ -11,19 +11,19 @@
 #include "backend/thrift.h"
 #include "config/statistics_types.h"
 
-/* A range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, if possible in a root of
- * that use. Its leaf word is HELD. *zeroed: whether its memory is known to be zero. NULL when there is no memory;
- * FOR_SLABS, all that is cached is given back first. */
+/* Fetches a range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, if possible in a
+ * root of that use. Its leaf word is HELD. *zeroed: whether its memory is known to be zero. NULL when there is no
+ * memory; FOR_SLABS, all that is cached is given back first. */
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */
 void backend_place(granule_id range);
 
-/* A large object: `size` bytes from BACKEND_MIN to BACKEND_MAX - LARGE_GUARD at a multiple of `alignment`. NULL when
- * there is no memory. */
+/* Allocates a large object: `size` bytes from BACKEND_MIN to BACKEND_MAX - LARGE_GUARD at a multiple of `alignment`.
+ * NULL when there is no memory. */
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
 
-/* The same, at most BACKEND_MAX bytes, from what the calling thread has at hand. NULL: nothing of that weight. */
+/* Allocates one of at most BACKEND_MAX bytes from what the calling thread has at hand. NULL: nothing of that weight. */
 void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size);
 
 /* The first step of a free: takes the range of a large object that begins with it. 0: there is no such object. */
@@ -35,7 +35,8 @@ void backend_keep(struct at_hand *at_hand, granule_id range);
 /* Frees a large object, or reports what is wrong with the address and aborts. */
 void backend_free(void *object);
 
-/* The same, but the caller has the range, which is held (hardened build). */
+/* Takes a large object from the program, or reports as backend_free. The caller has the range, which is held (hardened
+ * build). */
 granule_id backend_take(void *object);
 
 /* Usable bytes of a large object, without its guard; 0 when none begins at the address. */

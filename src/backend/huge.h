@@ -15,25 +15,26 @@
 
 #include "config/statistics_types.h"
 
-/* At least `size` bytes at a multiple of `alignment` (any power of two). All are zero but the first *used ones, which
- * may be anything (NULL: the caller does not ask). NULL when the OS refuses. */
+/* Allocates at least `size` bytes at a multiple of `alignment` (any power of two). All are zero but the first *used
+ * ones, which may be anything (NULL: the caller does not ask). NULL when the OS refuses. */
 void *huge_allocate(size_t size, size_t alignment, size_t *used);
 
 /* Frees a huge object. False: no huge object in use begins at the address. */
 bool huge_free_if_live(void *object);
 
-/* The same, or reports what is wrong with the address and aborts. */
+/* Frees a huge object, or reports what is wrong with the address and aborts. */
 void huge_free(void *object);
 
-/* The first half of a free: the object is gone for the program, and its mapping stays, of so many bytes and a guard.
- * The second half unmaps them (hardened build). */
+/* Takes a huge object from the program: the first half of a free. Its mapping stays, of so many bytes and a guard.
+ * huge_drop, the second half, unmaps them (hardened build). */
 size_t huge_take(void *object);
 void huge_drop(char *object, size_t size);
 
 /* Bytes of the mapping behind each object: the hardened build's guard, which hardened/large.c makes. */
 size_t huge_guard(void);
-/* Whether an object of so many usable bytes may have been given for that size: a mapping that has waited may serve a
- * request that is smaller by an eighth. */
+
+/* Tells whether an object of so many usable bytes may have been given for that size: a mapping that has waited may
+ * serve a request that is smaller by an eighth. */
 bool huge_may_serve(size_t usable, size_t size);
 
 /* Usable bytes; 0 when the address is not a huge object. */
@@ -47,7 +48,7 @@ size_t huge_good_size(size_t size);
  * hold: the object stays huge. */
 void *huge_resize(void *object, size_t size);
 
-/* For messages: start and size of the huge object, in use or gone, that contains the address; NULL: there is none. */
+/* Finds the huge object, in use or gone, that contains the address: its start and size, for messages. NULL: none. */
 char *huge_around(const void *address, bool gone, size_t *size);
 
 void huge_statistics(struct huge_statistics *statistics);

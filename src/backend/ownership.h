@@ -58,9 +58,8 @@ static inline void range_place(granule_id range, enum slot_code state) {
  * its granules, 0: it is not free. */
 uint32_t range_join_right(granule_id range, enum slot_code state);
 
-/* The same for a mapped range whose pages the OS refuses to take. A whole root goes back all the same. `joins`: the
- * range is first joined with its unmapped siblings, which may make it a whole root. Returns the granules that stay
- * mapped. */
+/* Places a mapped range whose pages the OS refuses to take. A whole root goes back all the same. `joins`: joins the
+ * range first with its unmapped siblings, which may make it a whole root. Returns the granules that stay mapped. */
 uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins);
 
 /* Places the deferred ranges. True when there were any. */

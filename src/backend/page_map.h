@@ -188,7 +188,7 @@ char *page_map_reserve(size_t *count);
 /* Gives back the root and its slot. False when the OS refuses to unmap: then nothing has changed. */
 bool page_map_release(char *root);
 
-/* Before a root is unmapped: from now on its addresses are not ours, but its slot is. */
+/* Leaves a root that is about to be unmapped: from now on its addresses are not ours, but its slot is. */
 void page_map_leave(char *root);
 
 /* Gives back the slot and the records of a root that is unmapped already. */

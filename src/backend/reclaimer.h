@@ -50,7 +50,7 @@ void reclaimer_runs(void (*body)(void), void (*stopped)(void));
 /* Whether the thread runs, or would run when there is work. */
 bool reclaimer_lives(void);
 
-/* reclaim_thread:true. */
+/* Whether the option is reclaim_thread:true. */
 bool reclaimer_starts_at_need(void);
 
 /* Called when there is work and the state is NO_THREAD: starts the thread if it may start now. */
@@ -62,20 +62,21 @@ bool reclaimer_must_end(void);
 /* Wakes the thread early. */
 void reclaimer_wake(void);
 
-/* The program will make a thread; has made it (then ours may start); could not make it. */
+/* Called before and after the program makes a thread. `made`: it could; then ours may start. */
 void reclaimer_thread_comes(void);
 void reclaimer_thread_came(bool made);
 
-/* A thread gets its heap. Returns whether its end is to be told. Threads that libc makes itself (thrd_create,
- * SIGEV_THREAD) are known only from here on. Those that came before the first one that the program made do not count.
- */
+/* Called when a thread gets its heap. Returns whether its end is to be told. Threads that libc makes itself
+ * (thrd_create, SIGEV_THREAD) are known only from here on. Those that came before the first one that the program made
+ * do not count. */
 bool reclaimer_thread_seen(void);
 
-/* A thread that was seen ends. If it is the last one that the program has made, ours ends first, so that calls that
- * need a single-threaded process work (unshare). */
+/* Called when a thread that was seen ends. If it is the last one that the program has made, ours ends first, so that
+ * calls that need a single-threaded process work (unshare). */
 void reclaimer_thread_ends(void);
 
-/* After a pause has returned, no thread of ours exists until there were as many resumes as pauses. */
+/* Ends the thread, and starts it again. After a pause has returned, no thread of ours exists until there were as many
+ * resumes as pauses. */
 void reclaimer_pause(void);
 void reclaimer_resume(void);
 

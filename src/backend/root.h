@@ -40,7 +40,7 @@ void root_start(void);
 /* Makes a root: one held range whose pages are all zero; 0 when the OS refuses. */
 granule_id root_create(enum root_use use);
 
-/* Of the first root only a part is mapped at first: a small program is not charged for the rest. A closed part is a
+/* Only a part of the first root is mapped at first: a small program is not charged for the rest. A closed part is a
  * held range without addresses, so no neighbour joins it, and its root stays. Nothing of ours is mapped there
  * meanwhile, as the kernel maps nothing there by itself (page_map.h).
  *
@@ -77,10 +77,10 @@ size_t root_count(void);
 bool root_walk_begin(void);
 void root_walk_end(void);
 
-/* In the child of a fork: the parent's threads that walked, gave roots back or made spares do not exist. */
+/* Forgets threads that walked, gave roots back or made spares. The child of a fork does not have them. */
 void root_forget_threads(void);
 
-/* Once a round: unmaps the spares if no root was made since the last round. True: spares are left for a later round. */
+/* Unmaps the spares if no root was made since the last round. Once a round. True: spares are left for a later one. */
 bool root_round(void);
 
 /* Unmaps all spares. Returns whether there were any. */

@@ -84,12 +84,12 @@ static ALWAYS_INLINE char *cross_first(char *origin, struct cross_word word) {
     return origin + (uint16_t)word.raw;
 }
 
-/* After a push onto a list without marks: one more object, and the distance moves from `first` to `object`. */
+/* Returns the word after a push onto a list without marks: one more object, and the distance of `object`. */
 static ALWAYS_INLINE uint32_t cross_pushed(struct cross_word old, const char *first, const char *object) {
     return old.raw + CROSS_ONE + ((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first);
 }
 
-/* The word of a slab that a round has taken. */
+/* Makes the word of a slab that a round has taken. */
 static inline struct cross_word cross_taken(struct cross_word word, uint32_t phase) {
     return (struct cross_word){CROSS_WATCHED | cross_count_of(word) * CROSS_ONE | phase};
 }
@@ -106,7 +106,7 @@ static inline unsigned cross_count(const struct cross_list *list) {
     return cross_count_of(cross_get(list));
 }
 
-/* The same, to follow the links. */
+/* Reads the word in order to follow the links. */
 static inline struct cross_word cross_get_linked(const struct cross_list *list) {
     /* [CL5] acquire: the links; pairs [CL1] [CL2]; client suspect_own */
     return (struct cross_word){atomic_load_explicit(&list->raw, memory_order_acquire)};
@@ -152,12 +152,12 @@ static inline void *cross_drain(struct cross_list *list, char *origin, unsigned 
     return cross_first(origin, old);
 }
 
-/* Of a slab that no other thread knows. */
+/* Marks a new slab full. No other thread knows it. */
 static inline void cross_format(struct cross_list *list) {
     atomic_store_explicit(&list->raw, CROSS_FULL, memory_order_relaxed);
 }
 
-/* False: objects have come back meanwhile. */
+/* Marks the slab full. False: objects have come back meanwhile. */
 static inline bool cross_mark_full(struct cross_list *list) {
     uint32_t expected = 0;
     /* [CL4] release: done with the slab's last return; pairs [CL2]; kept: as CL2 */
@@ -165,7 +165,7 @@ static inline bool cross_mark_full(struct cross_list *list) {
                                                    memory_order_relaxed);
 }
 
-/* By a round, as only one round at a time may. False: the word has changed. */
+/* Marks the slab watched. False: the word has changed. By a round: there is one at a time. */
 static inline bool cross_watch(struct cross_list *list, struct cross_word *word) {
     /* [RR6] acquire: the objects' last uses, and the owner's state; pairs [CL1] [CL2] [RR5]; client remote_leave */
     if (!atomic_compare_exchange_strong_explicit(&list->raw, &word->raw, word->raw | CROSS_WATCHED,
@@ -175,38 +175,39 @@ static inline bool cross_watch(struct cross_list *list, struct cross_word *word)
     return true;
 }
 
-/* By that round. Relaxed: nothing has changed since RR6, or WATCHED would be gone. */
+/* Takes a watched slab. False: the word has changed. By that round. Relaxed: nothing has changed since RR6, or WATCHED
+ * would be gone. */
 static inline bool cross_begin_giving(struct cross_list *list, struct cross_word word) {
     uint32_t giving = cross_taken(word, CROSS_GIVING).raw;
     return atomic_compare_exchange_strong_explicit(&list->raw, &word.raw, giving, memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 
-/* By that round; `given`: the OS has the memory. */
+/* Says what has become of the slab's memory; `given`: the OS has it. By that round. */
 static inline void cross_end_giving(struct cross_list *list, bool given) {
     struct cross_word word = cross_taken(cross_get(list), given ? CROSS_GIVEN : CROSS_KEPT);
     /* [RR9] release: the memory is gone; pairs [RR8]; client remote_owner */
     atomic_store_explicit(&list->raw, word.raw, memory_order_release);
 }
 
-/* By the owner, after it has written the slab's state. True: a round had watched the slab. */
+/* Ends the watch. True: a round had watched the slab. By the owner, after it has written the slab's state. */
 static inline bool cross_unwatch(struct cross_list *list) {
     /* [RR5] release: the state; pairs [RR6]; client remote_leave */
     return atomic_fetch_and_explicit(&list->raw, ~CROSS_WATCHED, memory_order_release) & CROSS_WATCHED;
 }
 
-/* By the owner, which takes its unwatch back because a round has the slab. Returns the word. */
+/* Takes the unwatch back, because a round has the slab. Returns the word. By the owner. */
 static inline struct cross_word cross_watch_again(struct cross_list *list) {
     return (struct cross_word){atomic_fetch_or_explicit(&list->raw, CROSS_WATCHED, memory_order_relaxed)};
 }
 
-/* By the owner: what a round has done. */
+/* Reads what a round has done. By the owner. */
 static inline struct cross_word cross_get_taken(const struct cross_list *list) {
     /* [RR8] acquire: its memory is given back; pairs [RR9]; client remote_owner */
     return (struct cross_word){atomic_load_explicit(&list->raw, memory_order_acquire)};
 }
 
-/* By the owner: no round looks, and no object is in use. */
+/* Empties the list. By the owner: no round looks, and no object is in use. */
 static inline void cross_empty(struct cross_list *list) {
     atomic_store_explicit(&list->raw, 0, memory_order_relaxed);
 }

@@ -36,7 +36,7 @@ struct shortage {
     uint32_t refills, skipped;
 };
 
-struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write has a line of its own
+struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write begins a line of the cache
     /* Of each class: the first object to give out, or an end (a link), and how many frees may go there
      * (object_cache.h). At offset 0 for malloc's sake. */
     union {
@@ -48,6 +48,8 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint8_t map[FRONTEND_MAX + 1];
     uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
+    /* On 64 bits its line goes up to `generation`. Only the heap's thread writes thread_counts, the pool's counts,
+     * in_use_count, number and generation. */
     _Alignas(64) struct id_stack reopened; /* slabs, for the owner to take back (heap_reopened.h) */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
     _Atomic(uint32_t) suspect_count;       /* notes pushed, and not settled yet; or more */

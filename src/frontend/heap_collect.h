@@ -29,13 +29,13 @@ void heap_collect(struct heap *heap, enum collect depth);
 /* Takes back all reopened slabs, and settles all suspects. */
 void heap_take_back(struct heap *heap);
 
-/* There is no memory for another slab: finds what is free in those there are. */
+/* Finds what is free in the slabs there are, as there is no memory for another one. */
 void heap_make_room(struct heap *heap);
 
-/* Once a refill, or now and then where there is none: at times takes back reopened slabs, and collects. */
+/* Collects a little, at times. Called once a refill, or now and then where there is none. */
 void heap_maintain(struct heap *heap);
 
-/* Collects all of the heap, and places its empty slabs. The same of the calling thread's heap, if it has one. */
+/* Collects all of the heap, and places its empty slabs. heap_drain_own: the calling thread's heap, if it has one. */
 void heap_drain(struct heap *heap);
 void heap_drain_own(void);
 

@@ -24,7 +24,7 @@
 /* What is derived from the secret: the lowest byte of the hashed message. */
 enum heap_purpose { FOR_KEY, FOR_SCATTER, FOR_CHILD, FOR_CHILD_TOO, FOR_SEEDS, FOR_SEEDS_TOO, FOR_MIDEND };
 
-/* A number that only this generation of this process can make. */
+/* Derives a number that only this generation of this process can make. */
 uint64_t heap_derived(uint64_t number, enum heap_purpose purpose);
 
 /* The key of the heap with that number, in this generation. No other heap has its lower half, which is never 0. */
@@ -33,7 +33,7 @@ uint64_t heap_key(uint32_t number);
 /* Draws frontend_key and the first secret. Called once, by the first slow path. */
 void heap_keys_start(void);
 
-/* Around a fork, by the thread that forks. */
+/* Called before and after a fork, by the thread that forks. */
 void heap_keys_before_fork(void);
 void heap_keys_after_fork(bool child);
 

@@ -13,10 +13,10 @@
 /* Keeps an EMPTY slab, as far as the pool's limit allows. */
 void heap_push_empty(struct heap *heap, struct slab *slab);
 
-/* A slab without objects for that class, from the pool; NULL: none. */
+/* Takes a slab from the pool and makes it one of that class. NULL: there is none. */
 struct slab *heap_pop_empty(struct heap *heap, unsigned class);
 
-/* The same from the backend. NULL when there is no memory. *zeroed: no byte of it was written yet. */
+/* Fetches a slab of that class from the backend. NULL: there is no memory. *zeroed: no byte of it was written yet. */
 struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed);
 
 /* Places so many slabs of the pool in the backend. */
@@ -25,7 +25,8 @@ void heap_place_empty(struct heap *heap, unsigned count);
 /* Places all of them. By any thread. */
 void heap_place_pool(struct heap *heap);
 
-/* A round's look at the pool of a heap that may be another thread's. True: slabs remain for a later round. */
+/* Places the pool of a heap, which may be another thread's, if it had little use. Called by a round. True: slabs remain
+ * for a later round. */
 bool heap_pool_round(struct heap *heap);
 
 /* Puts a random number of slabs into the pool, so that the next slabs come in another order than in a sibling's. */

@@ -10,7 +10,7 @@
 
 #include "frontend/heap.h"
 
-/* An object of the class. Fills the local list. NULL when there is no memory. */
+/* Fills the class's local list and allocates an object of it. NULL when there is no memory. */
 void *heap_refill(struct heap *heap, unsigned class);
 
 #endif

@@ -13,7 +13,7 @@ void heap_push_reopened(struct slab *slab) {
     if (UNLIKELY(atomic_load_explicit(&heap->abandoned, memory_order_relaxed))) thrift_wake();
 }
 
-/* A slab that another thread has returned is an ordinary one again, which may be marked. */
+/* Makes a slab that another thread has returned an ordinary one again, which may be marked. */
 static void take_back(struct heap *heap, struct slab *slab) {
     invariant(slab->marked && slab_state(slab) != EMPTY);
     slab->marked = false;

@@ -25,7 +25,7 @@
 /* Whether a look at everything would be in vain, as far as the signs tell. Called after a refill has failed. */
 bool heap_is_short(struct heap *heap);
 
-/* The refill after such a look has failed. */
+/* Notes the signs, after the refill that followed such a look has failed. */
 void heap_note_shortage(struct heap *heap);
 
 #endif

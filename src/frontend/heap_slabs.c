@@ -26,7 +26,7 @@ void heap_make_empty(struct heap *heap, struct slab *slab) {
     heap_push_empty(heap, slab);
 }
 
-/* A slab all of whose objects have come back, some through the cross list. */
+/* Empties a slab all of whose objects have come back, some through the cross list. */
 static void drain_and_empty(struct heap *heap, struct slab *slab) {
     slab_drain_cross(slab);
     heap_make_empty(heap, slab);

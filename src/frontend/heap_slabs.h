@@ -19,22 +19,23 @@
 #include "frontend/heap.h"
 #include "frontend/slab_cross.h"
 
-/* The slab's budget reached 0 by its owner's free (the state table in slab.h). */
+/* Handles a budget that its owner's free has counted down to 0 (the state table in slab.h). */
 void heap_budget_spent(struct slab *slab);
 
-/* The same of any heap's, where a full slab must not take over. */
+/* Does as heap_budget_spent, for a slab of any heap; a FULL slab never becomes CURRENT here. */
 void heap_open_slab(struct heap *heap, struct slab *slab);
 
-/* Of a FULL slab to which its owner has freed no object: WANTED, unless a round has taken it. */
+/* Makes a FULL slab WANTED, unless a round has taken it. Its owner has freed no object to it. */
 void heap_want_slab(struct slab *slab);
 
-/* Of a slab without objects, in no list of its class: into the pool, or left until it is returned. */
+/* Puts an empty slab, which is in no list of its class, into the pool. If a remote thread is about to push the slab, it
+ * becomes RETURNING instead. */
 void heap_make_empty(struct heap *heap, struct slab *slab);
 
-/* Of a slab of which so many objects are out; EMPTY if all of these have come back. */
+/* Makes the slab PARTIAL. `out`: its objects that are out. If all of them have come back, makes it EMPTY. */
 void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out);
 
-/* Of a partial slab: EMPTY if all objects have come back, some through the cross list. Counts alone tell that. */
+/* Makes a PARTIAL slab EMPTY if all its objects have come back, some through the cross list. Counts alone tell that. */
 void heap_collect_if_empty(struct heap *heap, struct slab *slab);
 
 static inline void heap_make_current(struct heap *heap, struct slab *slab) {
@@ -55,7 +56,7 @@ static inline bool heap_make_full(const struct heap *heap, struct slab *slab) {
     return true;
 }
 
-/* The local list may end with the slab's origin. */
+/* Leaves the class without a current slab. Clears the local list, which may end with the slab's origin. */
 static inline void heap_leave_current(struct heap *heap, unsigned class) {
     heap->current[class] = NULL;
     heap->local[class].first = LINK_END;

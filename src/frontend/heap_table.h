@@ -13,7 +13,7 @@
 
 struct heap;
 
-/* A new heap that has a number, and else only zeros; NULL when there is no memory. */
+/* Makes a heap that has a number, and else only zeros. NULL: there is no memory. */
 struct heap *heap_create(void);
 
 /* Highest number so far, and a heap by its number (1 on); NULL: not there. */
@@ -30,7 +30,7 @@ static inline struct heap *heap_of(const struct slab *slab) {
 /* Where the number of the next heap in the same stack stands. */
 _Atomic(uint32_t) *heap_link_of(uint32_t number);
 
-/* A chain of heaps in the hands of one thread, through the same word. Pop: NULL when there is none. */
+/* Push to and pop from a chain of heaps that one thread has, through the same word. Pop: NULL when there is none. */
 void heap_chain_push(struct heap **first, struct heap *heap);
 struct heap *heap_chain_pop(struct heap **first);
 

@@ -21,19 +21,19 @@
 
 #include "frontend/heap.h"
 
-/* The budget of a class's local list is spent: whether a freed object of that slab must not go there. */
+/* Whether a freed object of that slab must not go to the class's local list, whose budget is spent. */
 static inline bool object_cache_is_closed(const struct heap *heap, const struct slab *slab) {
     return heap->cache_spent >> slab->class & 1 && slab_state(slab) == FULL;
 }
 
-/* The freed object does not go there, but counts as one of the frees until the FULL slab is reopened. */
+/* Counts a freed object that does not go there as one of the frees until the FULL slab is reopened. */
 void object_cache_refuse(struct heap *heap, struct slab *slab);
 
-/* The freed object went there: a new budget, for as many frees as there is room for. Where malloc has not taken half of
- * the cached objects again, all go back, and the budget is spent until the next refill. */
+/* Renews the budget after a freed object went there, for as many frees as there is room for. If malloc has not taken
+ * half of the cached objects again, all go back, and the budget is spent until the next refill. */
 void object_cache_renew_budget(struct heap *heap, unsigned class);
 
-/* All of the class's local list goes back to the slabs. */
+/* Gives all of the class's local list back to the slabs. */
 void object_cache_drain(struct heap *heap, unsigned class);
 
 #endif

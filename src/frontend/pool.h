@@ -17,22 +17,22 @@ struct pool {
     uint32_t unused;                   /* that should go */
 };
 
-/* By the heap's thread only. */
+/* Adds a slab. By the heap's thread only. */
 void pool_push(struct pool *pool, struct slab *slab);
 
-/* The slab that was pushed last, NULL when there is none. By the heap's thread only. */
+/* Removes the slab that was pushed last; NULL: there is none. By the heap's thread only. */
 struct slab *pool_pop(struct pool *pool);
 
 /* Counts what the heap has had no use for since the last call: half of it should go. By the heap's thread only. */
 void pool_count_unused(struct pool *pool);
 
-/* Of these, how many should go now: at most so many. The caller pops them. By the heap's thread only. */
+/* Claims at most so many of these, which the caller pops. Returns how many. By the heap's thread only. */
 uint32_t pool_claim_unused(struct pool *pool, uint32_t most);
 
-/* All slabs, linked by `next`. By any thread. */
+/* Takes all slabs, linked by `next`. By any thread. */
 struct slab *pool_take_all(struct pool *pool);
 
-/* A round's question: whether the pool had little use since the last round. By any thread. */
+/* Tells a round whether the pool had little use since the last round. By any thread. */
 bool pool_is_idle(struct pool *pool);
 
 static inline bool pool_is_empty(const struct pool *pool) {

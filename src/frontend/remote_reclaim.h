@@ -34,11 +34,11 @@
 
 #include <stdbool.h>
 
-/* A round's part: gives back free slabs that no thread has touched since the last round; `now`: all free slabs. True:
+/* Gives back free slabs that no thread has touched since the last round; `now`: all free slabs. Part of a round. True:
  * there are slabs for a later round. While another thread is in a round, this only asks that thread to go once more. */
 bool remote_reclaim_round(bool now);
 
-/* In the child of a fork: the thread that was in a round did not come along. */
+/* Forgets the thread that was in a round, which the child of a fork does not have. */
 void remote_reclaim_after_fork(void);
 
 #endif

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An object has come back to a slab that its owner or a round left alone: now and then asks for a round. */
+/* Counts a slab, left alone by its owner or a round, to which an object has come back. At times asks for a round. */
 void remote_work_note(void);
 
 /* Grows with each of these; a count may be lost. */
 uint32_t remote_work_count(void);
 
-/* By a round: whether any has since the last call. */
+/* Tells a round whether there were any since the last call. */
 bool remote_work_is_new(void);
 
 #endif

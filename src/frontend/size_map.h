@@ -1,8 +1,10 @@
 /* size_map.h - which class a heap gives each size: heap->map, which malloc reads.
  *
- * A new heap's map sends a size to its coarse class (config/size_classes.h). coarse_slabs[class] counts, for a coarse
- * class, how many more slabs in use it takes until its finer classes open; 0: they are open, or there are none. The
- * finer classes open for good: the heap keeps its map when its thread ends. Slabs that are there keep their class.
+ * A new heap's map sends a size to its coarse class (config/size_classes.h). The finer classes open for good: the heap
+ * keeps its map when its thread ends. Slabs that are there keep their class.
+ *
+ * coarse_slabs[class], of a coarse class: slabs still to come into use before its finer classes open. 0: they are open,
+ * or there are none.
  *
  * The first heap is mostly that of a program's only thread, whose slabs are few compared with the program. Its classes
  * are open from the start.
@@ -23,12 +25,12 @@ void size_map_start(struct heap *heap);
 /* Opens the finer classes of a coarse one. */
 void size_map_open(struct heap *heap, unsigned coarse);
 
-/* The heap has one more slab of the class in use. */
+/* Counts a slab of the class that comes into use. */
 static inline void size_map_count_slab(struct heap *heap, unsigned class) {
     if (heap->coarse_slabs[class] > 0 && --heap->coarse_slabs[class] == 0) size_map_open(heap, class);
 }
 
-/* A slab of the class has become empty. */
+/* Counts a slab of the class that has become empty. */
 static inline void size_map_count_empty(struct heap *heap, unsigned class) {
     if (heap->coarse_slabs[class] > 0) heap->coarse_slabs[class]++;
 }

@@ -12,9 +12,8 @@
  *   CURRENT     the class's current one      out + 1 (pinned)             never: frees go to the local list
  *   PARTIAL     partial                      out                          the slab is empty
  *   EMPTY       pool                         0; poisoned origin: any free is misuse
- *   FULL        none                         how many own objects are     the slab is CURRENT or PARTIAL
- *                                            still to come back; at first
- *                                            the class's frees_until_reopen
+ *   FULL        none                         own frees until reopen; at   the slab is CURRENT or PARTIAL
+ *                                            first frees_until_reopen
  *   WANTED      none                         1; as FULL, where memory is short (heap_shortage.h)
  *   RETURNING   none; empty, a remote        1 (pinned)                   never
  *               thread will push it
@@ -50,7 +49,7 @@ struct __attribute__((packed)) slab_id {
     uint8_t high;
 };
 
-/* Where frees by the owner go. */
+/* The list that the owner frees to, and the budget. */
 struct free_target {
     void *first; /* of the list's objects, or an end (sync/free_link.h) */
     uint16_t budget;
@@ -122,7 +121,7 @@ static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
  * Drawn once, at the start. */
 extern uint64_t frontend_key HIDDEN;
 
-/* In the child of a fork: new slabs link their objects in random order. 0: in the order of addresses. */
+/* Not 0 in the child of a fork: new slabs link their objects in random order. 0: in the order of addresses. */
 extern uint64_t slab_scatter_secret HIDDEN;
 
 /* The key of a slab's links: 32-bit platforms have room for its lower half. */

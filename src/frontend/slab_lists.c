@@ -31,7 +31,7 @@ void slab_clear_links(const struct slab *slab) {
     for (unsigned left = slab->linked; left > 0; left--, object += size_classes[slab->class].size) link_clear(object);
 }
 
-/* A number below `limit`. */
+/* Returns a random number below `limit`. */
 static uint32_t next_below(uint64_t *state, uint32_t limit) {
     if (RANDOM_ORDER) return random_less(limit);
     *state = mixed(*state + 0x9e3779b97f4a7c15u);
@@ -57,7 +57,7 @@ static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
     return next;
 }
 
-/* A list of objects never given out: no more than a page of them at a time. */
+/* Links the next objects that were never given out, about 4 KB of them. NULL: there are none. */
 static void *link_batch(struct slab *slab) {
     const struct size_class *shape = &size_classes[slab->class];
     unsigned left = (unsigned)shape->capacity - slab->linked, batch = left < shape->batch ? left : shape->batch;

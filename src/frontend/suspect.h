@@ -1,10 +1,12 @@
 /* suspect.h - frees of objects whose first word reads as a link: double frees, most likely.
  *
  * A program may write any word into its objects: it may copy memory that it never wrote, where an old link still is. So
- * the word only raises the question. The lists of the heap that the object's slab belongs to answer it: an object that
- * stands in one of them is free, and its free is a double free; any other is freed. Only the heap's thread may walk its
- * lists. So another thread that frees a suspect hands it to that heap, whose thread settles it when it next refills,
- * collects or ends; a round settles those of heaps without a thread, and the process's exit what can be settled then.
+ * the word only raises the question. The lists of the heap that the object's slab belongs to answer it. An object that
+ * stands in one of them is free, and its free is a double free; any other object is freed.
+ *
+ * Only the heap's thread may walk its lists. So another thread that frees a suspect hands it to that heap. The heap's
+ * thread settles it when it next refills, collects or ends. A round settles the suspects of heaps without a thread. The
+ * process's exit settles what can be settled then.
  *
  *   heap->suspects   stack of notes (struct suspect; sync/pointer_stack.h), which are small objects of the threads that
  *                    push them. Any thread pushes; the heap's thread, or the one that has a heap without thread, takes
@@ -31,7 +33,7 @@ struct suspect {
     bool mid;
 };
 
-/* Whether an object of one of the heap's slabs is in a list of the heap. By the heap's thread only. */
+/* Tells whether an object of one of the heap's slabs is in a list of the heap. By the heap's thread only. */
 bool heap_has_in_list(const struct heap *heap, const void *object);
 
 /* Reserves a place for one note; false if none is free. By any thread. */

@@ -58,29 +58,29 @@ void mid_slab_retire(granule_id slab, unsigned class);
 /* Places a slab that is out of the Nest and listed, and gives its range back where it is empty. */
 NOINLINE void mid_slab_place(granule_id slab, unsigned class);
 
-/* The same of the slabs that are deferred, as their Nest was busy. True: there were some. */
+/* Places the slabs that are deferred, as their Nest was busy. True: there were some. */
 bool mid_slab_place_deferred(void);
 
-/* Of a listed slab, which another thread may have: gives its range back if it is empty and not its class's only one. */
+/* Gives back the range of a listed slab if it is empty and not its class's only one. Another thread may have it. */
 void mid_slab_retire_if_empty(granule_id slab, unsigned class);
 
-/* A slab with a free object, out of the Nest: an old or a new one. 0: there is no memory. */
+/* Takes a slab with a free object out of the Nest, or makes one. 0: there is no memory. */
 granule_id mid_slab_take(unsigned class);
 
 /* Makes an empty cache of the class, then one that holds the slab. */
 void mid_cache_open(struct mid_cache *cache, unsigned class);
 void mid_cache_hold(struct mid_cache *cache, granule_id slab);
 
-/* The slab's holder leaves it to all threads. */
+/* Leaves the held slab to all threads. */
 NOINLINE void mid_cache_leave(struct mid_cache *cache);
 
 /* Leaves the slab, and gives cached objects back to theirs. */
 void mid_cache_drain(struct mid_cache *cache);
 
-/* A free that found no room. */
+/* Counts a free that found no room. */
 void mid_cache_count_miss(struct mid_cache *cache, unsigned class);
 
-/* The slab of an object and the object's bit; 0: no object begins at the address. */
+/* Finds the slab of an object, and the object's bit. 0: no object begins at the address. */
 NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit);
 
 #endif

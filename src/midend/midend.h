@@ -55,12 +55,12 @@ extern uint8_t mid_class_index[BACKEND_MIN >> JW_MIDEND_UNIT_SHIFT] HIDDEN; /* b
 /* Computes the shapes of the slabs. Called once, by the first slow path. */
 void midend_start(void);
 
-/* An object of at least `size` bytes (below BACKEND_MIN) at a multiple of `alignment` (at most GRANULE_SIZE). NULL when
- * there is no memory, or no class has the alignment. `caches`: the calling thread's, MID_CACHES of them; NULL: it may
- * hold nothing. */
+/* Allocates an object of at least `size` bytes (below BACKEND_MIN) at a multiple of `alignment` (at most GRANULE_SIZE).
+ * NULL when there is no memory, or no class has the alignment. `caches`: the calling thread's, MID_CACHES of them;
+ * NULL: it may hold nothing. */
 void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment);
 
-/* The same of any alignment, where mid_cache_allocate has just found nothing. */
+/* Allocates one of any alignment, where mid_cache_allocate has just found nothing. */
 void *midend_allocate_anew(struct mid_cache *caches, size_t size);
 
 /* Frees an object of a mid slab, or says what is wrong with the address and aborts. `caches`: as above. False, with
@@ -70,7 +70,7 @@ bool midend_free(struct mid_cache *caches, void *object);
 /* Drains the calling thread's caches: it leaves its slabs, and its cached objects go back to theirs. */
 void midend_drain(struct mid_cache *caches);
 
-/* Now and then: drains those that the thread has not allocated from since the last time. */
+/* Drains those caches that the thread has not allocated from since the last call. Called now and then. */
 void midend_collect(struct mid_cache *caches);
 
 /* Usable bytes of an object of a mid slab. 0: the address is not one, or the object is cached in these caches, which
@@ -83,19 +83,21 @@ void midend_find(const void *object, struct found *found);
 /* Bytes that midend_allocate gives for these, or the backend where no class has the alignment. */
 size_t midend_good_size(size_t size, size_t alignment);
 
-/* Empty slabs go back, and free pages of slabs that were left alone since the last round; `now`: of all. True: there is
- * more for a later round. */
+/* Gives back empty slabs, and free pages of slabs that were left alone since the last round; `now`: of all slabs. True:
+ * there is more for a later round. */
 bool midend_round(bool now);
 
 /* Grows when an empty slab is kept until the next round. */
 uint32_t midend_kept(void);
 
-/* In the child of a fork: objects that are cached from now on have links with another key. */
+/* Changes the key of links for objects that are cached from now on. In the child of a fork. */
 void midend_renew_key(uint64_t random);
 
 void midend_before_fork(void);
 void midend_after_fork(bool child);
-/* `caches`: the calling thread's. What is cached elsewhere counts as in use: only its thread can tell. */
+
+/* Counts what the midend has. `caches`: the calling thread's. What is cached elsewhere counts as in use: only its
+ * thread can tell. */
 void midend_statistics(const struct mid_cache *caches, struct midend_statistics *statistics);
 
 /* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: midend_allocate must look. */

@@ -24,22 +24,22 @@ size_t platform_address_limit(void);
  * literal: some kernels keep the pointer. NULL when refused. */
 void *platform_reserve(size_t size, size_t alignment, const char *name);
 
-/* The same without an alignment, and read-only: such memory counts only for the limit of the address space.
+/* Reserves without an alignment, and read-only: such memory counts only for the limit of the address space.
  * platform_protect makes parts of it writable. */
 void *platform_reserve_readable(size_t size, const char *name);
 
-/* From now on mappings get no names. */
+/* Ends names: mappings made from now on have none. */
 void platform_end_names(void);
 
 /* Proposes a random address, a multiple of `alignment`, where `size` bytes are probably free and stay so: the kernel
  * maps nothing there by itself. 0: there is none. Nothing is reserved. */
 uintptr_t platform_region(size_t size, size_t alignment);
 
-/* As platform_reserve, of whole pages, in a part of the address space that is chosen at random once, with inaccessible
- * pages on both sides. Where platform_region has found none: as platform_reserve. */
+/* Reserves whole pages in a part of the address space that is chosen at random once, with inaccessible pages on both
+ * sides. Where platform_region has found none, it does as platform_reserve. */
 void *platform_reserve_apart(size_t size, const char *name);
 
-/* platform_reserve, or platform_reserve_readable, at exactly this address. PLACE_TAKEN: something is mapped there. If a
+/* Reserves, or reserves read-only, at exactly this address. PLACE_TAKEN: something is mapped there. If a
  * thread of this process has mapped it, the caller sees what that thread did before. */
 enum platform_place { PLACE_HAD, PLACE_TAKEN, PLACE_REFUSED };
 enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name);
@@ -105,8 +105,8 @@ void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)
 /* Called before anything else: makes the memory that forks forget. */
 void platform_start(void);
 
-/* A piece of that memory, zero. In the child of any fork, also one that bypasses libc, it reads as zero again; a child
- * by vfork shares it. NULL: there is none. Called only at the start. */
+/* Gives out a piece of that memory, zero. In the child of any fork, also one that bypasses libc, it reads as zero
+ * again; a child by vfork shares it. NULL: there is none. Called only at the start. */
 void *platform_forgotten_by_fork(size_t size);
 
 /* Whether the caller is a child by vfork (or CLONE_VM), in its parent's memory. A system call. */
@@ -121,7 +121,7 @@ bool platform_rights_known(void);
 /* 64 unpredictable bits. */
 uint64_t platform_random(void);
 
-/* The same for choosing places; 0: the first place will do, as on the simulated platform. */
+/* A random number for choosing places; 0: the first place will do, as on the simulated platform. */
 uint64_t platform_random_place(void);
 
 /* True in a process with more privileges than its user (AT_SECURE): its environment cannot be trusted. */
