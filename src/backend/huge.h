@@ -4,7 +4,7 @@
  * object's size. An object takes no slot of the window. A lookup comes here only with an address that is in no root of
  * ours. There is no list and no lock.
  *
- * A freed mapping waits for the next object (waiting.h), within what may be cached: above that limit its end loses its
+ * A freed mapping waits for the next object (waiting.h), within what may be cached. Above that limit its end loses its
  * memory, and its addresses wait.
  */
 #ifndef JW_HUGE_H
@@ -33,7 +33,7 @@ void huge_drop(char *object, size_t size);
 /* Bytes of the mapping behind each object: the hardened build's guard, which hardened/large.c makes. */
 size_t huge_guard(void);
 
-/* Tells whether an object of so many usable bytes may have been given for that size: a mapping that has waited may
+/* Tells whether an object of so many usable bytes may have been given for that size. A mapping that has waited may
  * serve a request that is smaller by an eighth. */
 bool huge_may_serve(size_t usable, size_t size);
 

@@ -44,8 +44,8 @@ bool knit_is_root(granule_id range);
 /* Granules of a range; the caller holds it, or knows that it is in use. */
 uint32_t knit_weight(granule_id range);
 
-/* One step of the paper's Algorithm 1: splits a held range so that its left part can give `wanted` (less than its own)
- * and returns the right part, also held. */
+/* Splits a held range so that its left part can give `wanted`, less than its own weight: one step of the paper's
+ * Algorithm 1. Returns the right part, also held. */
 granule_id knit_split(granule_id range, uint32_t wanted);
 
 /* Takes a free range. Returns its former state, or IN_USE when another thread has it. */

@@ -10,7 +10,7 @@
  *   buffer  Thrift's active buffer when the mapping was placed: the round that ends that buffer's time takes it
  *
  * The thread that has changed a start to IN_HANDS is alone with the entry. A thread that looks for a mapping reads the
- * sizes of entries that it does not have: these are hints, and it looks again when it has the entry.
+ * sizes of entries that it does not have. These are hints: it looks again when it has the entry.
  * Invariant: a mapping is in one entry, or in the hands of one thread, or a live object's, or unmapped.
  * Progress: wait-free: each operation tries each entry a bounded number of times. A thread that is stopped in between
  * takes one entry out of use. The hardened build has no entries: there a freed huge object is unmapped.

@@ -24,7 +24,7 @@
 
 /* The window: these low address bits tell roots apart (backend/page_map.h). 64 GB of ranges are more than any phone
  * has. The tables cost only address space: 76 B for each granule, untouched until used. A smaller window is the whole
- * address space of 32 bits, or a test's: it does not grow, and large objects may have all of it. */
+ * address space of 32 bits, or a test's. It does not grow, and large objects may have all of it. */
 #define LARGE_WINDOW_SHIFT 36
 #ifndef JW_WINDOW_SHIFT
 #if UINTPTR_MAX > 0xffffffffu

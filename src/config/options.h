@@ -43,8 +43,8 @@ bool options_read(void);
 /* Applies "name:value,..."; `source` is its name in messages. */
 void options_apply(const char *source, const char *text, size_t length);
 
-/* Reads an option by its name, and sets it if `wanted` is given: 0; ENOENT: there is none of this name; EINVAL: out of
- * range; EPERM: read at the start only. Sizes and numbers of the allocator itself may change at any time. */
+/* Reads an option by its name, and sets it if `wanted` is given. Returns 0; ENOENT: there is none of this name; EINVAL:
+ * out of range; EPERM: read at the start only. Sizes and numbers of the allocator itself may change at any time. */
 int options_exchange(const char *name, size_t *value, const size_t *wanted);
 
 /* A line for each option: its name, default, range, unit and meaning. */

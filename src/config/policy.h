@@ -148,8 +148,8 @@ enum {
 enum {
     /* Slabs in a pool at which a round is asked for: with granules of 4 KB as much as `reclaim_start`. */
     POOL_ROUND_FROM = 32,
-    /* Each time that other threads have freed into this many slabs left alone by their owners, a round is asked for: as
-     * many slabs as in POOL_ROUND_FROM. More often, the reclamation thread wakes for less than `reclaim_start`. */
+    /* Each time that other threads have freed into this many slabs left alone by their owners, a round is asked for. As
+     * many as POOL_ROUND_FROM. More often, the reclamation thread wakes for less than `reclaim_start`. */
     REMOTE_ROUND_FROM = 32,
     /* Each time that this many full mid slabs were freed into, a round is asked for. As many free objects of 2 to 14 KB
      * are 64 to 448 KB, about `reclaim_start`. */
@@ -202,7 +202,7 @@ enum {
 #define JW_SPARE_PERCENT 25
 #endif
 
-/* At most the roots that fit in the process's limit of memory, shifted right by this: spare roots take less than a
+/* At most the roots that fit in the process's limit of memory, shifted right by this. So spare roots take less than a
  * hundredth of the limit. With 0 they could take what the program needs for itself. */
 #ifndef JW_SPARE_SHIFT
 #define JW_SPARE_SHIFT 7

@@ -15,8 +15,8 @@
  *   given    count, WATCHED, GIVEN               the owner: 0; the slab is as new
  *   kept     count, WATCHED, KEPT                the owner, as given; a later round: giving
  *
- * A round learns from the slab's state and budget how many objects are out. The owner's own frees are not published:
- * what the round reads may be too large, but never too small, as the budget is written before the state. So if the
+ * A round learns from the slab's state and budget how many objects are out. The owner's own frees are not published.
+ * What the round reads may be too large, but never too small, as the budget is written before the state. So if the
  * cross list has as many, all are free. That is so only while the slab is FULL or PARTIAL. When the owner takes it up
  * again, slab_take_back writes the state, then removes WATCHED. Only rounds set WATCHED, one round at a time. So either
  * the round sees that state, or its step to `giving` fails.
@@ -25,7 +25,7 @@
  * of its last own free after the page has gone. Then the page comes back, and stays until the owner comes to the slab
  * and drops the list.
  *
- * Invariant: while a slab is taken (giving, given, kept) its count is what is out; a larger number of own frees is a
+ * Invariant: while a slab is taken (giving, given, kept) its count is what is out. A larger number of own frees is a
  * double free, which the owner finds when it comes to the slab. Progress: round, push and owner are lock-free.
  * Verified by verify/clients/remote_*.c.
  */

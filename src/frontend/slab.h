@@ -21,7 +21,7 @@
  * Frees to a CURRENT slab go to its class's local list instead, and are counted there. So do frees to a FULL slab whose
  * objects may be cached (object_cache.h). Hardened build: freed objects come to the local list only by refills.
  *
- * Invariant: out + length of freed list + not yet linked = capacity; a local list has objects of the CURRENT slab, and
+ * Invariant: out + length of freed list + not yet linked = capacity. A local list has objects of the CURRENT slab, and
  * cached ones of FULL and PARTIAL slabs.
  *
  * The owner does not look at its full slabs. The first free by another thread returns such a slab to its owner
@@ -53,8 +53,8 @@ struct __attribute__((packed)) slab_id {
 struct free_target {
     void *first; /* of the list's objects, or an end (sync/free_link.h) */
     uint16_t budget;
-    /* a slab's neighbours: the next in the partial list or in the pool; the one before in the partial list, which is
-     * the last slab for the first one */
+    /* a slab's neighbours: the next in the partial list or in the pool; the previous in the partial list. The first
+     * slab's previous is the last one */
     struct slab_id next, previous;
 };
 enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };

@@ -10,9 +10,9 @@
  *   follow       the thread that has the list         read only
  *   clear        the thread that takes the object     a link -> 0
  *
- * Order: none. The links are plain words. A list belongs to one thread, or a word that leads to its first object is
- * published by a release and taken by an acquire (frontend/cross_list.h). Only the question whether an object is free
- * may read the word of an object in use.
+ * Order: none. The links are plain words. A list belongs to one thread, or a word leads to its first object. That word
+ * is published by a release and taken by an acquire (frontend/cross_list.h). Only the question whether an object is
+ * free may read the word of an object in use.
  *
  * The next object is nearly always in the same root. Then the two addresses differ only in the bits of an offset: the
  * link is near, and one test of `word ^ key` sees it (link_is_near). Any other link is followed only after the page map
