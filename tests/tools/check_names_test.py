@@ -33,6 +33,12 @@ class Names(unittest.TestCase):
         attributed = 'static __attribute__((section(".text.hot"))) struct list *take(int a) {\n}\n'
         self.assertEqual(len(self.complaints({"a/x.c": body, "b/y.c": attributed})), 1)
 
+    def test_words_before_static(self) -> None:
+        first = "static bool give(void) {\n}\n"
+        for words in ("NOINLINE static bool", "COLD NOINLINE static bool", "CALLED_AT_EXIT void"):
+            found = self.complaints({"a/x.c": first, "b/y.c": f"{words} give(void) {{\n}}\n"})
+            self.assertEqual(found, ["src/b/y.c:1: give is a function of src/a/x.c, too"])
+
     def test_what_may_be(self) -> None:
         declared = "static bool give(void);\nstatic int table[] = {1};\n/* static int give(void) { */\n"
         files = {"a/x.c": "static bool give(void) {\n}\n", "b/y.c": declared}
