@@ -72,13 +72,13 @@ enum {
 #endif
 
 enum {
-    /* Coarse classes with at most this many objects a slab need twice as many slabs: these have as many objects as one
-     * or two finer classes have. */
+    /* Coarse classes with at most this many objects a slab need twice as many slabs. So many have as many objects as
+     * one or two finer classes. */
     COARSE_FEW_OBJECTS = 4,
     /* Bytes of a slab whose objects are linked at a time: the rest of a slab above 4 KB stays untouched until then. */
     LINKED_BYTES = 4096,
-    /* Objects that a mid slab has at least. With fewer, a slab of one live object keeps more free memory from other
-     * classes; with more, the largest classes need heavier ranges, which are rarer. Not measured. */
+    /* Objects that a mid slab has at least. With fewer, more allocations need another slab. With more, slabs are
+     * heavier, and one live object keeps more memory from other classes. Not measured. */
     MID_LEAST_OBJECTS = 4,
     /* Divisor: the tail of a mid slab, which no object can use, is a sixteenth of the slab at most. */
     MID_TAIL_PART = 16,
@@ -137,7 +137,7 @@ _Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLEC
 
 enum {
     /* Divisor: an object that shrinks stays in its place while it uses more than half of it. A larger part would copy
-     * more often, a smaller one waste more: up to half, as with sizes rounded up to powers of two. */
+     * more often, a smaller one leave more than half of the place unused. */
     STAYS_PART = 2,
     /* Bytes up to which an object always stays: a smaller one would hardly save memory. */
     STAYS_MOST = 32,

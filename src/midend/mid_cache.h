@@ -143,8 +143,8 @@ static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const vo
     return *index * cache->size == offset;
 }
 
-/* The hit path of free, for the address of anything whose leaf word is `leaf`: caches the object, or gives it back to
- * the held slab. False, with nothing done, unless there is room for it or its slab is held, and it is in use. */
+/* Caches the object, or gives it back to the held slab: the hit path of free. For the address of anything whose leaf
+ * word is `leaf`. False, with nothing done, unless there is room for it or its slab is held, and it is in use. */
 static ALWAYS_INLINE bool mid_cache_free(struct mid_cache *caches, void *object, struct leaf_word leaf) {
     struct mid_cache *cache = &caches[leaf_class(leaf) % MID_CACHES];
     struct mid_state *state;
