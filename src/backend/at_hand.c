@@ -66,7 +66,7 @@ static ALWAYS_INLINE void put(struct at_hand *at_hand, _Atomic(uint32_t) *slot, 
     if (UNLIKELY(++at_hand->puts % AT_HAND_PERIOD == 0 || needs_round(at_hand))) ask_for_rounds(at_hand);
 }
 
-/* Without an empty slot, or without room at the first look. */
+/* Puts or frees a range that found no empty slot, or no room at the first look. */
 static NOINLINE void put_or_free(struct at_hand *at_hand, _Atomic(uint32_t) *slot, granule_id range, uint32_t weight) {
     if (slot && at_hand == at_hand_mine) {
         find_room(at_hand);

@@ -205,7 +205,7 @@ static bool resize_in_place(void *object, size_t old, size_t new) {
     return resized;
 }
 
-/* With room to grow, which costs only addresses: an object that grows in small steps is seldom moved. 0: too large. */
+/* Adds room to grow, which costs only addresses: an object that grows in small steps is seldom moved. 0: too large. */
 static size_t with_room(size_t size) {
     return huge_good_size(size + (size / HUGE_ROOM_PART < HUGE_ROOM_MOST ? size / HUGE_ROOM_PART : HUGE_ROOM_MOST));
 }

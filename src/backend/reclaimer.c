@@ -110,7 +110,7 @@ bool reclaimer_thread_seen(void) {
     return true;
 }
 
-/* As reclaimer_wake, and the thread sees why. If an older waking is still to be taken, this one rides on it. */
+/* Wakes the thread so that it sees why. If an older waking is still to be taken, this one rides on it. */
 static void wake_to_end(void) {
     /* [PA8] release: the pause; pairs [PA9] [PA10]; client pause_sleeping */
     if (atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_release) == 0)

@@ -82,7 +82,7 @@ static void look_at_root(granule_id root, void *context) {
     give_run_back(pass);
 }
 
-/* False: another thread is in a round, and goes once more if it must. */
+/* Begins a round. False: another thread is in one, and goes once more if it must. */
 static bool begin_remote_round(bool now) {
     for (;;) {
         uint32_t state = NO_ROUND;
@@ -97,7 +97,7 @@ static bool begin_remote_round(bool now) {
     }
 }
 
-/* False: another thread has asked for one more pass. */
+/* Ends the round. False: another thread has asked for one more pass. */
 static bool end_remote_round(void) {
     uint32_t state = IN_ROUND;
     /* [RR13] release: this round; pairs [RR12]; client remote_rounds */

@@ -142,7 +142,7 @@ static ALWAYS_INLINE bool slab_has_start(const void *object, const struct slab *
     return product_is_at_most(distance, &slab->reciprocal, &slab->last);
 }
 
-/* By the owner. */
+/* Reads the state. By the owner. */
 static inline enum slab_state slab_state(const struct slab *slab) {
     return (enum slab_state)atomic_load_explicit(&slab->state, memory_order_relaxed);
 }

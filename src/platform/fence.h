@@ -8,7 +8,7 @@
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
-/* As platform_reserve, for whole pages. Without a fence where the kernel refuses it. */
+/* Reserves whole pages with a fence; without it where the kernel refuses. */
 static inline void *fenced_reserve(size_t size, const char *name) {
     if (!GUARDED) return platform_reserve_apart(size, name);
     size_t page = platform_page_size();

@@ -103,7 +103,7 @@ struct rights rights_at_start(void) {
 #if !JW_HOSTED
 #include <pthread.h>
 
-/* Without a system call: glibc writes the number of the locking thread into a recursive mutex. bionic and musl keep the
+/* Makes no system call: glibc writes the number of the locking thread into a recursive mutex. bionic and musl keep the
  * number. */
 uint32_t platform_thread_id(void) {
 #if defined(__GLIBC__)

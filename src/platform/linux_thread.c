@@ -77,7 +77,7 @@ static char *make_stack(size_t guard, size_t size) {
     return mapping;
 }
 
-/* By clone3 if libc does so: a filter may allow exactly the calls of libc. */
+/* Calls clone3 if libc does so: a filter may allow exactly the calls of libc. */
 static long clone_as_new_libc(const char *stack, size_t size, _Atomic(uint32_t) *word, long tls) {
 #if defined(__GLIBC__) && defined(SYS_clone3) && defined(CLONE_ARGS_SIZE_VER0) && __SIZEOF_POINTER__ == 8
     enum { MAJOR = 2, FIRST_MINOR = 34 };
