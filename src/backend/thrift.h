@@ -9,6 +9,8 @@
  *
  * Without it, threads that free or allocate run the rounds when the interval has passed. Above the watermark of cached
  * ranges, freeing threads give each range back at once and wake the reclamation thread early.
+ *
+ * thrift.c has the buffers and the watermark, thrift_rounds.c the rounds and the threads that run them.
  */
 #ifndef JW_THRIFT_H
 #define JW_THRIFT_H

@@ -1,0 +1,34 @@
+/* thrift_buffers.h - what Thrift's rounds (thrift_rounds.c) do with the buffers and the watermark (thrift.c). */
+#ifndef JW_THRIFT_BUFFERS_H
+#define JW_THRIFT_BUFFERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend/granule_id.h"
+
+/* Returns the buffer that is the standby one from now on. */
+unsigned thrift_swap_buffers(void);
+
+/* Empties a mapped buffer, the standby one, into the unmapped Nest. Ranges that cannot be given back go to the active
+ * buffer; returns their granules. `room`: whole roots are wanted, also of pages that cannot be given back. */
+size_t thrift_reclaim(unsigned buffer, bool room);
+
+/* After rollbacks, unmapped neighbours may have stayed apart (LEFT, see ownership.h), so that a root is not whole; or
+ * the OS has refused to take a root. This places all unmapped ranges once more: neighbours join, and whole roots are
+ * offered again. thrift_reclaim does the same for mapped ranges. */
+void thrift_rejoin_unmapped(void);
+
+/* Whether the OS has refused something in this round, so that a later round must try again. */
+bool thrift_take_refusals(void);
+
+/* A round has ended: the peak in use since the last one is that of the round before. */
+void thrift_age_peak(void);
+
+/* As thrift_free, without thrift_notice. */
+void thrift_place(granule_id range, uint32_t weight);
+
+/* Gives back what is cached above the minimum (cache_min). */
+void thrift_trim(void);
+
+#endif
