@@ -1,8 +1,7 @@
-/* page_map.c - the tables of the page map: making and growing them, and claiming slots of the window. */
+/* page_map.c - the tables of the page map: making them, growing them, and their masks. */
 #include "backend/page_map.h"
 
-#include "base/assert.h"
-#include "config/options.h"
+#include "backend/page_map_tables.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/fence.h"
@@ -15,9 +14,6 @@ static _Atomic(uintptr_t) no_roots[1];
 struct page_map page_map = {
     .mask = 0, .records = no_record, .leaf = nothing, .node = nothing, .link = nothing, .slot_owner = no_roots};
 
-/* Bytes for one granule: in the tables of words, and in all tables but the slot owners'. */
-enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
-
 static void set_masks(size_t mask) {
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
     page_map.mask = mask;
@@ -27,16 +23,6 @@ static void set_masks(size_t mask) {
     atomic_store_explicit(&page_map.record_mask, mask << RECORD_SHIFT, memory_order_relaxed);
     atomic_store_explicit(&page_map.mask, mask, memory_order_relaxed);
 #endif
-}
-
-/* What a mask covers, in granules or in slots:  [0, low) and, if `far` is not 0, [far, far + low). Both are powers of
- * two. So the first root has `far` in its address or not, and a growing table has a part at each of both places. */
-static size_t low_part(size_t mask) {
-    return (mask + 1) & ~mask;
-}
-
-static size_t far_part(size_t mask) {
-    return mask & ~(low_part(mask) - 1);
 }
 
 /* Tables that double in place. Each has room for the whole window. That room is not reserved: it lies where the kernel
@@ -100,7 +86,7 @@ static void huge_pages_off(struct table_part part) {
 }
 
 static struct table_part first_part(unsigned number, size_t mask) {
-    size_t low = low_part(mask), from = number % PARTS ? far_part(mask) : 0;
+    size_t low = page_map_low(mask), from = number % PARTS ? page_map_far(mask) : 0;
     return table_part(number / PARTS, from, number % PARTS && !from ? 0 : from + low);
 }
 
@@ -139,19 +125,18 @@ static bool make_growing_tables(void) {
 
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
 
-static size_t mask_now(void) {
+size_t page_map_covered(void) {
     return page_map.mask;
 }
 
-static bool grow(size_t mask) {
+bool page_map_grow(size_t mask) {
     (void)mask;
     return false;
 }
 
 #else
 
-/* The granules that the tables cover, for a thread that will use them. */
-static size_t mask_now(void) {
+size_t page_map_covered(void) {
     /* [MG2] acquire: the records' mask; pairs [MG1]; client page_map_grows */
     return atomic_load_explicit(&page_map.mask, memory_order_acquire);
 }
@@ -184,12 +169,11 @@ static void move_mask(mask_word *mask, uintptr_t from, uintptr_t to) {
     atomic_compare_exchange_strong_explicit(mask, &from, to, memory_order_release, memory_order_relaxed);
 }
 
-/* Doubles the tables if they still have the mask. False when the OS refuses, or the tables are complete. */
-static bool grow(size_t mask) {
-    size_t low = low_part(mask), far = far_part(mask), next = mask | low;
+bool page_map_grow(size_t mask) {
+    size_t low = page_map_low(mask), far = page_map_far(mask), next = mask | low;
     if (low >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
     for (unsigned table = 0; table < TABLES; table++)
-        if (!extend(table, low, 0) || (far && !extend(table, low, far))) return mask_now() != mask;
+        if (!extend(table, low, 0) || (far && !extend(table, low, far))) return page_map_covered() != mask;
     move_mask(&page_map.record_mask, mask << RECORD_SHIFT, next << RECORD_SHIFT);
     move_mask(&page_map.mask, mask, next);
     return true;
@@ -244,176 +228,13 @@ bool page_map_admit_slabs(granule_id root) {
     return platform_protect(page_map.records + from, (to & ~(page - 1)) - from, true); /* small roots share a page */
 }
 
+void page_map_discard(granule_id root) {
+    platform_discard(record_at(root), ROOT_GRANULES * RECORD_SIZE);
+    platform_discard(&page_map.leaf[root], ROOT_GRANULES * sizeof(record_word));
+    platform_discard(&page_map.node[root], ROOT_GRANULES * sizeof(record_word));
+    platform_discard(&page_map.link[root], ROOT_GRANULES * sizeof(record_word));
+}
+
 size_t page_map_slots(void) {
     return page_map.base ? WINDOW_MOST >> JW_ROOT_SHIFT : (mask_get(&page_map.mask) + 1) / ROOT_GRANULES;
-}
-
-static size_t slot_mask(void) {
-    return mask_now() / ROOT_GRANULES;
-}
-
-/* The first slot from `slot` on that does not lie between the parts of the tables. */
-static size_t covered_from(size_t slot, size_t mask) {
-    return slot >= low_part(mask) && slot < far_part(mask) ? far_part(mask) : slot;
-}
-
-/* All slots that were ever claimed are in [first_slot, last_slot): few, and in two parts at most. */
-static _Atomic(size_t) first_slot = SIZE_MAX, last_slot;
-
-static void note_slot(size_t slot) {
-    size_t first = atomic_load_explicit(&first_slot, memory_order_relaxed),
-           last = atomic_load_explicit(&last_slot, memory_order_relaxed);
-    while (slot < first && !atomic_compare_exchange_weak_explicit(&first_slot, &first, slot, memory_order_relaxed,
-                                                                  memory_order_relaxed))
-        ;
-    while (slot >= last && !atomic_compare_exchange_weak_explicit(&last_slot, &last, slot + 1, memory_order_relaxed,
-                                                                  memory_order_relaxed))
-        ;
-}
-
-bool page_map_claim(char *address) {
-    granule_id id = granule_of(address);
-    uintptr_t expected = slot_word(address);
-    /* [MP1] acquire: the last owner no longer uses the slot's records; pairs [MP2]; client root_back */
-    if (id == 0 || slot_is_claimed(expected) ||
-        !atomic_compare_exchange_strong_explicit(&page_map.slot_owner[id / ROOT_GRANULES], &expected,
-                                                 (uintptr_t)address, memory_order_acquire, memory_order_relaxed))
-        return false;
-    note_slot(id / ROOT_GRANULES);
-    return true;
-}
-
-static bool next_claimed(size_t *slot) {
-    size_t from = atomic_load_explicit(&first_slot, memory_order_relaxed);
-    if (*slot < from) *slot = from;
-    for (size_t mask = slot_mask();; ++*slot) {
-        /* a slot that a newer mask covers is found by walks that begin after its claim */
-        *slot = covered_from(*slot, mask);
-        if (*slot >= atomic_load_explicit(&last_slot, memory_order_relaxed)) return false;
-        if (slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[*slot], memory_order_relaxed))) return true;
-    }
-}
-
-/* A hint: slots below are probably not free. */
-static _Atomic(size_t) lowest_free;
-
-static bool slot_is_free(size_t slot) {
-    return !slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[slot], memory_order_relaxed));
-}
-
-/* Maps up to *count free slots from `slot` on, at least `slot` itself, and claims `slot`. */
-static enum platform_place take_slots(size_t slot, size_t *count) {
-    char *address = page_map.base + (slot << JW_ROOT_SHIFT);
-    size_t low = low_part(slot_mask()), inside = slot & (low - 1), most = *count;
-    for (*count = 1; *count < most && inside + *count < low && slot_is_free(slot + *count);) ++*count;
-    enum platform_place place = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
-    if (place != PLACE_HAD && *count > 1) {
-        *count = 1;
-        place = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
-    }
-    if (place != PLACE_HAD || page_map_claim(address)) return place;
-    unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* the thread that unmapped the root has not cleared the slot */
-    return PLACE_TAKEN;
-}
-
-/* Of the first root: any of the upper half. So all its places are equally probable, and it is not slot 0. */
-static size_t random_slot(size_t mask) {
-    size_t far = far_part(mask), half = far ? low_part(mask) : low_part(mask) / 2;
-    return (far ? far : half) + (platform_random_place() >> 1) % half; /* a place's number is odd */
-}
-
-/* Reserves the lowest free slots; doubles the tables when there are none. */
-static char *reserve_low(size_t *count) {
-    size_t most = *count, from = atomic_load_explicit(&lowest_free, memory_order_relaxed);
-    if (from == 0) from = random_slot(slot_mask());
-    for (size_t mask;;) {
-        mask = mask_now();
-        const size_t slots = mask / ROOT_GRANULES;
-        for (size_t slot = covered_from(from, slots); slot <= slots; slot = covered_from(slot + 1, slots)) {
-            if (!slot_is_free(slot)) continue;
-            *count = most;
-            enum platform_place place = take_slots(slot, count);
-            if (place == PLACE_REFUSED) return NULL;
-            if (place == PLACE_TAKEN) continue;
-            atomic_store_explicit(&lowest_free, slot + 1, memory_order_relaxed);
-            return page_map.base + (slot << JW_ROOT_SHIFT);
-        }
-        if (from > 1) from = 1;
-        else if (grow(mask)) from = low_part(slots);
-        else return NULL;
-    }
-}
-
-/* Finds a part of `size` bytes whose slot is free in an area that is larger by `room`, and unmaps the rest. */
-static char *claim_inside(char *area, size_t size, size_t room) {
-    for (size_t before = 0; before <= room; before += ROOT_SIZE) {
-        if (!page_map_claim(area + before)) continue;
-        unmap_or_defer(area, before);
-        unmap_or_defer(area + before + size, room - before);
-        return area + before;
-    }
-    return NULL;
-}
-
-/* For addresses that the kernel chooses. While no slot is free for them, larger and larger areas are searched, up to
- * the whole window. */
-static char *reserve_anywhere(size_t size) {
-    const size_t window = (size_t)mask_get(&page_map.mask) << JW_GRANULE_SHIFT;
-    for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + ROOT_SIZE : window) {
-        char *area = platform_reserve(size + room, ROOT_SIZE, "jwmalloc: ranges");
-        if (!area) return NULL;
-        char *address = claim_inside(area, size, room);
-        if (address) return address;
-        unmap_or_defer(area, size + room);
-        if (room == window) return NULL;
-    }
-    return NULL;
-}
-
-char *page_map_reserve(size_t *count) {
-    unmap_deferred();
-    char *address = page_map.base ? reserve_low(count) : reserve_anywhere(*count << JW_ROOT_SHIFT);
-    /* huge pages only if wanted: with THP=always a fault or khugepaged would fill memory that was given back */
-    if (address) platform_huge_pages(address, *count << JW_ROOT_SHIFT, option(&options.huge_pages));
-    return address;
-}
-
-void page_map_give_up(char *root) {
-    granule_id id = granule_of(root);
-    platform_discard(record_at(id), ROOT_GRANULES * RECORD_SIZE);
-    platform_discard(&page_map.leaf[id], ROOT_GRANULES * sizeof(record_word));
-    platform_discard(&page_map.node[id], ROOT_GRANULES * sizeof(record_word));
-    platform_discard(&page_map.link[id], ROOT_GRANULES * sizeof(record_word));
-    atomic_store_explicit(&page_map.slot_owner[id / ROOT_GRANULES], (uintptr_t)root | SLOT_GONE,
-                          memory_order_release); /* [MP2] pairs [MP1]; client root_back */
-    if (id / ROOT_GRANULES < atomic_load_explicit(&lowest_free, memory_order_relaxed))
-        atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
-}
-
-void page_map_leave(char *root) {
-    /* relaxed: the kernel puts the unmapping that follows before a mapping at this address */
-    atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root | SLOT_LEAVING,
-                          memory_order_relaxed);
-}
-
-bool page_map_release(char *root) {
-    page_map_leave(root);
-    if (!platform_release(root, ROOT_SIZE)) {
-        atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root,
-                              memory_order_relaxed);
-        return false;
-    }
-    page_map_give_up(root);
-    return true;
-}
-
-size_t page_map_metadata(size_t untouched) {
-    size_t claimed = 0;
-    for (size_t slot = 0; next_claimed(&slot); slot++) claimed++;
-    if (untouched > claimed) untouched = claimed;
-    return (claimed - untouched) * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
-}
-
-void page_map_walk(void (*visit)(granule_id id, void *context), void *context) {
-    for (size_t slot = 0; next_claimed(&slot); slot++) visit((granule_id)(slot * ROOT_GRANULES), context);
 }

@@ -34,6 +34,9 @@
 
 typedef _Atomic(uint32_t) record_word;
 
+/* Bytes for one granule: in the tables of words, and in all tables but the slot owners'. */
+enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
+
 /* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). So any mask that a thread
  * may read gives the same id for a live object: the object was made after the doubling that it needs, and the thread
  * got both. Compilers do not use an atomic word as an instruction's operand, which costs one instruction more on the

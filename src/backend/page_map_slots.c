@@ -1,0 +1,173 @@
+/* page_map_slots.c - the slots of the window: which root has which, and the reserving of roots for free ones. */
+#include "backend/page_map.h"
+#include "backend/page_map_tables.h"
+#include "config/options.h"
+#include "platform/deferred_unmap.h"
+#include "platform/platform.h"
+
+static size_t slot_mask(void) {
+    return page_map_covered() / ROOT_GRANULES;
+}
+
+/* The first slot from `slot` on that does not lie between the parts of the tables. */
+static size_t covered_from(size_t slot, size_t mask) {
+    return slot >= page_map_low(mask) && slot < page_map_far(mask) ? page_map_far(mask) : slot;
+}
+
+/* All slots that were ever claimed are in [first_slot, last_slot): few, and in two parts at most. */
+static _Atomic(size_t) first_slot = SIZE_MAX, last_slot;
+
+static void note_slot(size_t slot) {
+    size_t first = atomic_load_explicit(&first_slot, memory_order_relaxed),
+           last = atomic_load_explicit(&last_slot, memory_order_relaxed);
+    while (slot < first && !atomic_compare_exchange_weak_explicit(&first_slot, &first, slot, memory_order_relaxed,
+                                                                  memory_order_relaxed))
+        ;
+    while (slot >= last && !atomic_compare_exchange_weak_explicit(&last_slot, &last, slot + 1, memory_order_relaxed,
+                                                                  memory_order_relaxed))
+        ;
+}
+
+bool page_map_claim(char *address) {
+    granule_id id = granule_of(address);
+    uintptr_t expected = slot_word(address);
+    /* [MP1] acquire: the last owner no longer uses the slot's records; pairs [MP2]; client root_back */
+    if (id == 0 || slot_is_claimed(expected) ||
+        !atomic_compare_exchange_strong_explicit(&page_map.slot_owner[id / ROOT_GRANULES], &expected,
+                                                 (uintptr_t)address, memory_order_acquire, memory_order_relaxed))
+        return false;
+    note_slot(id / ROOT_GRANULES);
+    return true;
+}
+
+static bool next_claimed(size_t *slot) {
+    size_t from = atomic_load_explicit(&first_slot, memory_order_relaxed);
+    if (*slot < from) *slot = from;
+    for (size_t mask = slot_mask();; ++*slot) {
+        /* a slot that a newer mask covers is found by walks that begin after its claim */
+        *slot = covered_from(*slot, mask);
+        if (*slot >= atomic_load_explicit(&last_slot, memory_order_relaxed)) return false;
+        if (slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[*slot], memory_order_relaxed))) return true;
+    }
+}
+
+/* A hint: slots below are probably not free. */
+static _Atomic(size_t) lowest_free;
+
+static bool slot_is_free(size_t slot) {
+    return !slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[slot], memory_order_relaxed));
+}
+
+/* Maps up to *count free slots from `slot` on, at least `slot` itself, and claims `slot`. */
+static enum platform_place take_slots(size_t slot, size_t *count) {
+    char *address = page_map.base + (slot << JW_ROOT_SHIFT);
+    size_t low = page_map_low(slot_mask()), inside = slot & (low - 1), most = *count;
+    for (*count = 1; *count < most && inside + *count < low && slot_is_free(slot + *count);) ++*count;
+    enum platform_place place = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
+    if (place != PLACE_HAD && *count > 1) {
+        *count = 1;
+        place = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
+    }
+    if (place != PLACE_HAD || page_map_claim(address)) return place;
+    unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* the thread that unmapped the root has not cleared the slot */
+    return PLACE_TAKEN;
+}
+
+/* Of the first root: any of the upper half. So all its places are equally probable, and it is not slot 0. */
+static size_t random_slot(size_t mask) {
+    size_t far = page_map_far(mask), half = far ? page_map_low(mask) : page_map_low(mask) / 2;
+    return (far ? far : half) + (platform_random_place() >> 1) % half; /* a place's number is odd */
+}
+
+/* Reserves the lowest free slots; doubles the tables when there are none. */
+static char *reserve_low(size_t *count) {
+    size_t most = *count, from = atomic_load_explicit(&lowest_free, memory_order_relaxed);
+    if (from == 0) from = random_slot(slot_mask());
+    for (size_t mask;;) {
+        mask = page_map_covered();
+        const size_t slots = mask / ROOT_GRANULES;
+        for (size_t slot = covered_from(from, slots); slot <= slots; slot = covered_from(slot + 1, slots)) {
+            if (!slot_is_free(slot)) continue;
+            *count = most;
+            enum platform_place place = take_slots(slot, count);
+            if (place == PLACE_REFUSED) return NULL;
+            if (place == PLACE_TAKEN) continue;
+            atomic_store_explicit(&lowest_free, slot + 1, memory_order_relaxed);
+            return page_map.base + (slot << JW_ROOT_SHIFT);
+        }
+        if (from > 1) from = 1;
+        else if (page_map_grow(mask)) from = page_map_low(slots);
+        else return NULL;
+    }
+}
+
+/* Finds a part of `size` bytes whose slot is free in an area that is larger by `room`, and unmaps the rest. */
+static char *claim_inside(char *area, size_t size, size_t room) {
+    for (size_t before = 0; before <= room; before += ROOT_SIZE) {
+        if (!page_map_claim(area + before)) continue;
+        unmap_or_defer(area, before);
+        unmap_or_defer(area + before + size, room - before);
+        return area + before;
+    }
+    return NULL;
+}
+
+/* For addresses that the kernel chooses. While no slot is free for them, larger and larger areas are searched, up to
+ * the whole window. */
+static char *reserve_anywhere(size_t size) {
+    const size_t window = (size_t)mask_get(&page_map.mask) << JW_GRANULE_SHIFT;
+    for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + ROOT_SIZE : window) {
+        char *area = platform_reserve(size + room, ROOT_SIZE, "jwmalloc: ranges");
+        if (!area) return NULL;
+        char *address = claim_inside(area, size, room);
+        if (address) return address;
+        unmap_or_defer(area, size + room);
+        if (room == window) return NULL;
+    }
+    return NULL;
+}
+
+char *page_map_reserve(size_t *count) {
+    unmap_deferred();
+    char *address = page_map.base ? reserve_low(count) : reserve_anywhere(*count << JW_ROOT_SHIFT);
+    /* huge pages only if wanted: with THP=always a fault or khugepaged would fill memory that was given back */
+    if (address) platform_huge_pages(address, *count << JW_ROOT_SHIFT, option(&options.huge_pages));
+    return address;
+}
+
+void page_map_give_up(char *root) {
+    granule_id id = granule_of(root);
+    page_map_discard(id);
+    atomic_store_explicit(&page_map.slot_owner[id / ROOT_GRANULES], (uintptr_t)root | SLOT_GONE,
+                          memory_order_release); /* [MP2] pairs [MP1]; client root_back */
+    if (id / ROOT_GRANULES < atomic_load_explicit(&lowest_free, memory_order_relaxed))
+        atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
+}
+
+void page_map_leave(char *root) {
+    /* relaxed: the kernel puts the unmapping that follows before a mapping at this address */
+    atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root | SLOT_LEAVING,
+                          memory_order_relaxed);
+}
+
+bool page_map_release(char *root) {
+    page_map_leave(root);
+    if (!platform_release(root, ROOT_SIZE)) {
+        atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root,
+                              memory_order_relaxed);
+        return false;
+    }
+    page_map_give_up(root);
+    return true;
+}
+
+size_t page_map_metadata(size_t untouched) {
+    size_t claimed = 0;
+    for (size_t slot = 0; next_claimed(&slot); slot++) claimed++;
+    if (untouched > claimed) untouched = claimed;
+    return (claimed - untouched) * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
+}
+
+void page_map_walk(void (*visit)(granule_id id, void *context), void *context) {
+    for (size_t slot = 0; next_claimed(&slot); slot++) visit((granule_id)(slot * ROOT_GRANULES), context);
+}
