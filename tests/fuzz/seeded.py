@@ -48,7 +48,7 @@ MISTAKES = {
     ),
     "a large object is a granule short": Mistake(
         "api",
-        "src/backend/backend.c",
+        "src/backend/large_object.c",
         "size + slack + LARGE_GUARD + GRANULE_SIZE - 1)",
         "size + slack + LARGE_GUARD + GRANULE_SIZE - 2)",
     ),
@@ -57,7 +57,7 @@ MISTAKES = {
     ),
     "calloc trusts used memory": Mistake("api", "src/backend/backend.c", "*zeroed = state == UNMAPPED &&", "*zeroed ="),
     "a large alignment is forgotten": Mistake(
-        "api", "src/backend/backend.c", "(uintptr_t)start + alignment - 1", "(uintptr_t)start"
+        "api", "src/backend/large_object.c", "(uintptr_t)start + alignment - 1", "(uintptr_t)start"
     ),
     "errno stays": Mistake("api", "src/core/route.c", "    errno = ENOMEM;\n", ""),
     "posix_memalign sets errno": Mistake("api", "src/api/malloc.c", "    errno = before;\n", "    errno = ENOMEM;\n"),

@@ -90,7 +90,7 @@ MISTAKES = {
         "midend/midend.c", "        if (mid_has_free(word, bit)) misuse(DOUBLE_FREE, object, 0);\n", "", "WRONG"
     ),
     "trace": Mistake(
-        "backend/backend.c", "    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));\n", "", "WRONG"
+        "backend/large_object.c", "    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));\n", "", "WRONG"
     ),
     "gone": Mistake("backend/huge.c", "word | HUGE_GONE, memory_order_relaxed", "0, memory_order_relaxed", "WRONG"),
     "owner": Mistake("frontend/heap_lifecycle.c", "    heap_note_thread();\n", "", "WRONG"),

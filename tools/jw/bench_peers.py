@@ -216,9 +216,10 @@ def from_package(name: str) -> Allocator:
 
 
 def ablation() -> Allocator:
-    """Our frontend and midend on jemalloc's backend: one source of ours is another, all else is what we measure."""
+    """Our frontend and midend on jemalloc's backend: one source stands for two of ours, all else is what we measure."""
     built, library = PEERS / "jemalloc-prefixed", PEERS / "jw+jemalloc.so"
-    archive, replaced = built / "lib/libjemalloc_pic.a", flavours.ROOT / "src/backend/backend.c"
+    archive = built / "lib/libjemalloc_pic.a"
+    replaced = [str(flavours.ROOT / f"src/backend/{name}.c") for name in ("backend", "large_object")]
     if not archive.exists():
         switches = ["--with-jemalloc-prefix=je_", "--disable-cxx"]
         configure_jemalloc(crate_source("jemalloc"), built, *switches)
@@ -228,9 +229,9 @@ def ablation() -> Allocator:
     entries = json.loads((build / "compile_commands.json").read_text())
     commands = {one["file"]: shlex.split(one["command"]) for one in entries if "/jwmalloc-objects." in one["command"]}
     outputs = {file: build / words[words.index("-o") + 1] for file, words in commands.items()}
-    changes = {str(replaced): stand_in, str(outputs[str(replaced)].relative_to(build)): compiled}
-    flavours.quietly(*(changes.get(word, word) for word in commands[str(replaced)]))
-    others = [output for file, output in outputs.items() if file != str(replaced)]
+    changes = {replaced[0]: stand_in, str(outputs[replaced[0]].relative_to(build)): compiled}
+    flavours.quietly(*(changes.get(word, word) for word in commands[replaced[0]]))
+    others = [output for file, output in outputs.items() if file not in replaced]
     link = ["gcc", "-shared", "-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", "-pthread"]
     flavours.quietly(*link, "-o", library, compiled, *others, archive, "-lm", "-ldl")
     # jemalloc needs thread-local storage, which our reclamation thread does without.

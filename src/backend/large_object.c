@@ -1,0 +1,138 @@
+/* large_object.c - large objects: allocate, free, shrink and grow the range that each of them has. */
+#include "backend/backend.h"
+#include "backend/range_fetch.h"
+#include "base/assert.h"
+#include "base/compiler.h"
+#include "base/misuse.h"
+
+/* Where the range begins with its object, the next word has the weight: at hand for free, and a trace after it. */
+static ALWAYS_INLINE void note_weight(granule_id range, uint32_t weight) {
+    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));
+}
+
+void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size) {
+    granule_id range = at_hand_take(at_hand, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1);
+    if (!range) return NULL;
+    leaf_set(range, leaf_large(0)); /* the weight is still noted */
+    return granule_address(range);
+}
+
+void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
+    /* a range may begin at any granule: slack to move the object up to the alignment */
+    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
+    uint32_t weight = (uint32_t)((size + slack + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+    granule_id range = range_fetch(FOR_RANGES, weight, zeroed, root_for_large(), true);
+    if (!range) return NULL;
+    char *start = granule_address(range),
+         *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    granule_id offset = granule_of(object) - range;
+    if (offset) leaf_set(range + offset, leaf_interior(0, offset));
+    else note_weight(range, weight_round_up(weight));
+    leaf_set(range, leaf_large(offset));
+    return object;
+}
+
+/* The range of a large object, and the granules before the object in it; 0 when no large object is at the address. */
+static granule_id range_of(const void *object, uint32_t *offset) {
+    granule_id id = granule_of(object), range = granule_start(id);
+    *offset = id - range;
+    bool ours = page_map_owns(object) && ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0;
+    return ours && leaf_same(leaf_get(range), leaf_large(*offset)) ? range : 0;
+}
+
+/* The weight of a range that begins with its object; of a single granule Knit knows it. */
+static ALWAYS_INLINE uint32_t noted_weight(granule_id range) {
+    uint32_t weight = (range + 1) % ROOT_GRANULES ? leaf_traced_before(leaf_get(range + 1)) : 0;
+    invariant(!weight || weight == knit_weight(range));
+    return LIKELY(weight) ? weight : knit_weight(range);
+}
+
+/* The caller holds the range of the object, which is free from now on. */
+static ALWAYS_INLINE granule_id take_large(void *object, uint32_t *weight) {
+    uint32_t offset;
+    granule_id range = range_of(object, &offset);
+    /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
+    if (!range || !leaf_change(range, leaf_large(offset), leaf_held())) misuse(INVALID_FREE, object, 0);
+    *weight = knit_weight(range);
+    if (offset) leaf_set(range + offset, leaf_trace_here(*weight - offset));
+    return range;
+}
+
+granule_id backend_take_whole(void *object) {
+    granule_id range = granule_of(object);
+    bool ours = ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 && page_map_owns(object);
+    return ours && leaf_change(range, leaf_large(0), leaf_held()) ? range : 0; /* relaxed: as in take_large */
+}
+
+void backend_keep(struct at_hand *at_hand, granule_id range) {
+    at_hand_put(at_hand, range, noted_weight(range));
+}
+
+void backend_free(void *object) {
+    uint32_t weight;
+    granule_id range = take_large(object, &weight);
+    thrift_free(range, weight);
+}
+
+#if QUARANTINED
+granule_id backend_take(void *object) {
+    uint32_t weight;
+    return take_large(object, &weight);
+}
+#endif
+
+size_t backend_usable_size(const void *object) {
+    uint32_t offset;
+    granule_id range = range_of(object, &offset);
+    return range ? ((size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT) - LARGE_GUARD : 0;
+}
+
+bool backend_shrink(void *object, size_t size) {
+    uint32_t offset;
+    granule_id range = range_of(object, &offset);
+    if (!range) return false;
+    uint32_t now = knit_weight(range);
+    uint32_t weight = weight_round_up(offset + (uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT));
+    /* the user of the object holds its range: no neighbour can join it or take it, as with a range that is cut */
+    for (uint32_t before = now; now > weight; before = now) {
+        granule_id rest = knit_split(range, weight);
+        now = rest - range;
+        leaf_set(rest, leaf_held());
+        thrift_free(rest, before - now);
+    }
+    if (offset == 0) note_weight(range, now);
+    return true;
+}
+
+/* A sibling behind the range: with memory, or without if the root's use allows it. */
+static uint32_t join_any_right(granule_id range, enum slot_code *state) {
+    *state = MAPPED;
+    uint32_t more = range_join_right(range, MAPPED);
+    if (more || (root_use(range) == FOR_SLABS && root_count() > 1)) return more;
+    *state = UNMAPPED;
+    return range_join_right(range, UNMAPPED);
+}
+
+bool backend_grow(void *object, size_t size) {
+    uint32_t offset, granules = (uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+    granule_id range = range_of(object, &offset);
+    if (!range || size > BACKEND_MAX || offset + granules > ROOT_GRANULES) return false;
+    uint32_t old = knit_weight(range), now = old, wanted = weight_round_up(offset + granules), without = 0;
+    enum slot_code state = MAPPED;
+    for (uint32_t more = 1; now < wanted && more; now += more)
+        if ((more = join_any_right(range, &state)) && state == UNMAPPED) without += more;
+    if (now < wanted) {
+        /* parts without memory count as mapped until a round has looked at them */
+        range_cut(range, old, MAPPED);
+        return false;
+    }
+    if (without) thrift_expect(without < wanted - old ? without : wanted - old);
+    range_cut(range, wanted, state);
+    if (offset == 0) note_weight(range, wanted);
+    return true;
+}
+
+size_t backend_good_size(size_t size) {
+    uint32_t weight = weight_round_up((uint32_t)((size + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT));
+    return ((size_t)weight << JW_GRANULE_SHIFT) - LARGE_GUARD;
+}
