@@ -10,7 +10,7 @@
 #include "core/fork.h"
 #include "core/host_calls.h"
 #include "frontend/heap_key.h"
-#include "frontend/heap_lifecycle.h"
+#include "frontend/heap_rounds.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
@@ -32,7 +32,7 @@ static COLD bool start(void) {
     if (JW_SECURE) hardened_hooks.at_start();
     midend_start();
     heap_keys_start();
-    heap_lifecycle_start();
+    heap_rounds_start();
     return true;
 }
 

@@ -35,18 +35,8 @@ void heap_abandon(struct heap *heap);
 /* Heaps without a thread, or more. */
 uint32_t heap_abandoned_count(void);
 
-/* A round over the abandoned heaps. True: slabs remain for a later round. */
-bool heap_drain_abandoned(void);
-
-/* What a round does with an inherited heap. A heap that nothing was freed into stays as it is: so a
- * quiet child shares its pages with the parent. */
-void heap_drain_if_freed_into(struct heap *heap);
-
 /* Where a drained heap of an older generation goes. A heap without slabs gets a key of this generation, and any thread
  * may take it. */
 void heap_push_drained(struct heap *heap);
-
-/* Registers the frontend's part of a round. Called once, by the first slow path. */
-void heap_lifecycle_start(void);
 
 #endif

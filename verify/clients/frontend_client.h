@@ -7,6 +7,7 @@
 #include "backend/thrift.h"
 #include "core/allocator.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/heap_rounds.h"
 #include "verify/clients/client.h"
 #include "verify/clients/rest.h"
 #include "verify/platform/model.h"

@@ -1,0 +1,90 @@
+/* heap_rounds.c - the frontend's part of rounds and purges: drains heaps without a thread, and looks at all others. */
+#include "frontend/heap_rounds.h"
+
+#include "backend/thrift.h"
+#include "config/policy.h"
+#include "frontend/heap_collect.h"
+#include "frontend/heap_fork.h"
+#include "frontend/heap_lifecycle.h"
+#include "frontend/heap_pool.h"
+#include "frontend/heap_stacks.h"
+#include "frontend/remote_reclaim.h"
+#include "frontend/suspect.h"
+#include "platform/host.h"
+
+/* Takes up to `most` heaps from the stack and drains them before it pushes them to the other. 0: there was none. */
+static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
+    struct heap *drained = NULL, *heap;
+    unsigned count = 0;
+    for (; count < most && (heap = heap_pop_abandoned(stack)); count++) {
+        heap_drain(heap);
+        *more |= heap->in_use_count > 0;
+        if (UNLIKELY(heap_is_older(heap))) heap_push_drained(heap);
+        else heap_chain_push(&drained, heap);
+    }
+    while ((heap = heap_chain_pop(&drained))) heap_push_abandoned(heap, !stack);
+    return count;
+}
+
+bool heap_drain_abandoned(void) {
+    unsigned stack = heap_waiting_stack();
+    bool more = false;
+    for (unsigned passes = 0; passes < DRAIN_PASSES; passes++)
+        if (drain_some(stack, (heap_abandoned_count() + 1) / 2, &more) == 0) break;
+    heap_set_waiting_stack(!stack);
+    return more;
+}
+
+void heap_drain_if_freed_into(struct heap *heap) {
+    if (!id_stack_is_empty(&heap->reopened)) heap_drain(heap);
+}
+
+/* Reclamation's round over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools and
+ * ranges at hand. */
+static bool frontend_round(void) {
+    bool more = heap_drain_abandoned();
+    heap_visit_inherited(heap_drain_if_freed_into, heap_push_drained);
+    bool soon = remote_reclaim_round(false);
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        struct heap *heap = heap_by_number(number);
+        more |= heap && heap_pool_round(heap);
+        soon |= heap && at_hand_drain(&heap->at_hand, false);
+    }
+    if (soon) thrift_wake(); /* they are given back by the next round, at its usual time */
+    return more | soon;
+}
+
+/* The same, when all free memory must go now. */
+static bool frontend_purge(void) {
+    bool more = heap_drain_abandoned();
+    heap_visit_inherited(heap_drain, heap_push_drained);
+    remote_reclaim_round(true);
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        struct heap *heap = heap_by_number(number);
+        if (!heap) continue;
+        heap_place_pool(heap);
+        at_hand_drain(&heap->at_hand, true);
+    }
+    return more;
+}
+
+static void settle_if_needed(struct heap *heap) {
+    if (heap_has_suspects(heap)) heap_settle(heap);
+}
+
+/* Settles suspects of threads that make no further call: at exit is the last moment to report them. */
+CALLED_AT_EXIT void settle_at_exit(void) {
+    struct heap *first = NULL, *heap;
+    settle_if_needed(thread_heap());
+    for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
+        if (!heap) break;
+        if (!first) first = heap;
+        settle_if_needed(heap);
+        heap_abandon(heap);
+    }
+    heap_visit_inherited(settle_if_needed, heap_push_inherited);
+}
+
+void heap_rounds_start(void) {
+    thrift_on_round(ROUND_OBJECTS, frontend_round, frontend_purge);
+}

@@ -1,0 +1,20 @@
+/* heap_rounds.h - the frontend's part of a round: abandoned heaps, inherited ones, and what each heap keeps.
+ *
+ * heap_lifecycle.h has the two stacks that a round moves abandoned heaps between.
+ */
+#ifndef JW_HEAP_ROUNDS_H
+#define JW_HEAP_ROUNDS_H
+
+#include "frontend/heap.h"
+
+/* A round over the abandoned heaps. True: slabs remain for a later round. */
+bool heap_drain_abandoned(void);
+
+/* What a round does with an inherited heap. A heap that nothing was freed into stays as it is: so a
+ * quiet child shares its pages with the parent. */
+void heap_drain_if_freed_into(struct heap *heap);
+
+/* Registers the frontend's part of a round. Called once, by the first slow path. */
+void heap_rounds_start(void);
+
+#endif

@@ -1,0 +1,17 @@
+/* heap_stacks.h - what rounds (heap_rounds.c) do with the two stacks of abandoned heaps (heap_lifecycle.c). */
+#ifndef JW_HEAP_STACKS_H
+#define JW_HEAP_STACKS_H
+
+#include "frontend/heap.h"
+
+/* The heap gets no thread before it is popped. */
+void heap_push_abandoned(struct heap *heap, unsigned stack);
+
+/* Any heap of that stack, also one of an older generation. NULL: there is none. */
+struct heap *heap_pop_abandoned(unsigned stack);
+
+/* The stack that ending threads push to; sets it. */
+unsigned heap_waiting_stack(void);
+void heap_set_waiting_stack(unsigned stack);
+
+#endif
