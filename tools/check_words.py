@@ -1,7 +1,8 @@
-"""check_words.py - only a packed word's own header names its bits: no other file masks, shifts or stores the raw word.
+"""check_words.py - only a word's own header names its bits, and only its owner's files write it.
 
-A word is a struct with one member, `raw`. A mask of several bits that its header defines is not typed as a number
-elsewhere, and only page_map.h and page_map.c name the tables of the words.
+A packed word is a struct with one member, `raw`. No other file masks, shifts or stores the raw word. A mask of several
+bits that its header defines is not typed as a number elsewhere, and only page_map.h and page_map.c name the tables of
+the words. The words of a shared struct change only in the files that have the struct's transitions.
 """
 
 import re
@@ -17,11 +18,22 @@ HEADERS = {
 BITS = {"frontend/cross_list.h": re.compile(r"\bCROSS_[A-Z]+\b")}  # names of bits, which no other file needs
 ACCESS = "backend/page_map.h"  # loads and stores the words of the tables as a whole
 TABLES = {ACCESS, "backend/page_map.c"}
+# Each shared struct, as its words are named, and its owner's files.
+OWNERS = {
+    "reclaimer->": {"backend/reclaimer.c", "backend/reclaimer_words.c"},
+    "ownership.": {"backend/ownership.c"},
+    "thrift_counters.": {"backend/thrift.c"},
+}
 BELOW = {"base", "sync", "platform", "config", "api", "insight"}  # they have words of their own, if any
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 RAW = re.compile(r"(?:\.|->)raw\b")
 TABLE = re.compile(r"\bpage_map\.(?:leaf|link|node)\b")
+OWNED = "|".join(map(re.escape, OWNERS))
+CHANGE = re.compile(
+    rf"\b(?:atomic_(?:store|fetch|exchange|compare)|id_stack_(?:push|take|last))\w*\(\s*&({OWNED})"
+    rf"|\b({OWNED})\w+(?:\[\w+\])?\s*(?:\+\+|--|[-+^|&]?=(?!=))"
+)
 NUMBER = re.compile(r"\b0x[0-9a-fA-F]+(?=[uUlL]*\b)")
 
 
@@ -53,4 +65,8 @@ def complaints(source: Path) -> list[str]:
             for literal in NUMBER.findall(line):
                 if int(literal, 16) in known:
                     found.append(f"{place}: types {known[int(literal, 16)]} as a number")
+        for change in CHANGE.finditer(text):
+            if name not in OWNERS[change[1] or change[2]]:
+                place = f"src/{name}:{text.count(chr(10), 0, change.start()) + 1}"
+                found.append(f"{place}: changes a word of {change[1] or change[2]}, which is for its owner only")
     return found

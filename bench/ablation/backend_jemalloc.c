@@ -119,7 +119,7 @@ void backend_before_fork(void) {
 
 /* jemalloc has handlers of its own. */
 void backend_after_fork(bool child) {
-    if (child) thrift_forget_thread();
+    if (child) reclaimer_forget();
 }
 
 void backend_statistics(struct backend_statistics *statistics) {

@@ -43,7 +43,7 @@ static NOINLINE bool round_is_not_asked(void) {
     /* [AH4] seq_cst: the put, then this look; a round clears round_asked, then looks at the slot: one sees what the
      * other did; pairs [AH5]; client at_hand_last_put */
     atomic_thread_fence(memory_order_seq_cst);
-    return !thrift_round_is_asked();
+    return !reclaimer_is_asked();
 }
 
 static ALWAYS_INLINE bool needs_round(const struct at_hand *at_hand) {

@@ -145,7 +145,7 @@ COLD void backend_after_fork(bool child) {
         nest_unlock_all(&ownership.nests[nest], child ? ~(uint64_t)0 : lists_locked[nest]);
     if (!child) return;
     root_forget_threads();
-    thrift_forget_thread();
+    reclaimer_forget();
     at_hand_after_fork();
 }
 

@@ -13,9 +13,9 @@
 
 static _Atomic(size_t) mappings, mapped_total;
 
-static void count_huge(size_t number, size_t size) {
-    atomic_fetch_add_explicit(&mappings, number, memory_order_relaxed);
-    atomic_fetch_add_explicit(&thrift_counters.outside, size, memory_order_relaxed);
+static void count_huge(intptr_t number, intptr_t size) {
+    atomic_fetch_add_explicit(&mappings, (size_t)number, memory_order_relaxed);
+    thrift_count_outside(size);
 }
 
 /* Sizes and addresses are multiples of this. */
@@ -71,7 +71,7 @@ static char *reserve(size_t size, size_t alignment) {
     if (!object) return NULL;
     thrift_expect(size >> JW_GRANULE_SHIFT); /* not before: a size that cannot be had must push out nothing */
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
-    count_huge(1, size);
+    count_huge(1, (intptr_t)size);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
     return object;
 }
@@ -91,7 +91,7 @@ static bool reuse_mapping(size_t size, size_t alignment, struct waiting *mapping
     if (size > WAITING_MOST || !waiting_take(size, most_waiting_for(size), huge_alignment(alignment), mapping))
         return false;
     if (mapping->kept < size) thrift_expect((size - mapping->kept) >> JW_GRANULE_SHIFT);
-    count_huge(1, mapping->size);
+    count_huge(1, (intptr_t)mapping->size);
     return true;
 }
 
@@ -126,7 +126,7 @@ static bool let_wait(char *object, size_t size) {
 
 /* The directory says that the object is gone. */
 static void retire_mapping(char *object, size_t size) {
-    count_huge((size_t)-1, (size_t)-size);
+    count_huge(-1, -(intptr_t)size);
     if (!let_wait(object, size)) drop(object, size);
 }
 
@@ -174,15 +174,15 @@ static char *move(char *object, size_t old, char *target, size_t new) {
     if (result == MOVED) {
         set_word(target, word_of_size(new));
         if (GUARDED) platform_release(object + old, huge_guard()); /* if refused, it stays, without access */
-        count_huge((size_t)-1, (size_t)-old);
+        count_huge(-1, -(intptr_t)old);
         return target;
     }
     set_word(object, word_of_size(old));
     if (result == MOVE_LOST_TARGET) {
         unmap_huge(target + old, new - old + huge_guard());
-        count_huge((size_t)-1, (size_t) - new);
+        count_huge(-1, -(intptr_t) new);
     } else {
-        count_huge((size_t)-1, (size_t) - new);
+        count_huge(-1, -(intptr_t) new);
         drop(target, new);
     }
     return NULL;
@@ -201,7 +201,7 @@ static bool resize_in_place(void *object, size_t old, size_t new) {
     if (new < old) set_word(object, word_of_size(new)); /* before another thread may get the rest */
     bool resized = resize_mapping(object, old, new);
     set_word(object, word_of_size(resized ? new : old));
-    if (resized) count_huge(0, new - old);
+    if (resized) count_huge(0, (intptr_t)(new - old));
     return resized;
 }
 

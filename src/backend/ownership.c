@@ -14,6 +14,21 @@ static void count_granules(enum slot_code state, intptr_t granules) {
     atomic_fetch_add_explicit(&ownership.cached[state == UNMAPPED], granules, memory_order_acquire);
 }
 
+bool ownership_last_look_has_mapped(size_t granules) {
+    /* [TH1] release: a thread that adds ranges after this look sees what was announced before it; pairs [OW1];
+     * client thread_end_free */
+    return atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_release) > (intptr_t)granules;
+}
+
+bool ownership_last_look_has_deferred(void) {
+    return !id_stack_last_look_is_empty(&ownership.deferred); /* client thread_end_deferred */
+}
+
+unsigned ownership_swap_buffers(void) {
+    /* relaxed: a thread that still fills the old buffer only shortens that range's wait */
+    return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
+}
+
 void range_count(enum slot_code state, intptr_t granules) {
     count_granules(state, granules);
 }
@@ -57,8 +72,7 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
 
 /* The Nest for a range of that state. */
 static unsigned nest_of(enum root_use use, enum slot_code state) {
-    return use * NESTS_OF_USE +
-           (state == UNMAPPED ? UNMAPPED_NEST : atomic_load_explicit(&ownership.active, memory_order_relaxed));
+    return use * NESTS_OF_USE + (state == UNMAPPED ? UNMAPPED_NEST : ownership_active());
 }
 
 granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weight) {

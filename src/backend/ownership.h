@@ -32,13 +32,26 @@ static inline bool nest_is_unmapped(unsigned nest) {
 
 struct ownership { /* NOLINT(clang-analyzer-optin.performance.Padding): written and read words in separate lines */
     struct nest nests[NESTS];
-    _Atomic(uint32_t) active; /* the mapped nest that freed ranges go to; each round swaps the two */
-    struct id_stack deferred; /* ranges, through their links */
-    _Atomic(size_t) deferrals, rollbacks;
+    _Atomic(uint32_t) active;                 /* the mapped nest that freed ranges go to; each round swaps the two */
+    struct id_stack deferred;                 /* ranges, through their links */
+    _Atomic(size_t) deferrals, rollbacks;     /* counts, which only grow */
     _Alignas(64) _Atomic(intptr_t) cached[2]; /* free granules, mapped and unmapped */
 };
 
 extern struct ownership ownership;
+
+/* The buffer that is active now: a racy snapshot. */
+static ALWAYS_INLINE unsigned ownership_active(void) {
+    return atomic_load_explicit(&ownership.active, memory_order_relaxed);
+}
+
+/* Returns the buffer that is the standby one from now on. */
+unsigned ownership_swap_buffers(void);
+
+/* For a thread that will not look again: whether more granules than these are free and mapped; whether a range is
+ * deferred. */
+bool ownership_last_look_has_mapped(size_t granules);
+bool ownership_last_look_has_deferred(void);
 
 /* Acquires a free range of at least this weight in that state, from roots of that use; 0 when there is none. */
 granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weight);

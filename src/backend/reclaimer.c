@@ -5,31 +5,11 @@
 #include "config/policy.h"
 #include "platform/platform.h"
 
-static struct reclaimer own_words;
-struct reclaimer *reclaimer = &own_words;
 static void (*thread_body)(void), (*thread_stopped)(void);
 
 void reclaimer_runs(void (*body)(void), void (*stopped)(void)) {
     thread_body = body;
     thread_stopped = stopped;
-}
-
-void reclaimer_begin(void) {
-    struct reclaimer *words = platform_forgotten_by_fork(sizeof *words);
-    if (words) reclaimer = words;
-}
-
-void reclaimer_forget(void) {
-    atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->in_round, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->pauses, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->made, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->seen, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->ended, 0, memory_order_relaxed);
 }
 
 bool reclaimer_starts_at_need(void) {
@@ -40,16 +20,16 @@ static bool starts_with_threads(void) {
     return option(&options.reclaim_thread) == THREAD_AUTO;
 }
 
-static uint32_t state(void) {
-    return atomic_load_explicit(&reclaimer->state, memory_order_relaxed);
-}
-
 bool reclaimer_lives(void) {
-    return reclaimer_starts_at_need() ? state() != REFUSED : state() == RUNNING;
+    return reclaimer_starts_at_need() ? reclaimer_state() != REFUSED : reclaimer_state() == RUNNING;
 }
 
 bool reclaimer_must_end(void) {
     return atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed) > 0;
+}
+
+void reclaimer_wake_pauses(void) {
+    platform_futex_wake(&reclaimer->state);
 }
 
 /* Starts the thread if the state is still `before`. */
@@ -65,7 +45,7 @@ static void start_from(uint32_t before) {
     if (result == START_STARTED) return;
     /* too early: the last thread has announced its end but not yet left its stack; the next free tries again */
     atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
-    platform_futex_wake(&reclaimer->state); /* a pause may wait for the thread that was to come */
+    reclaimer_wake_pauses(); /* a pause may wait for the thread that was to come */
 }
 
 void reclaimer_start(void) {
@@ -78,15 +58,36 @@ void reclaimer_start(void) {
     }
 }
 
-void reclaimer_wake(void) {
-    if (atomic_load_explicit(&reclaimer->pressure, memory_order_relaxed) == 0 &&
-        atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_relaxed) == 0)
-        platform_futex_wake(&reclaimer->pressure);
+void reclaimer_end(void) {
+    /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
+     * kept: TH7 and AH5 order them too, but for load buffering, which the checker does not explore */
+    atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release);
+}
+
+bool reclaimer_go_on(void) {
+    uint32_t expected = NO_THREAD;
+    /* [TH3] acquire: as TH4, if another reclamation thread has run meanwhile; pairs [TH2]; kept: as TH2 */
+    return atomic_compare_exchange_strong_explicit(&reclaimer->state, &expected, RUNNING, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+void reclaimer_stop(void) {
+    /* [PA4] release: this thread's rounds; pairs [PA3]; client pause_round */
+    atomic_store_explicit(&reclaimer->state, REFUSED, memory_order_release);
+    reclaimer_wake_pauses();
+}
+
+void reclaimer_ask_again(void) {
+    uint32_t refused = REFUSED;
+    if (reclaimer_starts_at_need() &&
+        atomic_compare_exchange_strong_explicit(&reclaimer->state, &refused, NO_THREAD, memory_order_relaxed,
+                                                memory_order_relaxed))
+        reclaimer_start();
 }
 
 static void start_with_threads(void) {
-    if (!platform_rights_known() || state() == RUNNING) return;
-    start_from(state());
+    if (!platform_rights_known() || reclaimer_state() == RUNNING) return;
+    start_from(reclaimer_state());
 }
 
 /* Whether other threads of the program live. A thread that never had a heap counts as one that lives. */
@@ -110,20 +111,13 @@ bool reclaimer_thread_seen(void) {
     return true;
 }
 
-/* Wakes the thread so that it sees why. If an older waking is still to be taken, this one rides on it. */
-static void wake_to_end(void) {
-    /* [PA8] release: the pause; pairs [PA9] [PA10]; client pause_sleeping */
-    if (atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_release) == 0)
-        platform_futex_wake(&reclaimer->pressure);
-}
-
 /* Ends the thread and waits for its end. Returns whether there was one. */
 static bool stop(void) {
     bool ran = false;
     /* [PA3] acquire: the thread's rounds; pairs [PA4]; client pause_round */
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
         ran = true;
-        wake_to_end();
+        reclaimer_wake_to_end();
         platform_futex_wait(&reclaimer->state, RUNNING, UINT32_MAX); /* until a thread ends that state */
     }
     if (ran) thread_stopped();
@@ -171,11 +165,12 @@ void reclaimer_thread_came(bool made) {
     if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
     if (!made || !starts_with_threads()) return;
     if (others_live()) start_with_threads();
-    if (state() == RUNNING && !others_live()) stop_alone(); /* the new thread ended before it could see ours */
+    if (reclaimer_state() == RUNNING && !others_live())
+        stop_alone(); /* the new thread ended before it could see ours */
 }
 
 void reclaimer_thread_ends(void) {
     /* [PA7] acquire: as PA6; pairs [PA6]; kept: policy */
     atomic_fetch_add_explicit(&reclaimer->ended, 1, memory_order_acquire);
-    if (starts_with_threads() && state() == RUNNING && !others_live()) stop_alone();
+    if (starts_with_threads() && reclaimer_state() == RUNNING && !others_live()) stop_alone();
 }

@@ -1,48 +1,19 @@
 /* reclaimer.h - the life of the reclamation thread, which runs Thrift's rounds: when it starts and ends.
  *
- *   state     NO_THREAD -> RUNNING    the thread that starts it (see reclaim_thread below)
- *             RUNNING -> NO_THREAD    the thread itself, when nothing is left to give back (reclaim_thread:true); a
- *                                     starting thread that finds the last one not yet off its stack
- *             RUNNING -> REFUSED      the OS refuses the thread, or to confine it; the thread itself, when told to end
- *             NO_THREAD -> REFUSED    a thread needs it, but it may not be started now
- *             REFUSED -> RUNNING      the program makes a thread (auto); the thread that ends the last pause
- *             REFUSED -> NO_THREAD    a freeing thread that has run a round in its place, to ask again (true)
- *             any -> NO_THREAD        in the child of a fork
- *
  *   reclaim_thread:auto    It starts only when the program itself has just made a thread by pthread_create: then the
  *                          sandbox allows new threads, and the process is not single-threaded. It sleeps while there is
  *                          nothing to do, and ends with the last thread that the program has made.
  *                 :true    It starts when enough is cached and ends when nothing is left.
  *                 :false   There is none. Freeing threads run the rounds.
  *
- * All words are in memory that reads as zero in the child of any fork: the child has no reclamation thread.
+ * reclaimer_words.h has the words.
  */
 #ifndef JW_RECLAIMER_H
 #define JW_RECLAIMER_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 
-enum { NO_THREAD, RUNNING, REFUSED };
-
-struct reclaimer {
-    _Atomic(uint32_t) state;
-    /* Successive rounds that had nothing to give back: the wait doubles each time. */
-    _Atomic(uint32_t) quiet_rounds;
-    _Atomic(uint32_t) round_asked; /* 1: a round has other work than free ranges, such as an abandoned heap */
-    _Atomic(uint32_t) pressure;    /* futex: 1 wakes the sleeping thread */
-    _Atomic(uint32_t) in_round;    /* 1 while a freeing thread runs a round */
-    _Atomic(uint32_t) pauses;      /* while above 0 there is no thread */
-    _Atomic(uint32_t) stopped;     /* 1: a pause has ended the thread; the last resume starts it again */
-    /* Threads that the program has made; those of them that have got a heap, and that have ended since. */
-    _Atomic(uint32_t) made, seen, ended;
-};
-extern struct reclaimer *reclaimer;
-
-/* Called before anything else, and in the child of a fork. */
-void reclaimer_begin(void);
-void reclaimer_forget(void);
+#include "backend/reclaimer_words.h"
 
 /* Registers what the thread runs, and what a thread that has stopped it runs then. Called before the first start. */
 void reclaimer_runs(void (*body)(void), void (*stopped)(void));
@@ -59,8 +30,19 @@ void reclaimer_start(void);
 /* Called by the thread: whether it must end. */
 bool reclaimer_must_end(void);
 
-/* Wakes the thread early. */
-void reclaimer_wake(void);
+/* Called by the thread, which has no work left: it announces its end. If it finds work afterwards, it goes on.
+ * False: another thread has been started, and does the work. */
+void reclaimer_end(void);
+bool reclaimer_go_on(void);
+
+/* The thread has ended, or could not be started: a pause may wait for that. */
+void reclaimer_wake_pauses(void);
+
+/* Called by the thread when it must end, or may not run. The next freeing thread does the rest of the work. */
+void reclaimer_stop(void);
+
+/* A freeing thread has run a round because the OS refused the thread: asks again. */
+void reclaimer_ask_again(void);
 
 /* Called before and after the program makes a thread. `made`: it could; then ours may start. */
 void reclaimer_thread_comes(void);

@@ -62,7 +62,7 @@ static size_t empty_buffer(unsigned nest, bool room) {
             size_t stays = give_back_or_keep(range, weight_of_class(class), room);
             kept += stays;
             /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
-            if (stays && nest % NESTS_OF_USE == atomic_load_explicit(&ownership.active, memory_order_relaxed)) break;
+            if (stays && nest % NESTS_OF_USE == ownership_active()) break;
         }
     }
     return kept;
@@ -92,15 +92,18 @@ void thrift_rejoin_unmapped(void) {
     }
 }
 
-unsigned thrift_swap_buffers(void) {
-    /* relaxed: a thread that still fills the old buffer only shortens that range's wait */
-    return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
-}
-
 bool thrift_take_refusals(void) {
     return atomic_exchange_explicit(&os_refused, false, memory_order_relaxed) ||
            atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed) !=
                atomic_load_explicit(&rollbacks_seen, memory_order_relaxed);
+}
+
+void thrift_count_round(void) {
+    note(&thrift_counters.rounds, 1);
+}
+
+void thrift_count_outside(intptr_t bytes) {
+    note(&thrift_counters.outside, (size_t)bytes);
 }
 
 void thrift_age_peak(void) {
@@ -195,16 +198,25 @@ void thrift_trim(void) {
     if (cached > least) give_ranges_back(cached - least);
 }
 
-void thrift_expect(size_t granules) {
-    /* asked even if little waits: when more is wanted, most is in use */
-    size_t cached = range_cached(MAPPED),
-           mark = watermark(peak_note(), PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
-    bool above = cached + granules > mark;
+static void note_at_peak(bool above) {
     if (above != atomic_load_explicit(&at_peak, memory_order_relaxed))
         atomic_store_explicit(&at_peak, above, memory_order_relaxed);
-    if (option(&options.cache_percent) == 0 && mark > least_kept()) mark = least_kept();
-    if (cached == 0 || cached + granules <= mark) return;
-    give_ranges_back(cached + granules - mark < cached ? cached + granules - mark : cached);
+}
+
+/* Gives back what of the cached granules is above the limit together with `granules` new ones. */
+static void make_headroom(size_t granules, size_t cached, size_t limit) {
+    if (option(&options.cache_percent) == 0 && limit > least_kept()) limit = least_kept();
+    if (cached == 0 || cached + granules <= limit) return;
+    size_t above = cached + granules - limit;
+    give_ranges_back(above < cached ? above : cached);
+}
+
+void thrift_expect(size_t granules) {
+    /* the limit is computed even if little waits: when more is wanted, most is in use */
+    size_t limit = watermark(peak_note(), PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
+    size_t cached = range_cached(MAPPED);
+    note_at_peak(cached + granules > limit);
+    make_headroom(granules, cached, limit);
 }
 
 bool thrift_is_at_peak(void) {

@@ -66,17 +66,6 @@ void thrift_wake(void);
  * free or allocate, as not each of them calls thrift_notice. */
 void thrift_take_turn(void);
 
-/* Whether the next round is asked for already: false after it has begun. */
-static ALWAYS_INLINE bool thrift_round_is_asked(void) {
-    return atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed);
-}
-
-/* Whether the reclamation thread runs, or would run when there is work. */
-bool thrift_has_thread(void);
-
-/* In the child of a fork: the thread does not exist there. */
-void thrift_forget_thread(void);
-
 /* Announces that `granules` unmapped granules will be used. Gives back cached memory above the watermark: a limit that
  * we do not know of (a cgroup's) may have no room for both. */
 void thrift_expect(size_t granules);
@@ -90,5 +79,8 @@ struct thrift_counters {
     _Atomic(size_t) outside; /* bytes in use outside all roots (huge.c); the watermark depends on them, too */
 };
 extern struct thrift_counters thrift_counters;
+
+/* Bytes outside all roots come into use, or (below zero) are in use no longer. */
+void thrift_count_outside(intptr_t bytes);
 
 #endif

@@ -7,9 +7,6 @@
 
 #include "backend/granule_id.h"
 
-/* Returns the buffer that is the standby one from now on. */
-unsigned thrift_swap_buffers(void);
-
 /* Empties a mapped buffer, the standby one, into the unmapped Nest. Ranges that cannot be given back go to the active
  * buffer; returns their granules. `room`: whole roots are wanted, also of pages that cannot be given back. */
 size_t thrift_reclaim(unsigned buffer, bool room);
@@ -21,6 +18,8 @@ void thrift_rejoin_unmapped(void);
 
 /* Whether the OS has refused something in this round, so that a later round must try again. */
 bool thrift_take_refusals(void);
+
+void thrift_count_round(void);
 
 /* A round has ended: the peak in use since the last one is that of the round before. */
 void thrift_age_peak(void);

@@ -32,63 +32,45 @@ static bool begin_round(bool now) {
 
 /* `woken`: the round ends early, above the watermark; then the recorded peak stays. */
 static size_t end_round(unsigned standby, bool woken) {
-    atomic_fetch_add_explicit(&thrift_counters.rounds, 1, memory_order_relaxed);
+    thrift_count_round();
     if (!woken) thrift_age_peak();
     return thrift_reclaim(standby, false);
 }
 
 /* Whether no work is left for a round, except for the `kept` granules that cannot be given back. */
 static bool nothing_left(size_t kept) {
-    /* [TH7] release: a thread that asks after this look sees what was announced before it; pairs [TH8];
-     * client thread_end_asked */
-    bool asked = atomic_fetch_add_explicit(&reclaimer->round_asked, 0, memory_order_release);
-    /* [TH1] release: the same for a thread that adds ranges; pairs [OW1]; client thread_end_free */
-    bool mapped = atomic_fetch_add_explicit(&ownership.cached[0], 0, memory_order_release) > (intptr_t)kept;
-    /* the same for a thread that defers a range; client thread_end_deferred */
-    return id_stack_last_look_is_empty(&ownership.deferred) && !mapped && !asked;
+    bool asked = reclaimer_last_look_is_asked();
+    bool mapped = ownership_last_look_has_mapped(kept);
+    return !ownership_last_look_has_deferred() && !mapped && !asked;
 }
 
 /* A longer wait is announced while it lasts. It is taken only if no work came before the announcement. */
 static void wait_for_round(unsigned quiet, size_t kept) {
-    atomic_store_explicit(&reclaimer->quiet_rounds, quiet, memory_order_relaxed);
+    reclaimer_announce_wait(quiet);
     if (quiet > 0 && !nothing_left(kept)) quiet = 0;
-    platform_futex_wait(&reclaimer->pressure, 0, (uint32_t)option(&options.reclaim_interval) << quiet);
-    atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
+    reclaimer_wait((uint32_t)option(&options.reclaim_interval) << quiet);
+    reclaimer_announce_wait(0);
 }
 
 /* Often a new thread starts just after one has ended. If the abandoned heap were being drained then, the new thread
  * would make another heap. */
 static void wait_for_successor(void) {
-    platform_futex_wait(&reclaimer->pressure, 0, (uint32_t)option(&options.reclaim_interval) >> SUCCESSOR_SHIFT);
+    reclaimer_wait((uint32_t)option(&options.reclaim_interval) >> SUCCESSOR_SHIFT);
 }
 
 /* Sleeps without limit: a thread that makes work wakes this one. */
 static void wait_for_work(size_t kept) {
-    atomic_store_explicit(&reclaimer->quiet_rounds, QUIET_ROUNDS, memory_order_relaxed);
-    if (nothing_left(kept)) platform_futex_wait(&reclaimer->pressure, 0, UINT32_MAX);
-    atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
-    /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping; kept: AH5 orders it
-     * too, but a pause may wait for one round more */
-    atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_acquire);
+    reclaimer_announce_wait(QUIET_ROUNDS);
+    if (nothing_left(kept)) reclaimer_wait(UINT32_MAX);
+    reclaimer_announce_wait(0);
+    reclaimer_take_pressure();
 }
 
 /* Ends the thread, which has no work left. False: work has come meanwhile. */
 static bool end_thread(size_t kept) {
-    /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
-     * kept: TH7 and AH5 order them too, but for load buffering, which the checker does not explore */
-    atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release);
-    uint32_t expected = NO_THREAD;
+    reclaimer_end();
     if (nothing_left(kept)) return true;
-    /* [TH3] acquire: as TH4, if another reclamation thread has run meanwhile; pairs [TH2]; kept: as TH2 */
-    return !atomic_compare_exchange_strong_explicit(&reclaimer->state, &expected, RUNNING, memory_order_acquire,
-                                                    memory_order_relaxed);
-}
-
-/* The next freeing thread does the rest of the work. */
-static void stop_thread(void) {
-    /* [PA4] release: this thread's rounds; pairs [PA3]; client pause_round */
-    atomic_store_explicit(&reclaimer->state, REFUSED, memory_order_release);
-    platform_futex_wake(&reclaimer->state);
+    return !reclaimer_go_on();
 }
 
 /* What the reclamation thread knows from one round to the next. */
@@ -99,25 +81,15 @@ struct rounds {
     bool more;      /* there is work for another */
 };
 
-/* Whether this round was asked for; a later request is for the next one. */
-static bool take_request(void) {
-    bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
-    /* [AH5] seq_cst: this round sees what was put at hand before, and not asked for; acquire: what was asked for;
-     * pairs [AH4] [TH8]; client at_hand_last_put */
-    atomic_thread_fence(memory_order_seq_cst);
-    return asked;
-}
-
 /* One round, with the wait in it. False: the thread must stop. */
 static bool run_round(struct rounds *rounds) {
-    bool asked = take_request();
+    bool asked = reclaimer_take_request();
     if (rounds->woken && asked) wait_for_successor();
     rounds->more = begin_round(false);
-    unsigned standby = thrift_swap_buffers();
+    unsigned standby = ownership_swap_buffers();
     wait_for_round(rounds->quiet, rounds->kept);
     if (reclaimer_must_end()) return false;
-    /* [PA10] acquire: as PA9; pairs [PA8]; kept: without it a pause may wait for one round more */
-    rounds->woken = atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_acquire);
+    rounds->woken = reclaimer_take_pressure();
     rounds->kept = end_round(standby, rounds->woken);
     rounds->more |= thrift_take_refusals();
     rounds->quiet = nothing_left(rounds->kept) && !rounds->woken ? rounds->quiet + 1 : 0;
@@ -139,51 +111,35 @@ static void reclamation_thread(void) {
     rounds.quiet = 0;
     rounds.kept = 0;
     rounds.woken = true;
-    if (!platform_thread_confine(reclaimer_starts_at_need())) return stop_thread();
+    if (!platform_thread_confine(reclaimer_starts_at_need())) return reclaimer_stop();
     while (!reclaimer_must_end() && run_round(&rounds)) {
         if (rounds.quiet == 0 || (rounds.more && rounds.quiet < QUIET_ROUNDS)) continue;
-        if (end_or_wait(&rounds)) return platform_futex_wake(&reclaimer->state); /* a pause may wait */
+        if (end_or_wait(&rounds)) return reclaimer_wake_pauses();
     }
-    stop_thread();
+    reclaimer_stop();
 }
 
 /* A round by a thread that frees or allocates. It does not wait: the time between two rounds takes that place. */
 static void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
-    uint32_t expected = 0;
-    /* [TH5] acquire: the round before; pairs [TH6]; kept: AH5 orders it too */
-    if (now - last < option(&options.reclaim_interval) ||
-        !atomic_compare_exchange_strong_explicit(&reclaimer->in_round, &expected, 1, memory_order_acquire,
-                                                 memory_order_relaxed))
-        return;
+    if (now - last < option(&options.reclaim_interval) || !reclaimer_begin_turn()) return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
-    take_request();
-    end_round(!atomic_load_explicit(&ownership.active, memory_order_relaxed), false);
+    reclaimer_take_request();
+    end_round(!ownership_active(), false);
     begin_round(false);
-    thrift_swap_buffers();
-    atomic_store_explicit(&reclaimer->in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
-    uint32_t refused = REFUSED;
-    if (reclaimer_starts_at_need() &&
-        atomic_compare_exchange_strong_explicit(&reclaimer->state, &refused, NO_THREAD, memory_order_relaxed,
-                                                memory_order_relaxed))
-        reclaimer_start();
+    ownership_swap_buffers();
+    reclaimer_end_turn();
+    reclaimer_ask_again();
 }
 
 void thrift_take_turn(void) {
-    if (atomic_load_explicit(&reclaimer->state, memory_order_relaxed) == REFUSED &&
-        atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed))
-        round_without_thread();
+    if (reclaimer_state() == REFUSED && reclaimer_is_asked()) round_without_thread();
 }
 
 void thrift_wake(void) {
-    /* [TH8] acquire: as OW1; release: the work that is asked for; pairs [TH7] [AH5]; client thread_end_asked */
-    atomic_fetch_or_explicit(&reclaimer->round_asked, 1, memory_order_acq_rel);
-    if (atomic_load_explicit(&reclaimer->state, memory_order_relaxed) == NO_THREAD) reclaimer_start();
-    if (atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0) reclaimer_wake();
-}
-
-bool thrift_has_thread(void) {
-    return reclaimer_lives();
+    reclaimer_ask();
+    if (reclaimer_state() == NO_THREAD) reclaimer_start();
+    if (reclaimer_sleeps()) reclaimer_wake();
 }
 
 void thrift_free(granule_id range, uint32_t weight) {
@@ -192,12 +148,10 @@ void thrift_free(granule_id range, uint32_t weight) {
 }
 
 void thrift_notice(void) {
-    uint32_t state = atomic_load_explicit(&reclaimer->state, memory_order_relaxed);
-    bool asleep = atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0;
-    if (LIKELY(state == RUNNING && !asleep)) return;
+    uint32_t state = reclaimer_state();
+    if (LIKELY(state == RUNNING && !reclaimer_sleeps())) return;
     if (range_cached(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
-        id_stack_is_empty(&ownership.deferred) &&
-        !(state == REFUSED && atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed)))
+        id_stack_is_empty(&ownership.deferred) && !(state == REFUSED && reclaimer_is_asked()))
         return;
     if (state == NO_THREAD) reclaimer_start();
     if (state == RUNNING) reclaimer_wake();
@@ -220,11 +174,11 @@ static void complete_first_root(void) {
 size_t thrift_purge(void) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
     begin_round(true);
-    unsigned active = atomic_load_explicit(&ownership.active, memory_order_relaxed);
+    unsigned active = ownership_active();
     thrift_reclaim(!active, true);
-    thrift_swap_buffers();
+    ownership_swap_buffers();
     if (thrift_reclaim(active, true) > 0) { /* once more: what the OS has refused may be whole roots by now */
-        thrift_swap_buffers();
+        ownership_swap_buffers();
         thrift_reclaim(!active, true);
     }
     complete_first_root();
@@ -246,8 +200,4 @@ static void reclamation_stops(void) {
 
 void thrift_start(void) {
     reclaimer_runs(reclamation_thread, reclamation_stops);
-}
-
-void thrift_forget_thread(void) {
-    reclaimer_forget();
 }

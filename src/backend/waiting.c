@@ -42,8 +42,7 @@ static void entry_release(struct waiting_entry *entry, uintptr_t to) {
 static void entry_fill(struct waiting_entry *entry, const struct waiting *mapping) {
     atomic_store_explicit(&entry->size, mapping->size, memory_order_relaxed);
     atomic_store_explicit(&entry->kept, mapping->kept, memory_order_relaxed);
-    atomic_store_explicit(&entry->buffer, atomic_load_explicit(&ownership.active, memory_order_relaxed),
-                          memory_order_relaxed);
+    atomic_store_explicit(&entry->buffer, ownership_active(), memory_order_relaxed);
     note_waiting((intptr_t)mapping->kept);
     entry_release(entry, (uintptr_t)mapping->start);
 }

@@ -101,7 +101,7 @@ void heap_abandon(struct heap *heap) {
 /* The next thread can use the heap best as it is, and a round takes what that thread does not need. But no round is
  * asked for if hardly anything would be left for it. True: there is work for a round. */
 static bool leave_heap(struct heap *heap) {
-    bool looked_after = thrift_has_thread();
+    bool looked_after = reclaimer_lives();
     at_hand_drain(&heap->at_hand, true);
     heap_take_back(heap); /* if the next thread sleeps, no thread would do it */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_CURRENT);

@@ -24,7 +24,7 @@ static void start(void) {
 static void finish(void) {
     sim_fail_after(SIM_NEVER);
     sim_take_thread();
-    thrift_forget_thread();
+    reclaimer_forget();
     assert_int_equal(sim_reserved(), before);
     assert_int_equal(page_map_metadata(0), 0);
     assert_int_equal(root_count(), 0);
@@ -75,7 +75,7 @@ static void the_reclamation_thread_offers_it(void **state) {
     sim_fail_after(0);
     huge_free(object);
     sim_fail_after(SIM_NEVER);
-    thrift_forget_thread();
+    reclaimer_forget();
     thrift_wake();
     sim_take_thread()();
     finish();

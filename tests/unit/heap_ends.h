@@ -13,7 +13,7 @@ static bool asked; /* whether the thread that ended last has asked for a round b
 
 static inline struct heap *end_thread(void) {
     struct heap *mine = thread.heap;
-    thrift_forget_thread();
+    reclaimer_forget();
     sim_take_thread();
     sim_thread_exit();
     asked = sim_take_thread();

@@ -94,7 +94,7 @@ static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
     /* one by one: the first test's thread may have read them last */
     options.reclaim_thread = THREAD_TRUE;
     options.reclaim_start = default_options.reclaim_start;
-    thrift_forget_thread();
+    reclaimer_forget();
     finish();
 }
 
@@ -136,7 +136,7 @@ static void many_threads_at_once(void **state) {
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
     options.reclaim_interval = 10;
-    thrift_forget_thread();
+    reclaimer_forget();
     finish();
 }
 

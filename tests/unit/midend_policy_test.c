@@ -155,7 +155,7 @@ static void many_free_objects_ask_for_a_round(void **state) {
         midend_free(NULL, objects[i][1]);
     }
     assert_non_null(sim_take_thread());
-    thrift_forget_thread();
+    reclaimer_forget();
     for (unsigned i = 0; i < MID_ROUND_FROM; i++)
         for (unsigned j = 0; j < mid_shapes[mid_class_count - 1].count; j++)
             if (j != 1) midend_free(NULL, objects[i][j]);

@@ -26,21 +26,21 @@ static void with_threads_it_starts_and_sleeps(void **state) {
     options.reclaim_thread = THREAD_AUTO;
     backend_place(b);
     assert_null(sim_take_thread());
-    assert_false(thrift_has_thread());
+    assert_false(reclaimer_lives());
     reclaimer_thread_comes();
     reclaimer_thread_came(false);
     assert_null(sim_take_thread()); /* none could be made */
     reclaimer_thread_comes();
     reclaimer_thread_came(true);
-    assert_true(thrift_has_thread());
+    assert_true(reclaimer_lives());
     reclaimer_thread_comes();
     reclaimer_thread_came(true);
     at_wait = free_a_while_it_sleeps;
     run_thread();
     assert_null(sim_take_thread());
     assert_false(is_dirty(a) || is_dirty(b));
-    assert_false(thrift_has_thread());
-    thrift_forget_thread();
+    assert_false(reclaimer_lives());
+    reclaimer_forget();
     finish();
 }
 
@@ -53,8 +53,8 @@ static void a_pause_ends_the_thread(void **state) {
     run_thread();
     assert_int_equal(waits, 1);
     assert_true(is_dirty(a));
-    assert_false(thrift_has_thread());
-    thrift_forget_thread();
+    assert_false(reclaimer_lives());
+    reclaimer_forget();
     reclaimer_pause(); /* two, of which one is nobody's to resume */
     reclaimer_pause();
     backend_place(b);
@@ -67,7 +67,7 @@ static void a_pause_ends_the_thread(void **state) {
     reclaimer_resume(); /* one too many */
     reclaimer_pause_begins();
     assert_true(reclaimer_must_end());
-    thrift_forget_thread();
+    reclaimer_forget();
     finish();
 }
 
@@ -80,9 +80,9 @@ static void unconfined_no_thread(void **state) {
     run_thread();
     sim_fail_after(SIM_NEVER);
     assert_int_equal(waits, 0);
-    assert_false(thrift_has_thread());
+    assert_false(reclaimer_lives());
     backend_place(b);
-    thrift_forget_thread();
+    reclaimer_forget();
     finish();
 }
 
@@ -96,7 +96,7 @@ static void none_in_borrowed_memory(void **state) {
     sim_borrow_memory(false);
     backend_place(b);
     assert_non_null(sim_take_thread());
-    thrift_forget_thread();
+    reclaimer_forget();
     finish();
 }
 

@@ -15,7 +15,7 @@ static void waits_double_for_some_rounds(void **state) {
     backend_place(a);
     backend_place(b);
     thrift_purge();
-    thrift_forget_thread();
+    reclaimer_forget();
     assert_non_null(sim_take_thread());
     thrift_on_round(ROUND_SLABS, more_to_do, NULL);
     thrift_wake();

@@ -327,7 +327,7 @@ static void quiet_rounds_fade_away(void **state) {
     backend_place(a);
     backend_place(b);
     thrift_purge();
-    thrift_forget_thread();
+    reclaimer_forget();
     assert_non_null(sim_take_thread());
     thrift_on_round(ROUND_SLABS, more_to_do, NULL);
     at_wait = waits_grow;

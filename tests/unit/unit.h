@@ -27,7 +27,7 @@ static inline void start_backend(void) {
     sim_reset();
     memset(&ownership, 0, sizeof ownership);
     memset(&directory, 0, sizeof directory);
-    thrift_forget_thread();
+    reclaimer_forget();
     thrift_start();
     CHECK(root_count() == 0);
     CHECK(page_map_start());

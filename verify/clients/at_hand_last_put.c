@@ -43,7 +43,7 @@ int main(void) {
     pthread_t a = start(putting, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
-    assert(found || thrift_round_is_asked());
+    assert(found || reclaimer_is_asked());
     at_hand_drain(&at_hand, true);
     end();
     return 0;

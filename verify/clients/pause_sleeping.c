@@ -18,6 +18,6 @@ int main(void) {
     thrift_wake();
     reclaimer_pause();
     finish(a);
-    assert(!thrift_has_thread());
+    assert(!reclaimer_lives());
     return 0;
 }

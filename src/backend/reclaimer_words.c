@@ -1,0 +1,81 @@
+/* reclaimer_words.c - where the reclamation thread's words are, and how rounds ask, wait, wake and take turns. */
+#include "backend/reclaimer_words.h"
+
+#include "platform/platform.h"
+
+static struct reclaimer own_words;
+struct reclaimer *reclaimer = &own_words;
+
+void reclaimer_begin(void) {
+    struct reclaimer *words = platform_forgotten_by_fork(sizeof *words);
+    if (words) reclaimer = words;
+}
+
+void reclaimer_forget(void) {
+    atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->in_round, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->pauses, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->made, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->seen, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->ended, 0, memory_order_relaxed);
+}
+
+void reclaimer_ask(void) {
+    /* [TH8] acquire: as OW1; release: the work that is asked for; pairs [TH7] [AH5]; client thread_end_asked */
+    atomic_fetch_or_explicit(&reclaimer->round_asked, 1, memory_order_acq_rel);
+}
+
+bool reclaimer_take_request(void) {
+    bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
+    /* [AH5] seq_cst: this round sees what was put at hand before, and not asked for; acquire: what was asked for;
+     * pairs [AH4] [TH8]; client at_hand_last_put */
+    atomic_thread_fence(memory_order_seq_cst);
+    return asked;
+}
+
+bool reclaimer_last_look_is_asked(void) {
+    /* [TH7] release: a thread that asks after this look sees what was announced before it; pairs [TH8];
+     * client thread_end_asked */
+    return atomic_fetch_add_explicit(&reclaimer->round_asked, 0, memory_order_release);
+}
+
+void reclaimer_announce_wait(unsigned quiet) {
+    atomic_store_explicit(&reclaimer->quiet_rounds, quiet, memory_order_relaxed);
+}
+
+void reclaimer_wait(uint32_t milliseconds) {
+    platform_futex_wait(&reclaimer->pressure, 0, milliseconds);
+}
+
+void reclaimer_wake(void) {
+    if (atomic_load_explicit(&reclaimer->pressure, memory_order_relaxed) == 0 &&
+        atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_relaxed) == 0)
+        platform_futex_wake(&reclaimer->pressure);
+}
+
+void reclaimer_wake_to_end(void) {
+    /* [PA8] release: the pause; pairs [PA9]; client pause_sleeping */
+    if (atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_release) == 0)
+        platform_futex_wake(&reclaimer->pressure);
+}
+
+bool reclaimer_take_pressure(void) {
+    /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping; kept: AH5 orders it
+     * too, but a pause may wait for one round more */
+    return atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_acquire);
+}
+
+bool reclaimer_begin_turn(void) {
+    uint32_t expected = 0;
+    /* [TH5] acquire: the round before; pairs [TH6]; kept: AH5 orders it too */
+    return atomic_compare_exchange_strong_explicit(&reclaimer->in_round, &expected, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+void reclaimer_end_turn(void) {
+    atomic_store_explicit(&reclaimer->in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
+}

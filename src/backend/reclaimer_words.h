@@ -1,0 +1,95 @@
+/* reclaimer_words.h - the reclamation thread's words, and the transitions that its rounds make of them. reclaimer.c
+ * makes the transitions of the thread's life; reclaimer.h says when it starts and ends.
+ *
+ *   state         NO_THREAD -> RUNNING    the thread that starts it
+ *                 RUNNING -> NO_THREAD    the thread itself, when nothing is left to give back (reclaim_thread:true); a
+ *                                         starting thread that finds the last one not yet off its stack
+ *                 RUNNING -> REFUSED      the OS refuses the thread, or to confine it; the thread itself, when told to
+ *                                         end
+ *                 NO_THREAD -> REFUSED    a thread needs it, but it may not be started now
+ *                 REFUSED -> RUNNING      the program makes a thread (auto); the thread that ends the last pause
+ *                 REFUSED -> NO_THREAD    a freeing thread that has run a round in its place, to ask again (true)
+ *   round_asked   0 -> 1    a thread with work other than free ranges, such as an abandoned heap
+ *                 1 -> 0    the next round, before it looks for work
+ *   quiet_rounds  0 -> n    the thread, before a wait that n rounds without work have doubled n times
+ *                 n -> 0    the thread, after it
+ *   pressure      0 -> 1    a thread that wakes the reclamation thread; the futex of its wait
+ *                 1 -> 0    the thread, after its wait
+ *   in_round      0 -> 1 -> 0    a freeing thread that runs a round; while it is 1 the others go on
+ *   pauses        + 1, - 1    pause, resume; while it is above 0 there is no thread
+ *   stopped       0 -> 1    a pause that has ended the thread
+ *                 1 -> 0    the last resume, which starts the thread again
+ *   made, seen, ended    counts of threads that the program has made; of those of them that have got a heap, and that
+ *                        have ended since
+ *   any word -> 0 in the child of a fork, which has no reclamation thread
+ */
+#ifndef JW_RECLAIMER_WORDS_H
+#define JW_RECLAIMER_WORDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum { NO_THREAD, RUNNING, REFUSED };
+
+struct reclaimer {
+    _Atomic(uint32_t) state;
+    _Atomic(uint32_t) quiet_rounds;
+    _Atomic(uint32_t) round_asked;
+    _Atomic(uint32_t) pressure;
+    _Atomic(uint32_t) in_round;
+    _Atomic(uint32_t) pauses;
+    _Atomic(uint32_t) stopped;
+    _Atomic(uint32_t) made, seen, ended;
+};
+extern struct reclaimer *reclaimer; /* in memory that reads as zero in the child of any fork */
+
+/* Called before anything else, and in the child of a fork. */
+void reclaimer_begin(void);
+void reclaimer_forget(void);
+
+static ALWAYS_INLINE uint32_t reclaimer_state(void) {
+    return atomic_load_explicit(&reclaimer->state, memory_order_relaxed);
+}
+
+/* Whether the next round is asked for already: false after it has begun. */
+static ALWAYS_INLINE bool reclaimer_is_asked(void) {
+    return atomic_load_explicit(&reclaimer->round_asked, memory_order_relaxed);
+}
+
+/* Whether the thread waits longer than for one round. */
+static ALWAYS_INLINE bool reclaimer_sleeps(void) {
+    return atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0;
+}
+
+/* Asks for a round. */
+void reclaimer_ask(void);
+
+/* A round begins. Whether it was asked for; a later request is for the next one. */
+bool reclaimer_take_request(void);
+
+/* Whether a round is asked for, for a thread that will not look again. */
+bool reclaimer_last_look_is_asked(void);
+
+/* Announces the length of the next wait, in rounds without work; 0: after the wait. */
+void reclaimer_announce_wait(unsigned quiet);
+
+/* Waits so long (UINT32_MAX: without limit), or until there is pressure. */
+void reclaimer_wait(uint32_t milliseconds);
+
+/* Wakes the thread early. */
+void reclaimer_wake(void);
+
+/* The same, and the thread sees why. If an older waking is still to be taken, this one rides on it. */
+void reclaimer_wake_to_end(void);
+
+/* The thread has waited. Whether it was woken. */
+bool reclaimer_take_pressure(void);
+
+/* A freeing thread runs a round in the thread's place. False: another one does. */
+bool reclaimer_begin_turn(void);
+void reclaimer_end_turn(void);
+
+#endif
