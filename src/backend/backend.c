@@ -23,7 +23,7 @@ void range_cut(granule_id range, uint32_t weight, enum slot_code state) {
     thrift_notice();
 }
 
-/* The same for a part of the range at random: the first of the process is not where its root begins. */
+/* As range_cut, for a part of the range at random: the first of the process is not where its root begins. */
 static COLD granule_id cut_anywhere(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
     for (uint32_t now = knit_weight(range), before = now; now != weight; before = now) {
         granule_id rest = knit_split(range, weight), other = rest;
@@ -84,19 +84,19 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     return range ? range : range_acquire(!use, UNMAPPED, weight);
 }
 
-/* No mapped range is free: takes one without pages, then one of the other use, then, if `last`, makes room. */
-static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum slot_code *state, bool last) {
+/* No mapped range is free: takes one without pages, then one of the other use, then makes room. */
+static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum fetch_effort effort, enum slot_code *state) {
     thrift_expect(weight);
     *state = UNMAPPED;
     granule_id range = acquire_unmapped(use, weight);
     if (!range && (range = range_acquire(!use, MAPPED, weight))) *state = MAPPED;
-    if (!range && last && thrift_make_room(ROOT_SIZE)) range = acquire_unmapped(use, weight);
+    if (!range && effort == FETCH_AT_LAST && thrift_make_room(ROOT_SIZE)) range = acquire_unmapped(use, weight);
     return range;
 }
 
-granule_id range_fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots, bool last) {
-    weight = weight_round_up(weight);
-    enum slot_code state = MAPPED;
+/* A free range of at least the weight, and its state; 0: there is none. */
+static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_effort effort, enum slot_code *state) {
+    *state = MAPPED;
     granule_id range = acquire(use, MAPPED, weight);
     if (!range && range_place_deferred()) {
         range = acquire(use, MAPPED, weight);
@@ -104,27 +104,45 @@ granule_id range_fetch(enum root_use use, uint32_t weight, bool *zeroed, bool ro
     }
     /* before memory without pages: a larger range of this thread's */
     if (!range && use == FOR_RANGES) range = at_hand_take_larger(weight);
-    if (!range && roots) range = acquire_at_last(use, weight, &state, last);
-    else if (!range && (range = acquire(use, UNMAPPED, weight))) state = UNMAPPED;
+    if (!range && effort != FETCH_FROM_ROOTS) range = acquire_at_last(use, weight, effort, state);
+    else if (!range && (range = acquire(use, UNMAPPED, weight))) *state = UNMAPPED;
+    return range;
+}
+
+/* A random number, which says where in its root the process's first range is placed; 0: another range was the first,
+ * or it stays where its root begins. */
+static uint64_t place_of_first(enum slot_code state) {
+    if (LIKELY(state != UNMAPPED) || atomic_load_explicit(&first_is_placed, memory_order_relaxed) ||
+        atomic_exchange_explicit(&first_is_placed, true, memory_order_relaxed))
+        return 0;
+    return platform_random_place();
+}
+
+/* As range_cut, for the process's first range. Returns the part at random that has the weight. */
+static COLD granule_id cut_first(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
+    if (page_map.base) range = close_parts(range, weight, random);
+    return cut_anywhere(range, weight, state, random);
+}
+
+granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort effort, bool *zeroed) {
+    enum slot_code state;
+    weight = weight_round_up(weight);
+    granule_id range = acquire_best(use, weight, effort, &state);
     if (!range) return 0;
     if (use == FOR_SLABS && UNLIKELY(!root_admits_slabs(range))) {
         range_place(range, state);
         return 0;
     }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
-    uint64_t random = 0;
-    if (UNLIKELY(state == UNMAPPED) && !atomic_load_explicit(&first_is_placed, memory_order_relaxed) &&
-        !atomic_exchange_explicit(&first_is_placed, true, memory_order_relaxed))
-        random = platform_random_place();
-    if (random && page_map.base) range = close_parts(range, weight, random);
-    if (random) range = cut_anywhere(range, weight, state, random);
-    else range_cut(range, weight, state);
+    uint64_t random = place_of_first(state);
+    if (random) return cut_first(range, weight, state, random);
+    range_cut(range, weight, state);
     return range;
 }
 
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     /* without a slab of the midend, its object becomes a large one; for its own slabs the frontend makes room */
-    granule_id range = range_fetch(use, weight, zeroed, true, false);
+    granule_id range = range_fetch(use, weight, FETCH_WITH_ROOT, zeroed);
     return range ? granule_address(range) : NULL;
 }
 

@@ -21,7 +21,7 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     /* a range may begin at any granule: slack to move the object up to the alignment */
     size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
     uint32_t weight = (uint32_t)((size + slack + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
-    granule_id range = range_fetch(FOR_RANGES, weight, zeroed, root_for_large(), true);
+    granule_id range = range_fetch(FOR_RANGES, weight, root_for_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
     if (!range) return NULL;
     char *start = granule_address(range),
          *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));

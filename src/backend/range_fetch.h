@@ -4,9 +4,13 @@
 
 #include "backend/root.h"
 
-/* A held range of at least `weight` granules; 0 when there is no memory. *zeroed: whether its memory is known to be
- * zero. `roots`: a new root may be made. `last`: the caller has no other way to get memory. */
-granule_id range_fetch(enum root_use use, uint32_t weight, bool *zeroed, bool roots, bool last);
+/* What a fetch may do for a range: take a free one of the roots that are there; make a root, too; give back all unused
+ * memory, too, as the caller has no other way to get memory. */
+enum fetch_effort { FETCH_FROM_ROOTS, FETCH_WITH_ROOT, FETCH_AT_LAST };
+
+/* A held range of `weight` granules, rounded up to a class; 0 when there is no memory. *zeroed: whether its memory is
+ * known to be zero. */
+granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort effort, bool *zeroed);
 
 /* Splits the held range down to `weight`. The remainders are placed in the state that the range had. */
 void range_cut(granule_id range, uint32_t weight, enum slot_code state);

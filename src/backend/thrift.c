@@ -213,8 +213,8 @@ static void make_headroom(size_t granules, size_t cached, size_t limit) {
 
 void thrift_expect(size_t granules) {
     /* the limit is computed even if little waits: when more is wanted, most is in use */
-    size_t limit = watermark(peak_note(), PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
     size_t cached = range_cached(MAPPED);
+    size_t limit = watermark(peak_note(), PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
     note_at_peak(cached + granules > limit);
     make_headroom(granules, cached, limit);
 }
