@@ -24,7 +24,7 @@ bool heap_is_older(const struct heap *heap) {
 
 void heap_push_inherited(struct heap *heap) {
     atomic_fetch_add_explicit(&inherited_count, 1, memory_order_relaxed);
-    versioned_stack_push(&inherited, heap->number, heap_link_of);
+    versioned_stack_push(&inherited, heap->number, heap_set_next);
 }
 
 bool heap_has_many_inherited(void) {
@@ -33,7 +33,7 @@ bool heap_has_many_inherited(void) {
 
 void heap_visit_inherited(void (*visit)(struct heap *heap), void (*put)(struct heap *heap)) {
     struct heap *visited = NULL, *heap;
-    for (uint32_t number; (number = versioned_stack_pop(&inherited, heap_link_of)) != 0;) {
+    for (uint32_t number; (number = versioned_stack_pop(&inherited, heap_next)) != 0;) {
         heap = heap_by_number(number);
         atomic_fetch_sub_explicit(&inherited_count, 1, memory_order_relaxed);
         visit(heap);

@@ -41,11 +41,11 @@ void heap_push_abandoned(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->abandoned, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&abandoned_count, 1,
                               memory_order_relaxed); /* before the push: the count is never too low */
-    versioned_stack_push(&abandoned[stack], heap->number, heap_link_of);
+    versioned_stack_push(&abandoned[stack], heap->number, heap_set_next);
 }
 
 struct heap *heap_pop_abandoned(unsigned stack) {
-    uint32_t number = versioned_stack_pop(&abandoned[stack], heap_link_of);
+    uint32_t number = versioned_stack_pop(&abandoned[stack], heap_next);
     if (!number) return NULL;
     atomic_fetch_sub_explicit(&abandoned_count, 1, memory_order_relaxed);
     struct heap *heap = heap_by_number(number);

@@ -21,8 +21,12 @@ struct heap *heap_by_number(uint32_t number) {
     return chunk ? &chunk[number % CHUNK_HEAPS] : NULL;
 }
 
-_Atomic(uint32_t) *heap_link_of(uint32_t number) {
-    return &heap_by_number(number)->abandoned_next;
+uint32_t heap_next(uint32_t number) {
+    return atomic_load_explicit(&heap_by_number(number)->abandoned_next, memory_order_relaxed);
+}
+
+void heap_set_next(uint32_t number, uint32_t next) {
+    atomic_store_explicit(&heap_by_number(number)->abandoned_next, next, memory_order_relaxed);
 }
 
 void heap_chain_push(struct heap **first, struct heap *heap) {

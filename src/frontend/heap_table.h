@@ -27,8 +27,9 @@ static inline struct heap *heap_of(const struct slab *slab) {
     return heap_by_number(key ? number : 0); /* key 0: no slab; heap 0 is never used */
 }
 
-/* Where the number of the next heap in the same stack stands. */
-_Atomic(uint32_t) *heap_link_of(uint32_t number);
+/* The number of the next heap in the same stack. */
+uint32_t heap_next(uint32_t number);
+void heap_set_next(uint32_t number, uint32_t next);
 
 /* Push to and pop from a chain of heaps that one thread has, through the same word. Pop: NULL when there is none. */
 void heap_chain_push(struct heap **first, struct heap *heap);

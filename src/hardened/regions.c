@@ -11,7 +11,7 @@
 /* Slabs with pages are in two ages, which change roles with each round. */
 enum { WITHOUT_PAGES = 2, AGES };
 
-static struct region_stack regions[SLAB_KINDS][AGES];
+static struct versioned_stack regions[SLAB_KINDS][AGES];
 static _Atomic(uint32_t) region_fresh;               /* the age of slabs that were placed since the last round */
 static _Atomic(uint32_t) region_places;              /* slabs placed since the start, for rounds */
 static _Atomic(uint32_t) region_weights[SLAB_KINDS]; /* granules of a slab without its guard */
@@ -57,7 +57,7 @@ static bool round_of_regions(bool now) {
     for (unsigned kind = 0; kind < SLAB_KINDS; kind++) {
         more |= !discard_age(kind, idle);
         if (now) more |= !discard_age(kind, fresh);
-        more |= !region_stack_is_empty(&regions[kind][fresh]);
+        more |= !versioned_stack_is_empty(&regions[kind][fresh]);
     }
     atomic_store_explicit(&region_fresh, idle, memory_order_relaxed);
     return guard_round() | more;

@@ -7,20 +7,21 @@
  *   pop()        any thread   first -> its link         [VS2] acquire: the first element and its link; pairs VS1
  *                             version -> version + 1
  *
- * The caller has an atomic word for each element's link (`link_of`). A pop may read the link of an element that another
- * thread has popped already. So links are atomic, and an element's memory must stay mapped.
+ * The caller stores an element's link (`next`, `set_next`), relaxed, in an atomic word. A pop may read the link of an
+ * element that another thread has popped already and uses, so the word must stay mapped.
  *
  * Invariant: the links from `first` lead to each element that was pushed and not popped, once.
  * ABA: an element may be popped and pushed again while another thread is in a pop. Each pop raises the version, so no
  * word comes twice, and the compare-exchange of the slow thread fails. The version wraps after 2^32 pops: no processor
  * does so many while one thread is in these few instructions.
  * Progress: lock-free; a loop repeats only when another thread changed the word.
- * Verified by verify/clients/versioned_stack_push_pop.c. Used by abandoned and inherited heaps
- * (frontend/heap_lifecycle.c, heap_fork.c). */
+ * Verified by verify/clients/versioned_stack_push_pop.c, and region_stack.c with links in leaf words. Used by abandoned
+ * and inherited heaps (frontend/heap_lifecycle.c, heap_fork.c) and empty slabs (hardened/region_stack.h). */
 #ifndef JW_VERSIONED_STACK_H
 #define JW_VERSIONED_STACK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -29,27 +30,33 @@ struct versioned_stack {
     _Atomic(uint64_t) word;
 };
 
-typedef _Atomic(uint32_t) *versioned_link_of(uint32_t id);
+typedef uint32_t versioned_next(uint32_t id);
+typedef void versioned_set_next(uint32_t id, uint32_t next);
 
-static ALWAYS_INLINE void versioned_stack_push(struct versioned_stack *stack, uint32_t id, versioned_link_of *link_of) {
+/* A hint: another thread may push or pop at any time. */
+static ALWAYS_INLINE bool versioned_stack_is_empty(const struct versioned_stack *stack) {
+    return (uint32_t)atomic_load_explicit(&stack->word, memory_order_relaxed) == 0;
+}
+
+static ALWAYS_INLINE void versioned_stack_push(struct versioned_stack *stack, uint32_t id,
+                                               versioned_set_next *set_next) {
     uint64_t old = atomic_load_explicit(&stack->word, memory_order_relaxed), new;
     do {
-        atomic_store_explicit(link_of(id), (uint32_t)old, memory_order_relaxed);
+        set_next(id, (uint32_t)old);
         new = (old & ~(uint64_t)UINT32_MAX) | id;
-        /* [VS1] release: the element and its link; pairs [VS2]; client versioned_stack_push_pop */
+        /* [VS1] release: the element and its link; pairs [VS2]; clients versioned_stack_push_pop region_stack */
     } while (
         !atomic_compare_exchange_weak_explicit(&stack->word, &old, new, memory_order_release, memory_order_relaxed));
 }
 
 /* Returns the element that was pushed last; 0: the stack is empty. */
-static ALWAYS_INLINE uint32_t versioned_stack_pop(struct versioned_stack *stack, versioned_link_of *link_of) {
+static ALWAYS_INLINE uint32_t versioned_stack_pop(struct versioned_stack *stack, versioned_next *next) {
     uint64_t old, new;
     do {
-        /* [VS2] acquire: the first element and its link; pairs [VS1]; client versioned_stack_push_pop */
+        /* [VS2] acquire: the first element and its link; pairs [VS1]; clients versioned_stack_push_pop region_stack */
         old = atomic_load_explicit(&stack->word, memory_order_acquire);
         if (!(uint32_t)old) return 0;
-        uint32_t next = atomic_load_explicit(link_of((uint32_t)old), memory_order_relaxed);
-        new = ((old >> 32) + 1) << 32 | next;
+        new = ((old >> 32) + 1) << 32 | next((uint32_t)old);
         /* relaxed: no word comes twice, so success means the word that was just acquired */
     } while (
         !atomic_compare_exchange_weak_explicit(&stack->word, &old, new, memory_order_relaxed, memory_order_relaxed));

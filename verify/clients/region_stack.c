@@ -7,7 +7,7 @@
 #include "hardened/region_stack.h"
 #include "verify/clients/ranges.h"
 
-static struct region_stack regions;
+static struct versioned_stack regions;
 static granule_id ranges[2];
 static uint64_t used[2]; /* plain: a race, if a range has two holders */
 
@@ -34,7 +34,7 @@ int main(void) {
     finish(other);
     granule_id first = region_stack_pop(&regions), second = region_stack_pop(&regions);
     assert(first + second == ranges[0] + ranges[1] && first != second);
-    assert(region_stack_pop(&regions) == 0 && region_stack_is_empty(&regions));
+    assert(region_stack_pop(&regions) == 0 && versioned_stack_is_empty(&regions));
     place(first, MAPPED);
     place(second, MAPPED);
     end();

@@ -13,28 +13,32 @@ static struct versioned_stack stack;
 static _Atomic(uint32_t) links[ELEMENTS + 1];
 static uint64_t used[ELEMENTS + 1]; /* plain: a race, if an element has two holders */
 
-static _Atomic(uint32_t) *link_of(uint32_t id) {
-    return &links[id];
+static uint32_t next(uint32_t id) {
+    return atomic_load_explicit(&links[id], memory_order_relaxed);
+}
+
+static void set_next(uint32_t id, uint32_t following) {
+    atomic_store_explicit(&links[id], following, memory_order_relaxed);
 }
 
 static void *taking_two(void *unused) {
     (void)unused;
-    uint32_t first = versioned_stack_pop(&stack, link_of), second = versioned_stack_pop(&stack, link_of);
+    uint32_t first = versioned_stack_pop(&stack, next), second = versioned_stack_pop(&stack, next);
     if (first) used[first]++;
-    if (first) versioned_stack_push(&stack, first, link_of);
+    if (first) versioned_stack_push(&stack, first, set_next);
     if (second) used[second]++;
-    if (second) versioned_stack_push(&stack, second, link_of);
+    if (second) versioned_stack_push(&stack, second, set_next);
     return NULL;
 }
 
 int main(void) {
-    versioned_stack_push(&stack, 1, link_of);
-    versioned_stack_push(&stack, 2, link_of);
+    versioned_stack_push(&stack, 1, set_next);
+    versioned_stack_push(&stack, 2, set_next);
     pthread_t other = start(taking_two, NULL);
     taking_two(NULL);
     finish(other);
-    uint32_t first = versioned_stack_pop(&stack, link_of), second = versioned_stack_pop(&stack, link_of);
+    uint32_t first = versioned_stack_pop(&stack, next), second = versioned_stack_pop(&stack, next);
     assert(first + second == 3 && first != 0 && second != 0);
-    assert(versioned_stack_pop(&stack, link_of) == 0);
+    assert(versioned_stack_pop(&stack, next) == 0);
     return 0;
 }
