@@ -1,8 +1,10 @@
 """check_words.py - only a word's own header names its bits, and only its owner's files write it.
 
-A packed word is a struct with one member, `raw`. No other file masks, shifts or stores the raw word. A mask of several
-bits that its header defines is not typed as a number elsewhere, and only page_map.h and page_map.c name the tables of
-the words. The words of a shared struct change only in the files that have the struct's transitions.
+A word is a struct with one member, `raw`, or an atomic integer whose bits have names. No other file masks, shifts or
+stores the raw word. A mask of several bits that its header defines is not typed as a number elsewhere, and only
+page_map.h and the files of ACCESS name the tables of the words. What is read by a shift or a mask of a size (a root's
+first granule, a free object's link) has a function too. The words of a shared struct change only in the files that
+have the struct's transitions.
 """
 
 import re
@@ -14,8 +16,18 @@ HEADERS = {
     "backend/node_word.h",
     "midend/mid_word.h",
     "frontend/cross_list.h",
+    "hardened/quarantine_entry.h",
 }
-BITS = {"frontend/cross_list.h": re.compile(r"\bCROSS_[A-Z]+\b")}  # names of bits, which no other file needs
+# Names of bits, and what else only this file may write.
+BITS = {
+    "frontend/cross_list.h": re.compile(r"\bCROSS_[A-Z]+\b"),
+    "frontend/heap_key.h": re.compile(r"\bKEY_(?:NUMBER_MASK|NEVER_ZERO)\b|<< KEY_NUMBER_BITS\) - 1"),
+    "backend/directory.h": re.compile(r"\bHUGE_GONE\b"),
+    "backend/at_hand.h": re.compile(r"\bAT_HAND_OLD\b"),
+    "hardened/quarantine_entry.h": re.compile(r"\bENTRY_(?:UNIT_)?SHIFT\b"),
+    "backend/granule_id.h": re.compile(r"~\(ROOT_GRANULES - 1\)"),
+    "sync/free_link.h": re.compile(r"\*\((?:const )?link_(?:word|any) \*\)"),
+}
 ACCESS = "backend/page_map.h"  # loads and stores the words of the tables as a whole
 TABLES = {ACCESS, "backend/page_map.c"}
 # Each shared struct, as its words are named, and its owner's files.
@@ -56,8 +68,9 @@ def complaints(source: Path) -> list[str]:
             place = f"src/{name}:{number}"
             if RAW.search(line) and name not in HEADERS | {ACCESS}:
                 found.append(f"{place}: names the raw word, which is for the word's header only")
-            if any(bits.search(line) for header, bits in BITS.items() if name != header):
-                found.append(f"{place}: names a bit of a word, which is for the word's header only")
+            for header, bits in BITS.items():
+                if name != header and bits.search(line):
+                    found.append(f"{place}: names bits of a word, which are for {header} only")
             if TABLE.search(line) and name not in TABLES:
                 found.append(f"{place}: names a table of words, which is for page_map.h only")
             if name.split("/")[0] in BELOW or name in HEADERS:

@@ -95,12 +95,12 @@ granule_id at_hand_take_larger(uint32_t weight) {
 
 /* The slot's range, marked for the next round or taken; 0: it stays. `word`: what was there at the first look. */
 static granule_id drain_slot(_Atomic(uint32_t) *slot, uint32_t word, bool now) {
-    uint32_t range = word & ID_MASK;
+    granule_id range = at_hand_range(word);
     /* [AH2] acquire: the range's words, and the object's last use; pairs [AH1]; client at_hand_purge */
-    if (now) return atomic_exchange_explicit(slot, 0, memory_order_acquire) & ID_MASK;
-    bool old = word & AT_HAND_OLD;
+    if (now) return at_hand_range(atomic_exchange_explicit(slot, 0, memory_order_acquire));
+    bool old = at_hand_is_old(word);
     /* [AH3] acquire: as AH2; pairs [AH1]; client at_hand_round */
-    bool changed = atomic_compare_exchange_strong_explicit(slot, &word, old ? 0 : range | AT_HAND_OLD,
+    bool changed = atomic_compare_exchange_strong_explicit(slot, &word, old ? 0 : at_hand_with_old(range),
                                                            memory_order_acquire, memory_order_relaxed);
     return changed && old ? range : 0;
 }

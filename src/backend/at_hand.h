@@ -34,6 +34,19 @@ enum { AT_HAND_WAYS = JW_AT_HAND_WAYS, AT_HAND_SLOTS = AT_HAND_WAYS + !AT_HAND_W
 #define AT_HAND_OLD (1u << 24)
 _Static_assert(AT_HAND_OLD > ID_MASK, "a granule's number fits below the mark");
 
+/* Only this file knows the bits of a slot. */
+static ALWAYS_INLINE granule_id at_hand_range(uint32_t word) {
+    return word & ID_MASK;
+}
+
+static inline bool at_hand_is_old(uint32_t word) {
+    return word & AT_HAND_OLD;
+}
+
+static inline uint32_t at_hand_with_old(granule_id range) {
+    return range | AT_HAND_OLD;
+}
+
 struct at_hand {
     _Atomic(uint32_t) slots[RANGE_CLASSES][AT_HAND_SLOTS];
     int32_t room;              /* granules that may still be put. This and the next four: for the heap's thread only */
@@ -77,9 +90,10 @@ void at_hand_after_fork(void);
 static ALWAYS_INLINE granule_id at_hand_take(struct at_hand *at_hand, uint32_t granules) {
     _Atomic(uint32_t) *slot = at_hand->slots[class_of_weight(granules)];
     for (_Atomic(uint32_t) *end = slot + AT_HAND_WAYS; slot < end; slot++) {
-        granule_id range = atomic_load_explicit(slot, memory_order_relaxed);
+        if (atomic_load_explicit(slot, memory_order_relaxed) == 0) continue;
         /* relaxed: the thread finds what it has put itself */
-        if (range == 0 || !(range = atomic_exchange_explicit(slot, 0, memory_order_relaxed) & ID_MASK)) continue;
+        granule_id range = at_hand_range(atomic_exchange_explicit(slot, 0, memory_order_relaxed));
+        if (range == 0) continue;
         at_hand->room += (int32_t)weight_round_up(granules);
         return range;
     }

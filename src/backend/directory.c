@@ -97,7 +97,7 @@ char *directory_before(const void *object, bool gone, uintptr_t *word) {
         }
         *word = atomic_load_explicit(&last->words[last_of(at)], memory_order_relaxed);
         // NOLINTNEXTLINE(performance-no-int-to-ptr)
-        if (*word && gone == (*word & HUGE_GONE)) return (char *)(uintptr_t)(at & ~(uint64_t)(GRANULE_SIZE - 1));
+        if (*word && gone == huge_word_is_gone(*word)) return (char *)(uintptr_t)(at & ~(uint64_t)(GRANULE_SIZE - 1));
         at = before(at, JW_GRANULE_SHIFT);
     }
     return NULL;

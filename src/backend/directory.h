@@ -31,12 +31,26 @@ extern struct directory directory;
 
 #define HUGE_GONE ((uintptr_t)1)
 
+/* Only this file knows the bits of a word. */
 static inline uintptr_t huge_word_of(size_t granules) {
     return (uintptr_t)granules << 1;
 }
 
 static inline size_t huge_word_granules(uintptr_t word) {
     return word >> 1;
+}
+
+static inline bool huge_word_is_gone(uintptr_t word) {
+    return word & HUGE_GONE;
+}
+
+/* Whether an object in use begins there. */
+static inline bool huge_word_is_live(uintptr_t word) {
+    return word && !(word & HUGE_GONE);
+}
+
+static inline uintptr_t huge_word_with_gone(uintptr_t word) {
+    return word | HUGE_GONE;
 }
 
 /* The word of an address at a granule's start. Makes missing tables. NULL when the OS refuses memory for them, or the

@@ -134,9 +134,9 @@ static void retire_mapping(char *object, size_t size) {
 static size_t take_huge(void *object) {
     uintptr_t word = directory_get(object);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
-    if (!word || word & HUGE_GONE ||
-        !atomic_compare_exchange_strong_explicit(directory_word(object), &word, word | HUGE_GONE, memory_order_relaxed,
-                                                 memory_order_relaxed))
+    if (!huge_word_is_live(word) ||
+        !atomic_compare_exchange_strong_explicit(directory_word(object), &word, huge_word_with_gone(word),
+                                                 memory_order_relaxed, memory_order_relaxed))
         return 0;
     return size_of(word);
 }
@@ -163,13 +163,13 @@ void huge_free(void *object) {
 
 size_t huge_usable_size(const void *object) {
     uintptr_t word = directory_get(object);
-    return word & HUGE_GONE ? 0 : size_of(word);
+    return huge_word_is_live(word) ? size_of(word) : 0;
 }
 
 /* Another thread may get the old addresses as soon as the object has moved, and those of a lost target. So neither is
  * in the directory during the move. */
 static char *move(char *object, size_t old, char *target, size_t new) {
-    set_word(object, word_of_size(old) | HUGE_GONE);
+    set_word(object, huge_word_with_gone(word_of_size(old)));
     enum platform_moved result = platform_move(object, target, old);
     if (result == MOVED) {
         set_word(target, word_of_size(new));

@@ -11,8 +11,8 @@
  *   record the frontend's (frontend/slab.h). free() reads its key: the owning heap's, or 0 where no slab is.
  *          Records without a root are read-only, so that they count for no limit
  *
- * Each word is a small type in its own file: leaf_word.h, node_word.h, range_link.h. In the node table a root's first
- * granule has the root's use (root.h). In the link table a mid slab's second granule has the slab's state
+ * Each word is a small type in its own file: leaf_word.h, node_word.h, range_link.h, slot_word.h. In the node table a
+ * root's first granule has the root's use (root.h). In the link table a mid slab's second granule has the slab's state
  * (midend/mid_word.h). No node and no range begins at these granules.
  *
  * The words are accessed relaxed: a range's words belong to the thread that holds the range. A range passes from one
@@ -29,6 +29,7 @@
 #include "backend/leaf_word.h"
 #include "backend/node_word.h"
 #include "backend/range_link.h"
+#include "backend/slot_word.h"
 #include "base/compiler.h"
 #include "config/geometry.h"
 
@@ -65,19 +66,13 @@ static ALWAYS_INLINE uintptr_t mask_get(const mask_word *mask) {
 #endif
 }
 
-/* A slot's word: 0 before the first claim, the address while claimed. Before the root is unmapped the address gets
- * SLOT_LEAVING: the slot stays claimed, but another mapping may come to the address at once, and is not ours.
- * Afterwards the address stays with SLOT_GONE, for the message about a second free (docs/misuse.md). */
-#define SLOT_GONE 1u
-#define SLOT_LEAVING 2u
-
 struct page_map {
     _Alignas(64) mask_word record_mask; /* of a record's offset in its table; free reads this cache line */
     char *records;
     mask_word mask; /* of a granule's number */
     record_word *leaf;
     record_word *node, *link;
-    _Atomic(uintptr_t) *slot_owner; /* for each slot: | address of the root that has or had it | leaving | gone | */
+    _Atomic(uintptr_t) *slot_owner; /* a word for each slot (slot_word.h) */
     char *base;                     /* of the roots' addresses, where the tables grow; NULL: the kernel chooses */
 };
 
@@ -166,10 +161,6 @@ static inline char *granule_address(granule_id id) {
 
 static inline uintptr_t slot_word(const void *address) {
     return atomic_load_explicit(&page_map.slot_owner[granule_of(address) / ROOT_GRANULES], memory_order_relaxed);
-}
-
-static inline bool slot_is_claimed(uintptr_t word) {
-    return word && !(word & SLOT_GONE);
 }
 
 /* Whether the address lies in a root of ours. */

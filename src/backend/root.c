@@ -136,7 +136,7 @@ granule_id root_create(enum root_use use) {
 }
 
 bool root_admits_slabs(granule_id range) {
-    granule_id root = range & ~(ROOT_GRANULES - 1);
+    granule_id root = root_of(range);
     if (LIKELY(atomic_load_explicit(root_word_at(root), memory_order_relaxed) & HAS_SLABS)) return true;
     if (!page_map_admit_slabs(root)) return false;
     /* relaxed: the bit only saves a system call; a thread that has not seen it makes the call again */

@@ -27,7 +27,7 @@ enum root_use { FOR_SLABS, FOR_RANGES, ROOT_USES };
 _Static_assert(FOR_RANGES == 1 && ROOT_USES == HAS_SLABS, "the use is one bit, below HAS_SLABS");
 
 static inline enum root_use root_use(granule_id range) {
-    uint32_t word = atomic_load_explicit(root_word_at(range & ~(ROOT_GRANULES - 1)), memory_order_relaxed);
+    uint32_t word = atomic_load_explicit(root_word_at(root_of(range)), memory_order_relaxed);
     return (enum root_use)(word & FOR_RANGES);
 }
 

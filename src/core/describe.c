@@ -74,6 +74,5 @@ COLD void describe(const void *address, struct found *found) {
     /* the tiers count quarantined objects as in use */
     if (JW_SECURE && found->state == FOUND_IN_USE && hardened_hooks.object_waits(address, found->size))
         found->state = FOUND_FREE;
-    if (found->state == FOUND_FOREIGN && word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE)
-        found->state = FOUND_GONE;
+    if (found->state == FOUND_FOREIGN && slot_is_gone(word, address)) found->state = FOUND_GONE;
 }

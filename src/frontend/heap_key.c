@@ -2,11 +2,9 @@
 #include "frontend/heap_key.h"
 
 #include "base/siphash.h"
-#include "frontend/slab.h"
 #include "platform/host.h"
 #include "platform/platform.h"
-
-#define KEY_NEVER_ZERO (1u << 31)
+#include "sync/free_link.h"
 
 uint64_t frontend_key;
 
@@ -30,10 +28,8 @@ uint64_t heap_derived(uint64_t number, enum heap_purpose purpose) {
 /* The own bits differ between heaps, so a link that is read tells the key of no other heap. */
 uint64_t heap_key(uint32_t number) {
     uint64_t own = heap_derived(number, FOR_KEY);
-    uint32_t bits = (uint32_t)own & ~(KEY_NEVER_ZERO | ((1u << KEY_NUMBER_BITS) - 1));
-    uint64_t key = frontend_key ^ (number | bits | (~(uint32_t)frontend_key & KEY_NEVER_ZERO));
-    if (sizeof(uintptr_t) < sizeof key) return key;
-    return link_key_of((own & ~(uint64_t)UINT32_MAX) | (uint32_t)key);
+    uint64_t above = sizeof(uintptr_t) < sizeof own ? frontend_key : own;
+    return link_key_of((above & ~(uint64_t)UINT32_MAX) | key_made(number, (uint32_t)own));
 }
 
 /* The secret of this process, and the seed of its children's. */

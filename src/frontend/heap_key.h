@@ -19,7 +19,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 #define KEY_NUMBER_BITS 17
+#define KEY_NUMBER_MASK ((1u << KEY_NUMBER_BITS) - 1)
+#define KEY_NEVER_ZERO (1u << 31)
+
+/* All heaps' keys are made with this key, which has their upper half where a slab has no room for it. Drawn once, at
+ * the start. */
+extern uint64_t frontend_key HIDDEN;
+
+/* Only the next two functions know the bits of a key's lower half. */
+static inline uint32_t key_number(uintptr_t key) {
+    return (uint32_t)(key ^ frontend_key) & KEY_NUMBER_MASK;
+}
+
+/* The lower half, with the heap's own bits. */
+static inline uint32_t key_made(uint32_t number, uint32_t own) {
+    uint32_t common = (uint32_t)frontend_key;
+    return common ^ (number | (own & ~(KEY_NEVER_ZERO | KEY_NUMBER_MASK)) | (~common & KEY_NEVER_ZERO));
+}
 
 /* What is derived from the secret: the lowest byte of the hashed message. */
 enum heap_purpose { FOR_KEY, FOR_SCATTER, FOR_CHILD, FOR_CHILD_TOO, FOR_SEEDS, FOR_SEEDS_TOO, FOR_MIDEND };

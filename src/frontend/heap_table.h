@@ -23,8 +23,7 @@ struct heap *heap_by_number(uint32_t number);
 /* The heap that a slab belongs to. */
 static inline struct heap *heap_of(const struct slab *slab) {
     uintptr_t key = __atomic_load_n(&slab->key, __ATOMIC_RELAXED);
-    uint32_t number = (uint32_t)(key ^ frontend_key) & ((1u << KEY_NUMBER_BITS) - 1);
-    return heap_by_number(key ? number : 0); /* key 0: no slab; heap 0 is never used */
+    return heap_by_number(key ? key_number(key) : 0); /* key 0: no slab; heap 0 is never used */
 }
 
 /* The number of the next heap in the same stack. */

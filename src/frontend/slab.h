@@ -39,6 +39,7 @@
 #include "backend/page_map.h"
 #include "config/size_classes.h"
 #include "frontend/cross_list.h"
+#include "frontend/heap_key.h"
 #include "platform/instructions.h"
 
 enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, WANTED, RETURNING };
@@ -116,10 +117,6 @@ static inline void slab_id_copy(struct slab_id *to, const struct slab_id *from) 
 static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
     return word_is(&slab->key, key);
 }
-
-/* All heaps' keys are made with this key (heap_key.h), which has their upper half where a slab has no room for it.
- * Drawn once, at the start. */
-extern uint64_t frontend_key HIDDEN;
 
 /* Not 0 in the child of a fork: new slabs link their objects in random order. 0: in the order of addresses. */
 extern uint64_t slab_scatter_secret HIDDEN;

@@ -33,7 +33,7 @@ static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct free_t
 static ALWAYS_INLINE void free_target_push(struct free_target *target, void *object, uint64_t key) {
 #if !JW_CHECKED && !STRICT_LINKS
     /* now: then the link is made in the key's register */
-    *(link_word *)object = computed_now(key ^ link_place(object)) ^ (uintptr_t)target->first;
+    link_write_masked(object, target->first, computed_now(key ^ link_place(object)));
 #else
     link_write(object, target->first, key);
 #endif

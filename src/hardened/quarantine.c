@@ -9,6 +9,7 @@
 #include "core/allocator.h"
 #include "frontend/heap_lifecycle.h"
 #include "hardened/large.h"
+#include "hardened/quarantine_entry.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"
 #include "platform/random.h"
@@ -20,16 +21,11 @@ struct quarantine {
     size_t limit, bytes; /* the option's value when the ring was made; bytes of the objects in it */
     struct large_ring large;
     uint32_t entries, first, count;
-    uint64_t ring[]; /* | 63..48 size of the slot in units of 8 B | 47..0 address | */
+    struct quarantine_entry ring[];
 };
 
-enum { ENTRY_SHIFT = 48, ENTRY_UNIT_SHIFT = 3 };
-
-_Static_assert(JW_ADDRESS_BITS <= ENTRY_SHIFT, "an address fits in an entry");
-_Static_assert(BACKEND_MIN >> ENTRY_UNIT_SHIFT <= UINT16_MAX, "a slot's size fits in an entry");
-
 static size_t size_for(uint32_t entries) {
-    size_t page = platform_page_size(), size = sizeof(struct quarantine) + entries * sizeof(uint64_t);
+    size_t page = platform_page_size(), size = sizeof(struct quarantine) + entries * sizeof(struct quarantine_entry);
     return (size + page - 1) & ~(page - 1);
 }
 
@@ -71,17 +67,17 @@ static ALWAYS_INLINE uint32_t wrapped(const struct quarantine *quarantine, uint3
 }
 
 static void leave_first(struct quarantine *quarantine) {
-    uint64_t entry = quarantine->ring[quarantine->first];
-    size_t slot = (size_t)(entry >> ENTRY_SHIFT) << ENTRY_UNIT_SHIFT;
+    struct quarantine_entry entry = quarantine->ring[quarantine->first];
+    size_t slot = entry_slot(entry);
     quarantine->first = wrapped(quarantine, quarantine->first + 1);
     quarantine->count--;
     quarantine->bytes -= slot;
-    leave_quarantine((char *)(uintptr_t)(entry & (((uint64_t)1 << ENTRY_SHIFT) - 1)), slot);
+    leave_quarantine(entry_object(entry), slot);
 }
 
 /* The new entry changes places with a random one of the newest eighth. So each object waits for seven eighths of the
  * others at least, and a random number more. */
-static ALWAYS_INLINE void put_in_quarantine(struct quarantine *quarantine, uint64_t entry) {
+static ALWAYS_INLINE void put_in_quarantine(struct quarantine *quarantine, struct quarantine_entry entry) {
     uint32_t window = quarantine->count / QUARANTINE_SHUFFLED_PART + QUARANTINE_SHUFFLED_LEAST;
     uint32_t back = random_less((window < quarantine->count ? window : quarantine->count) + 1);
     uint32_t last = wrapped(quarantine, quarantine->first + quarantine->count++);
@@ -100,7 +96,7 @@ void quarantine_push(char *object, size_t slot) {
     while (quarantine->count == quarantine->entries || quarantine->bytes + slot > quarantine->limit)
         leave_first(quarantine);
     quarantine->bytes += slot;
-    put_in_quarantine(quarantine, (uint64_t)(slot >> ENTRY_UNIT_SHIFT) << ENTRY_SHIFT | (uintptr_t)object);
+    put_in_quarantine(quarantine, entry_made(object, slot));
 }
 
 void quarantine_push_large(char *object, bool guarded) {

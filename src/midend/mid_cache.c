@@ -49,9 +49,8 @@ NOINLINE void mid_cache_leave(struct mid_cache *cache) {
 }
 
 bool mid_has_link(const void *object, unsigned class) {
-    uint64_t word = *(const link_word *)object ^ (uintptr_t)object;
-    return cached_may_lead(word ^ cached_key, class + 1) ||
-           (parents_key && cached_may_lead(word ^ parents_key, class + 1));
+    return cached_may_lead(cached_link_next(object, cached_key), class + 1) ||
+           (parents_key && cached_may_lead(cached_link_next(object, parents_key), class + 1));
 }
 
 bool mid_is_cached(const struct mid_cache *caches, const void *object) {

@@ -54,7 +54,7 @@ static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned kind) {
 
 /* The cached object behind this one, NULL: none. A link that leads elsewhere was written by the program. */
 static ALWAYS_INLINE void *cached_next(const struct mid_cache *cache, const void *object) {
-    uint64_t next = (*(const link_word *)object ^ cache->key) ^ (uintptr_t)object;
+    uint64_t next = cached_link_next(object, cache->key);
     if (UNLIKELY(!cached_may_lead(next, cache->kind))) misuse(WRITE_AFTER_FREE, object, 0);
     return (void *)(uintptr_t)next;
 }
@@ -85,17 +85,16 @@ static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
 
 /* Checked builds: whether a cached object is as it was left. */
 static ALWAYS_INLINE void cached_check(const struct mid_cache *cache, const void *object) {
-    if (JW_FILL && !cached_may_lead((*(const link_word *)object ^ cache->key) ^ (uintptr_t)object, cache->kind))
+    if (JW_FILL && !cached_may_lead(cached_link_next(object, cache->key), cache->kind))
         misuse(WRITE_AFTER_FREE, object, 0);
     if (JW_FILL && mid_cache_number(object) != cache->heap) misuse(WRITE_AFTER_FREE, object, sizeof(link_word));
     fill_check(object, 2 * sizeof(link_word), cache->size);
 }
 
 static ALWAYS_INLINE void cached_push(struct mid_cache *cache, void *object) {
-    link_word *words = object;
     fill_write(object, 2 * sizeof(link_word), cache->size);
-    words[0] = ((uintptr_t)cache->cached ^ (uintptr_t)object) ^ cache->key;
-    words[1] = cache->heap;
+    cached_link_write(object, cache->cached, cache->key);
+    ((link_word *)object)[1] = cache->heap;
     cache->cached = object;
     cache->room--;
 }

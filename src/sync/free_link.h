@@ -98,6 +98,11 @@ static ALWAYS_INLINE void link_write(void *object, const void *next, uint64_t ke
     *(link_word *)object = (link_place(object) ^ (uintptr_t)next) ^ link_key_at(object, key);
 }
 
+/* The same for an object whose link has `mask`, which is key ^ link_place(object): a caller makes it when it likes. */
+static ALWAYS_INLINE void link_write_masked(void *object, const void *next, uint64_t mask) {
+    *(link_word *)object = mask ^ (uintptr_t)next;
+}
+
 static ALWAYS_INLINE void *link_next(const void *object, uint64_t key) {
     return link_followed(object, link_distance(object, key));
 }
@@ -105,6 +110,16 @@ static ALWAYS_INLINE void *link_next(const void *object, uint64_t key) {
 /* Removes the link from an object that is given out. */
 static ALWAYS_INLINE void link_clear(void *object) {
     *(link_word *)object = 0;
+}
+
+/* The links of the midend's cached objects: in each build as above with link verification, and without a key of the
+ * place. All 64 bits come out: the caller tests whether they are an address. */
+static ALWAYS_INLINE uint64_t cached_link_next(const void *object, uint64_t key) {
+    return (*(const link_word *)object ^ key) ^ (uintptr_t)object;
+}
+
+static ALWAYS_INLINE void cached_link_write(void *object, const void *next, uint64_t key) {
+    *(link_word *)object = ((uintptr_t)next ^ (uintptr_t)object) ^ key;
 }
 
 /* From LINK_MARK on, the word may be a link. */

@@ -92,7 +92,7 @@ MISTAKES = {
     "trace": Mistake(
         "backend/large_object.c", "    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));\n", "", "WRONG"
     ),
-    "gone": Mistake("backend/huge.c", "word | HUGE_GONE, memory_order_relaxed", "0, memory_order_relaxed", "WRONG"),
+    "gone": Mistake("backend/huge.c", "&word, huge_word_with_gone(word)", "&word, 0", "WRONG"),
     "owner": Mistake("frontend/heap_lifecycle.c", "    heap_note_thread();\n", "", "WRONG"),
     "size": Mistake("core/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),
     "alignment": Mistake("core/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),

@@ -23,7 +23,22 @@ SEEDS = {
         "static bool marked(struct slab *slab) { return slab->cross.raw >> 31; }",
         "names the raw word",
     ),
-    "frontend/suspect.c": ("static uint32_t full(uint32_t word) { return word & CROSS_FULL; }", "names a bit"),
+    "frontend/suspect.c": ("static uint32_t full(uint32_t word) { return word & CROSS_FULL; }", "names bits"),
+    "backend/huge.c": ("static bool gone(uintptr_t word) { return word & HUGE_GONE; }", "names bits"),
+    "backend/at_hand.c": ("static bool is_old(uint32_t word) { return word & AT_HAND_OLD; }", "names bits"),
+    "backend/root.c": ("static granule_id first(granule_id id) { return id & ~(ROOT_GRANULES - 1); }", "names bits"),
+    "frontend/heap_table.h": (
+        "static uint32_t low(uintptr_t key) { return (uint32_t)key & ((1u << KEY_NUMBER_BITS) - 1); }",
+        "names bits",
+    ),
+    "midend/mid_cache.h": (
+        "static uint64_t link(const void *object) { return *(const link_word *)object; }",
+        "names bits",
+    ),
+    "hardened/quarantine.c": (
+        "static uint64_t size(struct quarantine_entry entry) { return entry.raw >> 48; }",
+        "names the raw word",
+    ),
     "backend/thrift.c": ("static uint32_t place(uint32_t word) { return word & 0x7f000000u; }", "types PLACE_MASK"),
     "backend/thrift_rounds.c": (
         "static void end(void) { atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release); }",

@@ -1,0 +1,38 @@
+/* slot_word.h - the word that says which root has claimed a slot of the window.
+ *
+ *   word   | address of the root that has or had the slot | leaving (1) | gone (0) |    0: before the first claim
+ *
+ * The word is the address while the slot is claimed. Before the root is unmapped it is `leaving`: the slot stays
+ * claimed, but another mapping may come to the address at once, and is not ours. Afterwards it is `gone`, for the
+ * message about a second free (docs/misuse.md).
+ * Only this file knows the bits. The words are in page_map.h.
+ */
+#ifndef JW_SLOT_WORD_H
+#define JW_SLOT_WORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/geometry.h"
+
+#define SLOT_GONE 1u
+#define SLOT_LEAVING 2u
+
+static inline uintptr_t slot_leaving(const char *root) {
+    return (uintptr_t)root | SLOT_LEAVING;
+}
+
+static inline uintptr_t slot_gone(const char *root) {
+    return (uintptr_t)root | SLOT_GONE;
+}
+
+static inline bool slot_is_claimed(uintptr_t word) {
+    return word && !(word & SLOT_GONE);
+}
+
+/* Whether the address lies in a root that had the slot and is unmapped. */
+static inline bool slot_is_gone(uintptr_t word, const void *address) {
+    return word & SLOT_GONE && (word ^ (uintptr_t)address) < ROOT_SIZE;
+}
+
+#endif
