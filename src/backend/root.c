@@ -145,7 +145,7 @@ bool root_admits_slabs(granule_id range) {
 }
 
 bool root_for_large(void) {
-    return JW_WINDOW_SHIFT < LARGE_WINDOW_SHIFT || root_count() < page_map_slots() / 2;
+    return JW_WINDOW_SHIFT < LARGE_WINDOW_SHIFT || root_count() < page_map_slots() / LARGE_WINDOW_PART;
 }
 
 bool root_window_is_full(void) {

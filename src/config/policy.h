@@ -38,6 +38,12 @@ enum {
 #define JW_OBJECT_CACHE 16
 #endif
 
+enum {
+    /* Of a spent cache at most this part may be left, a half: with more, malloc takes too little of what is cached, and
+     * all of it goes back to its slabs. */
+    OBJECT_CACHE_USED_PART = 2,
+};
+
 /* Ranges of each class that a thread keeps at hand (backend/at_hand.h). With four a thread that replaces sixteen
  * objects of 4 to 64 KB at random misses fewer requests than with two. Inside a C library there are none: a thread has
  * one word there. */
@@ -118,6 +124,9 @@ enum {
     TAKE_AT_ONCE = 4,
     /* Divisor: while the program grows beyond its peak, a pool may hold a quarter of its share. */
     POOL_PART_AT_PEAK = 4,
+    /* The part of the slabs that a pool has not needed for a while that goes back, a half, and then a half of the rest:
+     * the program may grow again. */
+    POOL_UNUSED_PART = 2,
     /* The first heap of a fork's child takes fewer slabs than this ahead, a random number, so that siblings differ. */
     SCATTER_SLABS = 16,
     /* Above this number of inherited heaps, all are drained: or they would grow in number where each child forks the
@@ -214,6 +223,9 @@ enum {
     /* A huge object that had to move gets room to grow: an eighth of its size (divisor), at most so many bytes. */
     HUGE_ROOM_PART = 8,
     HUGE_ROOM_MOST = 1 << 28,
+    /* The part of a window of full size that roots may fill before large objects get mappings of their own, a half: the
+     * other half is left for slabs, which can be nowhere else. */
+    LARGE_WINDOW_PART = 2,
     /* The largest mapping that waits for the next huge object, in bytes: above, page faults outweigh what it saves.
      * Bounds the addresses that wait without memory. */
     WAITING_MOST = 128 << 20,
@@ -258,6 +270,10 @@ enum {
 enum {
     /* Guard pages of a process. Each costs it two of its mappings, of which Linux allows 65,530. */
     MOST_GUARDS = 16384,
+    /* The quarantine's ring has an entry for so many bytes of its limit, and at least so many entries. If the objects
+     * are smaller on average, some leave early. */
+    QUARANTINE_ENTRY_BYTES = 64,
+    QUARANTINE_LEAST_ENTRIES = 64,
     /* Divisor: an object above a quarter of the quarantine's limit is too large: it would drive all others out. */
     QUARANTINE_PART = 4,
     /* A new entry of a quarantine changes places with one of the newest eighth (divisor), and at least so many entries.
@@ -270,6 +286,8 @@ enum {
     LARGE_WAITING = 64,
     LARGE_ADDRESSES = UINTPTR_MAX > 0xffffffffu ? 64 << 20 : 2 << 20,
     LARGE_ADDRESSES_SHARE = 64,
+    /* The newest part of these in which a new one changes places with another one: a half, as there are few. */
+    LARGE_SHUFFLED_PART = 2,
     /* Empty slabs of the classes for which a round is asked for. */
     REGION_ROUND_FROM = 32,
     /* Words of bits that malloc(0) looks at. */

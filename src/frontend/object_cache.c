@@ -1,6 +1,7 @@
 /* object_cache.c - the budget of a local list, and the way of cached objects back to their slabs. */
 #include "frontend/object_cache.h"
 
+#include "config/policy.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
@@ -20,8 +21,8 @@ static bool is_spent(const struct heap *heap, unsigned class) {
 
 void object_cache_renew_budget(struct heap *heap, unsigned class) {
     unsigned most = size_classes[class].cached > 0 ? heap->budget[class] : 0, length = 0;
-    if (most > 0 && !is_spent(heap, class)) length = cached_length(heap, class, most / 2);
-    if (length > most / 2) {
+    if (most > 0 && !is_spent(heap, class)) length = cached_length(heap, class, most / OBJECT_CACHE_USED_PART);
+    if (length > most / OBJECT_CACHE_USED_PART) {
         object_cache_drain(heap, class);
         heap->cache_spent |= 1u << class;
     }

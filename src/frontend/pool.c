@@ -39,7 +39,7 @@ struct slab *pool_pop(struct pool *pool) {
 }
 
 void pool_count_unused(struct pool *pool) {
-    pool->unused = (pool->least + 1) / 2;
+    pool->unused = (pool->least + POOL_UNUSED_PART - 1) / POOL_UNUSED_PART;
     pool->least = pool->count;
 }
 

@@ -52,9 +52,9 @@ static size_t most_bytes(void) {
     return share < LARGE_ADDRESSES ? share : LARGE_ADDRESSES;
 }
 
-/* Changes places with a random one of the newer half. */
+/* Changes places with a random one of the newest part. */
 static void put_large(struct large_ring *ring, const struct waiting_large *waiting) {
-    uint32_t last = ring->first + ring->count++, at = last - random_less(ring->count / 2 + 1);
+    uint32_t last = ring->first + ring->count++, at = last - random_less(ring->count / LARGE_SHUFFLED_PART + 1);
     ring->waiting[last % LARGE_WAITING] = ring->waiting[at % LARGE_WAITING];
     ring->waiting[at % LARGE_WAITING] = *waiting;
     ring->bytes += waiting->size;

@@ -14,9 +14,6 @@
 #include "platform/fence.h"
 #include "platform/random.h"
 
-/* The ring has an entry for so many bytes of the limit. If the objects are smaller on average, some leave early. */
-enum { BYTES_PER_ENTRY = 64, LEAST_ENTRIES = 64 };
-
 struct quarantine {
     size_t limit, bytes; /* the option's value when the ring was made; bytes of the objects in it */
     struct large_ring large;
@@ -30,8 +27,8 @@ static size_t size_for(uint32_t entries) {
 }
 
 static struct quarantine *make_quarantine(size_t limit) {
-    size_t wanted = limit / BYTES_PER_ENTRY;
-    uint32_t entries = wanted < LEAST_ENTRIES ? LEAST_ENTRIES : (uint32_t)wanted;
+    size_t wanted = limit / QUARANTINE_ENTRY_BYTES;
+    uint32_t entries = wanted < QUARANTINE_LEAST_ENTRIES ? QUARANTINE_LEAST_ENTRIES : (uint32_t)wanted;
     struct quarantine *made = (struct quarantine *)fenced_reserve(size_for(entries), "jwmalloc: quarantine");
     if (!made) return NULL;
     made->limit = limit;

@@ -41,7 +41,7 @@ static uint32_t fresh_age(void) {
 /* Gives the pages of so many slabs back. False: the OS refuses, and the rest of the work is left. */
 static bool discard_age(unsigned kind, unsigned age) {
     /* bounded: other threads may place slabs as fast as this loop takes them */
-    for (unsigned left = 1u << 16; left > 0; left--) {
+    for (unsigned left = ROUND_TAKES; left > 0; left--) {
         granule_id range = region_take(kind, age);
         if (!range) return true;
         bool given = thrift_discard(granule_address(range), bytes_of(range));
