@@ -2,7 +2,6 @@
  * options.def, except for stats_file, which is a path. */
 #include "config/options.h"
 #include "base/compiler.h"
-#include "platform/host.h"
 #include "platform/platform.h"
 
 #include <errno.h>
@@ -278,11 +277,6 @@ bool options_read(void) {
     if (options.confirm) confirm();
     if (options.stats == STATS_EXIT) platform_keep_output(options_stats_file[0] ? options_stats_file : NULL);
     return true;
-}
-
-/* A process that takes no slow path before main gets its options here. */
-CALLED_AT_START void read_at_start(void) {
-    options_read();
 }
 
 int options_exchange(const char *name, size_t *value, const size_t *wanted) {

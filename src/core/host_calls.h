@@ -6,7 +6,8 @@
  *   a thread has made its last call here       the function of platform_on_thread_exit, with the thread's word, if it
  *                                              was registered; again if the thread has called malloc since
  *   the program makes a thread                 reclaimer_thread_comes() before, reclaimer_thread_came(made) after
- *   the process exits                          settle_at_exit(), print_at_exit()
+ *   the process exits                          settle_at_exit() (frontend/heap_rounds.h), then print_at_exit()
+ *                                              (insight/statistics.h)
  *   fork                                       the handlers of host_on_fork; only one thread at a time is between them
  */
 #ifndef JW_HOST_CALLS_H
@@ -21,8 +22,6 @@ static inline void host_thread_starts(void) {
 
 #if JW_HOSTED
 void start_with_the_program(void);
-void settle_at_exit(void);
-void print_at_exit(void);
 #endif
 
 #endif

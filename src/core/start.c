@@ -58,6 +58,7 @@ COLD bool allocator_start(void) {
 
 /* Registering fork handlers may allocate, and so may the loader: this comes after the allocator's start. */
 CALLED_AT_START void start_with_the_program(void) {
+    options_read(); /* not read yet if the allocator started before libc had an environment */
     if (allocator_start()) {
         platform_learn();
         fork_start();

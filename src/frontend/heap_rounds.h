@@ -17,4 +17,8 @@ void heap_drain_if_freed_into(struct heap *heap);
 /* Registers the frontend's part of a round. Called once, by the first slow path. */
 void heap_rounds_start(void);
 
+#if JW_HOSTED
+void settle_at_exit(void); /* the host calls it (core/host_calls.h) */
+#endif
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/print.h"
 #include "config/statistics_types.h"
+#include "platform/host.h"
 
 /* Values of the process, for reports; 0 if the system does not tell. */
 struct process_statistics {
@@ -37,5 +38,9 @@ int statistics_find(const char *name, size_t *value);
 void statistics_print_text(struct print_buffer *out, const struct statistics *statistics);
 void statistics_print_json(struct print_buffer *out, const struct statistics *statistics);
 void statistics_print_xml(struct print_buffer *out, const struct statistics *statistics);
+
+#if JW_HOSTED
+void print_at_exit(void); /* the host calls it (core/host_calls.h) */
+#endif
 
 #endif

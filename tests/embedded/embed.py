@@ -33,6 +33,7 @@ COMMON = ["-std=gnu11", "-O2", "-ffreestanding", "-fno-builtin", "-nostdlibinc",
 COMMON += [f"-isystem{HEADERS}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}"]
 COMMON += ['-DJW_HOST="embedded/slot.h"']
 OWN = ["-Wall", "-Wextra", "-Wundef", "-Werror", "-fvisibility=hidden", "-DJW_OVERRIDE=1", "-DJW_BIONIC=1"]
+OWN += ["-Wmissing-prototypes"]  # what the host calls is in a header
 PROCESSOR = {"aarch64": ["-mno-outline-atomics"]}
 
 # What the library around the core has: its own functions, and what host.h asks for.

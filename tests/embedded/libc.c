@@ -6,9 +6,12 @@
 #include "core/host_calls.h"
 #include "embedded/slot.h"
 #include "embedded/start.h"
+#include "frontend/heap_lifecycle.h"
+#include "insight/statistics.h"
 #include "platform/linux_call.h"
 #include "platform/platform.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <pthread.h>
