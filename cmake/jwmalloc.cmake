@@ -85,7 +85,7 @@ set(jw_fast_sources
     core/zeroed.c frontend/heap.c frontend/heap_pool.c frontend/heap_refill.c
     frontend/heap_reopened.c frontend/heap_slabs.c frontend/object_cache.c frontend/pool.c
     frontend/slab_cross.c frontend/slab_links.c frontend/slab_lists.c hardened/entry.c
-    hardened/quarantine.c midend/mid_cache.c midend/mid_slab.c midend/midend.c)
+    hardened/open.c hardened/quarantine.c hardened/realloc.c midend/mid_cache.c midend/mid_slab.c midend/midend.c)
 list(TRANSFORM jw_fast_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all

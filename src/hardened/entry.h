@@ -4,7 +4,7 @@
  *     slot    | the program's bytes | slack: its first bytes filled | trailer |
  *
  *   malloc    slot from the allocator (free, says its trailer) -> sealed: fill, LIVE trailer, tag
- *   free      opened: tag, trailer and fill are checked, trailer FREE, tag 0 -> cleared or filled -> quarantine ->
+ *   free      opened: tag, trailer and fill are checked, trailer FREED, tag 0 -> cleared or filled -> quarantine ->
  *             checked again -> allocator
  *
  * The allocator below knows only slots. Progress: as the allocator's; the data here belongs to one thread, or is one

@@ -8,12 +8,12 @@
  *   canary    of the place, never 0: the final 0 of a string that is one byte too long changes it. The byte behind it
  *             is 0: a string without an end ends there, before the code
  *   code      of the place's hash, SipHash-1-3 (siphash.h) of the address with the process's secret of 128 bits, mixed
- *             with the payload: LIVE has the upper bits, FREE others. So a word tells nothing about the secret or
+ *             with the payload: LIVE has the upper bits, FREED others. So a word tells nothing about the secret or
  *             another address
  *
  *   state     left by
  *   LIVE      free, by compare-exchange: of two threads only one goes on; the payload stays
- *   FREE      malloc
+ *   FREED     malloc
  *
  * The thread that frees the object behind the trailer reads the word relaxed; both states are right then. It looks at
  * what needs no hash: the canary, the zero byte and the payload's bound.
@@ -24,7 +24,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/mixed.h"
 #include "base/siphash.h"
@@ -35,7 +34,7 @@ typedef _Atomic(uint64_t) trailer_word;
 enum trailer_state { BROKEN, LIVE, FREED };
 enum { PAYLOAD_SHIFT = 16, PAYLOAD_GUARDED = 1, PAYLOAD_TAG_SHIFT = 1, TAG_MASK = 15 };
 enum { SHORT_PAYLOAD = 21, SHORT_SLACK_SHIFT = 5, LONG_PAYLOAD = 31, LONG_SLACK_SHIFT = 1, SLACK_MOST = (1 << 30) - 1 };
-enum { TRAILER_SIZE = 8, FILLED_MOST = 32 /* bytes behind the request's end that are checked */ };
+enum { TRAILER_SIZE = 8 };
 
 _Static_assert(BACKEND_MIN - 1 <= UINT32_MAX >> (32 - (SHORT_PAYLOAD - SHORT_SLACK_SHIFT)), "a short slack fits");
 _Static_assert(TAG_MASK << PAYLOAD_TAG_SHIFT < 1 << SHORT_SLACK_SHIFT && PAYLOAD_GUARDED < 1 << PAYLOAD_TAG_SHIFT &&
@@ -49,7 +48,7 @@ static inline trailer_word *trailer_of(const char *object, size_t slot) {
     return (trailer_word *)(object + slot - TRAILER_SIZE);
 }
 
-/* The values from which both words of an object, LIVE and FREE, are made. */
+/* The values from which both words of an object, LIVE and FREED, are made. */
 struct trailer {
     uint64_t hash; /* of the address */
     uint32_t payload;
@@ -100,79 +99,6 @@ static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, size_t 
 static ALWAYS_INLINE bool trailer_may_be(const void *object, size_t slot, uint64_t word) {
     uint32_t slack = trailer_payload(word, slot) >> slack_shift(slot);
     return (uint16_t)word == place_byte(object) && slack <= slot - TRAILER_SIZE;
-}
-
-/* The slack ends at a multiple of eight. Its first bytes are filled: the rest of the word where the request ends, and
- * three words more. Little-endian processors only. */
-static ALWAYS_INLINE size_t filled(size_t slack) {
-    size_t most = FILLED_MOST - -slack % 8;
-    return slack < most ? slack : most;
-}
-
-typedef uint64_t __attribute__((may_alias)) filled_word;
-
-/* The words of the fill, and which bytes of the first one belong to it. */
-struct fill {
-    filled_word *word, *last;
-    uint64_t eight, mask;
-};
-
-static ALWAYS_INLINE struct fill fill_of(const char *end, size_t slack, uint8_t with) {
-    size_t used = -slack % 8, words = (slack + used) / 8;
-    filled_word *word = (filled_word *)(uintptr_t)(end - used); // NOLINT(performance-no-int-to-ptr)
-    return (struct fill){word, word + (words < FILLED_MOST / 8 ? words : FILLED_MOST / 8), with * 0x0101010101010101u,
-                         ~(uint64_t)0 << used * 8};
-}
-
-static ALWAYS_INLINE void slack_fill(char *end, size_t slack, uint8_t with) {
-    if (slack == 0) return;
-    struct fill fill = fill_of(end, slack, with);
-    *fill.word = (*fill.word & ~fill.mask) | (fill.eight & fill.mask);
-    while (++fill.word < fill.last) *fill.word = fill.eight;
-}
-
-static ALWAYS_INLINE bool slack_is_filled(const char *end, size_t slack, uint8_t with) {
-    if (slack == 0) return true;
-    struct fill fill = fill_of(end, slack, with);
-    uint64_t different = (*fill.word ^ fill.eight) & fill.mask;
-    while (++fill.word < fill.last) different |= *fill.word ^ fill.eight;
-    return different == 0;
-}
-
-/* Number of the first bytes, of `size`, that still have their fill. */
-static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
-    size_t left = 0;
-    while (left < size && (uint8_t)from[left] == with) left++;
-    return left;
-}
-
-typedef uint64_t __attribute__((vector_size(16), may_alias, aligned(8))) filled_pair;
-
-static ALWAYS_INLINE void add_two_pairs(filled_pair *sum, const char *at) {
-    *sum |= ((const filled_pair *)at)[0] | ((const filled_pair *)at)[1];
-}
-
-/* Whether all bytes are zero: `from` and `size` are multiples of eight. */
-static ALWAYS_INLINE bool is_zero(const char *from, size_t size) {
-    enum { TWO = 2 * sizeof(filled_pair), FOUR = 2 * TWO };
-    const char *end = from + size;
-    if (size < TWO) {
-        uint64_t words = 0;
-        for (; from < end; from += sizeof words) words |= *(const filled_word *)from;
-        return words == 0;
-    }
-    filled_pair sum = {0, 0};
-    add_two_pairs(&sum, from);
-    add_two_pairs(&sum, end - TWO); /* may overlap, as what follows */
-    if (size > FOUR) {
-        const char *last = end - FOUR;
-        add_two_pairs(&sum, last);
-        for (from += TWO; from < last; from += FOUR) {
-            add_two_pairs(&sum, from);
-            add_two_pairs(&sum, from + TWO);
-        }
-    }
-    return (sum[0] | sum[1]) == 0;
 }
 
 #endif

@@ -22,11 +22,12 @@ def seed(file: str, text: str, instead: str, case: str) -> tuple[seeded.Mistake,
     return seeded.Mistake(file, text, instead, f"{case} ", secure=True), case
 
 
-ENTRY, QUARANTINE, LARGE = "hardened/entry.c", "hardened/quarantine.c", "hardened/large.c"
+ENTRY, OPEN = "hardened/entry.c", "hardened/open.h"
+QUARANTINE, LARGE = "hardened/quarantine.c", "hardened/large.c"
 MISTAKES = {
-    "trailer": seed(ENTRY, "state != LIVE || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"),
-    "fill": seed(ENTRY, "!slack_is_filled(end, slack, fill)", "!end", "overflow_small_slack"),
-    "neighbour": seed(ENTRY, "    check_neighbour(object, opened->slot);\n", "", "overflow_into_next"),
+    "trailer": seed(OPEN, "state != LIVE || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"),
+    "fill": seed(OPEN, "!slack_is_filled(end, slack, fill)", "!end", "overflow_small_slack"),
+    "neighbour": seed(OPEN, "    check_neighbour(object, opened->slot);\n", "", "overflow_into_next"),
     "guard": seed(
         "hardened/guard.c",
         "platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);",

@@ -1,4 +1,5 @@
 /* trailer_test.c - the hardened build's trailers: the keyed function, and that no word stands for another. */
+#include "hardened/fill_words.h"
 #include "hardened/trailer.h"
 #include "unit.h"
 

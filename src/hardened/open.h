@@ -1,0 +1,87 @@
+/* open.h - checks an object that the program gives back or asks about: tag, trailer, and when it is closed its fill. */
+#ifndef JW_OPEN_H
+#define JW_OPEN_H
+
+#include "base/misuse.h"
+#include "frontend/slab.h"
+#include "hardened/seal.h"
+
+enum object_tier { IN_SLAB, IN_MID_SLAB, WITH_PAGES };
+
+/* An object in use whose checks have passed. */
+struct opened {
+    char *object;
+    size_t slot, size;
+    struct trailer trailer;
+    enum object_tier tier;
+};
+
+/* Checks the object before a small one, too: its overflow would have come here. */
+static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
+    const char *before = object - slot;
+    if (((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 || sizeof(void *) < 8) return;
+    if (UNLIKELY(!trailer_may_be(before, slot, trailer_word_of(before, slot))))
+        misuse(OVERFLOW, before, slot - TRAILER_SIZE);
+}
+
+/* Ends the process if the trailer does not say that the object is in use. */
+static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opened, enum misuse freed) {
+    char *object = opened->object;
+    size_t slot = opened->slot;
+    if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != tag_of_pointer(pointer)))
+        misuse(freed, object, 0);
+    enum trailer_state state = trailer_read(object, slot, trailer_word_of(object, slot), &opened->trailer);
+    uint32_t slack = slack_in(opened->trailer.payload, slot);
+    if (UNLIKELY(state != LIVE || slack > slot - TRAILER_SIZE)) {
+        if (state == FREED) misuse(freed, object, 0);
+        misuse(OVERFLOW, object, slot - TRAILER_SIZE);
+    }
+    opened->size = slot - TRAILER_SIZE - slack;
+}
+
+/* Checks the program's pointer. False: no small object is there. */
+static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened, enum misuse freed) {
+    char *object = opened->object = (char *)with_tag(pointer, 0);
+    const struct slab *slab = slab_of(object);
+    /* whole addresses are compared only where there are more of them than the window has */
+    bool mine =
+        !slab_has_key(slab, 0) && slab_has_start(object, slab) && (sizeof(void *) == 8 || page_map_owns(object));
+    if (UNLIKELY(!mine)) return false;
+    opened->tier = IN_SLAB;
+    opened->slot = size_classes[slab->class].size;
+    ASSUME(opened->slot <= FRONTEND_MAX); /* so the trailer's format is a constant */
+    check_in_use(pointer, opened, freed);
+    check_neighbour(object, opened->slot);
+    return true;
+}
+
+/* The same for objects of the other tiers. False: no object in use is there. */
+bool open_elsewhere(const void *pointer, struct opened *opened, enum misuse freed);
+
+/* Checks the program's pointer. False: no object in use is there; the allocator will report that. */
+static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened, enum misuse freed) {
+    return open_small(pointer, opened, freed) || open_elsewhere(pointer, opened, freed);
+}
+
+/* Tag and guard of the object. */
+static ALWAYS_INLINE uint32_t marks_of(const struct opened *opened) {
+    return opened->trailer.payload & ((1u << slack_shift(opened->slot)) - 1);
+}
+
+/* Marks the object as free; from now on the allocator may access it. */
+static ALWAYS_INLINE void close_object(const struct opened *opened) {
+    char *object = opened->object;
+    size_t slack = opened->slot - TRAILER_SIZE - opened->size;
+    uint64_t live = trailer_made(opened->trailer, LIVE), freed = trailer_made(opened->trailer, FREED);
+    /* relaxed: of two threads that free the same object only one goes on; no other data depends on the word */
+    if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer_at(object, opened->slot), &live, freed,
+                                                          memory_order_relaxed, memory_order_relaxed)))
+        misuse(DOUBLE_FREE, object, 0);
+    if (tags_active && opened->slot < BACKEND_MIN) tag_memory(object, opened->size ? opened->size : 1, 0);
+    const char *end = object + opened->size;
+    uint8_t fill = opened->trailer.canary;
+    if (UNLIKELY(!slack_is_filled(end, slack, fill)))
+        misuse(OVERFLOW, object, opened->size + fill_left(end, filled(slack), fill));
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* realloc.c - the hardened build's realloc: keeps the slot, resizes a huge object, or copies. */
+#include <string.h>
+
+#include "backend/huge.h"
+#include "config/options.h"
+#include "hardened/entry.h"
+#include "hardened/large.h"
+#include "hardened/open.h"
+#include "hardened/zero_size.h"
+
+/* Within the slot, with the same tag. */
+static void *resize(const struct opened *opened, size_t size) {
+    close_object(opened);
+    size_t old = opened->size, kept = size < old ? size : old;
+    if (option(&options.zero_on_free)) memset(opened->object + kept, 0, size + old - 2 * kept);
+    return seal(opened->object, opened->slot, opened->trailer, size, marks_of(opened));
+}
+
+static void *reallocate_huge(const struct opened *opened, size_t size) {
+    close_object(opened);
+    size_t slot = slot_for(size), left = -size & (GRANULE_SIZE - 1); /* unused bytes of the last granule */
+    bool inside = size < opened->size && left <= opened->size - size;
+    if (option(&options.zero_on_free) && inside) memset(opened->object + size, 0, left);
+    /* the allocator leaves an object in place that shrinks by less than half, but here its slack has a bound */
+    char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
+    if (!moved) {
+        seal(opened->object, opened->slot, opened->trailer, opened->size, 0);
+        return NULL;
+    }
+    if (moved != opened->object) large_guard(moved, object_size(moved));
+    slot = object_size(moved);
+    return seal(moved, slot, trailer_for(moved, slot, 0), size, 0);
+}
+
+/* Whether the new slot fits into the old one, uses at least half of it, and needs no fewer granules. */
+static bool keeps_slot(size_t old, size_t slot) {
+    if (!stays(old, slot) || old - slot >= SLACK_MOST) return false;
+    return old < BACKEND_MIN || good_size(1, slot) >= old;
+}
+
+/* By an object elsewhere. */
+static void *reallocate_anew(void *object, size_t old, size_t size) {
+    void *moved = jw_malloc(size);
+    if (!moved) return NULL;
+    memcpy(moved, object, size < old ? size : old);
+    jw_free(object);
+    return moved;
+}
+
+static COLD void *reallocate_unknown(void *object, size_t size) {
+    if (!zero_size_owns(object)) return reallocate(with_tag(object, 0), size);
+    zero_size_check(object);
+    return reallocate_anew(object, 0, size);
+}
+
+void *hardened_reallocate(void *object, size_t size) {
+    struct opened opened;
+    if (UNLIKELY(!open_object(object, &opened, INVALID_POINTER))) return reallocate_unknown(object, size);
+    size_t slot = slot_for(size);
+    if (size > 0 && keeps_slot(opened.slot, slot)) return resize(&opened, size);
+    bool huge = opened.tier == WITH_PAGES && !page_map_owns(opened.object);
+    if (huge && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
+    return reallocate_anew(object, opened.size, size);
+}

@@ -1,0 +1,45 @@
+/* seal.h - makes an object of a free slot: fill, LIVE trailer and tag (entry.h has the picture). */
+#ifndef JW_SEAL_H
+#define JW_SEAL_H
+
+#include "hardened/fill_words.h"
+#include "hardened/trailer.h"
+#include "platform/tags.h"
+
+/* Size of a slot for `size` bytes; a size that is too large stays too large. */
+static ALWAYS_INLINE size_t slot_for(size_t size) {
+    return size < SIZE_MAX - (size_t)2 * TRAILER_SIZE ? size + TRAILER_SIZE + (size == 0) : SIZE_MAX;
+}
+
+/* The trailer, by a pointer with the memory's tag: the trailer can share a tag with the object's last bytes. */
+static ALWAYS_INLINE trailer_word *trailer_at(const char *object, size_t slot) {
+    trailer_word *trailer = trailer_of(object, slot);
+    return tags_active ? (trailer_word *)with_tag(trailer, tag_of_memory(trailer)) : trailer;
+}
+
+static ALWAYS_INLINE uint64_t trailer_word_of(const char *object, size_t slot) {
+    return atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed);
+}
+
+static ALWAYS_INLINE uint32_t slack_in(uint32_t payload, size_t slot) {
+    return payload >> slack_shift(slot);
+}
+
+/* Writes fill, trailer and tag of an object of `size` bytes in its slot. `place`: what trailers of the address have in
+ * common. `marks`: tag and guard of the payload. */
+static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer place, size_t size, uint32_t marks) {
+    size_t slack = slot - TRAILER_SIZE - size;
+    if (UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS refused: the tail counts as in use */
+        slack = SLACK_MOST;
+        size = slot - TRAILER_SIZE - slack;
+    }
+    slack_fill(object + size, slack, place.canary);
+    place.payload = (uint32_t)slack << slack_shift(slot) | marks;
+    atomic_store_explicit(trailer_of(object, slot), trailer_made(place, LIVE), memory_order_relaxed);
+    if (!tags_active || slot >= BACKEND_MIN) return object;
+    unsigned tag = marks >> PAYLOAD_TAG_SHIFT & TAG_MASK;
+    tag_memory(object, size ? size : 1, tag);
+    return with_tag(object, tag);
+}
+
+#endif
