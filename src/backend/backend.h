@@ -19,6 +19,16 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */
 void backend_place(granule_id range);
 
+/* Bytes that an alignment costs: a range may begin at any granule, and the object is moved up to the alignment. */
+static inline size_t large_slack(size_t alignment) {
+    return alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
+}
+
+/* Whether a range can have an object of that size and alignment. */
+static inline bool fits_range(size_t size, size_t alignment) {
+    return size <= BACKEND_MAX && large_slack(alignment) + LARGE_GUARD <= BACKEND_MAX - size;
+}
+
 /* Allocates a large object: `size` bytes from BACKEND_MIN to BACKEND_MAX - LARGE_GUARD at a multiple of `alignment`.
  * NULL when there is no memory. */
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed);

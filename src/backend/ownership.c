@@ -8,7 +8,7 @@ struct ownership ownership;
 
 enum { TRIES = JW_RANGE_TRIES };
 
-static void count_granules(enum slot_code state, intptr_t granules) {
+void range_count(enum slot_code state, intptr_t granules) {
     /* [OW1] acquire: a thread that adds after the reclamation thread's last look sees that it has ended; pairs [TH1];
      * client thread_end_free */
     atomic_fetch_add_explicit(&ownership.cached[state == UNMAPPED], granules, memory_order_acquire);
@@ -27,10 +27,6 @@ bool ownership_last_look_has_deferred(void) {
 unsigned ownership_swap_buffers(void) {
     /* relaxed: a thread that still fills the old buffer only shortens that range's wait */
     return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
-}
-
-void range_count(enum slot_code state, intptr_t granules) {
-    count_granules(state, granules);
 }
 
 size_t range_cached(enum slot_code state) {
@@ -59,7 +55,7 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
         if (tries == TRIES) break;
     }
     if (range) {
-        count_granules(state, -(intptr_t)weight_of_class(class));
+        range_count(state, -(intptr_t)weight_of_class(class));
         leaf_set(range, leaf_held());
     }
     /* not earlier: the next try would have found the same range again */
@@ -108,7 +104,7 @@ uint32_t range_join_right(granule_id range, enum slot_code state) {
     if (!sibling) return 0;
     uint32_t more = knit_weight(sibling);
     if (!take_sibling(sibling, more, state, was)) return 0;
-    count_granules(state, -(intptr_t)more);
+    range_count(state, -(intptr_t)more);
     knit_join(range, sibling);
     return more;
 }
@@ -140,7 +136,7 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
         bool root = knit_is_root(range);
         if (root && state == UNMAPPED) {
             if (root_destroy(range)) {
-                count_granules(state, own - (intptr_t)weight);
+                range_count(state, own - (intptr_t)weight);
                 return;
             }
             note_rollback(); /* the next round tries again */
@@ -150,25 +146,25 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
         leaf_set(range, leaf);
         if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) break;
         if (root || knit_release(range, state)) {
-            count_granules(state, own);
+            range_count(state, own);
             return;
         }
         note_rollback();
         if (!nest_take_given(&ownership.nests[nest], class_of_weight(weight), range, leaf)) {
             knit_relinquish(range);
-            count_granules(state, own);
+            range_count(state, own);
             return;
         }
         leaf_set(range, leaf_held());
     }
-    count_granules(state, own); /* a deferred range is cached memory, too */
+    range_count(state, own); /* a deferred range is cached memory, too */
     defer(range, state, true);
 }
 
 uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins) {
     uint32_t own = weight;
     if (joins) range = join_siblings(range, &weight, UNMAPPED);
-    count_granules(UNMAPPED, (intptr_t)own - (intptr_t)weight);
+    range_count(UNMAPPED, (intptr_t)own - (intptr_t)weight);
     if (knit_is_root(range) && root_destroy(range)) return 0;
     range_place_known(range, weight, MAPPED);
     return weight;
@@ -185,7 +181,7 @@ bool range_place_deferred(void) {
             defer(range, state, false);
             continue;
         }
-        count_granules(state, -(intptr_t)knit_weight(range));
+        range_count(state, -(intptr_t)knit_weight(range));
         leaf_set(range, leaf_held());
         range_place(range, state);
     }

@@ -18,7 +18,7 @@ static COLD size_t suspect_size(const void *object) {
     return size_classes[slab->class].size;
 }
 
-static ALWAYS_INLINE size_t live_size(const void *object) {
+ALWAYS_INLINE size_t size_if_live(const void *object) {
     struct leaf_word leaf = leaf_of(object);
     size_t size = 0;
     if (!page_map_owns(object)) return huge_usable_size(object); /* before a slab's record that it may share */
@@ -33,12 +33,8 @@ static ALWAYS_INLINE size_t live_size(const void *object) {
     return size;
 }
 
-size_t size_if_live(const void *object) {
-    return live_size(object);
-}
-
 size_t object_size(const void *object) {
-    size_t size = live_size(object);
+    size_t size = size_if_live(object);
     if (size == 0) misuse(INVALID_POINTER, object, 0);
     return size;
 }

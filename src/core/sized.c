@@ -11,7 +11,7 @@ static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
     struct leaf_word leaf = leaf_of(object);
     if (LIKELY(leaf_is_slab(leaf))) return size - 1 < FRONTEND_MAX && size_class_serves(slab_of(object)->class, size);
     return leaf_kind(leaf) == MID && size - FRONTEND_MAX - 1 < BACKEND_MIN - FRONTEND_MAX - 1 &&
-           leaf_class(leaf) == mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
+           leaf_class(leaf) == mid_class_of(size);
 }
 
 /* Whether realloc may have left the object in place with this smaller size. */

@@ -123,6 +123,12 @@ static ALWAYS_INLINE void *mid_cache_take(struct mid_cache *cache, unsigned clas
     return object;
 }
 
+/* Whether an object begins at the offset from the slab's start, and its number; `reciprocal`: that of the size. */
+static ALWAYS_INLINE bool mid_object_at(uint32_t offset, uint32_t size, uint32_t reciprocal, uint32_t *index) {
+    *index = (uint32_t)((uint64_t)offset * reciprocal >> 32);
+    return *index * size == offset;
+}
+
 /* Finds the object in the held slab or, while there is room for it, in another slab of the class. False: it is in
  * neither, or the address is not where an object begins. */
 static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const void *object, struct leaf_word leaf,
@@ -137,9 +143,7 @@ static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const vo
         distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
         if (UNLIKELY(distance >= cache->bytes)) return false; /* a tail's, or foreign */
     }
-    uint32_t offset = (uint32_t)distance;
-    *index = (uint32_t)((uint64_t)offset * cache->reciprocal >> 32);
-    return *index * cache->size == offset;
+    return mid_object_at((uint32_t)distance, cache->size, cache->reciprocal, index);
 }
 
 /* Caches the object, or gives it back to the held slab: the hit path of free. For the address of anything whose leaf

@@ -39,11 +39,6 @@ extern _Atomic(size_t) mid_slab_counts[CLASSES] HIDDEN;
 void mid_shapes_start(void);
 void midend_round_start(void);
 
-/* The class of a size; mid_class_count when the size is above all. */
-static inline unsigned mid_class_of(size_t size) {
-    return mid_class_index[(size - 1) >> UNIT_SHIFT];
-}
-
 static inline uint32_t mid_all_free(unsigned class) {
     return MID_FREE_BITS >> (MOST_OBJECTS - mid_shapes[class].count);
 }

@@ -58,8 +58,8 @@ static ALWAYS_INLINE granule_id find_object(const void *object, unsigned *class,
     const struct mid_shape *shape = &mid_shapes[*class];
     uintptr_t distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
     if (distance >= (uintptr_t)shape->count * shape->size) return 0; /* the tail, or a foreign address */
-    uint32_t offset = (uint32_t)distance, index = (uint32_t)((uint64_t)offset * shape->reciprocal >> 32);
-    if (index * shape->size != offset) return 0;
+    uint32_t index;
+    if (!mid_object_at((uint32_t)distance, shape->size, shape->reciprocal, &index)) return 0;
     *bit = 1u << index;
     return slab;
 }

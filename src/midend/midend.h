@@ -52,6 +52,11 @@
 
 extern uint8_t mid_class_index[BACKEND_MIN >> JW_MIDEND_UNIT_SHIFT] HIDDEN; /* by (size - 1) in units */
 
+/* The class of a size from 1 to below BACKEND_MIN; the number of classes when the size is above all. */
+static ALWAYS_INLINE unsigned mid_class_of(size_t size) {
+    return mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
+}
+
 /* Computes the shapes of the slabs. Called once, by the first slow path. */
 void midend_start(void);
 
@@ -102,7 +107,7 @@ void midend_statistics(const struct mid_cache *caches, struct midend_statistics 
 
 /* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: midend_allocate must look. */
 static ALWAYS_INLINE void *mid_cache_allocate(struct mid_cache *caches, size_t size) {
-    unsigned class = mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
+    unsigned class = mid_class_of(size);
     return mid_cache_take(&caches[class % MID_CACHES], class);
 }
 

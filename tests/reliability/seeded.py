@@ -40,7 +40,7 @@ MISTAKES = {
     ),
     "uncounted": Mistake(
         "backend/ownership.c",
-        "    count_granules(state, own); /* a deferred range is cached memory, too */\n",
+        "    range_count(state, own); /* a deferred range is cached memory, too */\n",
         "",
         "above the watermark",
     ),
