@@ -7,7 +7,7 @@
 
 /* Size of the smallest class of the frontend that fits; 0: there is none. */
 static ALWAYS_INLINE size_t small_size(size_t alignment, size_t size) {
-    if (size - 1 >= FRONTEND_MAX || alignment > FRONTEND_MAX) return 0;
+    if (tier_of(size) != TIER_SMALL || alignment > FRONTEND_MAX) return 0;
     unsigned class = alignment <= 16 ? size_class_of(size) : size_class_of_aligned(alignment, size);
     return LIKELY(class < SIZE_CLASS_COUNT) ? size_classes[class].size : 0;
 }
@@ -25,8 +25,6 @@ size_t good_size(size_t alignment, size_t size) {
     if (alignment > 8 && size <= 8) size = 16;
     size_t small = small_size(alignment > 16 ? alignment : 1, size);
     if (small) return small;
-    if (size < BACKEND_MIN && alignment <= GRANULE_SIZE) return midend_good_size(size, alignment);
-    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
-    bool large = size <= BACKEND_MAX && slack + LARGE_GUARD <= BACKEND_MAX - size;
-    return large ? backend_good_size(size + slack) : huge_good_size(size);
+    if (tier_of(size) < TIER_LARGE && alignment <= GRANULE_SIZE) return midend_good_size(size, alignment);
+    return fits_range(size, alignment) ? backend_good_size(size + large_slack(alignment)) : huge_good_size(size);
 }

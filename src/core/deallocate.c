@@ -43,7 +43,7 @@ static void free_to_spent_list(struct heap *heap, struct slab *slab, void *objec
 /* A budget has reached 0: the last object of a partial slab, the free that reopens a full one, the end of a local
  * list's budget; or misuse (slab_count_free). */
 static NOINLINE void free_with_attention(struct slab *slab, struct free_target *target, void *object) {
-    if (UNLIKELY(target->budget != 0 || !slab_has_object(object, slab))) {
+    if (UNLIKELY(slab_count_was_wrong(slab, target, object))) {
         /* undoes the count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
         free_target_set_budget(target, target->budget + 1u);
         free_suspect(object);

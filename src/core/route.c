@@ -60,11 +60,11 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
     *used = SIZE_MAX;
     void *object = NULL;
     struct heap *heap = thread_heap();
-    if (size < BACKEND_MIN && alignment <= GRANULE_SIZE)
+    enum found_tier tier = tier_of(size);
+    if (tier < TIER_LARGE && alignment <= GRANULE_SIZE)
         object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
-    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
-    if (size <= BACKEND_MAX && slack + LARGE_GUARD <= BACKEND_MAX - size) {
+    if (fits_range(size, alignment)) {
         object = backend_allocate(size, alignment, &zeroed);
         if (LIKELY(object)) {
             if (zeroed) *used = 0;
@@ -72,7 +72,7 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
         }
     }
     /* if there is no range (the window is full, or no memory for a whole root), a mapping may serve */
-    bool may = (size >= BACKEND_MIN || alignment > GRANULE_SIZE || (size > FRONTEND_MAX && root_window_is_full())) &&
+    bool may = (tier >= TIER_LARGE || alignment > GRANULE_SIZE || (tier == TIER_MID && root_window_is_full())) &&
                size <= PTRDIFF_MAX;
     return may ? huge_allocate(size, alignment, used) : NULL;
 }
@@ -96,17 +96,17 @@ static COLD struct heap *heap_for_larger(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }
 
-/* Size 0, and requests for which neither the midend nor a range at hand serves. */
+/* Requests for which neither the midend nor a range at hand serves. */
 static NOINLINE void *allocate_from_any_tier(size_t size) {
     size_t used;
     if (UNLIKELY(thread_heap() == &no_heap) && AT_HAND_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
         heap_for_larger();
-    return LIKELY(size > 0) ? allocate_large(size, 1, &used) : allocate(1);
+    return allocate_large(size, 1, &used);
 }
 
 static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
     void *object = NULL;
-    if (AT_HAND_WAYS > 0 && LIKELY(size - 1 < BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
+    if (AT_HAND_WAYS > 0 && LIKELY(size <= BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
     return LIKELY(object) ? object : allocate_from_any_tier(size);
 }
 
@@ -128,7 +128,8 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 
 NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
     if (list != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, list / FREE_TARGET_WORDS);
-    if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) return allocate_from_backend(heap, size);
+    if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) /* one test for two sizes: 0 wraps */
+        return LIKELY(size > 0) ? allocate_from_backend(heap, size) : allocate(1);
     void *object = mid_cache_allocate(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_mid(heap, size);
 }

@@ -5,6 +5,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "backend/backend.h"
+#include "base/misuse.h"
+#include "config/size_classes.h"
+
+/* The tier for a size from 1 on. Where it does not serve, for an alignment or for lack of memory, a tier above does. The
+ * hit paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
+static ALWAYS_INLINE enum found_tier tier_of(size_t size) {
+    if (size <= FRONTEND_MAX) return TIER_SMALL;
+    if (size < BACKEND_MIN) return TIER_MID;
+    return fits_range(size, 1) ? TIER_LARGE : TIER_HUGE;
+}
+
 /* Allocates from the first tier that has memory. *used: bytes at its start that may not be 0; SIZE_MAX: all may. NULL
  * and ENOMEM: no tier has memory. */
 void *allocate_large(size_t size, size_t alignment, size_t *used);

@@ -21,7 +21,7 @@ static NOINLINE void *allocate_zeroed_large(size_t size) {
 }
 
 void *allocate_zeroed(size_t size) {
-    if (UNLIKELY(size >= BACKEND_MIN)) return allocate_zeroed_large(size);
+    if (UNLIKELY(tier_of(size) >= TIER_LARGE)) return allocate_zeroed_large(size);
     char *object = allocate(size);
     if (UNLIKELY(!object)) return NULL;
     if (UNLIKELY(size - 1 >= FRONTEND_MAX)) return clear_object(object, size);

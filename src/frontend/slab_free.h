@@ -30,6 +30,12 @@ static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct free_t
     return count_down(&target->budget, slab_distance(object, slab, false) * slab->reciprocal, &slab->last);
 }
 
+/* Why slab_count_free was true: no object in use begins there? If the budget is not spent, this is the only reason. */
+static ALWAYS_INLINE bool slab_count_was_wrong(const struct slab *slab, const struct free_target *target,
+                                               const void *object) {
+    return target->budget != 0 || !slab_has_object(object, slab);
+}
+
 static ALWAYS_INLINE void free_target_push(struct free_target *target, void *object, uint64_t key) {
 #if !JW_CHECKED && !STRICT_LINKS
     /* now: then the link is made in the key's register */
