@@ -36,8 +36,9 @@ NAMES_BUILD = {
     "base/compiler.h",
     "base/mitigations.h",
     "config/options.def",
-    "core/allocator.h",
+    "core/allocate.h",
     "core/allocate.c",
+    "core/deallocate.h",
     "core/deallocate.c",
 }
 # The table that connects hardened/ with the layers below it (backend/hooks.h).

@@ -1,8 +1,11 @@
 /* aligned.c - objects at a multiple of a power of two, and the size that such a request gets. */
+#include "core/aligned.h"
+
 #include "backend/backend.h"
 #include "backend/huge.h"
-#include "core/allocator.h"
+#include "core/allocate.h"
 #include "core/route.h"
+#include "core/start.h"
 #include "midend/midend.h"
 
 /* Size of the smallest class of the frontend that fits; 0: there is none. */

@@ -2,7 +2,10 @@
  * (sync/free_link.h). It is not in four cases: the list is empty; the object is the list's last one; the next object is
  * in another root; or the program wrote to the object after its free. The list is empty in four cases: the size is 0 or
  * too large, the thread has no heap, the class has no slab, or the slab has no object left. */
+#include "core/allocate.h"
+
 #include "core/hit_path.h"
+#include "core/route.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, unsigned list) {
     return heap_pop(&heap->first[list], heap->key);

@@ -2,7 +2,7 @@
 #ifndef JW_HIT_PATH_H
 #define JW_HIT_PATH_H
 
-#include "core/allocator.h"
+#include "frontend/heap_pop.h"
 
 /* `heap` is the calling thread's. NULL: the link in the local list at *list is not near (allocate.c). */
 static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *list) {

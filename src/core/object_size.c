@@ -4,7 +4,6 @@
 #include "backend/backend.h"
 #include "backend/huge.h"
 #include "base/misuse.h"
-#include "core/allocator.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "midend/midend.h"

@@ -1,9 +1,13 @@
-/* object_size.h - the size of a small object in use, by a few loads: for realloc and malloc_usable_size. */
+/* object_size.h - the size of an object in use; of a small one by a few loads, for realloc and malloc_usable_size. */
 #ifndef JW_OBJECT_SIZE_H
 #define JW_OBJECT_SIZE_H
 
 #include "frontend/heap.h"
 #include "frontend/slab_free.h"
+
+/* Usable bytes of a live object. size_if_live: 0 when there is no live object (hardened build). */
+size_t size_if_live(const void *object);
+size_t object_size(const void *object);
 
 /* `object`: any address, with its leaf word. False unless it is a small object in use. */
 static ALWAYS_INLINE bool small_object_size(const void *object, struct leaf_word leaf, size_t *size) {

@@ -1,9 +1,13 @@
 /* realloc.c - objects that change their size: in place, by moving pages, or by a copy. */
+#include "core/realloc.h"
+
 #include <string.h>
 
 #include "backend/backend.h"
 #include "backend/huge.h"
-#include "core/allocator.h"
+#include "core/aligned.h"
+#include "core/allocate.h"
+#include "core/deallocate.h"
 #include "core/object_size.h"
 #include "core/route.h"
 

@@ -1,4 +1,4 @@
-/* route.h - allocating above the frontend's sizes, for the other files of core/. */
+/* route.h - the slow paths of malloc and free, and the tier of a size: for the other files of core/. */
 #ifndef JW_ROUTE_H
 #define JW_ROUTE_H
 
@@ -8,14 +8,22 @@
 #include "backend/backend.h"
 #include "base/misuse.h"
 #include "config/size_classes.h"
+#include "frontend/heap.h"
 
-/* The tier for a size from 1 on. Where it does not serve, for an alignment or for lack of memory, a tier above does. The
- * hit paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
+/* The tier for a size from 1 on. Where it does not serve, for an alignment or for lack of memory, a tier above does.
+ * The hit paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
 static ALWAYS_INLINE enum found_tier tier_of(size_t size) {
     if (size <= FRONTEND_MAX) return TIER_SMALL;
     if (size < BACKEND_MIN) return TIER_MID;
     return fits_range(size, 1) ? TIER_LARGE : TIER_HUGE;
 }
+
+/* Requests that the hit path cannot serve: the local list is empty. `list`: its index in heap->first; that of NO_CLASS
+ * is for size 0 and sizes above the frontend's. */
+void *allocate_slowly(struct heap *heap, size_t size, unsigned list);
+
+/* Frees that the hit path cannot do: NULL, objects of the other tiers, misuse. */
+void deallocate_slowly(void *object, struct leaf_word leaf);
 
 /* Allocates from the first tier that has memory. *used: bytes at its start that may not be 0; SIZE_MAX: all may. NULL
  * and ENOMEM: no tier has memory. */

@@ -1,10 +1,15 @@
 /* sized.c - frees with a size or an alignment: reports a value that does not fit the object. */
-#include "core/allocator.h"
+#include "core/sized.h"
 
 #include "backend/backend.h"
 #include "backend/huge.h"
 #include "base/misuse.h"
+#include "core/aligned.h"
+#include "core/deallocate.h"
 #include "core/describe.h"
+#include "core/realloc.h"
+#include "frontend/slab.h"
+#include "midend/midend.h"
 
 /* Whether the size belongs to the object's class, by a few loads; false: a closer look is needed. */
 static ALWAYS_INLINE bool has_class(const void *object, size_t size) {

@@ -1,11 +1,12 @@
 /* start.c - starting the allocator, at the first call of the process. */
+#include "core/start.h"
+
 #include "backend/hooks.h"
 #include "backend/reclaimer.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
 #include "base/misuse.h"
 #include "config/options.h"
-#include "core/allocator.h"
 #include "core/describe.h"
 #include "core/fork.h"
 #include "core/host_calls.h"

@@ -4,7 +4,9 @@
 #include <errno.h>
 
 #include "base/misuse.h"
-#include "core/allocator.h"
+#include "core/allocate.h"
+#include "core/deallocate.h"
+#include "core/route.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 

@@ -1,7 +1,10 @@
 /* zeroed.c - objects whose bytes are 0. */
+#include "core/zeroed.h"
+
 #include <string.h>
 
-#include "core/allocator.h"
+#include "core/allocate.h"
+#include "core/object_size.h"
 #include "core/route.h"
 
 /* Clears all that the program may use (malloc_usable_size), so that it sees no old bytes. In the hardened build it may

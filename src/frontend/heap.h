@@ -18,7 +18,6 @@
 #include "backend/at_hand.h"
 #include "backend/page_map.h"
 #include "base/mitigations.h"
-#include "config/statistics_types.h"
 #include "frontend/heap_table.h"
 #include "frontend/pool.h"
 #include "frontend/slab_links.h"
@@ -129,34 +128,9 @@ static inline void heap_enter(struct heap *heap) {
 /* Writes the calling thread's number into its heap; after a fork it has a new one. */
 void heap_note_thread(void);
 
-/* Takes the first object, whose link is near, of a local list. */
-static ALWAYS_INLINE void *heap_pop_near(void **first, void *object, uint64_t distance) {
-    slab_check_fill(object);
-    *first = link_followed(object, distance);
-    link_clear(object);
-    return object;
-}
-
-/* Takes the first object of a local list that is not empty. */
-static inline void *heap_pop(void **first, uint64_t key) {
-    void *object = *first;
-    slab_check_fill(object);
-    *first = slab_next(object, key);
-    link_clear(object);
-    return object;
-}
-
 /* Whether other threads have reopened slabs that the owner has not taken back yet. */
 static ALWAYS_INLINE bool heap_has_reopened(const struct heap *heap) {
     return heap->reopened_taken || !id_stack_is_empty(&heap->reopened);
 }
-
-void frontend_statistics(struct frontend_statistics *statistics);
-
-/* Other threads' cached objects of the midend are free, too: as many as their caches count. */
-void heap_leave_out_cached(struct midend_statistics *statistics);
-
-/* Ranges at hand are cached memory. */
-void heap_leave_out_at_hand(struct backend_statistics *statistics);
 
 #endif

@@ -5,6 +5,7 @@
 #include "config/policy.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_pool.h"
+#include "frontend/heap_pop.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/partial_list.h"
 #include "frontend/size_map.h"

@@ -1,4 +1,6 @@
 /* heap_statistics.c - what the heaps have in use and keep, counted while their threads work. */
+#include "frontend/heap_statistics.h"
+
 #include "backend/backend.h"
 #include "backend/root.h"
 #include "config/policy.h"

@@ -4,6 +4,7 @@
 #include "backend/huge.h"
 #include "config/options.h"
 #include "frontend/heap.h"
+#include "frontend/heap_statistics.h"
 #include "jwmalloc.h"
 #include "midend/midend.h"
 #include "platform/host.h"

@@ -71,6 +71,19 @@ bool mid_has_link(const void *object, unsigned class);
  * one. */
 bool mid_is_cached(const struct mid_cache *caches, const void *object);
 
+/* Makes an empty cache of the class, then one that holds the slab. */
+void mid_cache_open(struct mid_cache *cache, unsigned class);
+void mid_cache_hold(struct mid_cache *cache, granule_id slab);
+
+/* Leaves the held slab to all threads. */
+NOINLINE void mid_cache_leave(struct mid_cache *cache);
+
+/* Leaves the slab, and gives cached objects back to theirs. */
+void mid_cache_drain(struct mid_cache *cache);
+
+/* Counts a free that found no room. */
+void mid_cache_count_miss(struct mid_cache *cache, unsigned class);
+
 /* The number of the heap that caches the object, if any does. */
 static inline uint32_t mid_cache_number(const void *object) {
     return (uint32_t)((const link_word *)object)[1];

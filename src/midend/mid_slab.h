@@ -62,20 +62,4 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class);
 /* Takes a slab with a free object out of the Nest, or makes one. 0: there is no memory. */
 granule_id mid_slab_take(unsigned class);
 
-/* Makes an empty cache of the class, then one that holds the slab. */
-void mid_cache_open(struct mid_cache *cache, unsigned class);
-void mid_cache_hold(struct mid_cache *cache, granule_id slab);
-
-/* Leaves the held slab to all threads. */
-NOINLINE void mid_cache_leave(struct mid_cache *cache);
-
-/* Leaves the slab, and gives cached objects back to theirs. */
-void mid_cache_drain(struct mid_cache *cache);
-
-/* Counts a free that found no room. */
-void mid_cache_count_miss(struct mid_cache *cache, unsigned class);
-
-/* Finds the slab of an object, and the object's bit. 0: no object begins at the address. */
-NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit);
-
 #endif

@@ -82,6 +82,9 @@ void midend_collect(struct mid_cache *caches);
  * are the calling thread's. */
 size_t midend_usable_size(const struct mid_cache *caches, const void *object);
 
+/* Finds the slab of an object, and the object's bit. 0: no object begins at the address. */
+NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit);
+
 /* Describes an address inside a mid slab (base/misuse.h). */
 void midend_find(const void *object, struct found *found);
 

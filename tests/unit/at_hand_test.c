@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "backend/backend.h"
+#include "frontend/heap_statistics.h"
 
 enum { SIZE = 6 * GRANULE_SIZE + BACKEND_MIN };
 

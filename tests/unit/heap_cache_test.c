@@ -2,6 +2,7 @@
 #include "heap_players.h"
 
 #include "frontend/heap_collect.h"
+#include "frontend/heap_statistics.h"
 #include "frontend/object_cache.h"
 #include "frontend/slab_cross.h"
 

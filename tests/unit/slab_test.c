@@ -1,7 +1,7 @@
 /* slab_test.c - size classes, the test of an address, the cross list, and one slab's lists. */
 #include "unit.h"
 
-#include "frontend/heap.h"
+#include "frontend/heap_pop.h"
 #include "frontend/slab_cross.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"

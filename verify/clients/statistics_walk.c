@@ -4,6 +4,7 @@
  * property  the walk touches no memory that is gone, and counts no more than there is
  */
 #include "frontend/heap_collect.h"
+#include "frontend/heap_statistics.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 112 };

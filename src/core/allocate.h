@@ -1,0 +1,16 @@
+/* allocate.h - malloc: the hit path, which serves all sizes in the end. */
+#ifndef JW_ALLOCATE_H
+#define JW_ALLOCATE_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+void *allocate(size_t size);
+
+#if !JW_SECURE
+/* The exported name: the same function; in the hardened build that of hardened/entry.h, which calls it. */
+void *jw_malloc(size_t size);
+#endif
+
+#endif

@@ -1,0 +1,14 @@
+/* deallocate.h - free: the hit paths, which take any address in the end. */
+#ifndef JW_DEALLOCATE_H
+#define JW_DEALLOCATE_H
+
+#include "base/compiler.h"
+
+void deallocate(void *object);
+
+#if !JW_SECURE
+/* The exported name: as jw_malloc. */
+void jw_free(void *object);
+#endif
+
+#endif

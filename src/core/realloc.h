@@ -1,0 +1,25 @@
+/* realloc.h - realloc. */
+#ifndef JW_REALLOC_H
+#define JW_REALLOC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "config/policy.h"
+
+/* `object` is not NULL, `size` not 0. NULL: the object has not changed. */
+void *reallocate(void *object, size_t size);
+
+/* Whether realloc has ever left an object in a larger class than its new size: from then on a sized free must accept
+ * such objects. relaxed: the thread that frees the object knows of its realloc. */
+extern _Atomic(bool) shrunk_in_place HIDDEN;
+
+/* realloc leaves an object in place if the new size fits and uses more than half of it, or if the object is so small
+ * that a copy saves nothing. */
+static ALWAYS_INLINE bool stays(size_t old, size_t size) {
+    return size <= old && (size > old / STAYS_PART || old <= STAYS_MOST);
+}
+
+#endif

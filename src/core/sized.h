@@ -1,0 +1,12 @@
+/* sized.h - free with a size or an alignment. */
+#ifndef JW_SIZED_H
+#define JW_SIZED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Frees an object, or reports that it does not have the alignment (1: any) and size that the program says. */
+#define SIZE_UNKNOWN SIZE_MAX
+void deallocate_sized(void *object, size_t alignment, size_t size);
+
+#endif

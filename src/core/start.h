@@ -1,0 +1,11 @@
+/* start.h - the start of the allocator. */
+#ifndef JW_START_H
+#define JW_START_H
+
+#include <stdbool.h>
+
+/* Reads the options and makes the tables, once. Every slow path that may be the first calls it. False when there is no
+ * memory for the tables. */
+bool allocator_start(void);
+
+#endif

@@ -1,0 +1,15 @@
+/* heap_statistics.h - what the heaps have in use and keep. */
+#ifndef JW_HEAP_STATISTICS_H
+#define JW_HEAP_STATISTICS_H
+
+#include "config/statistics_types.h"
+
+void frontend_statistics(struct frontend_statistics *statistics);
+
+/* Other threads' cached objects of the midend are free, too: as many as their caches count. */
+void heap_leave_out_cached(struct midend_statistics *statistics);
+
+/* Ranges at hand are cached memory. */
+void heap_leave_out_at_hand(struct backend_statistics *statistics);
+
+#endif
