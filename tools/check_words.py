@@ -23,7 +23,7 @@ BITS = {
     "frontend/cross_list.h": re.compile(r"\bCROSS_[A-Z]+\b"),
     "frontend/heap_key.h": re.compile(r"\bKEY_(?:NUMBER_MASK|NEVER_ZERO)\b|<< KEY_NUMBER_BITS\) - 1"),
     "backend/directory.h": re.compile(r"\bHUGE_GONE\b"),
-    "backend/at_hand.h": re.compile(r"\bAT_HAND_OLD\b"),
+    "backend/range_cache.h": re.compile(r"\bRANGE_CACHE_OLD\b"),
     "hardened/quarantine_entry.h": re.compile(r"\bENTRY_(?:UNIT_)?SHIFT\b"),
     "backend/granule_id.h": re.compile(r"~\(ROOT_GRANULES - 1\)"),
     "sync/free_link.h": re.compile(r"\*\((?:const )?link_(?:word|any) \*\)"),

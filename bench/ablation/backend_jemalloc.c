@@ -70,19 +70,19 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     return object;
 }
 
-/* jemalloc has caches of its own: nothing is kept at hand before it. */
-void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size) {
-    (void)at_hand, (void)size;
+/* jemalloc has caches of its own: nothing is cached before it. */
+void *backend_allocate_cached(struct range_cache *cache, size_t size) {
+    (void)cache, (void)size;
     return NULL;
 }
 
-granule_id backend_take_whole(void *object) {
+granule_id backend_hold_whole(void *object) {
     (void)object;
     return 0;
 }
 
-void backend_keep(struct at_hand *at_hand, granule_id range) {
-    (void)at_hand;
+void backend_cache_range(struct range_cache *cache, granule_id range) {
+    (void)cache;
     give_back(range);
 }
 

@@ -2,9 +2,9 @@
 #include "backend/backend.h"
 
 #include "backend/hooks.h"
+#include "backend/mapping_cache.h"
 #include "backend/range_fetch.h"
 #include "backend/root.h"
-#include "backend/waiting.h"
 #include "base/compiler.h"
 #include "base/mixed.h"
 #include "config/policy.h"
@@ -24,7 +24,7 @@ void range_cut(granule_id range, uint32_t weight, enum slot_code state) {
 }
 
 /* As range_cut, for a part of the range at random: the first of the process is not where its root begins. */
-static COLD granule_id cut_anywhere(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
+static COLD granule_id cut_range_anywhere(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
     for (uint32_t now = knit_weight(range), before = now; now != weight; before = now) {
         granule_id rest = knit_split(range, weight), other = rest;
         now = rest - range;
@@ -62,7 +62,7 @@ static _Atomic(uint32_t) first_is_placed;
 
 /* From the slabs' roots other uses take mapped ranges, but unmapped ones only while there is no second root. In the
  * hardened build slabs have roots of their own. */
-static granule_id acquire(enum root_use use, enum slot_code state, uint32_t weight) {
+static granule_id acquire_for_use(enum root_use use, enum slot_code state, uint32_t weight) {
     granule_id range = range_acquire(use, state, weight);
     bool both = !CLASSES_APART && use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
     return range || !both ? range : range_acquire(FOR_SLABS, state, weight);
@@ -78,7 +78,7 @@ static granule_id open_part(enum root_use use, uint32_t weight) {
 /* A range without pages. If there is none, a part is opened or a root is made; if that cannot be, from roots of the
  * other use. */
 static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
-    granule_id range = acquire(use, UNMAPPED, weight);
+    granule_id range = acquire_for_use(use, UNMAPPED, weight);
     if (!range) range = open_part(use, weight);
     if (!range && !root_window_is_full()) range = root_create(!CLASSES_APART && root_count() == 0 ? FOR_SLABS : use);
     return range ? range : range_acquire(!use, UNMAPPED, weight);
@@ -97,15 +97,15 @@ static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum fetch
 /* A free range of at least the weight, and its state; 0: there is none. */
 static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_effort effort, enum slot_code *state) {
     *state = MAPPED;
-    granule_id range = acquire(use, MAPPED, weight);
+    granule_id range = acquire_for_use(use, MAPPED, weight);
     if (!range && range_place_deferred()) {
-        range = acquire(use, MAPPED, weight);
+        range = acquire_for_use(use, MAPPED, weight);
         thrift_notice();
     }
     /* before memory without pages: a larger range of this thread's */
-    if (!range && use == FOR_RANGES) range = at_hand_take_larger(weight);
+    if (!range && use == FOR_RANGES) range = range_cache_pop_larger(weight);
     if (!range && effort != FETCH_FROM_ROOTS) range = acquire_at_last(use, weight, effort, state);
-    else if (!range && (range = acquire(use, UNMAPPED, weight))) *state = UNMAPPED;
+    else if (!range && (range = acquire_for_use(use, UNMAPPED, weight))) *state = UNMAPPED;
     return range;
 }
 
@@ -121,7 +121,7 @@ static uint64_t place_of_first(enum slot_code state) {
 /* As range_cut, for the process's first range. Returns the part at random that has the weight. */
 static COLD granule_id cut_first(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
     if (page_map.base) range = close_parts(range, weight, random);
-    return cut_anywhere(range, weight, state, random);
+    return cut_range_anywhere(range, weight, state, random);
 }
 
 granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort effort, bool *zeroed) {
@@ -164,12 +164,12 @@ COLD void backend_after_fork(bool child) {
     if (!child) return;
     root_forget_threads();
     reclaimer_forget();
-    at_hand_after_fork();
+    range_cache_after_fork();
 }
 
 COLD void backend_statistics(struct backend_statistics *statistics) {
     size_t mapped = range_cached(MAPPED) << JW_GRANULE_SHIFT, unmapped = range_cached(UNMAPPED) << JW_GRANULE_SHIFT;
-    size_t all = root_count() * ROOT_SIZE + waiting_kept();
+    size_t all = root_count() * ROOT_SIZE + mapping_cache_bytes();
     *statistics = (struct backend_statistics){
         .roots = root_count(),
         .in_use = all > mapped + unmapped ? all - mapped - unmapped : 0,

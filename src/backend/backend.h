@@ -7,7 +7,7 @@
 #ifndef JW_BACKEND_H
 #define JW_BACKEND_H
 
-#include "backend/at_hand.h"
+#include "backend/range_cache.h"
 #include "backend/thrift.h"
 #include "config/statistics_types.h"
 
@@ -33,21 +33,22 @@ static inline bool fits_range(size_t size, size_t alignment) {
  * NULL when there is no memory. */
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
 
-/* Allocates one of at most BACKEND_MAX bytes from what the calling thread has at hand. NULL: nothing of that weight. */
-void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size);
+/* Allocates one of at most BACKEND_MAX bytes from the calling thread's range cache. NULL: nothing of that weight. */
+void *backend_allocate_cached(struct range_cache *cache, size_t size);
 
-/* The first step of a free: takes the range of a large object that begins with it. 0: there is no such object. */
-granule_id backend_take_whole(void *object);
+/* The first step of a free: the caller holds the range of a large object that begins with it. 0: there is no such
+ * object. */
+granule_id backend_hold_whole(void *object);
 
-/* The second step: keeps the range at hand, or frees it where there is no room. */
-void backend_keep(struct at_hand *at_hand, granule_id range);
+/* The second step: caches the range, or frees it where there is no room. */
+void backend_cache_range(struct range_cache *cache, granule_id range);
 
 /* Frees a large object, or reports what is wrong with the address and aborts. */
 void backend_free(void *object);
 
 /* Takes a large object from the program, or reports as backend_free. The caller has the range, which is held (hardened
  * build). */
-granule_id backend_take(void *object);
+granule_id backend_hold(void *object);
 
 /* Usable bytes of a large object, without its guard; 0 when none begins at the address. */
 size_t backend_usable_size(const void *object);

@@ -34,23 +34,23 @@ static size_t last_of(uint64_t address) {
     return (size_t)(address >> JW_GRANULE_SHIFT) % LAST_WORDS;
 }
 
-static void *table(_Atomic(void *) *place) {
+static void *table(_Atomic(void *) *entry) {
     /* [HD1] acquire: the table's zeros; pairs [HD2]; client directory_tables */
-    return atomic_load_explicit(place, memory_order_acquire);
+    return atomic_load_explicit(entry, memory_order_acquire);
 }
 
-static void *made_table(_Atomic(void *) *place, size_t size) {
-    void *known = table(place);
+static void *made_table(_Atomic(void *) *entry, size_t size) {
+    void *known = table(entry);
     if (known) return known;
     size_t page = platform_page_size();
     size = (size + page - 1) & ~(page - 1);
     void *made = fenced_reserve(size, "jwmalloc: directory");
-    if (!made) return table(place);
+    if (!made) return table(entry);
     /* [HD2] release: the zeros of the table, whose memory may be used memory; pairs [HD1]; client directory_tables */
-    if (atomic_compare_exchange_strong_explicit(place, &known, made, memory_order_release, memory_order_relaxed))
+    if (atomic_compare_exchange_strong_explicit(entry, &known, made, memory_order_release, memory_order_relaxed))
         return made;
     fenced_release(made, size);
-    return table(place);
+    return table(entry);
 }
 
 static struct middle *middle_table(uint64_t address) {
@@ -62,7 +62,7 @@ static struct last *last_table(uint64_t address) {
     return middle ? table(&middle->tables[middle_of(address)]) : NULL;
 }
 
-huge_word *directory_place(const void *object) {
+huge_word *directory_make_word(const void *object) {
     uint64_t address = (uintptr_t)object;
     if (top_of(address) >= TOP_TABLES) return NULL;
     struct middle *middle = made_table(&directory.top[top_of(address)], sizeof *middle);

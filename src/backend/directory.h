@@ -55,12 +55,12 @@ static inline uintptr_t huge_word_with_gone(uintptr_t word) {
 
 /* The word of an address at a granule's start. Makes missing tables. NULL when the OS refuses memory for them, or the
  * address is beyond the directory. */
-huge_word *directory_place(const void *object);
+huge_word *directory_make_word(const void *object);
 
 /* The value of the word of that address; 0 where there are no tables. */
 uintptr_t directory_get(const void *object);
 
-/* The word, whose tables directory_place has made. */
+/* The word, whose tables directory_make_word has made. */
 huge_word *directory_word(const void *object);
 
 /* Address of the last object, in use or gone, that begins at or before the address; NULL when there is none. */

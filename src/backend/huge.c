@@ -2,8 +2,8 @@
 #include "backend/huge.h"
 
 #include "backend/directory.h"
+#include "backend/mapping_cache.h"
 #include "backend/thrift.h"
-#include "backend/waiting.h"
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "config/options.h"
@@ -51,9 +51,9 @@ static void unmap_huge(char *mapping, size_t size) {
 }
 
 /* Makes a mapping and its directory tables. The directory does not have the object yet. */
-static char *reserve_once(size_t size, size_t alignment) {
+static char *reserve_mapping_once(size_t size, size_t alignment) {
     char *object = platform_reserve(size + huge_guard(), alignment, "jwmalloc: huge");
-    if (!object || directory_place(object)) return object;
+    if (!object || directory_make_word(object)) return object;
     unmap_huge(object, size + huge_guard());
     return NULL;
 }
@@ -63,11 +63,11 @@ static size_t huge_alignment(size_t alignment) {
     return alignment < least ? least : alignment;
 }
 
-static char *reserve(size_t size, size_t alignment) {
+static char *reserve_mapping(size_t size, size_t alignment) {
     alignment = huge_alignment(alignment);
     unmap_deferred();
-    char *object = reserve_once(size, alignment);
-    if (!object && thrift_make_room(size)) object = reserve_once(size, alignment);
+    char *object = reserve_mapping_once(size, alignment);
+    if (!object && thrift_make_room(size)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;
     thrift_expect(size >> JW_GRANULE_SHIFT); /* not before: a size that cannot be had must push out nothing */
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
@@ -77,49 +77,50 @@ static char *reserve(size_t size, size_t alignment) {
 }
 
 /* The largest mapping that may serve the size. */
-static size_t most_waiting_for(size_t size) {
+static size_t largest_mapping_for(size_t size) {
     return size + size / HUGE_ROOM_PART;
 }
 
 bool huge_may_serve(size_t usable, size_t size) {
     size_t good = huge_good_size(size);
-    return good && usable >= good && (usable == good || (!QUARANTINED && usable <= most_waiting_for(good)));
+    return good && usable >= good && (usable == good || (!QUARANTINED && usable <= largest_mapping_for(good)));
 }
 
 /* A mapping that has waited; the part without memory is expected to get some. */
-static bool reuse_mapping(size_t size, size_t alignment, struct waiting *mapping) {
-    if (size > WAITING_MOST || !waiting_take(size, most_waiting_for(size), huge_alignment(alignment), mapping))
+static bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *mapping) {
+    if (size > MAPPING_CACHE_MOST ||
+        !mapping_cache_pop(size, largest_mapping_for(size), huge_alignment(alignment), mapping))
         return false;
-    if (mapping->kept < size) thrift_expect((size - mapping->kept) >> JW_GRANULE_SHIFT);
+    if (mapping->mapped_bytes < size) thrift_expect((size - mapping->mapped_bytes) >> JW_GRANULE_SHIFT);
     count_huge(1, (intptr_t)mapping->size);
     return true;
 }
 
 void *huge_allocate(size_t size, size_t alignment, size_t *used) {
     size = huge_good_size(size);
-    struct waiting mapping = {.size = size};
+    struct cached_mapping mapping = {.size = size};
     if (!size) return NULL;
-    if (!reuse_mapping(size, alignment, &mapping)) mapping.start = reserve(size, alignment);
+    if (!reuse_mapping(size, alignment, &mapping)) mapping.start = reserve_mapping(size, alignment);
     if (mapping.start) set_word(mapping.start, word_of_size(mapping.size));
-    if (used) *used = mapping.kept;
+    if (used) *used = mapping.mapped_bytes;
     return mapping.start;
 }
 
 /* A quarantined object may be inaccessible, and a mapping that waits to be unmapped begins with a link. If the OS
  * refuses both, the addresses are lost; they have no memory. */
-static void drop(char *object, size_t size) {
+static void unmap_guarded(char *object, size_t size) {
     if (!GUARDED || platform_protect(object, unit(), true)) unmap_huge(object, size + huge_guard());
     else platform_release(object, size + huge_guard());
 }
 
-/* Lets the mapping wait, with as much of its memory as may. False: it must go. */
-static bool let_wait(char *object, size_t size) {
-    if (JW_WAITING_MAPPINGS == 0 || size > WAITING_MOST) return false;
-    size_t room = thrift_room() & ~(unit() - 1), kept = size < room ? size : room;
-    struct waiting mapping = {.start = object, .size = size, .kept = kept ? kept : unit()}, old;
-    if (kept < size && !thrift_discard(object + kept, size - kept)) return false;
-    if (!waiting_place(&mapping, &old)) return false;
-    if (old.start) drop(old.start, old.size);
+/* Caches the mapping, with as much of its memory as may wait. False: it must go. */
+static bool cache_mapping(char *object, size_t size) {
+    if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
+    size_t room = thrift_room() & ~(unit() - 1), mapped = size < room ? size : room;
+    struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : unit()}, old;
+    if (mapped < size && !thrift_discard(object + mapped, size - mapped)) return false;
+    if (!mapping_cache_push(&mapping, &old)) return false;
+    if (old.start) unmap_guarded(old.start, old.size);
     thrift_notice();
     return true;
 }
@@ -127,11 +128,11 @@ static bool let_wait(char *object, size_t size) {
 /* The directory says that the object is gone. */
 static void retire_mapping(char *object, size_t size) {
     count_huge(-1, -(intptr_t)size);
-    if (!let_wait(object, size)) drop(object, size);
+    if (!cache_mapping(object, size)) unmap_guarded(object, size);
 }
 
 /* Size of the object, which is gone from now on; 0: none in use begins there. */
-static size_t take_huge(void *object) {
+static size_t begin_free_if_live(void *object) {
     uintptr_t word = directory_get(object);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
     if (!huge_word_is_live(word) ||
@@ -142,18 +143,18 @@ static size_t take_huge(void *object) {
 }
 
 bool huge_free_if_live(void *object) {
-    size_t size = take_huge(object);
+    size_t size = begin_free_if_live(object);
     if (size > 0) retire_mapping(object, size);
     return size > 0;
 }
 
-size_t huge_take(void *object) {
-    size_t size = take_huge(object);
+size_t huge_begin_free(void *object) {
+    size_t size = begin_free_if_live(object);
     if (size == 0) misuse(INVALID_FREE, object, 0);
     return size;
 }
 
-void huge_drop(char *object, size_t size) {
+void huge_finish_free(char *object, size_t size) {
     retire_mapping(object, size);
 }
 
@@ -168,7 +169,7 @@ size_t huge_usable_size(const void *object) {
 
 /* Another thread may get the old addresses as soon as the object has moved, and those of a lost target. So neither is
  * in the directory during the move. */
-static char *move(char *object, size_t old, char *target, size_t new) {
+static char *move_object(char *object, size_t old, char *target, size_t new) {
     set_word(object, huge_word_with_gone(word_of_size(old)));
     enum platform_moved result = platform_move(object, target, old);
     if (result == MOVED) {
@@ -183,7 +184,7 @@ static char *move(char *object, size_t old, char *target, size_t new) {
         count_huge(-1, -(intptr_t) new);
     } else {
         count_huge(-1, -(intptr_t) new);
-        drop(target, new);
+        unmap_guarded(target, new);
     }
     return NULL;
 }
@@ -213,7 +214,7 @@ static size_t with_room(size_t size) {
 /* Gives back the tail's memory at once. The object keeps the tail's addresses if they are its room to grow, or if the
  * OS refuses to unmap them. No mapping becomes smaller than the largest range: an object that shrinks further moves to
  * a range when it is half of that. */
-static void shrink(char *object, size_t old, size_t new) {
+static void shrink_object(char *object, size_t old, size_t new) {
     size_t least = new > BACKEND_MAX ? new : huge_good_size(BACKEND_MAX + 1);
     if (old > with_room(new) && old > least && resize_in_place(object, old, least)) old = least;
     if (new < old) platform_discard(object + new, old - new);
@@ -223,13 +224,13 @@ void *huge_resize(void *object, size_t size) {
     size_t old = huge_usable_size(object), new = huge_good_size(size);
     if (old == 0) misuse(INVALID_POINTER, object, 0);
     if (new == 0) return NULL;
-    if (new < old) shrink(object, old, new);
+    if (new < old) shrink_object(object, old, new);
     if (new <= old || resize_in_place(object, old, new)) return object;
     size_t roomy = with_room(new);
-    char *target = roomy ? reserve(roomy, unit()) : NULL;
-    if (target) return move(object, old, target, roomy);
-    target = reserve(new, unit());
-    return target ? move(object, old, target, new) : NULL;
+    char *target = roomy ? reserve_mapping(roomy, unit()) : NULL;
+    if (target) return move_object(object, old, target, roomy);
+    target = reserve_mapping(new, unit());
+    return target ? move_object(object, old, target, new) : NULL;
 }
 
 COLD char *huge_around(const void *address, bool gone, size_t *size) {

@@ -4,8 +4,8 @@
  * object's size. An object takes no slot of the window. A lookup comes here only with an address that is in no root of
  * ours. There is no list and no lock.
  *
- * A freed mapping waits for the next object (waiting.h), within what may be cached. Above that limit its end loses its
- * memory, and its addresses wait.
+ * A freed mapping waits for the next object (mapping_cache.h), within what may be cached. Above that limit its end
+ * loses its memory, and its addresses wait.
  */
 #ifndef JW_HUGE_H
 #define JW_HUGE_H
@@ -26,9 +26,9 @@ bool huge_free_if_live(void *object);
 void huge_free(void *object);
 
 /* Takes a huge object from the program: the first half of a free. Its mapping stays, of so many bytes and a guard.
- * huge_drop, the second half, unmaps them (hardened build). */
-size_t huge_take(void *object);
-void huge_drop(char *object, size_t size);
+ * huge_finish_free, the second half, unmaps them (hardened build). */
+size_t huge_begin_free(void *object);
+void huge_finish_free(char *object, size_t size);
 
 /* Bytes of the mapping behind each object: the hardened build's guard, which hardened/large.c makes. */
 size_t huge_guard(void);

@@ -5,20 +5,20 @@
 #include "base/assert.h"
 
 /* Where a range is in the tree. */
-struct place {
+struct tree_position {
     _Atomic(struct node_word) *node; /* the parent's */
     uint32_t unit, slot;
 };
 
-static void set_place(granule_id range, struct range_link place) {
-    range_link_set(range, range_link_with_place(range_link_get(range), place));
+static void set_position(granule_id range, struct range_link position) {
+    range_link_set(range, range_link_with_position(range_link_get(range), position));
 }
 
-static ALWAYS_INLINE struct place find_place(granule_id range) {
+static ALWAYS_INLINE struct tree_position find_position(granule_id range) {
     struct range_link link = range_link_get(range);
     unsigned unit = range_link_unit(link), slot = range_link_slot(link);
     invariant(unit != NO_PARENT); /* the paper's authors missed this: a root has no siblings and no parent's word */
-    return (struct place){node_at(range + ((1 - slot) << unit)), unit, slot};
+    return (struct tree_position){node_at(range + ((1 - slot) << unit)), unit, slot};
 }
 
 void knit_root(granule_id root) {
@@ -31,17 +31,17 @@ bool knit_is_root(granule_id range) {
 
 uint32_t knit_weight(granule_id range) {
     if (knit_is_root(range)) return ROOT_GRANULES;
-    struct place place = find_place(range);
-    struct node_word node = atomic_load_explicit(place.node, memory_order_relaxed);
-    return (node_end(node, place.slot) - place.slot) << place.unit;
+    struct tree_position position = find_position(range);
+    struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
+    return (node_end(node, position.slot) - position.slot) << position.unit;
 }
 
 /* Puts a second child into the parent, at the slot where the right part begins. */
-static ALWAYS_INLINE void split_in_parent(const struct place *place, unsigned right_slot) {
-    struct node_word node = atomic_load_explicit(place->node, memory_order_relaxed);
-    invariant(node_code(node, place->slot) == IN_USE && node_code(node, right_slot) == CONTINUES);
+static ALWAYS_INLINE void split_in_parent(const struct tree_position *position, unsigned right_slot) {
+    struct node_word node = atomic_load_explicit(position->node, memory_order_relaxed);
+    invariant(node_code(node, position->slot) == IN_USE && node_code(node, right_slot) == CONTINUES);
     /* relaxed: the new child's words matter to no other thread before its holder releases it */
-    while (!atomic_compare_exchange_weak_explicit(place->node, &node, node_with(node, right_slot, IN_USE),
+    while (!atomic_compare_exchange_weak_explicit(position->node, &node, node_with(node, right_slot, IN_USE),
                                                   memory_order_relaxed, memory_order_relaxed)) {
     }
 }
@@ -53,7 +53,7 @@ static void split_in_new_node(granule_id range, uint32_t weight, unsigned unit, 
     for (unsigned slot = slots; slot < NODE_SLOTS; slot++) node = node_with(node, slot, END);
     node = node_with(node_with(node, 0, IN_USE), right_slot, IN_USE);
     atomic_store_explicit(node_at(range + (1u << unit)), node, memory_order_relaxed);
-    set_place(range, range_link_made(unit, 0));
+    set_position(range, range_link_made(unit, 0));
 }
 
 granule_id knit_split(granule_id range, uint32_t wanted) {
@@ -64,11 +64,11 @@ granule_id knit_split(granule_id range, uint32_t wanted) {
     invariant(left < weight);
     granule_id right = range + left;
     if (!knit_is_root(range)) {
-        struct place place = find_place(range);
-        if (left % (1u << place.unit) == 0) {
-            unsigned right_slot = place.slot + (left >> place.unit);
-            range_link_set(right, range_link_made(place.unit, right_slot));
-            split_in_parent(&place, right_slot);
+        struct tree_position position = find_position(range);
+        if (left % (1u << position.unit) == 0) {
+            unsigned right_slot = position.slot + (left >> position.unit);
+            range_link_set(right, range_link_made(position.unit, right_slot));
+            split_in_parent(&position, right_slot);
             return right;
         }
     }
@@ -91,8 +91,8 @@ static enum slot_code acquire_at(_Atomic(struct node_word) *word, unsigned slot)
 
 enum slot_code knit_acquire(granule_id range) {
     if (knit_is_root(range)) return LEFT; /* a root has no siblings: the thread that has it from the Nest has it all */
-    struct place place = find_place(range);
-    return acquire_at(place.node, place.slot);
+    struct tree_position position = find_position(range);
+    return acquire_at(position.node, position.slot);
 }
 
 static bool free_at(struct node_word node, unsigned slot, enum slot_code state) {
@@ -102,58 +102,58 @@ static bool free_at(struct node_word node, unsigned slot, enum slot_code state) 
 
 granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was) {
     if (knit_is_root(range)) return 0;
-    struct place place = find_place(range);
-    struct node_word node = atomic_load_explicit(place.node, memory_order_relaxed);
+    struct tree_position position = find_position(range);
+    struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
     for (;;) {
-        unsigned slot = node_end(node, place.slot);
+        unsigned slot = node_end(node, position.slot);
         if (!(sides & ON_THE_RIGHT && free_at(node, slot, state))) {
-            slot = node_left(node, place.slot);
+            slot = node_left(node, position.slot);
             if (!(sides & ON_THE_LEFT && free_at(node, slot, state))) return 0;
         }
         *was = (enum slot_code)node_code(node, slot);
         /* [KN2] acquire: as KN1; pairs [KN3] [KN4]; clients knit_acquire knit_release */
-        if (atomic_compare_exchange_weak_explicit(place.node, &node, node_with(node, slot, IN_USE),
+        if (atomic_compare_exchange_weak_explicit(position.node, &node, node_with(node, slot, IN_USE),
                                                   memory_order_acquire, memory_order_relaxed))
-            return range + ((slot - place.slot) << place.unit);
+            return range + ((slot - position.slot) << position.unit);
     }
 }
 
 bool knit_release(granule_id range, enum slot_code state) {
     if (knit_is_root(range)) return true;
-    struct place place = find_place(range);
-    struct node_word node = atomic_load_explicit(place.node, memory_order_relaxed);
+    struct tree_position position = find_position(range);
+    struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
     for (;;) {
-        invariant(node_code(node, place.slot) == IN_USE);
-        if (node_code(node, node_left(node, place.slot)) == state) return false;
-        if (node_code(node, node_end(node, place.slot)) == state) return false;
+        invariant(node_code(node, position.slot) == IN_USE);
+        if (node_code(node, node_left(node, position.slot)) == state) return false;
+        if (node_code(node, node_end(node, position.slot)) == state) return false;
         /* [KN3] release: the range's words, to the next holder; pairs [KN1] [KN2]; client knit_acquire */
-        if (atomic_compare_exchange_weak_explicit(place.node, &node, node_with(node, place.slot, state),
+        if (atomic_compare_exchange_weak_explicit(position.node, &node, node_with(node, position.slot, state),
                                                   memory_order_release, memory_order_relaxed))
             return true;
     }
 }
 
 void knit_relinquish(granule_id range) {
-    struct place place = find_place(range);
-    struct node_word node = atomic_load_explicit(place.node, memory_order_relaxed);
-    invariant(node_code(node, place.slot) == IN_USE);
+    struct tree_position position = find_position(range);
+    struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
+    invariant(node_code(node, position.slot) == IN_USE);
     /* [KN4] release: as KN3; pairs [KN1] [KN2]; client knit_left */
-    while (!atomic_compare_exchange_weak_explicit(place.node, &node, node_with(node, place.slot, LEFT),
+    while (!atomic_compare_exchange_weak_explicit(position.node, &node, node_with(node, position.slot, LEFT),
                                                   memory_order_release, memory_order_relaxed)) {
     }
 }
 
 granule_id knit_join(granule_id left, granule_id right) {
-    struct place place = find_place(left);
+    struct tree_position position = find_position(left);
     unsigned right_slot = range_link_slot(range_link_get(right));
     leaf_set(right, leaf_none());
-    struct node_word node = atomic_load_explicit(place.node, memory_order_relaxed), joined;
+    struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed), joined;
     do {
-        invariant(node_code(node, place.slot) == IN_USE && node_code(node, right_slot) == IN_USE);
+        invariant(node_code(node, position.slot) == IN_USE && node_code(node, right_slot) == IN_USE);
         joined = node_with(node, right_slot, CONTINUES);
         /* relaxed: both are held; the joined range is published when it is released */
-    } while (
-        !atomic_compare_exchange_weak_explicit(place.node, &node, joined, memory_order_relaxed, memory_order_relaxed));
-    if (place.slot == 0 && node_code(joined, node_end(joined, 0)) == END) set_place(left, node_place(joined));
+    } while (!atomic_compare_exchange_weak_explicit(position.node, &node, joined, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    if (position.slot == 0 && node_code(joined, node_end(joined, 0)) == END) set_position(left, node_position(joined));
     return left;
 }

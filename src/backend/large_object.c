@@ -5,13 +5,13 @@
 #include "base/compiler.h"
 #include "base/misuse.h"
 
-/* Where the range begins with its object, the next word has the weight: at hand for free, and a trace after it. */
+/* Where the range begins with its object, the next word has the weight: for free, and as a trace after it. */
 static ALWAYS_INLINE void note_weight(granule_id range, uint32_t weight) {
     if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));
 }
 
-void *backend_allocate_at_hand(struct at_hand *at_hand, size_t size) {
-    granule_id range = at_hand_take(at_hand, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1);
+void *backend_allocate_cached(struct range_cache *cache, size_t size) {
+    granule_id range = range_cache_pop(cache, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1);
     if (!range) return NULL;
     leaf_set(range, leaf_large(0)); /* the weight is still noted */
     return granule_address(range);
@@ -48,7 +48,7 @@ static ALWAYS_INLINE uint32_t noted_weight(granule_id range) {
 }
 
 /* The caller holds the range of the object, which is free from now on. */
-static ALWAYS_INLINE granule_id take_large(void *object, uint32_t *weight) {
+static ALWAYS_INLINE granule_id hold_large(void *object, uint32_t *weight) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
@@ -58,26 +58,26 @@ static ALWAYS_INLINE granule_id take_large(void *object, uint32_t *weight) {
     return range;
 }
 
-granule_id backend_take_whole(void *object) {
+granule_id backend_hold_whole(void *object) {
     granule_id range = granule_of(object);
     bool ours = ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 && page_map_owns(object);
-    return ours && leaf_change(range, leaf_large(0), leaf_held()) ? range : 0; /* relaxed: as in take_large */
+    return ours && leaf_change(range, leaf_large(0), leaf_held()) ? range : 0; /* relaxed: as in hold_large */
 }
 
-void backend_keep(struct at_hand *at_hand, granule_id range) {
-    at_hand_put(at_hand, range, noted_weight(range));
+void backend_cache_range(struct range_cache *cache, granule_id range) {
+    range_cache_push(cache, range, noted_weight(range));
 }
 
 void backend_free(void *object) {
     uint32_t weight;
-    granule_id range = take_large(object, &weight);
+    granule_id range = hold_large(object, &weight);
     thrift_free(range, weight);
 }
 
 #if QUARANTINED
-granule_id backend_take(void *object) {
+granule_id backend_hold(void *object) {
     uint32_t weight;
-    return take_large(object, &weight);
+    return hold_large(object, &weight);
 }
 #endif
 

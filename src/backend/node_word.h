@@ -23,18 +23,18 @@ enum slot_code { CONTINUES, END, IN_USE = 4, MAPPED, UNMAPPED, LEFT };
 #define CODE_MASK 7u
 #define ALL_CODES 0x00ffffffu
 
-_Static_assert(NODE_SLOTS *CODE_BITS == 24 && (ALL_CODES & PLACE_MASK) == 0, "the codes fit below the place");
-_Static_assert(LEFT <= CODE_MASK && NODE_SLOTS - 1 <= PLACE_SLOT,
+_Static_assert(NODE_SLOTS *CODE_BITS == 24 && (ALL_CODES & POSITION_MASK) == 0, "the codes fit below the position");
+_Static_assert(LEFT <= CODE_MASK && NODE_SLOTS - 1 <= POSITION_SLOT,
                "a code fits in three bits, a slot's number in three");
 
-/* A node without codes, at the place of the range that is split. */
+/* A node without codes, at the position of the range that is split. */
 static inline struct node_word node_of_link(struct range_link link) {
-    return (struct node_word){link.raw & PLACE_MASK};
+    return (struct node_word){link.raw & POSITION_MASK};
 }
 
-/* The place of the node's own range. */
-static inline struct range_link node_place(struct node_word node) {
-    return (struct range_link){node.raw & PLACE_MASK};
+/* The position of the node's own range. */
+static inline struct range_link node_position(struct node_word node) {
+    return (struct range_link){node.raw & POSITION_MASK};
 }
 
 /* The codes with an END on either side: a search always finds an end. */

@@ -39,7 +39,7 @@ static void note_rollback(void) {
 }
 
 /* `acquired`: the caller holds the Knit half, too. */
-static void defer(granule_id range, enum slot_code state, bool acquired) {
+static void defer_range(granule_id range, enum slot_code state, bool acquired) {
     leaf_set(range, leaf_deferred(state == UNMAPPED, acquired));
     atomic_fetch_add_explicit(&ownership.deferrals, 1, memory_order_relaxed);
     id_stack_push(&ownership.deferred, range, range_set_next);
@@ -61,7 +61,7 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
     /* not earlier: the next try would have found the same range again */
     while (tries > 0) {
         note_rollback();
-        if (!nest_place(&ownership.nests[nest], class, failed[--tries])) defer(failed[tries], state, false);
+        if (!nest_place(&ownership.nests[nest], class, failed[--tries])) defer_range(failed[tries], state, false);
     }
     return range;
 }
@@ -158,10 +158,10 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
         leaf_set(range, leaf_held());
     }
     range_count(state, own); /* a deferred range is cached memory, too */
-    defer(range, state, true);
+    defer_range(range, state, true);
 }
 
-uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins) {
+uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins) {
     uint32_t own = weight;
     if (joins) range = join_siblings(range, &weight, UNMAPPED);
     range_count(UNMAPPED, (intptr_t)own - (intptr_t)weight);
@@ -178,7 +178,7 @@ bool range_place_deferred(void) {
         struct leaf_word leaf = leaf_get(range);
         enum slot_code state = leaf_is_unmapped(leaf) ? UNMAPPED : MAPPED;
         if (!leaf_is_acquired(leaf) && knit_acquire(range) == IN_USE) {
-            defer(range, state, false);
+            defer_range(range, state, false);
             continue;
         }
         range_count(state, -(intptr_t)knit_weight(range));

@@ -73,7 +73,7 @@ uint32_t range_join_right(granule_id range, enum slot_code state);
 
 /* Places a mapped range whose pages the OS refuses to take. A whole root goes back all the same. `joins`: joins the
  * range first with its unmapped siblings, which may make it a whole root. Returns the granules that stay mapped. */
-uint32_t range_place_kept(granule_id range, uint32_t weight, bool joins);
+uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins);
 
 /* Places the deferred ranges. True when there were any. */
 bool range_place_deferred(void);
@@ -81,7 +81,7 @@ bool range_place_deferred(void);
 /* Counts granules that become free in that state, or are free no longer. */
 void range_count(enum slot_code state, intptr_t granules);
 
-/* Free granules in that state: a racy snapshot. Mapped ones: also those of waiting mappings (waiting.h). */
+/* Free granules in that state: a racy snapshot. Mapped ones: also those of cached mappings (mapping_cache.h). */
 size_t range_cached(enum slot_code state);
 
 #endif

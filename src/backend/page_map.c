@@ -76,8 +76,8 @@ static struct table_part table_part(unsigned table, size_t from, size_t to) {
 }
 
 /* Records are read-only until their root has slabs: read-only memory is charged only as address space. */
-static enum platform_place map_part(unsigned table, struct table_part part) {
-    if (part.size == 0) return PLACE_HAD;
+static enum platform_reserved map_part(unsigned table, struct table_part part) {
+    if (part.size == 0) return RESERVED;
     return platform_reserve_at(part.start, part.size, table != RECORDS, "jwmalloc: records");
 }
 
@@ -93,7 +93,7 @@ static struct table_part first_part(unsigned number, size_t mask) {
 static bool map_first_parts(size_t mask) {
     for (unsigned number = 0; number < TABLES * PARTS; number++) {
         struct table_part part = first_part(number, mask);
-        if (map_part(number / PARTS, part) == PLACE_HAD) {
+        if (map_part(number / PARTS, part) == RESERVED) {
             huge_pages_off(part);
             continue;
         }
@@ -150,13 +150,13 @@ static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, siz
 }
 
 /* Maps what follows one of the table's parts, as long as the part is, unless it is there. False when the OS refuses. */
-static bool extend(unsigned table, size_t low, size_t far) {
+static bool extend_table(unsigned table, size_t low, size_t far) {
     struct table_part part = table_part(table, far + low, far + 2 * low);
     if (part.size == 0) return true;
     _Atomic(uint32_t) *threads = &announced[__builtin_ctzl(low) - FIRST_LOW_SHIFT][table][far != 0];
     atomic_fetch_add_explicit(threads, 1, memory_order_relaxed); /* as in another_has_mapped */
-    enum platform_place place = map_part(table, part);
-    if (place == PLACE_REFUSED || (place == PLACE_TAKEN && !another_has_mapped(threads, part.start, part.size))) {
+    enum platform_reserved result = map_part(table, part);
+    if (result == RESERVE_REFUSED || (result == RESERVE_TAKEN && !another_has_mapped(threads, part.start, part.size))) {
         atomic_fetch_sub_explicit(threads, 1, memory_order_relaxed);
         return false;
     }
@@ -173,7 +173,7 @@ bool page_map_grow(size_t mask) {
     size_t low = page_map_low(mask), far = page_map_far(mask), next = mask | low;
     if (low >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
     for (unsigned table = 0; table < TABLES; table++)
-        if (!extend(table, low, 0) || (far && !extend(table, low, far))) return page_map_covered() != mask;
+        if (!extend_table(table, low, 0) || (far && !extend_table(table, low, far))) return page_map_covered() != mask;
     move_mask(&page_map.record_mask, mask << RECORD_SHIFT, next << RECORD_SHIFT);
     move_mask(&page_map.mask, mask, next);
     return true;

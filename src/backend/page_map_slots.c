@@ -59,18 +59,18 @@ static bool slot_is_free(size_t slot) {
 }
 
 /* Maps up to *count free slots from `slot` on, at least `slot` itself, and claims `slot`. */
-static enum platform_place take_slots(size_t slot, size_t *count) {
+static enum platform_reserved take_slots(size_t slot, size_t *count) {
     char *address = page_map.base + (slot << JW_ROOT_SHIFT);
     size_t low = page_map_low(slot_mask()), inside = slot & (low - 1), most = *count;
     for (*count = 1; *count < most && inside + *count < low && slot_is_free(slot + *count);) ++*count;
-    enum platform_place place = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
-    if (place != PLACE_HAD && *count > 1) {
+    enum platform_reserved result = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
+    if (result != RESERVED && *count > 1) {
         *count = 1;
-        place = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
+        result = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
     }
-    if (place != PLACE_HAD || page_map_claim(address)) return place;
+    if (result != RESERVED || page_map_claim(address)) return result;
     unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* the thread that unmapped the root has not cleared the slot */
-    return PLACE_TAKEN;
+    return RESERVE_TAKEN;
 }
 
 /* Of the first root: any of the upper half. So all its places are equally probable, and it is not slot 0. */
@@ -89,9 +89,9 @@ static char *reserve_low(size_t *count) {
         for (size_t slot = covered_from(from, slots); slot <= slots; slot = covered_from(slot + 1, slots)) {
             if (!slot_is_free(slot)) continue;
             *count = most;
-            enum platform_place place = take_slots(slot, count);
-            if (place == PLACE_REFUSED) return NULL;
-            if (place == PLACE_TAKEN) continue;
+            enum platform_reserved result = take_slots(slot, count);
+            if (result == RESERVE_REFUSED) return NULL;
+            if (result == RESERVE_TAKEN) continue;
             atomic_store_explicit(&lowest_free, slot + 1, memory_order_relaxed);
             return page_map.base + (slot << JW_ROOT_SHIFT);
         }

@@ -1,12 +1,12 @@
-/* range_link.h - the word with a range's place: in its parent node, and in a Nest or another list.
+/* range_link.h - the word with a range's position: in its parent node, and in a Nest or another list.
  *
  *   link   | 31 in list | 30..28 slot in parent | 27..24 parent's unit, 15: none | 23..0 next range or Nest slot |
  *
  *   part           may be written by
- *   slot, unit     the range's holder: they are its place in the tree (knit.h)
+ *   slot, unit     the range's holder: they are its position in the tree (knit.h)
  *   in list, next  the holder of the list's lock in a Nest (nest.h); else the holder, or the thread that has the list
  *
- * A node's word has the place of the node's own range at the same bits (node_word.h).
+ * A node's word has the position of the node's own range at the same bits (node_word.h).
  * Only this file knows the bits. The tables of the words are in page_map.h.
  */
 #ifndef JW_RANGE_LINK_H
@@ -23,27 +23,28 @@ struct range_link {
 
 #define NO_PARENT 15u
 #define LINK_IN_LIST 0x80000000u
-#define PLACE_MASK 0x7f000000u
-#define PLACE_UNIT_SHIFT 24
-#define PLACE_SLOT_SHIFT 28
-#define PLACE_UNIT 15u
-#define PLACE_SLOT 7u
+#define POSITION_MASK 0x7f000000u
+#define POSITION_UNIT_SHIFT 24
+#define POSITION_SLOT_SHIFT 28
+#define POSITION_UNIT 15u
+#define POSITION_SLOT 7u
 
-_Static_assert((LINK_IN_LIST ^ PLACE_MASK ^ ID_MASK) == UINT32_MAX, "the parts of a link do not overlap");
-_Static_assert(PLACE_MASK == (PLACE_UNIT << PLACE_UNIT_SHIFT | PLACE_SLOT << PLACE_SLOT_SHIFT), "unit and slot");
+_Static_assert((LINK_IN_LIST ^ POSITION_MASK ^ ID_MASK) == UINT32_MAX, "the parts of a link do not overlap");
+_Static_assert(POSITION_MASK == (POSITION_UNIT << POSITION_UNIT_SHIFT | POSITION_SLOT << POSITION_SLOT_SHIFT),
+               "unit and slot");
 _Static_assert(JW_ROOT_SHIFT - JW_GRANULE_SHIFT < NO_PARENT, "a unit is no larger than a root");
 _Static_assert(JW_NEST_SLOTS <= ID_MASK, "a Nest's slot fits");
 
 static inline struct range_link range_link_made(unsigned unit, unsigned slot) {
-    return (struct range_link){unit << PLACE_UNIT_SHIFT | slot << PLACE_SLOT_SHIFT};
+    return (struct range_link){unit << POSITION_UNIT_SHIFT | slot << POSITION_SLOT_SHIFT};
 }
 
 static inline unsigned range_link_unit(struct range_link link) {
-    return link.raw >> PLACE_UNIT_SHIFT & PLACE_UNIT;
+    return link.raw >> POSITION_UNIT_SHIFT & POSITION_UNIT;
 }
 
 static inline unsigned range_link_slot(struct range_link link) {
-    return link.raw >> PLACE_SLOT_SHIFT & PLACE_SLOT;
+    return link.raw >> POSITION_SLOT_SHIFT & POSITION_SLOT;
 }
 
 /* The next range of a list, or the slot in a Nest. */
@@ -60,12 +61,12 @@ static inline struct range_link range_link_with_following(struct range_link link
 }
 
 static inline struct range_link range_link_with_list(struct range_link link, granule_id following, bool in_list) {
-    return (struct range_link){(link.raw & PLACE_MASK) | following | (in_list ? LINK_IN_LIST : 0)};
+    return (struct range_link){(link.raw & POSITION_MASK) | following | (in_list ? LINK_IN_LIST : 0)};
 }
 
-/* The link with the place taken from another one. */
-static inline struct range_link range_link_with_place(struct range_link link, struct range_link place) {
-    return (struct range_link){(link.raw & ~PLACE_MASK) | (place.raw & PLACE_MASK)};
+/* The link with the position taken from another one. */
+static inline struct range_link range_link_with_position(struct range_link link, struct range_link position) {
+    return (struct range_link){(link.raw & ~POSITION_MASK) | (position.raw & POSITION_MASK)};
 }
 
 #endif

@@ -112,7 +112,7 @@ bool reclaimer_thread_seen(void) {
 }
 
 /* Ends the thread and waits for its end. Returns whether there was one. */
-static bool stop(void) {
+static bool stop_and_wait(void) {
     bool ran = false;
     /* [PA3] acquire: the thread's rounds; pairs [PA4]; client pause_round */
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
@@ -143,7 +143,7 @@ static bool end_pause(void) {
 
 void reclaimer_pause(void) {
     begin_pause();
-    if (stop()) atomic_store_explicit(&reclaimer->stopped, 1, memory_order_relaxed);
+    if (stop_and_wait()) atomic_store_explicit(&reclaimer->stopped, 1, memory_order_relaxed);
     platform_threads_gone(true);
 }
 
@@ -156,7 +156,7 @@ void reclaimer_resume(void) {
 /* The program has only its first thread left. */
 static void stop_alone(void) {
     begin_pause();
-    stop();
+    stop_and_wait();
     platform_threads_gone(false);
     if (end_pause() && others_live()) start_with_threads(); /* a thread made meanwhile could not start ours */
 }

@@ -31,8 +31,8 @@ void reclaimer_ask(void) {
 
 bool reclaimer_take_request(void) {
     bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
-    /* [AH5] seq_cst: this round sees what was put at hand before, and not asked for; acquire: what was asked for;
-     * pairs [AH4] [TH8]; client at_hand_last_put */
+    /* [AH5] seq_cst: this round sees what was cached before, and not asked for; acquire: what was asked for;
+     * pairs [AH4] [TH8]; client range_cache_last_push */
     atomic_thread_fence(memory_order_seq_cst);
     return asked;
 }

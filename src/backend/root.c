@@ -57,9 +57,9 @@ bool root_close(granule_id part) {
     if (atomic_load_explicit(&used, memory_order_relaxed) == CLOSED_PARTS ||
         !platform_release(granule_address(part), knit_weight(part) * GRANULE_SIZE))
         return false;
-    uint32_t place = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
+    uint32_t index = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
     /* [RP1] release: the range's words, and that it is unmapped; pairs [RP2]; client root_parts */
-    atomic_store_explicit(&closed[place], part, memory_order_release);
+    atomic_store_explicit(&closed[index], part, memory_order_release);
     return true;
 }
 
@@ -71,7 +71,7 @@ granule_id root_open(enum root_use use, uint32_t weight) {
         if (!part) continue;
         size_t size = knit_weight(part) * GRANULE_SIZE;
         bool fits = knit_weight(part) >= weight && (root_use(part) == use || (!CLASSES_APART && root_count() <= 1));
-        if (fits && platform_reserve_at(granule_address(part), size, true, "jwmalloc: ranges") == PLACE_HAD) {
+        if (fits && platform_reserve_at(granule_address(part), size, true, "jwmalloc: ranges") == RESERVED) {
             platform_huge_pages(granule_address(part), size, option(&options.huge_pages));
             return part;
         }

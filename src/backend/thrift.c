@@ -1,8 +1,8 @@
 /* thrift.c - what waits in Thrift's two buffers, how much may wait (the watermark), and how it is given back. */
 #include "backend/thrift.h"
 
+#include "backend/mapping_cache.h"
 #include "backend/thrift_buffers.h"
-#include "backend/waiting.h"
 #include "base/compiler.h"
 #include "base/mixed.h"
 #include "config/options.h"
@@ -11,14 +11,14 @@
 #include "platform/platform.h"
 
 /* Peak of granules in use: since the last round, and in the round before. Noted when memory without pages comes into
- * use, when a range is freed while much is cached, and when a thread looks how much it may have at hand. */
+ * use, when a range is freed while much is cached, and when a thread looks how much it may cache. */
 static _Atomic(size_t) most_in_use[2];
 static _Atomic(bool) at_peak;        /* as thrift_expect saw it last */
 static _Atomic(uint32_t) os_refused; /* a boolean: madvise has failed since the last look */
 static _Atomic(size_t) rollbacks_seen;
 struct thrift_counters thrift_counters;
 
-static void note(_Atomic(size_t) *counter, size_t amount) {
+static void counter_add(_Atomic(size_t) *counter, size_t amount) {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
@@ -33,7 +33,7 @@ bool thrift_discard(void *start, size_t size) {
     uintptr_t to = ((uintptr_t)start + size) & ~(page - 1);
     if (from >= to) return true;
     bool given = platform_discard((void *)from, to - from);
-    if (given) note(&thrift_counters.given_back, to - from);
+    if (given) counter_add(&thrift_counters.given_back, to - from);
     else atomic_store_explicit(&os_refused, true, memory_order_relaxed);
     return given;
 }
@@ -45,7 +45,7 @@ static bool give_range_back(granule_id range, uint32_t weight) {
 
 /* Returns the granules that stay mapped. */
 static size_t give_back_or_keep(granule_id range, uint32_t weight, bool room) {
-    if (!give_range_back(range, weight)) return range_place_kept(range, weight, room);
+    if (!give_range_back(range, weight)) return range_place_refused(range, weight, room);
     range_place_known(range, weight, UNMAPPED);
     return 0;
 }
@@ -54,25 +54,25 @@ size_t thrift_give_back(granule_id range, uint32_t weight) {
     return give_back_or_keep(range, weight, false);
 }
 
-static size_t empty_buffer(unsigned nest, bool room) {
-    size_t kept = 0;
+static size_t empty_nest(unsigned nest, bool room) {
+    size_t still_mapped = 0;
     for (unsigned class = RANGE_CLASSES; class -- > 0;) {
         granule_id range;
         for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, class)); left--) {
             size_t stays = give_back_or_keep(range, weight_of_class(class), room);
-            kept += stays;
+            still_mapped += stays;
             /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
             if (stays && nest % NESTS_OF_USE == ownership_active()) break;
         }
     }
-    return kept;
+    return still_mapped;
 }
 
 size_t thrift_reclaim(unsigned buffer, bool room) {
-    size_t kept = 0;
-    note(&thrift_counters.given_back, waiting_drop(buffer, SIZE_MAX));
-    for (unsigned use = 0; use < ROOT_USES; use++) kept += empty_buffer(buffer + use * NESTS_OF_USE, room);
-    return kept;
+    size_t still_mapped = 0;
+    counter_add(&thrift_counters.given_back, mapping_cache_drain(buffer, SIZE_MAX));
+    for (unsigned use = 0; use < ROOT_USES; use++) still_mapped += empty_nest(buffer + use * NESTS_OF_USE, room);
+    return still_mapped;
 }
 
 void thrift_rejoin_unmapped(void) {
@@ -99,11 +99,11 @@ bool thrift_take_refusals(void) {
 }
 
 void thrift_count_round(void) {
-    note(&thrift_counters.rounds, 1);
+    counter_add(&thrift_counters.rounds, 1);
 }
 
 void thrift_count_outside(intptr_t bytes) {
-    note(&thrift_counters.outside, (size_t)bytes);
+    counter_add(&thrift_counters.outside, (size_t)bytes);
 }
 
 void thrift_age_peak(void) {
@@ -111,7 +111,7 @@ void thrift_age_peak(void) {
     atomic_store_explicit(&most_in_use[1], most, memory_order_relaxed);
 }
 
-static size_t least_kept(void) {
+static size_t cache_minimum(void) {
     return option(&options.cache_min) >> JW_GRANULE_SHIFT;
 }
 
@@ -120,34 +120,34 @@ static size_t outside_roots(void) {
 }
 
 /* Granules in use: all, and those of huge objects among them. */
-struct use {
+struct usage {
     size_t all, huge;
 };
 
 /* Notes in the peak how many are in use now, and returns that. */
-static NOINLINE struct use peak_note(void) {
+static NOINLINE struct usage peak_note(void) {
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED);
-    size_t granules = root_count() * ROOT_GRANULES + (waiting_kept() >> JW_GRANULE_SHIFT);
+    size_t granules = root_count() * ROOT_GRANULES + (mapping_cache_bytes() >> JW_GRANULE_SHIFT);
     size_t huge = outside_roots() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
     if (all > atomic_load_explicit(&most_in_use[0], memory_order_relaxed))
         atomic_store_explicit(&most_in_use[0], all, memory_order_relaxed);
-    return (struct use){.all = all, .huge = huge};
+    return (struct usage){.all = all, .huge = huge};
 }
 
 /* Granules that may wait mapped while so many are in use. The limit has two parts: the peak of the last two rounds less
  * what is in use, and a share of that peak. The share is at least a minimum. So a program that frees much and soon
  * allocates it again needs no new pages, and its peak is hardly higher. */
-static size_t watermark(struct use use, size_t percent, size_t least) {
+static size_t watermark(struct usage usage, size_t percent, size_t least) {
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
     if (before > most) most = before;
-    if (use.all > most) most = use.all; /* another thread's store, or a round's end, may have passed by */
-    size_t share = (most > use.huge ? most - use.huge : 0) * percent / 100;
-    return most - use.all + (share > least ? share : least);
+    if (usage.all > most) most = usage.all; /* another thread's store, or a round's end, may have passed by */
+    size_t share = (most > usage.huge ? most - usage.huge : 0) * percent / 100;
+    return most - usage.all + (share > least ? share : least);
 }
 
 size_t thrift_room(void) {
-    size_t cached = range_cached(MAPPED), mark = least_kept(), percent = option(&options.cache_percent);
+    size_t cached = range_cached(MAPPED), mark = cache_minimum(), percent = option(&options.cache_percent);
     if (reclaimer_lives() && percent > 0) mark = watermark(peak_note(), percent, mark);
     return mark > cached ? (mark - cached) << JW_GRANULE_SHIFT : 0;
 }
@@ -156,7 +156,7 @@ size_t thrift_room(void) {
  * use. */
 static bool above_watermark(size_t cached) {
     /* without the reclamation thread only the minimum: no round comes while the program is quiet */
-    size_t least = least_kept(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
+    size_t least = cache_minimum(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
     if (cached <= least || percent == 0) return cached > least;
     return cached > watermark(peak_note(), percent, least);
 }
@@ -166,7 +166,7 @@ void thrift_place(granule_id range, uint32_t weight) {
         bool given = give_range_back(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {
-            note(&thrift_counters.sync_reclaims, 1);
+            counter_add(&thrift_counters.sync_reclaims, 1);
             reclaimer_wake();
         }
     } else {
@@ -174,10 +174,10 @@ void thrift_place(granule_id range, uint32_t weight) {
     }
 }
 
-/* Gives back about this many granules, waiting mappings and the largest ranges first. */
+/* Gives back about this many granules, cached mappings and the largest ranges first. */
 static void give_ranges_back(size_t granules) {
-    size_t dropped = waiting_drop(ANY_BUFFER, granules);
-    note(&thrift_counters.given_back, dropped);
+    size_t dropped = mapping_cache_drain(ANY_BUFFER, granules);
+    counter_add(&thrift_counters.given_back, dropped);
     dropped >>= JW_GRANULE_SHIFT;
     granules -= dropped < granules ? dropped : granules;
     for (unsigned class = RANGE_CLASSES; class -- > 0;)
@@ -194,7 +194,7 @@ static void give_ranges_back(size_t granules) {
 }
 
 void thrift_trim(void) {
-    size_t cached = range_cached(MAPPED), least = least_kept();
+    size_t cached = range_cached(MAPPED), least = cache_minimum();
     if (cached > least) give_ranges_back(cached - least);
 }
 
@@ -205,7 +205,7 @@ static void note_at_peak(bool above) {
 
 /* Gives back what of the cached granules is above the limit together with `granules` new ones. */
 static void make_headroom(size_t granules, size_t cached, size_t limit) {
-    if (option(&options.cache_percent) == 0 && limit > least_kept()) limit = least_kept();
+    if (option(&options.cache_percent) == 0 && limit > cache_minimum()) limit = cache_minimum();
     if (cached == 0 || cached + granules <= limit) return;
     size_t above = cached + granules - limit;
     give_ranges_back(above < cached ? above : cached);
@@ -214,7 +214,7 @@ static void make_headroom(size_t granules, size_t cached, size_t limit) {
 void thrift_expect(size_t granules) {
     /* the limit is computed even if little waits: when more is wanted, most is in use */
     size_t cached = range_cached(MAPPED);
-    size_t limit = watermark(peak_note(), PERCENT_BESIDE_NEW, least_kept() / PART_BESIDE_NEW);
+    size_t limit = watermark(peak_note(), PERCENT_BESIDE_NEW, cache_minimum() / PART_BESIDE_NEW);
     note_at_peak(cached + granules > limit);
     make_headroom(granules, cached, limit);
 }
@@ -226,7 +226,8 @@ bool thrift_is_at_peak(void) {
 /* At most the bytes of all roots can be given back; in the hardened build also quarantined huge objects. The OS must
  * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
 bool thrift_may_help(size_t size) {
-    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? outside_roots() : waiting_addresses());
+    size_t ours =
+        (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? outside_roots() : mapping_cache_addresses());
     if (size <= ours || sizeof(void *) < 8) return true;
     size_t unit = platform_page_size(), beyond = (size - ours) & ~(unit - 1);
     void *probe = beyond ? platform_reserve(beyond, unit, "jwmalloc: probe") : NULL;
@@ -237,6 +238,6 @@ bool thrift_may_help(size_t size) {
 COLD uint64_t thrift_signs(void) {
     uint64_t signs = mixed(range_cached(MAPPED) + mixed(range_cached(UNMAPPED)));
     signs = mixed(signs + root_count() + ((uint64_t)root_spares() << 32));
-    signs = mixed(signs + outside_roots() + waiting_kept());
+    signs = mixed(signs + outside_roots() + mapping_cache_bytes());
     return mixed(signs + atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed));
 }

@@ -8,19 +8,19 @@
 #include "platform/platform.h"
 
 static _Atomic(uint32_t) frees_refused;
-static _Atomic(uint64_t) last_round;               /* milliseconds */
-static _Atomic(round_hook) hooks[ROUND_STAGES][2]; /* [1]: for a purge */
+static _Atomic(uint64_t) last_round;                     /* milliseconds */
+static _Atomic(round_hook) round_hooks[ROUND_STAGES][2]; /* [1]: for a purge */
 
 void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge) {
-    atomic_store_explicit(&hooks[stage][false], round, memory_order_relaxed);
-    atomic_store_explicit(&hooks[stage][true], purge, memory_order_relaxed);
+    atomic_store_explicit(&round_hooks[stage][false], round, memory_order_relaxed);
+    atomic_store_explicit(&round_hooks[stage][true], purge, memory_order_relaxed);
 }
 
 /* `now`: a purge, all memory must go now. */
 static bool begin_round(bool now) {
     bool more = false;
     for (unsigned stage = 0; stage < ROUND_STAGES; stage++) {
-        round_hook hook = atomic_load_explicit(&hooks[stage][now], memory_order_relaxed);
+        round_hook hook = atomic_load_explicit(&round_hooks[stage][now], memory_order_relaxed);
         more |= hook && hook();
     }
     range_place_deferred();
@@ -37,17 +37,17 @@ static size_t end_round(unsigned standby, bool woken) {
     return thrift_reclaim(standby, false);
 }
 
-/* Whether no work is left for a round, except for the `kept` granules that cannot be given back. */
-static bool nothing_left(size_t kept) {
+/* Whether no work is left for a round, except for the `still_mapped` granules that cannot be given back. */
+static bool nothing_left(size_t still_mapped) {
     bool asked = reclaimer_last_look_is_asked();
-    bool mapped = ownership_last_look_has_mapped(kept);
+    bool mapped = ownership_last_look_has_mapped(still_mapped);
     return !ownership_last_look_has_deferred() && !mapped && !asked;
 }
 
 /* A longer wait is announced while it lasts. It is taken only if no work came before the announcement. */
-static void wait_for_round(unsigned quiet, size_t kept) {
+static void wait_for_round(unsigned quiet, size_t still_mapped) {
     reclaimer_announce_wait(quiet);
-    if (quiet > 0 && !nothing_left(kept)) quiet = 0;
+    if (quiet > 0 && !nothing_left(still_mapped)) quiet = 0;
     reclaimer_wait((uint32_t)option(&options.reclaim_interval) << quiet);
     reclaimer_announce_wait(0);
 }
@@ -59,26 +59,26 @@ static void wait_for_successor(void) {
 }
 
 /* Sleeps without limit: a thread that makes work wakes this one. */
-static void wait_for_work(size_t kept) {
+static void wait_for_work(size_t still_mapped) {
     reclaimer_announce_wait(QUIET_ROUNDS);
-    if (nothing_left(kept)) reclaimer_wait(UINT32_MAX);
+    if (nothing_left(still_mapped)) reclaimer_wait(UINT32_MAX);
     reclaimer_announce_wait(0);
     reclaimer_take_pressure();
 }
 
 /* Ends the thread, which has no work left. False: work has come meanwhile. */
-static bool end_thread(size_t kept) {
+static bool end_thread(size_t still_mapped) {
     reclaimer_end();
-    if (nothing_left(kept)) return true;
+    if (nothing_left(still_mapped)) return true;
     return !reclaimer_go_on();
 }
 
 /* What the reclamation thread knows from one round to the next. */
 struct rounds {
-    unsigned quiet; /* rounds in a row without work */
-    size_t kept;    /* granules that could not be given back in the last one */
-    bool woken;     /* that one was early */
-    bool more;      /* there is work for another */
+    unsigned quiet;      /* rounds in a row without work */
+    size_t still_mapped; /* granules that could not be given back in the last one */
+    bool woken;          /* that one was early */
+    bool more;           /* there is work for another */
 };
 
 /* One round, with the wait in it. False: the thread must stop. */
@@ -87,12 +87,12 @@ static bool run_round(struct rounds *rounds) {
     if (rounds->woken && asked) wait_for_successor();
     rounds->more = begin_round(false);
     unsigned standby = ownership_swap_buffers();
-    wait_for_round(rounds->quiet, rounds->kept);
+    wait_for_round(rounds->quiet, rounds->still_mapped);
     if (reclaimer_must_end()) return false;
     rounds->woken = reclaimer_take_pressure();
-    rounds->kept = end_round(standby, rounds->woken);
+    rounds->still_mapped = end_round(standby, rounds->woken);
     rounds->more |= thrift_take_refusals();
-    rounds->quiet = nothing_left(rounds->kept) && !rounds->woken ? rounds->quiet + 1 : 0;
+    rounds->quiet = nothing_left(rounds->still_mapped) && !rounds->woken ? rounds->quiet + 1 : 0;
     return true;
 }
 
@@ -101,15 +101,15 @@ static bool end_or_wait(struct rounds *rounds) {
     thrift_age_peak(); /* the next round may be far */
     rounds->quiet = 0;
     rounds->woken = !reclaimer_starts_at_need();
-    if (!rounds->woken) return end_thread(rounds->kept);
-    wait_for_work(rounds->kept);
+    if (!rounds->woken) return end_thread(rounds->still_mapped);
+    wait_for_work(rounds->still_mapped);
     return false;
 }
 
 static void reclamation_thread(void) {
     struct rounds rounds;
     rounds.quiet = 0;
-    rounds.kept = 0;
+    rounds.still_mapped = 0;
     rounds.woken = true;
     if (!platform_thread_confine(reclaimer_starts_at_need())) return reclaimer_stop();
     while (!reclaimer_must_end() && run_round(&rounds)) {

@@ -44,23 +44,23 @@ enum {
     OBJECT_CACHE_USED_PART = 2,
 };
 
-/* Ranges of each class that a thread keeps at hand (backend/at_hand.h). With four a thread that replaces sixteen
+/* Ranges of each class that a thread caches (backend/range_cache.h). With four a thread that replaces sixteen
  * objects of 4 to 64 KB at random misses fewer requests than with two. Inside a C library there are none: a thread has
  * one word there. */
-#ifndef JW_AT_HAND_WAYS
+#ifndef JW_RANGE_CACHE_WAYS
 #ifdef JW_HOST
-#define JW_AT_HAND_WAYS 0
+#define JW_RANGE_CACHE_WAYS 0
 #else
-#define JW_AT_HAND_WAYS (QUARANTINED ? 0 : 4)
+#define JW_RANGE_CACHE_WAYS (QUARANTINED ? 0 : 4)
 #endif
 #endif
 
 enum {
-    /* Granules at hand of a thread: one object of the largest size. Where many threads share what may wait, each has
+    /* Granules that a thread caches: one object of the largest size. Where many threads share what may wait, each has
      * less. */
-    AT_HAND_MOST = ROOT_GRANULES,
-    /* Ranges put between two looks at that share, and at whether a round is due. */
-    AT_HAND_PERIOD = 32,
+    RANGE_CACHE_MOST = ROOT_GRANULES,
+    /* Ranges pushed between two looks at that share, and at whether a round is due. */
+    RANGE_CACHE_PERIOD = 32,
 };
 
 /* ---- Slabs ---- */
@@ -147,9 +147,9 @@ _Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLEC
 enum {
     /* Divisor: an object that shrinks stays in its place while it uses more than half of it. A larger part would copy
      * more often, a smaller one leave more than half of the place unused. */
-    STAYS_PART = 2,
+    IN_PLACE_PART = 2,
     /* Bytes up to which an object always stays: a smaller one would hardly save memory. */
-    STAYS_MOST = 32,
+    IN_PLACE_MOST = 32,
 };
 
 /* ---- When a round of reclamation is asked for, and what it does ---- */
@@ -228,12 +228,12 @@ enum {
     LARGE_WINDOW_PART = 2,
     /* The largest mapping that waits for the next huge object, in bytes: above, page faults outweigh what it saves.
      * Bounds the addresses that wait without memory. */
-    WAITING_MOST = 128 << 20,
+    MAPPING_CACHE_MOST = 128 << 20,
 };
 
 /* Freed mappings that may wait. In the hardened build a freed huge object is unmapped at once. */
-#ifndef JW_WAITING_MAPPINGS
-#define JW_WAITING_MAPPINGS (QUARANTINED ? 0 : 16)
+#ifndef JW_CACHED_MAPPINGS
+#define JW_CACHED_MAPPINGS (QUARANTINED ? 0 : 16)
 #endif
 
 /* ---- Tries: after the last one the thread goes elsewhere ---- */

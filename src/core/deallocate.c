@@ -1,8 +1,8 @@
 /* deallocate.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
 #include "core/deallocate.h"
 
+#include "core/free_suspect.h"
 #include "core/route.h"
-#include "core/suspects.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"

@@ -61,7 +61,7 @@ static COLD void describe_in_root(const void *object, struct found *found) {
     id = granule_start(id);
     struct leaf_word leaf = leaf_get(id);
     if (leaf_is_slab(leaf)) describe_small(object, found);
-    else if (leaf_kind(leaf) == MID) midend_find(object, found);
+    else if (leaf_kind(leaf) == MID) midend_describe(object, found);
     else if (leaf_kind(leaf) == LARGE) describe_large(object, id, found);
     else describe_trace(object, found);
 }

@@ -13,7 +13,7 @@
 
 _Atomic(bool) shrunk_in_place;
 
-static ALWAYS_INLINE void *stay(void *object, bool as_new) {
+static ALWAYS_INLINE void *keep_in_place(void *object, bool as_new) {
     if (!as_new && !atomic_load_explicit(&shrunk_in_place, memory_order_relaxed))
         atomic_store_explicit(&shrunk_in_place, true, memory_order_relaxed);
     return object;
@@ -30,7 +30,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
 
 /* In place or by moving pages; NULL: the bytes must be copied. */
 static void *resize_large(void *object, size_t size, size_t old) {
-    bool fits = stays(old, size);
+    bool fits = may_keep_in_place(old, size);
     if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
     if (!GUARDED && size > old && backend_grow(object, size)) return object;
     bool cut = (fits || (size >= BACKEND_MIN && size < old)) && backend_shrink(object, size);
@@ -42,13 +42,13 @@ static NOINLINE void *reallocate_large(void *object, size_t size) {
     if (size > PTRDIFF_MAX) return out_of_memory();
     void *resized = resize_large(object, size, old);
     /* larger than asked: room to grow, or memory that could not be given back */
-    if (resized) return stay(resized, object_size(resized) == good_size(1, size));
+    if (resized) return keep_in_place(resized, object_size(resized) == good_size(1, size));
     return reallocate_elsewhere(object, size, old);
 }
 
 void *reallocate(void *object, size_t size) {
     size_t old;
     if (UNLIKELY(!small_object_size(object, leaf_of(object), &old))) return reallocate_large(object, size);
-    if (!stays(old, size)) return reallocate_elsewhere(object, size, old);
-    return stay(object, size_class_serves(slab_of(object)->class, size));
+    if (!may_keep_in_place(old, size)) return reallocate_elsewhere(object, size, old);
+    return keep_in_place(object, size_class_serves(slab_of(object)->class, size));
 }

@@ -18,8 +18,8 @@ extern _Atomic(bool) shrunk_in_place HIDDEN;
 
 /* realloc leaves an object in place if the new size fits and uses more than half of it, or if the object is so small
  * that a copy saves nothing. */
-static ALWAYS_INLINE bool stays(size_t old, size_t size) {
-    return size <= old && (size > old / STAYS_PART || old <= STAYS_MOST);
+static ALWAYS_INLINE bool may_keep_in_place(size_t old, size_t size) {
+    return size <= old && (size > old / IN_PLACE_PART || old <= IN_PLACE_MOST);
 }
 
 #endif

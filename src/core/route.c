@@ -9,8 +9,8 @@
 #include "backend/thrift.h"
 #include "base/misuse.h"
 #include "core/allocate.h"
+#include "core/free_suspect.h"
 #include "core/start.h"
-#include "core/suspects.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/heap_pop.h"
@@ -41,7 +41,7 @@ static void *refill_and_pop(struct heap *heap, unsigned class) {
 
 /* For a thread that has already given up its heap: takes an abandoned heap for one object. */
 static void *allocate_after_the_end(size_t size) {
-    struct heap *heap = heap_take();
+    struct heap *heap = heap_take_or_create();
     if (!heap) return out_of_memory();
     unsigned class = heap->map[size] / FREE_TARGET_WORDS;
     void *object = link_end(heap->local[class].first) ? refill_and_pop(heap, class)
@@ -92,23 +92,23 @@ void *allocate_large(size_t size, size_t alignment, size_t *used) {
     return object ? object : out_of_memory();
 }
 
-/* A heap for its mid caches and ranges at hand: without them each object would take a slab or a range out of the Nest
+/* A heap for its mid caches and its range cache: without them each object would take a slab or a range out of the Nest
  * and put it back. NULL: none. */
 static COLD struct heap *heap_for_larger(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }
 
-/* Requests for which neither the midend nor a range at hand serves. */
+/* Requests for which neither the midend nor a cached range serves. */
 static NOINLINE void *allocate_from_any_tier(size_t size) {
     size_t used;
-    if (UNLIKELY(thread_heap() == &no_heap) && AT_HAND_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
+    if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
         heap_for_larger();
     return allocate_large(size, 1, &used);
 }
 
 static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
     void *object = NULL;
-    if (AT_HAND_WAYS > 0 && LIKELY(size <= BACKEND_MAX)) object = backend_allocate_at_hand(&heap->at_hand, size);
+    if (RANGE_CACHE_WAYS > 0 && LIKELY(size <= BACKEND_MAX)) object = backend_allocate_cached(&heap->range_cache, size);
     return LIKELY(object) ? object : allocate_from_any_tier(size);
 }
 
@@ -119,7 +119,7 @@ static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
         heap = heap_for_larger();
     }
     if (UNLIKELY(!heap)) return allocate_from_any_tier(size);
-    void *object = midend_allocate_anew(heap->mid_caches, size);
+    void *object = midend_allocate_uncached(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_from_backend(heap, size);
 }
 
@@ -132,11 +132,11 @@ NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
     if (list != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, list / FREE_TARGET_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) /* one test for two sizes: 0 wraps */
         return LIKELY(size > 0) ? allocate_from_backend(heap, size) : allocate(1);
-    void *object = mid_cache_allocate(heap->mid_caches, size);
+    void *object = midend_allocate_cached(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_mid(heap, size);
 }
 
-static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
+static NOINLINE void deallocate_uncached(void *object, struct leaf_word leaf) {
     if (!object) return;
     if (tool_is_there()) {
         tool_deallocate(object);
@@ -156,12 +156,12 @@ static NOINLINE void deallocate_not_held(void *object, struct leaf_word leaf) {
 }
 
 static NOINLINE void deallocate_large(void *object, struct leaf_word leaf) {
-    granule_id range = backend_take_whole(object);
-    if (LIKELY(range)) backend_keep(&thread_heap()->at_hand, range);
-    else deallocate_not_held(object, leaf);
+    granule_id range = backend_hold_whole(object);
+    if (LIKELY(range)) backend_cache_range(&thread_heap()->range_cache, range);
+    else deallocate_uncached(object, leaf);
 }
 
 void deallocate_slowly(void *object, struct leaf_word leaf) {
-    if (AT_HAND_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object, leaf);
-    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_not_held(object, leaf);
+    if (RANGE_CACHE_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object, leaf);
+    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_uncached(object, leaf);
 }

@@ -22,7 +22,7 @@ static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
 /* Whether realloc may have left the object in place with this smaller size. */
 static COLD bool was_shrunk(const struct found *found, size_t size) {
     if (!atomic_load_explicit(&shrunk_in_place, memory_order_relaxed)) return false;
-    return stays(found->size, size) || (found->tier == TIER_HUGE && size > BACKEND_MAX);
+    return may_keep_in_place(found->size, size) || (found->tier == TIER_HUGE && size > BACKEND_MAX);
 }
 
 static COLD bool has_size(const struct found *found, size_t alignment, size_t size) {
@@ -37,7 +37,7 @@ static COLD bool has_size(const struct found *found, size_t alignment, size_t si
            (found->size == backend_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));
 }
 
-static COLD void check(const void *object, size_t alignment, size_t size) {
+static COLD void check_sized(const void *object, size_t alignment, size_t size) {
     struct found found;
     if (!object) return;
     describe(object, &found);
@@ -47,6 +47,6 @@ static COLD void check(const void *object, size_t alignment, size_t size) {
 }
 
 void deallocate_sized(void *object, size_t alignment, size_t size) {
-    if (UNLIKELY(alignment != 1 || !has_class(object, size))) check(object, alignment, size);
+    if (UNLIKELY(alignment != 1 || !has_class(object, size))) check_sized(object, alignment, size);
     deallocate(object);
 }

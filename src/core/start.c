@@ -21,7 +21,7 @@
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 
-static COLD bool start(void) {
+static COLD bool start_tiers(void) {
     options_read(); /* before the first mapping, which may get a name */
     tags_start();
     platform_start();
@@ -50,7 +50,7 @@ COLD bool allocator_start(void) {
         if (!atomic_compare_exchange_strong_explicit(&start_state, &state, STARTING, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
-        bool started = start();
+        bool started = start_tiers();
         /* [GO3] pairs [GO1] [GO2]; client start_twice */
         atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED, memory_order_release);
         return started;

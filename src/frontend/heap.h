@@ -1,4 +1,4 @@
-/* heap.h - a heap: the slabs of one thread, and the direct map that leads from a size to the objects at hand.
+/* heap.h - a heap: the slabs of one thread, and the direct map that leads from a size to the objects to give out.
  *
  * Heaps are never unmapped and slabs never change heaps. So a thread that frees an object can always reach the heap of
  * the object's slab. heap_table.h finds heaps by number; heap_lifecycle.h says which thread has which heap.
@@ -7,16 +7,16 @@
  *               (sync/id_stack.h). The thread that cleared the mark pushes; the owner takes all.
  *
  * Other threads and rounds also write the fields from `reopened` to `abandoned`, the pool, and the slots and `drained`
- * of `at_hand`. Only the heap's thread writes the rest. A thread without a heap has `no_heap`, which has no objects and
- * whose key matches no slab. So the hit paths need no test for it.
+ * of `range_cache`. Only the heap's thread writes the rest. A thread without a heap has `no_heap`, which has no objects
+ * and whose key matches no slab. So the hit paths need no test for it.
  */
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
 
 #include <stddef.h>
 
-#include "backend/at_hand.h"
 #include "backend/page_map.h"
+#include "backend/range_cache.h"
 #include "base/mitigations.h"
 #include "frontend/heap_table.h"
 #include "frontend/pool.h"
@@ -72,7 +72,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     bool wants_slabs;   /* a slab that becomes full is WANTED (heap_shortage.h) */
     struct shortage shortage;
     struct mid_cache mid_caches[MID_CACHES];
-    struct at_hand at_hand;
+    struct range_cache range_cache;
 };
 
 _Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's place to the heap's address");
@@ -96,7 +96,7 @@ static ALWAYS_INLINE uint64_t thread_key(void) {
 /* Makes the heap the calling thread's. */
 static inline void heap_enter(struct heap *heap) {
     host_word_set(heap);
-    at_hand_enter(heap == &no_heap ? NULL : &heap->at_hand);
+    range_cache_enter(heap == &no_heap ? NULL : &heap->range_cache);
 }
 
 #else
@@ -120,7 +120,7 @@ static ALWAYS_INLINE uint64_t thread_key(void) {
 static inline void heap_enter(struct heap *heap) {
     thread.heap = heap;
     thread.key = heap->key;
-    at_hand_enter(heap == &no_heap ? NULL : &heap->at_hand);
+    range_cache_enter(heap == &no_heap ? NULL : &heap->range_cache);
 }
 
 #endif

@@ -29,7 +29,7 @@ static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned
     struct slab *slab = heap->current[class];
     void *local = heap->local[class].first;
     if (!slab || !is_unused(slab, local, most)) return;
-    if (!link_end(local)) slab_put_back(slab, local);
+    if (!link_end(local)) slab_move_to_freed(slab, local);
     slab_drain_cross(slab);
     heap->current[class] = NULL;
     heap->local[class].first = LINK_END;
@@ -57,7 +57,7 @@ void heap_maintain(struct heap *heap) {
 }
 
 void heap_take_back(struct heap *heap) {
-    if (heap_has_suspects(heap)) heap_settle(heap);
+    if (heap_has_suspects(heap)) heap_settle_suspects(heap);
     heap_take_reopened(heap, UINT_MAX); /* what was taken already, then what others have returned since */
     heap_take_reopened(heap, UINT_MAX);
 }

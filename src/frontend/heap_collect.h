@@ -42,7 +42,7 @@ void heap_drain_own(void);
 /* Takes back a few reopened slabs, and settles all suspects. */
 static ALWAYS_INLINE void heap_take_incoming(struct heap *heap) {
     if (UNLIKELY(heap_has_reopened(heap))) heap_take_reopened(heap, TAKE_AT_ONCE);
-    if (UNLIKELY(heap_has_suspects(heap))) heap_settle(heap);
+    if (UNLIKELY(heap_has_suspects(heap))) heap_settle_suspects(heap);
 }
 
 #endif

@@ -54,7 +54,7 @@ struct heap *heap_pop_abandoned(unsigned stack) {
 }
 
 /* Takes an abandoned heap of this generation. */
-static struct heap *pop_own(unsigned stack) {
+static struct heap *pop_of_this_generation(unsigned stack) {
     struct heap *heap;
     while ((heap = heap_pop_abandoned(stack)) && UNLIKELY(heap_is_older(heap))) heap_push_inherited(heap);
     return heap;
@@ -82,10 +82,10 @@ static struct heap *new_heap(void) {
     return heap;
 }
 
-struct heap *heap_take(void) {
+struct heap *heap_take_or_create(void) {
     unsigned stack = heap_waiting_stack();
-    struct heap *heap = pop_own(stack);
-    if (!heap) heap = pop_own(!stack);
+    struct heap *heap = pop_of_this_generation(stack);
+    if (!heap) heap = pop_of_this_generation(!stack);
     return heap ? heap : new_heap();
 }
 
@@ -102,7 +102,7 @@ void heap_abandon(struct heap *heap) {
  * asked for if hardly anything would be left for it. True: there is work for a round. */
 static bool leave_heap(struct heap *heap) {
     bool looked_after = reclaimer_lives();
-    at_hand_drain(&heap->at_hand, true);
+    range_cache_drain(&heap->range_cache, true);
     heap_take_back(heap); /* if the next thread sleeps, no thread would do it */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_CURRENT);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
@@ -134,7 +134,7 @@ void heap_push_drained(struct heap *heap) {
 
 struct heap *heap_attach(void) {
     if (UNLIKELY(heap_has_many_inherited())) heap_visit_inherited(heap_drain, heap_push_drained);
-    struct heap *heap = heap_take();
+    struct heap *heap = heap_take_or_create();
     if (!heap) return NULL;
     heap_enter(heap);
     heap_note_thread();

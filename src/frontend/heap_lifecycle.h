@@ -27,7 +27,7 @@ struct heap *heap_attach(void);
 bool heap_thread_has_ended(void);
 
 /* Any heap without a thread, else a new one; NULL when there is no memory. */
-struct heap *heap_take(void);
+struct heap *heap_take_or_create(void);
 
 /* Lets the next thread take the heap, and asks for a round. */
 void heap_abandon(struct heap *heap);

@@ -40,7 +40,7 @@ void heap_drain_if_freed_into(struct heap *heap) {
 }
 
 /* Reclamation's round over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools and
- * ranges at hand. */
+ * range caches. */
 static bool frontend_round(void) {
     bool more = heap_drain_abandoned();
     heap_visit_inherited(heap_drain_if_freed_into, heap_push_drained);
@@ -48,7 +48,7 @@ static bool frontend_round(void) {
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
         more |= heap && heap_pool_round(heap);
-        soon |= heap && at_hand_drain(&heap->at_hand, false);
+        soon |= heap && range_cache_drain(&heap->range_cache, false);
     }
     if (soon) thrift_wake(); /* they are given back by the next round, at its usual time */
     return more | soon;
@@ -63,20 +63,20 @@ static bool frontend_purge(void) {
         struct heap *heap = heap_by_number(number);
         if (!heap) continue;
         heap_place_pool(heap);
-        at_hand_drain(&heap->at_hand, true);
+        range_cache_drain(&heap->range_cache, true);
     }
     return more;
 }
 
 static void settle_if_needed(struct heap *heap) {
-    if (heap_has_suspects(heap)) heap_settle(heap);
+    if (heap_has_suspects(heap)) heap_settle_suspects(heap);
 }
 
 /* Settles suspects of threads that make no further call: at exit is the last moment to report them. */
 CALLED_AT_EXIT void settle_at_exit(void) {
     struct heap *first = NULL, *heap;
     settle_if_needed(thread_heap());
-    for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take()) != first; left--) {
+    for (uint32_t left = heap_abandoned_count(); left > 0 && (heap = heap_take_or_create()) != first; left--) {
         if (!heap) break;
         if (!first) first = heap;
         settle_if_needed(heap);

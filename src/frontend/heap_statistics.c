@@ -75,16 +75,17 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void leave_out_cache(cons
     statistics->in_use -= cached * statistics->classes[kind - 1].size;
 }
 
-COLD void heap_leave_out_cached(struct midend_statistics *statistics) {
+COLD void heap_leave_out_cached_objects(struct midend_statistics *statistics) {
     for (uint32_t number = 1; number <= heap_count(); number++)
         for (unsigned i = 0; i < MID_CACHES && heap_by_number(number) != thread_heap(); i++)
             if (heap_by_number(number)) leave_out_cache(&heap_by_number(number)->mid_caches[i], statistics);
 }
 
-COLD void heap_leave_out_at_hand(struct backend_statistics *statistics) {
+COLD void heap_leave_out_cached_ranges(struct backend_statistics *statistics) {
     uint64_t bytes = 0;
     for (uint32_t number = 1; number <= heap_count(); number++)
-        if (heap_by_number(number)) bytes += at_hand_granules(&heap_by_number(number)->at_hand) << JW_GRANULE_SHIFT;
+        if (heap_by_number(number))
+            bytes += range_cache_granules(&heap_by_number(number)->range_cache) << JW_GRANULE_SHIFT;
     statistics->in_use -= bytes < statistics->in_use ? bytes : statistics->in_use;
     statistics->cached_mapped += bytes;
 }

@@ -12,7 +12,7 @@
 
 struct pool {
     struct owned_stack slabs;
-    _Atomic(uint32_t) uses, uses_seen; /* pushes and takes by the heap's thread; how many at the last round */
+    _Atomic(uint32_t) uses, uses_seen; /* pushes and pops by the heap's thread; how many at the last round */
     uint32_t count, least;             /* slabs in it, or more; the least of that since the last look */
     uint32_t unused;                   /* that should go */
 };

@@ -39,7 +39,7 @@ static ALWAYS_INLINE bool slab_count_was_wrong(const struct slab *slab, const st
 static ALWAYS_INLINE void free_target_push(struct free_target *target, void *object, uint64_t key) {
 #if !JW_CHECKED && !STRICT_LINKS
     /* now: then the link is made in the key's register */
-    link_write_masked(object, target->first, computed_now(key ^ link_place(object)));
+    link_write_masked(object, target->first, computed_now(key ^ link_base(object)));
 #else
     link_write(object, target->first, key);
 #endif

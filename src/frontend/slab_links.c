@@ -3,14 +3,14 @@
 
 /* Whether a link of that distance may be a free object's. */
 static bool may_lead(const void *object, uint64_t distance) {
-    return (distance ^ link_place(object)) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));
+    return (distance ^ link_base(object)) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));
 }
 
 /* Told without a look at records, which may be another thread's: it only raises the question. */
 COLD bool slab_has_link(const void *object) {
     uint64_t distance = link_distance(object, slab_key(slab_of(object)));
-    if (link_is_near(distance ^ link_place(object) ^ (uintptr_t)object, ROOT_SIZE)) return true;
-    if ((distance ^ link_place(object)) > UINTPTR_MAX) return false;
+    if (link_is_near(distance ^ link_base(object) ^ (uintptr_t)object, ROOT_SIZE)) return true;
+    if ((distance ^ link_base(object)) > UINTPTR_MAX) return false;
     const char *next = link_followed(object, distance);
     bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0;
     return next == LINK_END || origin || page_map_owns(next);

@@ -81,7 +81,7 @@ void *slab_refill_slowly(struct slab *slab) {
     return count > 0 ? first : link_batch(slab);
 }
 
-void slab_put_back(struct slab *slab, void *first) {
+void slab_move_to_freed(struct slab *slab, void *first) {
     if (link_end(slab->own.first)) {
         slab->own.first = first;
         return;
@@ -98,6 +98,6 @@ void slab_drain_cross(struct slab *slab) {
     unsigned count;
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
     if (count == 0) return;
-    slab_put_back(slab, first);
+    slab_move_to_freed(slab, first);
     free_target_set_budget(&slab->own, slab->own.budget - count);
 }

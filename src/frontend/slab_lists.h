@@ -38,7 +38,7 @@ static inline void *slab_refill(struct slab *slab) {
 }
 
 /* Moves a list of the slab's objects to the freed list. Walks the list if the freed list is not empty. */
-void slab_put_back(struct slab *slab, void *first);
+void slab_move_to_freed(struct slab *slab, void *first);
 
 /* Moves the whole cross list to the freed list. */
 void slab_drain_cross(struct slab *slab);

@@ -78,7 +78,7 @@ COLD void heap_release_suspects(struct heap *heap, uint32_t count) {
     atomic_fetch_sub_explicit(&heap->suspect_count, count, memory_order_relaxed);
 }
 
-COLD void heap_settle(struct heap *heap) {
+COLD void heap_settle_suspects(struct heap *heap) {
     uint32_t settled = 0;
     struct stack_link *link = pointer_stack_take_all(&heap->suspects);
     for (struct stack_link *next; link; link = next) {
@@ -95,7 +95,7 @@ COLD void heap_settle(struct heap *heap) {
     heap_release_suspects(heap, settled);
 }
 
-COLD void heap_suspect(struct heap *heap, struct suspect *note) {
+COLD void heap_push_suspect(struct heap *heap, struct suspect *note) {
     pointer_stack_push(&heap->suspects, &note->link, &note->link);
     if (atomic_load_explicit(&heap->abandoned, memory_order_relaxed)) thrift_wake();
 }

@@ -43,11 +43,11 @@ bool heap_reserve_suspect(struct heap *heap);
 void heap_release_suspects(struct heap *heap, uint32_t count);
 
 /* Hands a note to the heap, whose thread settles its question. By any thread that has reserved a place. */
-void heap_suspect(struct heap *heap, struct suspect *note);
+void heap_push_suspect(struct heap *heap, struct suspect *note);
 
 /* Settles what other threads have handed to the heap. By the heap's thread, or by the one that has taken
  * a heap without a thread. */
-void heap_settle(struct heap *heap);
+void heap_settle_suspects(struct heap *heap);
 
 static ALWAYS_INLINE bool heap_has_suspects(const struct heap *heap) {
     return !pointer_stack_is_empty(&heap->suspects);

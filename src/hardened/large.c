@@ -32,7 +32,7 @@ static bool empty_large(const struct waiting_large *waiting) {
 
 static void leave_large(const struct waiting_large *waiting) {
     granule_id range = granule_of(waiting->start);
-    if (waiting->huge) huge_drop(waiting->start, waiting->size - huge_guard());
+    if (waiting->huge) huge_finish_free(waiting->start, waiting->size - huge_guard());
     else if (waiting->guarded) guard_open(range, waiting->untouched ? UNMAPPED : MAPPED);
     else backend_place(range);
 }
@@ -62,8 +62,8 @@ static void put_large(struct large_ring *ring, const struct waiting_large *waiti
 
 static struct waiting_large taken_large(char *object, bool guarded) {
     if (!page_map_owns(object))
-        return (struct waiting_large){object, huge_take(object) + huge_guard(), true, false, false};
-    granule_id range = backend_take(object);
+        return (struct waiting_large){object, huge_begin_free(object) + huge_guard(), true, false, false};
+    granule_id range = backend_hold(object);
     size_t size = (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
     return (struct waiting_large){granule_address(range), size, false, guarded, false};
 }

@@ -55,7 +55,7 @@ static void report_written(const char *object, size_t size, uint8_t fill) {
 /* Gives the object to the allocator. Reports if the program wrote to it after its free: here as far as the allocator
  * is about to write to it. malloc looks at the rest, if that was cleared (entry.c). */
 static ALWAYS_INLINE void leave_quarantine(char *object, size_t slot) {
-    if (!option(&options.zero_on_free)) report_written(object, slot - TRAILER_SIZE, place_byte(object));
+    if (!option(&options.zero_on_free)) report_written(object, slot - TRAILER_SIZE, address_byte(object));
     else if (UNLIKELY(*(const filled_word *)object != 0)) report_written(object, sizeof(filled_word), 0);
     deallocate(object);
 }
@@ -86,7 +86,7 @@ static ALWAYS_INLINE void put_in_quarantine(struct quarantine *quarantine, struc
 
 void quarantine_push(char *object, size_t slot) {
     struct quarantine *quarantine = current();
-    memset(object, option(&options.zero_on_free) ? 0 : place_byte(object), slot - TRAILER_SIZE);
+    memset(object, option(&options.zero_on_free) ? 0 : address_byte(object), slot - TRAILER_SIZE);
     if (UNLIKELY(!quarantine || slot > quarantine->limit / QUARANTINE_PART)) {
         deallocate(object);
         return;

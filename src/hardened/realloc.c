@@ -34,7 +34,7 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
 
 /* Whether the new slot fits into the old one, uses at least half of it, and needs no fewer granules. */
 static bool keeps_slot(size_t old, size_t slot) {
-    if (!stays(old, slot) || old - slot >= SLACK_MOST) return false;
+    if (!may_keep_in_place(old, slot) || old - slot >= SLACK_MOST) return false;
     return old < BACKEND_MIN || good_size(1, slot) >= old;
 }
 

@@ -23,12 +23,12 @@ static size_t bytes_of(granule_id range) {
 }
 
 /* Counted before and after the stack has the range: the count is never below 0. */
-static void region_put(unsigned kind, unsigned age, granule_id range) {
+static void region_push(unsigned kind, unsigned age, granule_id range) {
     unused_note(age == WITHOUT_PAGES, bytes_of(range));
     region_stack_push(&regions[kind][age], range);
 }
 
-static granule_id region_take(unsigned kind, unsigned age) {
+static granule_id region_pop(unsigned kind, unsigned age) {
     granule_id range = region_stack_pop(&regions[kind][age]);
     if (range) unused_note(age == WITHOUT_PAGES, -bytes_of(range));
     return range;
@@ -42,10 +42,10 @@ static uint32_t fresh_age(void) {
 static bool discard_age(unsigned kind, unsigned age) {
     /* bounded: other threads may place slabs as fast as this loop takes them */
     for (unsigned left = ROUND_TAKES; left > 0; left--) {
-        granule_id range = region_take(kind, age);
+        granule_id range = region_pop(kind, age);
         if (!range) return true;
         bool given = thrift_discard(granule_address(range), bytes_of(range));
-        region_put(kind, given ? WITHOUT_PAGES : age, range);
+        region_push(kind, given ? WITHOUT_PAGES : age, range);
         if (!given) return false;
     }
     return true;
@@ -78,15 +78,15 @@ void regions_start(void) {
 COLD void regions_give_up(void) {
     for (unsigned kind = 0; kind < SLAB_KINDS; kind++)
         for (unsigned age = 0; age < AGES; age++)
-            for (granule_id range; (range = region_take(kind, age));)
+            for (granule_id range; (range = region_pop(kind, age));)
                 guarded_place(range, atomic_load_explicit(&region_weights[kind], memory_order_relaxed));
 }
 
 void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed) {
     uint32_t fresh = fresh_age();
-    granule_id range = region_take(kind, fresh);
-    if (!range) range = region_take(kind, fresh ^ 1);
-    if (!range) range = region_take(kind, WITHOUT_PAGES);
+    granule_id range = region_pop(kind, fresh);
+    if (!range) range = region_pop(kind, fresh ^ 1);
+    if (!range) range = region_pop(kind, WITHOUT_PAGES);
     *zeroed = true;
     if (range) return granule_address(range);
     void *slab = guarded_fetch(FOR_SLABS, weight, zeroed);
@@ -97,7 +97,7 @@ void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed) {
 
 void region_place(unsigned kind, granule_id range, uint32_t weight) {
     atomic_store_explicit(&region_weights[kind], weight, memory_order_relaxed);
-    region_put(kind, fresh_age(), range);
+    region_push(kind, fresh_age(), range);
     uint32_t places = atomic_fetch_add_explicit(&region_places, 1, memory_order_relaxed);
     if (places % REGION_ROUND_FROM == REGION_ROUND_FROM - 1) thrift_wake();
 }

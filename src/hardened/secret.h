@@ -19,7 +19,7 @@ void secrets_start(void);
 
 /* A byte that differs from place to place and is never 0: the canary of a trailer, and the fill of what a program may
  * not touch. Attackers that can read many of them can find the others, but no trailer's code. */
-static ALWAYS_INLINE uint8_t place_byte(const void *object) {
+static ALWAYS_INLINE uint8_t address_byte(const void *object) {
     return (uint8_t)(((uintptr_t)object ^ secrets.place[0]) * secrets.place[1] >> 56) | 1;
 }
 

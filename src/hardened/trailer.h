@@ -66,7 +66,7 @@ static ALWAYS_INLINE unsigned slack_shift(size_t slot) {
 /* What the words of an address have in common. */
 static ALWAYS_INLINE struct trailer trailer_for(const void *object, size_t slot, uint32_t payload) {
     uint64_t hash = sip_of(&secrets.trailer, (uintptr_t)object, 7);
-    return (struct trailer){hash, payload, place_byte(object), (uint8_t)payload_bits(slot)};
+    return (struct trailer){hash, payload, address_byte(object), (uint8_t)payload_bits(slot)};
 }
 
 static ALWAYS_INLINE uint64_t trailer_made(struct trailer trailer, enum trailer_state state) {
@@ -98,7 +98,7 @@ static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, size_t 
 /* Whether the word may be the trailer of the object. Needs no hash. */
 static ALWAYS_INLINE bool trailer_may_be(const void *object, size_t slot, uint64_t word) {
     uint32_t slack = trailer_payload(word, slot) >> slack_shift(slot);
-    return (uint16_t)word == place_byte(object) && slack <= slot - TRAILER_SIZE;
+    return (uint16_t)word == address_byte(object) && slack <= slot - TRAILER_SIZE;
 }
 
 #endif

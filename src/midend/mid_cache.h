@@ -38,7 +38,7 @@ struct mid_cache {
     uint32_t bytes, size, reciprocal; /* of the class: of a slab's objects, of one, and to divide by that */
     uint32_t room, most, misses_left; /* most: the room where nothing is cached */
     void *cached;                     /* the first cached object, NULL: none */
-    uint64_t key;                     /* of the links; here to be at hand */
+    uint64_t key;                     /* of the links; a copy for the hit paths */
     uint32_t heap;                    /* number of the heap that the cache belongs to */
 };
 
@@ -112,7 +112,7 @@ static ALWAYS_INLINE void cached_push(struct mid_cache *cache, void *object) {
     cache->room--;
 }
 
-static ALWAYS_INLINE void *cached_take(struct mid_cache *cache) {
+static ALWAYS_INLINE void *cached_pop(struct mid_cache *cache) {
     void *object = cache->cached;
     cached_check(cache, object);
     cache->cached = cached_next(cache, object);
@@ -122,15 +122,15 @@ static ALWAYS_INLINE void *cached_take(struct mid_cache *cache) {
 }
 
 /* A cached object, or one of the held slab. NULL: none is free, or the cache is of another class, or of none. */
-static ALWAYS_INLINE void *mid_cache_take(struct mid_cache *cache, unsigned class) {
+static ALWAYS_INLINE void *mid_cache_pop(struct mid_cache *cache, unsigned class) {
     if (UNLIKELY(cache->kind != class + 1)) return NULL;
     cache->misses_left = MID_MISSES_UNTIL_DRAIN;
-    if (!QUARANTINED && cache->cached) return cached_take(cache);
+    if (!QUARANTINED && cache->cached) return cached_pop(cache);
     uint32_t bits = mid_free_bits(mid_word_get(cache->state));
     if (UNLIKELY(bits == 0)) return NULL;
     cache->room = cache->most;
     uint32_t bit = mid_choose(bits);
-    mid_word_take_held(cache->state, bit);
+    mid_word_claim_held(cache->state, bit);
     char *object = cache->start + (size_t)__builtin_ctz(bit) * cache->size;
     fill_check(object, 0, cache->size);
     return object;

@@ -9,8 +9,8 @@
 
 struct nest mid_nest;
 _Atomic(size_t) mid_slab_counts[CLASSES];
-static _Atomic(uint32_t) kept;   /* how often an empty slab was left in the Nest: a hint */
-static struct id_stack deferred; /* slabs whose Nest was busy, through their links */
+static _Atomic(uint32_t) empties_left; /* how often an empty slab was left in the Nest: a hint */
+static struct id_stack deferred;       /* slabs whose Nest was busy, through their links */
 
 /* The slab is out of the Nest and all its objects are free: no other thread can know it. */
 void mid_slab_retire(granule_id slab, unsigned class) {
@@ -29,13 +29,13 @@ static bool place_or_defer(granule_id slab, unsigned class) {
 }
 
 /* load and store, so that no thread waits for the line */
-static void note_kept(void) {
-    uint32_t before = atomic_load_explicit(&kept, memory_order_relaxed);
-    atomic_store_explicit(&kept, before + 1, memory_order_relaxed);
+static void note_empty_left(void) {
+    uint32_t before = atomic_load_explicit(&empties_left, memory_order_relaxed);
+    atomic_store_explicit(&empties_left, before + 1, memory_order_relaxed);
 }
 
-uint32_t midend_kept(void) {
-    return atomic_load_explicit(&kept, memory_order_relaxed);
+uint32_t midend_empties_left(void) {
+    return atomic_load_explicit(&empties_left, memory_order_relaxed);
 }
 
 /* A listed slab may have become empty. If another thread has the slab, that thread sees this after it has placed the
@@ -47,7 +47,7 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
     atomic_thread_fence(memory_order_seq_cst);
     if (!mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class))) return;
     if (!nest_has_many(&mid_nest, class)) { /* the class keeps one until the next round */
-        note_kept();
+        note_empty_left();
         return;
     }
     if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return;
@@ -85,7 +85,7 @@ static granule_id make_mid_slab(unsigned class) {
     return slab;
 }
 
-granule_id mid_slab_take(unsigned class) {
+granule_id mid_slab_take_or_make(unsigned class) {
     granule_id slab = nest_take(&mid_nest, class);
     if (!slab && mid_slab_place_deferred()) slab = nest_take(&mid_nest, class);
     return slab ? slab : make_mid_slab(class);

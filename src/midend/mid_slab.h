@@ -60,6 +60,6 @@ bool mid_slab_place_deferred(void);
 void mid_slab_retire_if_empty(granule_id slab, unsigned class);
 
 /* Takes a slab with a free object out of the Nest, or makes one. 0: there is no memory. */
-granule_id mid_slab_take(unsigned class);
+granule_id mid_slab_take_or_make(unsigned class);
 
 #endif

@@ -119,7 +119,7 @@ static ALWAYS_INLINE bool mid_word_change_weak(struct mid_state *state, struct m
 }
 
 /* The hit path of malloc: gives out an object of the held slab. Its bit is set: only the holder clears any. */
-static ALWAYS_INLINE void mid_word_take_held(struct mid_state *state, uint32_t bit) {
+static ALWAYS_INLINE void mid_word_claim_held(struct mid_state *state, uint32_t bit) {
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client mid_cache_freed */
     atomic_fetch_xor_explicit(&state->raw, bit, memory_order_acquire);
 }

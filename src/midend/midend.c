@@ -22,7 +22,7 @@ static unsigned class_for(size_t size, size_t alignment) {
 
 /* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
  * again if there is no `cache` for it. */
-static void *claim(granule_id slab, unsigned class, struct mid_cache *cache) {
+static void *claim_object(granule_id slab, unsigned class, struct mid_cache *cache) {
     struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
     uint32_t bit;
     do {
@@ -89,12 +89,12 @@ bool midend_free(struct mid_cache *caches, void *object) {
 }
 
 /* An object of another slab. `cache`: the cache that will hold that slab, NULL: none. */
-static void *allocate_anew(struct mid_cache *cache, unsigned class) {
-    granule_id slab = mid_slab_take(class);
-    return slab ? claim(slab, class, cache) : NULL;
+static void *allocate_from_another_slab(struct mid_cache *cache, unsigned class) {
+    granule_id slab = mid_slab_take_or_make(class);
+    return slab ? claim_object(slab, class, cache) : NULL;
 }
 
-static void *mid_refill(struct mid_cache *cache, unsigned class) {
+static void *mid_cache_refill(struct mid_cache *cache, unsigned class) {
     if (LIKELY(cache->kind == class + 1)) {
         if (cache->held) mid_cache_leave(cache);
         cache->room = cache->most;
@@ -102,21 +102,21 @@ static void *mid_refill(struct mid_cache *cache, unsigned class) {
         mid_cache_drain(cache);
         mid_cache_open(cache, class);
     }
-    return allocate_anew(cache, class);
+    return allocate_from_another_slab(cache, class);
 }
 
-void *midend_allocate_anew(struct mid_cache *caches, size_t size) {
+void *midend_allocate_uncached(struct mid_cache *caches, size_t size) {
     unsigned class = mid_class_of(size);
-    return LIKELY(class < mid_class_count) ? mid_refill(&caches[class % MID_CACHES], class) : NULL;
+    return LIKELY(class < mid_class_count) ? mid_cache_refill(&caches[class % MID_CACHES], class) : NULL;
 }
 
 void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment) {
     unsigned class = class_for(size, alignment);
     if (class >= mid_class_count) return NULL;
-    if (!caches) return allocate_anew(NULL, class);
+    if (!caches) return allocate_from_another_slab(NULL, class);
     struct mid_cache *cache = &caches[class % MID_CACHES];
-    void *object = mid_cache_take(cache, class);
-    return object ? object : mid_refill(cache, class);
+    void *object = mid_cache_pop(cache, class);
+    return object ? object : mid_cache_refill(cache, class);
 }
 
 size_t midend_usable_size(const struct mid_cache *caches, const void *object) {

@@ -65,8 +65,8 @@ void midend_start(void);
  * NULL: it may hold nothing. */
 void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment);
 
-/* Allocates one of any alignment, where mid_cache_allocate has just found nothing. */
-void *midend_allocate_anew(struct mid_cache *caches, size_t size);
+/* Allocates one of any alignment, where midend_allocate_cached has just found nothing. */
+void *midend_allocate_uncached(struct mid_cache *caches, size_t size);
 
 /* Frees an object of a mid slab, or says what is wrong with the address and aborts. `caches`: as above. False, with
  * nothing done, where the object's first word is a link: it may be cached. */
@@ -86,7 +86,7 @@ size_t midend_usable_size(const struct mid_cache *caches, const void *object);
 NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit);
 
 /* Describes an address inside a mid slab (base/misuse.h). */
-void midend_find(const void *object, struct found *found);
+void midend_describe(const void *object, struct found *found);
 
 /* Bytes that midend_allocate gives for these, or the backend where no class has the alignment. */
 size_t midend_good_size(size_t size, size_t alignment);
@@ -96,7 +96,7 @@ size_t midend_good_size(size_t size, size_t alignment);
 bool midend_round(bool now);
 
 /* Grows when an empty slab is kept until the next round. */
-uint32_t midend_kept(void);
+uint32_t midend_empties_left(void);
 
 /* Changes the key of links for objects that are cached from now on. In the child of a fork. */
 void midend_renew_key(uint64_t random);
@@ -109,9 +109,9 @@ void midend_after_fork(bool child);
 void midend_statistics(const struct mid_cache *caches, struct midend_statistics *statistics);
 
 /* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: midend_allocate must look. */
-static ALWAYS_INLINE void *mid_cache_allocate(struct mid_cache *caches, size_t size) {
+static ALWAYS_INLINE void *midend_allocate_cached(struct mid_cache *caches, size_t size) {
     unsigned class = mid_class_of(size);
-    return mid_cache_take(&caches[class % MID_CACHES], class);
+    return mid_cache_pop(&caches[class % MID_CACHES], class);
 }
 
 #endif

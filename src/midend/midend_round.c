@@ -65,7 +65,7 @@ bool midend_round(bool now) {
     return round.more;
 }
 
-static bool trim(void) {
+static bool trim_mid_slabs(void) {
     return midend_round(false);
 }
 
@@ -74,5 +74,5 @@ static bool purge_mid_slabs(void) {
 }
 
 void midend_round_start(void) {
-    thrift_on_round(ROUND_SLABS, trim, purge_mid_slabs);
+    thrift_on_round(ROUND_SLABS, trim_mid_slabs, purge_mid_slabs);
 }

@@ -1,7 +1,7 @@
 /* midend_statistics.c - what the midend tells: of an address, and in numbers. */
 #include "midend/mid_slab.h"
 
-void midend_find(const void *object, struct found *found) {
+void midend_describe(const void *object, struct found *found) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = mid_slab_of(object, &class, &bit);

@@ -167,24 +167,24 @@ void *platform_reserve_apart(size_t size, const char *name) {
     uintptr_t at = 0;
     if (apart_end) at = atomic_fetch_add_explicit(&apart, size + page, memory_order_relaxed) + page;
     if (at != 0 && at < apart_end && size < apart_end - at &&
-        platform_reserve_at((void *)at, size, true, name) == PLACE_HAD)
+        platform_reserve_at((void *)at, size, true, name) == RESERVED)
         return (void *)at;
     return platform_reserve(size, page, name);
 }
 
-enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
+enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
     uintptr_t wanted = (uintptr_t)address;
     long result =
         kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(wanted), ARGUMENT(size), writes ? writable() : PROT_READ,
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1));
     after_mapping();
-    if (kernel_failed(result)) return result == -EEXIST ? PLACE_TAKEN : PLACE_REFUSED;
+    if (kernel_failed(result)) return result == -EEXIST ? RESERVE_TAKEN : RESERVE_REFUSED;
     if ((uintptr_t)result == wanted) {
         name_mapping(wanted, size, name);
-        return PLACE_HAD;
+        return RESERVED;
     }
     unmap_or_defer((void *)(uintptr_t)result, size); /* a kernel before 4.17 ignores the flag */
-    return PLACE_TAKEN;
+    return RESERVE_TAKEN;
 }
 
 bool platform_is_mapped(void *address, size_t size) {

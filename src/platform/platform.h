@@ -39,10 +39,10 @@ uintptr_t platform_region(size_t size, size_t alignment);
  * sides. Where platform_region has found none, it does as platform_reserve. */
 void *platform_reserve_apart(size_t size, const char *name);
 
-/* Reserves, or reserves read-only, at exactly this address. PLACE_TAKEN: something is mapped there. If a
+/* Reserves, or reserves read-only, at exactly this address. RESERVE_TAKEN: something is mapped there. If a
  * thread of this process has mapped it, the caller sees what that thread did before. */
-enum platform_place { PLACE_HAD, PLACE_TAKEN, PLACE_REFUSED };
-enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name);
+enum platform_reserved { RESERVED, RESERVE_TAKEN, RESERVE_REFUSED };
+enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name);
 
 /* Whether all of [address, address + size) is mapped; also true if the kernel does not tell. */
 bool platform_is_mapped(void *address, size_t size);

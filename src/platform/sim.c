@@ -151,9 +151,9 @@ uintptr_t platform_region(size_t size, size_t alignment) {
     return 0;
 }
 
-enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
+enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
     (void)writes, (void)name;
-    if (!allowed(SIM_RESERVE)) return PLACE_REFUSED;
+    if (!allowed(SIM_RESERVE)) return RESERVE_REFUSED;
     uint32_t first = (uint32_t)((size_t)((unsigned char *)address - base()) / page_size);
     uint32_t end = first + (uint32_t)(size / page_size);
     for (unsigned i = 0; i < FREE_BLOCKS; i++) {
@@ -162,9 +162,9 @@ enum platform_place platform_reserve_at(void *address, size_t size, bool writes,
         put_block(block_first(block), first);
         put_block(end, block_end(block));
         atomic_fetch_add_explicit(&reserved_pages, end - first, memory_order_relaxed);
-        return PLACE_HAD;
+        return RESERVED;
     }
-    return PLACE_TAKEN;
+    return RESERVE_TAKEN;
 }
 
 bool platform_is_mapped(void *address, size_t size) {

@@ -64,7 +64,7 @@ static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
 }
 
 /* What the next object's address is told from: the link's own place. */
-static ALWAYS_INLINE uintptr_t link_place(const void *object) {
+static ALWAYS_INLINE uintptr_t link_base(const void *object) {
     return JW_LINK_CHECK ? (uintptr_t)object : 0;
 }
 
@@ -91,14 +91,14 @@ static ALWAYS_INLINE bool link_is_plain(uint64_t distance, size_t block) {
 }
 
 static ALWAYS_INLINE void *link_followed(const void *object, uint64_t distance) {
-    return (void *)(link_place(object) ^ (uintptr_t)distance);
+    return (void *)(link_base(object) ^ (uintptr_t)distance);
 }
 
 static ALWAYS_INLINE void link_write(void *object, const void *next, uint64_t key) {
-    *(link_word *)object = (link_place(object) ^ (uintptr_t)next) ^ link_key_at(object, key);
+    *(link_word *)object = (link_base(object) ^ (uintptr_t)next) ^ link_key_at(object, key);
 }
 
-/* The same for an object whose link has `mask`, which is key ^ link_place(object): a caller makes it when it likes. */
+/* The same for an object whose link has `mask`, which is key ^ link_base(object): a caller makes it when it likes. */
 static ALWAYS_INLINE void link_write_masked(void *object, const void *next, uint64_t mask) {
     *(link_word *)object = mask ^ (uintptr_t)next;
 }

@@ -7,7 +7,7 @@ static uint64_t *words_of(void *object) {
     return object;
 }
 
-/* A few that no other thread or size has touched: a thread keeps freed ones at hand once it allocates several. */
+/* A few that no other thread or size has touched: a thread caches freed ones once it allocates several. */
 static void allocate_some(void **objects, size_t count, size_t size) {
     for (size_t i = 0; i < count; i++) objects[i] = object(size);
 }

@@ -79,7 +79,7 @@ static void forget_everything(void) {
 static void make_directory(void) {
     size_t page = platform_page_size();
     char *first = platform_reserve(page, page, "test");
-    EXPECT(first && directory_place(first) && directory_place(first + JW_SIM_ARENA - ROOT_SIZE));
+    EXPECT(first && directory_make_word(first) && directory_make_word(first + JW_SIM_ARENA - ROOT_SIZE));
     EXPECT(platform_release(first, page));
 }
 

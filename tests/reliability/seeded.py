@@ -68,12 +68,14 @@ MISTAKES = {
     ),
     # Misuse that goes unseen, or is told wrongly (tests/death).
     "lists": Mistake(
-        "core/suspects.c",
+        "core/free_suspect.c",
         "if (heap_has_in_list(heap, object)) misuse(DOUBLE_FREE, object, 0);",
         "",
         "WRONG",
     ),
-    "handed": Mistake("frontend/heap_collect.c", "    if (heap_has_suspects(heap)) heap_settle(heap);\n", "", "WRONG"),
+    "handed": Mistake(
+        "frontend/heap_collect.c", "    if (heap_has_suspects(heap)) heap_settle_suspects(heap);\n", "", "WRONG"
+    ),
     "forged": Mistake(
         "frontend/slab_links.c",
         "    if (JW_LINK_CHECK && UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);\n",

@@ -59,7 +59,7 @@ MISTAKES = {
     ),
     "classes mixed": seed(
         "hardened/regions.c",
-        "region_put(kind, fresh_age(), range);",
+        "region_push(kind, fresh_age(), range);",
         "guarded_place(range, weight);",
         "types_stay_apart",
     ),

@@ -25,7 +25,7 @@ SEEDS = {
     ),
     "frontend/suspect.c": ("static uint32_t full(uint32_t word) { return word & CROSS_FULL; }", "names bits"),
     "backend/huge.c": ("static bool gone(uintptr_t word) { return word & HUGE_GONE; }", "names bits"),
-    "backend/at_hand.c": ("static bool is_old(uint32_t word) { return word & AT_HAND_OLD; }", "names bits"),
+    "backend/range_cache.c": ("static bool is_old(uint32_t word) { return word & RANGE_CACHE_OLD; }", "names bits"),
     "backend/root.c": ("static granule_id first(granule_id id) { return id & ~(ROOT_GRANULES - 1); }", "names bits"),
     "frontend/heap_table.h": (
         "static uint32_t low(uintptr_t key) { return (uint32_t)key & ((1u << KEY_NUMBER_BITS) - 1); }",
@@ -39,16 +39,16 @@ SEEDS = {
         "static uint64_t size(struct quarantine_entry entry) { return entry.raw >> 48; }",
         "names the raw word",
     ),
-    "backend/thrift.c": ("static uint32_t place(uint32_t word) { return word & 0x7f000000u; }", "types PLACE_MASK"),
+    "backend/thrift.c": ("static uint32_t place(uint32_t word) { return word & 0x7f000000u; }", "types POSITION_MASK"),
     "backend/thrift_rounds.c": (
         "static void end(void) { atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release); }",
         "changes a word of reclaimer->",
     ),
-    "backend/waiting.c": (
+    "backend/mapping_cache.c": (
         "static void swap(void) {\n    atomic_fetch_xor_explicit(\n        &ownership.active, 1, relaxed);\n}",
         "changes a word of ownership.",
     ),
-    "backend/at_hand.c": ("static void swap(void) { ownership.active ^= 1; }", "changes a word of ownership."),
+    "backend/range_cache.c": ("static void swap(void) { ownership.active ^= 1; }", "changes a word of ownership."),
     "backend/backend.c": (
         "static void later(granule_id range) { id_stack_push(&ownership.deferred, range, range_set_next); }",
         "changes a word of ownership.",

@@ -97,7 +97,7 @@ static void an_adopted_heap_keeps_its_map(void **state) {
     walk_all();
     heap_abandon(heap);
     heaps[2] = NULL;
-    while (heaps[2] != heap) heaps[2] = heap_take();
+    while (heaps[2] != heap) heaps[2] = heap_take_or_create();
     walk_all();
     for (unsigned count = 0; count < 2 * JW_COARSE_SLABS * size_class_capacity(size_class_of(32)); count++) {
         many[count] = allocate_as(2, 20);

@@ -12,7 +12,7 @@ static void a_heap_handed_over_keeps_its_objects(void **state) {
     heap_abandon(heaps[0]);
     assert_int_equal(heap_abandoned_count(), abandoned + 1);
     for (unsigned i = 0; i < 2; i++) free_as(1, left[i]); /* into a heap without a thread */
-    struct heap *adopted = heap_take();
+    struct heap *adopted = heap_take_or_create();
     assert_ptr_equal(adopted, heaps[0]);
     assert_int_equal(heap_count(), count);
     walk_all();
@@ -112,7 +112,7 @@ static void reopened_slabs_are_not_left_to_the_next_thread(void **state) {
     (void)state;
     start();
     struct heap *heap = run(leave_reopened_slabs, NULL);
-    assert_ptr_equal(heap_take(), heap);
+    assert_ptr_equal(heap_take_or_create(), heap);
     walk_heap(heap);
     assert_int_equal(heap->in_use_count, 0);
     heap_abandon(heap);
@@ -151,7 +151,7 @@ static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
         assert_int_equal(heap_abandoned_count(), 1);
         uint32_t in_use = heap->in_use_count;
         walk_heap(heap);
-        assert_ptr_equal(heap_take(), heap);
+        assert_ptr_equal(heap_take_or_create(), heap);
         heap_abandon(heap);
         thrift_purge();
         assert_true(pool_is_empty(&heap->pool) && !keeps_mid_slabs(heap));

@@ -17,7 +17,7 @@ static inline void start(void) {
     options.reclaim_thread = THREAD_TRUE;
     if (!heaps[0]) heaps[0] = heap_attach();
     for (unsigned i = 1; i < HEAPS; i++)
-        if (!heaps[i]) heaps[i] = heap_take();
+        if (!heaps[i]) heaps[i] = heap_take_or_create();
     heap_enter(heaps[0]);
     for (unsigned i = 0; i < HEAPS; i++)
         CHECK(heaps[i] && heaps[i]->in_use_count == 0 && pool_is_empty(&heaps[i]->pool));

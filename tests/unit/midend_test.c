@@ -286,7 +286,7 @@ static void *churn(void *seed) {
     struct mid_cache own[MID_CACHES] = {0}, *held = (uintptr_t)seed % 2 ? own : NULL;
     for (unsigned step = 0; step < STEPS; step++) {
         size_t size = SMALLEST + (size_t)random_below(&randomness, mid_shapes[1].size * 2 - SMALLEST);
-        void *object = held ? mid_cache_allocate(held, size) : NULL;
+        void *object = held ? midend_allocate_cached(held, size) : NULL;
         if (!object) object = midend_allocate(held, size, 1);
         CHECK(object && midend_usable_size(caches, object) >= size);
         pattern_fill(object, midend_usable_size(caches, object), (uintptr_t)object);

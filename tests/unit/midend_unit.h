@@ -33,8 +33,8 @@ static inline uint32_t word(granule_id slab) {
 
 /* As malloc and free do it for a thread that has a heap. */
 static inline void *allocate_held(size_t size) {
-    void *object = mid_cache_allocate(caches, size);
-    return object ? object : midend_allocate_anew(caches, size);
+    void *object = midend_allocate_cached(caches, size);
+    return object ? object : midend_allocate_uncached(caches, size);
 }
 
 __attribute__((unused)) static NOINLINE bool takes(void *object, struct leaf_word leaf) {

@@ -26,7 +26,7 @@ int main(void) {
     assert(thread.heap->local[slab->class].first == objects[1] && slab->state == FULL);
     pthread_t other = start(freeing, NULL);
     model_thread_exit();
-    struct heap *heap = heap_take();
+    struct heap *heap = heap_take_or_create();
     heap_enter(heap);
     uint64_t *first = get(SIZE, 10), *second = get(SIZE, 11);
     give(first, SIZE, 10);

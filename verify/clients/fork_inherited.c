@@ -29,7 +29,7 @@ static void *taking(void *unused) {
 
 int main(void) {
     start_allocator();
-    struct heap *other = heap_take();
+    struct heap *other = heap_take_or_create();
     heap_enter(other);
     for (size_t i = 0; i < OBJECTS; i++) objects[1][i] = get(SIZE, i);
     heap_enter(&no_heap);

@@ -20,7 +20,7 @@ static void *purging(void *unused) {
 int main(void) {
     start_allocator();
     for (size_t h = 0; h < HEAPS; h++) {
-        struct heap *heap = heap_take();
+        struct heap *heap = heap_take_or_create();
         heap_enter(heap);
         for (size_t i = 0; i < OBJECTS; i++) objects[h][i] = get(SIZE, i);
         heap_before_fork();

@@ -36,7 +36,7 @@ static inline void expect_heaps_rest(void) {
     uint32_t count = heap_count();
     assert(heap_abandoned_count() == count && count <= 4);
     for (uint32_t i = 0; i <= count; i++) {
-        taken[i] = heap_take();
+        taken[i] = heap_take_or_create();
         for (uint32_t j = 0; j < i; j++) assert(taken[i] != taken[j]);
     }
     assert(taken[count]->number == count + 1 && heap_count() == count + 1);

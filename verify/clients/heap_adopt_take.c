@@ -21,7 +21,7 @@ int main(void) {
     start_allocator();
     struct heap *heaps[HEAPS];
     for (size_t h = 0; h < HEAPS; h++) {
-        heaps[h] = heap_take();
+        heaps[h] = heap_take_or_create();
         heap_enter(heaps[h]);
         for (size_t i = 0; i < OBJECTS; i++) objects[h][i] = get(SIZE, h);
         heap_enter(&no_heap);

@@ -9,7 +9,7 @@
 static struct heap *heaps[3];
 
 static void *creating(void *at) {
-    struct heap *heap = heap_take();
+    struct heap *heap = heap_take_or_create();
     heap->refills = 1;
     *(struct heap **)at = heap;
     return NULL;

@@ -13,7 +13,7 @@ static void use(struct heap *heap) {
 
 static void *taking_two(void *unused) {
     (void)unused;
-    struct heap *first = heap_take(), *second = heap_take();
+    struct heap *first = heap_take_or_create(), *second = heap_take_or_create();
     use(first);
     use(second);
     heap_abandon(first);
@@ -24,13 +24,13 @@ static void *taking_two(void *unused) {
 
 int main(void) {
     start_allocator();
-    struct heap *a = heap_take(), *b = heap_take();
+    struct heap *a = heap_take_or_create(), *b = heap_take_or_create();
     heap_abandon(a);
     heap_abandon(b);
     pthread_t other = start(taking_two, NULL);
-    a = heap_take();
+    a = heap_take_or_create();
     use(a);
-    b = heap_take();
+    b = heap_take_or_create();
     use(b);
     finish(other);
     heap_abandon(b);

@@ -30,8 +30,8 @@ static inline void give(void *object, uint64_t value) {
 
 /* The same by a thread that holds slabs. */
 static inline void *take_held(struct mid_cache *caches, uint64_t value) {
-    void *object = mid_cache_allocate(caches, SIZE);
-    if (!object) object = midend_allocate_anew(caches, SIZE);
+    void *object = midend_allocate_cached(caches, SIZE);
+    if (!object) object = midend_allocate_uncached(caches, SIZE);
     assert(object);
     fill(object, SIZE, value);
     return object;

@@ -23,7 +23,7 @@ int main(void) {
     atomic_store_explicit(&options.pool_min, 0, memory_order_relaxed);
     atomic_store_explicit(&options.pool_percent, 0, memory_order_relaxed);
     atomic_store_explicit(&options.pool_total, 0, memory_order_relaxed);
-    heap = heap_take();
+    heap = heap_take_or_create();
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i);
     give(objects[0], SIZE, 0);
     uint64_t *other;

@@ -32,7 +32,7 @@ int main(void) {
     struct heap *heap = heap_of(slab_of(suspect));
     assert(heap_has_suspects(heap));
     pthread_t b = start(remote_round, ALL);
-    heap_settle(heap);
+    heap_settle_suspects(heap);
     uint64_t *later = get(SIZE, 10);
     finish(b);
     give(later, SIZE, 10);

@@ -19,7 +19,7 @@ static void *walking(void *unused) {
 
 int main(void) {
     start_allocator();
-    heap_abandon(heap_take());
+    heap_abandon(heap_take_or_create());
     pthread_t a = start(walking, NULL);
     give(get(SIZE, 1), SIZE, 1);
     heap_drain_own();

@@ -2,7 +2,7 @@
  *
  * bound     2 threads that end: 2 allocations; 1 free of what the other thread has allocated
  * property  every object is its holder's alone; all memory goes back in the end
- * defines   -DJW_AT_HAND_WAYS=0
+ * defines   -DJW_RANGE_CACHE_WAYS=0
  */
 #include "verify/clients/whole.h"
 

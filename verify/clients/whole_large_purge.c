@@ -2,7 +2,7 @@
  *
  * bound     3 threads: 1 allocation; 1 free; 1 round
  * property  the object is its holder's alone; all memory goes back in the end
- * defines   -DJW_AT_HAND_WAYS=0
+ * defines   -DJW_RANGE_CACHE_WAYS=0
  * slow
  */
 #include "verify/clients/whole.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: a huge object shrinks in 2 reallocations, while the thread that allocated it frees a range
  * property  its contents go along, every object is its holder's alone; all memory goes back in the end
- * defines   -DJW_AT_HAND_WAYS=0
+ * defines   -DJW_RANGE_CACHE_WAYS=0
  */
 #include "verify/clients/whole.h"
 

@@ -3,7 +3,7 @@
  * bound     2 threads: 2 allocations, 1 free and the thread's end; 2 reallocations of what the other thread has
  *           allocated
  * property  its contents go along, every object is its holder's alone; all memory goes back in the end
- * defines   -DJW_AT_HAND_WAYS=0
+ * defines   -DJW_RANGE_CACHE_WAYS=0
  */
 #include "verify/clients/whole.h"
 

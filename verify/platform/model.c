@@ -186,22 +186,22 @@ static _Atomic(uint32_t) *unmapped_part(void *address) {
 }
 
 /* As reserve_at of a whole root, but no thread may try a part that another has mapped again. */
-static enum platform_place reserve_part(void *address, size_t size) {
-    if (refused()) return PLACE_REFUSED;
+static enum platform_reserved reserve_part(void *address, size_t size) {
+    if (refused()) return RESERVE_REFUSED;
     uint32_t was = atomic_exchange_explicit(unmapped_part(address), 0, memory_order_relaxed);
     assert(was);
     map_afresh(address, size);
-    return PLACE_HAD;
+    return RESERVED;
 }
 
-enum platform_place platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
+enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
     (void)writes, (void)name;
-    if (!in_roots(address)) return claim_part(address, size) ? PLACE_HAD : PLACE_TAKEN;
+    if (!in_roots(address)) return claim_part(address, size) ? RESERVED : RESERVE_TAKEN;
     if (size < ROOT_SIZE) return reserve_part(address, size);
-    if (slot_of(address) >= MODEL_ROOTS) return PLACE_REFUSED;
-    if (!claim_slot(slot_of(address))) return PLACE_TAKEN;
+    if (slot_of(address) >= MODEL_ROOTS) return RESERVE_REFUSED;
+    if (!claim_slot(slot_of(address))) return RESERVE_TAKEN;
     map_afresh(address, size);
-    return PLACE_HAD;
+    return RESERVED;
 }
 
 bool platform_protect(void *address, size_t size, bool accessible) {

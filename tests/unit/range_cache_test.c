@@ -1,4 +1,4 @@
-/* at_hand_test.c - freed ranges of large objects at hand of their threads: reuse, limits, rounds, statistics. */
+/* range_cache_test.c - freed ranges of large objects that their threads cache: reuse, limits, rounds, statistics. */
 #include "heap_players.h"
 
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 enum { SIZE = 6 * GRANULE_SIZE + BACKEND_MIN };
 
-static size_t at_hand(unsigned heap) {
-    return at_hand_granules(&heaps[heap]->at_hand) << JW_GRANULE_SHIFT;
+static size_t cached_bytes(unsigned heap) {
+    return range_cache_granules(&heaps[heap]->range_cache) << JW_GRANULE_SHIFT;
 }
 
 static void the_next_object_of_the_class_is_the_last_freed_one(void **state) {
@@ -19,12 +19,12 @@ static void the_next_object_of_the_class_is_the_last_freed_one(void **state) {
     size_t size = object_size(one), mapped = range_cached(MAPPED);
     memset(one, 0xa5, size);
     free_as(0, one);
-    free_as(1, other); /* that heap has the other one at hand */
-    assert_int_equal(at_hand(0), size);
+    free_as(1, other); /* that heap caches the other one */
+    assert_int_equal(cached_bytes(0), size);
     assert_int_equal(range_cached(MAPPED), mapped);
     assert_ptr_equal(allocate_as(1, 2 * SIZE - 1), other);
     assert_ptr_equal(allocate_as(0, SIZE - 1), one);
-    assert_int_equal(at_hand(0) + at_hand(1), 0);
+    assert_int_equal(cached_bytes(0) + cached_bytes(1), 0);
     assert_int_equal(object_size(one), size);
     char *zeroed = one;
     free_as(0, one);
@@ -36,18 +36,18 @@ static void the_next_object_of_the_class_is_the_last_freed_one(void **state) {
 }
 
 /* Sizes below BACKEND_MIN for which the midend has no class are large, too. */
-static void sizes_above_the_mid_classes_are_at_hand(void **state) {
+static void sizes_above_the_mid_classes_are_cached(void **state) {
     (void)state;
     start();
     char *one = allocate_as(0, BACKEND_MIN - 1), *other = allocate_as(1, SIZE);
     size_t size = object_size(one);
     free_as(1, other);
-    at_hand_drain(&heaps[1]->at_hand, true); /* now there is free memory besides */
+    range_cache_drain(&heaps[1]->range_cache, true); /* now there is free memory besides */
     free_as(0, one);
-    assert_int_equal(at_hand(0), size);
+    assert_int_equal(cached_bytes(0), size);
     assert_true(range_cached(MAPPED) > 0);
     assert_ptr_equal(allocate_as(0, BACKEND_MIN - 1), one);
-    assert_int_equal(at_hand(0), 0);
+    assert_int_equal(cached_bytes(0), 0);
     free_as(0, one);
     finish();
 }
@@ -62,13 +62,13 @@ static void an_object_is_freed_with_the_size_that_it_has(void **state) {
     size_t after = object_size(one);
     assert_true(after < before);
     free_as(0, one);
-    assert_int_equal(at_hand(0), after);
+    assert_int_equal(cached_bytes(0), after);
     one = allocate_as(0, 2 * SIZE);
     one = reallocate(one, 4 * SIZE);
     after = object_size(one);
-    size_t others = at_hand(0);
+    size_t others = cached_bytes(0);
     free_as(0, one);
-    assert_int_equal(at_hand(0), others + after);
+    assert_int_equal(cached_bytes(0), others + after);
     one = allocate_aligned(8 * GRANULE_SIZE, SIZE);
     assert_int_equal((uintptr_t)one % (8 * GRANULE_SIZE), 0);
     memset(one, 1, object_size(one));
@@ -84,7 +84,7 @@ static void threads_share_what_may_wait(void **state) {
     void *objects[8];
     for (unsigned i = 0; i < 8; i++) objects[i] = allocate_as(1, SIZE);
     for (unsigned i = 0; i < 8; i++) free_as(1, objects[i]);
-    assert_true(at_hand(1) > 0 && at_hand(1) <= 4 * SIZE);
+    assert_true(cached_bytes(1) > 0 && cached_bytes(1) <= 4 * SIZE);
     finish();
 }
 
@@ -97,13 +97,13 @@ static unsigned waits;
 /* What threads do between two rounds. */
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     waits += milliseconds >= options.reclaim_interval; /* not a wait for the next thread */
-    if (at_hand(1) + at_hand(2) > 0) CHECK(milliseconds <= options.reclaim_interval);
+    if (cached_bytes(1) + cached_bytes(2) > 0) CHECK(milliseconds <= options.reclaim_interval);
     if (in_turn) {
         size_t size = object_size(in_turn = allocate_as(2, 2 * SIZE));
         free_as(2, in_turn);
-        CHECK(at_hand(2) == size);
-        if (waits == 1) CHECK(at_hand(1) >= SIZE);
-        if (waits == 2) CHECK(at_hand(1) == 0);
+        CHECK(cached_bytes(2) == size);
+        if (waits == 1) CHECK(cached_bytes(1) >= SIZE);
+        if (waits == 2) CHECK(cached_bytes(1) == 0);
         if (waits == 6) in_turn = NULL;
     }
     __real_platform_futex_wait(word, expected, milliseconds);
@@ -117,19 +117,19 @@ static void two_rounds_give_back_what_a_sleeping_thread_has(void **state) {
     free_as(1, object);
     free_as(2, used);
     size_t given_back = atomic_load(&thrift_counters.given_back);
-    assert_true(at_hand(1) >= SIZE);
+    assert_true(cached_bytes(1) >= SIZE);
     in_turn = used;
     void (*thread)(void) = sim_take_thread();
     assert_non_null(thread);
     thread();
     assert_true(waits > 6);
-    assert_int_equal(at_hand(1) + at_hand(2), 0);
+    assert_int_equal(cached_bytes(1) + cached_bytes(2), 0);
     assert_true(atomic_load(&thrift_counters.given_back) >= given_back + 3 * SIZE);
     free_as(0, keeps);
     finish();
 }
 
-static void what_is_at_hand_counts_as_free(void **state) {
+static void cached_ranges_count_as_free(void **state) {
     (void)state;
     struct backend_statistics statistics;
     start();
@@ -139,34 +139,34 @@ static void what_is_at_hand_counts_as_free(void **state) {
     uint64_t in_use = statistics.in_use, cached = statistics.cached_mapped;
     free_as(1, object);
     backend_statistics(&statistics);
-    heap_leave_out_at_hand(&statistics);
+    heap_leave_out_cached_ranges(&statistics);
     assert_int_equal(statistics.in_use, in_use - size);
     assert_int_equal(statistics.cached_mapped, cached + size);
     finish();
 }
 
-static void *end_with_ranges_at_hand(void *argument) {
+static void *end_with_cached_ranges(void *argument) {
     (void)argument;
     jw_free(jw_malloc(SIZE));
     struct heap *mine = thread_heap();
-    CHECK(mine != &no_heap && at_hand_granules(&mine->at_hand) > 0);
+    CHECK(mine != &no_heap && range_cache_granules(&mine->range_cache) > 0);
     sim_thread_exit();
-    CHECK(at_hand_granules(&mine->at_hand) == 0);
+    CHECK(range_cache_granules(&mine->range_cache) == 0);
     jw_free(jw_malloc(SIZE));
-    CHECK(at_hand_granules(&mine->at_hand) == 0 && at_hand_granules(&no_heap.at_hand) == 0);
+    CHECK(range_cache_granules(&mine->range_cache) == 0 && range_cache_granules(&no_heap.range_cache) == 0);
     return NULL;
 }
 
-static void an_ended_thread_has_nothing_at_hand(void **state) {
+static void an_ended_thread_has_no_cached_range(void **state) {
     (void)state;
     pthread_t thread;
     start();
-    CHECK(pthread_create(&thread, NULL, end_with_ranges_at_hand, NULL) == 0);
+    CHECK(pthread_create(&thread, NULL, end_with_cached_ranges, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     finish();
 }
 
-static void a_request_without_memory_takes_what_is_at_hand_elsewhere(void **state) {
+static void a_request_without_memory_takes_what_others_cache(void **state) {
     (void)state;
     start();
     void *objects[ROOT_SIZE / SIZE];
@@ -174,11 +174,11 @@ static void a_request_without_memory_takes_what_is_at_hand_elsewhere(void **stat
     size_t roots = 1;
     while (root_count() <= roots && count < ROOT_SIZE / SIZE) objects[count++] = allocate_as(1, SIZE);
     while (count > 0) free_as(1, objects[--count]);
-    assert_true(at_hand(1) > 0);
+    assert_true(cached_bytes(1) > 0);
     sim_fail_after(0);
     void *whole = allocate_as(0, ROOT_SIZE - GRANULE_SIZE * 8);
     sim_fail_after(SIM_NEVER);
-    assert_int_equal(at_hand(1), 0);
+    assert_int_equal(cached_bytes(1), 0);
     free_as(0, whole);
     finish();
 }
@@ -186,13 +186,13 @@ static void a_request_without_memory_takes_what_is_at_hand_elsewhere(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_object_of_the_class_is_the_last_freed_one),
-        cmocka_unit_test(sizes_above_the_mid_classes_are_at_hand),
+        cmocka_unit_test(sizes_above_the_mid_classes_are_cached),
         cmocka_unit_test(an_object_is_freed_with_the_size_that_it_has),
         cmocka_unit_test(threads_share_what_may_wait),
         cmocka_unit_test(two_rounds_give_back_what_a_sleeping_thread_has),
-        cmocka_unit_test(what_is_at_hand_counts_as_free),
-        cmocka_unit_test(an_ended_thread_has_nothing_at_hand),
-        cmocka_unit_test(a_request_without_memory_takes_what_is_at_hand_elsewhere),
+        cmocka_unit_test(cached_ranges_count_as_free),
+        cmocka_unit_test(an_ended_thread_has_no_cached_range),
+        cmocka_unit_test(a_request_without_memory_takes_what_others_cache),
     };
     CHECK(allocator_start());
     return cmocka_run_group_tests(tests, NULL, NULL);

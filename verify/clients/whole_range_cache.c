@@ -1,8 +1,8 @@
-/* whole_at_hand - a large object is allocated and freed through the whole allocator; its range is at hand.
+/* whole_range_cache - a large object is allocated and freed through the whole allocator; its range is cached.
  *
  * bound     2 threads, one after the other: 2 allocations and 2 frees each; 1 purge
  * property  the range is the next object's; the thread's end or a purge gives it back
- * defines   -DJW_AT_HAND_WAYS=1
+ * defines   -DJW_RANGE_CACHE_WAYS=1
  */
 #include "verify/clients/whole.h"
 
@@ -14,7 +14,7 @@ static void exchange(void) {
     void *second = filled(jw_malloc(SIZE), SIZE, 2);
     assert(second == first);
     release(second, SIZE, 2);
-    assert(range_cached(MAPPED) == 0 && at_hand_granules(&thread_heap()->at_hand) == 4);
+    assert(range_cached(MAPPED) == 0 && range_cache_granules(&thread_heap()->range_cache) == 4);
 }
 
 static void *ending(void *unused) {
@@ -23,7 +23,7 @@ static void *ending(void *unused) {
     exchange();
     heap = thread_heap();
     model_thread_exit();
-    assert(at_hand_granules(&heap->at_hand) == 0);
+    assert(range_cache_granules(&heap->range_cache) == 0);
     return NULL;
 }
 
@@ -41,7 +41,7 @@ int main(void) {
     a = start(sleeping, &heap);
     finish(a);
     thrift_purge();
-    assert(at_hand_granules(&heap->at_hand) == 0);
+    assert(range_cache_granules(&heap->range_cache) == 0);
     end(SIZE, 1);
     return 0;
 }

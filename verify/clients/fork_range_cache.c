@@ -1,10 +1,10 @@
-/* fork_at_hand - in the child of a fork, ranges at hand of the heaps that it inherits are drained, and no thread of the
- * child has them at hand.
+/* fork_range_cache - in the child of a fork, cached ranges of the heaps that it inherits are drained, and no thread of
+ * the child gets them before.
  *
- * bound     before the fork 2 heaps with a range at hand each: the forking thread's, and one of a thread that is gone;
+ * bound     before the fork 2 heaps with a cached range each: the forking thread's, and one of a thread that is gone;
  *           in the child 2 threads: 1 allocation and free of a large object of the same class | 1 drain of one heap
  * property  an inherited range is drained once, and given to no thread before that; a purge leaves nothing
- * defines   -DJW_AT_HAND_WAYS=1
+ * defines   -DJW_RANGE_CACHE_WAYS=1
  */
 #include "backend/backend.h"
 #include "frontend/heap_fork.h"
@@ -16,7 +16,7 @@ enum { SIZE = 4 * GRANULE_SIZE };
 static void *exchange(void) {
     void *object = filled(jw_malloc(SIZE), SIZE, 1);
     release(object, SIZE, 1);
-    assert(at_hand_granules(&thread_heap()->at_hand) == 4);
+    assert(range_cache_granules(&thread_heap()->range_cache) == 4);
     return object;
 }
 
@@ -27,7 +27,7 @@ static void *sleeping(void *heap) {
 }
 
 static void *draining(void *heap) {
-    at_hand_drain(&((struct heap *)heap)->at_hand, true);
+    range_cache_drain(&((struct heap *)heap)->range_cache, true);
     return NULL;
 }
 
@@ -48,14 +48,14 @@ int main(void) {
     void *old = exchange();
     struct heap *mine = thread_heap();
     fork_child();
-    assert(at_hand_granules(&mine->at_hand) == 4 && at_hand_granules(&other->at_hand) == 4);
+    assert(range_cache_granules(&mine->range_cache) == 4 && range_cache_granules(&other->range_cache) == 4);
     a = start(draining, other);
     void *young = exchange();
     assert(young != old && thread_heap() != mine && thread_heap() != other);
     finish(a);
-    assert(at_hand_granules(&mine->at_hand) == 4 && at_hand_granules(&other->at_hand) == 0);
+    assert(range_cache_granules(&mine->range_cache) == 4 && range_cache_granules(&other->range_cache) == 0);
     thrift_purge();
-    assert(at_hand_granules(&mine->at_hand) == 0 && at_hand_granules(&thread_heap()->at_hand) == 0);
+    assert(range_cache_granules(&mine->range_cache) == 0 && range_cache_granules(&thread_heap()->range_cache) == 0);
     end(SIZE, 1);
     return 0;
 }

@@ -1,8 +1,8 @@
-/* whole_at_hand_sleeps - a thread frees a large object and sleeps; its range is at hand.
+/* whole_range_cache_sleeps - a thread frees a large object and sleeps; its range is cached.
  *
  * bound     1 thread: 2 allocations and 2 frees; the reclamation thread that this has started, until it ends
  * property  the range goes back to the OS, by the rounds of the frontend
- * defines   -DJW_AT_HAND_WAYS=1
+ * defines   -DJW_RANGE_CACHE_WAYS=1
  */
 #include "config/options.h"
 #include "verify/clients/whole.h"
@@ -15,7 +15,7 @@ static void exchange(void) {
     void *second = filled(jw_malloc(SIZE), SIZE, 2);
     assert(second == first);
     release(second, SIZE, 2);
-    assert(range_cached(MAPPED) == 0 && at_hand_granules(&thread_heap()->at_hand) == 4);
+    assert(range_cached(MAPPED) == 0 && range_cache_granules(&thread_heap()->range_cache) == 4);
 }
 
 int main(void) {
@@ -29,6 +29,6 @@ int main(void) {
     void (*body)(void) = atomic_exchange_explicit(&model_thread_body, NULL, memory_order_acquire);
     assert(body);
     body();
-    assert(at_hand_granules(&heap->at_hand) == 0 && model_reserved_roots() == 0);
+    assert(range_cache_granules(&heap->range_cache) == 0 && model_reserved_roots() == 0);
     return 0;
 }

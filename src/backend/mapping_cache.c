@@ -1,5 +1,5 @@
-/* waiting.c - the entries of waiting mappings: put, take the best fit, drop. */
-#include "backend/waiting.h"
+/* mapping_cache.c - freed mappings: push, pop the best fit, drain. */
+#include "backend/mapping_cache.h"
 
 #include "backend/ownership.h"
 #include "config/policy.h"
@@ -7,74 +7,75 @@
 
 #define IN_HANDS ((uintptr_t)1)
 
-struct waiting_entry {
+struct mapping_entry {
     _Atomic(uintptr_t) start;
-    _Atomic(size_t) size, kept;
+    _Atomic(size_t) size, mapped_bytes;
     _Atomic(uint32_t) buffer;
 };
 
-enum { ENTRIES = JW_WAITING_MAPPINGS };
-static struct waiting_entry waiting_entries[ENTRIES + 1]; /* the last one is never used: C has no empty arrays */
-static _Atomic(size_t) kept_total;
+enum { ENTRIES = JW_CACHED_MAPPINGS };
+static struct mapping_entry mapping_entries[ENTRIES + 1]; /* the last one is never used: C has no empty arrays */
+static _Atomic(size_t) cached_total;
 static _Atomic(uint32_t) next_victim;
 
-size_t waiting_kept(void) {
-    return atomic_load_explicit(&kept_total, memory_order_relaxed);
+size_t mapping_cache_bytes(void) {
+    return atomic_load_explicit(&cached_total, memory_order_relaxed);
 }
 
 /* Counts the mapping's memory as cached, also for the end of the reclamation thread (OW1). */
-static void note_waiting(intptr_t kept) {
-    atomic_fetch_add_explicit(&kept_total, (size_t)kept, memory_order_relaxed);
-    range_count(MAPPED, kept >> JW_GRANULE_SHIFT);
+static void count_mapped(intptr_t bytes) {
+    atomic_fetch_add_explicit(&cached_total, (size_t)bytes, memory_order_relaxed);
+    range_count(MAPPED, bytes >> JW_GRANULE_SHIFT);
 }
 
-static bool entry_acquire(struct waiting_entry *entry, uintptr_t from) {
-    /* [WA1] acquire: the entry's last user is done with it; the mapping's last use; pairs [WA2]; client waiting_take */
+static bool entry_acquire(struct mapping_entry *entry, uintptr_t from) {
+    /* [WA1] acquire: the entry's last user is done with it; the mapping's last use; pairs [WA2]; client
+     * mapping_cache_pop */
     return atomic_compare_exchange_strong_explicit(&entry->start, &from, IN_HANDS, memory_order_acquire,
                                                    memory_order_relaxed);
 }
 
-static void entry_release(struct waiting_entry *entry, uintptr_t to) {
-    /* [WA2] release: what the entry says; the mapping's last use; pairs [WA1]; client waiting_take */
+static void entry_release(struct mapping_entry *entry, uintptr_t to) {
+    /* [WA2] release: what the entry says; the mapping's last use; pairs [WA1]; client mapping_cache_pop */
     atomic_store_explicit(&entry->start, to, memory_order_release);
 }
 
-static void entry_fill(struct waiting_entry *entry, const struct waiting *mapping) {
+static void entry_fill(struct mapping_entry *entry, const struct cached_mapping *mapping) {
     atomic_store_explicit(&entry->size, mapping->size, memory_order_relaxed);
-    atomic_store_explicit(&entry->kept, mapping->kept, memory_order_relaxed);
+    atomic_store_explicit(&entry->mapped_bytes, mapping->mapped_bytes, memory_order_relaxed);
     atomic_store_explicit(&entry->buffer, ownership_active(), memory_order_relaxed);
-    note_waiting((intptr_t)mapping->kept);
+    count_mapped((intptr_t)mapping->mapped_bytes);
     entry_release(entry, (uintptr_t)mapping->start);
 }
 
-static size_t entry_size(const struct waiting_entry *entry) {
+static size_t entry_size(const struct mapping_entry *entry) {
     return atomic_load_explicit(&entry->size, memory_order_relaxed);
 }
 
 /* The caller has the entry, whose start was `start`. */
-static void entry_read(const struct waiting_entry *entry, uintptr_t start, struct waiting *mapping) {
+static void entry_read(const struct mapping_entry *entry, uintptr_t start, struct cached_mapping *mapping) {
     mapping->start = (char *)start; // NOLINT(performance-no-int-to-ptr)
     mapping->size = entry_size(entry);
-    mapping->kept = atomic_load_explicit(&entry->kept, memory_order_relaxed);
-    note_waiting(-(intptr_t)mapping->kept);
+    mapping->mapped_bytes = atomic_load_explicit(&entry->mapped_bytes, memory_order_relaxed);
+    count_mapped(-(intptr_t)mapping->mapped_bytes);
 }
 
-static uintptr_t entry_start(const struct waiting_entry *entry) {
+static uintptr_t entry_start(const struct mapping_entry *entry) {
     return atomic_load_explicit(&entry->start, memory_order_relaxed);
 }
 
-bool waiting_place(const struct waiting *mapping, struct waiting *old) {
+bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapping *old) {
     old->start = NULL;
-    old->size = old->kept = 0;
+    old->size = old->mapped_bytes = 0;
     if (ENTRIES == 0) return false;
-    for (struct waiting_entry *entry = waiting_entries; entry < waiting_entries + ENTRIES; entry++) {
+    for (struct mapping_entry *entry = mapping_entries; entry < mapping_entries + ENTRIES; entry++) {
         if (entry_start(entry) || !entry_acquire(entry, 0)) continue;
         entry_fill(entry, mapping);
         return true;
     }
     /* the entries' turn: the one that has waited longest is most often the one that fits no request */
     uint32_t turn = atomic_fetch_add_explicit(&next_victim, 1, memory_order_relaxed);
-    struct waiting_entry *victim = &waiting_entries[turn % (ENTRIES + !ENTRIES)];
+    struct mapping_entry *victim = &mapping_entries[turn % (ENTRIES + !ENTRIES)];
     uintptr_t start = entry_start(victim);
     if (start <= IN_HANDS || !entry_acquire(victim, start)) return false;
     entry_read(victim, start, old);
@@ -82,15 +83,15 @@ bool waiting_place(const struct waiting *mapping, struct waiting *old) {
     return true;
 }
 
-static bool entry_fits(const struct waiting_entry *entry, uintptr_t start, size_t least, size_t most,
+static bool entry_fits(const struct mapping_entry *entry, uintptr_t start, size_t least, size_t most,
                        size_t alignment) {
     size_t size = entry_size(entry);
     return start > IN_HANDS && size >= least && size <= most && (start & (alignment - 1)) == 0;
 }
 
-static struct waiting_entry *best_fit(size_t least, size_t most, size_t alignment) {
-    struct waiting_entry *best = NULL;
-    for (struct waiting_entry *entry = waiting_entries; entry < waiting_entries + ENTRIES; entry++) {
+static struct mapping_entry *best_fit(size_t least, size_t most, size_t alignment) {
+    struct mapping_entry *best = NULL;
+    for (struct mapping_entry *entry = mapping_entries; entry < mapping_entries + ENTRIES; entry++) {
         if (!entry_fits(entry, entry_start(entry), least, most, alignment)) continue;
         most = entry_size(entry); /* at least as good */
         best = entry;
@@ -98,9 +99,9 @@ static struct waiting_entry *best_fit(size_t least, size_t most, size_t alignmen
     return best;
 }
 
-bool waiting_take(size_t least, size_t most, size_t alignment, struct waiting *taken) {
+bool mapping_cache_pop(size_t least, size_t most, size_t alignment, struct cached_mapping *taken) {
     for (int tries = 0; tries < JW_RANGE_TRIES; tries++) {
-        struct waiting_entry *entry = best_fit(least, most, alignment);
+        struct mapping_entry *entry = best_fit(least, most, alignment);
         if (!entry) return false;
         uintptr_t start = entry_start(entry);
         if (start <= IN_HANDS || !entry_acquire(entry, start)) continue;
@@ -112,25 +113,25 @@ bool waiting_take(size_t least, size_t most, size_t alignment, struct waiting *t
     return false;
 }
 
-size_t waiting_drop(unsigned buffer, size_t granules) {
+size_t mapping_cache_drain(unsigned buffer, size_t granules) {
     size_t dropped = 0;
-    for (struct waiting_entry *entry = waiting_entries; entry < waiting_entries + ENTRIES; entry++) {
+    for (struct mapping_entry *entry = mapping_entries; entry < mapping_entries + ENTRIES; entry++) {
         uintptr_t start = entry_start(entry);
         if (dropped >> JW_GRANULE_SHIFT >= granules) break;
         if (buffer != ANY_BUFFER && atomic_load_explicit(&entry->buffer, memory_order_relaxed) != buffer) continue;
         if (start <= IN_HANDS || !entry_acquire(entry, start)) continue;
-        struct waiting mapping;
+        struct cached_mapping mapping;
         entry_read(entry, start, &mapping);
         entry_release(entry, 0);
         unmap_or_defer(mapping.start, mapping.size);
-        dropped += mapping.kept;
+        dropped += mapping.mapped_bytes;
     }
     return dropped;
 }
 
-size_t waiting_addresses(void) {
+size_t mapping_cache_addresses(void) {
     size_t bytes = 0;
-    for (struct waiting_entry *entry = waiting_entries; entry < waiting_entries + ENTRIES; entry++)
+    for (struct mapping_entry *entry = mapping_entries; entry < mapping_entries + ENTRIES; entry++)
         if (entry_start(entry) > IN_HANDS) bytes += entry_size(entry);
     return bytes;
 }

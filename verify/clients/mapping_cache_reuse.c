@@ -1,11 +1,12 @@
-/* waiting_reuse - a huge object is freed, waits, and serves another thread's request; a round may take it meanwhile.
+/* mapping_cache_reuse - a huge object is freed, waits, and serves another thread's request; a round may take it
+ * meanwhile.
  *
- * bound     3 threads: 1 free; 1 allocation and free; 1 drop, as of a round. One mapping may wait
+ * bound     3 threads: 1 free; 1 allocation and free; 1 drain, as of a round. One mapping may wait
  * property  the second object is its thread's alone; nothing counts as cached and no mapping is left in the end
- * defines   -DJW_WAITING_MAPPINGS=1 -DJW_NEST_SLOTS=1
+ * defines   -DJW_CACHED_MAPPINGS=1 -DJW_NEST_SLOTS=1
  */
 #include "backend/huge.h"
-#include "backend/waiting.h"
+#include "backend/mapping_cache.h"
 #include "verify/clients/ranges.h"
 
 static uint64_t *huge;
@@ -29,9 +30,9 @@ static void *reusing(void *unused) {
     return NULL;
 }
 
-static void *dropping(void *unused) {
+static void *draining(void *unused) {
     (void)unused;
-    waiting_drop(ANY_BUFFER, 1);
+    mapping_cache_drain(ANY_BUFFER, 1);
     return NULL;
 }
 
@@ -39,12 +40,12 @@ int main(void) {
     begin();
     huge = huge_allocate(ROOT_SIZE, 1, NULL);
     assert(huge);
-    pthread_t a = start(freeing, NULL), b = start(reusing, NULL), c = start(dropping, NULL);
+    pthread_t a = start(freeing, NULL), b = start(reusing, NULL), c = start(draining, NULL);
     finish(a);
     finish(b);
     finish(c);
     thrift_purge();
     assert(atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed) == 0 && model_reserved_roots() == 0);
-    assert(range_cached(MAPPED) == 0 && waiting_kept() == 0 && waiting_addresses() == 0);
+    assert(range_cached(MAPPED) == 0 && mapping_cache_bytes() == 0 && mapping_cache_addresses() == 0);
     return 0;
 }

@@ -1,27 +1,27 @@
-/* at_hand_last_put - a thread puts a range at hand for the last time, while a round that was asked for begins.
+/* range_cache_last_push - a thread caches a range for the last time, while a round that was asked for begins.
  *
  * bound     2 threads: 1 free of a large object | 1 round, by a thread that frees
- * property  no put is missed: the round finds the range, or the next round is asked for
- * defines   -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1 -DJW_AT_HAND_WAYS=1
+ * property  no push is missed: the round finds the range, or the next round is asked for
+ * defines   -DJW_NEST_SLOTS=1 -DJW_RANGE_TRIES=1 -DJW_RANGE_CACHE_WAYS=1
  */
 #include "verify/clients/ranges.h"
 
 enum { SIZE = 2 * GRANULE_SIZE };
 
-static struct at_hand at_hand;
+static struct range_cache range_cache;
 static void *object;
 static bool found; /* by the round */
 
 static bool on_round(void) {
-    found = at_hand_drain(&at_hand, false);
+    found = range_cache_drain(&range_cache, false);
     return found;
 }
 
-static void *putting(void *unused) {
+static void *pushing(void *unused) {
     (void)unused;
-    at_hand_enter(&at_hand);
-    backend_keep(&at_hand, backend_take_whole(object));
-    at_hand_enter(NULL);
+    range_cache_enter(&range_cache);
+    backend_cache_range(&range_cache, backend_hold_whole(object));
+    range_cache_enter(NULL);
     return NULL;
 }
 
@@ -40,11 +40,11 @@ int main(void) {
     atomic_store_explicit(&reclaimer->state, REFUSED, memory_order_relaxed);
     atomic_store_explicit(&model_milliseconds, option(&options.reclaim_interval), memory_order_relaxed);
     thrift_wake();
-    pthread_t a = start(putting, NULL), b = start(freeing, NULL);
+    pthread_t a = start(pushing, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
     assert(found || reclaimer_is_asked());
-    at_hand_drain(&at_hand, true);
+    range_cache_drain(&range_cache, true);
     end();
     return 0;
 }

@@ -1,8 +1,8 @@
-/* waiting_test.c - mappings that wait for the next huge object go, though the OS refuses to unmap them. */
+/* mapping_cache_test.c - mappings that wait for the next huge object go, though the OS refuses to unmap them. */
 #include "unit.h"
 
 #include "backend/huge.h"
-#include "backend/waiting.h"
+#include "backend/mapping_cache.h"
 
 enum { HUGE_SIZE = 5 << 20 };
 
@@ -15,12 +15,12 @@ static void a_refused_mapping_is_emptied_and_offered_again(void **state) {
     memset(object, 1, HUGE_SIZE);
     size_t with = sim_reserved();
     huge_free(object);
-    assert_true(waiting_kept() >= HUGE_SIZE);
+    assert_true(mapping_cache_bytes() >= HUGE_SIZE);
     sim_fail_only(SIM_RELEASE);
     sim_fail_after(0);
     thrift_purge();
-    assert_int_equal(waiting_kept(), 0);
-    assert_int_equal(waiting_addresses(), 0);
+    assert_int_equal(mapping_cache_bytes(), 0);
+    assert_int_equal(mapping_cache_addresses(), 0);
     assert_int_equal(range_cached(MAPPED), 0);
     assert_true(sim_is_zero(object + GRANULE_SIZE, HUGE_SIZE - GRANULE_SIZE));
     assert_int_equal(sim_reserved(), with);

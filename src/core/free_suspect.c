@@ -1,5 +1,5 @@
-/* suspects.c - frees of suspects: decides at once, or leaves a note for the heap's thread. */
-#include "core/suspects.h"
+/* free_suspect.c - frees of suspects: decides at once, or leaves a note for the heap's thread. */
+#include "core/free_suspect.h"
 
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 #include "frontend/suspect.h"
 
 /* Leaves the question to the heap's thread; false if there is no memory for a note. */
-static bool hand_over(struct heap *heap, void *object, bool mid) {
+static bool hand_suspect_over(struct heap *heap, void *object, bool mid) {
     if (!heap_reserve_suspect(heap)) return false;
     int before = errno;
     struct suspect *note = allocate(sizeof *note);
@@ -22,7 +22,7 @@ static bool hand_over(struct heap *heap, void *object, bool mid) {
     }
     note->object = object;
     note->mid = mid;
-    heap_suspect(heap, note);
+    heap_push_suspect(heap, note);
     return true;
 }
 
@@ -38,7 +38,7 @@ COLD void free_suspect(void *object) {
         struct heap *heap = heap_of(slab);
         if (heap == thread_heap()) {
             if (heap_has_in_list(heap, object)) misuse(DOUBLE_FREE, object, 0);
-        } else if (hand_over(heap, object, false)) {
+        } else if (hand_suspect_over(heap, object, false)) {
             return;
         }
     }
@@ -49,7 +49,7 @@ COLD void free_suspect(void *object) {
 COLD void free_mid_suspect(void *object) {
     uint32_t number = mid_cache_number(object);
     struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
-    if (heap && heap != thread_heap() && hand_over(heap, object, true)) return;
+    if (heap && heap != thread_heap() && hand_suspect_over(heap, object, true)) return;
     if (heap && heap == thread_heap() && mid_is_cached(heap->mid_caches, object)) misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
     deallocate(object);

@@ -1,0 +1,44 @@
+/* mapping_cache.h - freed mappings that wait for the next huge object, as free ranges wait in Thrift's mapped Nests.
+ *
+ *   entry   start           size, mapped_bytes, buffer  the entry's next thread
+ *           0               old                         push: 0 -> IN_HANDS
+ *           IN_HANDS        its thread's                push: -> address; pop: -> 0
+ *           address         of the mapping there        pop: address -> IN_HANDS
+ *
+ *   size          bytes of the mapping
+ *   mapped_bytes  bytes at its start that may have memory. The rest has none, and reads as zero
+ *   buffer        Thrift's active buffer when the mapping was pushed: the round that ends that buffer's time takes it
+ *
+ * The thread that has changed a start to IN_HANDS is alone with the entry. A thread that looks for a mapping reads the
+ * sizes of entries that it does not have. These are hints: it looks again when it has the entry.
+ * Invariant: a mapping is in one entry, or in the hands of one thread, or a live object's, or unmapped.
+ * Progress: wait-free: each operation tries each entry a bounded number of times. A thread that is stopped in between
+ * takes one entry out of use. The hardened build has no entries: there a freed huge object is unmapped.
+ */
+#ifndef JW_MAPPING_CACHE_H
+#define JW_MAPPING_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cached_mapping {
+    char *start; /* NULL: no mapping */
+    size_t size, mapped_bytes;
+};
+
+/* Pushes a mapping that only the caller has. False: no entry is to be had. *old: a mapping that had to make room; from
+ * then on the caller has that one. */
+bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapping *old);
+
+/* Pops the smallest mapping of `least` to `most` bytes at a multiple of `alignment`. False: none is there. */
+bool mapping_cache_pop(size_t least, size_t most, size_t alignment, struct cached_mapping *taken);
+
+/* Unmaps cached mappings until they had at least so many granules of memory. Returns the bytes. */
+enum { ANY_BUFFER = 2 };
+size_t mapping_cache_drain(unsigned buffer, size_t granules);
+
+/* Bytes of cached mappings that may have memory, as they count in what is cached; and of their addresses. */
+size_t mapping_cache_bytes(void);
+size_t mapping_cache_addresses(void);
+
+#endif

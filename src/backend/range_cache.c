@@ -1,0 +1,133 @@
+/* range_cache.c - a thread's freed ranges: push, drain, and how many there may be. */
+#include "backend/range_cache.h"
+
+#include "backend/reclaimer.h"
+#include "backend/thrift.h"
+#include "base/assert.h"
+#include "config/options.h"
+
+static _Atomic(uint32_t) range_cache_users; /* threads that have one */
+
+#if !JW_HOSTED
+_Thread_local struct range_cache *range_cache_mine __attribute__((tls_model("initial-exec")));
+
+void range_cache_enter(struct range_cache *cache) {
+    if (!cache != !range_cache_mine)
+        atomic_fetch_add_explicit(&range_cache_users, cache ? 1u : -1u, memory_order_relaxed);
+    range_cache_mine = cache;
+}
+#endif
+
+COLD void range_cache_after_fork(void) {
+    atomic_store_explicit(&range_cache_users, range_cache_mine != NULL, memory_order_relaxed);
+}
+
+/* At least 1. The count is 0 if a fork interrupted a free of this thread: the child has left that heap. */
+static uint32_t users(void) {
+    uint32_t users = atomic_load_explicit(&range_cache_users, memory_order_relaxed);
+    return users ? users : 1;
+}
+
+/* What may wait in the process is shared by all threads. */
+static NOINLINE void renew_room(struct range_cache *cache) {
+    uint32_t drained = atomic_load_explicit(&cache->drained, memory_order_relaxed), threads = users();
+    int32_t filled = cache->most - cache->room - (int32_t)(drained - cache->drained_seen);
+    cache->drained_seen = drained;
+    size_t share = (thrift_room() >> JW_GRANULE_SHIFT) / threads;
+    cache->most = share < RANGE_CACHE_MOST ? (int32_t)share : RANGE_CACHE_MOST;
+    cache->room = cache->most - filled;
+    cache->quiet_room = cache->most - (int32_t)(option(&options.reclaim_start) >> JW_GRANULE_SHIFT) / (int32_t)threads;
+}
+
+static NOINLINE bool round_is_not_asked(void) {
+    /* [AH4] seq_cst: the push, then this look; a round clears round_asked, then looks at the slot: one sees what the
+     * other did; pairs [AH5]; client range_cache_last_push */
+    atomic_thread_fence(memory_order_seq_cst);
+    return !reclaimer_is_asked();
+}
+
+static ALWAYS_INLINE bool needs_round(const struct range_cache *cache) {
+    return cache->room <= cache->quiet_room && round_is_not_asked();
+}
+
+/* Rounds must come while enough is cached; a program without a thread for them runs them in its frees. What rounds
+ * have drained is subtracted first: a thread that now and then frees a little must not wake the reclamation thread. */
+static NOINLINE void ask_for_rounds(struct range_cache *cache) {
+    renew_room(cache);
+    if (cache->pushes % RANGE_CACHE_PERIOD == 0) thrift_notice();
+    if (needs_round(cache)) thrift_wake();
+}
+
+static ALWAYS_INLINE void push_into_slot(struct range_cache *cache, _Atomic(uint32_t) *slot, granule_id range,
+                                         uint32_t weight) {
+    invariant(leaf_same(leaf_get(range), leaf_held()) && knit_weight(range) == weight);
+    cache->room -= (int32_t)weight;
+    /* [AH1] release: the range's words, and the object's last use; pairs [AH2] [AH3]; client range_cache_round */
+    atomic_store_explicit(slot, range, memory_order_release);
+    if (UNLIKELY(++cache->pushes % RANGE_CACHE_PERIOD == 0 || needs_round(cache))) ask_for_rounds(cache);
+}
+
+/* Puts or frees a range that found no empty slot, or no room at the first look. */
+static NOINLINE void push_or_free(struct range_cache *cache, _Atomic(uint32_t) *slot, granule_id range,
+                                  uint32_t weight) {
+    if (slot && cache == range_cache_mine) {
+        renew_room(cache);
+        if (cache->room >= (int32_t)weight) {
+            push_into_slot(cache, slot, range, weight);
+            return;
+        }
+    }
+    thrift_free(range, weight);
+}
+
+void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight) {
+    _Atomic(uint32_t) *slot = cache->slots[class_of_weight(weight)], *end = slot + RANGE_CACHE_WAYS;
+    while (slot < end && atomic_load_explicit(slot, memory_order_relaxed)) slot++;
+    if (UNLIKELY(slot == end || cache->room < (int32_t)weight))
+        push_or_free(cache, slot == end ? NULL : slot, range, weight);
+    else push_into_slot(cache, slot, range, weight);
+}
+
+granule_id range_cache_pop_larger(uint32_t weight) {
+    granule_id range = 0;
+    for (unsigned class = class_of_weight(weight); range_cache_mine && class < RANGE_CLASSES && !range; class ++)
+        range = range_cache_pop(range_cache_mine, weight_of_class(class));
+    return range;
+}
+
+/* The slot's range, marked for the next round or taken; 0: it stays. `word`: what was there at the first look. */
+static granule_id drain_slot(_Atomic(uint32_t) *slot, uint32_t word, bool now) {
+    granule_id range = range_cache_range(word);
+    /* [AH2] acquire: the range's words, and the object's last use; pairs [AH1]; client range_cache_purge */
+    if (now) return range_cache_range(atomic_exchange_explicit(slot, 0, memory_order_acquire));
+    bool old = range_cache_is_old(word);
+    /* [AH3] acquire: as AH2; pairs [AH1]; client range_cache_round */
+    bool changed = atomic_compare_exchange_strong_explicit(slot, &word, old ? 0 : range_cache_with_old(range),
+                                                           memory_order_acquire, memory_order_relaxed);
+    return changed && old ? range : 0;
+}
+
+bool range_cache_drain(struct range_cache *cache, bool now) {
+    bool left = false;
+    for (unsigned i = 0; i < RANGE_CLASSES * RANGE_CACHE_SLOTS; i++) {
+        _Atomic(uint32_t) *slot = &cache->slots[0][0] + i;
+        uint32_t word = atomic_load_explicit(slot, memory_order_relaxed),
+                 weight = weight_of_class(i / RANGE_CACHE_SLOTS);
+        granule_id range = word ? drain_slot(slot, word, now) : 0;
+        left |= word && !range;
+        if (!range) continue;
+        invariant(leaf_same(leaf_get(range), leaf_held()) && knit_weight(range) == weight);
+        atomic_fetch_add_explicit(&cache->drained, weight, memory_order_relaxed);
+        if (now) thrift_free(range, weight);
+        else thrift_give_back(range, weight);
+    }
+    return left;
+}
+
+COLD size_t range_cache_granules(struct range_cache *cache) {
+    size_t granules = 0;
+    for (unsigned i = 0; i < RANGE_CLASSES * RANGE_CACHE_SLOTS; i++)
+        if (atomic_load_explicit(&cache->slots[0][0] + i, memory_order_relaxed))
+            granules += weight_of_class(i / RANGE_CACHE_SLOTS);
+    return granules;
+}

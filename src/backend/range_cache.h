@@ -1,0 +1,106 @@
+/* range_cache.h - freed ranges of large objects that wait for the next ones of the thread that freed them.
+ *
+ *   slot   | 31..25 zero | 24 old | 23..0 range, 0: none |       a few of each class of ranges, in each heap
+ *
+ *   0 -> range            push      the heap's thread                                        [AH1] release
+ *   range, any -> 0       pop       the heap's thread                                        relaxed: it has pushed it
+ *   range -> range, old   drain     a round that finds the range for the first time          relaxed
+ *   range, old -> 0       drain     the next round: gives its pages back                     [AH3] acquire
+ *   range, any -> 0       drain     a purge; the heap's thread at its end: frees it          [AH2] acquire
+ *
+ * A cached range is held: its leaf word is HELD, so that a second free finds no large object. Only the heap's thread
+ * pushes, so a slot that this thread has seen empty stays empty until it pushes. Where a thread pops a range, its
+ * exchange decides between it and the rounds.
+ *
+ *   drained   granules that drains have taken, ever: only grows. The heap's thread learns from it what it has no more
+ *
+ * Invariant: a range is in one slot, or in the hands of one thread, or a live object's, or placed.
+ * Progress: pop is wait-free. A push is lock-free: it may free the range to the Nest, wake the reclamation thread, or
+ * run a round that is due. docs/protocols/range-cache.md; clients range_cache_*. The hardened build has none: its
+ * quarantine decides what comes back.
+ */
+#ifndef JW_RANGE_CACHE_H
+#define JW_RANGE_CACHE_H
+
+#include <stdbool.h>
+
+#include "backend/page_map.h"
+#include "backend/weights.h"
+#include "config/policy.h"
+#include "platform/host.h"
+
+enum {
+    RANGE_CACHE_WAYS = JW_RANGE_CACHE_WAYS,
+    RANGE_CACHE_SLOTS = RANGE_CACHE_WAYS + !RANGE_CACHE_WAYS
+}; /* C has no empty arrays */
+
+#define RANGE_CACHE_OLD (1u << 24)
+_Static_assert(RANGE_CACHE_OLD > ID_MASK, "a granule's number fits below the mark");
+
+/* Only this file knows the bits of a slot. */
+static ALWAYS_INLINE granule_id range_cache_range(uint32_t word) {
+    return word & ID_MASK;
+}
+
+static inline bool range_cache_is_old(uint32_t word) {
+    return word & RANGE_CACHE_OLD;
+}
+
+static inline uint32_t range_cache_with_old(granule_id range) {
+    return range | RANGE_CACHE_OLD;
+}
+
+struct range_cache {
+    _Atomic(uint32_t) slots[RANGE_CLASSES][RANGE_CACHE_SLOTS];
+    int32_t room;          /* granules that may still be pushed. This and the next four: for the heap's thread only */
+    int32_t most;          /* the room with nothing cached, in granules */
+    int32_t quiet_room;    /* with more room than this no round is needed, in granules */
+    uint32_t pushes;       /* calls of push that found room */
+    uint32_t drained_seen; /* `drained` at the last look */
+    _Atomic(uint32_t) drained; /* granules that drains have taken */
+};
+
+#if JW_HOSTED
+#define range_cache_mine ((struct range_cache *)NULL)
+static inline void range_cache_enter(struct range_cache *cache) {
+    (void)cache;
+}
+#else
+/* The calling thread's; NULL: it has no heap. */
+extern _Thread_local struct range_cache *range_cache_mine HIDDEN __attribute__((tls_model("initial-exec")));
+
+/* Makes it the calling thread's. */
+void range_cache_enter(struct range_cache *cache);
+#endif
+
+/* Pushes a held range, or frees it where there is no room. `cache`: the caller's, or of a heap without a thread. */
+void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight);
+
+/* Takes a range of the weight, or of the next one that is there; 0: none. It is held, and may have memory. */
+granule_id range_cache_pop_larger(uint32_t weight);
+
+/* Gives back what no thread has used since the last round; `now`: frees all. By any thread. True: ranges remain for the
+ * next round. */
+bool range_cache_drain(struct range_cache *cache, bool now);
+
+/* Granules of its ranges. */
+size_t range_cache_granules(struct range_cache *cache);
+
+/* Forgets the other threads, which the child of a fork does not have. */
+void range_cache_after_fork(void);
+
+/* Takes a held range for so many granules, of the class that fits, which the calling thread has pushed; 0: none. */
+static ALWAYS_INLINE granule_id range_cache_pop(struct range_cache *cache, uint32_t granules) {
+    _Atomic(uint32_t) *slot = cache->slots[class_of_weight(granules)];
+    for (_Atomic(uint32_t) *end = slot + RANGE_CACHE_WAYS; slot < end; slot++) {
+        if (atomic_load_explicit(slot, memory_order_relaxed) == 0) continue;
+        /* relaxed: the thread finds what it has pushed itself */
+        granule_id range = range_cache_range(atomic_exchange_explicit(slot, 0, memory_order_relaxed));
+        if (range == 0) continue;
+        cache->room += (int32_t)weight_round_up(granules);
+        return range;
+    }
+    return 0;
+}
+
+#endif
