@@ -2,9 +2,9 @@
 
 A word is a struct with one member, `raw`, or an atomic integer whose bits have names. No other file masks, shifts or
 stores the raw word. A mask of several bits that its header defines is not typed as a number elsewhere, and only
-page_map.h and page_map.c name the tables of the words. What is read by a shift or a mask of a size (a root's
-first granule, a free object's link) has a function too. The words of a shared struct change only in the files that
-have the struct's transitions.
+page_map.h and page_map.c name the tables of the words. What is read by a shift or a mask of a size (a root's first
+granule, a free object's link) has a function too. The words of a shared struct change only in the files that have the
+struct's transitions.
 """
 
 import re

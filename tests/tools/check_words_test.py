@@ -48,12 +48,12 @@ SEEDS = {
         "static void swap(void) {\n    atomic_fetch_xor_explicit(\n        &ownership.active, 1, relaxed);\n}",
         "changes a word of ownership.",
     ),
-    "backend/range_cache.c": ("static void swap(void) { ownership.active ^= 1; }", "changes a word of ownership."),
+    "core/route.c": ("static void swap(void) { ownership.active ^= 1; }", "changes a word of ownership."),
     "backend/backend.c": (
         "static void later(granule_id range) { id_stack_push(&ownership.deferred, range, range_set_next); }",
         "changes a word of ownership.",
     ),
-    "backend/huge.c": (
+    "core/fork.c": (
         "static void count(void) { atomic_fetch_add(&thrift_counters.outside, 1); }",
         "changes a word of thrift_counters.",
     ),
