@@ -17,7 +17,7 @@ static inline size_t page_map_far(size_t mask) {
     return mask & ~(page_map_low(mask) - 1);
 }
 
-/* The mask of the granules that the tables cover, for a thread that will use them. */
+/* Returns the mask of the granules that the tables cover, for a thread that will use them. */
 size_t page_map_covered(void);
 
 /* Doubles the tables if they still have the mask. False when the OS refuses, or the tables are complete. */

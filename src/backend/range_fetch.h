@@ -8,8 +8,8 @@
  * memory, too, as the caller has no other way to get memory. */
 enum fetch_effort { FETCH_FROM_ROOTS, FETCH_WITH_ROOT, FETCH_AT_LAST };
 
-/* A held range of `weight` granules, rounded up to a class; 0 when there is no memory. *zeroed: whether its memory is
- * known to be zero. */
+/* Fetches a held range of `weight` granules, rounded up to a class; 0 when there is no memory. *zeroed: whether its
+ * memory is known to be zero. */
 granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort effort, bool *zeroed);
 
 /* Splits the held range down to `weight`. The remainders are placed in the state that the range had. */

@@ -11,20 +11,21 @@
  * buffer; returns their granules. `room`: whole roots are wanted, also of pages that cannot be given back. */
 size_t thrift_reclaim(unsigned buffer, bool room);
 
-/* After rollbacks, unmapped neighbours may have stayed apart (LEFT, see ownership.h), so that a root is not whole; or
- * the OS has refused to take a root. This places all unmapped ranges once more: neighbours join, and whole roots are
- * offered again. thrift_reclaim does the same for mapped ranges. */
+/* Places all unmapped ranges once more: neighbours join, and whole roots are offered again. After rollbacks, unmapped
+ * neighbours may have stayed apart (LEFT, see ownership.h), so that a root is not whole; or the OS has refused to take
+ * a root. thrift_reclaim does the same for mapped ranges. */
 void thrift_rejoin_unmapped(void);
 
 /* Whether the OS has refused something in this round, so that a later round must try again. */
 bool thrift_take_refusals(void);
 
+/* Counts a round, for the statistics. */
 void thrift_count_round(void);
 
-/* A round has ended: the peak in use since the last one is that of the round before. */
+/* Begins a new peak of what is in use. The peak until now becomes that of the round before. */
 void thrift_age_peak(void);
 
-/* As thrift_free, without thrift_notice. */
+/* Places a held range as thrift_free does, but does not call thrift_notice. */
 void thrift_place(granule_id range, uint32_t weight);
 
 /* Gives back what is cached above the minimum (cache_min). */

@@ -4,13 +4,13 @@
 
 #include "frontend/heap.h"
 
-/* The heap gets no thread before it is popped. */
+/* Pushes a heap that has no thread. */
 void heap_push_abandoned(struct heap *heap, unsigned stack);
 
-/* Any heap of that stack, also one of an older generation. NULL: there is none. */
+/* Pops any heap of that stack, also one of an older generation. NULL: there is none. */
 struct heap *heap_pop_abandoned(unsigned stack);
 
-/* The stack that ending threads push to; sets it. */
+/* Returns the stack that ending threads push to; sets it. */
 unsigned heap_waiting_stack(void);
 void heap_set_waiting_stack(unsigned stack);
 
