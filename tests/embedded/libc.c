@@ -6,7 +6,7 @@
 #include "core/host_calls.h"
 #include "embedded/slot.h"
 #include "embedded/start.h"
-#include "frontend/heap_lifecycle.h"
+#include "frontend/heap_rounds.h"
 #include "insight/statistics.h"
 #include "platform/linux_call.h"
 #include "platform/platform.h"
