@@ -22,6 +22,7 @@ HEADERS = {
 BITS = {
     "frontend/cross_list.h": re.compile(r"\bCROSS_[A-Z]+\b"),
     "frontend/heap_key.h": re.compile(r"\bKEY_(?:NUMBER_MASK|NEVER_ZERO)\b|<< KEY_NUMBER_BITS\) - 1"),
+    "backend/slot_word.h": re.compile(r"\bSLOT_(?:GONE|LEAVING)\b"),
     "backend/directory.h": re.compile(r"\bHUGE_GONE\b"),
     "backend/range_cache.h": re.compile(r"\bRANGE_CACHE_OLD\b"),
     "hardened/quarantine_entry.h": re.compile(r"\bENTRY_(?:UNIT_)?SHIFT\b"),

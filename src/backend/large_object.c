@@ -18,9 +18,7 @@ void *backend_allocate_cached(struct range_cache *cache, size_t size) {
 }
 
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
-    /* a range may begin at any granule: slack to move the object up to the alignment */
-    size_t slack = alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
-    uint32_t weight = (uint32_t)((size + slack + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+    uint32_t weight = (uint32_t)((size + large_slack(alignment) + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
     granule_id range = range_fetch(FOR_RANGES, weight, root_for_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
     if (!range) return NULL;
     char *start = granule_address(range),

@@ -138,7 +138,7 @@ char *page_map_reserve(size_t *count) {
 void page_map_give_up(char *root) {
     granule_id id = granule_of(root);
     page_map_discard(id);
-    atomic_store_explicit(&page_map.slot_owner[id / ROOT_GRANULES], (uintptr_t)root | SLOT_GONE,
+    atomic_store_explicit(&page_map.slot_owner[id / ROOT_GRANULES], slot_gone(root),
                           memory_order_release); /* [MP2] pairs [MP1]; client root_back */
     if (id / ROOT_GRANULES < atomic_load_explicit(&lowest_free, memory_order_relaxed))
         atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
@@ -146,7 +146,7 @@ void page_map_give_up(char *root) {
 
 void page_map_leave(char *root) {
     /* relaxed: the kernel puts the unmapping that follows before a mapping at this address */
-    atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root | SLOT_LEAVING,
+    atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], slot_leaving(root),
                           memory_order_relaxed);
 }
 

@@ -25,6 +25,7 @@ SEEDS = {
     ),
     "frontend/suspect.c": ("static uint32_t full(uint32_t word) { return word & CROSS_FULL; }", "names bits"),
     "backend/huge.c": ("static bool gone(uintptr_t word) { return word & HUGE_GONE; }", "names bits"),
+    "core/describe.c": ("static bool gone(uintptr_t word) { return word & SLOT_GONE; }", "names bits"),
     "backend/range_cache.c": ("static bool is_old(uint32_t word) { return word & RANGE_CACHE_OLD; }", "names bits"),
     "backend/root.c": ("static granule_id first(granule_id id) { return id & ~(ROOT_GRANULES - 1); }", "names bits"),
     "frontend/heap_table.h": (
