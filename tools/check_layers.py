@@ -41,7 +41,7 @@ NAMES_BUILD = {
     "core/deallocate.h",
     "core/deallocate.c",
 }
-# The table that connects hardened/ with the layers below it (backend/hooks.h).
+# The table that connects hardened/ with the layers below it (backend/hardened_hooks.h).
 SOCKETS = {"hardened_hooks"}
 # Weak because the program may have none: (layer, symbol). The platform asks for the system's symbols the same way.
 FOREIGN = {("config", "jw_malloc_conf")}

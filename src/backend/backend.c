@@ -1,7 +1,7 @@
 /* backend.c - fetch and place of ranges, for slabs and for large objects; what the tier does at a fork. */
 #include "backend/backend.h"
 
-#include "backend/hooks.h"
+#include "backend/hardened_hooks.h"
 #include "backend/mapping_cache.h"
 #include "backend/range_fetch.h"
 #include "backend/root.h"

@@ -3,7 +3,7 @@
 #define JW_SLAB_SOURCE_H
 
 #include "backend/backend.h"
-#include "backend/hooks.h"
+#include "backend/hardened_hooks.h"
 #include "config/size_classes.h"
 
 /* What a slab is of: a class of the frontend, or one of the midend. The hardened build keeps kinds apart. */

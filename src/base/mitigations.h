@@ -2,7 +2,7 @@
  *
  * Each mitigation is a constant, so that the code of the other build is not there. A tier tests a constant where a call
  * would cost a hit path instructions, or where a single condition differs. All else is in hardened/, behind the hooks
- * (backend/hooks.h).
+ * (backend/hardened_hooks.h).
  */
 #ifndef JW_MITIGATIONS_H
 #define JW_MITIGATIONS_H

@@ -2,7 +2,7 @@
  * the bounds of the tables. */
 #include "core/describe.h"
 
-#include "backend/hooks.h"
+#include "backend/hardened_hooks.h"
 #include "backend/huge.h"
 #include "backend/knit.h"
 #include "frontend/heap.h"

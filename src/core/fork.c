@@ -2,7 +2,7 @@
 #include "core/fork.h"
 
 #include "backend/backend.h"
-#include "backend/hooks.h"
+#include "backend/hardened_hooks.h"
 #include "frontend/heap_fork.h"
 #include "frontend/remote_reclaim.h"
 #include "midend/midend.h"

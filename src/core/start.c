@@ -1,7 +1,7 @@
 /* start.c - starting the allocator, at the first call of the process. */
 #include "core/start.h"
 
-#include "backend/hooks.h"
+#include "backend/hardened_hooks.h"
 #include "backend/reclaimer.h"
 #include "backend/root.h"
 #include "backend/thrift.h"

@@ -1,7 +1,7 @@
 /* heap_lifecycle.c - attaches, abandons and takes heaps: the stacks of abandoned ones, and the thread's end. */
 #include "frontend/heap_lifecycle.h"
 
-#include "backend/hooks.h"
+#include "backend/hardened_hooks.h"
 #include "backend/thrift.h"
 #include "config/policy.h"
 #include "frontend/heap_collect.h"

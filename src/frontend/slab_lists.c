@@ -1,7 +1,7 @@
 /* slab_lists.c - how a slab begins, how its objects are linked, and how its lists move. */
 #include "frontend/slab_lists.h"
 
-#include "backend/hooks.h"
+#include "backend/hardened_hooks.h"
 #include "base/assert.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"

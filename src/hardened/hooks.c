@@ -1,5 +1,5 @@
-/* hooks.c - the functions of the hardened build that the tiers call (backend/hooks.h). */
-#include "backend/hooks.h"
+/* hooks.c - the functions of the hardened build that the tiers call (backend/hardened_hooks.h). */
+#include "backend/hardened_hooks.h"
 
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void leave_out_unused(struct backend_statistics *statistics) {
     statistics->cached_unmapped += moved(&statistics->in_use, &unused_bytes[true]);
 }
 
-const struct hooks hardened_hooks = {
+const struct hardened_hooks hardened_hooks = {
     .at_start = start_hardened,
     .slab_fetch = region_fetch,
     .slab_place = region_place,

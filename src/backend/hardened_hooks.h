@@ -1,4 +1,4 @@
-/* hooks.h - the table that connects the tiers with the hardened build (hardened/).
+/* hardened_hooks.h - the table that connects the tiers with the hardened build (hardened/).
  *
  * The table is constant and bound when the library is linked. So it is in read-only memory, where an attacker cannot
  * change its function pointers. And it is ready before the first malloc, which may come before any constructor. The
@@ -6,8 +6,8 @@
  * table: each call stands behind JW_SECURE, a constant. Where a call would cost too much, a tier tests a constant of
  * base/mitigations.h.
  */
-#ifndef JW_HOOKS_H
-#define JW_HOOKS_H
+#ifndef JW_HARDENED_HOOKS_H
+#define JW_HARDENED_HOOKS_H
 
 #include "backend/root.h"
 #include "base/compiler.h"
@@ -15,7 +15,7 @@
 struct heap;
 struct backend_statistics;
 
-struct hooks {
+struct hardened_hooks {
     /* Called once, after the options were read and before any object is made. */
     void (*at_start)(void);
 
@@ -39,6 +39,6 @@ struct hooks {
     void (*thread_ends)(struct heap *heap);
 };
 
-extern const struct hooks hardened_hooks HIDDEN;
+extern const struct hardened_hooks hardened_hooks HIDDEN;
 
 #endif
