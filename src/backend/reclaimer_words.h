@@ -82,7 +82,7 @@ void reclaimer_wait(uint32_t milliseconds);
 /* Wakes the thread early. */
 void reclaimer_wake(void);
 
-/* The same, and the thread sees why. If an older waking is still to be taken, this one rides on it. */
+/* Wakes the thread so that it sees why. If an older waking is still to be taken, this one rides on it. */
 void reclaimer_wake_to_end(void);
 
 /* The thread has waited. Whether it was woken. */
