@@ -138,8 +138,8 @@ char *page_map_reserve(size_t *count) {
 void page_map_give_up(char *root) {
     granule_id id = granule_of(root);
     page_map_discard(id);
-    atomic_store_explicit(&page_map.slot_owner[id / ROOT_GRANULES], slot_gone(root),
-                          memory_order_release); /* [MP2] pairs [MP1]; client root_back */
+    /* [MP2] release: this owner's last use of the slot's records; pairs [MP1]; client root_back */
+    atomic_store_explicit(&page_map.slot_owner[id / ROOT_GRANULES], slot_gone(root), memory_order_release);
     if (id / ROOT_GRANULES < atomic_load_explicit(&lowest_free, memory_order_relaxed))
         atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
 }

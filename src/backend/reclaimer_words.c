@@ -77,5 +77,6 @@ bool reclaimer_begin_turn(void) {
 }
 
 void reclaimer_end_turn(void) {
-    atomic_store_explicit(&reclaimer->in_round, 0, memory_order_release); /* [TH6] pairs [TH5]; client rounds_in_turn */
+    /* [TH6] release: this thread's round; pairs [TH5]; client rounds_in_turn */
+    atomic_store_explicit(&reclaimer->in_round, 0, memory_order_release);
 }

@@ -39,7 +39,7 @@ static COLD bool start_tiers(void) {
 
 COLD bool allocator_start(void) {
     for (;;) {
-        /* [GO1] pairs [GO3]; client start_twice */
+        /* [GO1] acquire: what the start has written; pairs [GO3]; client start_twice */
         uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire);
         if (LIKELY(state == STARTED)) return true;
         if (state == STARTING) {
@@ -51,7 +51,7 @@ COLD bool allocator_start(void) {
                                                      memory_order_relaxed))
             continue;
         bool started = start_tiers();
-        /* [GO3] pairs [GO1] [GO2]; client start_twice */
+        /* [GO3] release: what the start has written; pairs [GO1] [GO2]; client start_twice */
         atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED, memory_order_release);
         return started;
     }
