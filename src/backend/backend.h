@@ -3,6 +3,8 @@
  * fetch takes a free range and splits it to size (Figure 11, lines 1-8); place joins the range and frees it (lines
  * 10-15). Threads: any. Signals: safe where malloc is. Progress: lock-free; enters the kernel for a new root, above the
  * watermark, and to start or wake the reclamation thread.
+ *
+ * backend.c has fetch and place; large_object.c has the functions for large objects.
  */
 #ifndef JW_BACKEND_H
 #define JW_BACKEND_H
@@ -13,7 +15,7 @@
 
 /* Fetches a range of at least `weight` granules (1 to ROOT_GRANULES) at a multiple of GRANULE_SIZE, if possible in a
  * root of that use. Its leaf word is HELD. *zeroed: whether its memory is known to be zero. NULL when there is no
- * memory; FOR_SLABS, all that is cached is given back first. */
+ * memory. A caller that has no other way gives back what is cached (thrift_make_room), and asks again. */
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */

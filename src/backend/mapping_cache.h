@@ -2,12 +2,15 @@
  *
  *   entry   start           size, mapped_bytes, buffer  the entry's next thread
  *           0               old                         push: 0 -> IN_HANDS
- *           IN_HANDS        its thread's                push: -> address; pop: -> 0
- *           address         of the mapping there        pop: address -> IN_HANDS
+ *           IN_HANDS        its thread's                push: -> address; pop, drain: -> 0; pop that
+ *                                                       finds another mapping than it looked for: -> address
+ *           address         of the mapping there        pop, drain, push that finds no empty entry: -> IN_HANDS
+ *
+ *   To IN_HANDS: [WA1] acquire; from there: [WA2] release.
  *
  *   size          bytes of the mapping
  *   mapped_bytes  bytes at its start that may have memory. The rest has none, and reads as zero
- *   buffer        Thrift's active buffer when the mapping was pushed: the round that ends that buffer's time takes it
+ *   buffer        Thrift's active buffer when the mapping was pushed: the round that ends that buffer's time drains it
  *
  * The thread that has changed a start to IN_HANDS is alone with the entry. A thread that looks for a mapping reads the
  * sizes of entries that it does not have. These are hints: it looks again when it has the entry.
@@ -33,7 +36,8 @@ bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapp
 /* Pops the smallest mapping of `least` to `most` bytes at a multiple of `alignment`. False: none is there. */
 bool mapping_cache_pop(size_t least, size_t most, size_t alignment, struct cached_mapping *taken);
 
-/* Unmaps cached mappings until they had at least so many granules of memory. Returns the bytes. */
+/* Unmaps cached mappings that were pushed while that buffer was active (ANY_BUFFER: all), until they had at least so
+ * many granules of memory. Returns the bytes of that memory. */
 enum { ANY_BUFFER = 2 };
 size_t mapping_cache_drain(unsigned buffer, size_t granules);
 

@@ -7,13 +7,15 @@
  *
  *   leaf   what begins at this granule
  *   node   the word of the Knit node whose unit ends here
- *   link   place of the range that begins here: in its parent node, and in a Nest
+ *   link   position of the range that begins here: in its parent node, and in a Nest
  *   record the frontend's (frontend/slab.h). free() reads its key: the owning heap's, or 0 where no slab is.
  *          Records without a root are read-only, so that they count for no limit
  *
  * Each word is a small type in its own file: leaf_word.h, node_word.h, range_link.h, slot_word.h. In the node table a
  * root's first granule has the root's use (root.h). In the link table a mid slab's second granule has the slab's state
  * (midend/mid_word.h). No node and no range begins at these granules.
+ *
+ * page_map.c has the tables and their masks, page_map_slots.c the slots of the window.
  *
  * The words are accessed relaxed: a range's words belong to the thread that holds the range. A range passes from one
  * holder to the next by the acquire/release operations of Nest, Knit and the deferred list.

@@ -73,7 +73,7 @@ static enum platform_reserved take_slots(size_t slot, size_t *count) {
     return RESERVE_TAKEN;
 }
 
-/* Of the first root: any of the upper half. So all its places are equally probable, and it is not slot 0. */
+/* Chooses the first root's slot among the upper half: each is equally probable, and none is slot 0. */
 static size_t random_slot(size_t mask) {
     size_t far = page_map_far(mask), half = far ? page_map_low(mask) : page_map_low(mask) / 2;
     return (far ? far : half) + (platform_random_place() >> 1) % half; /* a place's number is odd */

@@ -3,8 +3,8 @@
  *   slot   | 31..25 zero | 24 old | 23..0 range, 0: none |       a few of each class of ranges, in each heap
  *
  *   0 -> range            push      the heap's thread                                        [AH1] release
- *   range, any -> 0       pop       the heap's thread                                        relaxed: it has pushed it
- *   range -> range, old   drain     a round that finds the range for the first time          relaxed
+ *   range, any -> 0       pop       the heap's thread                                        relaxed: it pushed it
+ *   range -> range, old   drain     a round that finds the range for the first time          [AH3] acquire, as the next
  *   range, old -> 0       drain     the next round: gives its pages back                     [AH3] acquire
  *   range, any -> 0       drain     a purge; the heap's thread at its end: frees it          [AH2] acquire
  *
@@ -69,14 +69,14 @@ static inline void range_cache_enter(struct range_cache *cache) {
 /* The calling thread's; NULL: it has no heap. */
 extern _Thread_local struct range_cache *range_cache_mine HIDDEN __attribute__((tls_model("initial-exec")));
 
-/* Makes it the calling thread's. */
+/* Makes the cache the calling thread's. NULL: the thread has none. */
 void range_cache_enter(struct range_cache *cache);
 #endif
 
 /* Pushes a held range, or frees it where there is no room. `cache`: the caller's, or of a heap without a thread. */
 void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight);
 
-/* Takes a range of the weight, or of the next one that is there; 0: none. It is held, and may have memory. */
+/* Pops a range of the weight, or of the next one that is there; 0: none. It is held, and may have memory. */
 granule_id range_cache_pop_larger(uint32_t weight);
 
 /* Gives back what no thread has used since the last round; `now`: frees all. By any thread. True: ranges remain for the
@@ -89,7 +89,7 @@ size_t range_cache_granules(struct range_cache *cache);
 /* Forgets the other threads, which the child of a fork does not have. */
 void range_cache_after_fork(void);
 
-/* Takes a held range for so many granules, of the class that fits, which the calling thread has pushed; 0: none. */
+/* Pops a held range for so many granules, of the class that fits, which the calling thread has pushed; 0: none. */
 static ALWAYS_INLINE granule_id range_cache_pop(struct range_cache *cache, uint32_t granules) {
     _Atomic(uint32_t) *slot = cache->slots[class_of_weight(granules)];
     for (_Atomic(uint32_t) *end = slot + RANGE_CACHE_WAYS; slot < end; slot++) {

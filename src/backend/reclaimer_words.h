@@ -2,6 +2,7 @@
  * makes the transitions of the thread's life; reclaimer.h says when it starts and ends.
  *
  *   state         NO_THREAD -> RUNNING    the thread that starts it
+ *                 NO_THREAD -> RUNNING    the thread itself, which has found work after it announced its end
  *                 RUNNING -> NO_THREAD    the thread itself, when nothing is left to give back (reclaim_thread:true); a
  *                                         starting thread that finds the last one not yet off its stack
  *                 RUNNING -> REFUSED      the OS refuses the thread, or to confine it; the thread itself, when told to
@@ -11,9 +12,10 @@
  *                 REFUSED -> NO_THREAD    a freeing thread that has run a round in its place, to ask again (true)
  *   round_asked   0 -> 1    a thread with work other than free ranges, such as an abandoned heap
  *                 1 -> 0    the next round, before it looks for work
- *   quiet_rounds  0 -> n    the thread, before a wait that n rounds without work have doubled n times
+ *   quiet_rounds  0 -> n    the thread, before a wait that is doubled n times: once for each round without work
  *                 n -> 0    the thread, after it
  *   pressure      0 -> 1    a thread that wakes the reclamation thread; the futex of its wait
+ *                 any -> 1  a pause, without a look at the word
  *                 1 -> 0    the thread, after its wait
  *   in_round      0 -> 1 -> 0    a freeing thread that runs a round; while it is 1 the others go on
  *   pauses        + 1, - 1    pause, resume; while it is above 0 there is no thread
@@ -46,8 +48,10 @@ struct reclaimer {
 };
 extern struct reclaimer *reclaimer; /* in memory that reads as zero in the child of any fork */
 
-/* Called before anything else, and in the child of a fork. */
+/* Gets memory for the words. Called at the start, after platform_start. */
 void reclaimer_begin(void);
+
+/* Called in the child of a fork. */
 void reclaimer_forget(void);
 
 static ALWAYS_INLINE uint32_t reclaimer_state(void) {

@@ -53,7 +53,7 @@ static granule_id take_spare(void) {
 static _Atomic(uint32_t) closed[CLOSED_PARTS]; /* a held range without addresses, 0: none */
 
 bool root_close(granule_id part) {
-    static _Atomic(uint32_t) used; /* each part has a place of its own, to which a thread may put it back */
+    static _Atomic(uint32_t) used; /* each part has an entry of its own, to which a thread may put it back */
     if (atomic_load_explicit(&used, memory_order_relaxed) == CLOSED_PARTS ||
         !platform_release(granule_address(part), knit_weight(part) * GRANULE_SIZE))
         return false;

@@ -48,7 +48,7 @@ granule_id root_create(enum root_use use);
  *            part -> 0   by exchange: a thread that needs a range
  */
 enum { CLOSED_PARTS = 4 };
-_Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is closed has a place (backend.c)");
+_Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is closed has an entry of `closed` (root.c)");
 
 /* Unmaps a held range without pages, and keeps it. Called by one thread, larger parts first. False when the OS refuses:
  * then the caller still holds it. */

@@ -16,7 +16,8 @@ size_t thrift_reclaim(unsigned buffer, bool room);
  * a root. thrift_reclaim does the same for mapped ranges. */
 void thrift_rejoin_unmapped(void);
 
-/* Whether the OS has refused something in this round, so that a later round must try again. */
+/* Whether the OS has refused something since the last call, or a step was rolled back since ranges were last rejoined:
+ * then a later round must try again. */
 bool thrift_take_refusals(void);
 
 /* Counts a round, for the statistics. */

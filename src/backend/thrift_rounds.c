@@ -165,7 +165,7 @@ static void complete_first_root(void) {
     for (enum root_use use = 0; use < ROOT_USES; use++)
         for (granule_id part; (part = root_open(use, 1));) {
             uint32_t weight = knit_weight(part);
-            range_count(UNMAPPED, -(intptr_t)weight); /* it is counted while it is closed, and again by its place */
+            range_count(UNMAPPED, -(intptr_t)weight); /* it is counted while it is closed, and again when placed */
             range_place_known(part, weight, UNMAPPED);
         }
 }

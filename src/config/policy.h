@@ -56,8 +56,8 @@ enum {
 #endif
 
 enum {
-    /* Granules that a thread caches: one object of the largest size. Where many threads share what may wait, each has
-     * less. */
+    /* Granules that a thread may cache: as many as one object of the largest size has. Where many threads share what
+     * may wait, each may have less. */
     RANGE_CACHE_MOST = ROOT_GRANULES,
     /* Ranges pushed between two looks at that share, and at whether a round is due. */
     RANGE_CACHE_PERIOD = 32,

@@ -4,10 +4,11 @@
 
 #include <stddef.h>
 
+/* Allocates at a multiple of `alignment`, a power of two. Size 0 counts as 1. NULL and ENOMEM: there is no memory. */
 void *allocate_aligned(size_t alignment, size_t size);
 
-/* Usable bytes that allocate_aligned would give at least (of a coarse class: more), for alignments above a granule at
- * most; 0 when no object can be so large. */
+/* Usable bytes of allocate_aligned's object: at least these, as a coarse class gives more; for alignments above a
+ * granule, at most these. 0: no object can be so large. */
 size_t good_size(size_t alignment, size_t size);
 
 #endif

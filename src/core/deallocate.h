@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 
+/* Frees an object, or reports what is wrong with the address and aborts. NULL: does nothing. */
 void deallocate(void *object);
 
 #if !JW_SECURE

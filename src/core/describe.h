@@ -1,5 +1,4 @@
-/* describe.h - what an address is: for the message about a misuse (base/misuse.h), and for a free with a size.
- */
+/* describe.h - what an address is: for the message about a misuse (base/misuse.h), and for a free with a size. */
 #ifndef JW_DESCRIBE_H
 #define JW_DESCRIBE_H
 

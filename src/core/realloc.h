@@ -1,4 +1,4 @@
-/* realloc.h - realloc. */
+/* realloc.h - changes an object's size, in place if it can. */
 #ifndef JW_REALLOC_H
 #define JW_REALLOC_H
 

@@ -1,4 +1,4 @@
-/* route.h - the slow paths of malloc and free, and the tier of a size: for the other files of core/. */
+/* route.h - the slow paths of malloc and free, and the tier of a size: for the files of core/ and hardened/entry.c. */
 #ifndef JW_ROUTE_H
 #define JW_ROUTE_H
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+/* As allocate; all bytes that the program may use are 0. */
 void *allocate_zeroed(size_t size);
 
 #endif

@@ -31,7 +31,7 @@ bool heap_has_many_inherited(void) {
     return atomic_load_explicit(&inherited_count, memory_order_relaxed) > INHERITED_HEAPS;
 }
 
-void heap_visit_inherited(void (*visit)(struct heap *heap), void (*put)(struct heap *heap)) {
+void heap_visit_inherited(void (*visit)(struct heap *heap), void (*push)(struct heap *heap)) {
     struct heap *visited = NULL, *heap;
     for (uint32_t number; (number = versioned_stack_pop(&inherited, heap_next)) != 0;) {
         heap = heap_by_number(number);
@@ -39,7 +39,7 @@ void heap_visit_inherited(void (*visit)(struct heap *heap), void (*put)(struct h
         visit(heap);
         heap_chain_push(&visited, heap);
     }
-    while ((heap = heap_chain_pop(&visited))) put(heap);
+    while ((heap = heap_chain_pop(&visited))) push(heap);
 }
 
 /* All classes are open, as of a program's first heap (size_map.h). */

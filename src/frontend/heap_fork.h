@@ -41,8 +41,8 @@ void heap_push_inherited(struct heap *heap);
 /* More inherited heaps than INHERITED_HEAPS: a process that forks from child to child would have more and more. */
 bool heap_has_many_inherited(void);
 
-/* Calls `visit` with each inherited heap; then `put`, which leads each to a stack. */
-void heap_visit_inherited(void (*visit)(struct heap *heap), void (*put)(struct heap *heap));
+/* Calls `visit` with each inherited heap; then `push`, which leads each to a stack. */
+void heap_visit_inherited(void (*visit)(struct heap *heap), void (*push)(struct heap *heap));
 
 /* Lets the first heap that a thread of the child takes use its slabs in another order than a sibling's. */
 void heap_begin_generation(struct heap *heap);

@@ -3,7 +3,7 @@
  *   new         --a thread finds no abandoned heap-->      attached
  *   attached    --the thread ends-->                       abandoned, in the waiting stack
  *   abandoned   --another thread starts-->                 attached
- *   abandoned   --a round pops it from the waiting stack, drains it-->   abandoned, in the other stack
+ *   abandoned   --a round pops it and drains it-->         abandoned, in the other stack
  *
  * abandoned[2]: two stacks of heaps (sync/versioned_stack.h), one of which is the waiting stack. Ending threads push to
  * the waiting stack; starting threads pop from either. Once a round the reclamation thread pops heaps from the waiting

@@ -10,10 +10,10 @@
 
 #include "frontend/heap.h"
 
-/* Keeps an EMPTY slab, as far as the pool's limit allows. */
+/* Pushes an EMPTY slab, as far as the pool's limit allows. */
 void heap_push_empty(struct heap *heap, struct slab *slab);
 
-/* Takes a slab from the pool and makes it one of that class. NULL: there is none. */
+/* Pops a slab of the pool and makes it one of that class. NULL: there is none. */
 struct slab *heap_pop_empty(struct heap *heap, unsigned class);
 
 /* Fetches a slab of that class from the backend. NULL: there is no memory. *zeroed: no byte of it was written yet. */
@@ -29,7 +29,7 @@ void heap_place_pool(struct heap *heap);
  * for a later round. */
 bool heap_pool_round(struct heap *heap);
 
-/* Puts a random number of slabs into the pool, so that the next slabs come in another order than in a sibling's. */
+/* Pushes a random number of new slabs, so that the next slabs come in another order than in a sibling's. */
 void heap_scatter(struct heap *heap, unsigned count);
 
 #endif

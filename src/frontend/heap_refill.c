@@ -19,7 +19,7 @@ static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *fir
     return heap_pop(&heap->local[class].first, heap->key);
 }
 
-/* From a slab without objects. */
+/* Refills from a slab without objects. */
 static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     bool untouched = false;
     struct slab *slab = heap_pop_empty(heap, class);

@@ -54,7 +54,7 @@ static bool frontend_round(void) {
     return more | soon;
 }
 
-/* The same, when all free memory must go now. */
+/* The frontend's part of a purge: all free memory must go now. */
 static bool frontend_purge(void) {
     bool more = heap_drain_abandoned();
     heap_visit_inherited(heap_drain, heap_push_drained);

@@ -8,7 +8,8 @@
  *   own objects of full slabs             none needed: from then on full slabs are WANTED, so the first free opens one.
  *                                         A slab whose last object comes back goes to the pool, where malloc finds it
  *   own objects in local lists            the lists' first objects and budgets
- *   own objects of the midend, own ranges whether a mid cache is in use; how many ranges were cached
+ *   own objects of the midend             whether a mid cache is in use
+ *   own ranges                            how many were pushed to the range cache
  *   objects freed by others               reopened slabs, suspects; remote_work.h
  *   other threads' slabs, ended threads   each pool's uses, each heap's thread
  *   ranges, roots, mappings               thrift_signs

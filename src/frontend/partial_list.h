@@ -11,7 +11,7 @@
 
 #include "frontend/slab.h"
 
-/* Behind all others. */
+/* Pushes behind all others. */
 static inline void partial_push(struct slab **first, struct slab *slab) {
     struct slab *last = *first ? slab_by_id(&(*first)->own.previous) : slab;
     slab_id_set(&slab->own.next, NULL);

@@ -1,4 +1,4 @@
-/* pool.c - a heap's empty slabs: the owner pushes and takes, a round takes all. */
+/* pool.c - a heap's empty slabs: the owner pushes and pops, a round takes all. */
 #include "frontend/pool.h"
 
 #include "config/policy.h"

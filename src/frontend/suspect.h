@@ -45,8 +45,8 @@ void heap_release_suspects(struct heap *heap, uint32_t count);
 /* Hands a note to the heap, whose thread settles its question. By any thread that has reserved a place. */
 void heap_push_suspect(struct heap *heap, struct suspect *note);
 
-/* Settles what other threads have handed to the heap. By the heap's thread, or by the one that has taken
- * a heap without a thread. */
+/* Settles what other threads have handed to the heap. By the heap's thread, or by the one that has taken a
+ * heap without a thread. */
 void heap_settle_suspects(struct heap *heap);
 
 static ALWAYS_INLINE bool heap_has_suspects(const struct heap *heap) {

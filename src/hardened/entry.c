@@ -36,7 +36,7 @@ static ALWAYS_INLINE void *seal_small(char *object, size_t slot, size_t size) {
     return seal(object, slot, last, size, new_tag(object, slot, last.payload));
 }
 
-/* Of the midend: the slot has no trailer if it is new, or if its pages were given back. */
+/* Seals an object of the midend: its slot has no trailer if it is new, or if its pages were given back. */
 static void *seal_mid(char *object, size_t slot, size_t size) {
     struct trailer last;
     uint64_t word = trailer_word_of(object, slot);
@@ -59,7 +59,7 @@ static NOINLINE void *seal_new(char *object, size_t size, bool zeroed) {
     return seal(object, slot, trailer_for(object, slot, 0), size, marks | new_tag(object, slot, 0));
 }
 
-/* What is above the frontend's sizes. Large memory may be known to be zero. */
+/* Allocates above the frontend's sizes. Large memory may be known to be zero. */
 static NOINLINE void *allocate_above_slabs(size_t size, bool clear) {
     size_t slot = slot_for(size);
     bool zeroed = !clear || slot >= BACKEND_MIN;
@@ -77,7 +77,7 @@ static NOINLINE void *allocate_sealed(size_t size, bool clear) {
     return LIKELY(object) ? object : try_again(size, clear);
 }
 
-/* Size 0, and what is above the frontend's sizes. */
+/* Allocates size 0, and above the frontend's sizes. */
 static NOINLINE void *allocate_unusual(size_t size) {
     if (UNLIKELY(size == 0) && allocator_start()) {
         void *nothing = zero_size_allocate();

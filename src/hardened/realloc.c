@@ -8,7 +8,7 @@
 #include "hardened/open.h"
 #include "hardened/zero_size.h"
 
-/* Within the slot, with the same tag. */
+/* Resizes within the slot; the tag stays. */
 static void *resize(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t old = opened->size, kept = size < old ? size : old;
@@ -38,7 +38,7 @@ static bool keeps_slot(size_t old, size_t slot) {
     return old < BACKEND_MIN || good_size(1, slot) >= old;
 }
 
-/* By an object elsewhere. */
+/* Copies to a new object and frees the old one. */
 static void *reallocate_anew(void *object, size_t old, size_t size) {
     void *moved = jw_malloc(size);
     if (!moved) return NULL;

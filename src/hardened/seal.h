@@ -25,17 +25,17 @@ static ALWAYS_INLINE uint32_t slack_in(uint32_t payload, size_t slot) {
     return payload >> slack_shift(slot);
 }
 
-/* Writes fill, trailer and tag of an object of `size` bytes in its slot. `place`: what trailers of the address have in
- * common. `marks`: tag and guard of the payload. */
-static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer place, size_t size, uint32_t marks) {
+/* Writes fill, trailer and tag of an object of `size` bytes in its slot. `trailer`: what trailers of the address have
+ * in common. `marks`: tag and guard of the payload. */
+static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, size_t size, uint32_t marks) {
     size_t slack = slot - TRAILER_SIZE - size;
     if (UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS refused: the tail counts as in use */
         slack = SLACK_MOST;
         size = slot - TRAILER_SIZE - slack;
     }
-    slack_fill(object + size, slack, place.canary);
-    place.payload = (uint32_t)slack << slack_shift(slot) | marks;
-    atomic_store_explicit(trailer_of(object, slot), trailer_made(place, LIVE), memory_order_relaxed);
+    slack_fill(object + size, slack, trailer.canary);
+    trailer.payload = (uint32_t)slack << slack_shift(slot) | marks;
+    atomic_store_explicit(trailer_of(object, slot), trailer_made(trailer, LIVE), memory_order_relaxed);
     if (!tags_active || slot >= BACKEND_MIN) return object;
     unsigned tag = marks >> PAYLOAD_TAG_SHIFT & TAG_MASK;
     tag_memory(object, size ? size : 1, tag);

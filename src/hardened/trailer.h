@@ -5,9 +5,9 @@
  *   payload   slots below BACKEND_MIN: | 20..5 slack | 4..1 memory tag | 0 guarded |
  *             others: | 30..1 slack | 0 guarded |
  *   slack     bytes between the request's end and the trailer
- *   canary    of the place, never 0: the final 0 of a string that is one byte too long changes it. The byte behind it
+ *   canary    of the address, never 0: the final 0 of a string that is one byte too long changes it. The byte behind it
  *             is 0: a string without an end ends there, before the code
- *   code      of the place's hash, SipHash-1-3 (siphash.h) of the address with the process's secret of 128 bits, mixed
+ *   code      of SipHash-1-3 (siphash.h) of the address with the process's secret of 128 bits, mixed
  *             with the payload: LIVE has the upper bits, FREED others. So a word tells nothing about the secret or
  *             another address
  *

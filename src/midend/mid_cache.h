@@ -7,10 +7,10 @@
  * the heap that caches it. So a thread that frees the object again knows which heap's list settles the question
  * (frontend/suspect.h). An object that leaves the list has 0 in its first word.
  *
- *   room       free entries of this cache. While room > 0, each freed object of the class is cached. Two allocations
- *              in a row from the class make room. So two classes that share a cache do not evict each other
+ *   room         free entries of this cache. While room > 0, each freed object of the class is cached. Two allocations
+ *                in a row from the class make room. So two classes that share a cache do not evict each other
  *   misses_left  how many frees may find no room until the class is allocated from again; then all cached objects go
- *              back, and there is no room. So a thread that only frees keeps none
+ *                back, and there is no room. So a thread that only frees keeps none
  *
  * The hardened build has no cached objects.
  */
@@ -27,7 +27,7 @@
 #include "platform/random.h"
 #include "sync/free_link.h"
 
-#define MID_IDLE 0x80000000u /* added to it: nothing was allocated since the heap was last collected */
+#define MID_IDLE 0x80000000u /* in misses_left: nothing was allocated since the heap was last collected */
 
 /* The cache serves one class: the one last allocated from. It has what the hit paths need of that class. */
 struct mid_cache {

@@ -20,7 +20,7 @@
  *
  *   object    bit  first word   leaves it by
  *   in use    0    any          free: cached, where the thread has room for it (mid_cache.h), else its bit is set
- *   cached     0    a link       its thread's next allocation; its thread lets go of it: its bit is set
+ *   cached    0    a link       its thread's next allocation; its thread lets go of it: its bit is set
  *   free      1    no link      allocate
  *
  * Whole pages of free objects go back to the OS if no thread touched the partial slab between two rounds:
@@ -95,7 +95,7 @@ size_t midend_good_size(size_t size, size_t alignment);
  * there is more for a later round. */
 bool midend_round(bool now);
 
-/* Grows when an empty slab is kept until the next round. */
+/* Grows when an empty slab is left in the Nest until the next round. */
 uint32_t midend_empties_left(void);
 
 /* Changes the key of links for objects that are cached from now on. In the child of a fork. */

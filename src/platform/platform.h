@@ -39,8 +39,8 @@ uintptr_t platform_region(size_t size, size_t alignment);
  * sides. Where platform_region has found none, it does as platform_reserve. */
 void *platform_reserve_apart(size_t size, const char *name);
 
-/* Reserves, or reserves read-only, at exactly this address. RESERVE_TAKEN: something is mapped there. If a
- * thread of this process has mapped it, the caller sees what that thread did before. */
+/* Reserves, or reserves read-only, at exactly this address. RESERVE_TAKEN: something is mapped there. If a thread
+ * of this process has mapped it, the caller sees what that thread did before. */
 enum platform_reserved { RESERVED, RESERVE_TAKEN, RESERVE_REFUSED };
 enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name);
 
@@ -102,7 +102,7 @@ bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
 /* Registers the three handlers around fork, once. May take a lock of libc, as only platform_settle may, too. */
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
-/* Called before anything else: makes the memory that forks forget. */
+/* Called once at the start, before platform_forgotten_by_fork: makes the memory that forks forget. */
 void platform_start(void);
 
 /* Gives out a piece of that memory, zero. In the child of any fork, also one that bypasses libc, it reads as zero

@@ -3,7 +3,7 @@
  *
  *   word   (address of the next free object ^ address of this one) ^ key
  *   key    random, one for each heap; its top 16 bits are set, where an address has none. In the hardened build each
- *          place has a key of its own
+ *          address has a key of its own
  *
  *   transition   by                                   word
  *   write        the thread that frees the object     any -> a link
@@ -63,12 +63,12 @@ static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
     return STRICT_LINKS ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
 }
 
-/* What the next object's address is told from: the link's own place. */
+/* What the next object's address is told from: the link's own address. */
 static ALWAYS_INLINE uintptr_t link_base(const void *object) {
     return JW_LINK_CHECK ? (uintptr_t)object : 0;
 }
 
-/* XOR of the addresses of the link's place and the next object. */
+/* XOR of the addresses of the link and the next object. */
 static ALWAYS_INLINE uint64_t link_distance(const void *object, uint64_t key) {
     return *(const link_any *)object ^ link_key_at(object, key);
 }
@@ -113,7 +113,7 @@ static ALWAYS_INLINE void link_clear(void *object) {
 }
 
 /* The links of the midend's cached objects: in each build as above with link verification, and without a key of the
- * place. All 64 bits come out: the caller tests whether they are an address. */
+ * address. All 64 bits come out: the caller tests whether they are an address. */
 static ALWAYS_INLINE uint64_t cached_link_next(const void *object, uint64_t key) {
     return (*(const link_word *)object ^ key) ^ (uintptr_t)object;
 }
