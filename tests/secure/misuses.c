@@ -177,7 +177,8 @@ static void string_overflow(void) {
     bool ends = true;
     for (size_t size = 1; size <= 3000; size += 7) {
         char *bytes = object(size);
-        ends &= strlen(bytes) <= size + 33;
+        object(size); /* the plain build's next object, without a zero: some sizes have no slack before it */
+        ends &= strnlen(bytes, size + 34) <= size + 33;
         memset(bytes + 1, 0, size - 1);
     }
     show(ends);
