@@ -94,7 +94,7 @@ static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum fetch
     return range;
 }
 
-/* A free range of at least the weight, and its state; 0: there is none. */
+/* Acquires a free range of at least the weight, and tells its state. 0: there is none. */
 static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_effort effort, enum slot_code *state) {
     *state = MAPPED;
     granule_id range = acquire_for_use(use, MAPPED, weight);
@@ -109,7 +109,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_ef
     return range;
 }
 
-/* A random number, which says where in its root the process's first range is placed; 0: another range was the first,
+/* Draws where in its root the process's first range is placed, as a random number; 0: another range was the first,
  * or it stays where its root begins. */
 static uint64_t place_of_first(enum slot_code state) {
     if (LIKELY(state != UNMAPPED) || atomic_load_explicit(&first_is_placed, memory_order_relaxed) ||

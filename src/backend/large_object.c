@@ -30,7 +30,7 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     return object;
 }
 
-/* The range of a large object, and the granules before the object in it; 0 when no large object is at the address. */
+/* Finds the range of a large object, and the granules before the object in it. 0: no large object is at the address. */
 static granule_id range_of(const void *object, uint32_t *offset) {
     granule_id id = granule_of(object), range = granule_start(id);
     *offset = id - range;
@@ -38,14 +38,14 @@ static granule_id range_of(const void *object, uint32_t *offset) {
     return ours && leaf_same(leaf_get(range), leaf_large(*offset)) ? range : 0;
 }
 
-/* The weight of a range that begins with its object; of a single granule Knit knows it. */
+/* Reads the weight of a range that begins with its object; of a single granule Knit knows it. */
 static ALWAYS_INLINE uint32_t noted_weight(granule_id range) {
     uint32_t weight = (range + 1) % ROOT_GRANULES ? leaf_traced_before(leaf_get(range + 1)) : 0;
     invariant(!weight || weight == knit_weight(range));
     return LIKELY(weight) ? weight : knit_weight(range);
 }
 
-/* The caller holds the range of the object, which is free from now on. */
+/* Makes the caller the holder of the range of the object, which is free from now on. */
 static ALWAYS_INLINE granule_id hold_large(void *object, uint32_t *weight) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
@@ -102,7 +102,7 @@ bool backend_shrink(void *object, size_t size) {
     return true;
 }
 
-/* A sibling behind the range: with memory, or without if the root's use allows it. */
+/* Joins a sibling behind the range: one with memory, or without if the root's use allows that. */
 static uint32_t join_any_right(granule_id range, enum slot_code *state) {
     *state = MAPPED;
     uint32_t more = range_join_right(range, MAPPED);

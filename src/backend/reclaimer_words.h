@@ -71,7 +71,7 @@ static ALWAYS_INLINE bool reclaimer_sleeps(void) {
 /* Asks for a round. */
 void reclaimer_ask(void);
 
-/* A round begins. Whether it was asked for; a later request is for the next one. */
+/* Takes the request for the round that begins. Returns whether there was one; a later request is for the next round. */
 bool reclaimer_take_request(void);
 
 /* Whether a round is asked for, for a thread that will not look again. */
@@ -89,10 +89,10 @@ void reclaimer_wake(void);
 /* Wakes the thread so that it sees why. If an older waking is still to be taken, this one rides on it. */
 void reclaimer_wake_to_end(void);
 
-/* The thread has waited. Whether it was woken. */
+/* Takes the pressure, after the wait. Returns whether the thread was woken. */
 bool reclaimer_take_pressure(void);
 
-/* A freeing thread runs a round in the thread's place. False: another one does. */
+/* Called before and after a freeing thread runs a round in the thread's place. False: another one runs a round. */
 bool reclaimer_begin_turn(void);
 void reclaimer_end_turn(void);
 

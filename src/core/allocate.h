@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 
+/* Allocates `size` bytes; 0 counts as 1. NULL and ENOMEM: there is no memory. */
 void *allocate(size_t size);
 
 #if !JW_SECURE

@@ -4,23 +4,12 @@
  * property  the range is the next object's; the thread's end or a purge gives it back
  * defines   -DJW_RANGE_CACHE_WAYS=1
  */
-#include "verify/clients/whole.h"
-
-enum { SIZE = 4 * GRANULE_SIZE };
-
-static void exchange(void) {
-    void *first = filled(jw_malloc(SIZE), SIZE, 1);
-    release(first, SIZE, 1);
-    void *second = filled(jw_malloc(SIZE), SIZE, 2);
-    assert(second == first);
-    release(second, SIZE, 2);
-    assert(range_cached(MAPPED) == 0 && range_cache_granules(&thread_heap()->range_cache) == 4);
-}
+#include "verify/clients/whole_large_twice.h"
 
 static void *ending(void *unused) {
     (void)unused;
     struct heap *heap;
-    exchange();
+    use_twice();
     heap = thread_heap();
     model_thread_exit();
     assert(range_cache_granules(&heap->range_cache) == 0);
@@ -28,7 +17,7 @@ static void *ending(void *unused) {
 }
 
 static void *sleeping(void *heap) {
-    exchange();
+    use_twice();
     *(struct heap **)heap = thread_heap();
     return NULL;
 }

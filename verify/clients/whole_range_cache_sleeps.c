@@ -5,18 +5,7 @@
  * defines   -DJW_RANGE_CACHE_WAYS=1
  */
 #include "config/options.h"
-#include "verify/clients/whole.h"
-
-enum { SIZE = 4 * GRANULE_SIZE };
-
-static void exchange(void) {
-    void *first = filled(jw_malloc(SIZE), SIZE, 1);
-    release(first, SIZE, 1);
-    void *second = filled(jw_malloc(SIZE), SIZE, 2);
-    assert(second == first);
-    release(second, SIZE, 2);
-    assert(range_cached(MAPPED) == 0 && range_cache_granules(&thread_heap()->range_cache) == 4);
-}
+#include "verify/clients/whole_large_twice.h"
 
 int main(void) {
     begin();
@@ -24,7 +13,7 @@ int main(void) {
     model_waits_end = true;
     options.reclaim_start = 0;
     options.reclaim_thread = THREAD_TRUE;
-    exchange();
+    use_twice();
     struct heap *heap = thread_heap();
     void (*body)(void) = atomic_exchange_explicit(&model_thread_body, NULL, memory_order_acquire);
     assert(body);

@@ -1,0 +1,18 @@
+/* whole_large_twice.h - a thread has a large object twice, from one range, which stays in its cache. For clients. */
+#ifndef JW_WHOLE_LARGE_TWICE_H
+#define JW_WHOLE_LARGE_TWICE_H
+
+#include "verify/clients/whole.h"
+
+enum { SIZE = 4 * GRANULE_SIZE };
+
+static inline void use_twice(void) {
+    void *first = filled(jw_malloc(SIZE), SIZE, 1);
+    release(first, SIZE, 1);
+    void *second = filled(jw_malloc(SIZE), SIZE, 2);
+    assert(second == first);
+    release(second, SIZE, 2);
+    assert(range_cached(MAPPED) == 0 && range_cache_granules(&thread_heap()->range_cache) == 4);
+}
+
+#endif
