@@ -58,8 +58,17 @@ static void eight_byte_overflow_large(void) {
 }
 /* To the guard: at once. */
 static void overflow_far_large(void) {
-    char *bytes = object(LARGE);
-    memset(bytes + LARGE, 0, LARGE);
+    char *bytes[8], *lower = NULL;
+    size_t least = SIZE_MAX;
+    /* The plain build may place a first object at the end of the memory that it has. Two objects side by side are not. */
+    for (unsigned i = 0; i < 8; i++) {
+        bytes[i] = object(LARGE);
+        for (unsigned j = 0; j < i; j++) {
+            char *low = bytes[i] < bytes[j] ? bytes[i] : bytes[j], *high = bytes[i] < bytes[j] ? bytes[j] : bytes[i];
+            if ((size_t)(high - low) < least) least = (size_t)(high - low), lower = low;
+        }
+    }
+    memset(lower + LARGE, 0, LARGE);
 }
 static void overflow_far_huge(void) {
     char *bytes = object(5 << 20);
