@@ -45,8 +45,23 @@ static void double_free_zero_size(void) {
 }
 
 /* Overflows. */
+
+/* The lower one of two objects side by side: the plain build may place a lone large object where its memory ends. */
+static char *object_before_another(size_t size) {
+    char *objects[8], *lower = NULL;
+    size_t least = SIZE_MAX;
+    for (unsigned i = 0; i < 8; i++) {
+        objects[i] = object(size);
+        for (unsigned j = 0; j < i; j++) {
+            char *low = objects[i] < objects[j] ? objects[i] : objects[j];
+            size_t distance = (size_t)(low == objects[i] ? objects[j] - low : objects[i] - low);
+            if (distance < least) least = distance, lower = low;
+        }
+    }
+    return lower;
+}
 static void overflow_by_eight(size_t size) {
-    char *bytes = object(size);
+    char *bytes = object_before_another(size);
     memset(bytes + size, 0, 8);
     free(bytes);
 }
@@ -58,17 +73,7 @@ static void eight_byte_overflow_large(void) {
 }
 /* To the guard: at once. */
 static void overflow_far_large(void) {
-    char *bytes[8], *lower = NULL;
-    size_t least = SIZE_MAX;
-    /* The plain build may place a first object at the end of the memory that it has. Two objects side by side are not. */
-    for (unsigned i = 0; i < 8; i++) {
-        bytes[i] = object(LARGE);
-        for (unsigned j = 0; j < i; j++) {
-            char *low = bytes[i] < bytes[j] ? bytes[i] : bytes[j], *high = bytes[i] < bytes[j] ? bytes[j] : bytes[i];
-            if ((size_t)(high - low) < least) least = (size_t)(high - low), lower = low;
-        }
-    }
-    memset(lower + LARGE, 0, LARGE);
+    memset(object_before_another(LARGE) + LARGE, 0, LARGE);
 }
 static void overflow_far_huge(void) {
     char *bytes = object(5 << 20);
