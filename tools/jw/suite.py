@@ -1,9 +1,10 @@
 """./jw test: the tests of every flavour; which flavour runs which is in CMakePresets.json.
 
-What takes long and finds little more there is a preset FLAVOUR-nightly. No flavour repeats what another one shows: unit
-tests verify the invariants in every flavour, and compile alike in `checked` and `unverified`, which leave them to
-release; with granules of 16 and 64 KB they run in release, in other flavours at night. Preloaded processes of
-other builds, too. What uses no flavour's objects (`embedded`, `sources`) runs in release.
+What takes long is in a preset FLAVOUR-long, which CI runs, too. What takes long and finds little more there is in
+FLAVOUR-nightly. No flavour repeats what another one shows: unit tests verify the invariants in every flavour, and
+compile alike in `checked` and `unverified`, which leave them to release; with granules of 16 and 64 KB they run in
+release, in other flavours at night. Preloaded processes of other builds, too. What uses no flavour's objects
+(`embedded`, `sources`) runs in release.
 
 Only what the chosen tests need is built.
 
@@ -26,7 +27,7 @@ QUICK = {
     "release": ["-L", "^(unit|api)$", "-E", "^(consumer|embedded|tools)"],
     "checked": ["-L", "^unit$", "-E", "^unit-"],
 }
-NIGHTLY = "-nightly"
+LONG, NIGHTLY = "-long", "-nightly"
 CLOSING = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
 TAIL = 40  # lines of a failed test that are shown again at the end
 
@@ -39,15 +40,17 @@ class Failed(list[str]):
         self.append("\n".join([f"FAILED {what}", *output.rstrip().splitlines()[-TAIL:]]))
 
 
-def nightly_flavours() -> list[str]:
-    """Those that have longer tests."""
+def with_presets(names: list[str], parts: list[str]) -> dict[str, list[str]]:
+    """The presets of the parts that each flavour has; flavours without any are left out."""
     presets = json.loads((flavours.ROOT / "CMakePresets.json").read_text())["testPresets"]
-    return [preset["name"].removesuffix(NIGHTLY) for preset in presets if preset["name"].endswith(NIGHTLY)]
+    known = {preset["name"] for preset in presets}
+    having = {name: [name + part for part in parts if name + part in known] for name in names}
+    return {name: found for name, found in having.items() if found}
 
 
-def run_preset(preset: str, chosen: list[str], failed: Failed) -> int:
+def run_preset(flavour: str, preset: str, chosen: list[str], failed: Failed) -> int:
     """Runs a preset's tests, showing what ctest prints; gives how many there were."""
-    record = flavours.directory(preset.removesuffix(NIGHTLY)) / "Testing" / f"{preset}.xml"
+    record = flavours.directory(flavour) / "Testing" / f"{preset}.xml"
     record.unlink(missing_ok=True)
     command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count() or 1), "--output-junit", record, *chosen]
     before, failures, total = len(failed), 0, 0
@@ -94,21 +97,20 @@ def targets(presets: list[str], flavour: str, chosen: list[str]) -> set[str]:
     return wanted
 
 
-def build_tests(flavour: str, parts: list[str], chosen: list[str]) -> None:
+def build_tests(flavour: str, presets: list[str], chosen: list[str]) -> None:
     """Builds what the chosen tests need; nothing, to list them."""
     flavours.configure(flavour, tests=True)
-    presets = [flavour + part for part in parts if part != NIGHTLY or flavour in nightly_flavours()]
     if "--show-only" not in chosen and (wanted := targets(presets, flavour, chosen)):
         flavours.make(flavour, *sorted(wanted))
 
 
-def run_flavours(names: list[str], options: dict[str, list[str]], parts: list[str], failed: Failed) -> int:
+def run_flavours(presets: dict[str, list[str]], options: dict[str, list[str]], failed: Failed) -> int:
     """Flavour by flavour; the next ones are built meanwhile, as few tests keep all processors busy to their end."""
     total = 0
     builder = ThreadPoolExecutor(max_workers=1)
-    builds = [builder.submit(build_tests, name, parts, options[name]) for name in names]
+    builds = [builder.submit(build_tests, name, presets[name], options[name]) for name in presets]
     try:
-        for name, build in zip(names, builds, strict=True):
+        for name, build in zip(presets, builds, strict=True):
             try:
                 build.result()
             except subprocess.CalledProcessError as error:
@@ -117,10 +119,8 @@ def run_flavours(names: list[str], options: dict[str, list[str]], parts: list[st
                 total += 1
                 continue
             print(f"\n== {name}: {flavours.flavours()[name]}", flush=True)
-            for part in parts:
-                if part == NIGHTLY and name not in nightly_flavours():
-                    continue
-                total += run_preset(name + part, options[name], failed)
+            for preset in presets[name]:
+                total += run_preset(name, preset, options[name], failed)
     finally:
         builder.shutdown(cancel_futures=True)
     return total
@@ -157,25 +157,33 @@ def run_others(chosen: list[str], failed: Failed) -> int:
     return total
 
 
+def parts_of(arguments) -> list[str]:
+    """Which presets of a flavour are run."""
+    if arguments.nightly:
+        return [NIGHTLY]
+    if arguments.list or arguments.only:
+        return ["", LONG, NIGHTLY]
+    return ["", LONG] if arguments.long or arguments.flavour else [""]
+
+
 def run(arguments) -> int:
     start = time.monotonic()
     everything = [*flavours.flavours(), *([] if arguments.only or arguments.list else ["verify"])]
-    everything = nightly_flavours() if arguments.nightly else everything
     wanted = list(QUICK) if arguments.quick else arguments.flavour or everything
     wanted = [name for name in wanted if name not in arguments.skip]
-    parts = [NIGHTLY] if arguments.nightly else ["", NIGHTLY] if arguments.list and not arguments.only else [""]
-    chosen = [name for name in wanted if name not in OTHERS]
-    # a test that is asked for may be one of the longer ones
+    chosen = with_presets([name for name in wanted if name not in OTHERS], parts_of(arguments))
+    if arguments.only:  # the names replace what a preset chooses
+        chosen = {name: presets[:1] for name, presets in chosen.items()}
     options = ["--no-tests=ignore", "-R", arguments.only, "-E", "^$"] if arguments.only else []
     options += ["--show-only"] if arguments.list else []
     if not arguments.quick:
         flavours.setup("programs", needed=flavours.may_install())
     quick = QUICK if arguments.quick else {}
     failures = Failed()
-    total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen}, parts, failures)
+    total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen}, failures)
     if arguments.list:
         return 0
-    total += run_others([name for name in wanted if name in OTHERS], failures)
+    total += run_others([name for name in wanted if name in OTHERS and not arguments.nightly], failures)
     failed = len(failures)
     if failures:
         print("\nWhat failed, again:", *failures, sep="\n\n")
@@ -191,7 +199,8 @@ def add_command(commands) -> None:
         "test",
         help="build all flavours and run their tests",
         description="Builds every flavour and runs its tests: unit tests, interface tests, real programs, threads in "
-        "checked and sanitizer builds, AArch64 in an emulator, 32 bits. Takes about fifteen minutes on two cores. "
+        "checked and sanitizer builds, AArch64 in an emulator, 32 bits. Takes about fifteen minutes on two cores, with "
+        "--long twenty-five. "
         "Tests that need a package which is missing are skipped.",
     )
     command.add_argument(
@@ -199,7 +208,8 @@ def add_command(commands) -> None:
         action="store_true",
         help="run only the unit and interface tests of two flavours: release and checked",
     )
-    command.add_argument("--nightly", action="store_true", help="run the longer tests, which no other call runs")
+    command.add_argument("--long", action="store_true", help="run the tests that take long, too, as CI does")
+    command.add_argument("--nightly", action="store_true", help="run the longest tests, which no other call runs")
     command.add_argument("--skip", action="append", default=[], metavar="FLAVOUR", help="do not run this flavour")
     command.add_argument("--only", metavar="NAME", help="run only tests with names that match this regular expression")
     command.add_argument("--list", action="store_true", help="list the tests and run none")
@@ -207,6 +217,6 @@ def add_command(commands) -> None:
         "--flavour",
         action="append",
         choices=[*flavours.flavours(), *OTHERS],
-        help="run only this flavour; may be given several times",
+        help="run only this flavour, with what takes long; may be given several times",
     )
     command.set_defaults(run=run)
