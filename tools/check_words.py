@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 HEADERS = {
+    "sync/cell.h",
     "backend/leaf_word.h",
     "backend/range_link.h",
     "backend/node_word.h",

@@ -29,14 +29,14 @@ static void count_mapped(intptr_t bytes) {
 }
 
 static bool entry_acquire(struct mapping_entry *entry, uintptr_t from) {
-    /* [WA1] acquire: the entry's last user is done with it; the mapping's last use; pairs [WA2]; client
+    /* [MC1] acquire: the entry's last user is done with it; the mapping's last use; pairs [MC2]; client
      * mapping_cache_pop */
     return atomic_compare_exchange_strong_explicit(&entry->start, &from, IN_HANDS, memory_order_acquire,
                                                    memory_order_relaxed);
 }
 
 static void entry_release(struct mapping_entry *entry, uintptr_t to) {
-    /* [WA2] release: what the entry says; the mapping's last use; pairs [WA1]; client mapping_cache_pop */
+    /* [MC2] release: what the entry says; the mapping's last use; pairs [MC1]; client mapping_cache_pop */
     atomic_store_explicit(&entry->start, to, memory_order_release);
 }
 

@@ -6,7 +6,7 @@
  *                                                       finds another mapping than it looked for: -> address
  *           address         of the mapping there        pop, drain, push that finds no empty entry: -> IN_HANDS
  *
- *   To IN_HANDS: [WA1] acquire; from there: [WA2] release.
+ *   To IN_HANDS: [MC1] acquire; from there: [MC2] release.
  *
  *   size          bytes of the mapping
  *   mapped_bytes  bytes at its start that may have memory. The rest has none, and reads as zero

@@ -40,8 +40,8 @@ static NOINLINE void renew_room(struct range_cache *cache) {
 }
 
 static NOINLINE bool round_is_not_asked(void) {
-    /* [AH4] seq_cst: the push, then this look; a round clears round_asked, then looks at the slot: one sees what the
-     * other did; pairs [AH5]; client range_cache_last_push */
+    /* [RC1] seq_cst: the push, then this look; a round clears round_asked, then looks at the slot: one sees what the
+     * other did; pairs [RC2]; client range_cache_last_push */
     atomic_thread_fence(memory_order_seq_cst);
     return !reclaimer_is_asked();
 }
@@ -58,18 +58,16 @@ static NOINLINE void ask_for_rounds(struct range_cache *cache) {
     if (needs_round(cache)) thrift_wake();
 }
 
-static ALWAYS_INLINE void push_into_slot(struct range_cache *cache, _Atomic(uint32_t) *slot, granule_id range,
+static ALWAYS_INLINE void push_into_slot(struct range_cache *cache, struct cell *slot, granule_id range,
                                          uint32_t weight) {
     invariant(leaf_same(leaf_get(range), leaf_held()) && knit_weight(range) == weight);
     cache->room -= (int32_t)weight;
-    /* [AH1] release: the range's words, and the object's last use; pairs [AH2] [AH3]; client range_cache_round */
-    atomic_store_explicit(slot, range, memory_order_release);
+    cell_fill(slot, range); /* publishes the range's words, and the object's last use */
     if (UNLIKELY(++cache->pushes % RANGE_CACHE_PERIOD == 0 || needs_round(cache))) ask_for_rounds(cache);
 }
 
 /* Puts or frees a range that found no empty slot, or no room at the first look. */
-static NOINLINE void push_or_free(struct range_cache *cache, _Atomic(uint32_t) *slot, granule_id range,
-                                  uint32_t weight) {
+static NOINLINE void push_or_free(struct range_cache *cache, struct cell *slot, granule_id range, uint32_t weight) {
     if (slot && cache == range_cache_mine) {
         renew_room(cache);
         if (cache->room >= (int32_t)weight) {
@@ -81,8 +79,8 @@ static NOINLINE void push_or_free(struct range_cache *cache, _Atomic(uint32_t) *
 }
 
 void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight) {
-    _Atomic(uint32_t) *slot = cache->slots[class_of_weight(weight)], *end = slot + RANGE_CACHE_WAYS;
-    while (slot < end && atomic_load_explicit(slot, memory_order_relaxed)) slot++;
+    struct cell *slot = cache->slots[class_of_weight(weight)], *end = slot + RANGE_CACHE_WAYS;
+    while (slot < end && cell_look(slot)) slot++;
     if (UNLIKELY(slot == end || cache->room < (int32_t)weight))
         push_or_free(cache, slot == end ? NULL : slot, range, weight);
     else push_into_slot(cache, slot, range, weight);
@@ -96,23 +94,19 @@ granule_id range_cache_pop_larger(uint32_t weight) {
 }
 
 /* The slot's range, marked for the next round or taken; 0: it stays. `word`: what was there at the first look. */
-static granule_id drain_slot(_Atomic(uint32_t) *slot, uint32_t word, bool now) {
+static granule_id drain_slot(struct cell *slot, uint32_t word, bool now) {
+    if (now) return range_cache_range(cell_take(slot));
     granule_id range = range_cache_range(word);
-    /* [AH2] acquire: the range's words, and the object's last use; pairs [AH1]; client range_cache_purge */
-    if (now) return range_cache_range(atomic_exchange_explicit(slot, 0, memory_order_acquire));
     bool old = range_cache_is_old(word);
-    /* [AH3] acquire: as AH2; pairs [AH1]; client range_cache_round */
-    bool changed = atomic_compare_exchange_strong_explicit(slot, &word, old ? 0 : range_cache_with_old(range),
-                                                           memory_order_acquire, memory_order_relaxed);
+    bool changed = cell_change(slot, word, old ? 0 : range_cache_with_old(range));
     return changed && old ? range : 0;
 }
 
 bool range_cache_drain(struct range_cache *cache, bool now) {
     bool left = false;
     for (unsigned i = 0; i < RANGE_CLASSES * RANGE_CACHE_SLOTS; i++) {
-        _Atomic(uint32_t) *slot = &cache->slots[0][0] + i;
-        uint32_t word = atomic_load_explicit(slot, memory_order_relaxed),
-                 weight = weight_of_class(i / RANGE_CACHE_SLOTS);
+        struct cell *slot = &cache->slots[0][0] + i;
+        uint32_t word = cell_look(slot), weight = weight_of_class(i / RANGE_CACHE_SLOTS);
         granule_id range = word ? drain_slot(slot, word, now) : 0;
         left |= word && !range;
         if (!range) continue;
@@ -127,7 +121,6 @@ bool range_cache_drain(struct range_cache *cache, bool now) {
 COLD size_t range_cache_granules(struct range_cache *cache) {
     size_t granules = 0;
     for (unsigned i = 0; i < RANGE_CLASSES * RANGE_CACHE_SLOTS; i++)
-        if (atomic_load_explicit(&cache->slots[0][0] + i, memory_order_relaxed))
-            granules += weight_of_class(i / RANGE_CACHE_SLOTS);
+        if (cell_look(&cache->slots[0][0] + i)) granules += weight_of_class(i / RANGE_CACHE_SLOTS);
     return granules;
 }

@@ -1,12 +1,12 @@
 /* range_cache.h - freed ranges of large objects that wait for the next ones of the thread that freed them.
  *
- *   slot   | 31..25 zero | 24 old | 23..0 range, 0: none |       a few of each class of ranges, in each heap
+ *   slot   | 31..25 zero | 24 old | 23..0 range, 0: none |       a few cells (sync/cell.h) of each class, in each heap
  *
- *   0 -> range            push      the heap's thread                                        [AH1] release
- *   range, any -> 0       pop       the heap's thread                                        relaxed: it pushed it
- *   range -> range, old   drain     a round that finds the range for the first time          [AH3] acquire, as the next
- *   range, old -> 0       drain     the next round: gives its pages back                     [AH3] acquire
- *   range, any -> 0       drain     a purge; the heap's thread at its end: frees it          [AH2] acquire
+ *   0 -> range            push      fill       the heap's thread
+ *   range, any -> 0       pop       take_own   the heap's thread
+ *   range -> range, old   drain     change     a round that finds the range for the first time
+ *   range, old -> 0       drain     change     the next round: gives its pages back
+ *   range, any -> 0       drain     take       a purge; the heap's thread at its end: frees it
  *
  * A cached range is held: its leaf word is HELD, so that a second free finds no large object. Only the heap's thread
  * pushes, so a slot that this thread has seen empty stays empty until it pushes. Where a thread pops a range, its
@@ -28,6 +28,7 @@
 #include "backend/weights.h"
 #include "config/policy.h"
 #include "platform/host.h"
+#include "sync/cell.h"
 
 enum {
     RANGE_CACHE_WAYS = JW_RANGE_CACHE_WAYS,
@@ -51,7 +52,7 @@ static inline uint32_t range_cache_with_old(granule_id range) {
 }
 
 struct range_cache {
-    _Atomic(uint32_t) slots[RANGE_CLASSES][RANGE_CACHE_SLOTS];
+    struct cell slots[RANGE_CLASSES][RANGE_CACHE_SLOTS];
     int32_t room;          /* granules that may still be pushed. This and the next four: for the heap's thread only */
     int32_t most;          /* the room with nothing cached, in granules */
     int32_t quiet_room;    /* with more room than this no round is needed, in granules */
@@ -91,11 +92,10 @@ void range_cache_after_fork(void);
 
 /* Pops a held range for so many granules, of the class that fits, which the calling thread has pushed; 0: none. */
 static ALWAYS_INLINE granule_id range_cache_pop(struct range_cache *cache, uint32_t granules) {
-    _Atomic(uint32_t) *slot = cache->slots[class_of_weight(granules)];
-    for (_Atomic(uint32_t) *end = slot + RANGE_CACHE_WAYS; slot < end; slot++) {
-        if (atomic_load_explicit(slot, memory_order_relaxed) == 0) continue;
-        /* relaxed: the thread finds what it has pushed itself */
-        granule_id range = range_cache_range(atomic_exchange_explicit(slot, 0, memory_order_relaxed));
+    struct cell *slot = cache->slots[class_of_weight(granules)];
+    for (struct cell *end = slot + RANGE_CACHE_WAYS; slot < end; slot++) {
+        if (cell_look(slot) == 0) continue;
+        granule_id range = range_cache_range(cell_take_own(slot));
         if (range == 0) continue;
         cache->room += (int32_t)weight_round_up(granules);
         return range;

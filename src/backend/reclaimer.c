@@ -60,7 +60,7 @@ void reclaimer_start(void) {
 
 void reclaimer_end(void) {
     /* [TH2] release: this thread's rounds; pairs [TH3] [TH4];
-     * kept: TH7 and AH5 order them too, but for load buffering, which the checker does not explore */
+     * kept: TH7 and RC2 order them too, but for load buffering, which the checker does not explore */
     atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release);
 }
 

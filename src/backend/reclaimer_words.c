@@ -25,14 +25,14 @@ void reclaimer_forget(void) {
 }
 
 void reclaimer_ask(void) {
-    /* [TH8] acquire: as OW1; release: the work that is asked for; pairs [TH7] [AH5]; client thread_end_asked */
+    /* [TH8] acquire: as OW1; release: the work that is asked for; pairs [TH7] [RC2]; client thread_end_asked */
     atomic_fetch_or_explicit(&reclaimer->round_asked, 1, memory_order_acq_rel);
 }
 
 bool reclaimer_take_request(void) {
     bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
-    /* [AH5] seq_cst: this round sees what was cached before, and not asked for; acquire: what was asked for;
-     * pairs [AH4] [TH8]; client range_cache_last_push */
+    /* [RC2] seq_cst: this round sees what was cached before, and not asked for; acquire: what was asked for;
+     * pairs [RC1] [TH8]; client range_cache_last_push */
     atomic_thread_fence(memory_order_seq_cst);
     return asked;
 }
@@ -64,14 +64,14 @@ void reclaimer_wake_to_end(void) {
 }
 
 bool reclaimer_take_pressure(void) {
-    /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping; kept: AH5 orders it
+    /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping; kept: RC2 orders it
      * too, but a pause may wait for one round more */
     return atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_acquire);
 }
 
 bool reclaimer_begin_turn(void) {
     uint32_t expected = 0;
-    /* [TH5] acquire: the round before; pairs [TH6]; kept: AH5 orders it too */
+    /* [TH5] acquire: the round before; pairs [TH6]; kept: RC2 orders it too */
     return atomic_compare_exchange_strong_explicit(&reclaimer->in_round, &expected, 1, memory_order_acquire,
                                                    memory_order_relaxed);
 }

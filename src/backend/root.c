@@ -6,6 +6,7 @@
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
+#include "sync/cell.h"
 
 static _Atomic(size_t) roots;
 
@@ -15,7 +16,7 @@ static _Atomic(uint32_t) walkers;
 #define ONE_RELEASE 0x10000u
 #define WALKER_MASK 0xffffu
 
-static _Atomic(uint32_t) spares[JW_SPARE_ROOTS]; /* a root, 0: none */
+static struct cell spares[JW_SPARE_ROOTS]; /* a root */
 static size_t memory_limit = SIZE_MAX;
 /* Booleans, but not bytes, which RISC-V cannot exchange. root_made: since the last round. */
 static _Atomic(uint32_t) making_spares, root_made;
@@ -28,20 +29,13 @@ static void unmap_spare(granule_id root) {
 }
 
 static void place_spare(granule_id root) {
-    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) {
-        uint32_t none = 0;
-        /* [SR1] release: the slot's claim; pairs [SR2]; client root_spares */
-        if (atomic_compare_exchange_strong_explicit(&spares[i], &none, root, memory_order_release,
-                                                    memory_order_relaxed))
-            return;
-    }
+    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++)
+        if (cell_put(&spares[i], root)) return; /* publishes the slot's claim */
     unmap_spare(root);
 }
 
 static granule_id take_spare_at(unsigned i) {
-    if (!atomic_load_explicit(&spares[i], memory_order_relaxed)) return 0;
-    /* [SR2] acquire: the slot's claim; pairs [SR1]; client root_spares */
-    return atomic_exchange_explicit(&spares[i], 0, memory_order_acquire);
+    return cell_look(&spares[i]) ? cell_take(&spares[i]) : 0;
 }
 
 static granule_id take_spare(void) {
@@ -50,7 +44,7 @@ static granule_id take_spare(void) {
     return root;
 }
 
-static _Atomic(uint32_t) closed[CLOSED_PARTS]; /* a held range without addresses, 0: none */
+static struct cell closed[CLOSED_PARTS]; /* a held range without addresses */
 
 bool root_close(granule_id part) {
     static _Atomic(uint32_t) used; /* each part has an entry of its own, to which a thread may put it back */
@@ -58,16 +52,13 @@ bool root_close(granule_id part) {
         !platform_release(granule_address(part), knit_weight(part) * GRANULE_SIZE))
         return false;
     uint32_t index = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
-    /* [RP1] release: the range's words, and that it is unmapped; pairs [RP2]; client root_parts */
-    atomic_store_explicit(&closed[index], part, memory_order_release);
+    cell_fill(&closed[index], part); /* publishes the range's words, and that it is unmapped */
     return true;
 }
 
 granule_id root_open(enum root_use use, uint32_t weight) {
     for (unsigned i = CLOSED_PARTS; i-- > 0;) { /* the smallest first */
-        if (!atomic_load_explicit(&closed[i], memory_order_relaxed)) continue;
-        /* [RP2] acquire: as RP1; pairs [RP1] [RP3]; client root_parts */
-        granule_id part = atomic_exchange_explicit(&closed[i], 0, memory_order_acquire);
+        granule_id part = cell_look(&closed[i]) ? cell_take(&closed[i]) : 0;
         if (!part) continue;
         size_t size = knit_weight(part) * GRANULE_SIZE;
         bool fits = knit_weight(part) >= weight && (root_use(part) == use || (!CLASSES_APART && root_count() <= 1));
@@ -75,8 +66,7 @@ granule_id root_open(enum root_use use, uint32_t weight) {
             platform_huge_pages(granule_address(part), size, option(&options.huge_pages));
             return part;
         }
-        /* [RP3] release: as RP1; pairs [RP2]; client root_parts */
-        atomic_store_explicit(&closed[i], part, memory_order_release);
+        cell_fill(&closed[i], part);
     }
     return 0;
 }
@@ -173,7 +163,7 @@ bool root_round(void) {
 
 size_t root_spares(void) {
     size_t count = 0;
-    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) count += atomic_load_explicit(&spares[i], memory_order_relaxed) != 0;
+    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) count += cell_look(&spares[i]) != 0;
     return count;
 }
 
