@@ -86,7 +86,7 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
 
 /* No mapped range is free: takes one without pages, then one of the other use, then makes room. */
 static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum fetch_effort effort, enum slot_code *state) {
-    thrift_expect(weight);
+    thrift_make_headroom(weight);
     *state = UNMAPPED;
     granule_id range = acquire_unmapped(use, weight);
     if (!range && (range = range_acquire(!use, MAPPED, weight))) *state = MAPPED;

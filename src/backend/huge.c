@@ -69,7 +69,7 @@ static char *reserve_mapping(size_t size, size_t alignment) {
     char *object = reserve_mapping_once(size, alignment);
     if (!object && thrift_make_room(size)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;
-    thrift_expect(size >> JW_GRANULE_SHIFT); /* not before: a size that cannot be had must push out nothing */
+    thrift_make_headroom(size >> JW_GRANULE_SHIFT); /* not before: a size that cannot be had must push out nothing */
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
     count_huge(1, (intptr_t)size);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
@@ -91,7 +91,7 @@ static bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *
     if (size > MAPPING_CACHE_MOST ||
         !mapping_cache_pop(size, largest_mapping_for(size), huge_alignment(alignment), mapping))
         return false;
-    if (mapping->mapped_bytes < size) thrift_expect((size - mapping->mapped_bytes) >> JW_GRANULE_SHIFT);
+    if (mapping->mapped_bytes < size) thrift_make_headroom((size - mapping->mapped_bytes) >> JW_GRANULE_SHIFT);
     count_huge(1, (intptr_t)mapping->size);
     return true;
 }

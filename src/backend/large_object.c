@@ -124,7 +124,7 @@ bool backend_grow(void *object, size_t size) {
         range_cut(range, old, MAPPED);
         return false;
     }
-    if (without) thrift_expect(without < wanted - old ? without : wanted - old);
+    if (without) thrift_make_headroom(without < wanted - old ? without : wanted - old);
     range_cut(range, wanted, state);
     if (offset == 0) note_weight(range, wanted);
     return true;

@@ -7,7 +7,7 @@
 
 static void (*thread_body)(void), (*thread_stopped)(void);
 
-void reclaimer_runs(void (*body)(void), void (*stopped)(void)) {
+void reclaimer_register(void (*body)(void), void (*stopped)(void)) {
     thread_body = body;
     thread_stopped = stopped;
 }

@@ -16,7 +16,7 @@
 #include "backend/reclaimer_words.h"
 
 /* Registers what the thread runs, and what a thread that has stopped it runs then. Called before the first start. */
-void reclaimer_runs(void (*body)(void), void (*stopped)(void));
+void reclaimer_register(void (*body)(void), void (*stopped)(void));
 
 /* Whether the thread runs, or would run when there is work. */
 bool reclaimer_lives(void);

@@ -6,7 +6,7 @@
 static struct reclaimer own_words;
 struct reclaimer *reclaimer = &own_words;
 
-void reclaimer_begin(void) {
+void reclaimer_words_start(void) {
     struct reclaimer *words = platform_forgotten_by_fork(sizeof *words);
     if (words) reclaimer = words;
 }

@@ -49,7 +49,7 @@ struct reclaimer {
 extern struct reclaimer *reclaimer; /* in memory that reads as zero in the child of any fork */
 
 /* Gets memory for the words. Called at the start, after platform_start. */
-void reclaimer_begin(void);
+void reclaimer_words_start(void);
 
 /* Called in the child of a fork. */
 void reclaimer_forget(void);

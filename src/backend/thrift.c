@@ -13,7 +13,7 @@
 /* Peak of granules in use: since the last round, and in the round before. Noted when memory without pages comes into
  * use, when a range is freed while much is cached, and when a thread looks how much it may cache. */
 static _Atomic(size_t) most_in_use[2];
-static _Atomic(bool) at_peak;        /* as thrift_expect saw it last */
+static _Atomic(bool) at_peak;        /* as thrift_make_headroom saw it last */
 static _Atomic(uint32_t) os_refused; /* a boolean: madvise has failed since the last look */
 static _Atomic(size_t) rollbacks_seen;
 struct thrift_counters thrift_counters;
@@ -211,7 +211,7 @@ static void make_headroom(size_t granules, size_t cached, size_t limit) {
     give_ranges_back(above < cached ? above : cached);
 }
 
-void thrift_expect(size_t granules) {
+void thrift_make_headroom(size_t granules) {
     /* the limit is computed even if little waits: when more is wanted, most is in use */
     size_t cached = range_cached(MAPPED);
     size_t limit = watermark(peak_note(), PERCENT_BESIDE_NEW, cache_minimum() / PART_BESIDE_NEW);

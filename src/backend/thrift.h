@@ -68,9 +68,9 @@ void thrift_take_turn(void);
 
 /* Announces that `granules` unmapped granules will be used. Gives back cached memory above the watermark: a limit that
  * we do not know of (a cgroup's) may have no room for both. */
-void thrift_expect(size_t granules);
+void thrift_make_headroom(size_t granules);
 
-/* Whether the last thrift_expect was above the watermark: then heap pools keep a part of their share
+/* Whether the last thrift_make_headroom was above the watermark: then heap pools keep a part of their share
  * (POOL_PART_AT_PEAK). */
 bool thrift_is_at_peak(void);
 

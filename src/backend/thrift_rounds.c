@@ -199,5 +199,5 @@ static void reclamation_stops(void) {
 }
 
 void thrift_start(void) {
-    reclaimer_runs(reclamation_thread, reclamation_stops);
+    reclaimer_register(reclamation_thread, reclamation_stops);
 }

@@ -6,10 +6,6 @@
 
 #include "config/geometry.h"
 
-static inline unsigned bit_length(uint32_t value) {
-    return value ? 32 - (unsigned)__builtin_clz(value) : 0;
-}
-
 /* The m of weight = n * 2^m with the LARGEST n <= 8 (the finest unit that still spans the weight with eight slots).
  * For a weight outside S(3): the m of the next larger member. */
 static inline unsigned finest_unit(uint32_t weight) {

@@ -26,7 +26,7 @@ void *out_of_memory(void) {
 
 static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
     if (heap_is_short(heap)) return out_of_memory();
-    heap_make_room(heap);
+    heap_collect_at_shortage(heap);
     thrift_make_room(ROOT_SIZE);
     void *object = heap_refill(heap, class);
     if (object) return object;

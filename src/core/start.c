@@ -26,7 +26,7 @@ static COLD bool start_tiers(void) {
     tags_start();
     platform_start();
     misuse_describes(describe);
-    reclaimer_begin();
+    reclaimer_words_start();
     thrift_start();
     root_start();
     if (!page_map_start()) return false;

@@ -56,7 +56,7 @@ void heap_maintain(struct heap *heap) {
     if (UNLIKELY(++heap->refills % COLLECT_PERIOD == 0)) collect_some(heap);
 }
 
-void heap_take_back(struct heap *heap) {
+void heap_take_all_incoming(struct heap *heap) {
     if (heap_has_suspects(heap)) heap_settle_suspects(heap);
     heap_take_reopened(heap, UINT_MAX); /* what was taken already, then what others have returned since */
     heap_take_reopened(heap, UINT_MAX);
@@ -64,7 +64,7 @@ void heap_take_back(struct heap *heap) {
 
 void heap_collect(struct heap *heap, enum collect depth) {
     midend_drain(heap->mid_caches);
-    heap_take_back(heap);
+    heap_take_all_incoming(heap);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         if (size_classes[class].cached > 0) object_cache_drain(heap, class);
         collect_partial(heap, class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
@@ -84,7 +84,7 @@ static COLD void open_full_slabs(granule_id root, void *context) {
     }
 }
 
-COLD void heap_make_room(struct heap *heap) {
+COLD void heap_collect_at_shortage(struct heap *heap) {
     if (!heap->wants_slabs) page_map_walk(open_full_slabs, heap);
     heap->wants_slabs = true;
     heap_collect(heap, COLLECT_ALL);

@@ -10,7 +10,7 @@
  *                         allocation, many inherited heaps
  *
  * Only the last two do work without a bound. malloc calls them when memory is short (core/route.c), or for its first
- * small object in a fork's child (heap_attach). free and malloc may run a round that is due (thrift_take_turn). By the
+ * object in a fork's child (heap_attach). free and malloc may run a round that is due (thrift_take_turn). By the
  * heap's thread, or by a thread that has a heap without a thread.
  */
 #ifndef JW_HEAP_COLLECT_H
@@ -27,10 +27,10 @@ enum collect { COLLECT_CURRENT, COLLECT_ALL };
 void heap_collect(struct heap *heap, enum collect depth);
 
 /* Takes back all reopened slabs, and settles all suspects. */
-void heap_take_back(struct heap *heap);
+void heap_take_all_incoming(struct heap *heap);
 
 /* Finds what is free in the slabs there are, as there is no memory for another one. */
-void heap_make_room(struct heap *heap);
+void heap_collect_at_shortage(struct heap *heap);
 
 /* Collects a little, at times. Called once a refill, or now and then where there is none. */
 void heap_maintain(struct heap *heap);

@@ -1,4 +1,4 @@
-/* heap_lifecycle.h - which thread has which heap, from a thread's first small allocation to its end.
+/* heap_lifecycle.h - which thread has which heap, from a thread's first allocation to its end.
  *
  *   new         --a thread finds no abandoned heap-->      attached
  *   attached    --the thread ends-->                       abandoned, in the waiting stack

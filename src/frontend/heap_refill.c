@@ -48,7 +48,7 @@ static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
 static struct slab *next_partial(struct heap *heap, unsigned class) {
     for (unsigned left = COLLECT_STEPS; left > 0; left--) {
         struct slab *slab = partial_pop(&heap->partial[class]);
-        if (!slab || LIKELY(slab_take_back(slab, slab->own.budget))) return slab;
+        if (!slab || LIKELY(slab_regain(slab, slab->own.budget))) return slab;
         slab_set_state(slab, PARTIAL);
         partial_push(&heap->partial[class], slab);
     }

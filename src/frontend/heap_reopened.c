@@ -14,7 +14,7 @@ void heap_push_reopened(struct slab *slab) {
 }
 
 /* Makes a slab that another thread has returned an ordinary one again, which may be marked. */
-static void take_back_slab(struct heap *heap, struct slab *slab) {
+static void take_reopened_slab(struct heap *heap, struct slab *slab) {
     invariant(slab->marked && slab_state(slab) != EMPTY);
     slab->marked = false;
     if (slab_state(slab) == PARTIAL) heap_collect_if_empty(heap, slab);
@@ -27,6 +27,6 @@ NOINLINE void heap_take_reopened(struct heap *heap, unsigned most) {
     for (; heap->reopened_taken && most > 0; most--) {
         struct slab *slab = record_at(heap->reopened_taken);
         heap->reopened_taken = range_next(heap->reopened_taken);
-        take_back_slab(heap, slab);
+        take_reopened_slab(heap, slab);
     }
 }

@@ -9,7 +9,7 @@
 
 static bool mid_caches_are_used(const struct heap *heap) {
     bool used = false;
-    for (unsigned i = 0; i < MID_CACHES; i++) used |= heap->mid_caches[i].held || heap->mid_caches[i].cached;
+    for (unsigned i = 0; i < MID_CACHES; i++) used |= heap->mid_caches[i].held_bytes || heap->mid_caches[i].cached;
     return used;
 }
 

@@ -35,7 +35,7 @@ static void drain_and_empty(struct heap *heap, struct slab *slab) {
 void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
     slab->target = &slab->own;
     free_target_set_budget(&slab->own, out);
-    if (slab_is_free(slab, out) && slab_take_back(slab, out)) {
+    if (slab_is_free(slab, out) && slab_regain(slab, out)) {
         drain_and_empty(heap, slab);
         return;
     }
@@ -45,7 +45,7 @@ void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
 
 void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
     if (!slab_is_free(slab, slab->own.budget)) return;
-    if (UNLIKELY(!slab_take_back(slab, slab->own.budget))) {
+    if (UNLIKELY(!slab_regain(slab, slab->own.budget))) {
         slab_set_state(slab, PARTIAL);
         return;
     }
@@ -78,7 +78,7 @@ static bool take_over(struct heap *heap, struct slab *slab) {
     if (!wants_slab(heap, class)) return false;
     heap->refills++;
     if (!leave_spent_current(heap, class)) return false;
-    if (UNLIKELY(!slab_take_back(slab, slab_out(slab)))) {
+    if (UNLIKELY(!slab_regain(slab, slab_out(slab)))) {
         slab_set_state(slab, state);
         return false;
     }
@@ -102,7 +102,7 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
 COLD void heap_want_slab(struct slab *slab) {
     invariant(slab_state(slab) == FULL && link_end(slab->own.first));
     /* left first: a round that has read FULL must not take the slab by the new budget */
-    if (slab_begin_take_back(slab)) {
+    if (slab_begin_regain(slab)) {
         cross_watch_again(&slab->cross);
         slab_set_state(slab, FULL);
         return;

@@ -8,7 +8,7 @@
  *   cross    means                               left by
  *   list     objects; not marked full            a round that looks at it: watched
  *   watched  list and WATCHED: nothing has       push: list, and a round is wanted
- *            happened since a round looked       the owner (slab_take_back): list
+ *            happened since a round looked       the owner (slab_regain): list
  *                                                the next round, or one that gives all back, if it is free: giving
  *   giving   count, WATCHED, GIVING: a           that round: given, or kept where the OS refuses
  *            round gives the page back
@@ -18,7 +18,7 @@
  * A round learns from the slab's state and budget how many objects are out. The owner's own frees are not published.
  * What the round reads may be too large, but never too small, as the budget is written before the state. So if the
  * cross list has as many, all are free. That is so only while the slab is FULL or PARTIAL. When the owner takes it up
- * again, slab_take_back writes the state, then removes WATCHED. Only rounds set WATCHED, one round at a time. So either
+ * again, slab_regain writes the state, then removes WATCHED. Only rounds set WATCHED, one round at a time. So either
  * the round sees that state, or its step to `giving` fails.
  *
  * If the owner finds `giving`, it leaves the slab in its list and takes another one. The owner may still write the link

@@ -3,7 +3,7 @@
 
 #include "base/misuse.h"
 
-bool slab_take_back_from_round(struct slab *slab, unsigned out) {
+bool slab_regain_from_round(struct slab *slab, unsigned out) {
     struct cross_word word = cross_get_taken(&slab->cross);
     if (!cross_is_taken(word)) return true;
     if (cross_is_giving(word)) {

@@ -37,7 +37,7 @@ COLD bool heap_has_in_list(const struct heap *heap, const void *object) {
     if (!slab_is_full(slab) && state != PARTIAL) return slab_has_in_list(heap, slab, object);
     unsigned out = slab_out(slab);
     bool lists;
-    if (slab_begin_take_back(slab)) {
+    if (slab_begin_regain(slab)) {
         lists = cross_count_of(cross_watch_again(&slab->cross)) == out;
     } else {
         lists = slab_has_in_list(heap, slab, object);

@@ -16,7 +16,7 @@ void mid_cache_open(struct mid_cache *cache, unsigned class) {
     const struct mid_shape *shape = &mid_shapes[class];
     cache->start = NULL;
     cache->state = &no_slab;
-    cache->held = 0;
+    cache->held_bytes = 0;
     cache->bytes = shape->count * shape->size;
     cache->size = shape->size;
     cache->reciprocal = shape->reciprocal;
@@ -31,13 +31,13 @@ void mid_cache_open(struct mid_cache *cache, unsigned class) {
 void mid_cache_hold(struct mid_cache *cache, granule_id slab) {
     cache->start = granule_address(slab);
     cache->state = mid_state_at(slab);
-    cache->held = cache->bytes;
+    cache->held_bytes = cache->bytes;
 }
 
 NOINLINE void mid_cache_leave(struct mid_cache *cache) {
     granule_id slab = granule_of(cache->start);
     unsigned class = cache->kind - 1;
-    cache->held = 0;
+    cache->held_bytes = 0;
     cache->state = &no_slab;
     struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
     do {
@@ -75,7 +75,7 @@ static NOINLINE void drain_cached(struct mid_cache *cache) {
 void mid_cache_drain(struct mid_cache *cache) {
     if (cache->cached) drain_cached(cache);
     cache->room = 0;
-    if (cache->held) mid_cache_leave(cache);
+    if (cache->held_bytes) mid_cache_leave(cache);
 }
 
 void midend_drain(struct mid_cache *caches) {

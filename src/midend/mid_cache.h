@@ -33,7 +33,7 @@
 struct mid_cache {
     char *start;                      /* of the slab */
     struct mid_state *state;          /* the slab's; a word without bits where there is none */
-    uint32_t held;                    /* bytes of the slab's objects, 0: there is no slab */
+    uint32_t held_bytes;              /* bytes of the slab's objects, 0: there is no slab */
     uint32_t kind;                    /* class + 1, 0: none yet */
     uint32_t bytes, size, reciprocal; /* of the class: of a slab's objects, of one, and to divide by that */
     uint32_t room, most, misses_left; /* most: the room where nothing is cached */
@@ -148,7 +148,7 @@ static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const vo
                                          struct mid_state **state, uint32_t *index) {
     uintptr_t distance = (uintptr_t)object - (uintptr_t)cache->start;
     *state = cache->state;
-    if (distance >= cache->held) {
+    if (distance >= cache->held_bytes) {
         if (QUARANTINED || UNLIKELY(cache->room == 0)) return false;
         granule_id slab = leaf_start(granule_of(object), leaf);
         if (!leaf_is_mid(leaf_get(slab), cache->kind - 1)) return false;

@@ -96,7 +96,7 @@ static void *allocate_from_another_slab(struct mid_cache *cache, unsigned class)
 
 static void *mid_cache_refill(struct mid_cache *cache, unsigned class) {
     if (LIKELY(cache->kind == class + 1)) {
-        if (cache->held) mid_cache_leave(cache);
+        if (cache->held_bytes) mid_cache_leave(cache);
         cache->room = cache->most;
     } else {
         mid_cache_drain(cache);

@@ -1,4 +1,4 @@
-/* midend.h - the midend: objects too large to share a granule and too small for ranges of their own (2 KB to 16 KB).
+/* midend.h - the midend: objects too large to share a granule and too small for ranges of their own (2 KB to 14 KB).
  *
  * A mid slab is a range of several granules cut into 4 to 28 equal objects, shared by all threads. It has no header:
  * its state is one word in the link table, at its second granule, where no range begins. It waits in a Nest through the
@@ -37,9 +37,9 @@
  *
  * A thread holds the slabs that it last allocated from. So an allocation from these, or a free to them, is at most one
  * read-modify-write of the word. Other threads free into a held slab as into a listed one. The holder leaves the slab
- * in four cases, and then looks whether the slab is empty. It takes a slab of another class in its place. The slab has
+ * in five cases, and then looks whether the slab is empty. It takes a slab of another class in its place. The slab has
  * no object left. The heap is collected (once in 128 refills), and nothing was allocated from the class since the last
- * time. Or the thread ends.
+ * time. The heap is drained (malloc_trim, or no memory). Or the thread ends.
  */
 #ifndef JW_MIDEND_H
 #define JW_MIDEND_H

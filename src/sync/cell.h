@@ -4,13 +4,13 @@
  *
  *   transition        by                                word           order
  *   put(value)        any thread                        0 -> value     [CE1] release: publishes what the value names
- *   fill(value)       the one thread that may put       0 -> value     [CE2] release: as CE1, without a comparison
+ *   fill(value)       the only thread that may put now  0 -> value     [CE2] release: as CE1, without a comparison
  *   take              any thread                        value -> 0     [CE3] acquire: pairs CE1 CE2
- *   take_own          the thread that filled the cell   value -> 0     relaxed: it finds what it has put itself
+ *   take_own          the only thread that ever fills   value -> 0     relaxed: it finds what it has put itself
  *   change(from, to)  any thread                        from -> to     [CE4] acquire: pairs CE2
  *
- * fill is for a cell that only one thread fills, and only while the cell is empty. Then the cell stays empty until that
- * thread has filled it. change marks a value, or takes it if it is still the one that was seen.
+ * fill is for an empty cell that no other thread puts or fills: a cell of this thread's own, or the one from which this
+ * thread has taken the value that it puts back. change marks a value, or takes it if it is still the one that was seen.
  *
  * Invariant: of all that take or change a value, one thread gets it.
  * Progress: all are wait-free.
@@ -52,7 +52,7 @@ static inline uint32_t cell_take(struct cell *cell) {
     return atomic_exchange_explicit(&cell->raw, 0, memory_order_acquire);
 }
 
-/* As cell_take, by the thread that filled the cell. */
+/* As cell_take, by the only thread that ever fills the cell. */
 static ALWAYS_INLINE uint32_t cell_take_own(struct cell *cell) {
     /* relaxed: the thread finds what it has put itself */
     return atomic_exchange_explicit(&cell->raw, 0, memory_order_relaxed);

@@ -39,7 +39,7 @@ static void *leave_objects(void *argument) {
 
 static bool keeps_mid_slabs(const struct heap *heap) {
     for (unsigned i = 0; i < MID_CACHES; i++)
-        if (heap->mid_caches[i].cached || heap->mid_caches[i].held) return true;
+        if (heap->mid_caches[i].cached || heap->mid_caches[i].held_bytes) return true;
     return false;
 }
 

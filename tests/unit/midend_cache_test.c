@@ -104,7 +104,7 @@ static void idle_threads_keep_nothing(void **state) {
         allocate_many(objects, class);
         free_held(objects[0]);
         for (unsigned i = 0; i < MANY; i++) midend_collect(caches);
-        CHECK(is_set(objects[0]) && !cache_of(class)->held && !cache_of(class)->cached);
+        CHECK(is_set(objects[0]) && !cache_of(class)->held_bytes && !cache_of(class)->cached);
         objects[0] = NULL;
         free_many(objects);
         midend_round(false);

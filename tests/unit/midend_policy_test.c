@@ -127,7 +127,7 @@ static void idle_threads_drain_their_caches(void **state) {
     unsigned freed = 0, most = mid_shapes[0].cached;
     for (unsigned i = 0; freed < most + MID_MISSES_UNTIL_DRAIN; i++) {
         char *object = objects[some(i)];
-        if ((uintptr_t)object - (uintptr_t)cache->start < cache->held) continue;
+        if ((uintptr_t)object - (uintptr_t)cache->start < cache->held_bytes) continue;
         free_held(object);
         objects[some(i)] = NULL;
         assert_int_equal(cached_in(cache), ++freed == most + MID_MISSES_UNTIL_DRAIN ? 0 : freed < most ? freed : most);

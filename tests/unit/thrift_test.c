@@ -107,7 +107,7 @@ static void scatter(granule_id *parts) {
     assert_int_equal(range_cached(MAPPED), ROOT_GRANULES / 2);
 }
 
-/* A root in use, while what is cached does not give way to it (thrift_expect). */
+/* A root in use, while what is cached does not give way to it (thrift_make_headroom). */
 static granule_id fetch_beside(void) {
     options.cache_min = ROOT_SIZE * PARTS;
     granule_id root = fetch(ROOT_GRANULES);

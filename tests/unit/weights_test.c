@@ -46,21 +46,11 @@ static void units_are_the_finest_and_the_coarsest(void **state) {
     }
 }
 
-static void bit_lengths(void **state) {
-    (void)state;
-    assert_int_equal(bit_length(0), 0);
-    for (unsigned bit = 0; bit < 32; bit++) {
-        assert_int_equal(bit_length(1u << bit), bit + 1);
-        assert_int_equal(bit_length((1u << bit) - 1), bit);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_are_the_members_in_order),
         cmocka_unit_test(rounding_up_gives_the_next_member),
         cmocka_unit_test(units_are_the_finest_and_the_coarsest),
-        cmocka_unit_test(bit_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

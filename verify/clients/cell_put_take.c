@@ -1,19 +1,20 @@
 /* cell_put_take - two threads put an element each into one cell; one of them fills a cell of its own and takes from it;
- * a third marks what it finds there and takes what is marked; a fourth takes from both cells.
+ * a third marks what it finds there and takes what is marked; a fourth takes from both cells. The first and the last
+ * also take an element from a third cell, look at it and put it back.
  *
- * bound     4 threads: 2 puts, 1 fill, 1 take of the own element | 2 changes | 2 takes; 3 elements
+ * bound     4 threads: 2 puts, 2 fills, 1 take of the own element | 2 changes | 4 takes, 2 put back; 4 elements
  * property  one thread gets each element, with what its thread wrote; an element that found no room stays with its
- *           thread
+ *           thread; one that is put back is there in the end
  */
 #include "sync/cell.h"
 #include "verify/clients/client.h"
 
-enum { ELEMENTS = 3, MARK = 8 };
+enum { ELEMENTS = 4, MARK = 8 };
 
 static struct element {
     uint64_t number, taken;
 } elements[ELEMENTS + 1];
-static struct cell shared, own;
+static struct cell shared, own, lent;
 
 static uint32_t made(uint32_t id) {
     elements[id].number = id;
@@ -32,9 +33,18 @@ static void put(uint32_t id) {
     if (!cell_put(&shared, made(id))) get(id);
 }
 
+/* What is taken is nobody else's until it is put back. */
+static void use_lent(void) {
+    uint32_t id = cell_take(&lent);
+    if (id == 0) return;
+    assert(elements[id].number == id);
+    cell_fill(&lent, made(id));
+}
+
 static void *putting(void *unused) {
     (void)unused;
     put(1);
+    use_lent();
     return NULL;
 }
 
@@ -59,14 +69,17 @@ static void *taking(void *unused) {
     (void)unused;
     get(cell_take(&shared));
     get(cell_take(&own));
+    use_lent();
     return NULL;
 }
 
 int main(void) {
+    cell_fill(&lent, made(4));
     pthread_t threads[] = {start(putting, NULL), start(putting_and_filling, NULL), start(changing, NULL),
                            start(taking, NULL)};
     for (unsigned i = 0; i < sizeof threads / sizeof *threads; i++) finish(threads[i]);
     get(cell_take(&shared));
+    get(cell_take(&lent));
     assert(cell_look(&shared) == 0 && cell_look(&own) == 0);
     for (unsigned i = 1; i <= ELEMENTS; i++) assert(elements[i].taken == 1);
     return 0;
