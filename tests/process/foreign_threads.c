@@ -3,12 +3,18 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <threads.h>
+
+enum { TIMES = 10 };
+static pid_t ended[TIMES + 1];
+static unsigned ends;
 
 static int come_and_go(void *unused) {
     (void)unused;
     void *volatile object = malloc(100);
     free(object);
+    ended[ends] = (pid_t)syscall(SYS_gettid);
     return 0;
 }
 
@@ -21,11 +27,19 @@ static void *sleep_on(void *unused) {
     return unused;
 }
 
+/* A thread is joined a little before the kernel has seen it off. */
+static bool has_ended(pid_t number) {
+    bool found = false;
+    for (unsigned i = 0; i < ends; i++) found |= ended[i] == number;
+    return found;
+}
+
 static unsigned thread_count(void) {
     unsigned count = 0;
     DIR *directory = opendir("/proc/self/task");
     if (directory == NULL) check_skip("no /proc");
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) count += entry->d_name[0] != '.';
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        count += entry->d_name[0] != '.' && !has_ended(atoi(entry->d_name));
     closedir(directory);
     return count;
 }
@@ -33,13 +47,14 @@ static unsigned thread_count(void) {
 int main(void) {
     pthread_t sleeper;
     pthread_barrier_init(&together, NULL, 2);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < TIMES; i++) {
         thrd_t thread;
         if (i == 5) {
             CHECK(pthread_create(&sleeper, NULL, sleep_on, NULL) == 0);
             pthread_barrier_wait(&together);
         }
         CHECK(thrd_create(&thread, come_and_go, NULL) == thrd_success && thrd_join(thread, NULL) == thrd_success);
+        ends++;
         CHECK(thread_count() == (i < 5 ? 1 : 3)); /* the sleeper, and the reclamation thread */
     }
     return 0;

@@ -22,7 +22,7 @@
 
 #define MB ((size_t)1 << 20)
 
-enum { NOBODY = 65534, MOST_THREADS = 32 };
+enum { NOBODY = 65534, MOST_THREADS = 32, MOST_ENDED = 100 };
 
 /* Frees so much that something waits to be given back. */
 static void use(size_t bytes) {
@@ -60,12 +60,27 @@ static void *sleep_on(void *unused) {
     return unused;
 }
 
+/* Threads that have been joined, or soon will be: the kernel sees them off a little after that. */
+static pid_t ended[MOST_ENDED];
+static _Atomic(unsigned) ends;
+
+static void note_end(void) {
+    ended[ends++] = (pid_t)syscall(SYS_gettid);
+}
+
+static bool has_ended(pid_t number) {
+    bool found = false;
+    for (unsigned i = 0; i < ends; i++) found |= ended[i] == number;
+    return found;
+}
+
 static unsigned threads(pid_t *numbers) {
     unsigned count = 0;
     DIR *directory = opendir("/proc/self/task");
     if (directory == NULL) check_skip("no /proc");
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
-        if (entry->d_name[0] != '.' && count < MOST_THREADS) numbers[count++] = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && count < MOST_THREADS && !has_ended(atoi(entry->d_name)))
+            numbers[count++] = atoi(entry->d_name);
     closedir(directory);
     return count;
 }
@@ -93,14 +108,16 @@ static unsigned long long status(pid_t thread, const char *key, int base) {
     return value;
 }
 
-/* Until the library's thread is there and has shut itself in. Up to 100 ms, as there may be none. */
+static unsigned of_program = 1; /* threads */
+
+/* Until the library's thread has shut itself in, up to 20 s; up to 100 ms where there is none beside the program's. */
 static void await_reclaimer(void) {
-    for (int tries = 0; tries < 20; tries++) {
+    for (int tries = 0, most = 20; tries < most; tries++, usleep(5000)) {
         pid_t numbers[MOST_THREADS];
         unsigned count = threads(numbers);
         for (unsigned i = 0; i < count; i++)
             if (is_reclaimer(numbers[i]) && status(numbers[i], "Seccomp:", 10) == 2) return;
-        usleep(5000);
+        most = count > of_program ? 4000 : 20;
     }
 }
 
@@ -108,6 +125,7 @@ static void make_sleeper(void) {
     pthread_t thread;
     pthread_barrier_init(&together, NULL, 2);
     CHECK(pthread_create(&thread, NULL, sleep_on, NULL) == 0);
+    of_program++;
     pthread_barrier_wait(&together);
     await_reclaimer();
 }
@@ -358,6 +376,7 @@ static void *work_in_real_time(void *unused) {
 
 static void real_time(void) {
     pthread_t thread;
+    of_program++;
     CHECK(pthread_create(&thread, NULL, work_in_real_time, NULL) == 0 && pthread_join(thread, NULL) == 0);
 }
 
@@ -414,6 +433,7 @@ static void *pause_often(void *unused) {
         use(MB);
         jw_reclaim_resume();
     }
+    note_end();
     return unused;
 }
 
@@ -449,6 +469,7 @@ static void *pause_in_thread(void *unused) {
         free(malloc(100));
         jw_reclaim_resume();
     }
+    note_end();
     return unused;
 }
 
