@@ -144,8 +144,10 @@ static void check_reclamation_thread(void) {
  * cleared its target before (platform_move). */
 enum { LOST_ADDRESSES = 28 << 20 }; /* the largest object there is here, and a root */
 
+static struct mallinfo2 now;
+
 static bool is_back(void) {
-    struct mallinfo2 now = mallinfo2();
+    now = mallinfo2();
     resident = resident_bytes();
     addresses = proc_bytes("/proc/self/status", "VmSize");
     return resident <= resident_before + MB / 2 && addresses <= addresses_before + LOST_ADDRESSES &&
@@ -159,13 +161,16 @@ static void check_recovery(void) {
     tiers_work(runs);
     check_reclamation_thread();
     bool back = false;
-    for (int tries = 0; tries < 50 && !back; tries++) { /* the reclamation thread may just hold a range */
+    /* The reclamation thread may just hold a range, for as long as it gets no processor: up to 20 s, as AWAIT. */
+    for (int tries = 0; tries < 2000 && !back; tries++) {
+        if (tries > 0) usleep(10000);
         malloc_trim(0);
         back = is_back();
     }
     if (!back)
-        printf("resident %zu KB, before %zu KB; addresses %zu KB, before %zu KB\n", resident >> 10,
-               resident_before >> 10, addresses >> 10, addresses_before >> 10);
+        printf("resident %zu KB, before %zu KB; addresses %zu KB, before %zu KB; arena %zu KB, huge %zu\n",
+               resident >> 10, resident_before >> 10, addresses >> 10, addresses_before >> 10, now.arena >> 10,
+               now.hblks);
     CHECK(back);
 }
 
