@@ -385,8 +385,7 @@ static void real_time(void) {
 static void use_and_wait(size_t most) {
     size_t before = resident_bytes();
     use(200 * MB);
-    for (int i = 0; i < 100 && resident_bytes() > before + most; i++) usleep(50000);
-    CHECK(resident_bytes() <= before + most);
+    AWAIT(resident_bytes() <= before + most);
 }
 
 static void raw_clone(void) {

@@ -26,9 +26,10 @@ static void huge_shrinks(size_t from, size_t to) {
     CHECK(object != NULL);
     pattern_fill(object, from, from);
     object = resized(object, from, to);
-    size_t kept = resident_bytes() - before;
-    printf("%zu to %zu bytes: %zu resident\n", from, to, kept);
-    CHECK(resident_bytes() == 0 || kept < to + HUGE_SPARE);
+    /* less than before, if the reclamation thread held something during malloc_trim and gives it back only now */
+    size_t now = resident_bytes();
+    printf("%zu to %zu bytes: %zu resident\n", from, to, now > before ? now - before : 0);
+    CHECK(now < before + to + HUGE_SPARE);
     object[to - 1] = 1;
     CHECK(malloc_usable_size(object) >= to);
     object = realloc(object, to + to / 10); /* and it grows again */
