@@ -147,13 +147,15 @@ endfunction()
 
 # jw_archive(NAME OBJECTS): the static library NAME of ONE object. The linker takes it whole or not at all, so a program
 # never gets malloc from us and free from libc; and only exported names are visible, ours have no prefix inside.
+# C++ operators are weak, as the C++ runtime's are: a program may replace any of them.
 function(jw_archive name objects)
     separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
     add_custom_command(OUTPUT ${object}
         COMMAND ${CMAKE_C_COMPILER} ${flags} -fno-lto -r -nostdlib -Wl,--force-group-allocation -o ${object}
                 $<TARGET_OBJECTS:${objects}>
-        COMMAND ${CMAKE_OBJCOPY} --localize-hidden --remove-section=.gnu.lto_* ${object}
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden --remove-section=.gnu.lto_*
+                --wildcard --weaken-symbol=_Zn* --weaken-symbol=_Zd* ${object}
         DEPENDS ${objects} $<TARGET_OBJECTS:${objects}> COMMAND_EXPAND_LISTS VERBATIM)
     set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
     add_library(${name} STATIC ${object})

@@ -34,11 +34,24 @@ JW_EXPORT void *jw_realloc(void *object, size_t size) {
     return NULL;
 }
 
+OVERRIDES(realloc, jw_realloc);
+
 JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size) {
     size_t total;
     if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
     return jw_realloc(object, total);
 }
+
+#if JW_OVERRIDE
+/* A program's own malloc may lack this function. glibc's calls the program's realloc then, and so does ours. */
+static RELOCATED void *(*const volatile reached_realloc)(void *object, size_t size) = realloc;
+
+JW_EXPORT void *reallocarray(void *object, size_t count, size_t size) {
+    size_t total;
+    if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
+    return reached_realloc(object, total);
+}
+#endif
 
 JW_EXPORT void *jw_aligned_alloc(size_t alignment, size_t size) {
     if (UNLIKELY(!is_power_of_two(alignment))) return fail(EINVAL);
@@ -94,8 +107,6 @@ JW_EXPORT size_t jw_malloc_good_size(size_t size) {
 }
 
 OVERRIDES(calloc, jw_calloc);
-OVERRIDES(realloc, jw_realloc);
-OVERRIDES(reallocarray, jw_reallocarray);
 OVERRIDES(aligned_alloc, jw_aligned_alloc);
 OVERRIDES(posix_memalign, jw_posix_memalign);
 OVERRIDES(memalign, jw_memalign);

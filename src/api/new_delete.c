@@ -1,5 +1,8 @@
 /* new_delete.c - every C++ operator new and delete, in C, by their mangled names; they work without a C++ runtime.
  *
+ * A program may replace some forms only, most often new(size) and delete(object). The standard says which form calls
+ * which: arrays those for one object, nothrow and sized forms those without. So ours call what the program has there.
+ *
  * Compiled with -fexceptions: the exceptions of a new-handler, and std::bad_alloc, pass only through the functions of
  * this file. A nothrow new catches them, as the standard demands (platform/catch.h).
  */
@@ -20,9 +23,11 @@
 #ifdef __LP64__
 #define MANGLED(before, after) __asm__(before "m" after)
 #define NEW_OBJECT "_Znwm"
+#define NEW_ARRAY "_Znam"
 #else
 #define MANGLED(before, after) __asm__(before "j" after)
 #define NEW_OBJECT "_Znwj"
+#define NEW_ARRAY "_Znaj"
 #endif
 #define ALIGNED "St11align_val_t"
 #define NOTHROW "RKSt9nothrow_t"
@@ -54,15 +59,19 @@ static void *try_once(size_t size, size_t alignment) {
     return serve_aligned(alignment, size);
 }
 
-/* Calls the new-handler. False: it threw an exception, which is caught. */
-static bool survives(new_handler *handler) {
-    void *exception = call_catching(handler);
+/* False: the function threw an exception, which is caught. */
+static bool survives(void (*function)(void *argument), void *argument) {
+    void *exception = call_catching(function, argument);
     if (exception == NULL) return true;
     if (begin_catch != NULL && end_catch != NULL) {
         begin_catch(exception);
         end_catch();
     }
     return false;
+}
+
+static void call_handler(void *handler) {
+    ((new_handler *)(uintptr_t)handler)();
 }
 
 /* There is no memory: calls the new-handler, as the standard demands. It may free memory, throw, or not return. */
@@ -72,7 +81,7 @@ static COLD void *try_on(size_t size, size_t alignment, bool may_throw) {
         if (handler == NULL && may_throw) give_up(size);
         if (handler == NULL) return NULL;
         if (may_throw) handler();
-        else if (!survives(handler)) return NULL;
+        else if (!survives(call_handler, (void *)(uintptr_t)handler)) return NULL;
         void *object = try_once(size, alignment);
         if (object != NULL) return object;
     }
@@ -89,7 +98,7 @@ static NOINLINE void *make_slowly(size_t size) {
 }
 
 JW_EXPORT void *new_object(size_t size) MANGLED("_Znw", "");
-JW_EXPORT void *new_array(size_t size) MANGLED("_Zna", "") __attribute__((alias(NEW_OBJECT)));
+JW_EXPORT void *new_array(size_t size) MANGLED("_Zna", "");
 JW_EXPORT void *new_object_nothrow(size_t size, const void *tag) MANGLED("_Znw", NOTHROW);
 JW_EXPORT void *new_array_nothrow(size_t size, const void *tag) MANGLED("_Zna", NOTHROW);
 JW_EXPORT void *new_object_aligned(size_t size, size_t alignment) MANGLED("_Znw", ALIGNED);
@@ -99,39 +108,6 @@ JW_EXPORT void *new_object_aligned_nothrow(size_t size, size_t alignment, const 
 JW_EXPORT void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag)
     MANGLED("_Zna", ALIGNED NOTHROW);
 
-HIT_PATH void *new_object(size_t size) {
-    unsigned list;
-    void *object = allocate_near(thread_heap(), size, &list);
-    return LIKELY(object != NULL) ? object : make_slowly(size);
-}
-void *new_object_aligned(size_t size, size_t alignment) {
-    return make_object(size, alignment, true);
-}
-void *new_array_aligned(size_t size, size_t alignment) {
-    return make_object(size, alignment, true);
-}
-
-void *new_object_nothrow(size_t size, const void *tag) {
-    (void)tag;
-    return make_object(size, 1, false);
-}
-
-void *new_array_nothrow(size_t size, const void *tag) {
-    (void)tag;
-    return make_object(size, 1, false);
-}
-
-void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag) {
-    (void)tag;
-    return make_object(size, alignment, false);
-}
-
-void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag) {
-    (void)tag;
-    return make_object(size, alignment, false);
-}
-
-/* Deletes. Size and alignment are only checked: the slab or range has them. */
 JW_EXPORT void delete_object(void *object) __asm__("_ZdlPv");
 JW_EXPORT void delete_array(void *object) __asm__("_ZdaPv");
 JW_EXPORT void delete_object_nothrow(void *object, const void *tag) __asm__("_ZdlPv" NOTHROW);
@@ -147,29 +123,133 @@ JW_EXPORT void delete_array_aligned_nothrow(void *object, size_t alignment,
 JW_EXPORT void delete_object_sized_aligned(void *object, size_t size, size_t alignment) MANGLED("_ZdlPv", ALIGNED);
 JW_EXPORT void delete_array_sized_aligned(void *object, size_t size, size_t alignment) MANGLED("_ZdaPv", ALIGNED);
 
+/* What a call of a form reaches: ours, or the program's. Volatile, or the compiler would take them for ours. */
+static const volatile struct {
+    void *(*new_object)(size_t size);
+    void *(*new_array)(size_t size);
+    void *(*new_object_aligned)(size_t size, size_t alignment);
+    void *(*new_array_aligned)(size_t size, size_t alignment);
+    void (*delete_object)(void *object);
+    void (*delete_array)(void *object);
+    void (*delete_object_aligned)(void *object, size_t alignment);
+    void (*delete_array_aligned)(void *object, size_t alignment);
+} reached RELOCATED = {.new_object = new_object,
+                       .new_array = new_array,
+                       .new_object_aligned = new_object_aligned,
+                       .new_array_aligned = new_array_aligned,
+                       .delete_object = delete_object,
+                       .delete_array = delete_array,
+                       .delete_object_aligned = delete_object_aligned,
+                       .delete_array_aligned = delete_array_aligned};
+
+/* Ours, whatever the program has. */
+#define OUR(form, symbol) extern HIDDEN __typeof__(form) our_##form __attribute__((alias(symbol)))
+OUR(new_object, NEW_OBJECT);
+OUR(new_array, NEW_ARRAY);
+OUR(new_object_aligned, NEW_OBJECT ALIGNED);
+OUR(new_array_aligned, NEW_ARRAY ALIGNED);
+OUR(delete_object, "_ZdlPv");
+OUR(delete_array, "_ZdaPv");
+OUR(delete_object_aligned, "_ZdlPv" ALIGNED);
+OUR(delete_array_aligned, "_ZdaPv" ALIGNED);
+
+/* Whether both forms reach ours. */
+#define ARE_OURS(form, other) LIKELY(reached.form == our_##form && reached.other == our_##other)
+
+HIT_PATH void *new_object(size_t size) {
+    unsigned list;
+    void *object = allocate_near(thread_heap(), size, &list);
+    return LIKELY(object != NULL) ? object : make_slowly(size);
+}
+
+void *new_array(size_t size) {
+    return reached.new_object(size);
+}
+
+void *new_object_aligned(size_t size, size_t alignment) {
+    return make_object(size, alignment, true);
+}
+
+void *new_array_aligned(size_t size, size_t alignment) {
+    return reached.new_object_aligned(size, alignment);
+}
+
+struct request {
+    size_t size, alignment; /* alignment 0: a form without one */
+    bool array;
+    void *object;
+};
+
+static void ask_program(void *argument) {
+    struct request *wanted = argument;
+    if (wanted->alignment == 0) wanted->object = (wanted->array ? reached.new_array : reached.new_object)(wanted->size);
+    else
+        wanted->object =
+            (wanted->array ? reached.new_array_aligned : reached.new_object_aligned)(wanted->size, wanted->alignment);
+}
+
+/* The program's form may throw. */
+static COLD void *make_by_program(size_t size, size_t alignment, bool array) {
+    struct request wanted = {.size = size, .alignment = alignment, .array = array};
+    return survives(ask_program, &wanted) ? wanted.object : NULL;
+}
+
+static void *make_nothrow(size_t size, bool array) {
+    return ARE_OURS(new_object, new_array) ? make_object(size, 1, false) : make_by_program(size, 0, array);
+}
+
+static void *make_aligned_nothrow(size_t size, size_t alignment, bool array) {
+    return ARE_OURS(new_object_aligned, new_array_aligned) ? make_object(size, alignment, false)
+                                                           : make_by_program(size, alignment, array);
+}
+
+void *new_object_nothrow(size_t size, const void *tag) {
+    (void)tag;
+    return make_nothrow(size, false);
+}
+
+void *new_array_nothrow(size_t size, const void *tag) {
+    (void)tag;
+    return make_nothrow(size, true);
+}
+
+void *new_object_aligned_nothrow(size_t size, size_t alignment, const void *tag) {
+    (void)tag;
+    return make_aligned_nothrow(size, alignment, false);
+}
+
+void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *tag) {
+    (void)tag;
+    return make_aligned_nothrow(size, alignment, true);
+}
+
 void delete_object(void *object) {
     jw_free(object);
 }
+
 void delete_array(void *object) {
-    jw_free(object);
+    reached.delete_object(object);
 }
 
 void delete_object_nothrow(void *object, const void *tag) {
     (void)tag;
-    jw_free(object);
+    reached.delete_object(object);
 }
 
 void delete_array_nothrow(void *object, const void *tag) {
     (void)tag;
-    jw_free(object);
+    reached.delete_array(object);
 }
 
+/* Size and alignment are only checked: the slab or range has them. */
 void delete_object_sized(void *object, size_t size) {
-    serve_free_sized(object, 1, size);
+    if (ARE_OURS(delete_object, delete_array)) serve_free_sized(object, 1, size);
+    else reached.delete_object(object);
 }
 
 void delete_array_sized(void *object, size_t size) {
-    serve_free_sized(object, 1, size);
+    if (ARE_OURS(delete_object, delete_array)) serve_free_sized(object, 1, size);
+    else reached.delete_array(object);
 }
 
 void delete_object_aligned(void *object, size_t alignment) {
@@ -177,25 +257,27 @@ void delete_object_aligned(void *object, size_t alignment) {
 }
 
 void delete_array_aligned(void *object, size_t alignment) {
-    serve_free_sized(object, alignment, SIZE_UNKNOWN);
+    reached.delete_object_aligned(object, alignment);
 }
 
 void delete_object_aligned_nothrow(void *object, size_t alignment, const void *tag) {
     (void)tag;
-    serve_free_sized(object, alignment, SIZE_UNKNOWN);
+    reached.delete_object_aligned(object, alignment);
 }
 
 void delete_array_aligned_nothrow(void *object, size_t alignment, const void *tag) {
     (void)tag;
-    serve_free_sized(object, alignment, SIZE_UNKNOWN);
+    reached.delete_array_aligned(object, alignment);
 }
 
 void delete_object_sized_aligned(void *object, size_t size, size_t alignment) {
-    serve_free_sized(object, alignment, size);
+    if (ARE_OURS(delete_object_aligned, delete_array_aligned)) serve_free_sized(object, alignment, size);
+    else reached.delete_object_aligned(object, alignment);
 }
 
 void delete_array_sized_aligned(void *object, size_t size, size_t alignment) {
-    serve_free_sized(object, alignment, size);
+    if (ARE_OURS(delete_object_aligned, delete_array_aligned)) serve_free_sized(object, alignment, size);
+    else reached.delete_array_aligned(object, alignment);
 }
 
 #endif

@@ -20,4 +20,7 @@
 #define OVERRIDES(name, target) extern __typeof__(target) target
 #endif
 
+/* For a table of pointers to what the program's calls reach: the loader fills it in, then it is read-only. */
+#define RELOCATED __attribute__((section(".data.rel.ro")))
+
 #endif

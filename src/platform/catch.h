@@ -14,7 +14,9 @@
 #if defined(__x86_64__)
 #define CALL_AND_CATCH                                                                                                 \
     "sub $8, %rsp\n\t.cfi_adjust_cfa_offset 8\n\t"                                                                     \
-    "call *%rdi\n\t"                                                                                                   \
+    "mov %rdi, %rax\n\t"                                                                                               \
+    "mov %rsi, %rdi\n\t"                                                                                               \
+    "call *%rax\n\t"                                                                                                   \
     "xor %eax, %eax\n"                                                                                                 \
     "jw_caught: endbr64\n\t"                                                                                           \
     "add $8, %rsp\n\t.cfi_adjust_cfa_offset -8\n\t"                                                                    \
@@ -22,6 +24,8 @@
 #elif defined(__i386__)
 #define CALL_AND_CATCH                                                                                                 \
     "sub $12, %esp\n\t.cfi_adjust_cfa_offset 12\n\t"                                                                   \
+    "mov 20(%esp), %eax\n\t"                                                                                           \
+    "mov %eax, (%esp)\n\t"                                                                                             \
     "call *16(%esp)\n\t"                                                                                               \
     "xor %eax, %eax\n"                                                                                                 \
     "jw_caught: endbr32\n\t"                                                                                           \
@@ -30,7 +34,9 @@
 #elif defined(__aarch64__)
 #define CALL_AND_CATCH                                                                                                 \
     "stp x29, x30, [sp, #-16]!\n\t.cfi_def_cfa_offset 16\n\t.cfi_offset 29, -16\n\t.cfi_offset 30, -8\n\t"             \
-    "blr x0\n\t"                                                                                                       \
+    "mov x9, x0\n\t"                                                                                                   \
+    "mov x0, x1\n\t"                                                                                                   \
+    "blr x9\n\t"                                                                                                       \
     "mov x0, xzr\n"                                                                                                    \
     "jw_caught: hint #36\n\t" /* bti j */                                                                              \
     "ldp x29, x30, [sp], #16\n\t.cfi_restore 29\n\t.cfi_restore 30\n\t.cfi_def_cfa_offset 0\n\t"                       \
@@ -39,7 +45,9 @@
 #define CALL_AND_CATCH                                                                                                 \
     "addi sp, sp, -16\n\t.cfi_def_cfa_offset 16\n\t"                                                                   \
     "sd ra, 8(sp)\n\t.cfi_offset ra, -8\n\t"                                                                           \
-    "jalr a0\n\t"                                                                                                      \
+    "mv t1, a0\n\t"                                                                                                    \
+    "mv a0, a1\n\t"                                                                                                    \
+    "jalr t1\n\t"                                                                                                      \
     "li a0, 0\n"                                                                                                       \
     "jw_caught: ld ra, 8(sp)\n\t.cfi_restore ra\n\t"                                                                   \
     "addi sp, sp, 16\n\t.cfi_def_cfa_offset 0\n\t"                                                                     \
@@ -70,7 +78,8 @@ _Unwind_Reason_Code catch_all(int version, _Unwind_Action actions, _Unwind_Excep
 }
 
 /* Calls `function`. NULL when it returns; the exception when it throws. */
-void *call_catching(void (*function)(void)) __asm__("jw_call_catching") __attribute__((visibility("hidden")));
+void *call_catching(void (*function)(void *argument), void *argument) __asm__("jw_call_catching")
+    __attribute__((visibility("hidden")));
 
 /* 0x1b: the personality's address is 4 bytes, relative. */
 __asm__(".pushsection .text\n\t"
@@ -86,8 +95,8 @@ __asm__(".pushsection .text\n\t"
 #else
 
 /* 32-bit ARM unwinds in a way of its own: there the exception passes. */
-static inline void *call_catching(void (*function)(void)) {
-    function();
+static inline void *call_catching(void (*function)(void *argument), void *argument) {
+    function(argument);
     return NULL;
 }
 
