@@ -9,6 +9,7 @@
 #include "core/allocator.h"
 #include "frontend/heap.h"
 #include "jwmalloc.h"
+#include "platform/host.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,6 +27,12 @@ static create_function *find_libcs(void) {
         atomic_store_explicit(&known, found, memory_order_relaxed);
     }
     return (create_function *)found;
+}
+
+/* dlsym waits for the loader's lock. In dlopen a plugin's constructor may hold it while it waits for a thread that is
+ * about to make another one. */
+CALLED_AT_START void find_before_threads(void) {
+    find_libcs();
 }
 
 /* libc's function allocates. A caller that gets its heap only then would be taken for a thread that libc has made. */
