@@ -1,8 +1,8 @@
 /* heap_shortage.h - a malloc that fails again costs little: what was looked at in vain is not looked at again.
  *
- * To look at everything (heap_collect_at_shortage, thrift_make_room) takes time in proportion to the memory in use. After that a
- * failed malloc notes signs of what could make the next one succeed. If they are the same at the next one, that fails
- * at once.
+ * To look at everything (heap_collect_at_shortage, thrift_make_room) takes time in proportion to the memory in use.
+ * After that a failed malloc notes signs of what could make the next one succeed. If they are the same at the next one,
+ * that fails at once.
  *
  *   came back                             sign
  *   own objects of full slabs             none needed: from then on full slabs are WANTED, so the first free opens one.
