@@ -13,9 +13,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
 #define PR_SET_VMA_ANON_NAME 0
@@ -49,15 +46,17 @@ static long writable(void) {
     return PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
 }
 
-static uintptr_t map_as(long protection, uintptr_t address, size_t size, long flags) {
+/* An address is a wish: if something is mapped there, the kernel maps elsewhere. MAP_FIXED_NOREPLACE would spare us that
+ * mapping, but Chromium's filter kills for a flag that it does not know. */
+static uintptr_t map_as(long protection, uintptr_t address, size_t size) {
     long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection,
-                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1));
+                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
     after_mapping();
     return kernel_failed(result) ? 0 : (uintptr_t)result;
 }
 
-static uintptr_t map(uintptr_t address, size_t size, long flags) {
-    return map_as(writable(), address, size, flags);
+static uintptr_t map(uintptr_t address, size_t size) {
+    return map_as(writable(), address, size);
 }
 
 static bool unmap(uintptr_t address, size_t size) {
@@ -70,16 +69,16 @@ static uintptr_t map_at_guess(size_t size, size_t alignment) {
     if (end < LOWEST_ADDRESS || size > end - LOWEST_ADDRESS) return 0;
     uintptr_t wanted = (end - size) & ~(alignment - 1);
     if (wanted < LOWEST_ADDRESS) return 0;
-    uintptr_t got = map(wanted, size, MAP_FIXED_NOREPLACE);
+    uintptr_t got = map(wanted, size);
     if (got == 0 || (got & (alignment - 1)) == 0) return got;
-    unmap_or_defer((void *)got, size); /* a kernel before 4.17 ignores the flag and may map elsewhere */
+    unmap_or_defer((void *)got, size);
     return 0;
 }
 
 static uintptr_t map_and_trim(size_t size, size_t alignment) {
     size_t extra = alignment - platform_page_size();
     if (size > SIZE_MAX - extra) return 0;
-    uintptr_t got = map(0, size + extra, 0);
+    uintptr_t got = map(0, size + extra);
     if (got == 0) return 0;
     uintptr_t address = (got + alignment - 1) & ~(alignment - 1);
     unmap_or_defer((void *)got, address - got);
@@ -112,7 +111,7 @@ void memory_names_end(void) {
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
     uintptr_t address;
     if (alignment <= platform_page_size()) {
-        address = map(0, size, 0);
+        address = map(0, size);
     } else {
         address = map_at_guess(size, alignment);
         if (address == 0) address = map_and_trim(size, alignment);
@@ -123,7 +122,7 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
 }
 
 void *platform_reserve_readable(size_t size, const char *name) {
-    uintptr_t address = map_as(PROT_READ, 0, size, 0);
+    uintptr_t address = map_as(PROT_READ, 0, size);
     if (address != 0) name_mapping(address, size, name);
     return (void *)address;
 }
@@ -143,7 +142,7 @@ static uintptr_t region_start, region_end; /* no mapping is put there but by pla
 uintptr_t platform_region(size_t size, size_t alignment) {
     const uint64_t near = (uint64_t)512 << 30;
     size_t page = platform_page_size();
-    uint64_t top = map(0, page, 0), from = top / 8, most = top / 2;
+    uint64_t top = map(0, page), from = top / 8, most = top / 2;
     if (top == 0) return 0;
     unmap_or_defer((void *)(uintptr_t)top, page);
     if (__tsan_init) {
@@ -173,17 +172,13 @@ void *platform_reserve_apart(size_t size, const char *name) {
 }
 
 enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
-    uintptr_t wanted = (uintptr_t)address;
-    long result =
-        kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(wanted), ARGUMENT(size), writes ? writable() : PROT_READ,
-                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1));
-    after_mapping();
-    if (kernel_failed(result)) return result == -EEXIST ? RESERVE_TAKEN : RESERVE_REFUSED;
-    if ((uintptr_t)result == wanted) {
+    uintptr_t wanted = (uintptr_t)address, got = map_as(writes ? writable() : PROT_READ, wanted, size);
+    if (got == 0) return RESERVE_REFUSED;
+    if (got == wanted) {
         name_mapping(wanted, size, name);
         return RESERVED;
     }
-    unmap_or_defer((void *)(uintptr_t)result, size); /* a kernel before 4.17 ignores the flag */
+    unmap_or_defer((void *)got, size);
     return RESERVE_TAKEN;
 }
 
@@ -249,7 +244,7 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
     atomic_store_explicit(&moving, REFUSED, memory_order_relaxed);
     /* The kernel may unmap the target before it checks the source, which is several mappings if the program has used
      * mprotect in it. So map the target again. If it is still mapped, this call changes nothing. */
-    uintptr_t got = map((uintptr_t)to, size, MAP_FIXED_NOREPLACE);
+    uintptr_t got = map((uintptr_t)to, size);
     if (got == (uintptr_t)to) return MOVE_REFUSED;
     if (got != 0) unmap_or_defer((void *)got, size);
     return before != MOVES && holds((uintptr_t)to, mark) ? MOVE_REFUSED : MOVE_LOST_TARGET;

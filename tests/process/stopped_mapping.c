@@ -33,10 +33,6 @@ static const int registers[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10};
 
 #ifdef RESULT
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
 enum { PLACES = 64, OWN = 24, OTHERS = 60, SMALL = 4000, PAGE = 65536 };
 static const size_t size = (size_t)3900 << 10; /* one to a root */
 
@@ -71,8 +67,8 @@ static void trap_mappings(void) {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 5),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[5])),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PAGE, 3, 0),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[3])),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_FIXED_NOREPLACE, 0, 1),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])), /* an address is given */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
