@@ -1,5 +1,5 @@
-/* thread_in_dlopen.c PLUGIN - makes the process's first pthread_create while a plugin's constructor, which runs under the
- * loader's lock, waits for it. The thread that calls it is one that libc itself has made. */
+/* thread_in_dlopen.c PLUGIN - makes the process's first pthread_create while a plugin's constructor, which runs under
+ * the loader's lock, waits for it. The thread that calls it is one that libc itself has made. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <threads.h>
