@@ -46,8 +46,8 @@ static long writable(void) {
     return PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
 }
 
-/* An address is a wish: if something is mapped there, the kernel maps elsewhere. MAP_FIXED_NOREPLACE would spare us that
- * mapping, but Chromium's filter kills for a flag that it does not know. */
+/* An address is a wish: if something is mapped there, the kernel maps elsewhere. MAP_FIXED_NOREPLACE would spare us
+ * that mapping, but Chromium's filter kills for a flag that it does not know. */
 static uintptr_t map_as(long protection, uintptr_t address, size_t size) {
     long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection,
                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));

@@ -2,20 +2,18 @@
  *
  * One case a run, by its name. Where a case needs a right that the machine does not give, it is skipped.
  */
+#include "guest_filters.h"
 #include "tiers.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -237,45 +235,11 @@ static void takeover(void) {
 
 /* --- sandboxes: what is allowed suffices */
 
-enum { CALLS_MAX = 32 };
-
-/* Kills the process for a mapping with flags that Chromium's filter does not know. */
-static void refuse_new_flags(unsigned long flags) {
-    enum { OLD = MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE | MAP_FIXED | MAP_LOCKED };
-    struct sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[3])),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, ~(unsigned)OLD, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {sizeof program / sizeof *program, program};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter) != 0) check_skip("no seccomp filters here");
-}
-
-/* Kills the process for any call that is not in the list. */
-static void allow_only(const long *calls, size_t count, unsigned long flags) {
-    struct sock_filter program[2 * CALLS_MAX + 2];
-    size_t length = 0;
-    refuse_new_flags(flags);
-    program[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (size_t i = 0; i < count; i++) {
-        program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1);
-        program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    }
-    program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    struct sock_fprog filter = {(unsigned short)length, program};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter) != 0) check_skip("no seccomp filters here");
-}
-
 static const long memory_calls[] = {SYS_mmap,   SYS_munmap, SYS_madvise,    SYS_mprotect,
                                     SYS_mremap, SYS_futex,  SYS_exit_group, SYS_write};
 
 static void whitelist(void) {
-    allow_only(memory_calls, sizeof memory_calls / sizeof *memory_calls, 0);
+    filter_other_calls(memory_calls, sizeof memory_calls / sizeof *memory_calls, 0);
     for (uint64_t i = 0; i < 50; i++) tiers_work(i);
     use(200 * MB);
     malloc_trim(0);
@@ -311,7 +275,7 @@ static void whitelist_for_threads(void) {
     pthread_barrier_init(&together, NULL, WORKERS + 1);
     for (int i = 0; i < WORKERS; i++) CHECK(pthread_create(&workers[i], NULL, wait_work_and_wait, NULL) == 0);
     pthread_barrier_wait(&together); /* all have begun: that takes other calls */
-    allow_only(memory_calls, sizeof memory_calls / sizeof *memory_calls, SECCOMP_FILTER_FLAG_TSYNC);
+    filter_other_calls(memory_calls, sizeof memory_calls / sizeof *memory_calls, SECCOMP_FILTER_FLAG_TSYNC);
     pthread_barrier_wait(&together);
     use(200 * MB);
     pthread_barrier_wait(&together);
@@ -343,22 +307,8 @@ static void unshare_after_threads(void) {
     unshare_works();
 }
 
-/* As Chromium's: clone only with the flags of pthread_create, clone3 unknown. */
 static void clone_flags(void) {
-    enum { OF_PTHREAD_CREATE = 0x3d0f00 };
-    struct sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OF_PTHREAD_CREATE, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {sizeof program / sizeof *program, program};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) check_skip("no seccomp filters here");
+    filter_new_clones();
     use(8 * MB);
     make_sleeper();
     use(200 * MB);
