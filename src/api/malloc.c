@@ -46,6 +46,8 @@ JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size) {
 /* A program's own malloc may lack this function. glibc's calls the program's realloc then, and so does ours. */
 static RELOCATED void *(*const volatile reached_realloc)(void *object, size_t size) = realloc;
 
+extern JW_EXPORT __typeof__(jw_reallocarray) reallocarray; /* a C library's own headers may lack it */
+
 JW_EXPORT void *reallocarray(void *object, size_t count, size_t size) {
     size_t total;
     if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
