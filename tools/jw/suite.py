@@ -199,8 +199,8 @@ def add_command(commands) -> None:
         "test",
         help="build all flavours and run their tests",
         description="Builds every flavour and runs its tests: unit tests, interface tests, real programs, threads in "
-        "checked and sanitizer builds, AArch64 in an emulator, 32 bits. Takes about fifteen minutes on two cores, with "
-        "--long twenty-five. "
+        "checked and sanitizer builds, AArch64 in an emulator, 32 bits; with --long also RISC-V, ARMv7 and what takes "
+        "long. Takes about fifteen minutes on two cores, with --long thirty. "
         "Tests that need a package which is missing are skipped.",
     )
     command.add_argument(
