@@ -197,10 +197,10 @@ def run(arguments) -> int:
 def add_command(commands) -> None:
     command = commands.add_parser(
         "test",
-        help="build all flavours and run their tests",
-        description="Builds every flavour and runs its tests: unit tests, interface tests, real programs, threads in "
+        help="build the flavours and run their tests",
+        description="Builds each flavour and runs its tests: unit tests, interface tests, real programs, threads in "
         "checked and sanitizer builds, AArch64 in an emulator, 32 bits; with --long also RISC-V, ARMv7 and what takes "
-        "long. Takes about fifteen minutes on two cores, with --long thirty. "
+        "long. Takes about twenty minutes on two cores, with --long thirty. "
         "Tests that need a package which is missing are skipped.",
     )
     command.add_argument(
