@@ -93,11 +93,11 @@ JW_EXPORT void jw_cfree(void *object) {
 
 /* The sizes are only checked: free needs the slab's record in any case, which has the class. */
 JW_EXPORT void jw_free_sized(void *object, size_t size) {
-    serve_free_sized(object, 1, size);
+    serve_free_of_size(object, size);
 }
 
 JW_EXPORT void jw_free_aligned_sized(void *object, size_t alignment, size_t size) {
-    serve_free_sized(object, alignment, size);
+    serve_free_aligned(object, alignment, size);
 }
 
 JW_EXPORT size_t jw_malloc_usable_size(const void *object) {

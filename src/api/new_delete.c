@@ -153,8 +153,8 @@ OUR(delete_array, "_ZdaPv");
 OUR(delete_object_aligned, "_ZdlPv" ALIGNED);
 OUR(delete_array_aligned, "_ZdaPv" ALIGNED);
 
-/* Whether both forms reach ours. */
-#define ARE_OURS(form, other) LIKELY(reached.form == our_##form && reached.other == our_##other)
+#define IS_OURS(form) LIKELY(reached.form == our_##form)
+#define ARE_OURS(form, other) (IS_OURS(form) && IS_OURS(other))
 
 HIT_PATH void *new_object(size_t size) {
     unsigned list;
@@ -243,17 +243,17 @@ void delete_array_nothrow(void *object, const void *tag) {
 
 /* Size and alignment are only checked: the slab or range has them. */
 void delete_object_sized(void *object, size_t size) {
-    if (ARE_OURS(delete_object, delete_array)) serve_free_sized(object, 1, size);
+    if (IS_OURS(delete_object)) serve_free_of_size(object, size);
     else reached.delete_object(object);
 }
 
 void delete_array_sized(void *object, size_t size) {
-    if (ARE_OURS(delete_object, delete_array)) serve_free_sized(object, 1, size);
+    if (ARE_OURS(delete_object, delete_array)) serve_free_of_size(object, size);
     else reached.delete_array(object);
 }
 
 void delete_object_aligned(void *object, size_t alignment) {
-    serve_free_sized(object, alignment, SIZE_UNKNOWN);
+    serve_free_aligned(object, alignment, SIZE_UNKNOWN);
 }
 
 void delete_array_aligned(void *object, size_t alignment) {
@@ -271,12 +271,12 @@ void delete_array_aligned_nothrow(void *object, size_t alignment, const void *ta
 }
 
 void delete_object_sized_aligned(void *object, size_t size, size_t alignment) {
-    if (ARE_OURS(delete_object_aligned, delete_array_aligned)) serve_free_sized(object, alignment, size);
+    if (IS_OURS(delete_object_aligned)) serve_free_aligned(object, alignment, size);
     else reached.delete_object_aligned(object, alignment);
 }
 
 void delete_array_sized_aligned(void *object, size_t size, size_t alignment) {
-    if (ARE_OURS(delete_object_aligned, delete_array_aligned)) serve_free_sized(object, alignment, size);
+    if (ARE_OURS(delete_object_aligned, delete_array_aligned)) serve_free_aligned(object, alignment, size);
     else reached.delete_array_aligned(object, alignment);
 }
 

@@ -40,7 +40,12 @@ static inline size_t serve_good_size(size_t size) {
     return SERVED(good_size)(1, size);
 }
 
-static inline void serve_free_sized(void *object, size_t alignment, size_t size) {
+static inline void serve_free_of_size(void *object, size_t size) {
+    if (tool_is_there()) tool_deallocate(object);
+    else SERVED(deallocate_of_size)(object, size);
+}
+
+static inline void serve_free_aligned(void *object, size_t alignment, size_t size) {
     if (tool_is_there()) tool_deallocate(object);
     else SERVED(deallocate_sized)(object, alignment, size);
 }

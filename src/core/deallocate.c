@@ -3,6 +3,7 @@
 
 #include "core/free_suspect.h"
 #include "core/route.h"
+#include "core/sized.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"
@@ -56,17 +57,29 @@ static NOINLINE void free_with_attention(struct slab *slab, struct free_target *
     }
 }
 
-HIT_PATH void deallocate(void *object) {
-    struct slab *slab = slab_of(object);
-    uint64_t key = thread_key();
-    if (UNLIKELY(!slab_has_key(slab, key))) {
-        if (LIKELY(!slab_has_key(slab, 0))) free_remotely(slab, object);
-        else deallocate_slowly(object, leaf_of(object));
-        return;
-    }
+static ALWAYS_INLINE void free_own(struct slab *slab, void *object, uint64_t key) {
     struct free_target *target = slab->target;
     if (UNLIKELY(slab_count_free(slab, target, object))) free_with_attention(slab, target, object);
     else push_freed(slab, target, object, key);
+}
+
+HIT_PATH void deallocate(void *object) {
+    struct slab *slab = slab_of(object);
+    uint64_t key = thread_key();
+    if (LIKELY(slab_has_key(slab, key))) free_own(slab, object, key);
+    else if (LIKELY(!slab_has_key(slab, 0))) free_remotely(slab, object);
+    else deallocate_slowly(object, leaf_of(object));
+}
+
+/* A size of the slab's class is right: the rest is as in deallocate. An address that is in no slab may find any class
+ * in its record, but key 0. */
+HIT_PATH void deallocate_of_size(void *object, size_t size) {
+    struct slab *slab = slab_of(object);
+    uint64_t key = thread_key();
+    bool right = size - 1 < FRONTEND_MAX && size_class_serves(slab->class, size);
+    if (LIKELY(right && slab_has_key(slab, key))) free_own(slab, object, key);
+    else if (LIKELY(right && !slab_has_key(slab, 0))) free_remotely(slab, object);
+    else deallocate_sized(object, 1, size);
 }
 
 #if !JW_SECURE

@@ -11,10 +11,9 @@
 #include "frontend/slab.h"
 #include "midend/midend.h"
 
-/* Whether the size belongs to the object's class, by a few loads; false: a closer look is needed. */
-static ALWAYS_INLINE bool has_class(const void *object, size_t size) {
+/* Whether the size belongs to the mid object's class. The small objects of their class are freed by now. */
+static ALWAYS_INLINE bool has_mid_class(const void *object, size_t size) {
     struct leaf_word leaf = leaf_of(object);
-    if (LIKELY(leaf_is_slab(leaf))) return size - 1 < FRONTEND_MAX && size_class_serves(slab_of(object)->class, size);
     return leaf_kind(leaf) == MID && size - FRONTEND_MAX - 1 < BACKEND_MIN - FRONTEND_MAX - 1 &&
            leaf_class(leaf) == mid_class_of(size);
 }
@@ -47,6 +46,6 @@ static COLD void check_sized(const void *object, size_t alignment, size_t size) 
 }
 
 void deallocate_sized(void *object, size_t alignment, size_t size) {
-    if (UNLIKELY(alignment != 1 || !has_class(object, size))) check_sized(object, alignment, size);
+    if (UNLIKELY(alignment != 1 || !has_mid_class(object, size))) check_sized(object, alignment, size);
     deallocate(object);
 }

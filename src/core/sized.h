@@ -1,11 +1,11 @@
-/* sized.h - free with a size or an alignment. */
+/* sized.h - free with an alignment, or with the size of an object that is not small (deallocate_of_size). */
 #ifndef JW_SIZED_H
 #define JW_SIZED_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Frees an object, or reports that it does not have the alignment (1: any) and size that the program says. */
+/* Frees an object, NULL too, or reports that it does not have the alignment (1: any) and size that the program says. */
 #define SIZE_UNKNOWN SIZE_MAX
 void deallocate_sized(void *object, size_t alignment, size_t size);
 

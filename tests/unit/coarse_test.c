@@ -134,7 +134,7 @@ static void zeroed_objects_are_zero_throughout(void **state) {
             heap_enter(heaps[heap]);
             char *object = allocate_zeroed(size);
             for (size_t i = 0; i < object_size(object); i++) CHECK(object[i] == 0);
-            deallocate_sized(object, 1, size);
+            deallocate_of_size(object, size);
             heap_enter(heaps[0]);
         }
     }
@@ -149,8 +149,23 @@ static void resizing_within_a_coarse_class_is_no_shrinking(void **state) {
     void *object = allocate_zeroed(500), *same = reallocate(object, 300);
     assert_ptr_equal(same, object);
     assert_false(shrunk_in_place);
-    deallocate_sized(same, 1, 300);
+    deallocate_of_size(same, 300);
     heap_enter(heaps[0]);
+    finish();
+}
+
+/* Objects of both kinds of class, freed by their heap and by another one. `finish` misses each that is not free. */
+static void a_free_with_the_size_frees(void **state) {
+    (void)state;
+    start();
+    for (size_t size = 1; size <= FRONTEND_MAX; size++)
+        for (unsigned heap = 0; heap < HEAPS * HEAPS; heap++) {
+            void *object = allocate_as(heap / HEAPS, size);
+            heap_enter(heaps[heap % HEAPS]);
+            deallocate_of_size(object, size);
+            heap_enter(heaps[0]);
+        }
+    walk_all();
     finish();
 }
 
@@ -164,6 +179,7 @@ int main(void) {
         cmocka_unit_test(resizing_within_a_coarse_class_is_no_shrinking),
         cmocka_unit_test(many_objects_open_the_classes),
         cmocka_unit_test(alignments_hold),
+        cmocka_unit_test(a_free_with_the_size_frees),
         cmocka_unit_test(zeroed_objects_are_zero_throughout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

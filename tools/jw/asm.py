@@ -19,7 +19,7 @@ import flavours
 SOURCES = flavours.ROOT / "tools/hitpath"
 OUTPUT = flavours.BUILD / "hitpath"
 # The tables are bytes of the file; no page of them is read unless something unwinds.
-TEXT_LIMIT, TABLES_LIMIT = 80 * 1024, {"x86-64": 22 * 1024, "aarch64": 22 * 1024, "riscv64": 24 * 1024}
+TEXT_LIMIT, TABLES_LIMIT = 80 * 1024, {"x86-64": 23 * 1024, "aarch64": 22 * 1024, "riscv64": 24 * 1024}
 SMALL, LARGE = 64, 4096
 
 # The order of the batches in calls.c: what is called, and how often.
@@ -34,7 +34,7 @@ CASES = {
     "sized": "operator delete(object, 64) of an own object",
 }
 # Instructions and conditional branches allowed, on x86-64.
-LIMITS = {"malloc": (18, 1), "own": (24, 3), "other": (32, 5), "new": (18, 1), "sized": (48, 6)}
+LIMITS = {"malloc": (18, 1), "own": (24, 3), "other": (32, 5), "new": (18, 1), "sized": (40, 5)}
 UNVERIFIED = "x86-64-unverified"
 
 # Names of conditional branches.
