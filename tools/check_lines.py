@@ -1,14 +1,15 @@
 """check_lines.py - files stay readable: 500 lines of 120 columns, and functions of C and C++ of 50 lines.
 
-clang-tidy measures functions of src only; ruff measures Python's. Documents have lines of 120 columns too;
-docs/clients.md is generated and may be longer than 500 lines, two pages for every reader are shorter."""
+clang-tidy measures functions of src only; ruff measures Python's. Documents and tables of mutants have lines of 120
+columns too. Tables of mutants and docs/clients.md, which is generated, may be longer than 500 lines. Two pages for
+every reader are shorter."""
 
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ["src", "include", "tests", "tools", "bench", "insight", "cmake", "docs", "verify"]
-ENDINGS = {".c", ".h", ".cc", ".cpp", ".hpp", ".py", ".sh", ".cmake", ".def", ".md"}
+ENDINGS = {".c", ".h", ".cc", ".cpp", ".hpp", ".py", ".sh", ".cmake", ".def", ".md", ".toml"}
 LINES, COLUMNS, FUNCTION_LINES = 500, 120, 50
 MOST_LINES = {ROOT / "docs/clients.md": sys.maxsize, ROOT / "README.md": 130, ROOT / "docs/design.md": 300}
 SOURCES = {".c", ".h", ".cc", ".cpp", ".hpp"}
@@ -30,7 +31,7 @@ def long_functions(lines: list[str]) -> list[str]:
 def complaints(path: Path) -> list[str]:
     lines = path.read_text(encoding="utf-8").split("\n")
     long = [f":{number}: {len(line)} columns" for number, line in enumerate(lines, 1) if len(line) > COLUMNS]
-    too_many = len(lines) > MOST_LINES.get(path, LINES) + 1
+    too_many = path.suffix != ".toml" and len(lines) > MOST_LINES.get(path, LINES) + 1
     functions = long_functions(lines) if path.suffix in SOURCES else []
     return long + functions + ([f": {len(lines) - 1} lines"] if too_many else [])
 
