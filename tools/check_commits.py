@@ -1,7 +1,8 @@
 """check_commits.py - each commit says what it changed and why: a subject `part: what changed` of at most 72 columns,
 and a body (CONTRIBUTING.md).
 
-Merges are left out, and so is all up to START: older commits are as they are.
+Merges are left out, and so is all up to START: older commits are as they are. A shallow clone has only the newest
+commits. Its oldest ones are left out too, because git does not know there which of them are merges.
 """
 
 import re
@@ -34,14 +35,24 @@ def complaints(subject: str, body: str) -> list[str]:
     return found
 
 
+def since() -> tuple[list[str], str]:
+    """The commits whose ancestors are left out; and what this clone cannot see, or nothing."""
+    if git("merge-base", "--is-ancestor", START, "HEAD") is not None:
+        return [START], ""
+    if git("rev-parse", "--is-shallow-repository") == "true\n":
+        oldest = (ROOT / (git("rev-parse", "--git-path", "shallow") or "").strip()).read_text().split()
+        return oldest, f"NOT SEEN: those up to the oldest commits of this shallow clone, {' '.join(oldest)}"
+    return [], f"NOT SEEN: any, as there is no history back to {START[:7]} here"
+
+
 def main() -> int:
-    if git("merge-base", "--is-ancestor", START, "HEAD") is None:
-        print(f"commits: not looked at, as there is no history back to {START[:7]} here")
-        return 0
-    commits = git("log", "--no-merges", "--format=%h%x00%s%x00%b%x1e", f"{START}..HEAD") or ""
-    shown = [commit.strip("\n").split("\0") for commit in commits.split("\x1e") if commit.strip()]
+    oldest, unseen = since()
+    listed = git("log", "--no-merges", "--format=%h%x00%s%x00%b%x1e", "HEAD", "--not", *oldest) if oldest else ""
+    shown = [commit.strip("\n").split("\0") for commit in (listed or "").split("\x1e") if commit.strip()]
     found = [f"{name} {subject}: {wrong}" for name, subject, body in shown for wrong in complaints(subject, body)]
-    print("\n".join(found) or f"{len(shown)} commits since {START[:7]}, each with its part, its subject and its body")
+    print("\n".join(found) or f"{len(shown)} commits, each with its part, its subject and its body")
+    if unseen:
+        print(unseen)
     return 1 if found else 0
 
 

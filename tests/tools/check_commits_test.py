@@ -5,6 +5,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from unittest import mock
 
@@ -46,6 +48,13 @@ class Commits(unittest.TestCase):
                 self.assertEqual(check_commits.main(), 0)
                 commit("x: y")
                 self.assertEqual(check_commits.main(), 1)
+                for depth, wrong in ((1, 0), (2, 1)):
+                    copy = Path(directory) / str(depth)
+                    source = f"file://{directory}"
+                    subprocess.run(["git", "clone", "--quiet", "--depth", str(depth), source, copy], check=True)
+                    with mock.patch.object(check_commits, "ROOT", copy), redirect_stdout(StringIO()) as said:
+                        self.assertEqual(check_commits.main(), wrong)
+                    self.assertIn("NOT SEEN", said.getvalue())
 
 
 if __name__ == "__main__":
