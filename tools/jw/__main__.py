@@ -24,9 +24,9 @@ DESCRIPTION = """jwmalloc, a memory allocator for phones.
   ./jw run -- PROGRAM ...   use it: run any program on jwmalloc (./jw run --help)
   ./jw setup                install the Debian packages that all commands need (./jw setup --help)
 
-Each command installs the Debian packages that it needs and that are missing, as root or through sudo. It first says
-which packages these are. With --no-install no command installs anything; it says what is missing, and stops where it
-cannot go on without."""
+Each command installs the packages that it needs and that are missing: Debian's as root or through sudo, Python's in
+build. It first says which packages these are. With --no-install no command installs anything; it says what is missing,
+and stops where it cannot go on without."""
 
 
 def main() -> int:

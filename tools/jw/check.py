@@ -205,7 +205,8 @@ def add_command(commands) -> None:
     command = commands.add_parser(
         "check",
         help="check format, layers, sizes, warnings, lint and generated documents",
-        description="Checks the source and the documents without running tests. Default: all checks.",
+        description="Checks the source, the documents and the commits without running tests. Default: all checks but "
+        "rows, which says what in docs/clients.md is older than the sources.",
     )
     command.add_argument("check", nargs="*", metavar="CHECK", choices=[*CHECKS, []], help=", ".join(CHECKS))
     command.add_argument("--fix", action="store_true", help="format C, C++ and Python instead of checking")
