@@ -225,7 +225,7 @@ def check(arguments) -> int:
 
 
 def test() -> tuple[list[str], int]:
-    """The quick set, for ./jw test: what is wrong with those that failed, and how many there were."""
+    """The quick set, for ./jw test --long: what is wrong with those that failed, and how many there were."""
     setup("verify")
     arguments = argparse.Namespace(budget=BUDGET, jobs=os.cpu_count() or 1)
     chosen = [client for client in clients() if not client.slow]
