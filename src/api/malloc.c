@@ -36,10 +36,14 @@ JW_EXPORT void *jw_realloc(void *object, size_t size) {
 
 OVERRIDES(realloc, jw_realloc);
 
-JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size) {
+static inline void *resize_array(void *(*resize)(void *object, size_t size), void *object, size_t count, size_t size) {
     size_t total;
     if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
-    return jw_realloc(object, total);
+    return resize(object, total);
+}
+
+JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size) {
+    return resize_array(jw_realloc, object, count, size);
 }
 
 #if JW_OVERRIDE
@@ -49,9 +53,7 @@ static RELOCATED void *(*const volatile reached_realloc)(void *object, size_t si
 extern JW_EXPORT __typeof__(jw_reallocarray) reallocarray; /* a C library's own headers may lack it */
 
 JW_EXPORT void *reallocarray(void *object, size_t count, size_t size) {
-    size_t total;
-    if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
-    return reached_realloc(object, total);
+    return resize_array(reached_realloc, object, count, size);
 }
 #endif
 
