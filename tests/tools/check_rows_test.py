@@ -58,7 +58,7 @@ class Rows(unittest.TestCase):
     def test_changed_client(self) -> None:
         good, said = report("1234567", with_change(CLIENT, "int main(", "int other;\nint main("))
         self.assertFalse(good)
-        self.assertIn("1 rows of 1234567: of today's sources", said)
+        self.assertIn("1 row of 1234567: of today's sources", said)
         self.assertIn("./jw verify zero_size --table", said)
 
     def test_new_file(self) -> None:

@@ -27,7 +27,7 @@ COMMENT = re.compile(STRING + r"|//[^\n]*|/\*.*?\*/", re.S)
 TOKEN = re.compile(STRING + r"|^[ \t]*#[^\n]*|\w+|\S", re.M)
 FOLDERS, ENDINGS = ("src/", "include/", "verify/", "tools/jw/"), (".c", ".h", ".def", ".py", ".toml")
 TOOLS = (Name("tools/jw/checker.py"), Name("tools/jw/clients.py"))  # with the compiler's options, and the constants
-SHOWN = 3  # changed files that a line names
+FILES_SHOWN, NAMES_SHOWN = 3, 20  # changed files, and clients, that a line names
 
 
 @cache
@@ -130,11 +130,18 @@ def without_transcript(told: dict[str, str]) -> list[str]:
     return [name for name in slow if f"{name}: complete, {counts.get(name)}" not in notes]
 
 
+def some(words: list[str], most: int, between: str) -> str:
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return between.join(words[:most]) + more
+
+
 def advice(old: set[str]) -> None:
     slow = {client.name for client in clients() if client.slow} & old
     quick = sorted(old - slow)
     if quick:
-        print(f"./jw verify {' '.join(quick) if len(quick) < 20 else ''} --table runs these again".replace("  ", " "))
+        names = quick if len(quick) <= NAMES_SHOWN else []
+        print(f"{' '.join(['./jw verify', *names, '--table'])} runs {'these' if names else 'all'} again;")
+        print("with --quick without mutants, whose numbers then stay, in three minutes at most")
     if slow:
         print(f"./jw verify {' '.join(sorted(slow))} --table takes half an hour each; its output goes to docs/notes")
 
@@ -152,14 +159,15 @@ def check() -> bool:
         for name, files in changed(rows, commit).items():
             groups[tuple(files)].append(name)
         for files, names in groups.items():
+            place = f"{len(names)} row{'s' if len(names) > 1 else ''} of {commit}"
             if not files:
-                print(f"{len(names)} rows of {commit}: of today's sources")
+                print(f"{place}: of today's sources")
             elif files == ("",) and shallow and commit != "no commit" and "+" not in commit:
-                print(f"{len(names)} rows of {commit}: NOT LOOKED AT, because this clone is shallow or without history")
+                print(f"{place}: NOT LOOKED AT, because this clone is shallow or without history")
             else:
-                why = "no commit of this history" if files == ("",) else "older than " + ", ".join(files[:SHOWN])
-                more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
-                print(f"{len(names)} rows of {commit}: {why}{more}: {' '.join(names)}")
+                older = f"older than {some(list(files), FILES_SHOWN, ', ')}"
+                why = "no commit of this history" if files == ("",) else older
+                print(f"{place}: {why}: {some(names, NAMES_SHOWN, ' ')}")
                 old |= set(names)
     missing = without_transcript(told)
     if missing:
