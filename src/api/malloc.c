@@ -4,6 +4,7 @@
  */
 #include "api/override.h"
 #include "api/serve.h"
+#include "base/align.h"
 #include "base/compiler.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
@@ -86,7 +87,7 @@ JW_EXPORT void *jw_valloc(size_t size) {
 JW_EXPORT void *jw_pvalloc(size_t size) {
     size_t page = platform_page_size(), rounded;
     if (UNLIKELY(__builtin_add_overflow(size, page - 1, &rounded))) return fail(ENOMEM);
-    return serve_aligned(page, rounded & ~(page - 1));
+    return serve_aligned(page, align_down(rounded, page));
 }
 
 JW_EXPORT void jw_cfree(void *object) {

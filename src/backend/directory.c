@@ -1,6 +1,7 @@
 /* directory.c - the directory's tables of three levels: lookup, insertion of tables, search for the object before. */
 #include "backend/directory.h"
 
+#include "base/align.h"
 #include "platform/fence.h"
 
 enum {
@@ -42,8 +43,7 @@ static void *table(_Atomic(void *) *entry) {
 static void *made_table(_Atomic(void *) *entry, size_t size) {
     void *known = table(entry);
     if (known) return known;
-    size_t page = platform_page_size();
-    size = (size + page - 1) & ~(page - 1);
+    size = align_up(size, platform_page_size());
     void *made = fenced_reserve(size, "jwmalloc: directory");
     if (!made) return table(entry);
     /* [HD2] release: the zeros of the table, whose memory may be used memory; pairs [HD1]; client directory_tables */
@@ -97,7 +97,7 @@ char *directory_before(const void *object, bool gone, uintptr_t *word) {
         }
         *word = atomic_load_explicit(&last->words[last_of(at)], memory_order_relaxed);
         // NOLINTNEXTLINE(performance-no-int-to-ptr)
-        if (*word && gone == huge_word_is_gone(*word)) return (char *)(uintptr_t)(at & ~(uint64_t)(GRANULE_SIZE - 1));
+        if (*word && gone == huge_word_is_gone(*word)) return (char *)align_down((uintptr_t)at, GRANULE_SIZE);
         at = before(at, JW_GRANULE_SHIFT);
     }
     return NULL;

@@ -4,6 +4,7 @@
 #include "backend/directory.h"
 #include "backend/mapping_cache.h"
 #include "backend/thrift.h"
+#include "base/align.h"
 #include "base/compiler.h"
 #include "base/misuse.h"
 #include "config/options.h"
@@ -24,7 +25,7 @@ static size_t unit(void) {
 }
 
 size_t huge_good_size(size_t size) {
-    size = (size + unit() - 1) & ~(unit() - 1);
+    size = align_up(size, unit());
     return size <= PTRDIFF_MAX && size >> JW_GRANULE_SHIFT <= UINT32_MAX ? size : 0;
 }
 
@@ -116,7 +117,7 @@ static void unmap_guarded(char *object, size_t size) {
 /* Caches the mapping, with as much of its memory as may wait. False: it must go. */
 static bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
-    size_t room = thrift_room() & ~(unit() - 1), mapped = size < room ? size : room;
+    size_t room = align_down(thrift_room(), unit()), mapped = size < room ? size : room;
     struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : unit()}, old;
     if (mapped < size && !thrift_discard(object + mapped, size - mapped)) return false;
     if (!mapping_cache_push(&mapping, &old)) return false;

@@ -1,6 +1,7 @@
 /* large_object.c - large objects: allocate, free, shrink and grow the range that each of them has. */
 #include "backend/backend.h"
 #include "backend/range_fetch.h"
+#include "base/align.h"
 #include "base/assert.h"
 #include "base/compiler.h"
 #include "base/misuse.h"
@@ -21,8 +22,7 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     uint32_t weight = (uint32_t)((size + large_slack(alignment) + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
     granule_id range = range_fetch(FOR_RANGES, weight, root_for_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
     if (!range) return NULL;
-    char *start = granule_address(range),
-         *object = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    char *object = (char *)align_up((uintptr_t)granule_address(range), alignment);
     granule_id offset = granule_of(object) - range;
     if (offset) leaf_set(range + offset, leaf_interior(0, offset));
     else note_weight(range, weight_round_up(weight));

@@ -2,6 +2,7 @@
 #include "backend/page_map.h"
 
 #include "backend/page_map_tables.h"
+#include "base/align.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/fence.h"
@@ -59,9 +60,8 @@ static char *table_start[TABLES];
 /* Place of a granule's entry in its table, from the next page on: the page of what is before has the rest. */
 static size_t offset_of(unsigned table, size_t granule) {
     static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(record_word), sizeof(record_word), sizeof(record_word), 0};
-    size_t page = platform_page_size();
     size_t offset = table == OWNERS ? granule / ROOT_GRANULES * sizeof(uintptr_t) : granule * unit[table];
-    return (offset + page - 1) & ~(page - 1);
+    return align_up(offset, platform_page_size());
 }
 
 /* A table's pages for granules [from, to). None: the page of other granules has the entries. */
@@ -109,7 +109,7 @@ static bool make_growing_tables(void) {
     uintptr_t region = platform_region(TABLES_ROOM + WINDOW_MOST, WINDOW_MOST), page = platform_page_size();
     if (region == 0) return false;
     uintptr_t spread = TABLES_ROOM - TABLES * TABLE_ROOM;
-    uintptr_t start = region + ((uintptr_t)platform_random() % spread & ~(page - 1));
+    uintptr_t start = region + align_down((uintptr_t)platform_random() % spread, page);
     for (unsigned table = 0; table < TABLES; table++)
         table_start[table] = (char *)(start + table * TABLE_ROOM); // NOLINT(performance-no-int-to-ptr)
     size_t low = (size_t)1 << FIRST_LOW_SHIFT, far = low << platform_random() % FAR_BITS;
@@ -192,10 +192,8 @@ static unsigned fixed_window_shift(void) {
 static bool make_tables(unsigned shift) {
     size_t granules = (size_t)1 << (shift - JW_GRANULE_SHIFT), roots = granules / ROOT_GRANULES,
            page = platform_page_size();
-    size_t size = granules * WORDS_SIZE + roots * sizeof(uintptr_t);
-    size_t records_size = (granules << RECORD_SHIFT) + 2 * page - 1; /* the last page is never written to: a fence */
-    records_size &= ~(page - 1);
-    size = (size + page - 1) & ~(page - 1);
+    size_t size = align_up(granules * WORDS_SIZE + roots * sizeof(uintptr_t), page);
+    size_t records_size = align_up(granules << RECORD_SHIFT, page) + page; /* the last page is a fence */
     char *tables = fenced_reserve(size, "jwmalloc: records"), *records = NULL;
     if (tables) records = platform_reserve_readable(records_size, "jwmalloc: slabs");
     if (!records) {
@@ -223,9 +221,9 @@ bool page_map_start(void) {
 }
 
 bool page_map_admit_slabs(granule_id root) {
-    size_t page = platform_page_size(), from = ((size_t)root << RECORD_SHIFT) & ~(page - 1);
-    size_t to = ((root + ROOT_GRANULES) << RECORD_SHIFT) + page - 1;
-    return platform_protect(page_map.records + from, (to & ~(page - 1)) - from, true); /* small roots share a page */
+    size_t page = platform_page_size(), from = align_down((size_t)root << RECORD_SHIFT, page);
+    size_t to = align_up((root + ROOT_GRANULES) << RECORD_SHIFT, page); /* small roots share a page */
+    return platform_protect(page_map.records + from, to - from, true);
 }
 
 void page_map_discard(granule_id root) {

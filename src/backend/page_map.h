@@ -32,6 +32,7 @@
 #include "backend/node_word.h"
 #include "backend/range_link.h"
 #include "backend/slot_word.h"
+#include "base/align.h"
 #include "base/compiler.h"
 #include "config/geometry.h"
 
@@ -167,7 +168,7 @@ static inline uintptr_t slot_word(const void *address) {
 
 /* Whether the address lies in a root of ours. */
 static inline bool page_map_owns(const void *address) {
-    uintptr_t root = (uintptr_t)address & ~(uintptr_t)(ROOT_SIZE - 1);
+    uintptr_t root = align_down((uintptr_t)address, ROOT_SIZE);
     return root && slot_word(address) == root;
 }
 

@@ -3,6 +3,7 @@
 
 #include "backend/mapping_cache.h"
 #include "backend/thrift_buffers.h"
+#include "base/align.h"
 #include "base/compiler.h"
 #include "base/mixed.h"
 #include "config/options.h"
@@ -25,12 +26,12 @@ static void counter_add(_Atomic(size_t) *counter, size_t amount) {
 /* Whether the range has a whole OS page: not always, where the kernel's pages are larger than our granule. */
 static bool can_give_back(granule_id range, uint32_t weight) {
     uintptr_t page = platform_page_size(), start = (uintptr_t)granule_address(range);
-    return ((start + page - 1) & ~(page - 1)) + page <= start + weight * GRANULE_SIZE;
+    return align_up(start, page) + page <= start + weight * GRANULE_SIZE;
 }
 
 bool thrift_discard(void *start, size_t size) {
-    uintptr_t page = platform_page_size(), from = ((uintptr_t)start + page - 1) & ~(page - 1);
-    uintptr_t to = ((uintptr_t)start + size) & ~(page - 1);
+    uintptr_t page = platform_page_size(), from = align_up((uintptr_t)start, page);
+    uintptr_t to = align_down((uintptr_t)start + size, page);
     if (from >= to) return true;
     bool given = platform_discard((void *)from, to - from);
     if (given) counter_add(&thrift_counters.given_back, to - from);
@@ -229,8 +230,8 @@ bool thrift_may_help(size_t size) {
     size_t ours =
         (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? outside_roots() : mapping_cache_addresses());
     if (size <= ours || sizeof(void *) < 8) return true;
-    size_t unit = platform_page_size(), beyond = (size - ours) & ~(unit - 1);
-    void *probe = beyond ? platform_reserve(beyond, unit, "jwmalloc: probe") : NULL;
+    size_t page = platform_page_size(), beyond = align_down(size - ours, page);
+    void *probe = beyond ? platform_reserve(beyond, page, "jwmalloc: probe") : NULL;
     if (probe) unmap_or_defer(probe, beyond);
     return !beyond || probe;
 }

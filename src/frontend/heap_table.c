@@ -1,6 +1,7 @@
 /* heap_table.c - makes memory for heaps, and finds heaps by number. */
 #include "frontend/heap_table.h"
 
+#include "base/align.h"
 #include "frontend/heap.h"
 #include "platform/fence.h"
 
@@ -46,7 +47,7 @@ static bool make_chunk(uint32_t number) {
     if (number / CHUNK_HEAPS >= CHUNKS) return false;
     if (heap_by_number(number)) return true;
     struct heap *expected = NULL;
-    size_t page = platform_page_size(), size = (sizeof(struct heap) * CHUNK_HEAPS + page - 1) & ~(page - 1);
+    size_t size = align_up(sizeof(struct heap) * CHUNK_HEAPS, platform_page_size());
     struct heap *chunk = fenced_reserve(size, "jwmalloc: heaps");
     if (!chunk) return false;
     platform_huge_pages(chunk, size, false);

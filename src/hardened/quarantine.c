@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/align.h"
 #include "base/misuse.h"
 #include "config/options.h"
 #include "config/policy.h"
@@ -23,8 +24,7 @@ struct quarantine {
 };
 
 static size_t size_for(uint32_t entries) {
-    size_t page = platform_page_size(), size = sizeof(struct quarantine) + entries * sizeof(struct quarantine_entry);
-    return (size + page - 1) & ~(page - 1);
+    return align_up(sizeof(struct quarantine) + entries * sizeof(struct quarantine_entry), platform_page_size());
 }
 
 static struct quarantine *make_quarantine(size_t limit) {

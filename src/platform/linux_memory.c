@@ -1,5 +1,6 @@
 /* linux_memory.c - address space and pages from the Linux kernel. */
 #define _GNU_SOURCE 1 /* MREMAP_FIXED */
+#include "base/align.h"
 #include "base/compiler.h"
 #include "platform/deferred_unmap.h"
 #include "platform/linux_call.h"
@@ -67,7 +68,7 @@ static bool unmap(uintptr_t address, size_t size) {
 static uintptr_t map_at_guess(size_t size, size_t alignment) {
     uintptr_t end = atomic_load_explicit(&next_end, memory_order_relaxed);
     if (end < LOWEST_ADDRESS || size > end - LOWEST_ADDRESS) return 0;
-    uintptr_t wanted = (end - size) & ~(alignment - 1);
+    uintptr_t wanted = align_down(end - size, alignment);
     if (wanted < LOWEST_ADDRESS) return 0;
     uintptr_t got = map(wanted, size);
     if (got == 0 || (got & (alignment - 1)) == 0) return got;
@@ -80,7 +81,7 @@ static uintptr_t map_and_trim(size_t size, size_t alignment) {
     if (size > SIZE_MAX - extra) return 0;
     uintptr_t got = map(0, size + extra);
     if (got == 0) return 0;
-    uintptr_t address = (got + alignment - 1) & ~(alignment - 1);
+    uintptr_t address = align_up(got, alignment);
     unmap_or_defer((void *)got, address - got);
     unmap_or_defer((void *)(address + size), got + extra - address);
     return address;
@@ -150,10 +151,10 @@ uintptr_t platform_region(size_t size, size_t alignment) {
         from = top - most;
     }
     if (top / 3 < size || most <= size) return 0;
-    uintptr_t region = (uintptr_t)(from + platform_random() % (most - size)) & ~(alignment - 1);
+    uintptr_t region = align_down((uintptr_t)(from + platform_random() % (most - size)), alignment);
     uint64_t room = APART_ROOM, below = from / 4;
     if (from > 4 * room && !__tsan_init) { /* once: tries for a region end at the first that has room */
-        apart_end = (uintptr_t)(region - platform_random() % below) & ~(uintptr_t)(page - 1);
+        apart_end = align_down((uintptr_t)(region - platform_random() % below), page);
         atomic_store_explicit(&apart, apart_end - room, memory_order_relaxed);
     }
     region_start = region;
@@ -203,8 +204,8 @@ bool platform_release(void *address, size_t size) {
 
 bool platform_discard(void *address, size_t size) {
     uintptr_t page = platform_page_size();
-    uintptr_t from = ((uintptr_t)address + page - 1) & ~(page - 1);
-    uintptr_t to = ((uintptr_t)address + size) & ~(page - 1);
+    uintptr_t from = align_up((uintptr_t)address, page);
+    uintptr_t to = align_down((uintptr_t)address + size, page);
     if (from >= to) return true;
     /* Not MADV_FREE: its pages would still count as ours until the kernel is short of memory. */
     return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(from), ARGUMENT(to - from), MADV_DONTNEED)) == 0;

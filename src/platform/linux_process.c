@@ -3,6 +3,7 @@
  * Questions that need a call which a sandbox may forbid are asked before main, and the answers are kept.
  */
 #define _GNU_SOURCE 1 /* the recursive mutex's initializer, gettid */
+#include "base/align.h"
 #include "base/compiler.h"
 #include "platform/host.h"
 #include "platform/linux_call.h"
@@ -26,7 +27,7 @@ static _Atomic(uint32_t) no_process, *process = &no_process;
 void *platform_forgotten_by_fork(size_t size) {
     size_t page = platform_page_size(), from = forgotten_used;
     if (forgotten == NULL || size > page - from) return NULL;
-    forgotten_used += (size + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
+    forgotten_used += align_up(size, sizeof(uint64_t));
     return forgotten + from;
 }
 

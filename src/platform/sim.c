@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE 1 /* environ */
 #include "platform/sim.h"
+#include "base/align.h"
 #include "base/compiler.h"
 #include "platform/platform.h"
 
@@ -90,7 +91,7 @@ static void put_block(uint32_t first, uint32_t end) {
 
 /* Where an aligned run of `pages` starts in the free pages [first, end); `end` when it does not fit. */
 static uint32_t fit(uint32_t first, uint32_t end, uint32_t pages, uint32_t alignment) {
-    uint32_t start = (first + alignment - 1) & ~(alignment - 1);
+    uint32_t start = (uint32_t)align_up(first, alignment);
     return start <= end && end - start >= pages ? start : end;
 }
 
@@ -192,8 +193,8 @@ bool platform_release(void *address, size_t size) {
 
 bool platform_discard(void *address, size_t size) {
     if (!allowed(SIM_DISCARD)) return false;
-    uintptr_t from = ((uintptr_t)address + page_size - 1) & ~(page_size - 1);
-    uintptr_t to = ((uintptr_t)address + size) & ~(page_size - 1);
+    uintptr_t from = align_up((uintptr_t)address, page_size);
+    uintptr_t to = align_down((uintptr_t)address + size, page_size);
     if (from < to) memset((void *)from, 0, to - from);
     return true;
 }

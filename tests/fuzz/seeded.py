@@ -57,7 +57,10 @@ MISTAKES = {
     ),
     "calloc trusts used memory": Mistake("api", "src/backend/backend.c", "*zeroed = state == UNMAPPED &&", "*zeroed ="),
     "a large alignment is forgotten": Mistake(
-        "api", "src/backend/large_object.c", "(uintptr_t)start + alignment - 1", "(uintptr_t)start"
+        "api",
+        "src/backend/large_object.c",
+        "align_up((uintptr_t)granule_address(range), alignment)",
+        "granule_address(range)",
     ),
     "errno stays": Mistake("api", "src/core/route.c", "    errno = ENOMEM;\n", ""),
     "posix_memalign sets errno": Mistake("api", "src/api/malloc.c", "    errno = before;\n", "    errno = ENOMEM;\n"),
