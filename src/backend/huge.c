@@ -117,7 +117,7 @@ static void unmap_guarded(char *object, size_t size) {
 /* Caches the mapping, with as much of its memory as may wait. False: it must go. */
 static bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
-    size_t room = align_down(thrift_room(), unit()), mapped = size < room ? size : room;
+    size_t room = align_down(watermark_room(watermark_renew()), unit()), mapped = size < room ? size : room;
     struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : unit()}, old;
     if (mapped < size && !thrift_discard(object + mapped, size - mapped)) return false;
     if (!mapping_cache_push(&mapping, &old)) return false;

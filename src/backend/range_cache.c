@@ -33,7 +33,7 @@ static NOINLINE void renew_room(struct range_cache *cache) {
     uint32_t drained = atomic_load_explicit(&cache->drained, memory_order_relaxed), threads = users();
     int32_t filled = cache->most - cache->room - (int32_t)(drained - cache->drained_seen);
     cache->drained_seen = drained;
-    size_t share = (thrift_room() >> JW_GRANULE_SHIFT) / threads;
+    size_t share = (watermark_room(watermark_renew()) >> JW_GRANULE_SHIFT) / threads;
     cache->most = share < RANGE_CACHE_MOST ? (int32_t)share : RANGE_CACHE_MOST;
     cache->room = cache->most - filled;
     cache->quiet_room = cache->most - (int32_t)(option(&options.reclaim_start) >> JW_GRANULE_SHIFT) / (int32_t)threads;

@@ -125,7 +125,7 @@ struct usage {
     size_t all, huge;
 };
 
-/* Notes in the peak how many are in use now, and returns that. */
+/* The one step that notes the peak. Returns what is in use now: the questions below ask with it, and note nothing. */
 static NOINLINE struct usage peak_note(void) {
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED);
     size_t granules = root_count() * ROOT_GRANULES + (mapping_cache_bytes() >> JW_GRANULE_SHIFT);
@@ -138,7 +138,7 @@ static NOINLINE struct usage peak_note(void) {
 /* Granules that may wait mapped while so many are in use. The limit has two parts: the peak of the last two rounds less
  * what is in use, and a share of that peak. The share is at least a minimum. So a program that frees much and soon
  * allocates it again needs no new pages, and its peak is hardly higher. */
-static size_t watermark(struct usage usage, size_t percent, size_t least) {
+static size_t limit_above_peak(struct usage usage, size_t percent, size_t least) {
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
     if (before > most) most = before;
@@ -147,23 +147,21 @@ static size_t watermark(struct usage usage, size_t percent, size_t least) {
     return most - usage.all + (share > least ? share : least);
 }
 
-size_t thrift_room(void) {
-    size_t cached = range_cached(MAPPED), mark = cache_minimum(), percent = option(&options.cache_percent);
-    if (reclaimer_lives() && percent > 0) mark = watermark(peak_note(), percent, mark);
-    return mark > cached ? (mark - cached) << JW_GRANULE_SHIFT : 0;
+size_t watermark_renew(void) {
+    size_t percent = option(&options.cache_percent);
+    /* without the reclamation thread only the minimum: no round comes while the program is quiet */
+    if (!reclaimer_lives() || percent == 0) return cache_minimum();
+    return limit_above_peak(peak_note(), percent, cache_minimum());
 }
 
-/* Whether so many granules are more than may wait. A thread that asks for more than the minimum notes what is in
- * use. */
-static bool above_watermark(size_t cached) {
-    /* without the reclamation thread only the minimum: no round comes while the program is quiet */
-    size_t least = cache_minimum(), percent = reclaimer_lives() ? option(&options.cache_percent) : 0;
-    if (cached <= least || percent == 0) return cached > least;
-    return cached > watermark(peak_note(), percent, least);
+size_t watermark_room(size_t watermark) {
+    size_t cached = range_cached(MAPPED);
+    return watermark > cached ? (watermark - cached) << JW_GRANULE_SHIFT : 0;
 }
 
 void thrift_place(granule_id range, uint32_t weight) {
-    if (UNLIKELY(above_watermark(range_cached(MAPPED) + weight))) {
+    size_t cached = range_cached(MAPPED) + weight;
+    if (UNLIKELY(cached > cache_minimum() && cached > watermark_renew())) {
         bool given = give_range_back(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {
@@ -215,7 +213,7 @@ static void make_headroom(size_t granules, size_t cached, size_t limit) {
 void thrift_make_headroom(size_t granules) {
     /* the limit is computed even if little waits: when more is wanted, most is in use */
     size_t cached = range_cached(MAPPED);
-    size_t limit = watermark(peak_note(), PERCENT_BESIDE_NEW, cache_minimum() / PART_BESIDE_NEW);
+    size_t limit = limit_above_peak(peak_note(), PERCENT_BESIDE_NEW, cache_minimum() / PART_BESIDE_NEW);
     note_at_peak(cached + granules > limit);
     make_headroom(granules, cached, limit);
 }

@@ -40,8 +40,11 @@ size_t thrift_give_back(granule_id range, uint32_t weight);
  * undefined. */
 bool thrift_discard(void *start, size_t size);
 
+/* Notes in the peak what is in use now, and returns the watermark after that: granules that may wait mapped. */
+size_t watermark_renew(void);
+
 /* Bytes that may wait mapped besides those that wait already. */
-size_t thrift_room(void);
+size_t watermark_room(size_t watermark);
 
 /* Called after ranges were placed mapped, or deferred: when enough is cached, starts or wakes the thread, or runs a
  * round. */
