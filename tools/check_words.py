@@ -36,7 +36,7 @@ TABLES = {ACCESS, "backend/page_map.c"}
 OWNERS = {
     "reclaimer->": {"backend/reclaimer.c", "backend/reclaimer_words.c"},
     "ownership.": {"backend/ownership.c"},
-    "thrift_counters.": {"backend/thrift.c"},
+    "thrift_counters.": {"backend/thrift_counters.h"},
 }
 BELOW = {"base", "sync", "platform", "config", "api", "insight"}  # they have words of their own, if any
 

@@ -244,6 +244,6 @@ COLD char *huge_around(const void *address, bool gone, size_t *size) {
 
 void huge_statistics(struct huge_statistics *statistics) {
     statistics->mappings = atomic_load_explicit(&mappings, memory_order_relaxed);
-    statistics->bytes = atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
+    statistics->bytes = thrift_outside();
     statistics->mapped_total = atomic_load_explicit(&mapped_total, memory_order_relaxed);
 }

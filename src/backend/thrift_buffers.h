@@ -1,4 +1,4 @@
-/* thrift_buffers.h - what Thrift's rounds (thrift_rounds.c) do with the buffers and the watermark (thrift.c). */
+/* thrift_buffers.h - Thrift's two buffers of mapped ranges: placing into the active one, emptying the standby one. */
 #ifndef JW_THRIFT_BUFFERS_H
 #define JW_THRIFT_BUFFERS_H
 
@@ -20,16 +20,7 @@ void thrift_rejoin_unmapped(void);
  * then a later round must try again. */
 bool thrift_take_refusals(void);
 
-/* Counts a round, for the statistics. */
-void thrift_count_round(void);
-
-/* Begins a new peak of what is in use. The peak until now becomes that of the round before. */
-void thrift_age_peak(void);
-
 /* Places a held range as thrift_free does, but does not call thrift_notice. */
 void thrift_place(granule_id range, uint32_t weight);
-
-/* Gives back what is cached above the minimum (cache_min). */
-void thrift_trim(void);
 
 #endif

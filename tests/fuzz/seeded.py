@@ -81,7 +81,7 @@ MISTAKES = {
     ),
     "a refused madvise is taken for done": Mistake(
         "faults",
-        "src/backend/thrift.c",
+        "src/backend/give_back.c",
         "bool given = platform_discard((void *)from, to - from);",
         "bool given = platform_discard((void *)from, to - from) || true;",
     ),

@@ -40,7 +40,10 @@ SEEDS = {
         "static uint64_t size(struct quarantine_entry entry) { return entry.raw >> 48; }",
         "names the raw word",
     ),
-    "backend/thrift.c": ("static uint32_t place(uint32_t word) { return word & 0x7f000000u; }", "types POSITION_MASK"),
+    "backend/thrift_buffers.c": (
+        "static uint32_t place(uint32_t word) { return word & 0x7f000000u; }",
+        "types POSITION_MASK",
+    ),
     "backend/thrift_rounds.c": (
         "static void end(void) { atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_release); }",
         "changes a word of reclaimer->",

@@ -1,0 +1,60 @@
+/* headroom.c - gives cached memory back down to a limit, the largest ranges first. */
+#include "backend/headroom.h"
+
+#include "backend/give_back.h"
+#include "backend/mapping_cache.h"
+#include "backend/ownership.h"
+#include "backend/thrift_counters.h"
+#include "backend/watermark.h"
+#include "config/options.h"
+
+static _Atomic(bool) at_peak; /* as thrift_make_headroom saw it last */
+
+/* Gives back about this many granules, cached mappings and the largest ranges first. */
+static void give_ranges_back(size_t granules) {
+    size_t dropped = mapping_cache_drain(ANY_BUFFER, granules);
+    thrift_count_given_back(dropped);
+    dropped >>= JW_GRANULE_SHIFT;
+    granules -= dropped < granules ? dropped : granules;
+    for (unsigned class = RANGE_CLASSES; class -- > 0;)
+        for (unsigned nest = 0; nest < NESTS; nest++) {
+            granule_id range;
+            while (!nest_is_unmapped(nest) && granules > 0 && (range = range_acquire_from(nest, class))) {
+                uint32_t weight = weight_of_class(class);
+                bool given = range_give_back(range, weight);
+                range_place_known(range, weight, given ? UNMAPPED : MAPPED);
+                if (!given) return;
+                granules -= weight < granules ? weight : granules;
+            }
+        }
+}
+
+void thrift_trim(void) {
+    size_t cached = range_cached(MAPPED), least = cache_minimum();
+    if (cached > least) give_ranges_back(cached - least);
+}
+
+static void note_at_peak(bool above) {
+    if (above != atomic_load_explicit(&at_peak, memory_order_relaxed))
+        atomic_store_explicit(&at_peak, above, memory_order_relaxed);
+}
+
+/* Gives back what of the cached granules is above the limit together with `granules` new ones. */
+static void make_headroom(size_t granules, size_t cached, size_t limit) {
+    if (option(&options.cache_percent) == 0 && limit > cache_minimum()) limit = cache_minimum();
+    if (cached == 0 || cached + granules <= limit) return;
+    size_t above = cached + granules - limit;
+    give_ranges_back(above < cached ? above : cached);
+}
+
+void thrift_make_headroom(size_t granules) {
+    /* the limit is computed even if little waits: when more is wanted, most is in use */
+    size_t cached = range_cached(MAPPED);
+    size_t limit = watermark_beside_new(peak_note());
+    note_at_peak(cached + granules > limit);
+    make_headroom(granules, cached, limit);
+}
+
+bool thrift_is_at_peak(void) {
+    return atomic_load_explicit(&at_peak, memory_order_relaxed);
+}

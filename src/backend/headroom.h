@@ -1,0 +1,19 @@
+/* headroom.h - cached memory makes room for new memory: what is cached above a limit is given back first, as a limit
+ * that we do not know of (a cgroup's) may have no room for both. */
+#ifndef JW_HEADROOM_H
+#define JW_HEADROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Announces that `granules` unmapped granules will be used. Gives back cached memory above the watermark. */
+void thrift_make_headroom(size_t granules);
+
+/* Whether the last thrift_make_headroom was above the watermark: then heap pools keep a part of their share
+ * (POOL_PART_AT_PEAK). */
+bool thrift_is_at_peak(void);
+
+/* Gives back what is cached above the minimum (cache_min). */
+void thrift_trim(void);
+
+#endif

@@ -1,0 +1,31 @@
+/* shortage.c - compares what was refused with what is ours. */
+#include "backend/shortage.h"
+
+#include "backend/mapping_cache.h"
+#include "backend/ownership.h"
+#include "backend/thrift_counters.h"
+#include "base/align.h"
+#include "base/compiler.h"
+#include "base/mitigations.h"
+#include "base/mixed.h"
+#include "platform/deferred_unmap.h"
+#include "platform/platform.h"
+
+/* At most the bytes of all roots can be given back; in the hardened build also quarantined huge objects. The OS must
+ * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
+bool thrift_may_help(size_t size) {
+    size_t ours =
+        (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? thrift_outside() : mapping_cache_addresses());
+    if (size <= ours || sizeof(void *) < 8) return true;
+    size_t page = platform_page_size(), beyond = align_down(size - ours, page);
+    void *probe = beyond ? platform_reserve(beyond, page, "jwmalloc: probe") : NULL;
+    if (probe) unmap_or_defer(probe, beyond);
+    return !beyond || probe;
+}
+
+COLD uint64_t thrift_signs(void) {
+    uint64_t signs = mixed(range_cached(MAPPED) + mixed(range_cached(UNMAPPED)));
+    signs = mixed(signs + root_count() + ((uint64_t)root_spares() << 32));
+    signs = mixed(signs + thrift_outside() + mapping_cache_bytes());
+    return mixed(signs + atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed));
+}

@@ -1,0 +1,16 @@
+/* shortage.h - when the OS has refused memory: whether to give back what is unused may help, and whether it may help
+ * again since the last try. */
+#ifndef JW_SHORTAGE_H
+#define JW_SHORTAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The OS has refused `size` bytes. Whether giving back all unused memory may help. */
+bool thrift_may_help(size_t size);
+
+/* Another number, most likely, if ranges, roots or mappings have come or gone since the last call. */
+uint64_t thrift_signs(void);
+
+#endif

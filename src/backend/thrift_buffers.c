@@ -1,0 +1,70 @@
+/* thrift_buffers.c - ranges in Thrift's two buffers: how they come in, are given back, and join. */
+#include "backend/thrift_buffers.h"
+
+#include "backend/give_back.h"
+#include "backend/mapping_cache.h"
+#include "backend/ownership.h"
+#include "backend/reclaimer.h"
+#include "backend/thrift_counters.h"
+#include "backend/watermark.h"
+#include "base/compiler.h"
+#include "config/policy.h"
+
+static _Atomic(size_t) rollbacks_seen; /* of ownership, when ranges were last rejoined */
+
+void thrift_place(granule_id range, uint32_t weight) {
+    size_t cached = range_cached(MAPPED) + weight;
+    if (UNLIKELY(cached > cache_minimum() && cached > watermark_renew())) {
+        bool given = range_give_back(range, weight);
+        range_place_known(range, weight, given ? UNMAPPED : MAPPED);
+        if (given) {
+            thrift_count_sync_reclaim();
+            reclaimer_wake();
+        }
+    } else {
+        range_place_known(range, weight, MAPPED);
+    }
+}
+
+static size_t empty_nest(unsigned nest, bool room) {
+    size_t still_mapped = 0;
+    for (unsigned class = RANGE_CLASSES; class -- > 0;) {
+        granule_id range;
+        for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, class)); left--) {
+            size_t stays = range_give_back_and_place(range, weight_of_class(class), room);
+            still_mapped += stays;
+            /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
+            if (stays && nest % NESTS_OF_USE == ownership_active()) break;
+        }
+    }
+    return still_mapped;
+}
+
+size_t thrift_reclaim(unsigned buffer, bool room) {
+    size_t still_mapped = 0;
+    thrift_count_given_back(mapping_cache_drain(buffer, SIZE_MAX));
+    for (unsigned use = 0; use < ROOT_USES; use++) still_mapped += empty_nest(buffer + use * NESTS_OF_USE, room);
+    return still_mapped;
+}
+
+void thrift_rejoin_unmapped(void) {
+    size_t rollbacks = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed);
+    if (atomic_exchange_explicit(&rollbacks_seen, rollbacks, memory_order_relaxed) == rollbacks) return;
+    for (unsigned i = 0; i < ROOT_USES * RANGE_CLASSES; i++) {
+        unsigned nest = i % ROOT_USES * NESTS_OF_USE + UNMAPPED_NEST, class = i / ROOT_USES;
+        granule_id chain = 0, range; /* linked by the link words, which belong to the holder */
+        for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, class)); left--) {
+            range_set_next(range, chain);
+            chain = range;
+        }
+        while ((range = chain)) {
+            chain = range_next(range);
+            range_place(range, UNMAPPED);
+        }
+    }
+}
+
+bool thrift_take_refusals(void) {
+    return give_back_take_refusal() || atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed) !=
+                                           atomic_load_explicit(&rollbacks_seen, memory_order_relaxed);
+}

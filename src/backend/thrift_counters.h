@@ -1,0 +1,37 @@
+/* thrift_counters.h - what Thrift counts: for the statistics, and bytes in use outside all roots for the watermark. */
+#ifndef JW_THRIFT_COUNTERS_H
+#define JW_THRIFT_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct thrift_counters {
+    _Atomic(size_t) rounds, sync_reclaims, given_back;
+    _Atomic(size_t) outside; /* bytes in use outside all roots (huge.c); the watermark depends on them, too */
+};
+extern struct thrift_counters thrift_counters;
+
+static inline void thrift_count_round(void) {
+    atomic_fetch_add_explicit(&thrift_counters.rounds, 1, memory_order_relaxed);
+}
+
+/* A free above the watermark has given its range's pages back itself. */
+static inline void thrift_count_sync_reclaim(void) {
+    atomic_fetch_add_explicit(&thrift_counters.sync_reclaims, 1, memory_order_relaxed);
+}
+
+static inline void thrift_count_given_back(size_t bytes) {
+    atomic_fetch_add_explicit(&thrift_counters.given_back, bytes, memory_order_relaxed);
+}
+
+/* Bytes outside all roots come into use, or (below zero) are in use no longer. */
+static inline void thrift_count_outside(intptr_t bytes) {
+    atomic_fetch_add_explicit(&thrift_counters.outside, (size_t)bytes, memory_order_relaxed);
+}
+
+static inline size_t thrift_outside(void) {
+    return atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* watermark.c - notes the peak of what is in use, and computes the limits from it. */
+#include "backend/watermark.h"
+
+#include "backend/mapping_cache.h"
+#include "backend/ownership.h"
+#include "backend/reclaimer.h"
+#include "backend/thrift_counters.h"
+#include "base/compiler.h"
+#include "config/options.h"
+#include "config/policy.h"
+
+/* Peak of granules in use: since the last round, and in the round before. Noted when memory without pages comes into
+ * use, when a range is freed while much is cached, and when a thread looks how much it may cache. */
+static _Atomic(size_t) most_in_use[2];
+
+NOINLINE struct usage peak_note(void) {
+    size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED);
+    size_t granules = root_count() * ROOT_GRANULES + (mapping_cache_bytes() >> JW_GRANULE_SHIFT);
+    size_t huge = thrift_outside() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
+    if (all > atomic_load_explicit(&most_in_use[0], memory_order_relaxed))
+        atomic_store_explicit(&most_in_use[0], all, memory_order_relaxed);
+    return (struct usage){.all = all, .huge = huge};
+}
+
+void peak_age(void) {
+    size_t most = atomic_exchange_explicit(&most_in_use[0], 0, memory_order_relaxed);
+    atomic_store_explicit(&most_in_use[1], most, memory_order_relaxed);
+}
+
+size_t cache_minimum(void) {
+    return option(&options.cache_min) >> JW_GRANULE_SHIFT;
+}
+
+/* Granules that may wait mapped while so many are in use. The limit has two parts: the peak of the last two rounds less
+ * what is in use, and a share of that peak. The share is at least a minimum. So a program that frees much and soon
+ * allocates it again needs no new pages, and its peak is hardly higher. */
+static size_t limit_above_peak(struct usage usage, size_t percent, size_t least) {
+    size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
+    size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
+    if (before > most) most = before;
+    if (usage.all > most) most = usage.all; /* another thread's store, or a round's end, may have passed by */
+    size_t share = (most > usage.huge ? most - usage.huge : 0) * percent / 100;
+    return most - usage.all + (share > least ? share : least);
+}
+
+size_t watermark_renew(void) {
+    size_t percent = option(&options.cache_percent);
+    /* without the reclamation thread only the minimum: no round comes while the program is quiet */
+    if (!reclaimer_lives() || percent == 0) return cache_minimum();
+    return limit_above_peak(peak_note(), percent, cache_minimum());
+}
+
+size_t watermark_beside_new(struct usage usage) {
+    return limit_above_peak(usage, PERCENT_BESIDE_NEW, cache_minimum() / PART_BESIDE_NEW);
+}
+
+size_t watermark_room(size_t watermark) {
+    size_t cached = range_cached(MAPPED);
+    return watermark > cached ? (watermark - cached) << JW_GRANULE_SHIFT : 0;
+}

@@ -1,0 +1,37 @@
+/* watermark.h - how many free granules may wait mapped: the recent peak of what is in use, and the limits above it.
+ *
+ *   cache_minimum           option cache_min: so many may always wait
+ *   watermark_renew         where ranges are freed: cache_percent of the peak above it
+ *   watermark_beside_new    where memory without pages comes into use: PERCENT_BESIDE_NEW of the peak above it
+ *
+ * The last two limit what waits and what is in use together; they return the part that may wait. The peak is the most
+ * that threads have noted since the round before last. peak_note and watermark_renew note; the others only read.
+ */
+#ifndef JW_WATERMARK_H
+#define JW_WATERMARK_H
+
+#include <stddef.h>
+
+/* Granules in use: all, and those of huge objects among them. */
+struct usage {
+    size_t all, huge;
+};
+
+/* Notes in the peak what is in use now, and returns that. */
+struct usage peak_note(void);
+
+/* Begins a new peak of what is in use. The peak until now becomes that of the round before. */
+void peak_age(void);
+
+size_t cache_minimum(void);
+
+/* Notes the peak, and returns the watermark after that. */
+size_t watermark_renew(void);
+
+/* The limit while so much is in use. */
+size_t watermark_beside_new(struct usage usage);
+
+/* Bytes that may wait besides those that wait already. */
+size_t watermark_room(size_t watermark);
+
+#endif
