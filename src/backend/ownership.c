@@ -128,37 +128,44 @@ static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_co
     return range;
 }
 
+/* A whole unmapped root goes back to the OS. False: the OS refuses, or there is a walker. */
+static bool destroy_root(granule_id root) {
+    if (root_destroy(root)) return true;
+    note_rollback(); /* the next round tries again */
+    return false;
+}
+
+enum placing { PLACED, REFUSED_BY_NEST, REFUSED_BY_KNIT };
+
+/* Gives both halves of a held range up, first Nest's; a root has no Knit half. If either refuses, the caller still
+ * holds the range. */
+static enum placing place_halves(granule_id range, uint32_t weight, bool root, enum slot_code state) {
+    unsigned nest = nest_of(root_use(range), state);
+    struct leaf_word leaf = leaf_free(nest);
+    leaf_set(range, leaf);
+    if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) return REFUSED_BY_NEST;
+    if (root || knit_release(range, state)) return PLACED;
+    note_rollback();
+    if (!nest_take_given(&ownership.nests[nest], class_of_weight(weight), range, leaf)) {
+        knit_relinquish(range);
+        return PLACED;
+    }
+    leaf_set(range, leaf_held());
+    return REFUSED_BY_KNIT;
+}
+
 void range_place_known(granule_id range, uint32_t weight, enum slot_code state) {
     intptr_t own = weight; /* the joined siblings are counted already */
-    for (int tries = 0; tries < TRIES; tries++) {
+    enum placing result = REFUSED_BY_KNIT;
+    for (int tries = 0; result == REFUSED_BY_KNIT && tries < TRIES; tries++) {
         invariant(leaf_same(leaf_get(range), leaf_held()));
-        range = join_siblings(range, &weight, state);
+        range = join_siblings(range, &weight, state); /* a neighbour that became free is the reason of a refusal */
         bool root = knit_is_root(range);
-        if (root && state == UNMAPPED) {
-            if (root_destroy(range)) {
-                range_count(state, own - (intptr_t)weight);
-                return;
-            }
-            note_rollback(); /* the next round tries again */
-        }
-        unsigned nest = nest_of(root_use(range), state);
-        struct leaf_word leaf = leaf_free(nest);
-        leaf_set(range, leaf);
-        if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) break;
-        if (root || knit_release(range, state)) {
-            range_count(state, own);
-            return;
-        }
-        note_rollback();
-        if (!nest_take_given(&ownership.nests[nest], class_of_weight(weight), range, leaf)) {
-            knit_relinquish(range);
-            range_count(state, own);
-            return;
-        }
-        leaf_set(range, leaf_held());
+        if (root && state == UNMAPPED && destroy_root(range)) return range_count(state, own - (intptr_t)weight);
+        result = place_halves(range, weight, root, state);
     }
     range_count(state, own); /* a deferred range is cached memory, too */
-    defer_range(range, state, true);
+    if (result != PLACED) defer_range(range, state, true);
 }
 
 uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins) {
