@@ -182,14 +182,14 @@ bool page_map_admit_slabs(granule_id root);
  * OS refuses, or no slot is free. */
 char *page_map_reserve(size_t *count);
 
-/* Gives back the root and its slot. False when the OS refuses to unmap: then nothing has changed. */
-bool page_map_release(char *root);
+/* Disowns and unmaps a root, and unclaims its slot. False when the OS refuses to unmap: then nothing has changed. */
+bool page_map_give_back(char *root);
 
-/* Leaves a root that is about to be unmapped: from now on its addresses are not ours, but its slot is. */
-void page_map_leave(char *root);
+/* Before a root is unmapped: from now on its addresses are not ours (page_map_owns), but its slot is. */
+void page_map_disown(char *root);
 
-/* Gives back the slot and the records of a root that is unmapped already. */
-void page_map_give_up(char *root);
+/* After a root is unmapped: gives back the memory of its records, and frees the slot that page_map_claim took. */
+void page_map_unclaim(char *root);
 
 /* The most slots that there can be. */
 size_t page_map_slots(void);

@@ -135,7 +135,7 @@ char *page_map_reserve(size_t *count) {
     return address;
 }
 
-void page_map_give_up(char *root) {
+void page_map_unclaim(char *root) {
     granule_id id = granule_of(root);
     page_map_discard(id);
     /* [MP2] release: this owner's last use of the slot's records; pairs [MP1]; client root_back */
@@ -144,20 +144,20 @@ void page_map_give_up(char *root) {
         atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
 }
 
-void page_map_leave(char *root) {
+void page_map_disown(char *root) {
     /* relaxed: the kernel puts the unmapping that follows before a mapping at this address */
-    atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], slot_leaving(root),
+    atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], slot_disowned(root),
                           memory_order_relaxed);
 }
 
-bool page_map_release(char *root) {
-    page_map_leave(root);
+bool page_map_give_back(char *root) {
+    page_map_disown(root);
     if (!platform_release(root, ROOT_SIZE)) {
         atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root,
                               memory_order_relaxed);
         return false;
     }
-    page_map_give_up(root);
+    page_map_unclaim(root);
     return true;
 }
 

@@ -23,9 +23,9 @@ static _Atomic(uint32_t) making_spares, root_made;
 
 static void unmap_spare(granule_id root) {
     char *address = granule_address(root);
-    page_map_leave(address);
+    page_map_disown(address);
     unmap_or_defer(address, ROOT_SIZE);
-    page_map_give_up(address);
+    page_map_unclaim(address);
 }
 
 static void place_spare(granule_id root) {
@@ -85,9 +85,9 @@ static granule_id map_roots(size_t count) {
     if (!address) return 0;
     granule_id root = granule_of(address);
     if (root + count * ROOT_GRANULES > mask_get(&page_map.mask) + 1) {
-        page_map_leave(address);
+        page_map_disown(address);
         unmap_or_defer(address, count * ROOT_SIZE);
-        page_map_give_up(address);
+        page_map_unclaim(address);
         return 0;
     }
     for (char *next = address; --count > 0;) {
@@ -148,7 +148,7 @@ bool root_unmap_spares(void) {
         granule_id root = take_spare_at(i);
         if (!root) continue;
         /* if the OS refuses, the next thread that needs a root finds this one, and maps none */
-        if (page_map_release(granule_address(root))) any = true;
+        if (page_map_give_back(granule_address(root))) any = true;
         else place_spare(root);
     }
     return any;
@@ -173,7 +173,7 @@ bool root_destroy(granule_id root) {
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
         leaf_set(root, leaf_none());
-        gone = page_map_release(granule_address(root));
+        gone = page_map_give_back(granule_address(root));
         if (!gone) leaf_set(root, leaf_held());
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);

@@ -1,8 +1,8 @@
 /* slot_word.h - the word that says which root has claimed a slot of the window.
  *
- *   word   | address of the root that has or had the slot | leaving (1) | gone (0) |    0: before the first claim
+ *   word   | address of the root that has or had the slot | disowned (1) | gone (0) |    0: before the first claim
  *
- * The word is the address while the slot is claimed. Before the root is unmapped it is `leaving`: the slot stays
+ * The word is the address while the slot is claimed. Before the root is unmapped it is `disowned`: the slot stays
  * claimed, but another mapping may come to the address at once, and is not ours. Afterwards it is `gone`, for the
  * message about a second free (docs/misuse.md).
  * Only this file knows the bits. The words are in page_map.h.
@@ -16,10 +16,10 @@
 #include "config/geometry.h"
 
 #define SLOT_GONE 1u
-#define SLOT_LEAVING 2u
+#define SLOT_DISOWNED 2u
 
-static inline uintptr_t slot_leaving(const char *root) {
-    return (uintptr_t)root | SLOT_LEAVING;
+static inline uintptr_t slot_disowned(const char *root) {
+    return (uintptr_t)root | SLOT_DISOWNED;
 }
 
 static inline uintptr_t slot_gone(const char *root) {

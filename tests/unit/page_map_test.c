@@ -36,7 +36,7 @@ static void mappings_come_and_go(void **state) {
         unsigned at = (unsigned)random_below(&randomness, SLOTS - 2);
         if (mappings[at]) {
             assert_true(page_map_owns(mappings[at]) && bytes_are_zero(mappings[at], 4096));
-            assert_true(page_map_release(mappings[at]));
+            assert_true(page_map_give_back(mappings[at]));
             assert_false(page_map_owns(mappings[at]));
             reserved -= ROOT_SIZE;
             mappings[at] = NULL;
@@ -48,7 +48,7 @@ static void mappings_come_and_go(void **state) {
         assert_int_equal(sim_reserved(), tables + reserved);
     }
     for (unsigned at = 0; at < SLOTS; at++)
-        if (mappings[at]) assert_true(page_map_release(mappings[at]));
+        if (mappings[at]) assert_true(page_map_give_back(mappings[at]));
     assert_int_equal(sim_reserved(), tables);
 }
 

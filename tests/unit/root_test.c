@@ -135,7 +135,7 @@ static void taken_slots_are_left_out(void **state) {
         if (root) assert_true(root_destroy(root));
     }
     assert_true(root_destroy(probe));
-    page_map_give_up(next);
+    page_map_unclaim(next);
     none_left(roots, 2);
 }
 

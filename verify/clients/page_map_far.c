@@ -43,7 +43,7 @@ int main(void) {
     look(made[1], 2);
     page_map_walk(visit, NULL);
     assert(visits[0] == 1u << 1 && visits[1] == (1u << 0 | 1u << 1));
-    assert(page_map_release(made[0]) && page_map_release(made[1]) && page_map_release(first));
+    assert(page_map_give_back(made[0]) && page_map_give_back(made[1]) && page_map_give_back(first));
     assert(page_map_metadata(0) == 0 && model_reserved_roots() == 0);
     return 0;
 }

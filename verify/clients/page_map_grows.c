@@ -36,9 +36,9 @@ int main(void) {
     look(first, 4);
     for (unsigned i = 0; i < 3; i++) {
         look(made[i], i + 1);
-        assert(page_map_release(made[i]));
+        assert(page_map_give_back(made[i]));
     }
-    assert(page_map_release(first));
+    assert(page_map_give_back(first));
     assert(page_map_metadata(0) == 0 && model_reserved_roots() == 0);
     return 0;
 }
