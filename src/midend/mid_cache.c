@@ -1,7 +1,6 @@
 /* mid_cache.c - opens a cache for a class, holds and leaves slabs, and gives cached objects back. */
 #include "midend/mid_cache.h"
 
-#include "base/assert.h"
 #include "midend/mid_slab.h"
 
 static uint64_t cached_key, parents_key; /* of cached objects' links; of those from before a fork */
@@ -39,13 +38,7 @@ NOINLINE void mid_cache_leave(struct mid_cache *cache) {
     unsigned class = cache->kind - 1;
     cache->held_bytes = 0;
     cache->state = &no_slab;
-    struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
-    do {
-        invariant(mid_is_held(word) && mid_is_listed(word));
-        rest = mid_left(word);
-        /* relaxed: since MW2 the holder has changed no other word of the slab; placing publishes its frees */
-    } while (!mid_word_change_weak(mid_state_at(slab), &word, rest, memory_order_relaxed));
-    if (mid_is_listed(rest)) mid_slab_place(slab, class);
+    if (mid_is_listed(mid_word_leave(mid_state_at(slab)))) mid_slab_place(slab, class);
 }
 
 bool mid_has_link(const void *object, unsigned class) {

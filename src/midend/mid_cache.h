@@ -24,7 +24,6 @@
 #include "base/fill.h"
 #include "config/policy.h"
 #include "midend/mid_word.h"
-#include "platform/random.h"
 #include "sync/free_link.h"
 
 #define MID_IDLE 0x80000000u /* in misses_left: nothing was allocated since the heap was last collected */
@@ -87,13 +86,6 @@ void mid_cache_count_miss(struct mid_cache *cache, unsigned class);
 /* The number of the heap that caches the object, if any does. */
 static inline uint32_t mid_cache_number(const void *object) {
     return (uint32_t)((const link_word *)object)[1];
-}
-
-/* The bit of the object that is given out: the first free one, or in the hardened build any. */
-static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
-    uint32_t passed = RANDOM_ORDER ? random_less((uint32_t)__builtin_popcount(bits)) : 0;
-    for (; passed > 0; passed--) bits &= bits - 1;
-    return bits & -bits;
 }
 
 /* Checked builds: whether a cached object is as it was left. */

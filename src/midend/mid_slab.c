@@ -16,7 +16,7 @@ static struct id_stack deferred;       /* slabs whose Nest was busy, through the
 void mid_slab_retire(granule_id slab, unsigned class) {
     invariant(mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class)));
     for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_none());
-    mid_word_set(mid_state_at(slab), mid_full());
+    mid_word_retire(mid_state_at(slab));
     atomic_fetch_sub_explicit(&mid_slab_counts[class], 1, memory_order_relaxed);
     slab_place(MID_KINDS + class, slab, mid_shapes[class].weight);
 }
@@ -51,8 +51,7 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
         return;
     }
     if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return;
-    /* [MW1] acquire: the objects' last uses come before the range's next; pairs [MW3]; client midend_discard_last */
-    struct mid_word word = mid_word_load(mid_state_at(slab), memory_order_acquire);
+    struct mid_word word = mid_word_get_taken(mid_state_at(slab));
     if (mid_is_empty(word, mid_all_free(class))) mid_slab_retire(slab, class);
     else if (place_or_defer(slab, class)) mid_slab_retire_if_empty(slab, class);
 }
@@ -80,7 +79,7 @@ static granule_id make_mid_slab(unsigned class) {
     for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_interior(class, i));
     leaf_set(slab, leaf_mid(class));
     fill_write(start, 0, (size_t)mid_shapes[class].count * mid_shapes[class].size);
-    mid_word_set(mid_state_at(slab), mid_empty(mid_all_free(class)));
+    mid_word_make(mid_state_at(slab), mid_all_free(class));
     atomic_fetch_add_explicit(&mid_slab_counts[class], 1, memory_order_relaxed);
     return slab;
 }

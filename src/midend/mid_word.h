@@ -2,9 +2,20 @@
  *
  *   word   | 31 held | 30 listed | 29 given back | 28 seen | 27..0 one bit an object: free |
  *
- * midend.h has the states, and which thread changes the word from which to which. Only this file knows the bits. The
- * orders stand where the word is changed (midend.c, mid_cache.c, midend_round.c), but for the two transitions of the
- * hit paths.
+ *   transition            by                                     the word
+ *   mid_word_claim        the thread that has the slab out of    bit = seen = given back = 0; held = 1, if that thread
+ *                         the Nest                               will hold the slab. No bit left: 0
+ *   mid_word_claim_held   the holder: the hit path of malloc     bit = 0
+ *   mid_word_free         any thread                             bit = listed = 1, seen = given back = 0
+ *   mid_word_free_held    the holder: the hit path of free       bit = 1
+ *   mid_word_leave        the holder                             held = 0. No bit left: 0
+ *   mid_word_mark         a round that has the slab out of the   seen = 1, or given back = 1
+ *                         Nest
+ *   mid_word_make         the thread that makes the slab         listed = 1, each object's bit = 1
+ *   mid_word_retire       the thread that gives its range back   0
+ *
+ * midend.h has the states of a slab, which are made of these. Only this file knows the bits. Progress: lock-free, and
+ * wait-free where the step is one operation.
  */
 #ifndef JW_MID_WORD_H
 #define JW_MID_WORD_H
@@ -14,6 +25,9 @@
 #include <stdint.h>
 
 #include "backend/page_map.h"
+#include "base/assert.h"
+#include "base/mitigations.h"
+#include "platform/random.h"
 
 struct mid_word {
     uint32_t raw;
@@ -74,10 +88,17 @@ static inline struct mid_word mid_full(void) {
     return (struct mid_word){0};
 }
 
-/* After the object is given out; `held`: the slab is held from then on, unless it is full. */
-static inline struct mid_word mid_claimed(struct mid_word word, uint32_t bit, bool held) {
+/* The bit of the object that is given out: the first free one, or in the hardened build any. */
+static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
+    uint32_t passed = RANDOM_ORDER ? random_less((uint32_t)__builtin_popcount(bits)) : 0;
+    for (; passed > 0; passed--) bits &= bits - 1;
+    return bits & -bits;
+}
+
+/* After the object is given out; `hold`: the slab is held from then on, unless it is full. */
+static inline struct mid_word mid_claimed(struct mid_word word, uint32_t bit, bool hold) {
     uint32_t rest = word.raw & ~(bit | MID_SEEN | MID_GIVEN_BACK);
-    return rest & MID_FREE_BITS ? (struct mid_word){rest | (held ? MID_HELD : 0)} : mid_full();
+    return rest & MID_FREE_BITS ? (struct mid_word){rest | (hold ? MID_HELD : 0)} : mid_full();
 }
 
 /* After the object is freed. */
@@ -90,41 +111,85 @@ static inline struct mid_word mid_left(struct mid_word word) {
     return word.raw & MID_FREE_BITS ? (struct mid_word){word.raw & ~MID_HELD} : mid_full();
 }
 
-/* After a round has looked at the slab; `discarded`: and given its free pages back. */
-static inline struct mid_word mid_looked_at(struct mid_word word, bool discarded) {
-    return (struct mid_word){word.raw | (discarded ? MID_GIVEN_BACK : MID_SEEN)};
-}
-
-static ALWAYS_INLINE struct mid_word mid_word_load(const struct mid_state *state, memory_order order) {
-    return (struct mid_word){atomic_load_explicit(&state->raw, order)};
-}
-
 static ALWAYS_INLINE struct mid_word mid_word_get(const struct mid_state *state) {
-    return mid_word_load(state, memory_order_relaxed);
+    return (struct mid_word){atomic_load_explicit(&state->raw, memory_order_relaxed)};
 }
 
-static inline void mid_word_set(struct mid_state *state, struct mid_word word) {
-    atomic_store_explicit(&state->raw, word.raw, memory_order_relaxed);
+/* Reads the word of a slab that the caller has just taken out of the Nest. */
+static inline struct mid_word mid_word_get_taken(const struct mid_state *state) {
+    /* [MW1] acquire: the objects' last uses come before their pages' discarding, or the range's next; pairs [MW3];
+     * clients midend_trim midend_discard midend_discard_last */
+    return (struct mid_word){atomic_load_explicit(&state->raw, memory_order_acquire)};
 }
 
-/* Compare-exchanges; where they fail, *from is what the word was. The weak one may fail without a reason. */
-static ALWAYS_INLINE bool mid_word_change(struct mid_state *state, struct mid_word *from, struct mid_word to,
-                                          memory_order order) {
-    return atomic_compare_exchange_strong_explicit(&state->raw, &from->raw, to.raw, order, memory_order_relaxed);
+/* Claims an object of a slab that the caller has out of the Nest; `hold`: the caller will hold the slab. Returns the
+ * object's bit. *now: the word after that. */
+static inline uint32_t mid_word_claim(struct mid_state *state, bool hold, struct mid_word *now) {
+    struct mid_word word = mid_word_get(state);
+    uint32_t bit;
+    do {
+        invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
+        bit = mid_choose(mid_free_bits(word));
+        *now = mid_claimed(word, bit, hold);
+        /* [MW2] acquire: the object's last user is done with it; release: the slab's words, for threads that free into
+         * the full slab; pairs [MW3]; clients midend_claim_deferred midend_full_words */
+    } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word.raw, now->raw, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    return bit;
 }
 
-static ALWAYS_INLINE bool mid_word_change_weak(struct mid_state *state, struct mid_word *from, struct mid_word to,
-                                               memory_order order) {
-    return atomic_compare_exchange_weak_explicit(&state->raw, &from->raw, to.raw, order, memory_order_relaxed);
+/* Frees an object. *word: the word as last read; then as it was just before the object was free. False: the object was
+ * free already. */
+static inline bool mid_word_free(struct mid_state *state, uint32_t bit, struct mid_word *word) {
+    struct mid_word now;
+    do {
+        if (mid_has_free(*word, bit)) return false;
+        now = mid_freed(*word, bit);
+        /* [MW3] release: the object's last use; acquire: the slab's words, from the thread that filled it; pairs
+         * [MW1] [MW2] [MH1]; clients midend_free_allocate midend_full_words */
+    } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word->raw, now.raw, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    return true;
 }
 
-/* The hit path of malloc: gives out an object of the held slab. Its bit is set: only the holder clears any. */
+/* The holder leaves the slab to all threads. Returns the word after that. */
+static inline struct mid_word mid_word_leave(struct mid_state *state) {
+    struct mid_word word = mid_word_get(state), now;
+    do {
+        invariant(mid_is_held(word) && mid_is_listed(word));
+        now = mid_left(word);
+        /* relaxed: since MW2 the holder has changed no other word of the slab; placing publishes its frees */
+    } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word.raw, now.raw, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return now;
+}
+
+/* Notes that a round has looked at a slab that it has out of the Nest; `discarded`: and given its free pages back.
+ * `word`: as mid_word_get_taken has read it. False: an object was freed since then, and nothing is noted. */
+static inline bool mid_word_mark(struct mid_state *state, struct mid_word word, bool discarded) {
+    uint32_t marked = word.raw | (discarded ? MID_GIVEN_BACK : MID_SEEN);
+    /* relaxed: only rounds ask for these bits */
+    return atomic_compare_exchange_strong_explicit(&state->raw, &word.raw, marked, memory_order_relaxed,
+                                                   memory_order_relaxed);
+}
+
+/* Begins the word of a slab that no other thread knows yet. `all`: the bits of the objects that it has. */
+static inline void mid_word_make(struct mid_state *state, uint32_t all) {
+    atomic_store_explicit(&state->raw, mid_empty(all).raw, memory_order_relaxed);
+}
+
+/* Ends the word of a slab that no other thread can know. */
+static inline void mid_word_retire(struct mid_state *state) {
+    atomic_store_explicit(&state->raw, mid_full().raw, memory_order_relaxed);
+}
+
+/* Claims an object of the held slab. Its bit is set: only the holder clears any. */
 static ALWAYS_INLINE void mid_word_claim_held(struct mid_state *state, uint32_t bit) {
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client mid_cache_freed */
     atomic_fetch_xor_explicit(&state->raw, bit, memory_order_acquire);
 }
 
-/* The hit path of free: an object of the held slab. False where it was free already. */
+/* Frees an object of the held slab. False: it was free already. */
 static ALWAYS_INLINE bool mid_word_free_held(struct mid_state *state, uint32_t bit) {
     /* relaxed: the next user is the holder itself, or comes after the holder has let go */
     return !(atomic_fetch_or_explicit(&state->raw, bit, memory_order_relaxed) & bit);

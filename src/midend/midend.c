@@ -1,7 +1,6 @@
 /* midend.c - allocation and free of mid objects. */
 #include "midend/midend.h"
 
-#include "base/assert.h"
 #include "midend/mid_slab.h"
 #include "platform/host.h"
 #include "platform/platform.h"
@@ -23,17 +22,10 @@ static unsigned class_for(size_t size, size_t alignment) {
 /* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
  * again if there is no `cache` for it. */
 static void *claim_object(granule_id slab, unsigned class, struct mid_cache *cache) {
-    struct mid_word word = mid_word_get(mid_state_at(slab)), rest;
-    uint32_t bit;
-    do {
-        invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
-        bit = mid_choose(mid_free_bits(word));
-        rest = mid_claimed(word, bit, cache);
-        /* [MW2] acquire: the object's last user is done with it; release: the slab's words, for threads that free into
-         * the full slab; pairs [MW3]; clients midend_claim_deferred midend_full_words */
-    } while (!mid_word_change_weak(mid_state_at(slab), &word, rest, memory_order_acq_rel));
-    if (mid_is_held(rest)) mid_cache_hold(cache, slab);
-    else if (mid_is_listed(rest)) mid_slab_place(slab, class);
+    struct mid_word now;
+    uint32_t bit = mid_word_claim(mid_state_at(slab), cache != NULL, &now);
+    if (mid_is_held(now)) mid_cache_hold(cache, slab);
+    else if (mid_is_listed(now)) mid_slab_place(slab, class);
     char *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * mid_shapes[class].size;
     fill_check(object, 0, mid_shapes[class].size);
     return object;
@@ -73,17 +65,12 @@ bool midend_free(struct mid_cache *caches, void *object) {
     uint32_t bit = 0;
     granule_id slab = find_object(object, &class, &bit);
     if (!slab) misuse(INVALID_FREE, object, 0);
-    struct mid_word word = mid_word_get(mid_state_at(slab)), now;
+    struct mid_word word = mid_word_get(mid_state_at(slab));
     if (!mid_has_free(word, bit) && UNLIKELY(mid_may_be_cached(object)) && mid_has_link(object, class)) return false;
     if (!mid_has_free(word, bit)) fill_write(object, 0, mid_shapes[class].size);
-    do {
-        if (mid_has_free(word, bit)) misuse(DOUBLE_FREE, object, 0);
-        now = mid_freed(word, bit);
-        /* [MW3] release: the object's last use; acquire: the slab's words, from the thread that filled it; pairs
-         * [MW1] [MW2] [MW4] [MH1]; clients midend_free_allocate midend_full_words */
-    } while (!mid_word_change_weak(mid_state_at(slab), &word, now, memory_order_acq_rel));
+    if (!mid_word_free(mid_state_at(slab), bit, &word)) misuse(DOUBLE_FREE, object, 0);
     if (!mid_is_listed(word)) place_first(slab, class);
-    else if (mid_is_empty(now, mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
+    else if (mid_is_empty(mid_freed(word, bit), mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
     if (caches) mid_cache_count_miss(&caches[class % MID_CACHES], class);
     return true;
 }

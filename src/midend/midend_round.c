@@ -22,8 +22,7 @@ static bool discard_free(granule_id slab, const struct mid_shape *shape, uint32_
 static bool discard_or_mark(granule_id slab, unsigned class, struct mid_word word, bool now) {
     bool discard = now || mid_is_seen(word);
     if (discard && !discard_free(slab, &mid_shapes[class], mid_free_bits(word))) return true;
-    /* relaxed: only rounds ask for these bits. Fails where an object was freed meanwhile */
-    return !mid_word_change(mid_state_at(slab), &word, mid_looked_at(word, discard), memory_order_relaxed) || !discard;
+    return !mid_word_mark(mid_state_at(slab), word, discard) || !discard;
 }
 
 /* A round's look at what was a slab when its leaf was read, and may be gone. True: as above. */
@@ -31,9 +30,7 @@ static bool scan_slab(granule_id slab, unsigned class, bool now) {
     struct mid_word word = mid_word_get(mid_state_at(slab));
     if (!mid_is_listed(word) || mid_is_held(word) || mid_is_given_back(word)) return false;
     if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return true;
-    /* [MW4] acquire: the objects' last uses come before their pages' discarding, or the range's next; pairs [MW3];
-     * clients midend_trim midend_discard */
-    word = mid_word_load(mid_state_at(slab), memory_order_acquire);
+    word = mid_word_get_taken(mid_state_at(slab));
     if (mid_is_empty(word, mid_all_free(class))) {
         mid_slab_retire(slab, class);
         return false;
