@@ -7,7 +7,7 @@
 #include "backend/reclaimer.h"
 #include "base/compiler.h"
 #include "core/allocator.h"
-#include "frontend/heap.h"
+#include "frontend/thread_heap.h"
 #include "jwmalloc.h"
 #include "platform/host.h"
 

@@ -8,6 +8,7 @@
 #include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"
 #include "frontend/slab_free.h"
+#include "frontend/thread_heap.h"
 
 /* The remote free of an object whose slab has the full mark, or after another thread changed the cross word. */
 static NOINLINE void free_to_full_slab(void *object) {

@@ -8,6 +8,7 @@
 #include "frontend/heap.h"
 #include "frontend/slab_cross.h"
 #include "frontend/slab_links.h"
+#include "midend/midend.h"
 
 static COLD void describe_small(const void *object, struct found *found) {
     const struct slab *slab = slab_of(object);

@@ -9,6 +9,7 @@
 #include "core/route.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
+#include "frontend/thread_heap.h"
 
 /* Leaves the question to the heap's thread; false if there is no memory for a note. */
 static bool hand_suspect_over(struct heap *heap, void *object, bool mid) {

@@ -3,6 +3,7 @@
 #define JW_HIT_PATH_H
 
 #include "frontend/heap_pop.h"
+#include "frontend/thread_heap.h"
 
 /* `heap` is the calling thread's. NULL: the link in the local list at *list is not near (allocate.c). */
 static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *list) {

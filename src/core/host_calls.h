@@ -14,7 +14,7 @@
 #define JW_HOST_CALLS_H
 
 #include "backend/reclaimer.h"
-#include "frontend/heap.h"
+#include "frontend/thread_heap.h"
 
 static inline void host_thread_starts(void) {
     heap_enter(&no_heap);

@@ -6,6 +6,7 @@
 #include "base/misuse.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
+#include "frontend/thread_heap.h"
 #include "midend/midend.h"
 
 /* Size of a small object whose first word may be a link. If only another thread could tell whether the object is free,

@@ -16,6 +16,7 @@
 #include "frontend/heap_pop.h"
 #include "frontend/heap_refill.h"
 #include "frontend/heap_shortage.h"
+#include "frontend/thread_heap.h"
 #include "midend/midend.h"
 #include "platform/tool.h"
 

@@ -1,14 +1,23 @@
 /* heap.h - a heap: the slabs of one thread, and the direct map that leads from a size to the objects to give out.
  *
  * Heaps are never unmapped and slabs never change heaps. So a thread that frees an object can always reach the heap of
- * the object's slab. heap_table.h finds heaps by number; heap_lifecycle.h says which thread has which heap.
+ * the object's slab. heap_table.h finds heaps by number; heap_lifecycle.h says which thread has which heap;
+ * thread_heap.h has the calling thread's.
  *
- *   reopened    stack of slabs that were marked until another thread freed into them (slab.h), through their links
- *               (sync/id_stack.h). The thread that cleared the mark pushes; the owner takes all.
+ *   fields                        written by
+ *   local to partial              the heap's thread
+ *   - a new line of the cache -
+ *   reopened, suspects            any thread pushes (heap_reopened.h, suspect.h); the heap's thread takes all
+ *   suspect_count                 any thread
+ *   abandoned_next, abandoned     the thread that pushes the heap to a stack of heaps, or pops it
+ *   pool                          the heap's thread; any thread takes all slabs, a round notes how it is used (pool.h)
+ *   quarantine to shortage,       the heap's thread
+ *   thread_counts
+ *   mid_caches, of the midend     the heap's thread
+ *   range_cache, of the backend   the heap's thread; rounds write its slots and `drained` (range_cache.h)
  *
- * Other threads and rounds also write the fields from `reopened` to `abandoned`, the pool, and the slots and `drained`
- * of `range_cache`. Only the heap's thread writes the rest. A thread without a heap has `no_heap`, which has no objects
- * and whose key matches no slab. So the hit paths need no test for it.
+ * The thread or round that has a heap without a thread does what the heap's thread does. Statistics and messages about
+ * misuse read heaps of other threads.
  */
 #ifndef JW_HEAP_H
 #define JW_HEAP_H
@@ -20,9 +29,7 @@
 #include "base/mitigations.h"
 #include "frontend/heap_table.h"
 #include "frontend/pool.h"
-#include "frontend/slab_links.h"
-#include "midend/midend.h"
-#include "platform/host.h"
+#include "midend/mid_cache.h"
 #include "sync/id_stack.h"
 #include "sync/pointer_stack.h"
 
@@ -47,8 +54,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint8_t map[FRONTEND_MAX + 1];
     uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    /* On 64 bits its line goes up to `generation`. Only the heap's thread writes thread_counts, the pool's counts,
-     * in_use_count, number and generation. */
+    /* On 64 bits its line goes up to `generation`. */
     _Alignas(64) struct id_stack reopened; /* slabs, for the owner to take back (heap_reopened.h) */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
     _Atomic(uint32_t) suspect_count;       /* notes pushed, and not settled yet; or more */
@@ -80,53 +86,6 @@ _Static_assert(NO_CLASS *FREE_TARGET_WORDS <= UINT8_MAX, "a list's index fits in
 _Static_assert(JW_LOCAL_FREES <= UINT8_MAX && JW_OBJECT_CACHE <= UINT8_MAX, "a budget fits in its entry");
 _Static_assert(2 * JW_COARSE_SLABS <= UINT8_MAX, "slabs until the finer classes open fit in an entry (size_map.c)");
 _Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");
-
-extern struct heap no_heap HIDDEN;
-
-#if JW_HOSTED
-
-/* The calling thread's heap, and the heap's key. */
-static ALWAYS_INLINE struct heap *thread_heap(void) {
-    return (struct heap *)host_word();
-}
-static ALWAYS_INLINE uint64_t thread_key(void) {
-    return thread_heap()->key;
-}
-
-/* Makes the heap the calling thread's. */
-static inline void heap_enter(struct heap *heap) {
-    host_word_set(heap);
-    range_cache_enter(heap == &no_heap ? NULL : &heap->range_cache);
-}
-
-#else
-
-/* What the hit paths need, in one cache line. */
-struct thread {
-    struct heap *heap;
-    uint64_t key; /* the heap's */
-};
-
-extern _Thread_local struct thread thread HIDDEN __attribute__((tls_model("initial-exec")));
-
-static ALWAYS_INLINE struct heap *thread_heap(void) {
-    return thread.heap;
-}
-static ALWAYS_INLINE uint64_t thread_key(void) {
-    return thread.key;
-}
-
-/* Makes the heap the calling thread's. */
-static inline void heap_enter(struct heap *heap) {
-    thread.heap = heap;
-    thread.key = heap->key;
-    range_cache_enter(heap == &no_heap ? NULL : &heap->range_cache);
-}
-
-#endif
-
-/* Writes the calling thread's number into its heap; after a fork it has a new one. */
-void heap_note_thread(void);
 
 /* Whether other threads have reopened slabs that the owner has not taken back yet. */
 static ALWAYS_INLINE bool heap_has_reopened(const struct heap *heap) {

@@ -9,6 +9,8 @@
 #include "frontend/object_cache.h"
 #include "frontend/slab_links.h"
 #include "frontend/slab_lists.h"
+#include "frontend/thread_heap.h"
+#include "midend/midend.h"
 
 static NOINLINE void collect_partial(struct heap *heap, unsigned class, unsigned most) {
     for (struct slab *slab = heap->partial[class], *next; slab && most > 0; slab = next, most--) {

@@ -6,6 +6,8 @@
 #include "frontend/heap_key.h"
 #include "frontend/heap_pool.h"
 #include "frontend/size_map.h"
+#include "frontend/thread_heap.h"
+#include "midend/midend.h"
 #include "sync/versioned_stack.h"
 
 static uint32_t this_generation;

@@ -3,6 +3,7 @@
 #define JW_HEAP_POP_H
 
 #include "frontend/heap.h"
+#include "frontend/slab_links.h"
 
 /* Takes the first object, whose link is near, of a local list. */
 static ALWAYS_INLINE void *heap_pop_near(void **first, void *object, uint64_t distance) {

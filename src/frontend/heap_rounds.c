@@ -10,6 +10,7 @@
 #include "frontend/heap_stacks.h"
 #include "frontend/remote_reclaim.h"
 #include "frontend/suspect.h"
+#include "frontend/thread_heap.h"
 #include "platform/host.h"
 
 /* Takes up to `most` heaps from the stack and drains them before it pushes them to the other. 0: there was none. */

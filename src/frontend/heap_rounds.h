@@ -6,6 +6,7 @@
 #define JW_HEAP_ROUNDS_H
 
 #include "frontend/heap.h"
+#include "platform/host.h"
 
 /* Drains the abandoned heaps, for a round. True: slabs remain for a later round. */
 bool heap_drain_abandoned(void);

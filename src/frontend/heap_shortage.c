@@ -6,6 +6,7 @@
 #include "config/policy.h"
 #include "frontend/heap_collect.h"
 #include "frontend/remote_work.h"
+#include "midend/midend.h"
 
 static bool mid_caches_are_used(const struct heap *heap) {
     bool used = false;

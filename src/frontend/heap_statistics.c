@@ -5,6 +5,7 @@
 #include "backend/root.h"
 #include "config/policy.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/thread_heap.h"
 #include "platform/platform.h"
 
 /* Racy copy of fields that the slab's owner changes, on purpose. Hidden from TSan. */

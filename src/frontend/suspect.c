@@ -8,6 +8,7 @@
 #include "frontend/slab_cross.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
+#include "midend/midend.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
     enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is cached; longer is a circle, of another misuse */

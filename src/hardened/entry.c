@@ -7,6 +7,7 @@
 #include "base/misuse.h"
 #include "config/options.h"
 #include "core/route.h"
+#include "frontend/thread_heap.h"
 #include "hardened/large.h"
 #include "hardened/open.h"
 #include "hardened/quarantine.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config/statistics_types.h"
 #include "hardened/quarantine.h"
 #include "hardened/regions.h"
 #include "hardened/secret.h"

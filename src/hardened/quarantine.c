@@ -9,6 +9,7 @@
 #include "config/policy.h"
 #include "core/allocator.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/thread_heap.h"
 #include "hardened/fill_words.h"
 #include "hardened/large.h"
 #include "hardened/quarantine_entry.h"

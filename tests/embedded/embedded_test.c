@@ -7,7 +7,7 @@
 #include "check.h"
 #include "embedded/slot.h"
 #include "entry_points.h"
-#include "frontend/heap.h"
+#include "frontend/thread_heap.h"
 #include "platform/platform.h"
 
 #include <errno.h>

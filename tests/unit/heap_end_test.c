@@ -1,5 +1,6 @@
 /* heap_end_test.c - what becomes of a heap when its thread ends. */
 #include "heap_ends.h"
+#include "midend/midend.h"
 
 enum { SMALL = 224, COUNT = 100 };
 static void *left[COUNT];

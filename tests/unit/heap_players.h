@@ -5,6 +5,7 @@
 #include "core/allocator.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/thread_heap.h"
 #include "heap_walk.h"
 #include "unit.h"
 

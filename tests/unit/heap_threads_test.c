@@ -7,6 +7,7 @@
 #include "core/allocator.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/thread_heap.h"
 #include "heap_walk.h"
 
 enum { MANY = 742, GENERATIONS = 2, SHARED = 512, RACES = 3000, CHURNERS = 8, LIVES = 40 };

@@ -8,6 +8,7 @@
  */
 #include "backend/backend.h"
 #include "frontend/heap_fork.h"
+#include "frontend/thread_heap.h"
 #include "midend/midend.h"
 #include "verify/clients/whole.h"
 

@@ -2,6 +2,7 @@
 #ifndef JW_WHOLE_LARGE_TWICE_H
 #define JW_WHOLE_LARGE_TWICE_H
 
+#include "frontend/thread_heap.h"
 #include "verify/clients/whole.h"
 
 enum { SIZE = 4 * GRANULE_SIZE };

@@ -1,5 +1,5 @@
-/* heap.c - the calling thread's heap, and the heap of threads that have none. */
-#include "frontend/heap.h"
+/* thread_heap.c - the calling thread's heap, and the heap of threads that have none. */
+#include "frontend/thread_heap.h"
 
 #include "platform/platform.h"
 
