@@ -55,7 +55,7 @@ void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
 
 /* Whether the next malloc of the class would find no object. False too if its refill is one that looks at what other
  * threads have freed. */
-static bool wants_slab(const struct heap *heap, unsigned class) {
+static bool class_needs_refill(const struct heap *heap, unsigned class) {
     if (heap->partial[class] || !link_end(heap->local[class].first)) return false;
     return (heap->refills + 1) % KEEP_PERIOD != 0 && !heap_has_reopened(heap);
 }
@@ -70,18 +70,21 @@ static bool leave_spent_current(struct heap *heap, unsigned class) {
     return true;
 }
 
-/* If malloc would find no object next, a full slab to which an object has come back becomes current at once. No list
- * has to change. Counts as a refill. */
-static bool take_over(struct heap *heap, struct slab *slab) {
-    unsigned class = slab->class;
+/* Takes a full slab back from rounds (slab_regain). False: a round has it; its state is as before. */
+static bool regain_full_slab(struct slab *slab) {
     enum slab_state state = slab_state(slab);
-    if (!wants_slab(heap, class)) return false;
+    if (LIKELY(slab_regain(slab, slab_out(slab)))) return true;
+    slab_set_state(slab, state);
+    return false;
+}
+
+/* If the next malloc would find no object, refills the class from a full slab to which an object has come back. The
+ * slab becomes current, and no list of slabs changes. False: the caller must open the slab. */
+static bool refill_from_full(struct heap *heap, struct slab *slab) {
+    unsigned class = slab->class;
+    if (!class_needs_refill(heap, class)) return false;
     heap->refills++;
-    if (!leave_spent_current(heap, class)) return false;
-    if (UNLIKELY(!slab_regain(slab, slab_out(slab)))) {
-        slab_set_state(slab, state);
-        return false;
-    }
+    if (!leave_spent_current(heap, class) || !regain_full_slab(slab)) return false;
     heap_make_current(heap, slab);
     heap->local[class].first = slab_refill(slab);
     return true;
@@ -113,5 +116,5 @@ COLD void heap_want_slab(struct slab *slab) {
 
 void heap_budget_spent(struct slab *slab) {
     struct heap *heap = heap_of(slab); /* the calling thread's, except after a fork in a signal handler (heap_fork.c) */
-    if (!slab_is_full(slab) || !take_over(heap, slab)) heap_open_slab(heap, slab);
+    if (!slab_is_full(slab) || !refill_from_full(heap, slab)) heap_open_slab(heap, slab);
 }
