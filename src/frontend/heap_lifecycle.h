@@ -12,7 +12,7 @@
  * time: threads that start meanwhile take the rest. Without that bound each such meeting would make new heaps, without
  * end.
  *
- * Progress: lock-free. Clients heap_adopt*, heap_stack, owner_dies*, after_the_end.
+ * Progress: lock-free. Clients heap_drain*, heap_take_map, heap_stack, owner_dies*, after_the_end.
  */
 #ifndef JW_HEAP_LIFECYCLE_H
 #define JW_HEAP_LIFECYCLE_H

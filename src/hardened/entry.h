@@ -7,7 +7,7 @@
  *   free      opened: tag, trailer and fill are checked, trailer FREED, tag 0 -> cleared or filled -> quarantine ->
  *             checked again -> allocator
  *
- * entry.c has malloc and free, realloc.c realloc; seal.h makes an object, open.h checks one that comes back.
+ * entry.c has malloc and free, entry_realloc.c realloc; seal.h makes an object, open.h checks one that comes back.
  *
  * The allocator below knows only slots. Progress: as the allocator's; the data here belongs to one thread, or is one
  * word.

@@ -116,7 +116,7 @@ static void of_full_slab_by_two_others(size_t size) {
 }
 
 static void of_ended_thread(size_t size) {
-    free(object(size)); /* a heap for this thread, or the ended one's would be adopted */
+    free(object(size)); /* a heap for this thread, or the ended one's would be taken */
     char *bytes = object_from_elsewhere(size), *other = object_from_elsewhere(size);
     expect(KIND, bytes, "small", malloc_usable_size(bytes), ENDED, AGAIN);
     free(bytes);

@@ -89,7 +89,7 @@ static void alignments_hold(void **state) {
 }
 
 /* The heap of an ended thread: classes that were open stay open, and the count goes on where it stood. */
-static void an_adopted_heap_keeps_its_map(void **state) {
+static void a_taken_heap_keeps_its_map(void **state) {
     (void)state;
     start();
     struct heap *heap = heaps[2];
@@ -174,7 +174,7 @@ int main(void) {
         cmocka_unit_test(a_coarse_class_serves_its_sizes_alone),
         cmocka_unit_test(few_objects_are_of_coarse_classes),
         cmocka_unit_test(a_thread_with_few_objects_stays_coarse),
-        cmocka_unit_test(an_adopted_heap_keeps_its_map),
+        cmocka_unit_test(a_taken_heap_keeps_its_map),
         cmocka_unit_test(a_refused_slab_does_not_count),
         cmocka_unit_test(resizing_within_a_coarse_class_is_no_shrinking),
         cmocka_unit_test(many_objects_open_the_classes),

@@ -13,8 +13,8 @@ static void a_heap_handed_over_keeps_its_objects(void **state) {
     heap_abandon(heaps[0]);
     assert_int_equal(heap_abandoned_count(), abandoned + 1);
     for (unsigned i = 0; i < 2; i++) free_as(1, left[i]); /* into a heap without a thread */
-    struct heap *adopted = heap_take_or_create();
-    assert_ptr_equal(adopted, heaps[0]);
+    struct heap *taken = heap_take_or_create();
+    assert_ptr_equal(taken, heaps[0]);
     assert_int_equal(heap_count(), count);
     walk_all();
     for (unsigned i = 2; i < COUNT; i++) assert_true(pattern_holds(left[i], SMALL, i));

@@ -1,4 +1,4 @@
-/* heap_adopt_map - a thread opens the finer classes of its heap and ends; another one takes the heap, or a new one.
+/* heap_take_map - a thread opens the finer classes of its heap and ends; another one takes the heap, or a new one.
  *
  * bound     2 threads, and main, which has the first heap; 5 objects open the classes; then the end of that thread, and
  *           1 allocation by the next one

@@ -1,4 +1,4 @@
-/* realloc.c - the hardened build's realloc: keeps the slot, resizes a huge object, or copies. */
+/* entry_realloc.c - the hardened build's realloc: keeps the slot, resizes a huge object, or copies. */
 #include <string.h>
 
 #include "backend/huge.h"

@@ -1,4 +1,4 @@
-/* heap_adopt - an abandoned heap is drained while another thread frees into it and a third takes it.
+/* heap_drain_free_take - an abandoned heap is drained while another thread frees into it and a third takes it.
  *
  * bound     3 threads: 1 round's draining; 1 free; 1 allocation and the end of its thread; a full slab of 2 objects
  * property  the heap is in one thread's hands at a time; neither it, nor a slab, nor an object is lost

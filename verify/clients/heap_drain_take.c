@@ -1,4 +1,4 @@
-/* heap_adopt_take - the reclamation thread drains two abandoned heaps while another thread takes one.
+/* heap_drain_take - the reclamation thread drains two abandoned heaps while another thread takes one.
  *
  * bound     2 threads: 1 round's draining; 1 allocation and the end of its thread; slabs of 3 objects, 2 of them freed
  *           before

@@ -1,4 +1,4 @@
-/* heap_adopt_free - the reclamation thread drains an abandoned heap while another thread frees the last objects
+/* heap_drain_free - the reclamation thread drains an abandoned heap while another thread frees the last objects
  * of its full slab.
  *
  * bound     2 threads: 1 round; 3 frees; slabs of 2 objects, one full and one partial

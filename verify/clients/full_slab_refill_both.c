@@ -1,4 +1,4 @@
-/* full_slab_over_both - a full slab takes over from the current one while others free into both.
+/* full_slab_refill_both - a full slab becomes current in place of another one while others free into both.
  *
  * bound     3 threads: 1 free and 3 allocations by the owner; 2 frees by others; 2 objects a slab
  * property  no object is lost or given out twice, and no slab is lost

@@ -1,5 +1,5 @@
-/* full_slab_over - an object comes back to a full slab: it becomes current only if malloc has no other object,
- * of the current slab, while another thread frees into both.
+/* full_slab_refill - an object comes back to a full slab. The slab becomes current only if malloc would find no object
+ * of the current slab. Another thread frees into both.
  *
  * bound     2 threads: 3 frees and 1 allocation by the owner; 2 frees by the other; 3 objects a slab
  * property  no object is lost or given out twice, and no slab is lost
