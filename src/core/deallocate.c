@@ -45,8 +45,8 @@ static void free_to_spent_list(struct heap *heap, struct slab *slab, void *objec
 
 /* A budget has reached 0: the last object of a partial slab, the free that reopens a full one, the end of a local
  * list's budget; or misuse (slab_count_free). */
-static NOINLINE void free_with_attention(struct slab *slab, struct free_target *target, void *object) {
-    if (UNLIKELY(slab_count_was_wrong(slab, target, object))) {
+static NOINLINE void free_own_slowly(struct slab *slab, struct free_target *target, void *object) {
+    if (UNLIKELY(slab_free_was_invalid(slab, target, object))) {
         /* undoes the count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
         free_target_set_budget(target, target->budget + 1u);
         free_suspect(object);
@@ -60,7 +60,7 @@ static NOINLINE void free_with_attention(struct slab *slab, struct free_target *
 
 static ALWAYS_INLINE void free_own(struct slab *slab, void *object, uint64_t key) {
     struct free_target *target = slab->target;
-    if (UNLIKELY(slab_count_free(slab, target, object))) free_with_attention(slab, target, object);
+    if (UNLIKELY(slab_count_free(slab, target, object))) free_own_slowly(slab, target, object);
     else push_freed(slab, target, object, key);
 }
 

@@ -38,7 +38,7 @@ COLD void free_suspect(void *object) {
     if (!TRAILERS && slab_has_link(object)) {
         struct heap *heap = heap_of(slab);
         if (heap == thread_heap()) {
-            if (heap_has_in_list(heap, object)) misuse(DOUBLE_FREE, object, 0);
+            if (heap_list_has(heap, object)) misuse(DOUBLE_FREE, object, 0);
         } else if (hand_suspect_over(heap, object, false)) {
             return;
         }
@@ -48,7 +48,7 @@ COLD void free_suspect(void *object) {
 }
 
 COLD void free_mid_suspect(void *object) {
-    uint32_t number = mid_cache_number(object);
+    uint32_t number = cached_heap_number(object);
     struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
     if (heap && heap != thread_heap() && hand_suspect_over(heap, object, true)) return;
     if (heap && heap == thread_heap() && mid_is_cached(heap->mid_caches, object)) misuse(DOUBLE_FREE, object, 0);

@@ -75,9 +75,9 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
         }
     }
     /* if there is no range (the window is full, or no memory for a whole root), a mapping may serve */
-    bool may = (tier >= TIER_LARGE || alignment > GRANULE_SIZE || (tier == TIER_MID && root_window_is_full())) &&
-               size <= PTRDIFF_MAX;
-    return may ? huge_allocate(size, alignment, used) : NULL;
+    bool mapping_may_serve =
+        tier >= TIER_LARGE || alignment > GRANULE_SIZE || (tier == TIER_MID && root_window_is_full());
+    return mapping_may_serve && size <= PTRDIFF_MAX ? huge_allocate(size, alignment, used) : NULL;
 }
 
 /* Requests above the frontend's sizes, and smaller ones with alignments that no small class has. */
@@ -93,9 +93,9 @@ void *allocate_large(size_t size, size_t alignment, size_t *used) {
     return object ? object : out_of_memory();
 }
 
-/* A heap for its mid caches and its range cache: without them each object would take a slab or a range out of the Nest
- * and put it back. NULL: none. */
-static COLD struct heap *heap_for_larger(void) {
+/* Attaches a heap, for its mid caches and its range cache. Without them each object would take a slab or a range out of
+ * the Nest and place it again. NULL: the thread gets no heap. */
+static COLD struct heap *attach_for_caches(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }
 
@@ -103,7 +103,7 @@ static COLD struct heap *heap_for_larger(void) {
 static NOINLINE void *allocate_from_any_tier(size_t size) {
     size_t used;
     if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
-        heap_for_larger();
+        attach_for_caches();
     return allocate_large(size, 1, &used);
 }
 
@@ -117,7 +117,7 @@ static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
 static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
     if (UNLIKELY(heap == &no_heap)) {
         if (tool_is_there()) return tool_allocate(size);
-        heap = heap_for_larger();
+        heap = attach_for_caches();
     }
     if (UNLIKELY(!heap)) return allocate_from_any_tier(size);
     void *object = midend_allocate_uncached(heap->mid_caches, size);

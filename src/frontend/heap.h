@@ -12,7 +12,7 @@
  *   abandoned_next, abandoned     the thread that pushes the heap to a stack of heaps, or pops it
  *   pool                          the heap's thread; any thread takes all slabs, a round notes how it is used (pool.h)
  *   quarantine to shortage,       the heap's thread
- *   thread_counts
+ *   thread_is_counted
  *   mid_caches, of the midend     the heap's thread
  *   range_cache, of the backend   the heap's thread; rounds write its slots and `drained` (range_cache.h)
  *
@@ -60,7 +60,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Atomic(uint32_t) suspect_count;       /* notes pushed, and not settled yet; or more */
     _Atomic(uint32_t) abandoned_next;      /* number of the next heap in the same stack (heap_table.h) */
     _Atomic(bool) abandoned;               /* a hint for threads that push: only a round will look */
-    bool thread_counts;                    /* the end of its thread is to be told (backend/reclaimer.h) */
+    bool thread_is_counted;                /* the end of its thread is to be told (backend/reclaimer.h) */
     struct pool pool;
 #if QUARANTINED
     struct quarantine *quarantine; /* its thread's freed objects (hardened/quarantine.h), NULL: none yet */
@@ -72,7 +72,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint64_t key;             /* of its slabs' links (heap_key.h) */
     _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t refills;
-    uint32_t collected; /* the class that was looked at last */
+    uint32_t collected_class; /* that periodic maintenance looked at last */
     granule_id
         reopened_taken; /* first of the reopened slabs that were taken off the stack and not looked at, 0: none */
     bool wants_slabs;   /* a slab that becomes full is WANTED (heap_shortage.h) */

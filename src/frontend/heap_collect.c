@@ -20,7 +20,7 @@ static NOINLINE void collect_partial(struct heap *heap, unsigned class, unsigned
 }
 
 /* Whether all objects of a current slab are in its lists. False as well if the answer takes more than `most` steps. */
-static bool is_unused(const struct slab *slab, const void *local, unsigned most) {
+static bool current_is_free(const struct slab *slab, const void *local, unsigned most) {
     uint32_t elsewhere = slab->own.budget - 1u - cross_count(&slab->cross);
     if (elsewhere > most) return false;
     for (; elsewhere > 0 && !link_end(local); elsewhere--) local = slab_next(local, slab_key(slab));
@@ -30,7 +30,7 @@ static bool is_unused(const struct slab *slab, const void *local, unsigned most)
 static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned most) {
     struct slab *slab = heap->current[class];
     void *local = heap->local[class].first;
-    if (!slab || !is_unused(slab, local, most)) return;
+    if (!slab || !current_is_free(slab, local, most)) return;
     if (!link_end(local)) slab_move_to_freed(slab, local);
     slab_drain_cross(slab);
     heap->current[class] = NULL;
@@ -42,10 +42,10 @@ static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned
 /* One class, so that no malloc takes long. */
 static NOINLINE void collect_some(struct heap *heap) {
     heap_take_incoming(heap);
-    heap->collected = (heap->collected + 1) % SIZE_CLASS_COUNT;
-    if (size_classes[heap->collected].cached > 0) object_cache_drain(heap, heap->collected);
-    collect_partial(heap, heap->collected, COLLECT_STEPS);
-    collect_current(heap, heap->collected, heap->refills % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
+    heap->collected_class = (heap->collected_class + 1) % SIZE_CLASS_COUNT;
+    if (size_classes[heap->collected_class].cached > 0) object_cache_drain(heap, heap->collected_class);
+    collect_partial(heap, heap->collected_class, COLLECT_STEPS);
+    collect_current(heap, heap->collected_class, heap->refills % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
     if (heap->refills % KEEP_PERIOD == 0) {
         midend_collect(heap->mid_caches);
         pool_count_unused(&heap->pool);

@@ -77,7 +77,7 @@ COLD void heap_after_fork(bool child) {
     if (!child) return;
     if (!option(&options.fresh_after_fork)) {
         heap_note_thread();
-        thread_heap()->thread_counts = false; /* the child's first thread */
+        thread_heap()->thread_is_counted = false; /* the child's first thread */
         return;
     }
     this_generation++;

@@ -118,7 +118,7 @@ static void thread_ends(void *value) {
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     if (JW_SECURE) hardened_hooks.thread_ends(heap);
     heap_enter(&no_heap);
-    if (heap->thread_counts) reclaimer_thread_ends(); /* before leave_heap: without the thread that collects more */
+    if (heap->thread_is_counted) reclaimer_thread_ends(); /* before leave_heap: without the thread that collects more */
     bool more = leave_heap(heap);
     abandon_quietly(heap);
     if (more) thrift_wake();
@@ -139,7 +139,7 @@ struct heap *heap_attach(void) {
     if (!heap) return NULL;
     heap_enter(heap);
     heap_note_thread();
-    heap->thread_counts = reclaimer_thread_seen();
+    heap->thread_is_counted = reclaimer_thread_seen();
     heap_begin_generation(heap);
     /* if the platform cannot report the thread's end, the heap stays with the thread */
     platform_on_thread_exit(thread_ends, heap);

@@ -1,7 +1,7 @@
 /* heap_reopened.h - how a full slab returns to its owner after another thread's free.
  *
  *   step                       by                                    the slab
- *   clears the mark            the first free by another thread      on its way (slab.h, `marked`)
+ *   clears the mark            the first free by another thread      reopening (slab.h, `marked`)
  *   heap_push_reopened         the same thread                       in the heap's `reopened` stack
  *   heap_take_reopened         the owner, in slow paths              ordinary again: PARTIAL or EMPTY; or FULL, if the
  *                                                                    owner has used it meanwhile and can mark it again

@@ -13,7 +13,7 @@
 void heap_make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);
     invariant(slab_list_length(slab->own.first) == slab->linked);
-    if (UNLIKELY(slab_is_on_its_way(slab))) {
+    if (UNLIKELY(slab_is_reopening(slab))) {
         slab_set_state(slab, RETURNING);
         free_target_set_budget(&slab->own, 1);
         return;

@@ -59,7 +59,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(con
 }
 
 /* Objects in local lists are not given out. The hardened build may not read other threads' objects (guards, tags). */
-static void leave_out_local(const struct heap *heap, struct frontend_statistics *statistics) {
+static void subtract_local(const struct heap *heap, struct frontend_statistics *statistics) {
     if (!heap || (GUARDED && heap != thread_heap())) return;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         uint64_t local = local_length(heap, class), *objects = &statistics->classes[class].objects;
@@ -68,21 +68,21 @@ static void leave_out_local(const struct heap *heap, struct frontend_statistics 
 }
 
 /* A cache has no cached objects, or as many as its room is less than the most. */
-__attribute__((no_sanitize("thread"))) static NOINLINE void leave_out_cache(const struct mid_cache *cache,
-                                                                            struct midend_statistics *statistics) {
+__attribute__((no_sanitize("thread"))) static NOINLINE void subtract_cache(const struct mid_cache *cache,
+                                                                           struct midend_statistics *statistics) {
     unsigned kind = cache->kind, cached = cache->cached ? cache->most - cache->room : 0;
     if (kind - 1 >= statistics->class_count || cached > statistics->classes[kind - 1].objects) return;
     statistics->classes[kind - 1].objects -= cached;
     statistics->in_use -= cached * statistics->classes[kind - 1].size;
 }
 
-COLD void heap_leave_out_cached_objects(struct midend_statistics *statistics) {
+COLD void heap_subtract_cached_objects(struct midend_statistics *statistics) {
     for (uint32_t number = 1; number <= heap_count(); number++)
         for (unsigned i = 0; i < MID_CACHES && heap_by_number(number) != thread_heap(); i++)
-            if (heap_by_number(number)) leave_out_cache(&heap_by_number(number)->mid_caches[i], statistics);
+            if (heap_by_number(number)) subtract_cache(&heap_by_number(number)->mid_caches[i], statistics);
 }
 
-COLD void heap_leave_out_cached_ranges(struct backend_statistics *statistics) {
+COLD void heap_subtract_cached_ranges(struct backend_statistics *statistics) {
     uint64_t bytes = 0;
     for (uint32_t number = 1; number <= heap_count(); number++)
         if (heap_by_number(number))
@@ -104,7 +104,7 @@ void frontend_statistics(struct frontend_statistics *statistics) {
         if (root_walk_begin()) {
             page_map_walk(count_slabs, statistics);
             for (uint32_t number = 1; number <= heap_count(); number++)
-                leave_out_local(heap_by_number(number), statistics);
+                subtract_local(heap_by_number(number), statistics);
             root_walk_end();
             break;
         }

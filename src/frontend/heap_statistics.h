@@ -7,9 +7,9 @@
 void frontend_statistics(struct frontend_statistics *statistics);
 
 /* Other threads' cached objects of the midend are free, too: as many as their caches count. */
-void heap_leave_out_cached_objects(struct midend_statistics *statistics);
+void heap_subtract_cached_objects(struct midend_statistics *statistics);
 
 /* Ranges in the heaps' caches are cached memory. */
-void heap_leave_out_cached_ranges(struct backend_statistics *statistics);
+void heap_subtract_cached_ranges(struct backend_statistics *statistics);
 
 #endif

@@ -28,8 +28,8 @@ static void give_run_back(struct pass *pass) {
     pass->count = 0;
 }
 
-/* A slab that no other thread has. */
-static void take_slab(granule_id id, struct pass *pass) {
+/* Adds a slab that this round has taken to the run, or begins a new run with it. */
+static void add_to_run(granule_id id, struct pass *pass) {
     if (pass->count > 0 && (id != pass->first + pass->count || pass->count == GIVE_MOST_GRANULES)) give_run_back(pass);
     if (pass->count == 0) pass->first = id;
     pass->count++;
@@ -48,21 +48,21 @@ static unsigned most_out(const struct slab *slab) {
 
 /* A slab that a round has taken: the OS may accept now what it has refused. In the child of a fork the slab may be in
  * the hands of a thread of the parent. */
-static void look_at_taken(granule_id id, struct cross_word word, struct pass *pass) {
+static void scan_taken_slab(granule_id id, struct cross_word word, struct pass *pass) {
     struct slab *slab = record_at(id);
     if (cross_is_giving(word) ||
         (cross_is_kept(word) && cross_is_watched(word) && cross_begin_giving(&slab->cross, word)))
-        take_slab(id, pass);
+        add_to_run(id, pass);
 }
 
-static void look_at_slab(granule_id id, struct pass *pass) {
+static void scan_cross_list(granule_id id, struct pass *pass) {
     struct slab *slab = record_at(id);
     /* relaxed: a watched slab was watched by an earlier round, which had acquired all before (RR6, RR13) */
     struct cross_word word = cross_get(&slab->cross);
     bool watched = cross_is_watched(word);
     if (cross_is_full(word) || cross_count_of(word) == 0) return;
     if (cross_is_taken(word)) {
-        look_at_taken(id, word, pass);
+        scan_taken_slab(id, word, pass);
         return;
     }
     if (!watched && !cross_watch(&slab->cross, &word)) return;
@@ -71,14 +71,14 @@ static void look_at_slab(granule_id id, struct pass *pass) {
         pass->soon = true;
         return;
     }
-    if (cross_begin_giving(&slab->cross, word)) take_slab(id, pass);
+    if (cross_begin_giving(&slab->cross, word)) add_to_run(id, pass);
 }
 
-static void look_at_root(granule_id root, void *context) {
+static void scan_cross_lists(granule_id root, void *context) {
     struct pass *pass = context;
     /* relaxed: a record that no thread has written yet has no object in its list */
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
-        if (leaf_is_slab(leaf_get(id))) look_at_slab(id, pass);
+        if (leaf_is_slab(leaf_get(id))) scan_cross_list(id, pass);
     give_run_back(pass);
 }
 
@@ -116,7 +116,7 @@ bool remote_reclaim_round(bool now) {
         bool wanted = remote_work_is_new();
         if (wanted || pass.now || atomic_load_explicit(&again, memory_order_relaxed)) {
             pass.soon = pass.kept = false;
-            page_map_walk(look_at_root, &pass);
+            page_map_walk(scan_cross_lists, &pass);
             atomic_store_explicit(&again, pass.soon || pass.kept, memory_order_relaxed);
         }
         if (end_remote_round()) return pass.soon;

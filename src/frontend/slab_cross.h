@@ -35,12 +35,12 @@ static inline bool slab_begin_regain(struct slab *slab) {
     return slab_unwatch(slab) && slab_is_taken(slab);
 }
 
-/* Whether another thread has cleared the mark and has not returned the slab yet. */
-static inline bool slab_is_on_its_way(const struct slab *slab) {
+/* Whether another thread has cleared the mark, and the owner has not taken the slab back yet. */
+static inline bool slab_is_reopening(const struct slab *slab) {
     return slab->marked && !cross_is_full(cross_get(&slab->cross));
 }
 
-/* Marks a slab that is not on its way. False: objects have come back meanwhile. */
+/* Marks a slab that is not reopening. False: objects have come back meanwhile. */
 static inline bool slab_mark(struct slab *slab) {
     slab->marked = cross_mark_full(&slab->cross);
     return slab->marked;

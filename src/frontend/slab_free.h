@@ -24,15 +24,16 @@ static ALWAYS_INLINE bool slab_has_object(const void *object, const struct slab 
     return product_is_at_most(slab_distance(object, slab, true), &slab->reciprocal, &slab->last);
 }
 
-/* Counts a free by the owner. True: the free needs attention, because the budget is spent or no object in use begins
- * there. So free has one branch for both. */
+/* Counts a free by the owner. True: the budget is spent, or no object in use begins there. So free has one branch for
+ * both. */
 static ALWAYS_INLINE bool slab_count_free(const struct slab *slab, struct free_target *target, const void *object) {
     return count_down(&target->budget, slab_distance(object, slab, false) * slab->reciprocal, &slab->last);
 }
 
-/* Why slab_count_free was true: no object in use begins there? If the budget is not spent, this is the only reason. */
-static ALWAYS_INLINE bool slab_count_was_wrong(const struct slab *slab, const struct free_target *target,
-                                               const void *object) {
+/* After slab_count_free has returned true: whether no object in use begins there. If the budget is not spent, that is
+ * the only possible reason. */
+static ALWAYS_INLINE bool slab_free_was_invalid(const struct slab *slab, const struct free_target *target,
+                                                const void *object) {
     return target->budget != 0 || !slab_has_object(object, slab);
 }
 

@@ -32,23 +32,23 @@ static bool slab_has_in_list(const struct heap *heap, const struct slab *slab, c
 /* The owner's free has lowered the budget for a moment, and a round may have seen that. So the owner first makes sure
  * that no round takes the slab while its lists are walked. If a round has taken it, the word's count tells: the object
  * was free only if as many objects are out as the count says. */
-COLD bool heap_has_in_list(const struct heap *heap, const void *object) {
+COLD bool heap_list_has(const struct heap *heap, const void *object) {
     struct slab *slab = slab_of(object);
     enum slab_state state = slab_state(slab);
     if (!slab_is_full(slab) && state != PARTIAL) return slab_has_in_list(heap, slab, object);
     unsigned out = slab_out(slab);
-    bool lists;
+    bool listed;
     if (slab_begin_regain(slab)) {
-        lists = cross_count_of(cross_watch_again(&slab->cross)) == out;
+        listed = cross_count_of(cross_watch_again(&slab->cross)) == out;
     } else {
-        lists = slab_has_in_list(heap, slab, object);
+        listed = slab_has_in_list(heap, slab, object);
     }
     slab_set_state(slab, state);
-    return lists;
+    return listed;
 }
 
 /* Frees as another thread's free does. By any thread: it needs no heap. */
-static void free_across(void *object) {
+static void free_to_cross_list(void *object) {
     struct slab *slab = slab_of(object);
     slab_fill(slab, object);
     if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_push_reopened(slab);
@@ -57,10 +57,10 @@ static void free_across(void *object) {
 static void settle_small(struct heap *heap, void *object) {
     const struct slab *slab = slab_of(object);
     /* an object that waits to be freed keeps its slab as it is */
-    if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_has_in_list(heap, object))
+    if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_list_has(heap, object))
         misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
-    free_across(object);
+    free_to_cross_list(object);
 }
 
 static void settle_mid(struct heap *heap, void *object) {
@@ -88,7 +88,7 @@ COLD void heap_settle_suspects(struct heap *heap) {
         bool mid = note->mid;
         next = link->next;
         link_clear(note);
-        free_across(note);
+        free_to_cross_list(note);
         if (mid) settle_mid(heap, object);
         else settle_small(heap, object);
         settled++;

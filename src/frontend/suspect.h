@@ -34,7 +34,7 @@ struct suspect {
 };
 
 /* Tells whether an object of one of the heap's slabs is in a list of the heap. By the heap's thread only. */
-bool heap_has_in_list(const struct heap *heap, const void *object);
+bool heap_list_has(const struct heap *heap, const void *object);
 
 /* Reserves a place for one note; false if none is free. By any thread. */
 bool heap_reserve_suspect(struct heap *heap);

@@ -102,8 +102,8 @@ void statistics_gather(struct statistics *statistics) {
     backend_statistics(&statistics->backend);
     midend_statistics(thread_heap()->mid_caches, &statistics->midend);
     frontend_statistics(&statistics->frontend);
-    heap_leave_out_cached_objects(&statistics->midend);
-    heap_leave_out_cached_ranges(&statistics->backend);
+    heap_subtract_cached_objects(&statistics->midend);
+    heap_subtract_cached_ranges(&statistics->backend);
     huge_statistics(&statistics->huge);
     statistics->system_calls = platform_system_calls();
     /* the backend counts these slabs as in use */

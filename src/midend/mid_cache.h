@@ -84,7 +84,7 @@ void mid_cache_drain(struct mid_cache *cache);
 void mid_cache_count_miss(struct mid_cache *cache, unsigned class);
 
 /* The number of the heap that caches the object, if any does. */
-static inline uint32_t mid_cache_number(const void *object) {
+static inline uint32_t cached_heap_number(const void *object) {
     return (uint32_t)((const link_word *)object)[1];
 }
 
@@ -92,7 +92,7 @@ static inline uint32_t mid_cache_number(const void *object) {
 static ALWAYS_INLINE void cached_check(const struct mid_cache *cache, const void *object) {
     if (JW_FILL && !cached_may_lead(cached_link_next(object, cache->key), cache->kind))
         misuse(WRITE_AFTER_FREE, object, 0);
-    if (JW_FILL && mid_cache_number(object) != cache->heap) misuse(WRITE_AFTER_FREE, object, sizeof(link_word));
+    if (JW_FILL && cached_heap_number(object) != cache->heap) misuse(WRITE_AFTER_FREE, object, sizeof(link_word));
     fill_check(object, 2 * sizeof(link_word), cache->size);
 }
 
@@ -121,7 +121,7 @@ static ALWAYS_INLINE void *mid_cache_pop(struct mid_cache *cache, unsigned class
     uint32_t bits = mid_free_bits(mid_word_get(cache->state));
     if (UNLIKELY(bits == 0)) return NULL;
     cache->room = cache->most;
-    uint32_t bit = mid_choose(bits);
+    uint32_t bit = mid_choose_bit(bits);
     mid_word_claim_held(cache->state, bit);
     char *object = cache->start + (size_t)__builtin_ctz(bit) * cache->size;
     fill_check(object, 0, cache->size);

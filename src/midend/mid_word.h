@@ -89,7 +89,7 @@ static inline struct mid_word mid_full(void) {
 }
 
 /* The bit of the object that is given out: the first free one, or in the hardened build any. */
-static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
+static ALWAYS_INLINE uint32_t mid_choose_bit(uint32_t bits) {
     uint32_t passed = RANDOM_ORDER ? random_less((uint32_t)__builtin_popcount(bits)) : 0;
     for (; passed > 0; passed--) bits &= bits - 1;
     return bits & -bits;
@@ -129,7 +129,7 @@ static inline uint32_t mid_word_claim(struct mid_state *state, bool hold, struct
     uint32_t bit;
     do {
         invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
-        bit = mid_choose(mid_free_bits(word));
+        bit = mid_choose_bit(mid_free_bits(word));
         *now = mid_claimed(word, bit, hold);
         /* [MW2] acquire: the object's last user is done with it; release: the slab's words, for threads that free into
          * the full slab; pairs [MW3]; clients midend_claim_deferred midend_full_words */

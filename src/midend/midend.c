@@ -31,9 +31,9 @@ static void *claim_object(granule_id slab, unsigned class, struct mid_cache *cac
     return object;
 }
 
-/* Places a slab that was full. After many of these a round is asked for, also if no range has become free: the round
- * gives back pages of free objects. */
-static void place_first(granule_id slab, unsigned class) {
+/* Places a slab that is no longer full. After many of these a round is asked for, also if no range has become free: the
+ * round gives back pages of free objects. */
+static void place_no_longer_full(granule_id slab, unsigned class) {
     mid_slab_place(slab, class);
     uint32_t before = atomic_load_explicit(&no_longer_full, memory_order_relaxed);
     /* load and store, so that no thread waits for the line: a lost count only delays the round by one slab */
@@ -69,7 +69,7 @@ bool midend_free(struct mid_cache *caches, void *object) {
     if (!mid_has_free(word, bit) && UNLIKELY(mid_may_be_cached(object)) && mid_has_link(object, class)) return false;
     if (!mid_has_free(word, bit)) fill_write(object, 0, mid_shapes[class].size);
     if (!mid_word_free(mid_state_at(slab), bit, &word)) misuse(DOUBLE_FREE, object, 0);
-    if (!mid_is_listed(word)) place_first(slab, class);
+    if (!mid_is_listed(word)) place_no_longer_full(slab, class);
     else if (mid_is_empty(mid_freed(word, bit), mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
     if (caches) mid_cache_count_miss(&caches[class % MID_CACHES], class);
     return true;

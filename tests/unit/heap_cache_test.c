@@ -72,7 +72,7 @@ static void a_slab_comes_back_with_a_cached_object(void **state) {
     struct slab *slab = slab_of(objects[0]);
     free_as(0, objects[0]);
     for (unsigned i = 1; i < OBJECT_CACHE_CAPACITY; i++) free_as(1, objects[i]);
-    assert_true(slab_is_on_its_way(slab));
+    assert_true(slab_is_reopening(slab));
     walk_all();
     for (unsigned i = 0; i < 1000 && slab->state == FULL; i++) heap_maintain(heaps[0]);
     assert_int_equal(slab->state, PARTIAL);

@@ -107,7 +107,7 @@ static void what_is_freed_last_is_given_out_next(void **state) {
     unsigned capacity = fill_a_slab();
     const struct slab *full = slab_of(filled[0]);
     free_filled(0, capacity, 1);
-    assert_true(slab_is_on_its_way(full));
+    assert_true(slab_is_reopening(full));
     enum { MANY_BUDGETS = 256 }; /* more than any policy may let pass before the thread looks */
     for (unsigned i = 0; i < MANY_BUDGETS * JW_LOCAL_FREES && full->state != EMPTY; i++) {
         free_as(0, filled[capacity]);
@@ -182,7 +182,7 @@ static void taking_over_leaves_no_slab_behind(void **state) {
     free_and_malloc_leave_no_slab_behind(CACHE_ROOM);
 }
 
-/* Another thread has cleared the mark, and the slab is on its way while its owner frees into it to the last object. */
+/* Another thread has cleared the mark, and the slab is reopening while its owner frees into it to the last object. */
 static void own_frees_meet_a_returning_slab(void **state) {
     (void)state;
     for (unsigned remote = 1; remote < size_class_capacity(size_class_of(SMALL)); remote++) {
@@ -197,7 +197,7 @@ static void own_frees_meet_a_returning_slab(void **state) {
             assert_int_equal(full->state, i + 1 < remote + until_reopen ? FULL : opened);
             walk_all();
         }
-        assert_true(slab_is_on_its_way(full));
+        assert_true(slab_is_reopening(full));
         walk_all();
         heap_collect(heaps[0], COLLECT_CURRENT);
         assert_int_equal(full->state, EMPTY);

@@ -45,13 +45,13 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     CHECK(slab_has_start(start, slab) == (slab->state != EMPTY));
     CHECK(slab_has_start(last, slab) == (slab->state != EMPTY));
     if (slab->state == EMPTY)
-        CHECK(slab->own.budget == 0 && count == 0 && freed == slab->linked && !slab_is_on_its_way(slab));
+        CHECK(slab->own.budget == 0 && count == 0 && freed == slab->linked && !slab_is_reopening(slab));
     if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->linked) + count > 0);
     if (slab->state == FULL) CHECK(slab->own.budget > 0 && slab->own.budget <= size_classes[class].frees_until_reopen);
     if (slab->state == WANTED) CHECK(slab->own.budget == 1 && freed == 0 && out == capacity);
-    if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->linked && slab_is_on_its_way(slab));
+    if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->linked && slab_is_reopening(slab));
     if (cross_is_full(cross_get(&slab->cross))) CHECK(slab->marked && count == 0);
-    else if (slab_is_full(slab)) CHECK(slab->marked); /* on its way to the owner */
+    else if (slab_is_full(slab)) CHECK(slab->marked); /* reopening, or reopened */
 }
 
 /* What is cached and what may still go: never more than that together. */
@@ -97,7 +97,7 @@ static inline void walk_root(granule_id root, void *context) {
         walk_slab(walk->heap, slab);
         *(slab->state == EMPTY ? &walk->empty : &walk->in_use) += 1;
         walk->in_use_of[slab->class] += slab->state != EMPTY;
-        walk->returning += slab_is_on_its_way(slab);
+        walk->returning += slab_is_reopening(slab);
     }
 }
 

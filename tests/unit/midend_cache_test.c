@@ -187,7 +187,7 @@ static char *cached_object(void) {
 static void expect_suspect(struct mid_cache *freeing, char *object) {
     CHECK(!mid_cache_free(freeing, object, leaf_of(object)));
     CHECK(!midend_free(freeing, object) && !midend_free(NULL, object));
-    CHECK(!is_set(object) && mid_is_cached(caches, object) && mid_cache_number(object) == caches[0].heap);
+    CHECK(!is_set(object) && mid_is_cached(caches, object) && cached_heap_number(object) == caches[0].heap);
     CHECK(midend_usable_size(caches, object) == 0);
 }
 

@@ -139,7 +139,7 @@ static void cached_ranges_count_as_free(void **state) {
     uint64_t in_use = statistics.in_use, cached = statistics.cached_mapped;
     free_as(1, object);
     backend_statistics(&statistics);
-    heap_leave_out_cached_ranges(&statistics);
+    heap_subtract_cached_ranges(&statistics);
     assert_int_equal(statistics.in_use, in_use - size);
     assert_int_equal(statistics.cached_mapped, cached + size);
     finish();

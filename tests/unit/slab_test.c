@@ -154,14 +154,14 @@ static void the_full_mark_is_seen_by_one(void **state) {
     unsigned count;
     for (unsigned mark = 0; mark < 2; mark++) { /* a new slab has one */
         assert_int_equal(cross_count(&slab->cross), 0);
-        assert_false(slab_is_on_its_way(slab));
+        assert_false(slab_is_reopening(slab));
         assert_false(cross_push(&slab->cross, slab_origin(slab), object,
                                 slab_key(slab))); /* the hit path leaves the mark alone */
         assert_int_equal(slab->cross.raw, CROSS_FULL);
         assert_ptr_equal(cross_drain(&slab->cross, slab_origin(slab), &count), slab_origin(slab));
         assert_int_equal(slab->cross.raw, CROSS_FULL);
         assert_true(cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab)));
-        assert_true(slab_is_on_its_way(slab));
+        assert_true(slab_is_reopening(slab));
         push(object + size_classes[1].size, true);
         push(object + 2 * size_classes[1].size, false);
         assert_int_equal(cross_count(&slab->cross), 3);
