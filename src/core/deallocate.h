@@ -2,15 +2,10 @@
 #ifndef JW_DEALLOCATE_H
 #define JW_DEALLOCATE_H
 
-#include <stddef.h>
-
 #include "base/compiler.h"
 
 /* Frees an object, or reports what is wrong with the address and aborts. NULL: does nothing. */
 void deallocate(void *object);
-
-/* The same; also reports that malloc would not have given the object for `size` bytes. */
-void deallocate_of_size(void *object, size_t size);
 
 #if !JW_SECURE
 /* The exported name: as jw_malloc. */

@@ -11,7 +11,7 @@
 #include "frontend/heap.h"
 
 /* The tier for a size from 1 on. Where it does not serve, for an alignment or for lack of memory, a tier above does.
- * The hit paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, deallocate.c). */
+ * The hit paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
 static ALWAYS_INLINE enum found_tier tier_of(size_t size) {
     if (size <= FRONTEND_MAX) return TIER_SMALL;
     if (size < BACKEND_MIN) return TIER_MID;

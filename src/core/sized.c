@@ -7,8 +7,9 @@
 #include "core/aligned.h"
 #include "core/deallocate.h"
 #include "core/describe.h"
+#include "core/free_own.h"
 #include "core/realloc.h"
-#include "frontend/slab.h"
+#include "frontend/thread_heap.h"
 #include "midend/midend.h"
 
 /* Whether the size belongs to the mid object's class. The small objects of their class are freed by now. */
@@ -48,4 +49,15 @@ static COLD void check_sized(const void *object, size_t alignment, size_t size) 
 void deallocate_sized(void *object, size_t alignment, size_t size) {
     if (UNLIKELY(alignment != 1 || !has_mid_class(object, size))) check_sized(object, alignment, size);
     deallocate(object);
+}
+
+/* A size of the slab's class is right: the rest is as in deallocate.c. An address that is in no slab may find any class
+ * in its record, but key 0. */
+HIT_PATH void deallocate_of_size(void *object, size_t size) {
+    struct slab *slab = slab_of(object);
+    uint64_t key = thread_key();
+    bool right = size - 1 < FRONTEND_MAX && size_class_serves(slab->class, size);
+    if (LIKELY(right && slab_has_key(slab, key))) free_own(slab, object, key);
+    else if (LIKELY(right && !slab_has_key(slab, 0))) deallocate(object);
+    else deallocate_sized(object, 1, size);
 }

@@ -1,4 +1,4 @@
-/* sized.h - free with an alignment, or with the size of an object that is not small (deallocate_of_size). */
+/* sized.h - free with a size or an alignment. */
 #ifndef JW_SIZED_H
 #define JW_SIZED_H
 
@@ -8,5 +8,8 @@
 /* Frees an object, NULL too, or reports that it does not have the alignment (1: any) and size that the program says. */
 #define SIZE_UNKNOWN SIZE_MAX
 void deallocate_sized(void *object, size_t alignment, size_t size);
+
+/* The same for alignment 1: the hit path. */
+void deallocate_of_size(void *object, size_t size);
 
 #endif
