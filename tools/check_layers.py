@@ -178,6 +178,8 @@ def main() -> int:
     arguments = parser.parse_args()
     found = check_sources(arguments.source)
     found += check_words.complaints(arguments.source) + check_names.complaints(arguments.source)
+    if arguments.source.resolve() == ROOT / "src":  # a test's small tree has none of the words
+        found += check_words.stale(arguments.source)
     found += check_included.complaints(arguments.source.parent)
     for directory in arguments.objects:
         found += check_objects(arguments.source, directory)

@@ -19,17 +19,18 @@ HEADERS = {
     "frontend/cross_list.h",
     "hardened/quarantine_entry.h",
 }
-# Names of bits, and what else only this file may write.
+# Names of bits, and what else only this file may write. Each stands there: a name that was changed no longer guards.
 BITS = {
-    "frontend/cross_list.h": re.compile(r"\bCROSS_[A-Z]+\b"),
-    "frontend/heap_key.h": re.compile(r"\bKEY_(?:NUMBER_MASK|NEVER_ZERO)\b|<< KEY_NUMBER_BITS\) - 1"),
-    "backend/slot_word.h": re.compile(r"\bSLOT_(?:GONE|LEAVING)\b"),
-    "backend/directory.h": re.compile(r"\bHUGE_GONE\b"),
-    "backend/range_cache.h": re.compile(r"\bRANGE_CACHE_OLD\b"),
-    "hardened/quarantine_entry.h": re.compile(r"\bENTRY_(?:UNIT_)?SHIFT\b"),
-    "backend/granule_id.h": re.compile(r"~\(ROOT_GRANULES - 1\)"),
-    "sync/free_link.h": re.compile(r"\*\((?:const )?link_(?:word|any) \*\)"),
+    "frontend/cross_list.h": [r"\bCROSS_[A-Z]+\b"],
+    "frontend/heap_key.h": [r"\bKEY_NUMBER_MASK\b", r"\bKEY_NEVER_ZERO\b", r"<< KEY_NUMBER_BITS\) - 1"],
+    "backend/slot_word.h": [r"\bSLOT_GONE\b", r"\bSLOT_DISOWNED\b"],
+    "backend/directory.h": [r"\bHUGE_GONE\b"],
+    "backend/range_cache.h": [r"\bRANGE_CACHE_OLD\b"],
+    "hardened/quarantine_entry.h": [r"\bENTRY_SHIFT\b", r"\bENTRY_UNIT_SHIFT\b"],
+    "backend/granule_id.h": [r"~\(ROOT_GRANULES - 1\)"],
+    "sync/free_link.h": [r"\*\((?:const )?link_word \*\)", r"\*\((?:const )?link_any \*\)"],
 }
+NAMED = {header: re.compile("|".join(bits)) for header, bits in BITS.items()}
 ACCESS = "backend/page_map.h"  # loads and stores the words of the tables as a whole
 TABLES = {ACCESS, "backend/page_map.c"}
 # Each shared struct, as its words are named, and its owner's files.
@@ -61,16 +62,42 @@ def masks(source: Path) -> dict[int, str]:
     return found
 
 
+def code(path: Path) -> str:
+    """The file without its comments, on the same lines."""
+    return COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), path.read_text())
+
+
+def stale(source: Path) -> list[str]:
+    """What the tables above guard that the source does not have: it was renamed, or it is gone."""
+    guarded = {header: list(bits) for header, bits in BITS.items()}
+    for header in HEADERS:
+        guarded.setdefault(header, []).append(RAW.pattern)
+    for table in ("leaf", "link", "node"):
+        guarded.setdefault(ACCESS, []).append(rf"\bpage_map\.{table}\b")
+    for words, files in OWNERS.items():
+        for file in files:
+            guarded.setdefault(file, []).append(re.escape(words))
+    found = []
+    for name, patterns in sorted(guarded.items()):
+        text = code(source / name) if (source / name).exists() else ""
+        found += [
+            f"src/{name}: has no {pattern}, which this check guards"
+            for pattern in patterns
+            if not re.search(pattern, text)
+        ]
+    return found
+
+
 def complaints(source: Path) -> list[str]:
     known, found = masks(source), []
     for path in sorted(source.rglob("*.[ch]")):
         name = path.relative_to(source).as_posix()
-        text = COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), path.read_text())
+        text = code(path)
         for number, line in enumerate(text.splitlines(), 1):
             place = f"src/{name}:{number}"
             if RAW.search(line) and name not in HEADERS | {ACCESS}:
                 found.append(f"{place}: names the raw word, which is for the word's header only")
-            for header, bits in BITS.items():
+            for header, bits in NAMED.items():
                 if name != header and bits.search(line):
                     found.append(f"{place}: names bits of a word, which are for {header} only")
             if TABLE.search(line) and name not in TABLES:
