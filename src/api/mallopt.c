@@ -15,14 +15,14 @@ struct answer {
     int most;
 };
 
-#define NONE 1, 0
+#define NEVER 1, 0
 #define VALUES(least, most) least, most
-#define ROW(code, least, most)                                                                                         \
+#define ANSWER(code, least, most)                                                                                      \
     { code, least, most }
 #if JW_SECURE
-#define SAYS(platform, name, code, plain, hardened, meaning, ours) ROW(code, hardened),
+#define SAYS(platform, name, code, plain, hardened, meaning, ours) ANSWER(code, hardened),
 #else
-#define SAYS(platform, name, code, plain, hardened, meaning, ours) ROW(code, plain),
+#define SAYS(platform, name, code, plain, hardened, meaning, ours) ANSWER(code, plain),
 #endif
 #define ACTS(platform, name, code, meaning, ours)
 

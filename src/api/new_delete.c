@@ -35,11 +35,11 @@
 typedef void new_handler(void);
 
 /* Functions of the C++ runtime, if there is one. */
-#define RUNTIME(symbol) __asm__(symbol) __attribute__((weak, visibility("default")))
-extern new_handler *get_new_handler(void) RUNTIME("_ZSt15get_new_handlerv");
-extern _Noreturn void throw_bad_alloc(void) RUNTIME("_ZSt17__throw_bad_allocv");
-extern void *begin_catch(void *exception) RUNTIME("__cxa_begin_catch");
-extern void end_catch(void) RUNTIME("__cxa_end_catch");
+#define CXX_RUNTIME(symbol) __asm__(symbol) __attribute__((weak, visibility("default")))
+extern new_handler *get_new_handler(void) CXX_RUNTIME("_ZSt15get_new_handlerv");
+extern _Noreturn void throw_bad_alloc(void) CXX_RUNTIME("_ZSt17__throw_bad_allocv");
+extern void *begin_catch(void *exception) CXX_RUNTIME("__cxa_begin_catch");
+extern void end_catch(void) CXX_RUNTIME("__cxa_end_catch");
 
 static COLD _Noreturn void give_up(size_t size) {
     if (throw_bad_alloc != NULL) throw_bad_alloc();

@@ -119,12 +119,12 @@ size_t midend_good_size(size_t size, size_t alignment) {
     return class < mid_class_count ? mid_shapes[class].size : backend_good_size(size);
 }
 
-OF_FORKING_THREAD uint64_t lists_locked;
+OF_FORKING_THREAD uint64_t mid_lists_locked;
 
 COLD void midend_before_fork(void) {
-    lists_locked = nest_lock_all(&mid_nest);
+    mid_lists_locked = nest_lock_all(&mid_nest);
 }
 
 COLD void midend_after_fork(bool child) {
-    nest_unlock_all(&mid_nest, child ? ~(uint64_t)0 : lists_locked);
+    nest_unlock_all(&mid_nest, child ? ~(uint64_t)0 : mid_lists_locked);
 }

@@ -219,7 +219,7 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
 
 /* Whether moves succeed. A mark that is written to the target before a move tells afterwards whether the target is
  * still ours. The mark costs a page, or a huge page, so it is left out from the first success to the first refusal. */
-enum { UNTRIED, MOVES, REFUSED };
+enum { UNTRIED, MOVES, MOVES_FAIL };
 static _Atomic(uint32_t) moving;
 
 static bool holds(uintptr_t address, uint32_t mark) {
@@ -242,7 +242,7 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
         if (before == UNTRIED) atomic_store_explicit(&moving, MOVES, memory_order_relaxed);
         return MOVED;
     }
-    atomic_store_explicit(&moving, REFUSED, memory_order_relaxed);
+    atomic_store_explicit(&moving, MOVES_FAIL, memory_order_relaxed);
     /* The kernel may unmap the target before it checks the source, which is several mappings if the program has used
      * mprotect in it. So map the target again. If it is still mapped, this call changes nothing. */
     uintptr_t got = map((uintptr_t)to, size);

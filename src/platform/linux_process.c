@@ -141,15 +141,15 @@ static void host_on_fork(void (*prepare)(void), void (*parent)(void), void (*chi
 }
 #endif
 
-static void (*after_fork_in_child)(void);
+static void (*child_handler)(void);
 
 static void child_of_fork(void) {
     threads_forget(); /* there is only this thread */
     atomic_store_explicit(process, 0, memory_order_relaxed);
-    after_fork_in_child();
+    child_handler();
 }
 
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
-    after_fork_in_child = child;
+    child_handler = child;
     host_on_fork(prepare, parent, child_of_fork);
 }

@@ -36,14 +36,14 @@ static _Atomic(uint32_t) *busy = first_words;
 static _Atomic(uint32_t) last_numbers[STACKS];
 
 /* The function that the thread runs: the same in every call. */
-static _Atomic(uintptr_t) thread_body;
+static _Atomic(uintptr_t) body_to_run;
 
 static void run(void) {
     for (unsigned stack = 0; stack < STACKS; stack++) {
         uint32_t number = atomic_load_explicit(&busy[stack], memory_order_relaxed);
         if (number > CLAIMED) atomic_store_explicit(&last_numbers[stack], number, memory_order_relaxed);
     }
-    ((void (*)(void))atomic_load_explicit(&thread_body, memory_order_relaxed))();
+    ((void (*)(void))atomic_load_explicit(&body_to_run, memory_order_relaxed))();
 }
 
 #if PLAIN_THREAD
@@ -137,7 +137,7 @@ enum platform_start platform_thread_start(void (*body)(void)) {
     /* A new thread inherits the mask: with everything blocked, no handler of the program ever runs on it. */
     uint64_t all = UINT64_MAX, before;
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET));
-    atomic_store_explicit(&thread_body, (uintptr_t)body, memory_order_relaxed);
+    atomic_store_explicit(&body_to_run, (uintptr_t)body, memory_order_relaxed);
     bool started = create_thread(stack);
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
     /* [ST3] release: the stack's place; pairs [ST2]; client reclaim_stack */

@@ -26,7 +26,7 @@ class Names(unittest.TestCase):
     def test_the_same_name_twice(self) -> None:
         body = "static COLD bool give(void) {\n    return true;\n}\n"
         found = self.complaints({"a/x.c": body, "b/y.c": "\n" + body})
-        self.assertEqual(found, ["src/b/y.c:2: give is a function of src/a/x.c, too"])
+        self.assertEqual(found, ["src/b/y.c:2: give is a name of src/a/x.c, too"])
 
     def test_attributes_and_pointers(self) -> None:
         body = "static ALWAYS_INLINE void *take(struct list *list,\n                  size_t size) {\n}\n"
@@ -37,7 +37,28 @@ class Names(unittest.TestCase):
         first = "static bool give(void) {\n}\n"
         for words in ("NOINLINE static bool", "COLD NOINLINE static bool", "CALLED_AT_EXIT void"):
             found = self.complaints({"a/x.c": first, "b/y.c": f"{words} give(void) {{\n}}\n"})
-            self.assertEqual(found, ["src/b/y.c:1: give is a function of src/a/x.c, too"])
+            self.assertEqual(found, ["src/b/y.c:1: give is a name of src/a/x.c, too"])
+
+    def test_each_kind(self) -> None:
+        files = {
+            "a/macros.h": "#define ROW(size) size\n",
+            "a/enumerators.h": "enum state {\n    FIRST,\n    REFUSED = 4,\n};\n",
+            "a/variables.c": "static _Atomic(uint32_t) *busy = first, body, *last = &body;\n",
+            "a/pointers.c": "static void (*handler)(void), (*handlers[3])(int);\n",
+            "a/threads.c": "OF_FORKING_THREAD uint64_t locked[2];\n",
+            "a/tables.c": "static const struct row rows[] = {\n    {1, 2},\n};\n",
+            "a/structs.c": "static const struct {\n    int at;\n} stages[] = {{1}};\n",
+        }
+        for word in ("ROW", "REFUSED", "busy", "body", "last", "handler", "handlers", "locked", "rows", "stages"):
+            for seed in (f"static int {word};\n", f"enum {{ OTHER, {word} }};\n", f"  #  define {word} 1\n"):
+                found = self.complaints({**files, "b/y.c": seed})
+                self.assertEqual(len(found), 1, (word, seed, found))
+                self.assertRegex(found[0], rf"^src/b/y.c:1: {word} is a name of src/a/\w+.[ch], too$")
+
+    def test_macros_that_may_be(self) -> None:
+        listed = "#define OPTION(name) name,\n#undef OPTION\n"
+        self.assertEqual(self.complaints({"a/x.h": listed, "b/y.h": listed}), [])
+        self.assertEqual(self.complaints({"a/x.c": "#define _GNU_SOURCE\n", "b/y.c": "#define _GNU_SOURCE\n"}), [])
 
     def test_what_may_be(self) -> None:
         declared = "static bool give(void);\nstatic int table[] = {1};\n/* static int give(void) { */\n"

@@ -189,8 +189,8 @@ def bars() -> str:
 
 
 def values(text: str) -> str:
-    """Of VALUES(from, to), or NONE."""
-    if text == "NONE":
+    """Of VALUES(from, to), or NEVER."""
+    if text == "NEVER":
         return "none"
     least, most = re.fullmatch(r"VALUES\((\w+), (\w+)\)", text).groups()
     if most == "INT_MAX":
@@ -200,7 +200,7 @@ def values(text: str) -> str:
 
 def parameters() -> str:
     text = re.sub(r"/\*.*?\*/", "", PARAMETERS.read_text(), flags=re.S)
-    accepted = r"(NONE|VALUES\([^)]*\))"
+    accepted = r"(NEVER|VALUES\([^)]*\))"
     form = rf'(ACTS|SAYS)\((\w+), (\w+), (-\d+), (?:{accepted}, {accepted}, )?"([^"]*)",\s*"([^"]*)"\)'
     rows = []
     for _, platform, name, code, plain, hardened, meaning, ours in re.findall(form, text):
