@@ -166,7 +166,8 @@ def claim() -> str:
     return textwrap.fill(
         f"`./jw verify` runs {shown.clients} small clients of the allocator's own code under the memory model RC11, "
         "which excludes load buffering. Each client has a bound: one to four threads and a few operations. For "
-        f"{shown.clients - len(shown.incomplete)} clients every execution within the bound was explored"
+        f"{shown.clients - len(shown.incomplete)} clients every execution within the bound was explored, "
+        "at the commit that the client's row names"
         f"{partly if shown.incomplete else ''}. Of {shown.mutants} mutants of the source the clients reject "
         f"{shown.killed}; {shown.excused} are excused, each with a reason ([docs/clients.md](docs/clients.md)).",
         118,
