@@ -1,5 +1,5 @@
-/* headroom.h - cached memory makes room for new memory: what is cached above a limit is given back first, as a limit
- * that we do not know of (a cgroup's) may have no room for both. */
+/* headroom.h - cached memory makes room for new memory: what is cached above our limit is given back first. A limit
+ * that we do not know of, such as a cgroup's, may have no room for both. */
 #ifndef JW_HEADROOM_H
 #define JW_HEADROOM_H
 

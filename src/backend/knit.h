@@ -61,7 +61,7 @@ bool knit_release(granule_id range, enum slot_code state);
 /* Leaves a held range to the thread that has it from the Nest. */
 void knit_relinquish(granule_id range);
 
-/* Makes one of two adjacent held siblings, and a range of the parent where they were its only children. */
+/* Joins two adjacent held siblings. If they were the node's only children, the node becomes a range of its parent. */
 granule_id knit_join(granule_id left, granule_id right);
 
 #endif

@@ -6,7 +6,7 @@
  * tells them apart.
  *
  *   leaf   what begins at this granule
- *   node   the word of the Knit node whose unit ends here
+ *   node   the word of the Knit node whose first unit ends before this granule
  *   link   position of the range that begins here: in its parent node, and in a Nest
  *   record the frontend's (frontend/slab.h). free() reads its key: the owning heap's, or 0 where no slab is.
  *          Records without a root are read-only, so that they count for no limit
@@ -197,7 +197,7 @@ size_t page_map_slots(void);
 /* Bytes of the tables that claimed slots may have touched. `untouched`: slots that do not count. */
 size_t page_map_metadata(size_t untouched);
 
-/* Calls `visit` for each claimed slot whose root or mapping begins at `id`. */
+/* Calls `visit` for each claimed slot whose root begins at `id`. */
 void page_map_walk(void (*visit)(granule_id id, void *context), void *context);
 
 #endif

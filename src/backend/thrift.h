@@ -10,9 +10,16 @@
  * Without it, threads that free or allocate run the rounds when the interval has passed. Above the watermark of cached
  * ranges, freeing threads give each range back at once and wake the reclamation thread early.
  *
- * This header is Thrift for the other files. Its parts: thrift_rounds.c has the rounds and the threads that run them,
- * thrift_buffers.h the buffers, watermark.h how much may wait, give_back.h how pages go back, headroom.h what goes back
- * before new memory is used, shortage.h whether giving back helps when the OS refuses memory.
+ * This header is Thrift for the other files. Its parts:
+ *
+ *   thrift_rounds.c    the rounds, and the threads that run them
+ *   thrift_buffers.h   the two buffers
+ *   watermark.h        how much may wait
+ *   give_back.h        how pages go back
+ *   headroom.h         what goes back before new memory is used
+ *   shortage.h         whether giving back helps when the OS refuses memory
+ *
+ * `thrift_` begins the names that other tiers use, in each of these files. Other prefixes are for the backend's files.
  */
 #ifndef JW_THRIFT_H
 #define JW_THRIFT_H

@@ -9,8 +9,8 @@
 #include "config/options.h"
 #include "config/policy.h"
 
-/* Peak of granules in use: since the last round, and in the round before. Noted when memory without pages comes into
- * use, when a range is freed while much is cached, and when a thread looks how much it may cache. */
+/* Peak of granules in use: since the last round, and in the round before. A thread notes it at three moments: memory
+ * without pages comes into use; a range is freed while much is cached; the thread looks how much it may cache. */
 static _Atomic(size_t) most_in_use[2];
 
 NOINLINE struct usage peak_note(void) {

@@ -14,7 +14,8 @@
 #include "midend/midend.h"
 
 enum { MOST_OBJECTS = 28 };
-enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 }; /* 16: of the leaf's bits; and the Nest has no more */
+/* At most 16: the leaf word has four bits for a class, and mid_nest has RANGE_CLASSES lists. */
+enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 };
 
 _Static_assert((unsigned)CLASSES - 1 <= LEAF_CLASS, "a class fits in a leaf's word");
 /* offset = i * size gives i + i * e / 2^32 with e = reciprocal * size - 2^32, which is less than the size. Of any other

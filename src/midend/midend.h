@@ -36,10 +36,14 @@
  * set where all objects are free, or the slab is held.
  *
  * A thread holds the slabs that it last allocated from. So an allocation from these, or a free to them, is at most one
- * read-modify-write of the word. Other threads free into a held slab as into a listed one. The holder leaves the slab
- * in five cases, and then looks whether the slab is empty. It takes a slab of another class in its place. The slab has
- * no object left. The heap is collected (once in 128 refills), and nothing was allocated from the class since the last
- * time. The heap is drained (malloc_trim, or no memory). Or the thread ends.
+ * read-modify-write of the word. Other threads free into a held slab as into a listed one. The holder leaves the slab,
+ * and then looks whether the slab is empty, in five cases:
+ *
+ *   it takes a slab of another class in its place
+ *   the slab has no object left
+ *   the heap is collected (once in 128 refills), and nothing was allocated from the class since the last time
+ *   the heap is drained (malloc_trim, or no memory)
+ *   the thread ends
  */
 #ifndef JW_MIDEND_H
 #define JW_MIDEND_H

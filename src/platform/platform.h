@@ -1,8 +1,9 @@
 /* platform.h - everything that jwmalloc needs from an operating system; the only way to it.
  *
  * The linux*.c files implement it in production; sim.c (a static zeroed arena, no threads of its own) under the unit
- * tests and the model checkers. No function may call malloc, take a lock of libc, or touch errno. Each can run inside
- * malloc, inside a signal handler, or on the reclamation thread, which has no thread-local storage.
+ * tests; verify/platform/model.c under the model checkers. No function may call malloc, take a lock of libc, or touch
+ * errno. Each can run inside malloc, inside a signal handler, or on the reclamation thread, which has no thread-local
+ * storage.
  */
 #ifndef JW_PLATFORM_H
 #define JW_PLATFORM_H
@@ -99,7 +100,8 @@ void platform_threads_gone(bool entirely);
  * libc may call malloc in here: the thread's heap must be ready for that. */
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
 
-/* Registers the three handlers around fork, once. May take a lock of libc, as only platform_settle may, too. */
+/* Registers the three handlers around fork, once. Only this function and platform_settle may take a lock of
+ * libc. */
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 /* Called once at the start, before platform_forgotten_by_fork: makes the memory that forks forget. */

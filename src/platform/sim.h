@@ -1,4 +1,4 @@
-/* sim.h - how tests and model checkers control the simulated platform. */
+/* sim.h - how the unit tests control the simulated platform. */
 #ifndef JW_SIM_H
 #define JW_SIM_H
 

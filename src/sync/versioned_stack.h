@@ -11,9 +11,11 @@
  * element that another thread has popped already and uses, so the word must stay mapped.
  *
  * Invariant: the links from `first` lead to each element that was pushed and not popped, once.
- * ABA: an element may be popped and pushed again while another thread is in a pop. Each pop raises the version, so no
- * word comes twice, and the compare-exchange of the slow thread fails. The version wraps after 2^32 pops: no processor
- * does so many while one thread is in these few instructions.
+ * ABA: an element may be popped and pushed again while another thread is in a pop. Each pop raises the version, so the
+ * compare-exchange of the slow thread fails: no word comes twice within 2^32 pops. At 10^7 pops a second these take
+ * seven minutes. A thread that is stopped in its pop for longer may go wrong, but only if the pops meanwhile are a
+ * multiple of 2^32, and the same element is the first one again. For an unknown number of pops that is a chance of at
+ * most one in 2^32.
  * Progress: lock-free; a loop repeats only when another thread changed the word.
  * Verified by verify/clients/versioned_stack_push_pop.c, and region_stack.c with links in leaf words. Used by abandoned
  * and inherited heaps (frontend/heap_lifecycle.c, heap_fork.c) and empty slabs (hardened/region_stack.h). */
@@ -57,7 +59,7 @@ static ALWAYS_INLINE uint32_t versioned_stack_pop(struct versioned_stack *stack,
         old = atomic_load_explicit(&stack->word, memory_order_acquire);
         if (!(uint32_t)old) return 0;
         new = ((old >> 32) + 1) << 32 | next((uint32_t)old);
-        /* relaxed: no word comes twice, so success means the word that was just acquired */
+        /* relaxed: no word comes twice (see ABA), so success means the word that was just acquired */
     } while (
         !atomic_compare_exchange_weak_explicit(&stack->word, &old, new, memory_order_relaxed, memory_order_relaxed));
     return (uint32_t)old;
