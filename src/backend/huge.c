@@ -170,23 +170,19 @@ size_t huge_usable_size(const void *object) {
 
 /* Another thread may get the old addresses as soon as the object has moved, and those of a lost target. So neither is
  * in the directory during the move. */
-static char *move_object(char *object, size_t old, char *target, size_t new) {
+static char *move_object(char *object, size_t old, char *target, size_t target_size) {
     set_word(object, huge_word_with_gone(word_of_size(old)));
     enum platform_moved result = platform_move(object, target, old);
     if (result == MOVED) {
-        set_word(target, word_of_size(new));
+        set_word(target, word_of_size(target_size));
         if (GUARDED) platform_release(object + old, huge_guard()); /* if refused, it stays, without access */
         count_huge(-1, -(intptr_t)old);
         return target;
     }
     set_word(object, word_of_size(old));
-    if (result == MOVE_LOST_TARGET) {
-        unmap_huge(target + old, new - old + huge_guard());
-        count_huge(-1, -(intptr_t) new);
-    } else {
-        count_huge(-1, -(intptr_t) new);
-        unmap_guarded(target, new);
-    }
+    count_huge(-1, -(intptr_t)target_size);
+    if (result == MOVE_LOST_TARGET) unmap_huge(target + old, target_size - old + huge_guard());
+    else unmap_guarded(target, target_size);
     return NULL;
 }
 

@@ -54,9 +54,7 @@ static uint64_t random_without_kernel(void) {
     if (bytes != NULL) memcpy(&gift, bytes, sizeof gift);
     gift ^= platform_milliseconds() << 20 ^ platform_thread_id();
     gift += (atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1) * 0x9e3779b97f4a7c15u;
-    gift = (gift ^ gift >> 30) * 0xbf58476d1ce4e5b9u; /* splitmix64 */
-    gift = (gift ^ gift >> 27) * 0x94d049bb133111ebu;
-    return gift ^ gift >> 31;
+    return mixed(gift); /* splitmix64 */
 }
 
 uint64_t platform_random(void) {
