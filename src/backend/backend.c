@@ -183,12 +183,12 @@ COLD void backend_statistics(struct backend_statistics *statistics) {
         .sync_reclaims = atomic_load_explicit(&thrift_counters.sync_reclaims, memory_order_relaxed),
         .class_count = RANGE_CLASSES,
     };
-    for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
-        statistics->classes[class].granules = weight_of_class(class);
+    for (unsigned range_class = 0; range_class < RANGE_CLASSES; range_class++) {
+        statistics->classes[range_class].granules = weight_of_class(range_class);
         for (unsigned nest = 0; nest < NESTS; nest++)
-            *(nest_is_unmapped(nest) ? &statistics->classes[class].unmapped_ranges
-                                     : &statistics->classes[class].mapped_ranges) +=
-                nest_count(&ownership.nests[nest], class);
+            *(nest_is_unmapped(nest) ? &statistics->classes[range_class].unmapped_ranges
+                                     : &statistics->classes[range_class].mapped_ranges) +=
+                nest_count(&ownership.nests[nest], range_class);
     }
     if (JW_SECURE) hardened_hooks.leave_out_unused(statistics);
 }

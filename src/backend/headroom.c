@@ -16,11 +16,11 @@ static void give_ranges_back(size_t granules) {
     thrift_count_given_back(dropped);
     dropped >>= JW_GRANULE_SHIFT;
     granules -= dropped < granules ? dropped : granules;
-    for (unsigned class = RANGE_CLASSES; class -- > 0;)
+    for (unsigned range_class = RANGE_CLASSES; range_class-- > 0;)
         for (unsigned nest = 0; nest < NESTS; nest++) {
             granule_id range;
-            while (!nest_is_unmapped(nest) && granules > 0 && (range = range_acquire_from(nest, class))) {
-                uint32_t weight = weight_of_class(class);
+            while (!nest_is_unmapped(nest) && granules > 0 && (range = range_acquire_from(nest, range_class))) {
+                uint32_t weight = weight_of_class(range_class);
                 bool given = range_give_back(range, weight);
                 range_place_known(range, weight, given ? UNMAPPED : MAPPED);
                 if (!given) return;

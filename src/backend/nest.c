@@ -212,13 +212,13 @@ _Static_assert(RANGE_CLASSES <= 64, "the locks held around fork are noted in one
 
 uint64_t nest_lock_all(struct nest *nest) {
     uint64_t locked = 0;
-    for (unsigned class = 0; class < RANGE_CLASSES; class ++)
-        locked |= (uint64_t)list_lock_for_fork(&nest->classes[class]) << class;
+    for (unsigned range_class = 0; range_class < RANGE_CLASSES; range_class++)
+        locked |= (uint64_t)list_lock_for_fork(&nest->classes[range_class]) << range_class;
     return locked;
 }
 
 void nest_unlock_all(struct nest *nest, uint64_t locked) {
-    for (unsigned class = 0; class < RANGE_CLASSES; class ++)
-        if (locked >> class & 1) /* [NL4] release: the fork has read; pairs [NL1] [NL3]; client nest_fork */
-            atomic_fetch_and_explicit(&nest->classes[class].list, ~LOCKED_FOR_FORK, memory_order_release);
+    for (unsigned range_class = 0; range_class < RANGE_CLASSES; range_class++)
+        if (locked >> range_class & 1) /* [NL4] release: the fork has read; pairs [NL1] [NL3]; client nest_fork */
+            atomic_fetch_and_explicit(&nest->classes[range_class].list, ~LOCKED_FOR_FORK, memory_order_release);
 }

@@ -72,16 +72,16 @@ static unsigned nest_of(enum root_use use, enum slot_code state) {
 }
 
 granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weight) {
-    unsigned class = class_of_weight(weight);
+    unsigned range_class = class_of_weight(weight);
     unsigned first = nest_of(use, state), second = first;
     if (state == MAPPED) second = (2 * use * NESTS_OF_USE + 1) - first; /* the other buffer */
-    for (;; class ++) {
-        unsigned in_first = nest_next_class(&ownership.nests[first], class);
-        unsigned in_second = nest_next_class(&ownership.nests[second], class);
-        class = in_first < in_second ? in_first : in_second;
-        if (class == RANGE_CLASSES) return 0;
-        granule_id range = in_first == class ? range_acquire_from(first, class) : 0;
-        if (!range && in_second == class && second != first) range = range_acquire_from(second, class);
+    for (;; range_class++) {
+        unsigned in_first = nest_next_class(&ownership.nests[first], range_class);
+        unsigned in_second = nest_next_class(&ownership.nests[second], range_class);
+        range_class = in_first < in_second ? in_first : in_second;
+        if (range_class == RANGE_CLASSES) return 0;
+        granule_id range = in_first == range_class ? range_acquire_from(first, range_class) : 0;
+        if (!range && in_second == range_class && second != first) range = range_acquire_from(second, range_class);
         if (range) return range;
     }
 }

@@ -88,8 +88,9 @@ void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weig
 
 granule_id range_cache_pop_larger(uint32_t weight) {
     granule_id range = 0;
-    for (unsigned class = class_of_weight(weight); range_cache_mine && class < RANGE_CLASSES && !range; class ++)
-        range = range_cache_pop(range_cache_mine, weight_of_class(class));
+    for (unsigned range_class = class_of_weight(weight); range_cache_mine && range_class < RANGE_CLASSES && !range;
+         range_class++)
+        range = range_cache_pop(range_cache_mine, weight_of_class(range_class));
     return range;
 }
 

@@ -28,10 +28,10 @@ void thrift_place(granule_id range, uint32_t weight) {
 
 static size_t empty_nest(unsigned nest, bool room) {
     size_t still_mapped = 0;
-    for (unsigned class = RANGE_CLASSES; class -- > 0;) {
+    for (unsigned range_class = RANGE_CLASSES; range_class-- > 0;) {
         granule_id range;
-        for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, class)); left--) {
-            size_t stays = range_give_back_and_place(range, weight_of_class(class), room);
+        for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, range_class)); left--) {
+            size_t stays = range_give_back_and_place(range, weight_of_class(range_class), room);
             still_mapped += stays;
             /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
             if (stays && nest % NESTS_OF_USE == ownership_active()) break;

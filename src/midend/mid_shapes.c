@@ -11,8 +11,8 @@ _Static_assert(JW_MID_CACHE_OBJECTS / FRONTEND_MAX <= UINT16_MAX, "the objects o
 
 /* The smallest slab with enough objects whose tail is at most a sixteenth. */
 static bool shape_for(uint32_t size, struct mid_shape *shape) {
-    for (unsigned class = 1; class < RANGE_CLASSES; class ++) {
-        uint32_t weight = weight_of_class(class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
+    for (unsigned range_class = 1; range_class < RANGE_CLASSES; range_class++) {
+        uint32_t weight = weight_of_class(range_class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
         if (count > MOST_OBJECTS) return false;
         if (count < MID_LEAST_OBJECTS || (bytes - count * size) * MID_TAIL_PART > bytes) continue;
         shape->size = size;
@@ -31,16 +31,16 @@ static uint32_t units_of(size_t size) {
 
 /* Classes are S(3) in units: the first is the first above the frontend whose objects are few enough. */
 void mid_shapes_start(void) {
-    unsigned class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
-    while (!shape_for(weight_of_class(class) << UNIT_SHIFT, &mid_shapes[0])) class ++;
+    unsigned range_class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
+    while (!shape_for(weight_of_class(range_class) << UNIT_SHIFT, &mid_shapes[0])) range_class++;
     mid_class_count = 0;
-    for (; weight_of_class(class) << UNIT_SHIFT < BACKEND_MIN && mid_class_count < CLASSES; class ++) {
-        if (!shape_for(weight_of_class(class) << UNIT_SHIFT, &mid_shapes[mid_class_count])) break;
+    for (; weight_of_class(range_class) << UNIT_SHIFT < BACKEND_MIN && mid_class_count < CLASSES; range_class++) {
+        if (!shape_for(weight_of_class(range_class) << UNIT_SHIFT, &mid_shapes[mid_class_count])) break;
         mid_class_count++;
     }
-    class = 0;
+    unsigned mid_class = 0;
     for (unsigned unit = 0; unit < BACKEND_MIN >> UNIT_SHIFT; unit++) {
-        while (class < mid_class_count && mid_shapes[class].size <= unit << UNIT_SHIFT) class ++;
-        mid_class_index[unit] = (uint8_t) class;
+        while (mid_class < mid_class_count && mid_shapes[mid_class].size <= unit << UNIT_SHIFT) mid_class++;
+        mid_class_index[unit] = (uint8_t)mid_class;
     }
 }

@@ -14,9 +14,9 @@ COLD void midend_start(void) {
 }
 
 static unsigned class_for(size_t size, size_t alignment) {
-    unsigned class = mid_class_of(size);
-    while (class < mid_class_count && mid_shapes[class].size & (alignment - 1)) class ++;
-    return class;
+    unsigned mid_class = mid_class_of(size);
+    while (mid_class < mid_class_count && mid_shapes[mid_class].size & (alignment - 1)) mid_class++;
+    return mid_class;
 }
 
 /* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed

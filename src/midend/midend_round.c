@@ -56,8 +56,8 @@ bool midend_round(bool now) {
     struct round round = {.now = now};
     size_t slabs = 0;
     mid_slab_place_deferred();
-    for (unsigned class = 0; class < mid_class_count; class ++)
-        slabs += atomic_load_explicit(&mid_slab_counts[class], memory_order_relaxed);
+    for (unsigned mid_class = 0; mid_class < mid_class_count; mid_class++)
+        slabs += atomic_load_explicit(&mid_slab_counts[mid_class], memory_order_relaxed);
     if (slabs > 0) page_map_walk(scan_root, &round);
     return round.more;
 }

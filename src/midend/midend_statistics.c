@@ -28,18 +28,18 @@ static void count_free(granule_id root, void *context) {
 
 void midend_statistics(const struct mid_cache *caches, struct midend_statistics *statistics) {
     *statistics = (struct midend_statistics){.class_count = mid_class_count};
-    for (unsigned class = 0; class < mid_class_count; class ++) {
-        uint64_t slabs = atomic_load_explicit(&mid_slab_counts[class], memory_order_relaxed),
-                 capacity = slabs * mid_shapes[class].count;
-        statistics->classes[class].size = mid_shapes[class].size;
-        statistics->classes[class].slabs = slabs;
-        statistics->classes[class].capacity = statistics->classes[class].objects = capacity;
-        statistics->reserved += slabs * mid_shapes[class].weight << JW_GRANULE_SHIFT;
+    for (unsigned mid_class = 0; mid_class < mid_class_count; mid_class++) {
+        uint64_t slabs = atomic_load_explicit(&mid_slab_counts[mid_class], memory_order_relaxed),
+                 capacity = slabs * mid_shapes[mid_class].count;
+        statistics->classes[mid_class].size = mid_shapes[mid_class].size;
+        statistics->classes[mid_class].slabs = slabs;
+        statistics->classes[mid_class].capacity = statistics->classes[mid_class].objects = capacity;
+        statistics->reserved += slabs * mid_shapes[mid_class].weight << JW_GRANULE_SHIFT;
     }
     page_map_walk(count_free, statistics);
     for (unsigned i = 0; i < MID_CACHES; i++)
         for (const void *object = caches[i].cached; object; object = cached_next(&caches[i], object))
             statistics->classes[caches[i].kind - 1].objects--;
-    for (unsigned class = 0; class < mid_class_count; class ++)
-        statistics->in_use += statistics->classes[class].objects * mid_shapes[class].size;
+    for (unsigned mid_class = 0; mid_class < mid_class_count; mid_class++)
+        statistics->in_use += statistics->classes[mid_class].objects * mid_shapes[mid_class].size;
 }
