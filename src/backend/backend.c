@@ -85,7 +85,8 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
 }
 
 /* No mapped range is free: takes one without pages, then one of the other use, then makes room. */
-static granule_id acquire_at_last(enum root_use use, uint32_t weight, enum fetch_effort effort, enum slot_code *state) {
+static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, enum fetch_effort effort,
+                                         enum slot_code *state) {
     thrift_make_headroom(weight);
     *state = UNMAPPED;
     granule_id range = acquire_unmapped(use, weight);
@@ -104,7 +105,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_ef
     }
     /* before memory without pages: a larger range of this thread's */
     if (!range && use == FOR_RANGES) range = range_cache_pop_larger(weight);
-    if (!range && effort != FETCH_FROM_ROOTS) range = acquire_at_last(use, weight, effort, state);
+    if (!range && effort != FETCH_FROM_ROOTS) range = acquire_as_last_resort(use, weight, effort, state);
     else if (!range && (range = acquire_for_use(use, UNMAPPED, weight))) *state = UNMAPPED;
     return range;
 }

@@ -97,13 +97,13 @@ static bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *
     return true;
 }
 
-void *huge_allocate(size_t size, size_t alignment, size_t *used) {
+void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
     size = huge_good_size(size);
     struct cached_mapping mapping = {.size = size};
     if (!size) return NULL;
     if (!reuse_mapping(size, alignment, &mapping)) mapping.start = reserve_mapping(size, alignment);
     if (mapping.start) set_word(mapping.start, word_of_size(mapping.size));
-    if (used) *used = mapping.mapped_bytes;
+    if (dirty_bytes) *dirty_bytes = mapping.mapped_bytes;
     return mapping.start;
 }
 

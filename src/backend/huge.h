@@ -15,9 +15,9 @@
 
 #include "config/statistics_types.h"
 
-/* Allocates at least `size` bytes at a multiple of `alignment` (any power of two). All are zero but the first *used
- * ones, which may be anything (NULL: the caller does not ask). NULL when the OS refuses. */
-void *huge_allocate(size_t size, size_t alignment, size_t *used);
+/* Allocates at least `size` bytes at a multiple of `alignment` (any power of two). All are zero but the first
+ * *dirty_bytes, which may be anything (NULL: the caller does not ask). NULL when the OS refuses. */
+void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes);
 
 /* Frees a huge object. False: no huge object in use begins at the address. */
 bool huge_free_if_live(void *object);

@@ -23,7 +23,7 @@ bool thrift_may_help(size_t size) {
     return !beyond || probe;
 }
 
-COLD uint64_t thrift_signs(void) {
+COLD uint64_t thrift_change_stamp(void) {
     uint64_t signs = mixed(range_cached(MAPPED) + mixed(range_cached(UNMAPPED)));
     signs = mixed(signs + root_count() + ((uint64_t)root_spares() << 32));
     signs = mixed(signs + thrift_outside() + mapping_cache_bytes());

@@ -11,6 +11,6 @@
 bool thrift_may_help(size_t size);
 
 /* Another number, most likely, if ranges, roots or mappings have come or gone since the last call. */
-uint64_t thrift_signs(void);
+uint64_t thrift_change_stamp(void);
 
 #endif

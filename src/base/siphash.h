@@ -37,21 +37,21 @@ static ALWAYS_INLINE void sip_round(uint64_t v[4]) {
 }
 
 /* A key as far as no message is needed: half of the first round does not need one. */
-struct sip_begun {
+struct sip_state {
     uint64_t v[4];
 };
 
-static inline void sip_begin(struct sip_begun *begun, const uint64_t key[2]) {
-    begun->v[0] = key[0] ^ 0x736f6d6570736575u;
-    begun->v[1] = key[1] ^ 0x646f72616e646f6du;
-    begun->v[2] = key[0] ^ 0x6c7967656e657261u;
-    begun->v[3] = key[1] ^ 0x7465646279746573u;
-    sip_left(begun->v);
+static inline void sip_begin(struct sip_state *state, const uint64_t key[2]) {
+    state->v[0] = key[0] ^ 0x736f6d6570736575u;
+    state->v[1] = key[1] ^ 0x646f72616e646f6du;
+    state->v[2] = key[0] ^ 0x6c7967656e657261u;
+    state->v[3] = key[1] ^ 0x7465646279746573u;
+    sip_left(state->v);
 }
 
 /* Hash of the `length` lowest bytes of `message`, lowest first; its other bytes are 0. */
-static ALWAYS_INLINE uint64_t sip_of(const struct sip_begun *begun, uint64_t message, unsigned length) {
-    uint64_t v[4] = {begun->v[0], begun->v[1], begun->v[2], begun->v[3]};
+static ALWAYS_INLINE uint64_t sip_of(const struct sip_state *state, uint64_t message, unsigned length) {
+    uint64_t v[4] = {state->v[0], state->v[1], state->v[2], state->v[3]};
     message |= (uint64_t)length << 56;
     v[3] ^= message;
     sip_rest(v);
@@ -64,9 +64,9 @@ static ALWAYS_INLINE uint64_t sip_of(const struct sip_begun *begun, uint64_t mes
 }
 
 static inline uint64_t siphash(const uint64_t key[2], uint64_t message, unsigned length) {
-    struct sip_begun begun;
-    sip_begin(&begun, key);
-    return sip_of(&begun, message, length);
+    struct sip_state state;
+    sip_begin(&state, key);
+    return sip_of(&state, message, length);
 }
 
 #endif

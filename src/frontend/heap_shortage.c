@@ -15,7 +15,7 @@ static bool mid_caches_are_used(const struct heap *heap) {
 }
 
 static COLD uint64_t signs_of(const struct heap *heap) {
-    uint64_t signs = mixed(thrift_signs() + midend_empties_left());
+    uint64_t signs = mixed(thrift_change_stamp() + midend_empties_left());
     signs = mixed(signs + remote_work_count() + ((uint64_t)heap->range_cache.pushes << 32));
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
         signs = mixed(signs ^ (uintptr_t)heap->local[class].first) + heap->local[class].budget;

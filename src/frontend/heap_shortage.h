@@ -12,7 +12,7 @@
  *   own ranges                            how many were pushed to the range cache
  *   objects freed by others               reopened slabs, suspects; remote_work.h
  *   other threads' slabs, ended threads   each pool's uses, each heap's thread
- *   ranges, roots, mappings               thrift_signs
+ *   ranges, roots, mappings               thrift_change_stamp
  *
  * No sign tells of objects in other threads' lists, nor that others have freed the rest of a partial slab. So each
  * SHORTAGE_PERIOD-th failure looks at everything; so do rounds. The hardened build always looks: its quarantines have

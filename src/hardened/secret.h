@@ -9,7 +9,7 @@
 
 /* Drawn once, by the first slow path. A fork's child keeps its parent's secrets, as it keeps the objects. */
 struct secrets {
-    struct sip_begun trailer; /* of the codes of trailers */
+    struct sip_state trailer; /* of the codes of trailers */
     uint64_t place[2];        /* of what differs from address to address and protects nothing else; the second is odd */
 };
 

@@ -122,7 +122,7 @@ static ALWAYS_INLINE void *mid_cache_pop(struct mid_cache *cache, unsigned class
     if (UNLIKELY(bits == 0)) return NULL;
     cache->room = cache->most;
     uint32_t bit = mid_choose_bit(bits);
-    mid_word_claim_held(cache->state, bit);
+    mid_word_allocate_held(cache->state, bit);
     char *object = cache->start + (size_t)__builtin_ctz(bit) * cache->size;
     fill_check(object, 0, cache->size);
     return object;

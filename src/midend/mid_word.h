@@ -2,17 +2,17 @@
  *
  *   word   | 31 held | 30 listed | 29 given back | 28 seen | 27..0 one bit an object: free |
  *
- *   transition            by                                     the word
- *   mid_word_claim        the thread that has the slab out of    bit = seen = given back = 0; held = 1, if that thread
- *                         the Nest                               will hold the slab. No bit left: 0
- *   mid_word_claim_held   the holder: the hit path of malloc     bit = 0
- *   mid_word_free         any thread                             bit = listed = 1, seen = given back = 0
- *   mid_word_free_held    the holder: the hit path of free       bit = 1
- *   mid_word_leave        the holder                             held = 0. No bit left: 0
- *   mid_word_mark         a round that has the slab out of the   seen = 1, or given back = 1
- *                         Nest
- *   mid_word_make         the thread that makes the slab         listed = 1, each object's bit = 1
- *   mid_word_retire       the thread that gives its range back   0
+ *   transition              by                                    the word
+ *   mid_word_allocate       the thread that has the slab out of   bit = seen = given back = 0; held = 1, if that thread
+ *                           the Nest                              will hold the slab. No bit left: 0
+ *   mid_word_allocate_held  the holder: the hit path of malloc    bit = 0
+ *   mid_word_free           any thread                            bit = listed = 1, seen = given back = 0
+ *   mid_word_free_held      the holder: the hit path of free      bit = 1
+ *   mid_word_leave          the holder                            held = 0. No bit left: 0
+ *   mid_word_mark           a round that has the slab out of the  seen = 1, or given back = 1
+ *                           Nest
+ *   mid_word_make           the thread that makes the slab        listed = 1, each object's bit = 1
+ *   mid_word_retire         the thread that gives its range back  0
  *
  * midend.h has the states of a slab, which are made of these. Only this file knows the bits. Progress: lock-free, and
  * wait-free where the step is one operation.
@@ -96,7 +96,7 @@ static ALWAYS_INLINE uint32_t mid_choose_bit(uint32_t bits) {
 }
 
 /* After the object is given out; `hold`: the slab is held from then on, unless it is full. */
-static inline struct mid_word mid_claimed(struct mid_word word, uint32_t bit, bool hold) {
+static inline struct mid_word mid_allocated(struct mid_word word, uint32_t bit, bool hold) {
     uint32_t rest = word.raw & ~(bit | MID_SEEN | MID_GIVEN_BACK);
     return rest & MID_FREE_BITS ? (struct mid_word){rest | (hold ? MID_HELD : 0)} : mid_full();
 }
@@ -122,15 +122,15 @@ static inline struct mid_word mid_word_get_taken(const struct mid_state *state) 
     return (struct mid_word){atomic_load_explicit(&state->raw, memory_order_acquire)};
 }
 
-/* Claims an object of a slab that the caller has out of the Nest; `hold`: the caller will hold the slab. Returns the
+/* Allocates an object of a slab that the caller has out of the Nest; `hold`: the caller will hold the slab. Returns the
  * object's bit. *now: the word after that. */
-static inline uint32_t mid_word_claim(struct mid_state *state, bool hold, struct mid_word *now) {
+static inline uint32_t mid_word_allocate(struct mid_state *state, bool hold, struct mid_word *now) {
     struct mid_word word = mid_word_get(state);
     uint32_t bit;
     do {
         invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
         bit = mid_choose_bit(mid_free_bits(word));
-        *now = mid_claimed(word, bit, hold);
+        *now = mid_allocated(word, bit, hold);
         /* [MW2] acquire: the object's last user is done with it; release: the slab's words, for threads that free into
          * the full slab; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word.raw, now->raw, memory_order_acq_rel,
@@ -183,8 +183,8 @@ static inline void mid_word_retire(struct mid_state *state) {
     atomic_store_explicit(&state->raw, mid_full().raw, memory_order_relaxed);
 }
 
-/* Claims an object of the held slab. Its bit is set: only the holder clears any. */
-static ALWAYS_INLINE void mid_word_claim_held(struct mid_state *state, uint32_t bit) {
+/* Allocates an object of the held slab. Its bit is set: only the holder clears any. */
+static ALWAYS_INLINE void mid_word_allocate_held(struct mid_state *state, uint32_t bit) {
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client mid_cache_freed */
     atomic_fetch_xor_explicit(&state->raw, bit, memory_order_acquire);
 }

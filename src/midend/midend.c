@@ -19,11 +19,11 @@ static unsigned class_for(size_t size, size_t alignment) {
     return mid_class;
 }
 
-/* Claims an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or placed
- * again if there is no `cache` for it. */
-static void *claim_object(granule_id slab, unsigned class, struct mid_cache *cache) {
+/* Allocates an object of a slab that this thread took out of the Nest. Unless the slab is full now, it is held, or
+ * placed again if there is no `cache` for it. */
+static void *allocate_from_slab(granule_id slab, unsigned class, struct mid_cache *cache) {
     struct mid_word now;
-    uint32_t bit = mid_word_claim(mid_state_at(slab), cache != NULL, &now);
+    uint32_t bit = mid_word_allocate(mid_state_at(slab), cache != NULL, &now);
     if (mid_is_held(now)) mid_cache_hold(cache, slab);
     else if (mid_is_listed(now)) mid_slab_place(slab, class);
     char *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * mid_shapes[class].size;
@@ -78,7 +78,7 @@ bool midend_free(struct mid_cache *caches, void *object) {
 /* An object of another slab. `cache`: the cache that will hold that slab, NULL: none. */
 static void *allocate_from_another_slab(struct mid_cache *cache, unsigned class) {
     granule_id slab = mid_slab_take_or_make(class);
-    return slab ? claim_object(slab, class, cache) : NULL;
+    return slab ? allocate_from_slab(slab, class, cache) : NULL;
 }
 
 static void *mid_cache_refill(struct mid_cache *cache, unsigned class) {

@@ -29,9 +29,9 @@
  *   0           0      a round: takes the slab from the Nest, sets SEEN, places it
  *   0           1      a round: takes it, discards the pages, sets GIVEN_BACK, places it; stays where the OS refuses
  *   1           1, 0   no round looks at it
- *   any         any    free and claim clear both
+ *   any         any    free and allocate clear both
  *
- * While a round has the slab, no thread allocates from it. So its free objects need not be claimed before their pages
+ * While a round has the slab, no thread allocates from it. So its free objects need not be allocated before their pages
  * go. An object freed meanwhile clears both bits, and the round's compare-exchange fails. Invariant: neither is
  * set where all objects are free, or the slab is held.
  *

@@ -62,7 +62,7 @@ bool midend_round(bool now) {
     return round.more;
 }
 
-static bool trim_mid_slabs(void) {
+static bool round_of_mid_slabs(void) {
     return midend_round(false);
 }
 
@@ -71,5 +71,5 @@ static bool purge_mid_slabs(void) {
 }
 
 void midend_round_start(void) {
-    thrift_on_round(ROUND_SLABS, trim_mid_slabs, purge_mid_slabs);
+    thrift_on_round(ROUND_SLABS, round_of_mid_slabs, purge_mid_slabs);
 }
