@@ -1,6 +1,7 @@
 /* large_object.c - large objects: allocate, free, shrink and grow the range that each of them has. */
 #include "backend/backend.h"
 #include "backend/range_fetch.h"
+#include "backend/root.h"
 #include "base/align.h"
 #include "base/assert.h"
 #include "base/compiler.h"

@@ -3,6 +3,7 @@
 
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
+#include "backend/root.h"
 #include "backend/thrift_counters.h"
 #include "base/align.h"
 #include "base/compiler.h"

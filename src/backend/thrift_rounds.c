@@ -1,4 +1,5 @@
 /* thrift_rounds.c - Thrift's rounds, the threads that run them, and the purge, a round that does not wait. */
+#include "backend/root.h"
 #include "backend/thrift.h"
 #include "backend/thrift_buffers.h"
 #include "base/compiler.h"

@@ -4,6 +4,7 @@
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
 #include "backend/reclaimer.h"
+#include "backend/root.h"
 #include "backend/thrift_counters.h"
 #include "base/compiler.h"
 #include "config/options.h"

@@ -1,5 +1,6 @@
 /* misuse.c - prints the message and ends the process, for base/misuse.h and base/assert.h. */
 #include "base/misuse.h"
+
 #include "base/assert.h"
 #include "base/print.h"
 #include "platform/platform.h"

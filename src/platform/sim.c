@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE 1 /* environ */
 #include "platform/sim.h"
+
 #include "base/align.h"
 #include "base/compiler.h"
 #include "platform/platform.h"
