@@ -1,9 +1,10 @@
 /* jwmalloc.h - a memory allocator for phones: its public interface.
  *
- * The library that replaces malloc (libjwmalloc) also exports every function below without the prefix, and all C++
- * operators new and delete. A program then needs this header only for what the standards do not have. The library for
- * use beside the system's malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer or Valgrind's
- * memcheck its objects come from the tool's malloc, with the tool's limits and reports.
+ * The library that replaces malloc (libjwmalloc) also exports the functions below without the prefix, and all C++
+ * operators new and delete. Only with the prefix: reclaim_pause, reclaim_resume, stats_print, options_print, version
+ * and ctl. A program then needs this header only for what the standards do not have. The library for use beside the
+ * system's malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer or Valgrind's memcheck its
+ * objects come from the tool's malloc, with the tool's limits and reports.
  *
  * For all functions, unless a comment says otherwise:
  *   Sizes         are bytes. An object may be larger than asked for (jw_malloc_usable_size); all of it may be used.

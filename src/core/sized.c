@@ -12,7 +12,7 @@
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
 
-/* Whether the size belongs to the mid object's class. The small objects of their class are freed by now. */
+/* Whether this is a mid object, and the size belongs to its class. */
 static ALWAYS_INLINE bool has_mid_class(const void *object, size_t size) {
     struct leaf_word leaf = leaf_of(object);
     return leaf_kind(leaf) == MID && size - FRONTEND_MAX - 1 < BACKEND_MIN - FRONTEND_MAX - 1 &&

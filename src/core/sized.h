@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Frees an object, NULL too, or reports that it does not have the alignment (1: any) and size that the program says. */
 #define SIZE_UNKNOWN SIZE_MAX
+
+/* Frees an object, NULL too, or reports that it does not have the alignment (1: any) and size that the program says. */
 void deallocate_sized(void *object, size_t alignment, size_t size);
 
 /* The same for alignment 1: the hit path. */

@@ -12,6 +12,7 @@
  *   giving       a round                      only from watched: the distance becomes GIVING
  *   given, kept  that round                   GIVING becomes GIVEN, or KEPT where the OS refuses
  *   unwatch      owner                        watched = 0
+ *   watch again  owner, if the slab is taken  watched = 1, after its own unwatch
  *   empty        owner, after given or kept   0
  *
  * A slab is taken while a round has put GIVING, GIVEN or KEPT in the place of the distance. These are even; a distance

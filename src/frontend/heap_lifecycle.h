@@ -6,7 +6,7 @@
  *   abandoned   --a round pops it and drains it-->         abandoned, in the other stack
  *
  * abandoned[2]: two stacks of heaps (sync/versioned_stack.h), one of which is the waiting stack. Ending threads push to
- * the waiting stack; starting threads pop from either. Once a round the reclamation thread pops heaps from the waiting
+ * the waiting stack; starting threads pop from either. A round, in whichever thread, pops heaps from the waiting
  * stack. It drains what other threads have freed into them, places their empty slabs, and pushes them to the other
  * stack. Then that stack becomes the waiting one. A round holds at most half of the abandoned heaps, rounded up, at a
  * time: threads that start meanwhile take the rest. Without that bound each such meeting would make new heaps, without

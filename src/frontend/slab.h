@@ -155,7 +155,7 @@ static inline void slab_set_state(struct slab *slab, enum slab_state state) {
     atomic_store_explicit(&slab->state, (uint8_t)state, memory_order_release);
 }
 
-/* Rounds read the budget of a FULL or PARTIAL slab. */
+/* Rounds read the budget of a FULL, WANTED or PARTIAL slab. */
 static ALWAYS_INLINE void free_target_set_budget(struct free_target *target, unsigned budget) {
     __atomic_store_n(&target->budget, (uint16_t)budget, __ATOMIC_RELAXED);
 }

@@ -11,15 +11,15 @@ static inline bool slab_is_taken(const struct slab *slab) {
     return cross_is_taken(cross_get(&slab->cross));
 }
 
-/* Whether all objects of a FULL or PARTIAL slab are free, if so many are out. True for a slab that a round has taken.
- * Counts alone tell that. */
+/* Whether all objects of a FULL, WANTED or PARTIAL slab are free, if so many are out. True for a slab that a round has
+ * taken. Counts alone tell that. */
 static inline bool slab_is_free(const struct slab *slab, unsigned out) {
     return cross_count(&slab->cross) == out;
 }
 
-/* Takes a FULL or PARTIAL slab back: the owner's first step before it allocates from it or empties it. So many objects
- * are out. From then on no round takes the slab. If a round has taken it, the slab is as new. False: a round is giving
- * the slab's memory back now. The state is CURRENT then, and the caller must restore it. */
+/* Takes a FULL, WANTED or PARTIAL slab back: the owner's first step before it allocates from it or empties it. So many
+ * objects are out. From then on no round takes the slab. If a round has taken it, the slab is as new. False: a round is
+ * giving the slab's memory back now. The state is CURRENT then, and the caller must restore it. */
 bool slab_regain_from_round(struct slab *slab, unsigned out);
 static inline bool slab_unwatch(struct slab *slab) {
     atomic_store_explicit(&slab->state, CURRENT, memory_order_relaxed);

@@ -4,9 +4,9 @@
  * the word only raises the question. The lists of the heap that the object's slab belongs to answer it. An object that
  * stands in one of them is free, and its free is a double free; any other object is freed.
  *
- * Only the heap's thread may walk its lists. So another thread that frees a suspect hands it to that heap. The heap's
- * thread settles it when it next refills, collects or ends. A round settles the suspects of heaps without a thread. The
- * process's exit settles what can be settled then.
+ * Only the heap's thread may walk its lists for an answer that must be right (statistics walk them as well). So another
+ * thread that frees a suspect hands it to that heap. The heap's thread settles it when it next refills, collects or
+ * ends. A round settles the suspects of heaps without a thread. The process's exit settles what can be settled then.
  *
  *   heap->suspects   stack of notes (struct suspect; sync/pointer_stack.h), which are small objects of the threads that
  *                    push them. Any thread pushes; the heap's thread, or the one that has a heap without thread, takes

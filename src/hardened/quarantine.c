@@ -74,8 +74,8 @@ static void leave_first(struct quarantine *quarantine) {
     leave_quarantine(entry_object(entry), slot);
 }
 
-/* The new entry changes places with a random one of the newest eighth. So each object waits for seven eighths of the
- * others at least, and a random number more. */
+/* The new entry changes places with a random one of the newest: an eighth of all and four. So each object waits for all
+ * others but these, and a random number more. */
 static ALWAYS_INLINE void put_in_quarantine(struct quarantine *quarantine, struct quarantine_entry entry) {
     uint32_t window = quarantine->count / QUARANTINE_SHUFFLED_PART + QUARANTINE_SHUFFLED_LEAST;
     uint32_t back = random_less((window < quarantine->count ? window : quarantine->count) + 1);

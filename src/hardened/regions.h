@@ -5,7 +5,8 @@
  *             a round: fresh becomes idle, idle loses its pages
  *
  * Each class of the frontend and of the midend has a stack of each age (region_stack.h). Slabs come from roots of their
- * own, so they never were a large object either. Only a thread that finds no memory for a slab gives all of this up.
+ * own, so they never were a large object either, unless no other root could be had. Only a thread that finds no memory
+ * for a slab gives all of this up.
  */
 #ifndef JW_REGIONS_H
 #define JW_REGIONS_H
