@@ -1,19 +1,17 @@
 /* ctl.c - reads, sets and does things by name: jw_ctl; and jemalloc's mallctl, which is the same function. */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
 #include "api/override.h"
 #include "api/serve.h"
 #include "backend/reclaimer.h"
 #include "base/compiler.h"
 #include "config/options.h"
 #include "core/allocator.h"
-#include "frontend/heap.h"
-#include "frontend/heap_collect.h"
 #include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
-
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
 
 enum control {
 #define CONTROL(id, name, type) CONTROL_##id,
@@ -79,21 +77,21 @@ static int control_thread(uint64_t *value, const bool *wanted) {
     return 0;
 }
 
-static int control_do(unsigned number, void *old, size_t *old_size, const void *new, size_t new_size) {
+static int control_do(unsigned number, void *old, size_t *old_size, const void *input, size_t input_size) {
     uint64_t value = 0;
     size_t width = controls[number].width;
     bool reads = old != NULL && old_size != NULL;
     bool acts = number >= CONTROL_PURGE && number <= CONTROL_FLUSH;
-    if (new != NULL && number != CONTROL_EPOCH &&number != CONTROL_BACKGROUND_THREAD) return EPERM;
-    if (new != NULL && new_size != width) return EINVAL;
+    if (input != NULL && number != CONTROL_EPOCH && number != CONTROL_BACKGROUND_THREAD) return EPERM;
+    if (input != NULL && input_size != width) return EINVAL;
     if (acts && reads) return EPERM;
     switch (number) {
     case CONTROL_VERSION: value = (uintptr_t)JW_VERSION; break;
     case CONTROL_EPOCH:
-        value = atomic_fetch_add_explicit(&control_epoch, new != NULL, memory_order_relaxed) + (new != NULL);
+        value = atomic_fetch_add_explicit(&control_epoch, input != NULL, memory_order_relaxed) + (input != NULL);
         break;
     case CONTROL_BACKGROUND_THREAD: {
-        int error = control_thread(&value, new);
+        int error = control_thread(&value, input);
         if (error != 0) return error;
         break;
     }
@@ -101,10 +99,7 @@ static int control_do(unsigned number, void *old, size_t *old_size, const void *
     case CONTROL_PAGE: value = platform_page_size(); break;
     case CONTROL_PURGE:
     case CONTROL_DECAY: jw_malloc_trim(0); return 0;
-    case CONTROL_FLUSH:
-        serve_flush();
-        heap_drain_own();
-        return 0;
+    case CONTROL_FLUSH: serve_drain(); return 0;
     default: value = control_statistic(number);
     }
     if (!reads) return 0;
@@ -116,25 +111,25 @@ static int control_do(unsigned number, void *old, size_t *old_size, const void *
 }
 
 /* A word of opt.OPTION, or of TIER.FIELD. */
-static int control_word(const char *name, void *old, const size_t *old_size, const void *new, size_t new_size) {
+static int control_word(const char *name, void *old, const size_t *old_size, const void *input, size_t input_size) {
     size_t value, wanted;
     bool reads = old != NULL && old_size != NULL, settable = strncmp(name, "opt.", 4) == 0;
     int error = settable ? options_exchange(name + 4, &value, NULL) : statistics_find(name, &value);
     if (error != 0) return error;
-    if (new != NULL && !settable) return EPERM;
-    if ((reads && *old_size != sizeof value) || (new != NULL &&new_size != sizeof wanted)) return EINVAL;
-    if (new != NULL) {
-        memcpy(&wanted, new, sizeof wanted);
+    if (input != NULL && !settable) return EPERM;
+    if ((reads && *old_size != sizeof value) || (input != NULL && input_size != sizeof wanted)) return EINVAL;
+    if (input != NULL) {
+        memcpy(&wanted, input, sizeof wanted);
         error = options_exchange(name + 4, &value, &wanted);
     }
     if (error == 0 && reads) memcpy(old, &value, sizeof value);
     return error;
 }
 
-JW_EXPORT int jw_ctl(const char *name, void *old, size_t *old_size, const void *new, size_t new_size) {
+JW_EXPORT int jw_ctl(const char *name, void *old, size_t *old_size, const void *input, size_t input_size) {
     unsigned number = control_find(name);
-    return number < CONTROLS ? control_do(number, old, old_size, new, new_size)
-                             : control_word(name, old, old_size, new, new_size);
+    return number < CONTROLS ? control_do(number, old, old_size, input, input_size)
+                             : control_word(name, old, old_size, input, input_size);
 }
 
 OVERRIDES(mallctl, jw_ctl);

@@ -1,4 +1,8 @@
 /* glibc.c - for statistics and tuning: malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt. */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+
 #include "api/bionic_info.h"
 #include "api/mallopt.h"
 #include "api/override.h"
@@ -8,15 +12,9 @@
 #include "base/compiler.h"
 #include "config/options.h"
 #include "core/allocator.h"
-#include "frontend/heap.h"
-#include "frontend/heap_collect.h"
 #include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
-
-#include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
 
 static void write_to_stream(void *cookie, const char *text, size_t length) {
     fwrite(text, 1, length, cookie);
@@ -29,8 +27,7 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
 
 /* Gives back the calling thread's unused memory, then all free memory. */
 static bool give_all_back(void) {
-    serve_flush();
-    heap_drain_own();
+    serve_drain();
     return thrift_purge() > 0;
 }
 
@@ -169,10 +166,7 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
     case CHECK_ACTION: return 1;
     case PERTURB: return value == 0; /* objects are never filled on request */
     case ANDROID_LOG_STATS: jw_malloc_stats(); return 1;
-    case OPENHARMONY_FLUSH_THREAD_CACHE:
-        serve_flush();
-        heap_drain_own();
-        return 1;
+    case OPENHARMONY_FLUSH_THREAD_CACHE: serve_drain(); return 1;
     default: return platform_parameter_holds(parameter, value);
     }
 }

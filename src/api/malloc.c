@@ -2,16 +2,16 @@
  *
  * The allocating functions find sizes above PTRDIFF_MAX and lack of memory: they return NULL with ENOMEM.
  */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "api/override.h"
 #include "api/serve.h"
 #include "base/align.h"
 #include "base/compiler.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 static COLD void *fail(int error) {
     errno = error;

@@ -1,12 +1,12 @@
 /* mallopt.c - answers by the table in mallopt.def. */
 #include "api/mallopt.h"
 
-#include "base/compiler.h"
-#include "platform/tags.h"
-
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/compiler.h"
+#include "platform/tags.h"
 
 /* Bounds of values; a range that ends before it begins has none. */
 struct answer {

@@ -6,6 +6,7 @@
 #define JW_SERVE_H
 
 #include "base/compiler.h"
+#include "frontend/heap_collect.h"
 #include "platform/tool.h"
 
 #if JW_SECURE
@@ -50,11 +51,12 @@ static inline void serve_free_aligned(void *object, size_t alignment, size_t siz
     else SERVED(deallocate_sized)(object, alignment, size);
 }
 
-/* The calling thread's quarantined objects go to the allocator. */
-static inline void serve_flush(void) {
+/* Drains the calling thread's heap, first of its quarantined objects. */
+static inline void serve_drain(void) {
 #if JW_SECURE
-    hardened_flush();
+    hardened_drain();
 #endif
+    heap_drain_own();
 }
 
 #endif

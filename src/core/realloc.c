@@ -29,7 +29,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
 }
 
 /* In place or by moving pages; NULL: the bytes must be copied. */
-static void *resize_large(void *object, size_t size, size_t old) {
+static void *resize_above_small(void *object, size_t size, size_t old) {
     bool fits = may_keep_in_place(old, size);
     if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
     if (!GUARDED && size > old && backend_grow(object, size)) return object;
@@ -37,10 +37,10 @@ static void *resize_large(void *object, size_t size, size_t old) {
     return fits || cut ? object : NULL;
 }
 
-static NOINLINE void *reallocate_large(void *object, size_t size) {
+static NOINLINE void *reallocate_above_small(void *object, size_t size) {
     size_t old = object_size(object);
     if (size > PTRDIFF_MAX) return out_of_memory();
-    void *resized = resize_large(object, size, old);
+    void *resized = resize_above_small(object, size, old);
     /* larger than asked: room to grow, or memory that could not be given back */
     if (resized) return keep_in_place(resized, object_size(resized) == good_size(1, size));
     return reallocate_elsewhere(object, size, old);
@@ -48,7 +48,7 @@ static NOINLINE void *reallocate_large(void *object, size_t size) {
 
 void *reallocate(void *object, size_t size) {
     size_t old;
-    if (UNLIKELY(!small_object_size(object, leaf_of(object), &old))) return reallocate_large(object, size);
+    if (UNLIKELY(!small_object_size(object, leaf_of(object), &old))) return reallocate_above_small(object, size);
     if (!may_keep_in_place(old, size)) return reallocate_elsewhere(object, size, old);
     return keep_in_place(object, size_class_serves(slab_of(object)->class, size));
 }

@@ -16,8 +16,8 @@ void *reallocate(void *object, size_t size);
  * such objects. relaxed: the thread that frees the object knows of its realloc. */
 extern _Atomic(bool) shrunk_in_place HIDDEN;
 
-/* realloc leaves an object in place if the new size fits and uses more than half of it, or if the object is so small
- * that a copy saves nothing. */
+/* realloc leaves an object in place if the new size fits and uses more than half of it. A very small object stays, too:
+ * a copy would save nothing. */
 static ALWAYS_INLINE bool may_keep_in_place(size_t old, size_t size) {
     return size <= old && (size > old / IN_PLACE_PART || old <= IN_PLACE_MOST);
 }

@@ -26,7 +26,7 @@ void *out_of_memory(void) {
 }
 
 static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
-    if (heap_is_short(heap)) return out_of_memory();
+    if (heap_fails_at_once(heap)) return out_of_memory();
     heap_collect_at_shortage(heap);
     thrift_make_room(ROOT_SIZE);
     void *object = heap_refill(heap, class);
@@ -58,9 +58,9 @@ static COLD void *allocate_without_heap(size_t size) {
     return heap_attach() ? allocate(size) : out_of_memory();
 }
 
-static void *try_large(size_t size, size_t alignment, size_t *used) {
+static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
     bool zeroed;
-    *used = SIZE_MAX;
+    *dirty_bytes = SIZE_MAX;
     void *object = NULL;
     struct heap *heap = thread_heap();
     enum found_tier tier = tier_of(size);
@@ -70,26 +70,26 @@ static void *try_large(size_t size, size_t alignment, size_t *used) {
     if (fits_range(size, alignment)) {
         object = backend_allocate(size, alignment, &zeroed);
         if (LIKELY(object)) {
-            if (zeroed) *used = 0;
+            if (zeroed) *dirty_bytes = 0;
             return object;
         }
     }
     /* if there is no range (the window is full, or no memory for a whole root), a mapping may serve */
     bool mapping_may_serve =
         tier >= TIER_LARGE || alignment > GRANULE_SIZE || (tier == TIER_MID && root_window_is_full());
-    return mapping_may_serve && size <= PTRDIFF_MAX ? huge_allocate(size, alignment, used) : NULL;
+    return mapping_may_serve && size <= PTRDIFF_MAX ? huge_allocate(size, alignment, dirty_bytes) : NULL;
 }
 
 /* Requests above the frontend's sizes, and smaller ones with alignments that no small class has. */
-void *allocate_large(size_t size, size_t alignment, size_t *used) {
-    *used = SIZE_MAX; /* also of a tool's object */
+void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
+    *dirty_bytes = SIZE_MAX; /* also of a tool's object */
     if (thread_heap() == &no_heap && tool_is_there()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
-    void *object = try_large(size, alignment, used);
+    void *object = try_tiers(size, alignment, dirty_bytes);
     if (LIKELY(object)) return object;
     if (thread_heap() == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
     heap_drain_own(); /* a few empty slabs of this thread may keep whole roots */
-    object = try_large(size, alignment, used);
+    object = try_tiers(size, alignment, dirty_bytes);
     return object ? object : out_of_memory();
 }
 
@@ -101,10 +101,10 @@ static COLD struct heap *attach_for_caches(void) {
 
 /* Requests for which neither the midend nor a cached range serves. */
 static NOINLINE void *allocate_from_any_tier(size_t size) {
-    size_t used;
+    size_t dirty_bytes;
     if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
         attach_for_caches();
-    return allocate_large(size, 1, &used);
+    return allocate_above_small(size, 1, &dirty_bytes);
 }
 
 static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {

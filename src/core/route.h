@@ -10,8 +10,8 @@
 #include "config/size_classes.h"
 #include "frontend/heap.h"
 
-/* The tier for a size from 1 on. Where it does not serve, for an alignment or for lack of memory, a tier above does.
- * The hit paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
+/* The tier for a size from 1 on. If that tier cannot serve (alignment, no memory), the next larger tier does. The hit
+ * paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
 static ALWAYS_INLINE enum found_tier tier_of(size_t size) {
     if (size <= FRONTEND_MAX) return TIER_SMALL;
     if (size < BACKEND_MIN) return TIER_MID;
@@ -25,9 +25,9 @@ void *allocate_slowly(struct heap *heap, size_t size, unsigned list);
 /* Frees that the hit path cannot do: NULL, objects of the other tiers, misuse. */
 void deallocate_slowly(void *object, struct leaf_word leaf);
 
-/* Allocates from the first tier that has memory. *used: bytes at its start that may not be 0; SIZE_MAX: all may. NULL
- * and ENOMEM: no tier has memory. */
-void *allocate_large(size_t size, size_t alignment, size_t *used);
+/* Allocates from the first tier above the small ones that has memory. *dirty_bytes: bytes at the object's start that
+ * may not be 0; SIZE_MAX: all may. NULL and ENOMEM: no tier has memory. */
+void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes);
 
 /* NULL, and ENOMEM in errno. */
 void *out_of_memory(void);

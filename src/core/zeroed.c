@@ -17,10 +17,10 @@ static void *clear_object(char *object, size_t size) {
 }
 
 static NOINLINE void *allocate_zeroed_large(size_t size) {
-    size_t used;
-    char *object = allocate_large(size, 1, &used);
-    if (!object || used == 0) return object;
-    return used < size ? memset(object, 0, used) : clear_object(object, size);
+    size_t dirty_bytes;
+    char *object = allocate_above_small(size, 1, &dirty_bytes);
+    if (!object || dirty_bytes == 0) return object;
+    return dirty_bytes < size ? memset(object, 0, dirty_bytes) : clear_object(object, size);
 }
 
 void *allocate_zeroed(size_t size) {

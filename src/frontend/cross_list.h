@@ -86,12 +86,12 @@ static ALWAYS_INLINE char *cross_first(char *origin, struct cross_word word) {
 }
 
 /* Returns the word after a push onto a list without marks: one more object, and the distance of `object`. */
-static ALWAYS_INLINE uint32_t cross_pushed(struct cross_word old, const char *first, const char *object) {
+static ALWAYS_INLINE uint32_t cross_word_after_push(struct cross_word old, const char *first, const char *object) {
     return old.raw + CROSS_ONE + ((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first);
 }
 
-/* Makes the word of a slab that a round has taken. */
-static inline struct cross_word cross_taken(struct cross_word word, uint32_t phase) {
+/* Makes the word of a slab that a round has taken: GIVING, GIVEN or KEPT. */
+static inline struct cross_word cross_word_in_phase(struct cross_word word, uint32_t phase) {
     return (struct cross_word){CROSS_WATCHED | cross_count_of(word) * CROSS_ONE | phase};
 }
 
@@ -118,7 +118,7 @@ static ALWAYS_INLINE bool cross_push(struct cross_list *list, char *origin, void
     struct cross_word word = cross_without_marks(cross_get(list));
     char *first = cross_first(origin, word);
     /* now: then the link is made in the register of `first` */
-    uint32_t old = word.raw, new = half_computed_now(cross_pushed(word, first, object));
+    uint32_t old = word.raw, new = half_computed_now(cross_word_after_push(word, first, object));
     link_write(object, first, key);
     /* [CL1] release: the link, and the freeing thread's last use of the object; pairs [CL3] [CL5] [RR6];
      * client cross_push_drain */
@@ -133,7 +133,7 @@ static inline bool cross_push_slowly(struct cross_list *list, char *origin, void
         char *first = cross_first(origin, old);
         if (UNLIKELY(cross_is_taken(old))) misuse(DOUBLE_FREE, object, 0); /* it has no object in use */
         link_write(object, first, key);
-        new = cross_pushed(cross_without_marks(old), first, object);
+        new = cross_word_after_push(cross_without_marks(old), first, object);
         /* [CL2] release: as CL1; acquire: the owner is done with the slab's last return; pairs [CL3] [CL4]
          * [CL5] [RR6]; client cross_push_drain; kept acquire: what it orders is a relaxed word, and the
          * checker does not explore load buffering */
@@ -179,14 +179,14 @@ static inline bool cross_watch(struct cross_list *list, struct cross_word *word)
 /* Takes a watched slab. False: the word has changed. By that round. Relaxed: nothing has changed since RR6, or WATCHED
  * would be gone. */
 static inline bool cross_begin_giving(struct cross_list *list, struct cross_word word) {
-    uint32_t giving = cross_taken(word, CROSS_GIVING).raw;
+    uint32_t giving = cross_word_in_phase(word, CROSS_GIVING).raw;
     return atomic_compare_exchange_strong_explicit(&list->raw, &word.raw, giving, memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 
 /* Says what has become of the slab's memory; `given`: the OS has it. By that round. */
 static inline void cross_end_giving(struct cross_list *list, bool given) {
-    struct cross_word word = cross_taken(cross_get(list), given ? CROSS_GIVEN : CROSS_KEPT);
+    struct cross_word word = cross_word_in_phase(cross_get(list), given ? CROSS_GIVEN : CROSS_KEPT);
     /* [RR9] release: the memory is gone; pairs [RR8]; client remote_owner */
     atomic_store_explicit(&list->raw, word.raw, memory_order_release);
 }
@@ -203,7 +203,7 @@ static inline struct cross_word cross_watch_again(struct cross_list *list) {
 }
 
 /* Reads what a round has done. By the owner. */
-static inline struct cross_word cross_get_taken(const struct cross_list *list) {
+static inline struct cross_word cross_get_after_round(const struct cross_list *list) {
     /* [RR8] acquire: its memory is given back; pairs [RR9]; client remote_owner */
     return (struct cross_word){atomic_load_explicit(&list->raw, memory_order_acquire)};
 }

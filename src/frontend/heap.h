@@ -47,14 +47,14 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
      * (object_cache.h). At offset 0 for malloc's sake. */
     union {
         _Alignas(64) struct free_target local[SIZE_CLASS_COUNT + 1];
-        void *first[(SIZE_CLASS_COUNT + 1) *
-                    FREE_TARGET_WORDS]; /* what malloc looks at: each FREE_TARGET_WORDS-th is a list */
+        /* What malloc looks at: each FREE_TARGET_WORDS-th is a list. */
+        void *first[(SIZE_CLASS_COUNT + 1) * FREE_TARGET_WORDS];
     };
     /* Of each size: the class, in words of `local`. Each heap has a copy, so malloc loads no second address. */
     uint8_t map[FRONTEND_MAX + 1];
     uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
-    /* On 64 bits its line goes up to `generation`. */
+    /* With 64-bit pointers this cache line ends after `generation`. */
     _Alignas(64) struct id_stack reopened; /* slabs, for the owner to take back (heap_reopened.h) */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
     _Atomic(uint32_t) suspect_count;       /* notes pushed, and not settled yet; or more */
@@ -73,9 +73,9 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t refills;
     uint32_t collected_class; /* that periodic maintenance looked at last */
-    granule_id
-        reopened_taken; /* first of the reopened slabs that were taken off the stack and not looked at, 0: none */
-    bool wants_slabs;   /* a slab that becomes full is WANTED (heap_shortage.h) */
+    /* First of the reopened slabs that were taken off the stack and not looked at, 0: none. */
+    granule_id reopened_taken;
+    bool wants_slabs; /* a slab that becomes full is WANTED (heap_shortage.h) */
     struct shortage shortage;
     struct mid_cache mid_caches[MID_CACHES];
     struct range_cache range_cache;

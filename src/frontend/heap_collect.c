@@ -50,7 +50,7 @@ static NOINLINE void collect_some(struct heap *heap) {
         midend_collect(heap->mid_caches);
         pool_count_unused(&heap->pool);
     }
-    heap_place_empty(heap, pool_claim_unused(&heap->pool, GIVE_AT_ONCE));
+    heap_place_empty(heap, pool_take_unused(&heap->pool, GIVE_AT_ONCE));
     thrift_take_turn();
 }
 
@@ -67,10 +67,10 @@ void heap_take_all_incoming(struct heap *heap) {
 void heap_collect(struct heap *heap, enum collect depth) {
     midend_drain(heap->mid_caches);
     heap_take_all_incoming(heap);
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        if (size_classes[class].cached > 0) object_cache_drain(heap, class);
-        collect_partial(heap, class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
-        collect_current(heap, class, UINT_MAX);
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
+        if (size_classes[size_class].cached > 0) object_cache_drain(heap, size_class);
+        collect_partial(heap, size_class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
+        collect_current(heap, size_class, UINT_MAX);
     }
 }
 

@@ -46,10 +46,10 @@ void heap_visit_inherited(void (*visit)(struct heap *heap), void (*push)(struct 
 
 /* All classes are open, as of a program's first heap (size_map.h). */
 static COLD void open_all_classes(struct heap *heap) {
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        if (heap->coarse_slabs[class] == 0) continue;
-        heap->coarse_slabs[class] = 0;
-        size_map_open(heap, class);
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
+        if (heap->coarse_slabs[size_class] == 0) continue;
+        heap->coarse_slabs[size_class] = 0;
+        size_map_open(heap, size_class);
     }
 }
 

@@ -76,9 +76,9 @@ static struct heap *new_heap(void) {
     for (unsigned i = 0; i < MID_CACHES; i++) heap->mid_caches[i].heap = heap->number;
     heap->local[NO_CLASS].first = LINK_END;
     size_map_start(heap);
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        heap->local[class].first = LINK_END;
-        heap->local[class].budget = heap->budget[class];
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
+        heap->local[size_class].first = LINK_END;
+        heap->local[size_class].budget = heap->budget[size_class];
     }
     return heap;
 }

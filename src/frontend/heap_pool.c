@@ -2,6 +2,7 @@
 #include "frontend/heap_pool.h"
 
 #include "backend/slab_source.h"
+#include "backend/thrift.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "frontend/slab_lists.h"
@@ -42,7 +43,7 @@ void heap_place_pool(struct heap *heap) {
 
 bool heap_pool_round(struct heap *heap) {
     if (pool_is_empty(&heap->pool)) return false;
-    if (!pool_is_idle(&heap->pool)) {
+    if (!pool_take_idle(&heap->pool)) {
         thrift_wake(); /* another round must come, to see the pool idle */
         return true;
     }

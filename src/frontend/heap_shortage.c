@@ -17,8 +17,8 @@ static bool mid_caches_are_used(const struct heap *heap) {
 static COLD uint64_t signs_of(const struct heap *heap) {
     uint64_t signs = mixed(thrift_change_stamp() + midend_empties_left());
     signs = mixed(signs + remote_work_count() + ((uint64_t)heap->range_cache.pushes << 32));
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-        signs = mixed(signs ^ (uintptr_t)heap->local[class].first) + heap->local[class].budget;
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
+        signs = mixed(signs ^ (uintptr_t)heap->local[size_class].first) + heap->local[size_class].budget;
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *other = heap_by_number(number);
         if (!other) continue;
@@ -28,7 +28,7 @@ static COLD uint64_t signs_of(const struct heap *heap) {
     return signs;
 }
 
-COLD bool heap_is_short(struct heap *heap) {
+COLD bool heap_fails_at_once(struct heap *heap) {
     struct shortage *last = &heap->shortage;
     bool same = !QUARANTINED && heap->wants_slabs && heap->refills == last->refills + 1 && !heap_has_reopened(heap) &&
                 !heap_has_suspects(heap) && !mid_caches_are_used(heap) && signs_of(heap) == last->signs;

@@ -23,8 +23,9 @@
 
 #include "frontend/heap.h"
 
-/* Whether a look at everything would be in vain, as far as the signs tell. Called after a refill has failed. */
-bool heap_is_short(struct heap *heap);
+/* Whether a look at everything would be in vain, as far as the signs tell; counts the failures of which that is so.
+ * Called after a refill has failed. */
+bool heap_fails_at_once(struct heap *heap);
 
 /* Notes the signs, after the refill that followed such a look has failed. */
 void heap_note_shortage(struct heap *heap);

@@ -2,6 +2,7 @@
 #include "frontend/heap_slabs.h"
 
 #include "base/assert.h"
+#include "base/misuse.h"
 #include "config/policy.h"
 #include "frontend/heap_pool.h"
 #include "frontend/partial_list.h"

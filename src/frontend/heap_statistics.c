@@ -61,8 +61,8 @@ __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(con
 /* Objects in local lists are not given out. The hardened build may not read other threads' objects (guards, tags). */
 static void subtract_local(const struct heap *heap, struct frontend_statistics *statistics) {
     if (!heap || (GUARDED && heap != thread_heap())) return;
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        uint64_t local = local_length(heap, class), *objects = &statistics->classes[class].objects;
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
+        uint64_t local = local_length(heap, size_class), *objects = &statistics->classes[size_class].objects;
         *objects -= local < *objects ? local : *objects;
     }
 }
@@ -98,8 +98,8 @@ void frontend_statistics(struct frontend_statistics *statistics) {
         .metadata = heap_count() * sizeof(struct heap),
     };
     statistics->heaps = heap_count() - statistics->abandoned_heaps;
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-        statistics->classes[class].size = size_classes[class].size;
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
+        statistics->classes[size_class].size = size_classes[size_class].size;
     for (unsigned tries = 0; tries < WALK_TRIES; tries++) {
         if (root_walk_begin()) {
             page_map_walk(count_slabs, statistics);
@@ -111,6 +111,6 @@ void frontend_statistics(struct frontend_statistics *statistics) {
         _Atomic(uint32_t) word = 0;
         platform_futex_wait(&word, 0, WALK_WAIT);
     }
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-        statistics->in_use += statistics->classes[class].objects * size_classes[class].size;
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
+        statistics->in_use += statistics->classes[size_class].objects * size_classes[size_class].size;
 }

@@ -4,6 +4,7 @@
 #include "base/align.h"
 #include "frontend/heap.h"
 #include "platform/fence.h"
+#include "platform/platform.h"
 
 enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 }; /* with 32 heaps each: as many as a key can tell apart */
 

@@ -43,7 +43,7 @@ void pool_count_unused(struct pool *pool) {
     pool->least = pool->count;
 }
 
-uint32_t pool_claim_unused(struct pool *pool, uint32_t most) {
+uint32_t pool_take_unused(struct pool *pool, uint32_t most) {
     uint32_t unused = pool->unused < most ? pool->unused : most;
     pool->unused -= unused;
     return unused;
@@ -53,7 +53,7 @@ struct slab *pool_take_all(struct pool *pool) {
     return slab_or_null(owned_stack_take_all(&pool->slabs));
 }
 
-bool pool_is_idle(struct pool *pool) {
+bool pool_take_idle(struct pool *pool) {
     uint32_t uses = atomic_load_explicit(&pool->uses, memory_order_relaxed);
     return uses - atomic_exchange_explicit(&pool->uses_seen, uses, memory_order_relaxed) < POOL_LITTLE_USE;
 }

@@ -26,14 +26,14 @@ struct slab *pool_pop(struct pool *pool);
 /* Counts what the heap has had no use for since the last call: half of it should go. By the heap's thread only. */
 void pool_count_unused(struct pool *pool);
 
-/* Claims at most so many of these, which the caller pops. Returns how many. By the heap's thread only. */
-uint32_t pool_claim_unused(struct pool *pool, uint32_t most);
+/* Takes at most so many off this count; the caller pops them. Returns how many. By the heap's thread only. */
+uint32_t pool_take_unused(struct pool *pool, uint32_t most);
 
 /* Takes all slabs, linked by `next`. By any thread. */
 struct slab *pool_take_all(struct pool *pool);
 
-/* Tells a round whether the pool had little use since the last round. By any thread. */
-bool pool_is_idle(struct pool *pool);
+/* Tells a round whether the pool had little use since the last round, and counts anew. By any thread. */
+bool pool_take_idle(struct pool *pool);
 
 static inline bool pool_is_empty(const struct pool *pool) {
     return owned_stack_is_empty(&pool->slabs);

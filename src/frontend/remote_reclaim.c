@@ -113,7 +113,7 @@ bool remote_reclaim_round(bool now) {
     if (!begin_remote_round(now)) return false;
     struct pass pass = {.now = now};
     for (;; pass.now = true) {
-        bool wanted = remote_work_is_new();
+        bool wanted = remote_work_take_new();
         if (wanted || pass.now || atomic_load_explicit(&again, memory_order_relaxed)) {
             pass.soon = pass.kept = false;
             page_map_walk(scan_cross_lists, &pass);

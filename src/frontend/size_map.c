@@ -12,8 +12,8 @@ static void map_sizes(struct heap *heap, unsigned class, unsigned to) {
 
 COLD void size_map_open(struct heap *heap, unsigned coarse) {
     heap->budget[coarse] = (uint8_t)size_classes[coarse].budget;
-    for (unsigned class = coarse; class > 0 && size_class_coarse(class - 1) == coarse; class --)
-        map_sizes(heap, class - 1, class - 1);
+    for (unsigned size_class = coarse; size_class > 0 && size_class_coarse(size_class - 1) == coarse; size_class--)
+        map_sizes(heap, size_class - 1, size_class - 1);
 }
 
 /* Slabs in use at which the finer classes open. */
@@ -24,12 +24,12 @@ static uint8_t slabs_until_open(unsigned coarse) {
 COLD void size_map_start(struct heap *heap) {
     bool coarse = JW_COARSE_SLABS > 0 && heap->number > 1;
     heap->map[0] = NO_CLASS * FREE_TARGET_WORDS;
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        unsigned to = coarse ? size_class_coarse(class) : class;
-        map_sizes(heap, class, to);
-        heap->budget[class] = (uint8_t)size_classes[class].budget;
-        if (to != class) heap->coarse_slabs[to] = slabs_until_open(to);
-        if (heap->coarse_slabs[class] > 0 && size_classes[class].cached > JW_FIRST_OBJECT_CACHE)
-            heap->budget[class] = JW_FIRST_OBJECT_CACHE;
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
+        unsigned to = coarse ? size_class_coarse(size_class) : size_class;
+        map_sizes(heap, size_class, to);
+        heap->budget[size_class] = (uint8_t)size_classes[size_class].budget;
+        if (to != size_class) heap->coarse_slabs[to] = slabs_until_open(to);
+        if (heap->coarse_slabs[size_class] > 0 && size_classes[size_class].cached > JW_FIRST_OBJECT_CACHE)
+            heap->budget[size_class] = JW_FIRST_OBJECT_CACHE;
     }
 }

@@ -4,7 +4,7 @@
 #include "base/misuse.h"
 
 bool slab_regain_from_round(struct slab *slab, unsigned out) {
-    struct cross_word word = cross_get_taken(&slab->cross);
+    struct cross_word word = cross_get_after_round(&slab->cross);
     if (!cross_is_taken(word)) return true;
     if (cross_is_giving(word)) {
         cross_watch_again(&slab->cross);

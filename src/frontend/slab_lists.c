@@ -3,6 +3,8 @@
 
 #include "backend/hardened_hooks.h"
 #include "base/assert.h"
+#include "base/misuse.h"
+#include "base/mixed.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
 #include "platform/random.h"
@@ -13,15 +15,15 @@ _Static_assert(MOST_SHUFFLED - 1 <= UINT16_MAX, "an object's place in a batch fi
 
 uint64_t slab_scatter_secret;
 
-void slab_format(struct slab *slab, const char *start, unsigned class) {
+void slab_format(struct slab *slab, const char *start, unsigned size_class) {
     slab->own.first = LINK_END;
     free_target_set_budget(&slab->own, 0);
     slab->target = &slab->own;
     slab_set_origin(slab, (uintptr_t)start - 1);
-    __atomic_store_n(&slab->reciprocal, size_classes[class].reciprocal, __ATOMIC_RELAXED);
-    __atomic_store_n(&slab->last, size_class_last(class), __ATOMIC_RELAXED);
+    __atomic_store_n(&slab->reciprocal, size_classes[size_class].reciprocal, __ATOMIC_RELAXED);
+    __atomic_store_n(&slab->last, size_class_last(size_class), __ATOMIC_RELAXED);
     slab->linked = 0;
-    __atomic_store_n(&slab->class, (uint8_t) class, __ATOMIC_RELAXED); /* a round may look */
+    __atomic_store_n(&slab->class, (uint8_t)size_class, __ATOMIC_RELAXED); /* a round may look */
     slab->marked = true;
     cross_format(&slab->cross);
 }

@@ -13,7 +13,7 @@
 #include "frontend/slab.h"
 
 /* Makes a fresh slab of the class at that address, marked. Its state and key are left to the caller. */
-void slab_format(struct slab *slab, const char *start, unsigned class);
+void slab_format(struct slab *slab, const char *start, unsigned size_class);
 
 /* Clears the links of a slab without objects, before its memory is cut into other objects or leaves the heap. The
  * program could read the links there. */

@@ -69,7 +69,7 @@ static NOINLINE void *allocate_above_slabs(size_t size, bool clear) {
 
 /* Memory may be in this thread's quarantine. */
 static COLD void *try_again(size_t size, bool clear) {
-    hardened_flush();
+    hardened_drain();
     return allocate_above_slabs(size, clear);
 }
 
@@ -102,18 +102,18 @@ void *hardened_allocate_zeroed(size_t size) {
 }
 
 static void *allocate_aligned_sealed(size_t alignment, size_t size) {
-    size_t used = SIZE_MAX;
+    size_t dirty_bytes = SIZE_MAX;
     size_t slot = slot_for(size);
-    char *object =
-        (char *)(slot < BACKEND_MIN ? allocate_aligned(alignment, slot) : allocate_large(slot, alignment, &used));
-    return seal_new(object, size, used == 0 || !option(&options.zero_on_free));
+    char *object = (char *)(slot < BACKEND_MIN ? allocate_aligned(alignment, slot)
+                                               : allocate_above_small(slot, alignment, &dirty_bytes));
+    return seal_new(object, size, dirty_bytes == 0 || !option(&options.zero_on_free));
 }
 
 void *hardened_allocate_aligned(size_t alignment, size_t size) {
     if (alignment <= 16) return jw_malloc(size);
     void *object = allocate_aligned_sealed(alignment, size);
     if (LIKELY(object)) return object;
-    hardened_flush();
+    hardened_drain();
     return allocate_aligned_sealed(alignment, size);
 }
 
@@ -169,8 +169,8 @@ size_t hardened_good_size(size_t alignment, size_t size) {
     return good_size(alignment, slot_for(size)) ? size : 0;
 }
 
-void hardened_flush(void) {
-    if (thread_heap() != &no_heap) quarantine_leave(thread_heap());
+void hardened_drain(void) {
+    if (thread_heap() != &no_heap) quarantine_drain(thread_heap());
 }
 
 #if JW_OVERRIDE

@@ -29,7 +29,7 @@ size_t hardened_object_size(const void *object);
 size_t hardened_good_size(size_t alignment, size_t size);
 
 /* The calling thread's quarantined objects go to the allocator. */
-void hardened_flush(void);
+void hardened_drain(void);
 
 /* malloc and free under their exported names. */
 void *jw_malloc(size_t size);

@@ -54,5 +54,5 @@ const struct hardened_hooks hardened_hooks = {
     .object_waits = object_waits,
     .leave_out_unused = leave_out_unused,
     .child_begins = random_forget,
-    .thread_ends = quarantine_leave,
+    .thread_ends = quarantine_drain,
 };

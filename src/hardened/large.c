@@ -37,7 +37,7 @@ static void leave_large(const struct waiting_large *waiting) {
     else backend_place(range);
 }
 
-static void leave_first_large(struct large_ring *ring) {
+static void large_ring_pop(struct large_ring *ring) {
     struct waiting_large first = ring->waiting[ring->first];
     ring->first = (ring->first + 1) % LARGE_WAITING;
     ring->count--;
@@ -81,11 +81,11 @@ void large_push(struct large_ring *ring, char *object, bool guarded) {
         leave_large(&waiting);
         return;
     }
-    while (ring->count == LARGE_WAITING || ring->bytes + waiting.size > most) leave_first_large(ring);
+    while (ring->count == LARGE_WAITING || ring->bytes + waiting.size > most) large_ring_pop(ring);
     if (!waiting.huge) unused_note(waiting.untouched, waiting.size); /* a huge one is no longer counted */
     put_large(ring, &waiting);
 }
 
-void large_leave(struct large_ring *ring) {
-    while (ring->count > 0) leave_first_large(ring);
+void large_ring_drain(struct large_ring *ring) {
+    while (ring->count > 0) large_ring_pop(ring);
 }

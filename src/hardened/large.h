@@ -32,6 +32,6 @@ bool large_guard(char *object, size_t slot);
 void large_push(struct large_ring *ring, char *object, bool guarded);
 
 /* All go to the allocator. */
-void large_leave(struct large_ring *ring);
+void large_ring_drain(struct large_ring *ring);
 
 #endif

@@ -44,7 +44,7 @@ static ALWAYS_INLINE struct quarantine *current(void) {
     size_t limit = option(&options.quarantine);
     if (LIKELY(heap->quarantine && heap->quarantine->limit == limit)) return heap->quarantine;
     if (heap == &no_heap && (heap_thread_has_ended() || !(heap = heap_attach()))) return NULL;
-    quarantine_leave(heap);
+    quarantine_drain(heap);
     return limit ? heap->quarantine = make_quarantine(limit) : NULL;
 }
 
@@ -65,7 +65,7 @@ static ALWAYS_INLINE uint32_t wrapped(const struct quarantine *quarantine, uint3
     return at < quarantine->entries ? at : at - quarantine->entries;
 }
 
-static void leave_first(struct quarantine *quarantine) {
+static void quarantine_pop(struct quarantine *quarantine) {
     struct quarantine_entry entry = quarantine->ring[quarantine->first];
     size_t slot = entry_slot(entry);
     quarantine->first = wrapped(quarantine, quarantine->first + 1);
@@ -93,7 +93,7 @@ void quarantine_push(char *object, size_t slot) {
         return;
     }
     while (quarantine->count == quarantine->entries || quarantine->bytes + slot > quarantine->limit)
-        leave_first(quarantine);
+        quarantine_pop(quarantine);
     quarantine->bytes += slot;
     put_in_quarantine(quarantine, entry_made(object, slot));
 }
@@ -103,11 +103,11 @@ void quarantine_push_large(char *object, bool guarded) {
     large_push(quarantine ? &quarantine->large : NULL, object, guarded);
 }
 
-void quarantine_leave(struct heap *heap) {
+void quarantine_drain(struct heap *heap) {
     struct quarantine *quarantine = heap->quarantine;
     if (!quarantine) return;
-    large_leave(&quarantine->large);
-    while (quarantine->count > 0) leave_first(quarantine);
+    large_ring_drain(&quarantine->large);
+    while (quarantine->count > 0) quarantine_pop(quarantine);
     heap->quarantine = NULL;
     fenced_release(quarantine, size_for(quarantine->entries));
 }

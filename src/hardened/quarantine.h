@@ -15,6 +15,6 @@ void quarantine_push(char *object, size_t slot);
 void quarantine_push_large(char *object, bool guarded);
 
 /* Gives all objects of the heap's quarantine to the allocator. Called by the heap's thread. */
-void quarantine_leave(struct heap *heap);
+void quarantine_drain(struct heap *heap);
 
 #endif
