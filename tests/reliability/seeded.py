@@ -38,10 +38,10 @@ MISTAKES = {
         "    while (!list_try_lock(class, &first)) {}\n    set_previous(range, 0);\n",
         "a hang: the others run in circles",
     ),
-    "uncounted": Mistake(
-        "backend/ownership.c",
-        "    range_count(state, own); /* a deferred range is cached memory, too */\n",
-        "    if (result == PLACED) range_count(state, own);\n",
+    "left": Mistake(
+        "backend/thrift_buffers.c",
+        "cached > watermark_renew()))",
+        "cached > watermark_renew()) && reclaimer_state() != RUNNING)",
         "above the watermark",
     ),
     "dirty": Mistake(
