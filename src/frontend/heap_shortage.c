@@ -23,7 +23,7 @@ static COLD uint64_t signs_of(const struct heap *heap) {
         struct heap *other = heap_by_number(number);
         if (!other) continue;
         uint64_t thread = atomic_load_explicit(&other->thread, memory_order_relaxed);
-        signs = mixed(signs + (thread << 32) + atomic_load_explicit(&other->pool.uses, memory_order_relaxed));
+        signs = mixed(signs + (thread << 32) + hint_counter_read(&other->pool.uses));
     }
     return signs;
 }

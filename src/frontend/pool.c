@@ -3,11 +3,6 @@
 
 #include "config/policy.h"
 
-static void note_use(struct pool *pool) {
-    uint32_t uses = atomic_load_explicit(&pool->uses, memory_order_relaxed);
-    atomic_store_explicit(&pool->uses, uses + 1, memory_order_relaxed);
-}
-
 static uint32_t next_of(uint32_t slab) {
     return slab_id_get(&((struct slab *)record_at(slab))->own.next);
 }
@@ -23,14 +18,14 @@ static struct slab *slab_or_null(uint32_t slab) {
 void pool_push(struct pool *pool, struct slab *slab) {
     if (owned_stack_push(&pool->slabs, record_id(slab), set_next_slab) == 0) pool->count = 0;
     pool->count++;
-    note_use(pool);
+    hint_counter_add(&pool->uses);
 }
 
 struct slab *pool_pop(struct pool *pool) {
     struct slab *slab = slab_or_null(owned_stack_pop(&pool->slabs, next_of));
     if (slab) {
         pool->count--;
-        note_use(pool);
+        hint_counter_add(&pool->uses);
     } else {
         pool->count = 0;
     }
@@ -54,6 +49,6 @@ struct slab *pool_take_all(struct pool *pool) {
 }
 
 bool pool_take_idle(struct pool *pool) {
-    uint32_t uses = atomic_load_explicit(&pool->uses, memory_order_relaxed);
+    uint32_t uses = hint_counter_read(&pool->uses);
     return uses - atomic_exchange_explicit(&pool->uses_seen, uses, memory_order_relaxed) < POOL_LITTLE_USE;
 }

@@ -8,13 +8,15 @@
 #define JW_POOL_H
 
 #include "frontend/slab.h"
+#include "sync/hint_counter.h"
 #include "sync/owned_stack.h"
 
 struct pool {
     struct owned_stack slabs;
-    _Atomic(uint32_t) uses, uses_seen; /* pushes and pops by the heap's thread; how many at the last round */
-    uint32_t count, least;             /* slabs in it, or more; the least of that since the last look */
-    uint32_t unused;                   /* that should go */
+    struct hint_counter uses;    /* pushes and pops by the heap's thread */
+    _Atomic(uint32_t) uses_seen; /* how many at the last round */
+    uint32_t count, least;       /* slabs in it, or more; the least of that since the last look */
+    uint32_t unused;             /* that should go */
 };
 
 /* Adds a slab. By the heap's thread only. */

@@ -8,7 +8,7 @@
 static _Atomic(uint32_t) touched, touched_seen;
 
 void remote_work_note(void) {
-    /* load and store, so that no thread waits for the line: a hint, and what is lost is counted by the next */
+    /* load and store as in sync/hint_counter.h, but ordered; what is lost is counted by the next */
     uint32_t count = atomic_load_explicit(&touched, memory_order_relaxed) + 1;
     /* [RR10] release: the push; pairs [RR11]; kept: a hint, and the checker's rounds always look */
     atomic_store_explicit(&touched, count, memory_order_release);

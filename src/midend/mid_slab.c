@@ -5,12 +5,13 @@
 
 #include "backend/slab_source.h"
 #include "base/assert.h"
+#include "sync/hint_counter.h"
 #include "sync/id_stack.h"
 
 struct nest mid_nest;
 _Atomic(size_t) mid_slab_counts[CLASSES];
-static _Atomic(uint32_t) empties_left; /* how often an empty slab was left in the Nest: a hint */
-static struct id_stack deferred;       /* slabs whose Nest was busy, through their links */
+static struct hint_counter empties_left; /* how often an empty slab was left in the Nest */
+static struct id_stack deferred;         /* slabs whose Nest was busy, through their links */
 
 /* The slab is out of the Nest and all its objects are free: no other thread can know it. */
 void mid_slab_retire(granule_id slab, unsigned class) {
@@ -28,14 +29,8 @@ static bool place_or_defer(granule_id slab, unsigned class) {
     return false;
 }
 
-/* load and store, so that no thread waits for the line */
-static void note_empty_left(void) {
-    uint32_t before = atomic_load_explicit(&empties_left, memory_order_relaxed);
-    atomic_store_explicit(&empties_left, before + 1, memory_order_relaxed);
-}
-
 uint32_t midend_empties_left(void) {
-    return atomic_load_explicit(&empties_left, memory_order_relaxed);
+    return hint_counter_read(&empties_left);
 }
 
 /* A listed slab may have become empty. If another thread has the slab, that thread sees this after it has placed the
@@ -47,7 +42,7 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
     atomic_thread_fence(memory_order_seq_cst);
     if (!mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class))) return;
     if (!nest_has_many(&mid_nest, class)) { /* the class keeps one until the next round */
-        note_empty_left();
+        hint_counter_add(&empties_left);
         return;
     }
     if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return;

@@ -4,8 +4,9 @@
 #include "midend/mid_slab.h"
 #include "platform/host.h"
 #include "platform/platform.h"
+#include "sync/hint_counter.h"
 
-static _Atomic(uint32_t) no_longer_full; /* slabs, since the start: a hint */
+static struct hint_counter no_longer_full; /* slabs, since the start */
 
 COLD void midend_start(void) {
     midend_renew_key(platform_random());
@@ -35,10 +36,7 @@ static void *allocate_from_slab(granule_id slab, unsigned class, struct mid_cach
  * round gives back pages of free objects. */
 static void place_no_longer_full(granule_id slab, unsigned class) {
     mid_slab_place(slab, class);
-    uint32_t before = atomic_load_explicit(&no_longer_full, memory_order_relaxed);
-    /* load and store, so that no thread waits for the line: a lost count only delays the round by one slab */
-    atomic_store_explicit(&no_longer_full, before + 1, memory_order_relaxed);
-    if (before % MID_ROUND_FROM == MID_ROUND_FROM - 1) thrift_wake();
+    if (hint_counter_add(&no_longer_full) % MID_ROUND_FROM == 0) thrift_wake();
 }
 
 /* The slab of an object and the object's bit; 0: no object begins at the address. */
