@@ -77,37 +77,57 @@ static int control_thread(uint64_t *value, const bool *wanted) {
     return 0;
 }
 
-static int control_do(unsigned number, void *old, size_t *old_size, const void *input, size_t input_size) {
-    uint64_t value = 0;
-    size_t width = controls[number].width;
-    bool reads = old != NULL && old_size != NULL;
-    bool acts = number >= CONTROL_PURGE && number <= CONTROL_FLUSH;
-    if (input != NULL && number != CONTROL_EPOCH && number != CONTROL_BACKGROUND_THREAD) return EPERM;
-    if (input != NULL && input_size != width) return EINVAL;
-    if (acts && reads) return EPERM;
+static bool control_acts(unsigned number) {
+    return number >= CONTROL_PURGE && number <= CONTROL_FLUSH;
+}
+
+static void control_act(unsigned number) {
+    if (number == CONTROL_FLUSH) serve_drain();
+    else jw_malloc_trim(0);
+}
+
+/* 0, or the error of what the control does not allow: it is read, set or done. */
+static int control_refuses(unsigned number, bool reads, const void *input, size_t input_size) {
+    bool settable = number == CONTROL_EPOCH || number == CONTROL_BACKGROUND_THREAD;
+    if (input != NULL && !settable) return EPERM;
+    if (input != NULL && input_size != controls[number].width) return EINVAL;
+    return control_acts(number) && reads ? EPERM : 0;
+}
+
+/* Gives the value, and sets it unless `wanted` is NULL. */
+static int control_exchange(unsigned number, uint64_t *value, const void *wanted) {
     switch (number) {
-    case CONTROL_VERSION: value = (uintptr_t)JW_VERSION; break;
+    case CONTROL_VERSION: *value = (uintptr_t)JW_VERSION; return 0;
     case CONTROL_EPOCH:
-        value = atomic_fetch_add_explicit(&control_epoch, input != NULL, memory_order_relaxed) + (input != NULL);
-        break;
-    case CONTROL_BACKGROUND_THREAD: {
-        int error = control_thread(&value, input);
-        if (error != 0) return error;
-        break;
+        *value = atomic_fetch_add_explicit(&control_epoch, wanted != NULL, memory_order_relaxed) + (wanted != NULL);
+        return 0;
+    case CONTROL_BACKGROUND_THREAD: return control_thread(value, wanted);
+    case CONTROL_ARENAS: *value = 1; return 0;
+    case CONTROL_PAGE: *value = platform_page_size(); return 0;
+    default: *value = control_statistic(number); return 0;
     }
-    case CONTROL_ARENAS: value = 1; break;
-    case CONTROL_PAGE: value = platform_page_size(); break;
-    case CONTROL_PURGE:
-    case CONTROL_DECAY: jw_malloc_trim(0); return 0;
-    case CONTROL_FLUSH: serve_drain(); return 0;
-    default: value = control_statistic(number);
-    }
-    if (!reads) return 0;
-    size_t given = *old_size < width ? *old_size : width;
+}
+
+/* Of a room of another size as much as both have, and EINVAL, as jemalloc does. */
+static int control_copy(uint64_t value, size_t width, void *old, size_t *old_size) {
     bool fits = *old_size == width;
+    size_t given = *old_size < width ? *old_size : width;
     memcpy(old, &value, given); /* low bytes first */
     *old_size = given;
     return fits ? 0 : EINVAL;
+}
+
+static int control_do(unsigned number, void *old, size_t *old_size, const void *input, size_t input_size) {
+    bool reads = old != NULL && old_size != NULL;
+    uint64_t value = 0;
+    int error = control_refuses(number, reads, input, input_size);
+    if (error != 0) return error;
+    if (control_acts(number)) {
+        control_act(number);
+        return 0;
+    }
+    error = control_exchange(number, &value, input);
+    return error != 0 || !reads ? error : control_copy(value, controls[number].width, old, old_size);
 }
 
 /* A word of opt.OPTION, or of TIER.FIELD. */

@@ -1,10 +1,9 @@
-/* glibc.c - for statistics and tuning: malloc_trim, mallinfo, malloc_info, malloc_stats, mallopt. */
+/* glibc.c - statistics and trimming: malloc_trim, mallinfo, malloc_info, malloc_stats, and jw_ functions like them. */
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 
 #include "api/bionic_info.h"
-#include "api/mallopt.h"
 #include "api/override.h"
 #include "api/serve.h"
 #include "backend/reclaimer.h"
@@ -26,14 +25,10 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
 }
 
 /* Gives back the calling thread's unused memory, then all free memory. */
-static bool give_all_back(void) {
-    serve_drain();
-    return thrift_purge() > 0;
-}
-
 JW_EXPORT int jw_malloc_trim(size_t pad) {
     (void)pad;
-    return give_all_back();
+    serve_drain();
+    return thrift_purge() > 0;
 }
 
 JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {
@@ -111,15 +106,6 @@ JW_EXPORT const char *jw_version(void) {
     return JW_VERSION;
 }
 
-/* Android's values are three times: soon, usual, late. */
-static int set_decay_time(int value) {
-    if (value < -1 || value > 1) return 0;
-    const struct options *source = value == 0 ? &least_options : value == 1 ? &default_options : &most_options;
-    atomic_store_explicit(&options.reclaim_interval, source->reclaim_interval, memory_order_relaxed);
-    if (value == 0) give_all_back();
-    return 1;
-}
-
 JW_EXPORT int jw_reclaim_pause(void) {
     if (!allocator_start()) return ENOMEM;
     reclaimer_pause();
@@ -128,47 +114,6 @@ JW_EXPORT int jw_reclaim_pause(void) {
 
 JW_EXPORT void jw_reclaim_resume(void) {
     if (allocator_start()) reclaimer_resume();
-}
-
-static int set_reclaim_thread(int value) {
-    if (value == 0) return jw_reclaim_pause() == 0;
-    if (value == 1) jw_reclaim_resume();
-    return value == 1;
-}
-
-JW_EXPORT int jw_mallopt(int parameter, int value) {
-    /* glibc's numbers, as not every system has its header. We have no such thresholds and arenas to tune. */
-    enum {
-        MXFAST = 1,
-        TRIM_THRESHOLD = -1,
-        TOP_PAD = -2,
-        MMAP_THRESHOLD = -3,
-        MMAP_MAX = -4,
-        ARENA_TEST = -7,
-        ARENA_MAX = -8,
-        CHECK_ACTION = -5,
-        PERTURB = -6,
-        ANDROID_LOG_STATS = -205,
-        OPENHARMONY_FLUSH_THREAD_CACHE = -1002
-    };
-    switch (parameter) {
-    case JW_M_PURGE:
-    case JW_M_PURGE_ALL: give_all_back(); return 1;
-    case JW_M_DECAY_TIME: return set_decay_time(value);
-    case JW_M_RECLAIM_THREAD: return set_reclaim_thread(value);
-    case MXFAST:
-    case TRIM_THRESHOLD:
-    case TOP_PAD:
-    case MMAP_THRESHOLD:
-    case MMAP_MAX:
-    case ARENA_TEST:
-    case ARENA_MAX:
-    case CHECK_ACTION: return 1;
-    case PERTURB: return value == 0; /* objects are never filled on request */
-    case ANDROID_LOG_STATS: jw_malloc_stats(); return 1;
-    case OPENHARMONY_FLUSH_THREAD_CACHE: serve_drain(); return 1;
-    default: return platform_parameter_holds(parameter, value);
-    }
 }
 
 OVERRIDES(malloc_trim, jw_malloc_trim);
@@ -180,4 +125,3 @@ OVERRIDES(mallinfo, jw_mallinfo);
 #endif
 OVERRIDES(malloc_info, jw_malloc_info);
 OVERRIDES(malloc_stats, jw_malloc_stats);
-OVERRIDES(mallopt, jw_mallopt);

@@ -1,11 +1,15 @@
-/* mallopt.c - answers by the table in mallopt.def. */
-#include "api/mallopt.h"
-
+/* mallopt.c - what a program sets by number: a few parameters act, all others are answered by mallopt.def's table. */
 #include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/override.h"
+#include "api/serve.h"
 #include "base/compiler.h"
+#include "config/options.h"
+#include "jwmalloc.h"
 #include "platform/tags.h"
 
 /* Bounds of values; a range that ends before it begins has none. */
@@ -33,9 +37,62 @@ static const struct answer answers[] = {
 /* The two of Android's that are about tags. */
 enum { MEMTAG_TUNING = -102, HEAP_TAGGING_LEVEL = -204 };
 
-bool platform_parameter_holds(int parameter, int value) {
+/* Whether what the parameter's value asks for is so already. False for a parameter that is not in the table. */
+static bool value_holds(int parameter, int value) {
     if (tags_active && (parameter == MEMTAG_TUNING || parameter == HEAP_TAGGING_LEVEL)) return false;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         if (answers[i].code == parameter) return value >= answers[i].least && value <= answers[i].most;
     return false;
 }
+
+/* Android's values are three times: soon, usual, late. */
+static int set_decay_time(int value) {
+    if (value < -1 || value > 1) return 0;
+    const struct options *source = value == 0 ? &least_options : value == 1 ? &default_options : &most_options;
+    atomic_store_explicit(&options.reclaim_interval, source->reclaim_interval, memory_order_relaxed);
+    if (value == 0) jw_malloc_trim(0);
+    return 1;
+}
+
+static int set_reclaim_thread(int value) {
+    if (value == 0) return jw_reclaim_pause() == 0;
+    if (value == 1) jw_reclaim_resume();
+    return value == 1;
+}
+
+JW_EXPORT int jw_mallopt(int parameter, int value) {
+    /* glibc's numbers, as not every system has its header. We have no such thresholds and arenas to tune. */
+    enum {
+        MXFAST = 1,
+        TRIM_THRESHOLD = -1,
+        TOP_PAD = -2,
+        MMAP_THRESHOLD = -3,
+        MMAP_MAX = -4,
+        ARENA_TEST = -7,
+        ARENA_MAX = -8,
+        CHECK_ACTION = -5,
+        PERTURB = -6,
+        ANDROID_LOG_STATS = -205,
+        OPENHARMONY_FLUSH_THREAD_CACHE = -1002
+    };
+    switch (parameter) {
+    case JW_M_PURGE:
+    case JW_M_PURGE_ALL: jw_malloc_trim(0); return 1;
+    case JW_M_DECAY_TIME: return set_decay_time(value);
+    case JW_M_RECLAIM_THREAD: return set_reclaim_thread(value);
+    case MXFAST:
+    case TRIM_THRESHOLD:
+    case TOP_PAD:
+    case MMAP_THRESHOLD:
+    case MMAP_MAX:
+    case ARENA_TEST:
+    case ARENA_MAX:
+    case CHECK_ACTION: return 1;
+    case PERTURB: return value == 0; /* objects are never filled on request */
+    case ANDROID_LOG_STATS: jw_malloc_stats(); return 1;
+    case OPENHARMONY_FLUSH_THREAD_CACHE: serve_drain(); return 1;
+    default: return value_holds(parameter, value);
+    }
+}
+
+OVERRIDES(mallopt, jw_mallopt);
