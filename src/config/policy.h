@@ -201,6 +201,11 @@ enum {
 #define JW_HEAPS_PER_CHUNK 32
 #endif
 
+enum {
+    /* Such mappings of a process: together as many heaps as keys can tell apart (frontend/heap_key.h). */
+    HEAP_CHUNKS = 4096,
+};
+
 /* Roots that may be mapped ahead (backend/root.h): 60 MB of addresses. */
 #ifndef JW_SPARE_ROOTS
 #define JW_SPARE_ROOTS 15
@@ -268,6 +273,9 @@ enum {
 #endif
 
 enum {
+    /* Bytes behind the end of a request that are filled and compared, whole words. More would cost malloc and free time
+     * on each object; most overflows write close to the end. Not measured. */
+    FILLED_MOST = 32,
     /* Guard pages of a process. Each costs it two of its mappings, of which Linux allows 65,530. */
     MOST_GUARDS = 16384,
     /* The quarantine's ring has an entry for so many bytes of its limit, and at least so many entries. If the objects

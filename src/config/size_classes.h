@@ -84,6 +84,10 @@ static ALWAYS_INLINE bool size_class_serves(unsigned class, size_t size) {
 /* All sizes are multiples of this. */
 #define SMALLEST_OBJECT 8
 
+/* More objects than a list of free objects has: all of one slab, and cached ones of others. A longer list is a circle,
+ * which some other misuse has made. */
+enum { LIST_MOST = 2 * GRANULE_SIZE / SMALLEST_OBJECT };
+
 _Static_assert(FRONTEND_MAX <= GRANULE_SIZE / 2, "a slab holds at least two objects");
 
 #endif

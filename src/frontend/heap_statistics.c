@@ -41,15 +41,13 @@ static void count_slabs(granule_id root, void *context) {
         if (leaf_is_slab(leaf_get(id))) count_slab((const struct slab *)record_at(id), context);
 }
 
-enum { LENGTH_MOST = 2 * GRANULE_SIZE / 8 }; /* more than any local list has */
-
 /* Racy where the heap is another thread's: that thread works on the list meanwhile, and its program on what was in it.
  * So an address is followed only if it is an object's, in a slab of this heap. Such an object can be read as long as
  * its root exists (root_walk_begin). Hidden from TSan. */
 __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(const struct heap *heap, unsigned class) {
     unsigned length = 0;
     const void *object = heap->local[class].first;
-    for (; length < LENGTH_MOST && !link_end(object) && page_map_owns(object) && leaf_is_slab(leaf_of(object));
+    for (; length < LIST_MOST && !link_end(object) && page_map_owns(object) && leaf_is_slab(leaf_of(object));
          length++) {
         const struct slab *slab = slab_of(object);
         if (slab->class != class || !slab_has_key(slab, heap->key) || !slab_has_start(object, slab)) break;

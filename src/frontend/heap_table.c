@@ -2,15 +2,17 @@
 #include "frontend/heap_table.h"
 
 #include "base/align.h"
+#include "config/policy.h"
 #include "frontend/heap.h"
 #include "platform/fence.h"
 #include "platform/platform.h"
 
-enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK, CHUNKS = 4096 }; /* with 32 heaps each: as many as a key can tell apart */
+enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK };
 
-_Static_assert((uint64_t)CHUNKS *CHUNK_HEAPS <= 1u << KEY_NUMBER_BITS, "a heap's number fits in a key and in a leaf");
+_Static_assert((uint64_t)HEAP_CHUNKS *CHUNK_HEAPS <= 1u << KEY_NUMBER_BITS,
+               "a heap's number fits in a key and in a leaf");
 
-static _Atomic(struct heap *) chunks[CHUNKS];
+static _Atomic(struct heap *) chunks[HEAP_CHUNKS];
 static _Atomic(uint32_t) created;
 
 uint32_t heap_count(void) {
@@ -45,7 +47,7 @@ struct heap *heap_chain_pop(struct heap **first) {
 
 /* Memory for the heap of that number. */
 static bool make_chunk(uint32_t number) {
-    if (number / CHUNK_HEAPS >= CHUNKS) return false;
+    if (number / CHUNK_HEAPS >= HEAP_CHUNKS) return false;
     if (heap_by_number(number)) return true;
     struct heap *expected = NULL;
     size_t size = align_up(sizeof(struct heap) * CHUNK_HEAPS, platform_page_size());

@@ -11,8 +11,7 @@
 #include "midend/midend.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
-    enum { LONGEST = GRANULE_SIZE / 4 }; /* all of a slab and what is cached; longer is a circle, of another misuse */
-    for (unsigned left = LONGEST; !link_end(first) && left > 0; first = slab_next(first, key), left--)
+    for (unsigned left = LIST_MOST; !link_end(first) && left > 0; first = slab_next(first, key), left--)
         if (first == object) return true;
     return false;
 }

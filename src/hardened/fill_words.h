@@ -7,11 +7,12 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "config/policy.h"
 
-enum { FILLED_MOST = 32 /* bytes behind the request's end that are checked */ };
+_Static_assert(FILLED_MOST > 0 && FILLED_MOST % sizeof(uint64_t) == 0, "the fill is whole words");
 
 /* The slack ends at a multiple of eight. Its first bytes are filled: the rest of the word where the request ends, and
- * three words more. Little-endian processors only. */
+ * the words up to FILLED_MOST bytes. Little-endian processors only. */
 static ALWAYS_INLINE size_t filled(size_t slack) {
     size_t most = FILLED_MOST - -slack % 8;
     return slack < most ? slack : most;
