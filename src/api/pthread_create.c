@@ -47,8 +47,8 @@ JW_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
     if (libcs == NULL) return EAGAIN;
     if (!allocator_start()) return libcs(thread, attributes, start, argument);
     know_caller();
-    reclaimer_thread_comes(); /* before: the new thread may end before libc's function returns */
+    reclaimer_before_thread_create(); /* before: the new thread may end before libc's function returns */
     int result = libcs(thread, attributes, start, argument);
-    reclaimer_thread_came(result == 0);
+    reclaimer_after_thread_create(result == 0);
     return result;
 }

@@ -1,13 +1,12 @@
 /* backend.c - fetch and place of ranges, for slabs and for large objects; what the tier does at a fork. */
 #include "backend/backend.h"
 
+#include "backend/first_range.h"
 #include "backend/hardened_hooks.h"
 #include "backend/mapping_cache.h"
 #include "backend/range_fetch.h"
 #include "backend/root.h"
 #include "base/compiler.h"
-#include "base/mixed.h"
-#include "config/policy.h"
 #include "platform/host.h"
 #include "platform/platform.h"
 
@@ -23,43 +22,6 @@ void range_cut(granule_id range, uint32_t weight, enum slot_code state) {
     thrift_notice();
 }
 
-/* As range_cut, for a part of the range at random: the first of the process is not where its root begins. */
-static COLD granule_id cut_range_anywhere(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
-    for (uint32_t now = knit_weight(range), before = now; now != weight; before = now) {
-        granule_id rest = knit_split(range, weight), other = rest;
-        now = rest - range;
-        leaf_set(rest, leaf_held());
-        random = mixed(random);
-        if (random % before >= now && before - now >= weight) {
-            other = range;
-            range = rest;
-            now = before - now;
-        }
-        range_place_known(other, before - now, state);
-    }
-    thrift_notice();
-    return range;
-}
-
-/* Halves the process's first range, and keeps halves at random, as long as the kept one suffices. The others are
- * closed. */
-static COLD granule_id close_parts(granule_id range, uint32_t weight, uint64_t random) {
-    for (uint32_t now = knit_weight(range) / 2; now >= weight && now >= FIRST_PART / GRANULE_SIZE; now /= 2) {
-        granule_id other = knit_split(range, now);
-        leaf_set(other, leaf_held());
-        if (random >> (now % 63) & 1) {
-            granule_id kept = other;
-            other = range;
-            range = kept;
-        }
-        if (root_close(other)) range_count(UNMAPPED, (intptr_t)now);
-        else range_place_known(other, now, UNMAPPED);
-    }
-    return range;
-}
-
-static _Atomic(uint32_t) first_is_placed;
-
 /* From the slabs' roots other uses take mapped ranges, but unmapped ones only while there is no second root. In the
  * hardened build slabs have roots of their own. */
 static granule_id acquire_for_use(enum root_use use, enum slot_code state, uint32_t weight) {
@@ -70,7 +32,7 @@ static granule_id acquire_for_use(enum root_use use, enum slot_code state, uint3
 
 /* A part of the first root that was not mapped until now. */
 static granule_id open_part(enum root_use use, uint32_t weight) {
-    granule_id part = root_open(use, weight);
+    granule_id part = root_open_part(use, weight);
     if (part) range_count(UNMAPPED, -(intptr_t)knit_weight(part));
     return part;
 }
@@ -81,7 +43,7 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire_for_use(use, UNMAPPED, weight);
     if (!range) range = open_part(use, weight);
     if (!range && !root_window_is_full()) range = root_create(!CLASSES_APART && root_count() == 0 ? FOR_SLABS : use);
-    return range ? range : range_acquire(!use, UNMAPPED, weight);
+    return range ? range : range_acquire(root_other_use(use), UNMAPPED, weight);
 }
 
 /* No mapped range is free: takes one without pages, then one of the other use, then makes room. */
@@ -90,7 +52,7 @@ static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, enu
     thrift_make_headroom(weight);
     *state = UNMAPPED;
     granule_id range = acquire_unmapped(use, weight);
-    if (!range && (range = range_acquire(!use, MAPPED, weight))) *state = MAPPED;
+    if (!range && (range = range_acquire(root_other_use(use), MAPPED, weight))) *state = MAPPED;
     if (!range && effort == FETCH_AT_LAST && thrift_make_room(ROOT_SIZE)) range = acquire_unmapped(use, weight);
     return range;
 }
@@ -110,21 +72,6 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_ef
     return range;
 }
 
-/* Draws where in its root the process's first range is placed, as a random number; 0: another range was the first,
- * or it stays where its root begins. */
-static uint64_t place_of_first(enum slot_code state) {
-    if (LIKELY(state != UNMAPPED) || atomic_load_explicit(&first_is_placed, memory_order_relaxed) ||
-        atomic_exchange_explicit(&first_is_placed, true, memory_order_relaxed))
-        return 0;
-    return platform_random_place();
-}
-
-/* As range_cut, for the process's first range. Returns the part at random that has the weight. */
-static COLD granule_id cut_first(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
-    if (page_map.base) range = close_parts(range, weight, random);
-    return cut_range_anywhere(range, weight, state, random);
-}
-
 granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort effort, bool *zeroed) {
     enum slot_code state;
     weight = weight_round_up(weight);
@@ -135,8 +82,8 @@ granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort eff
         return 0;
     }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
-    uint64_t random = place_of_first(state);
-    if (random) return cut_first(range, weight, state, random);
+    uint64_t random = state == UNMAPPED ? first_range_random() : 0;
+    if (random) return first_range_cut(range, weight, state, random);
     range_cut(range, weight, state);
     return range;
 }
@@ -167,6 +114,8 @@ COLD void backend_after_fork(bool child) {
     reclaimer_forget();
     range_cache_after_fork();
 }
+
+_Static_assert(RANGE_CLASSES <= RANGE_CLASSES_MOST, "each class has its statistics");
 
 COLD void backend_statistics(struct backend_statistics *statistics) {
     size_t mapped = range_cached(MAPPED) << JW_GRANULE_SHIFT, unmapped = range_cached(UNMAPPED) << JW_GRANULE_SHIFT;

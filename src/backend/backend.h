@@ -26,6 +26,11 @@ static inline size_t large_slack(size_t alignment) {
     return alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
 }
 
+/* Usable bytes of a large object with so many granules. */
+static inline size_t large_usable(uint32_t granules) {
+    return ((size_t)granules << JW_GRANULE_SHIFT) - LARGE_GUARD;
+}
+
 /* Whether a range can have an object of that size and alignment. */
 static inline bool fits_range(size_t size, size_t alignment) {
     return size <= BACKEND_MAX && large_slack(alignment) + LARGE_GUARD <= BACKEND_MAX - size;
@@ -38,8 +43,8 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
 /* Allocates one of at most BACKEND_MAX bytes from the calling thread's range cache. NULL: nothing of that weight. */
 void *backend_allocate_cached(struct range_cache *cache, size_t size);
 
-/* The first step of a free: the caller holds the range of a large object that begins with it. 0: there is no such
- * object. */
+/* The first step of a free. If the address is a large object with which its range begins, the caller then holds that
+ * range. Returns the range; else 0, and nothing has changed. */
 granule_id backend_hold_whole(void *object);
 
 /* The second step: caches the range, or frees it where there is no room. */

@@ -17,7 +17,7 @@ static void set_position(granule_id range, struct range_link position) {
 static ALWAYS_INLINE struct tree_position find_position(granule_id range) {
     struct range_link link = range_link_get(range);
     unsigned unit = range_link_unit(link), slot = range_link_slot(link);
-    invariant(unit != NO_PARENT); /* the paper's authors missed this: a root has no siblings and no parent's word */
+    invariant(unit != NO_PARENT); /* a root has no siblings and no parent's word */
     return (struct tree_position){node_at(range + ((1 - slot) << unit)), unit, slot};
 }
 

@@ -7,6 +7,10 @@
 #include "base/compiler.h"
 #include "base/misuse.h"
 
+static uint32_t granules_for(size_t bytes) {
+    return (uint32_t)((bytes + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+}
+
 /* Where the range begins with its object, the next word has the weight: for free, and as a trace after it. */
 static ALWAYS_INLINE void note_weight(granule_id range, uint32_t weight) {
     if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));
@@ -20,7 +24,7 @@ void *backend_allocate_cached(struct range_cache *cache, size_t size) {
 }
 
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
-    uint32_t weight = (uint32_t)((size + large_slack(alignment) + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+    uint32_t weight = granules_for(size + large_slack(alignment) + LARGE_GUARD);
     granule_id range = range_fetch(FOR_RANGES, weight, root_for_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
     if (!range) return NULL;
     char *object = (char *)align_up((uintptr_t)granule_address(range), alignment);
@@ -83,7 +87,7 @@ granule_id backend_hold(void *object) {
 size_t backend_usable_size(const void *object) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
-    return range ? ((size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT) - LARGE_GUARD : 0;
+    return range ? large_usable(knit_weight(range) - offset) : 0;
 }
 
 bool backend_shrink(void *object, size_t size) {
@@ -91,7 +95,7 @@ bool backend_shrink(void *object, size_t size) {
     granule_id range = range_of(object, &offset);
     if (!range) return false;
     uint32_t now = knit_weight(range);
-    uint32_t weight = weight_round_up(offset + (uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT));
+    uint32_t weight = weight_round_up(offset + granules_for(size));
     /* the user of the object holds its range: no neighbour can join it or take it, as with a range that is cut */
     for (uint32_t before = now; now > weight; before = now) {
         granule_id rest = knit_split(range, weight);
@@ -113,7 +117,7 @@ static uint32_t join_any_right(granule_id range, enum slot_code *state) {
 }
 
 bool backend_grow(void *object, size_t size) {
-    uint32_t offset, granules = (uint32_t)((size + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
+    uint32_t offset, granules = granules_for(size);
     granule_id range = range_of(object, &offset);
     if (!range || size > BACKEND_MAX || offset + granules > ROOT_GRANULES) return false;
     uint32_t old = knit_weight(range), now = old, wanted = weight_round_up(offset + granules), without = 0;
@@ -132,6 +136,5 @@ bool backend_grow(void *object, size_t size) {
 }
 
 size_t backend_good_size(size_t size) {
-    uint32_t weight = weight_round_up((uint32_t)((size + LARGE_GUARD + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT));
-    return ((size_t)weight << JW_GRANULE_SHIFT) - LARGE_GUARD;
+    return large_usable(weight_round_up(granules_for(size + LARGE_GUARD)));
 }

@@ -14,7 +14,8 @@
  *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range
  *              granules back to the start
  *   DEFERRED   unmapped (24), not acquired (26) the holder: the range is, or soon will be, deferred
- *   HELD       0                                the holder, in transit, or a thread that caches it
+ *   HELD       0; hardened build: the next     the holder, in transit, or a thread that caches it
+ *              range in region_stack.h
  *
  * Only this file knows the bits. The tables of the words are in page_map.h.
  */

@@ -10,7 +10,7 @@
  *   nonempty  one bit a class, a hint: set (if it is clear) after a summary's bit was set and after a list was filled.
  *             Cleared by a thread that finds nothing, which sets it again if its second look finds something. The hint
  *             may be set too long, but it is never clear too long.
- *   list      | 31 locked | 30 locked for fork | 23..0 first range |    CAS by try-lock, store by unlock
+ *   list      | 31 locked | 30 locked for fork | 23..0 first range |    compare-exchange by try-lock, store by unlock
  *
  * The range's link word says where it waits (slot number, or "in list" and next); for lists so does its leaf word
  * (previous). The thread that takes a range out owns its Nest half; Knit has the other half (ownership.c).

@@ -10,8 +10,8 @@
  *                                         join the neighbour, else defer; a thread has it from Nest: leave it (LEFT)
  *
  * If Knit refuses the rollback of an acquired sibling, the sibling becomes LEFT, too: then two free neighbours stay
- * apart until one is next taken. Deferred ranges are in one lock-free list. The reclamation thread places them later,
- * or a thread that finds no range.
+ * apart until one is next taken. Deferred ranges are in one lock-free list. Each round places them, and so does a
+ * thread that finds no range.
  */
 #ifndef JW_OWNERSHIP_H
 #define JW_OWNERSHIP_H

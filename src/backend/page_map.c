@@ -29,7 +29,7 @@ static void set_masks(size_t mask) {
 /* Tables that double in place. Each has room for the whole window. That room is not reserved: it lies where the kernel
  * maps nothing by itself.
  *
- *   region   records | leaf | node | link | roots |  ...  | base: slot 0 (never used), 1, 2 ...
+ *   region   records | leaf | node | link | slot owners |  ...  | base: slot 0 (never used), 1, 2 ...
  *
  *   base     a multiple of the whole window. So an id, the low bits of the granule's number, is the same under any mask
  *            that covers the slot. Roots take the lowest free slots

@@ -21,7 +21,7 @@ static bool starts_with_threads(void) {
 }
 
 bool reclaimer_lives(void) {
-    return reclaimer_starts_at_need() ? reclaimer_state() != REFUSED : reclaimer_state() == RUNNING;
+    return reclaimer_starts_at_need() ? reclaimer_state() != DISABLED : reclaimer_state() == RUNNING;
 }
 
 bool reclaimer_must_end(void) {
@@ -44,14 +44,14 @@ static void start_from(uint32_t before) {
     enum platform_start result = paused ? START_REFUSED : platform_thread_start(thread_body);
     if (result == START_STARTED) return;
     /* too early: the last thread has announced its end but not yet left its stack; the next free tries again */
-    atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : REFUSED, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : DISABLED, memory_order_relaxed);
     reclaimer_wake_pauses(); /* a pause may wait for the thread that was to come */
 }
 
 void reclaimer_start(void) {
     if (!reclaimer_starts_at_need()) {
         uint32_t before = NO_THREAD;
-        atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, REFUSED, memory_order_relaxed,
+        atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, DISABLED, memory_order_relaxed,
                                                 memory_order_relaxed);
     } else if (!platform_in_borrowed_memory()) {
         start_from(NO_THREAD);
@@ -73,12 +73,12 @@ bool reclaimer_go_on(void) {
 
 void reclaimer_stop(void) {
     /* [PA4] release: this thread's rounds; pairs [PA3]; client pause_round */
-    atomic_store_explicit(&reclaimer->state, REFUSED, memory_order_release);
+    atomic_store_explicit(&reclaimer->state, DISABLED, memory_order_release);
     reclaimer_wake_pauses();
 }
 
 void reclaimer_ask_again(void) {
-    uint32_t refused = REFUSED;
+    uint32_t refused = DISABLED;
     if (reclaimer_starts_at_need() &&
         atomic_compare_exchange_strong_explicit(&reclaimer->state, &refused, NO_THREAD, memory_order_relaxed,
                                                 memory_order_relaxed))
@@ -98,7 +98,7 @@ static bool others_live(void) {
     return (int32_t)(atomic_load_explicit(&reclaimer->made, memory_order_relaxed) - ended) > 0;
 }
 
-void reclaimer_thread_comes(void) {
+void reclaimer_before_thread_create(void) {
     atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
 }
 
@@ -150,7 +150,7 @@ void reclaimer_pause(void) {
 void reclaimer_resume(void) {
     if (!end_pause()) return;
     bool stopped = atomic_exchange_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
-    if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(REFUSED);
+    if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(DISABLED);
 }
 
 /* The program has only its first thread left. */
@@ -161,7 +161,7 @@ static void stop_alone(void) {
     if (end_pause() && others_live()) start_with_threads(); /* a thread made meanwhile could not start ours */
 }
 
-void reclaimer_thread_came(bool made) {
+void reclaimer_after_thread_create(bool made) {
     if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
     if (!made || !starts_with_threads()) return;
     if (others_live()) start_with_threads();

@@ -45,8 +45,8 @@ void reclaimer_stop(void);
 void reclaimer_ask_again(void);
 
 /* Called before and after the program makes a thread. `made`: it could; then ours may start. */
-void reclaimer_thread_comes(void);
-void reclaimer_thread_came(bool made);
+void reclaimer_before_thread_create(void);
+void reclaimer_after_thread_create(bool made);
 
 /* Called when a thread gets its heap. Returns whether its end is to be told. Threads that libc makes itself
  * (thrd_create, SIGEV_THREAD) are known only from here on. Those that came before the first one that the program made

@@ -15,7 +15,7 @@ void reclaimer_forget(void) {
     atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->quiet_rounds, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
-    atomic_store_explicit(&reclaimer->pressure, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->wakeup, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->in_round, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->pauses, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
@@ -48,25 +48,25 @@ void reclaimer_announce_wait(unsigned quiet) {
 }
 
 void reclaimer_wait(uint32_t milliseconds) {
-    platform_futex_wait(&reclaimer->pressure, 0, milliseconds);
+    platform_futex_wait(&reclaimer->wakeup, 0, milliseconds);
 }
 
 void reclaimer_wake(void) {
-    if (atomic_load_explicit(&reclaimer->pressure, memory_order_relaxed) == 0 &&
-        atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_relaxed) == 0)
-        platform_futex_wake(&reclaimer->pressure);
+    if (atomic_load_explicit(&reclaimer->wakeup, memory_order_relaxed) == 0 &&
+        atomic_exchange_explicit(&reclaimer->wakeup, 1, memory_order_relaxed) == 0)
+        platform_futex_wake(&reclaimer->wakeup);
 }
 
 void reclaimer_wake_to_end(void) {
     /* [PA8] release: the pause; pairs [PA9]; client pause_sleeping */
-    if (atomic_exchange_explicit(&reclaimer->pressure, 1, memory_order_release) == 0)
-        platform_futex_wake(&reclaimer->pressure);
+    if (atomic_exchange_explicit(&reclaimer->wakeup, 1, memory_order_release) == 0)
+        platform_futex_wake(&reclaimer->wakeup);
 }
 
-bool reclaimer_take_pressure(void) {
+bool reclaimer_take_wakeup(void) {
     /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping; kept: RC2 orders it
      * too, but a pause may wait for one round more */
-    return atomic_exchange_explicit(&reclaimer->pressure, 0, memory_order_acquire);
+    return atomic_exchange_explicit(&reclaimer->wakeup, 0, memory_order_acquire);
 }
 
 bool reclaimer_begin_turn(void) {

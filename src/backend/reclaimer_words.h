@@ -5,11 +5,11 @@
  *                 NO_THREAD -> RUNNING    the thread itself, which has found work after it announced its end
  *                 RUNNING -> NO_THREAD    the thread itself, when nothing is left to give back (reclaim_thread:true); a
  *                                         starting thread that finds the last one not yet off its stack
- *                 RUNNING -> REFUSED      the OS refuses the thread, or to confine it; the thread itself, when told to
+ *                 RUNNING -> DISABLED     the OS refuses the thread, or to confine it; the thread itself, when told to
  *                                         end
- *                 NO_THREAD -> REFUSED    a thread needs it, but it may not be started now
- *                 REFUSED -> RUNNING      the program makes a thread (auto); the thread that ends the last pause
- *                 REFUSED -> NO_THREAD    a freeing thread that has run a round in its place, to ask again (true)
+ *                 NO_THREAD -> DISABLED   a thread needs it, but it may not be started now
+ *                 DISABLED -> RUNNING     the program makes a thread (auto); the thread that ends the last pause
+ *                 DISABLED -> NO_THREAD   a freeing thread that has run a round in its place, to ask again (true)
  *   round_asked   0 -> 1    a thread with work other than free ranges, such as an abandoned heap
  *                 1 -> 0    the next round, before it looks for work
  *   quiet_rounds  0 -> n    the thread, before a wait that is doubled n times: once for each round without work
@@ -34,13 +34,13 @@
 
 #include "base/compiler.h"
 
-enum { NO_THREAD, RUNNING, REFUSED };
+enum { NO_THREAD, RUNNING, DISABLED };
 
 struct reclaimer {
     _Atomic(uint32_t) state;
     _Atomic(uint32_t) quiet_rounds;
     _Atomic(uint32_t) round_asked;
-    _Atomic(uint32_t) pressure;
+    _Atomic(uint32_t) wakeup;
     _Atomic(uint32_t) in_round;
     _Atomic(uint32_t) pauses;
     _Atomic(uint32_t) stopped;
@@ -80,7 +80,7 @@ bool reclaimer_last_look_is_asked(void);
 /* Announces the length of the next wait, in rounds without work; 0: after the wait. */
 void reclaimer_announce_wait(unsigned quiet);
 
-/* Waits so long (UINT32_MAX: without limit), or until there is pressure. */
+/* Waits so long (UINT32_MAX: without limit), or until another thread wakes this one. */
 void reclaimer_wait(uint32_t milliseconds);
 
 /* Wakes the thread early. */
@@ -89,8 +89,8 @@ void reclaimer_wake(void);
 /* Wakes the thread so that it sees why. If an older waking is still to be taken, this one rides on it. */
 void reclaimer_wake_to_end(void);
 
-/* Takes the pressure, after the wait. Returns whether the thread was woken. */
-bool reclaimer_take_pressure(void);
+/* Ends the wait. Returns whether the thread was woken. */
+bool reclaimer_take_wakeup(void);
 
 /* Called before and after a freeing thread runs a round in the thread's place. False: another one runs a round. */
 bool reclaimer_begin_turn(void);

@@ -46,7 +46,7 @@ static granule_id take_spare(void) {
 
 static struct cell closed[CLOSED_PARTS]; /* a held range without addresses */
 
-bool root_close(granule_id part) {
+bool root_close_part(granule_id part) {
     static _Atomic(uint32_t) used; /* each part has an entry of its own, to which a thread may put it back */
     if (atomic_load_explicit(&used, memory_order_relaxed) == CLOSED_PARTS ||
         !platform_release(granule_address(part), knit_weight(part) * GRANULE_SIZE))
@@ -56,7 +56,7 @@ bool root_close(granule_id part) {
     return true;
 }
 
-granule_id root_open(enum root_use use, uint32_t weight) {
+granule_id root_open_part(enum root_use use, uint32_t weight) {
     for (unsigned i = CLOSED_PARTS; i-- > 0;) { /* the smallest first */
         granule_id part = cell_look(&closed[i]) ? cell_take(&closed[i]) : 0;
         if (!part) continue;

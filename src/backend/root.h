@@ -26,6 +26,10 @@ enum root_use { FOR_SLABS, FOR_RANGES, ROOT_USES };
 #define HAS_SLABS 2u
 _Static_assert(FOR_RANGES == 1 && ROOT_USES == HAS_SLABS, "the use is one bit, below HAS_SLABS");
 
+static inline enum root_use root_other_use(enum root_use use) {
+    return use == FOR_SLABS ? FOR_RANGES : FOR_SLABS;
+}
+
 static inline enum root_use root_use(granule_id range) {
     uint32_t word = atomic_load_explicit(root_word_at(root_of(range)), memory_order_relaxed);
     return (enum root_use)(word & FOR_RANGES);
@@ -52,10 +56,10 @@ _Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is close
 
 /* Unmaps a held range without pages, and keeps it. Called by one thread, larger parts first. False when the OS refuses:
  * then the caller still holds it. */
-bool root_close(granule_id part);
+bool root_close_part(granule_id part);
 
 /* Maps a closed part of at least that weight: a held range whose pages are all zero. 0: none, or the OS refuses. */
-granule_id root_open(enum root_use use, uint32_t weight);
+granule_id root_open_part(enum root_use use, uint32_t weight);
 
 /* Whether a large object may have a new root. Half of the window is left to slabs: further objects get their own
  * mappings (huge.h). */

@@ -7,7 +7,7 @@
 #include "config/size_classes.h"
 
 /* What a slab is of: a class of the frontend, or one of the midend. The hardened build keeps kinds apart. */
-enum { MID_KINDS = SIZE_CLASS_COUNT, SLAB_KINDS = MID_KINDS + 16 };
+enum { MID_KINDS = SIZE_CLASS_COUNT, SLAB_KINDS = MID_KINDS + LEAF_CLASS + 1 };
 
 static inline void *slab_fetch(unsigned kind, enum root_use use, uint32_t weight, bool *zeroed) {
     return JW_SECURE ? hardened_hooks.slab_fetch(kind, weight, zeroed) : backend_fetch(use, weight, zeroed);

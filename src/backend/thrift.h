@@ -4,7 +4,7 @@
  * roles. The ranges that are still in the standby buffer when the round ends were neither reused nor joined for one to
  * two rounds: they are given back and move to the unmapped Nest. No range has a timestamp.
  *
- * The reclamation thread runs a round:  deferred work, swap, wait (500 ms, less under pressure), give back.
+ * The reclamation thread runs a round:  deferred work, swap, wait (500 ms, less if it is woken), give back.
  * reclaimer.h says when this thread exists.
  *
  * Without it, threads that free or allocate run the rounds when the interval has passed. Above the watermark of cached

@@ -64,7 +64,7 @@ static void wait_for_work(size_t still_mapped) {
     reclaimer_announce_wait(QUIET_ROUNDS);
     if (nothing_left(still_mapped)) reclaimer_wait(UINT32_MAX);
     reclaimer_announce_wait(0);
-    reclaimer_take_pressure();
+    reclaimer_take_wakeup();
 }
 
 /* Ends the thread, which has no work left. False: work has come meanwhile. */
@@ -90,7 +90,7 @@ static bool run_round(struct rounds *rounds) {
     unsigned standby = ownership_swap_buffers();
     wait_for_round(rounds->quiet, rounds->still_mapped);
     if (reclaimer_must_end()) return false;
-    rounds->woken = reclaimer_take_pressure();
+    rounds->woken = reclaimer_take_wakeup();
     rounds->still_mapped = end_round(standby, rounds->woken);
     rounds->more |= thrift_take_refusals();
     rounds->quiet = nothing_left(rounds->still_mapped) && !rounds->woken ? rounds->quiet + 1 : 0;
@@ -134,7 +134,7 @@ static void round_without_thread(void) {
 }
 
 void thrift_take_turn(void) {
-    if (reclaimer_state() == REFUSED && reclaimer_is_asked()) round_without_thread();
+    if (reclaimer_state() == DISABLED && reclaimer_is_asked()) round_without_thread();
 }
 
 void thrift_wake(void) {
@@ -152,11 +152,11 @@ void thrift_notice(void) {
     uint32_t state = reclaimer_state();
     if (LIKELY(state == RUNNING && !reclaimer_sleeps())) return;
     if (range_cached(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
-        id_stack_is_empty(&ownership.deferred) && !(state == REFUSED && reclaimer_is_asked()))
+        id_stack_is_empty(&ownership.deferred) && !(state == DISABLED && reclaimer_is_asked()))
         return;
     if (state == NO_THREAD) reclaimer_start();
     if (state == RUNNING) reclaimer_wake();
-    if (state == REFUSED && atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % JW_RETRY_PERIOD == 0)
+    if (state == DISABLED && atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % JW_RETRY_PERIOD == 0)
         round_without_thread();
 }
 
@@ -164,7 +164,7 @@ void thrift_notice(void) {
 static void complete_first_root(void) {
     if (range_cached(MAPPED) + range_cached(UNMAPPED) != root_count() * ROOT_GRANULES) return;
     for (enum root_use use = 0; use < ROOT_USES; use++)
-        for (granule_id part; (part = root_open(use, 1));) {
+        for (granule_id part; (part = root_open_part(use, 1));) {
             uint32_t weight = knit_weight(part);
             range_count(UNMAPPED, -(intptr_t)weight); /* it is counted while it is closed, and again when placed */
             range_place_known(part, weight, UNMAPPED);

@@ -8,7 +8,10 @@
 
 #include <stdint.h>
 
-/* Ranges of whole granules: the backend. A class is a power-of-two-like step of range sizes, as its Nest keeps them. */
+/* Room for classes; each tier asserts that its own fit. */
+enum { RANGE_CLASSES_MOST = 64, MID_CLASSES_MOST = 24, SMALL_CLASSES_MOST = 64 };
+
+/* Ranges of whole granules: the backend. All ranges of a class have one weight of S(3) (backend/weights.h). */
 struct backend_statistics {
     uint64_t roots;           /* mappings taken from the OS and not released */
     uint64_t in_use;          /* in ranges that programs and the tiers above have */
@@ -21,9 +24,9 @@ struct backend_statistics {
     uint64_t rolled_back;     /* failed tries to get a range, because another thread had half of it */
     uint64_t sync_reclaims;   /* ranges that the freeing thread itself gave back */
     struct {
-        uint32_t granules; /* of the class's smallest range */
+        uint32_t granules; /* of each range */
         uint64_t mapped_ranges, unmapped_ranges;
-    } classes[64];
+    } classes[RANGE_CLASSES_MOST];
     unsigned class_count;
 };
 
@@ -33,14 +36,14 @@ struct slab_class_statistics {
 };
 
 struct midend_statistics {
-    struct slab_class_statistics classes[24];
+    struct slab_class_statistics classes[MID_CLASSES_MOST];
     unsigned class_count;
     uint64_t in_use;   /* in objects */
     uint64_t reserved; /* in slabs */
 };
 
 struct frontend_statistics {
-    struct slab_class_statistics classes[64];
+    struct slab_class_statistics classes[SMALL_CLASSES_MOST];
     unsigned class_count;
     uint64_t heaps;           /* of living threads */
     uint64_t abandoned_heaps; /* of ended threads, waiting for new ones */

@@ -1,7 +1,7 @@
 /* allocate.c - the hit path of malloc: one conditional branch, on whether the first object's link is near
- * (sync/free_link.h). It is not in four cases: the list is empty; the object is the list's last one; the next object is
- * in another root; or the program wrote to the object after its free. The list is empty in four cases: the size is 0 or
- * too large, the thread has no heap, the class has no slab, or the slab has no object left. */
+ * (sync/free_link.h). The link is far in four cases: the list is empty; the object is the list's last one; the next
+ * object is in another root; or the program wrote to the object after its free. The list is empty in four cases: the
+ * size is 0 or too large, the thread has no heap, the class has no slab, or the slab has no object left. */
 #include "core/allocate.h"
 
 #include "core/hit_path.h"
@@ -14,7 +14,7 @@ static NOINLINE void *pop_slowly(struct heap *heap, unsigned list) {
 /* The link is not near: an empty list, its last object, an object before one of another root, or misuse. */
 static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned list) {
     void *object = heap->first[list];
-    if (link_end(object)) return allocate_slowly(heap, size, list);
+    if (link_is_end(object)) return allocate_slowly(heap, size, list);
     if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, list);
     heap->first[list] = LINK_END;
     link_clear(object);

@@ -1,4 +1,4 @@
-/* allocate.h - malloc: the hit path, which serves all sizes in the end. */
+/* allocate.h - malloc: the hit path of small objects. All other requests go on to route.c. */
 #ifndef JW_ALLOCATE_H
 #define JW_ALLOCATE_H
 

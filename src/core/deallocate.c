@@ -28,7 +28,7 @@ static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
 static void free_to_spent_list(struct heap *heap, struct slab *slab, void *object) {
     if (object_cache_is_closed(heap, slab)) {
         object_cache_refuse(heap, slab);
-        push_freed(slab, &slab->own, object, heap->key);
+        push_freed(slab, &slab->freed, object, heap->key);
         heap_budget_spent(slab);
         return;
     }
@@ -42,7 +42,7 @@ void free_own_slowly(struct slab *slab, struct free_target *target, void *object
         /* undoes the count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
         free_target_set_budget(target, target->budget + 1u);
         free_suspect(object);
-    } else if (target != &slab->own) {
+    } else if (target != &slab->freed) {
         free_to_spent_list(heap_of(slab), slab, object);
     } else {
         push_freed(slab, target, object, slab_key(slab));

@@ -1,4 +1,4 @@
-/* deallocate.h - free: the hit paths, which take any address in the end. */
+/* deallocate.h - free: the hit paths of small objects. All other addresses go on to route.c. */
 #ifndef JW_DEALLOCATE_H
 #define JW_DEALLOCATE_H
 

@@ -2,6 +2,7 @@
  * the bounds of the tables. */
 #include "core/describe.h"
 
+#include "backend/backend.h"
 #include "backend/hardened_hooks.h"
 #include "backend/huge.h"
 #include "backend/knit.h"
@@ -28,7 +29,7 @@ static COLD void describe_small(const void *object, struct found *found) {
 static COLD void describe_large(const void *object, granule_id range, struct found *found) {
     uint32_t offset = leaf_offset(leaf_get(range));
     found->tier = TIER_LARGE;
-    found->size = ((size_t)(knit_weight(range) - offset) << JW_GRANULE_SHIFT) - LARGE_GUARD;
+    found->size = large_usable(knit_weight(range) - offset);
     found->state = object == granule_address(range) + offset * GRANULE_SIZE ? FOUND_IN_USE : FOUND_INSIDE;
 }
 

@@ -38,7 +38,7 @@ COLD void free_suspect(void *object) {
     if (!TRAILERS && slab_has_link(object)) {
         struct heap *heap = heap_of(slab);
         if (heap == thread_heap()) {
-            if (heap_list_has(heap, object)) misuse(DOUBLE_FREE, object, 0);
+            if (heap_search_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
         } else if (hand_suspect_over(heap, object, false)) {
             return;
         }

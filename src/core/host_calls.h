@@ -5,7 +5,8 @@
  *   then, in the first thread, before main     start_with_the_program()
  *   a thread has made its last call here       the function of platform_on_thread_exit, with the thread's word, if it
  *                                              was registered; again if the thread has called malloc since
- *   the program makes a thread                 reclaimer_thread_comes() before, reclaimer_thread_came(made) after
+ *   the program makes a thread                 reclaimer_before_thread_create(), then
+ *                                              reclaimer_after_thread_create(made)
  *   the process exits                          settle_at_exit() (frontend/heap_rounds.h), then print_at_exit()
  *                                              (insight/statistics.h)
  *   fork                                       the handlers of host_on_fork; only one thread at a time is between them

@@ -14,7 +14,7 @@
 static COLD size_t suspect_size(const void *object) {
     const struct slab *slab = slab_of(object);
     if (TRAILERS || !slab_has_start(object, slab)) return 0;
-    if (slab_has_link(object) && slab_has_key(slab, thread_key()) && heap_list_has(thread_heap(), object)) return 0;
+    if (slab_has_link(object) && slab_has_key(slab, thread_key()) && heap_search_lists(thread_heap(), object)) return 0;
     return size_classes[slab->class].size;
 }
 

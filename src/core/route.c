@@ -45,8 +45,8 @@ static void *allocate_after_the_end(size_t size) {
     struct heap *heap = heap_take_or_create();
     if (!heap) return out_of_memory();
     unsigned class = heap->map[size] / FREE_TARGET_WORDS;
-    void *object = link_end(heap->local[class].first) ? refill_and_pop(heap, class)
-                                                      : heap_pop(&heap->local[class].first, heap->key);
+    void *object = link_is_end(heap->local[class].first) ? refill_and_pop(heap, class)
+                                                         : heap_pop(&heap->local[class].first, heap->key);
     heap_abandon(heap);
     return object;
 }

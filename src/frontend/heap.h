@@ -39,7 +39,7 @@
 /* The heap's last malloc that failed (heap_shortage.h). */
 struct shortage {
     uint64_t signs;
-    uint32_t refills, skipped;
+    uint32_t ticks, skipped;
 };
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write begins a line of the cache
@@ -67,12 +67,12 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
 #endif
     uint32_t in_use_count;
     uint32_t number;
-    uint32_t generation;      /* of the process when the heap got its key (heap_fork.h) */
-    uint32_t cache_spent;     /* a bit for each class (object_cache.h) */
-    uint64_t key;             /* of its slabs' links (heap_key.h) */
-    _Atomic(uint32_t) thread; /* the kernel's number of its thread, 0: none. For messages about misuse only */
-    uint32_t refills;
-    uint32_t collected_class; /* that periodic maintenance looked at last */
+    uint32_t generation;        /* of the process when the heap got its key (heap_fork.h) */
+    uint32_t cache_spent;       /* a bit for each class (object_cache.h) */
+    uint64_t key;               /* of its slabs' links (heap_key.h) */
+    _Atomic(uint32_t) thread;   /* the kernel's number of its thread, 0: none. For messages about misuse only */
+    uint32_t maintenance_ticks; /* calls of malloc and free that took a slow path; each so many maintain the heap */
+    uint32_t collected_class;   /* that periodic maintenance looked at last */
     /* First of the reopened slabs that were taken off the stack and not looked at, 0: none. */
     granule_id reopened_taken;
     bool wants_slabs; /* a slab that becomes full is WANTED (heap_shortage.h) */

@@ -14,28 +14,28 @@
 
 static NOINLINE void collect_partial(struct heap *heap, unsigned class, unsigned most) {
     for (struct slab *slab = heap->partial[class], *next; slab && most > 0; slab = next, most--) {
-        next = slab_by_id(&slab->own.next);
+        next = slab_by_id(&slab->freed.next);
         heap_collect_if_empty(heap, slab);
     }
 }
 
 /* Whether all objects of a current slab are in its lists. False as well if the answer takes more than `most` steps. */
 static bool current_is_free(const struct slab *slab, const void *local, unsigned most) {
-    uint32_t elsewhere = slab->own.budget - 1u - cross_count(&slab->cross);
+    uint32_t elsewhere = slab->freed.budget - 1u - cross_count(&slab->cross);
     if (elsewhere > most) return false;
-    for (; elsewhere > 0 && !link_end(local); elsewhere--) local = slab_next(local, slab_key(slab));
-    return elsewhere == 0 && link_end(local);
+    for (; elsewhere > 0 && !link_is_end(local); elsewhere--) local = slab_next(local, slab_key(slab));
+    return elsewhere == 0 && link_is_end(local);
 }
 
 static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned most) {
     struct slab *slab = heap->current[class];
     void *local = heap->local[class].first;
     if (!slab || !current_is_free(slab, local, most)) return;
-    if (!link_end(local)) slab_move_to_freed(slab, local);
+    if (!link_is_end(local)) slab_move_to_freed(slab, local);
     slab_drain_cross(slab);
     heap->current[class] = NULL;
     heap->local[class].first = LINK_END;
-    slab->target = &slab->own;
+    slab->target = &slab->freed;
     heap_make_empty(heap, slab);
 }
 
@@ -45,8 +45,9 @@ static NOINLINE void collect_some(struct heap *heap) {
     heap->collected_class = (heap->collected_class + 1) % SIZE_CLASS_COUNT;
     if (size_classes[heap->collected_class].cached > 0) object_cache_drain(heap, heap->collected_class);
     collect_partial(heap, heap->collected_class, COLLECT_STEPS);
-    collect_current(heap, heap->collected_class, heap->refills % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
-    if (heap->refills % KEEP_PERIOD == 0) {
+    collect_current(heap, heap->collected_class,
+                    heap->maintenance_ticks % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
+    if (heap->maintenance_ticks % KEEP_PERIOD == 0) {
         midend_collect(heap->mid_caches);
         pool_count_unused(&heap->pool);
     }
@@ -55,7 +56,7 @@ static NOINLINE void collect_some(struct heap *heap) {
 }
 
 void heap_maintain(struct heap *heap) {
-    if (UNLIKELY(++heap->refills % COLLECT_PERIOD == 0)) collect_some(heap);
+    if (UNLIKELY(++heap->maintenance_ticks % COLLECT_PERIOD == 0)) collect_some(heap);
 }
 
 void heap_take_all_incoming(struct heap *heap) {
@@ -81,7 +82,7 @@ static COLD void open_full_slabs(granule_id root, void *context) {
         /* the leaf first: its table is small. The leaf may be of a slab that was given back, but its key is not */
         if (!leaf_same(leaf_get(id), leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
         if (slab_state(slab) != FULL) continue;
-        if (!link_end(slab->own.first)) heap_open_slab(heap, slab);
+        if (!link_is_end(slab->freed.first)) heap_open_slab(heap, slab);
         else if (size_classes[slab->class].frees_until_reopen > 1) heap_want_slab(slab);
     }
 }

@@ -36,14 +36,14 @@ void heap_push_empty(struct heap *heap, struct slab *slab) {
 
 void heap_place_pool(struct heap *heap) {
     for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
-        next = slab_by_id(&slab->own.next);
+        next = slab_by_id(&slab->freed.next);
         place_cleared(slab);
     }
 }
 
 bool heap_pool_round(struct heap *heap) {
     if (pool_is_empty(&heap->pool)) return false;
-    if (!pool_take_idle(&heap->pool)) {
+    if (!pool_begin_period(&heap->pool)) {
         thrift_wake(); /* another round must come, to see the pool idle */
         return true;
     }

@@ -29,7 +29,7 @@ void heap_place_pool(struct heap *heap);
  * for a later round. */
 bool heap_pool_round(struct heap *heap);
 
-/* Pushes a random number of new slabs, so that the next slabs come in another order than in a sibling's. */
+/* Pushes up to `count` new slabs, so that the next slabs come in another order than in a sibling's. */
 void heap_scatter(struct heap *heap, unsigned count);
 
 #endif

@@ -32,7 +32,7 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
         return refilled(heap, class, slab_refill(slab));
     /* Writes no link: the program is about to touch the object. So the page fault is the program's, not malloc's. */
     slab->linked++;
-    free_target_set_budget(&slab->own, slab->own.budget + 1u);
+    free_target_set_budget(&slab->freed, slab->freed.budget + 1u);
     return slab_origin(slab) + 1;
 }
 
@@ -40,15 +40,15 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
  * slabs, both have left the processor's caches since they were freed. */
 static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
     if (!slab) return;
-    __builtin_prefetch(slab->own.first, 1);
-    __builtin_prefetch(slab_by_id(&slab->own.next), 1);
+    __builtin_prefetch(slab->freed.first, 1);
+    __builtin_prefetch(slab_by_id(&slab->freed.next), 1);
 }
 
 /* The first partial slab that no round works on; NULL: none of the first few. */
 static struct slab *next_partial(struct heap *heap, unsigned class) {
     for (unsigned left = COLLECT_STEPS; left > 0; left--) {
         struct slab *slab = partial_pop(&heap->partial[class]);
-        if (!slab || LIKELY(slab_regain(slab, slab->own.budget))) return slab;
+        if (!slab || LIKELY(slab_regain(slab, slab->freed.budget))) return slab;
         slab_set_state(slab, PARTIAL);
         partial_push(&heap->partial[class], slab);
     }
@@ -75,7 +75,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
 }
 
 void *heap_refill(struct heap *heap, unsigned class) {
-    invariant(link_end(heap->local[class].first));
+    invariant(link_is_end(heap->local[class].first));
     heap_maintain(heap);
     struct slab *slab = heap->current[class];
     void *first = slab ? slab_refill_freed(slab) : NULL;

@@ -13,14 +13,14 @@
 
 void heap_make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);
-    invariant(slab_list_length(slab->own.first) == slab->linked);
+    invariant(slab_list_length(slab->freed.first) == slab->linked);
     if (UNLIKELY(slab_is_reopening(slab))) {
         slab_set_state(slab, RETURNING);
-        free_target_set_budget(&slab->own, 1);
+        free_target_set_budget(&slab->freed, 1);
         return;
     }
     slab_set_state(slab, EMPTY);
-    free_target_set_budget(&slab->own, 0);
+    free_target_set_budget(&slab->freed, 0);
     slab_set_origin(slab, slab->origin + ORIGIN_POISON);
     heap->in_use_count--;
     size_map_count_empty(heap, slab->class);
@@ -34,8 +34,8 @@ static void drain_and_empty(struct heap *heap, struct slab *slab) {
 }
 
 void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
-    slab->target = &slab->own;
-    free_target_set_budget(&slab->own, out);
+    slab->target = &slab->freed;
+    free_target_set_budget(&slab->freed, out);
     if (slab_is_free(slab, out) && slab_regain(slab, out)) {
         drain_and_empty(heap, slab);
         return;
@@ -45,8 +45,8 @@ void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
 }
 
 void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
-    if (!slab_is_free(slab, slab->own.budget)) return;
-    if (UNLIKELY(!slab_regain(slab, slab->own.budget))) {
+    if (!slab_is_free(slab, slab->freed.budget)) return;
+    if (UNLIKELY(!slab_regain(slab, slab->freed.budget))) {
         slab_set_state(slab, PARTIAL);
         return;
     }
@@ -54,18 +54,18 @@ void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
     drain_and_empty(heap, slab);
 }
 
-/* Whether the next malloc of the class would find no object. False too if its refill is one that looks at what other
- * threads have freed. */
+/* Whether the next malloc of the class would find no object. False once in KEEP_PERIOD times, too: an ordinary refill
+ * must come then, as it collects the heap and refill_from_full does not. */
 static bool class_needs_refill(const struct heap *heap, unsigned class) {
-    if (heap->partial[class] || !link_end(heap->local[class].first)) return false;
-    return (heap->refills + 1) % KEEP_PERIOD != 0 && !heap_has_reopened(heap);
+    if (heap->partial[class] || !link_is_end(heap->local[class].first)) return false;
+    return (heap->maintenance_ticks + 1) % KEEP_PERIOD != 0 && !heap_has_reopened(heap);
 }
 
 /* Leaves the class's current slab, if there is one. False: the slab has an object left. */
 static bool leave_spent_current(struct heap *heap, unsigned class) {
     struct slab *current = heap->current[class];
     if (!current) return true;
-    bool left = !link_end(current->own.first) || current->linked < size_class_capacity(class);
+    bool left = !link_is_end(current->freed.first) || current->linked < size_class_capacity(class);
     if (left || !heap_make_full(heap, current)) return false;
     heap_leave_current(heap, class);
     return true;
@@ -84,7 +84,7 @@ static bool regain_full_slab(struct slab *slab) {
 static bool refill_from_full(struct heap *heap, struct slab *slab) {
     unsigned class = slab->class;
     if (!class_needs_refill(heap, class)) return false;
-    heap->refills++;
+    heap->maintenance_ticks++;
     if (!leave_spent_current(heap, class) || !regain_full_slab(slab)) return false;
     heap_make_current(heap, slab);
     heap->local[class].first = slab_refill(slab);
@@ -94,7 +94,7 @@ static bool refill_from_full(struct heap *heap, struct slab *slab) {
 void heap_open_slab(struct heap *heap, struct slab *slab) {
     if (slab_state(slab) == PARTIAL) {
         /* all objects that were out were free: each was freed again */
-        if (UNLIKELY(slab_is_taken(slab))) misuse(DOUBLE_FREE, slab->own.first, 0);
+        if (UNLIKELY(slab_is_taken(slab))) misuse(DOUBLE_FREE, slab->freed.first, 0);
         partial_remove(&heap->partial[slab->class], slab);
         heap_make_empty(heap, slab);
         return;
@@ -104,14 +104,14 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
 }
 
 COLD void heap_want_slab(struct slab *slab) {
-    invariant(slab_state(slab) == FULL && link_end(slab->own.first));
+    invariant(slab_state(slab) == FULL && link_is_end(slab->freed.first));
     /* left first: a round that has read FULL must not take the slab by the new budget */
     if (slab_begin_regain(slab)) {
         cross_watch_again(&slab->cross);
         slab_set_state(slab, FULL);
         return;
     }
-    free_target_set_budget(&slab->own, 1);
+    free_target_set_budget(&slab->freed, 1);
     slab_set_state(slab, WANTED);
 }
 

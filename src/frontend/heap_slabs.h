@@ -40,8 +40,8 @@ void heap_collect_if_empty(struct heap *heap, struct slab *slab);
 
 static inline void heap_make_current(struct heap *heap, struct slab *slab) {
     slab_set_state(slab, CURRENT);
-    slab->target = QUARANTINED ? &slab->own : &heap->local[slab->class];
-    free_target_set_budget(&slab->own, slab->own.budget + 1u);
+    slab->target = QUARANTINED ? &slab->freed : &heap->local[slab->class];
+    free_target_set_budget(&slab->freed, slab->freed.budget + 1u);
     heap->current[slab->class] = slab;
 }
 
@@ -50,9 +50,9 @@ static inline bool heap_make_full(const struct heap *heap, struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
     unsigned frees = size_classes[slab->class].frees_until_reopen;
     bool wanted = heap->wants_slabs && frees > 1;
-    free_target_set_budget(&slab->own, wanted ? 1 : frees);
+    free_target_set_budget(&slab->freed, wanted ? 1 : frees);
     slab_set_state(slab, wanted ? WANTED : FULL);
-    if (size_classes[slab->class].cached == 0) slab->target = &slab->own;
+    if (size_classes[slab->class].cached == 0) slab->target = &slab->freed;
     return true;
 }
 

@@ -12,7 +12,7 @@
 __attribute__((no_sanitize("thread"))) static NOINLINE void snapshot(const struct slab *slab, struct slab *view) {
     view->class = slab->class;
     atomic_init(&view->state, atomic_load_explicit(&slab->state, memory_order_relaxed));
-    view->own.budget = slab->own.budget;
+    view->freed.budget = slab->freed.budget;
     view->linked = slab->linked;
     cross_init(&view->cross, cross_get(&slab->cross));
 }
@@ -47,7 +47,7 @@ static void count_slabs(granule_id root, void *context) {
 __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(const struct heap *heap, unsigned class) {
     unsigned length = 0;
     const void *object = heap->local[class].first;
-    for (; length < LIST_MOST && !link_end(object) && page_map_owns(object) && leaf_is_slab(leaf_of(object));
+    for (; length < LIST_MOST && !link_is_end(object) && page_map_owns(object) && leaf_is_slab(leaf_of(object));
          length++) {
         const struct slab *slab = slab_of(object);
         if (slab->class != class || !slab_has_key(slab, heap->key) || !slab_has_start(object, slab)) break;
@@ -88,6 +88,8 @@ COLD void heap_subtract_cached_ranges(struct backend_statistics *statistics) {
     statistics->in_use -= bytes < statistics->in_use ? bytes : statistics->in_use;
     statistics->cached_mapped += bytes;
 }
+
+_Static_assert(SIZE_CLASS_COUNT <= SMALL_CLASSES_MOST, "each class has its statistics");
 
 void frontend_statistics(struct frontend_statistics *statistics) {
     *statistics = (struct frontend_statistics){

@@ -1,4 +1,4 @@
-/* object_cache.c - the budget of a local list, and the way of cached objects back to their slabs. */
+/* object_cache.c - the budget of a local list, and how cached objects go back to their slabs. */
 #include "frontend/object_cache.h"
 
 #include "config/policy.h"
@@ -9,7 +9,7 @@
 /* Objects of a local list that are not the current slab's; the count ends above `most`. */
 static unsigned cached_length(const struct heap *heap, unsigned class, unsigned most) {
     unsigned length = 0;
-    for (const void *object = heap->local[class].first; !link_end(object) && length <= most;
+    for (const void *object = heap->local[class].first; !link_is_end(object) && length <= most;
          object = slab_next(object, heap->key))
         length += slab_of(object) != heap->current[class];
     return length;
@@ -31,17 +31,17 @@ void object_cache_renew_budget(struct heap *heap, unsigned class) {
 
 void object_cache_refuse(struct heap *heap, struct slab *slab) {
     heap->local[slab->class].budget = 1;
-    free_target_set_budget(&slab->own, slab->own.budget - 1u);
+    free_target_set_budget(&slab->freed, slab->freed.budget - 1u);
 }
 
 void object_cache_drain(struct heap *heap, unsigned class) {
     void *object = heap->local[class].first;
     heap->local[class].first = LINK_END;
-    for (void *next; !link_end(object); object = next) {
+    for (void *next; !link_is_end(object); object = next) {
         struct slab *slab = slab_of(object);
         next = slab_next(object, heap->key);
-        free_target_push(&slab->own, object, heap->key);
-        free_target_set_budget(&slab->own, slab->own.budget - 1u);
-        if (slab->own.budget == 0) heap_open_slab(heap, slab);
+        free_target_push(&slab->freed, object, heap->key);
+        free_target_set_budget(&slab->freed, slab->freed.budget - 1u);
+        if (slab->freed.budget == 0) heap_open_slab(heap, slab);
     }
 }

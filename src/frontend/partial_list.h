@@ -13,27 +13,27 @@
 
 /* Pushes behind all others. */
 static inline void partial_push(struct slab **first, struct slab *slab) {
-    struct slab *last = *first ? slab_by_id(&(*first)->own.previous) : slab;
-    slab_id_set(&slab->own.next, NULL);
-    slab_id_set(&slab->own.previous, last);
-    if (*first) slab_id_set(&last->own.next, slab);
+    struct slab *last = *first ? slab_by_id(&(*first)->freed.previous) : slab;
+    slab_id_set(&slab->freed.next, NULL);
+    slab_id_set(&slab->freed.previous, last);
+    if (*first) slab_id_set(&last->freed.next, slab);
     else *first = slab;
-    slab_id_set(&(*first)->own.previous, slab);
+    slab_id_set(&(*first)->freed.previous, slab);
 }
 
 static inline void partial_remove(struct slab **first, struct slab *slab) {
-    struct slab *next = slab_by_id(&slab->own.next), *behind = next ? next : *first;
+    struct slab *next = slab_by_id(&slab->freed.next), *behind = next ? next : *first;
     if (slab == *first) *first = next;
-    else slab_id_copy(&slab_by_id(&slab->own.previous)->own.next, &slab->own.next);
-    if (behind != slab) slab_id_copy(&behind->own.previous, &slab->own.previous);
+    else slab_id_copy(&slab_by_id(&slab->freed.previous)->freed.next, &slab->freed.next);
+    if (behind != slab) slab_id_copy(&behind->freed.previous, &slab->freed.previous);
 }
 
 /* The slab that has waited longest; NULL when there is none. */
 static inline struct slab *partial_pop(struct slab **first) {
     struct slab *slab = *first;
     if (!slab) return NULL;
-    *first = slab_by_id(&slab->own.next);
-    if (*first) slab_id_copy(&(*first)->own.previous, &slab->own.previous);
+    *first = slab_by_id(&slab->freed.next);
+    if (*first) slab_id_copy(&(*first)->freed.previous, &slab->freed.previous);
     return slab;
 }
 

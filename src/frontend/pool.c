@@ -4,11 +4,11 @@
 #include "config/policy.h"
 
 static uint32_t next_of(uint32_t slab) {
-    return slab_id_get(&((struct slab *)record_at(slab))->own.next);
+    return slab_id_get(&((struct slab *)record_at(slab))->freed.next);
 }
 
 static void set_next_slab(uint32_t slab, uint32_t next) {
-    slab_id_put(&((struct slab *)record_at(slab))->own.next, next);
+    slab_id_put(&((struct slab *)record_at(slab))->freed.next, next);
 }
 
 static struct slab *slab_or_null(uint32_t slab) {
@@ -48,7 +48,7 @@ struct slab *pool_take_all(struct pool *pool) {
     return slab_or_null(owned_stack_take_all(&pool->slabs));
 }
 
-bool pool_take_idle(struct pool *pool) {
+bool pool_begin_period(struct pool *pool) {
     uint32_t uses = hint_counter_read(&pool->uses);
     return uses - atomic_exchange_explicit(&pool->uses_seen, uses, memory_order_relaxed) < POOL_LITTLE_USE;
 }

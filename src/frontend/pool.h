@@ -15,8 +15,9 @@ struct pool {
     struct owned_stack slabs;
     struct hint_counter uses;    /* pushes and pops by the heap's thread */
     _Atomic(uint32_t) uses_seen; /* how many at the last round */
-    uint32_t count, least;       /* slabs in it, or more; the least of that since the last look */
-    uint32_t unused;             /* that should go */
+    uint32_t count;              /* slabs in it; more if a round has taken some */
+    uint32_t least;              /* the lowest count since pool_count_unused */
+    uint32_t unused;             /* slabs that should go back */
 };
 
 /* Adds a slab. By the heap's thread only. */
@@ -34,8 +35,8 @@ uint32_t pool_take_unused(struct pool *pool, uint32_t most);
 /* Takes all slabs, linked by `next`. By any thread. */
 struct slab *pool_take_all(struct pool *pool);
 
-/* Tells a round whether the pool had little use since the last round, and counts anew. By any thread. */
-bool pool_take_idle(struct pool *pool);
+/* Begins a new period of use, with a round. True: the pool had little use in the last one. By any thread. */
+bool pool_begin_period(struct pool *pool);
 
 static inline bool pool_is_empty(const struct pool *pool) {
     return owned_stack_is_empty(&pool->slabs);

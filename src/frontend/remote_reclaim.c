@@ -39,7 +39,7 @@ static void add_to_run(granule_id id, struct pass *pass) {
 static unsigned most_out(const struct slab *slab) {
     /* [RR2] acquire: the budget; pairs [RR1]; client remote_epoch */
     enum slab_state state = (enum slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
-    unsigned budget = __atomic_load_n(&slab->own.budget, __ATOMIC_RELAXED);
+    unsigned budget = __atomic_load_n(&slab->freed.budget, __ATOMIC_RELAXED);
     unsigned class = __atomic_load_n(&slab->class, __ATOMIC_RELAXED);
     if (state == PARTIAL) return budget;
     if (state == WANTED) return size_class_capacity(class) - 1 + budget;
@@ -113,7 +113,7 @@ bool remote_reclaim_round(bool now) {
     if (!begin_remote_round(now)) return false;
     struct pass pass = {.now = now};
     for (;; pass.now = true) {
-        bool wanted = remote_work_take_new();
+        bool wanted = remote_work_begin_period();
         if (wanted || pass.now || atomic_load_explicit(&again, memory_order_relaxed)) {
             pass.soon = pass.kept = false;
             page_map_walk(scan_cross_lists, &pass);

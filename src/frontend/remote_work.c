@@ -21,7 +21,7 @@ uint32_t remote_work_count(void) {
     return atomic_load_explicit(&touched, memory_order_relaxed);
 }
 
-bool remote_work_take_new(void) {
+bool remote_work_begin_period(void) {
     /* [RR11] acquire: the pushes that are counted; pairs [RR10]; kept: as RR10 */
     uint32_t now = atomic_load_explicit(&touched, memory_order_acquire);
     return atomic_exchange_explicit(&touched_seen, now, memory_order_relaxed) != now;

@@ -11,7 +11,7 @@ void remote_work_note(void);
 /* Grows with each of these; a count may be lost. */
 uint32_t remote_work_count(void);
 
-/* Tells a round whether there were any since the last call, and notes that it has been told. */
-bool remote_work_take_new(void);
+/* Begins a new period, with a round. True: such slabs were counted in the last one. */
+bool remote_work_begin_period(void);
 
 #endif

@@ -54,8 +54,8 @@ struct __attribute__((packed)) slab_id {
 struct free_target {
     void *first; /* of the list's objects, or an end (sync/free_link.h) */
     uint16_t budget;
-    /* a slab's neighbours: the next in the partial list or in the pool; the previous in the partial list. The first
-     * slab's previous is the last one */
+    /* of a slab, in the partial list or in the pool: the next slab; in the partial list also the previous one, of the
+     * first slab the last. Unused in a heap's local lists */
     struct slab_id next, previous;
 };
 enum { FREE_TARGET_WORDS = sizeof(struct free_target) / sizeof(uintptr_t) };
@@ -74,8 +74,8 @@ struct slab {
     uintptr_t key;    /* the owner's (heap.h); 0: no slab. Read by any thread that frees an address */
     uintptr_t origin; /* the first object's address, less 1; while EMPTY, ORIGIN_POISON more: behind the slab */
     uintptr_t reciprocal, last; /* of its class (size_classes.h) */
-    struct free_target own;
-    struct free_target *target; /* where its owner's frees go: `own`, or its class's in the heap */
+    struct free_target freed;
+    struct free_target *target; /* where its owner's frees go: `freed`, or its class's in the heap */
 };
 
 _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
@@ -163,11 +163,11 @@ static ALWAYS_INLINE void free_target_set_budget(struct free_target *target, uns
 /* Objects given out, or waiting in the local or the cross list. */
 static inline unsigned slab_out(const struct slab *slab) {
     switch (slab_state(slab)) {
-    case PARTIAL: return slab->own.budget;
-    case FULL: return slab->linked - (size_classes[slab->class].frees_until_reopen - slab->own.budget);
-    case WANTED: return slab->linked - (1u - slab->own.budget);
+    case PARTIAL: return slab->freed.budget;
+    case FULL: return slab->linked - (size_classes[slab->class].frees_until_reopen - slab->freed.budget);
+    case WANTED: return slab->linked - (1u - slab->freed.budget);
     case EMPTY: return 0;
-    default: return slab->own.budget - 1u;
+    default: return slab->freed.budget - 1u;
     }
 }
 

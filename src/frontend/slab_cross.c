@@ -11,10 +11,10 @@ bool slab_regain_from_round(struct slab *slab, unsigned out) {
         return false;
     }
     /* nothing was out any more: what has been freed since was free */
-    if (UNLIKELY(cross_count_of(word) != out)) misuse(DOUBLE_FREE, slab->own.first, 0);
-    slab->own.first = LINK_END;
+    if (UNLIKELY(cross_count_of(word) != out)) misuse(DOUBLE_FREE, slab->freed.first, 0);
+    slab->freed.first = LINK_END;
     slab->linked = 0;
-    free_target_set_budget(&slab->own, 0);
+    free_target_set_budget(&slab->freed, 0);
     cross_empty(&slab->cross);
     return true;
 }

@@ -17,22 +17,26 @@ static inline bool slab_is_free(const struct slab *slab, unsigned out) {
     return cross_count(&slab->cross) == out;
 }
 
-/* Takes a FULL, WANTED or PARTIAL slab back: the owner's first step before it allocates from it or empties it. So many
- * objects are out. From then on no round takes the slab. If a round has taken it, the slab is as new. False: a round is
- * giving the slab's memory back now. The state is CURRENT then, and the caller must restore it. */
-bool slab_regain_from_round(struct slab *slab, unsigned out);
-static inline bool slab_unwatch(struct slab *slab) {
+/* Makes the slab CURRENT and unwatched: from then on no round takes it. True: a round was on it, or has taken it. */
+static inline bool slab_stop_rounds(struct slab *slab) {
     atomic_store_explicit(&slab->state, CURRENT, memory_order_relaxed);
     return cross_unwatch(&slab->cross);
 }
+
+/* The rest of slab_regain, where slab_stop_rounds has said true. */
+bool slab_regain_from_round(struct slab *slab, unsigned out);
+
+/* Takes a FULL, WANTED or PARTIAL slab back: the owner's first step before it allocates from it or empties it. So many
+ * objects are out. From then on no round takes the slab. If a round has taken it, the slab is as new. False: a round is
+ * giving the slab's memory back now. The state is CURRENT then, and the caller must restore it. */
 static inline bool slab_regain(struct slab *slab, unsigned out) {
-    return LIKELY(!slab_unwatch(slab)) || slab_regain_from_round(slab, out);
+    return LIKELY(!slab_stop_rounds(slab)) || slab_regain_from_round(slab, out);
 }
 
 /* Does the first half of slab_regain: the state is CURRENT. True: a round has taken the slab, and its WATCHED is
  * gone. */
 static inline bool slab_begin_regain(struct slab *slab) {
-    return slab_unwatch(slab) && slab_is_taken(slab);
+    return slab_stop_rounds(slab) && slab_is_taken(slab);
 }
 
 /* Whether another thread has cleared the mark, and the owner has not taken the slab back yet. */

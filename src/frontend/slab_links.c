@@ -19,5 +19,5 @@ COLD bool slab_has_link(const void *object) {
 NOINLINE void *slab_next_far(const void *object, uint64_t distance) {
     if (JW_LINK_CHECK && UNLIKELY(!may_lead(object, distance))) misuse(WRITE_AFTER_FREE, object, 0);
     void *next = link_followed(object, distance);
-    return link_end(next) ? LINK_END : next;
+    return link_is_end(next) ? LINK_END : next;
 }

@@ -27,8 +27,8 @@ static inline bool slab_may_precede(const struct slab *slab, const void *next) {
 static inline bool slab_may_list(const void *object, const void *next) {
     if (next == LINK_END) return true;
     if (next == NULL) return false;
-    const char *start = (const char *)next + link_end(next);
-    if (link_end(next) && slab_of(start)->origin != (uintptr_t)next) return false;
+    const char *start = (const char *)next + link_is_end(next);
+    if (link_is_end(next) && slab_of(start)->origin != (uintptr_t)next) return false;
     return slab_may_precede(slab_of(object), start);
 }
 
@@ -52,7 +52,7 @@ static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
 
 static inline unsigned slab_list_length(const void *object) {
     unsigned length = 0;
-    for (; !link_end(object); object = slab_next(object, slab_key(slab_of(object)))) length++;
+    for (; !link_is_end(object); object = slab_next(object, slab_key(slab_of(object)))) length++;
     return length;
 }
 

@@ -16,9 +16,9 @@ _Static_assert(MOST_SHUFFLED - 1 <= UINT16_MAX, "an object's place in a batch fi
 uint64_t slab_scatter_secret;
 
 void slab_format(struct slab *slab, const char *start, unsigned size_class) {
-    slab->own.first = LINK_END;
-    free_target_set_budget(&slab->own, 0);
-    slab->target = &slab->own;
+    slab->freed.first = LINK_END;
+    free_target_set_budget(&slab->freed, 0);
+    slab->target = &slab->freed;
     slab_set_origin(slab, (uintptr_t)start - 1);
     __atomic_store_n(&slab->reciprocal, size_classes[size_class].reciprocal, __ATOMIC_RELAXED);
     __atomic_store_n(&slab->last, size_class_last(size_class), __ATOMIC_RELAXED);
@@ -40,7 +40,7 @@ static uint32_t next_below(uint64_t *state, uint32_t limit) {
     return (uint32_t)((*state >> 32) * limit >> 32);
 }
 
-/* Links the objects in random order: in the hardened build, and in the child of a fork. The first. */
+/* Links the objects in random order: in the hardened build, and in the child of a fork. Returns the first object. */
 static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
     uint16_t order[MOST_SHUFFLED];
     uint64_t state = mixed(slab_scatter_secret ^ (uintptr_t)first);
@@ -69,7 +69,7 @@ static void *link_batch(struct slab *slab) {
     if (JW_FILL)
         for (char *object = first; object <= last; object += shape->size) slab_fill(slab, object);
     slab->linked = (slab->linked + batch) & INT16_MAX;
-    free_target_set_budget(&slab->own, slab->own.budget + batch);
+    free_target_set_budget(&slab->freed, slab->freed.budget + batch);
     const uint64_t key = slab_key(slab);
     if (RANDOM_ORDER || UNLIKELY(slab_scatter_secret)) return shuffle(first, batch, shape->size, key);
     for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
@@ -84,16 +84,16 @@ void *slab_refill_slowly(struct slab *slab) {
 }
 
 void slab_move_to_freed(struct slab *slab, void *first) {
-    if (link_end(slab->own.first)) {
-        slab->own.first = first;
+    if (link_is_end(slab->freed.first)) {
+        slab->freed.first = first;
         return;
     }
     const uint64_t key = slab_key(slab);
     void *last = first, *next;
-    for (unsigned left = slab->linked; !link_end(next = slab_next(last, key)); last = next)
+    for (unsigned left = slab->linked; !link_is_end(next = slab_next(last, key)); last = next)
         if (left-- == 0) misuse(DOUBLE_FREE, last, 0); /* two threads have freed an object at the same moment */
-    link_write(last, slab->own.first, key);
-    slab->own.first = first;
+    link_write(last, slab->freed.first, key);
+    slab->freed.first = first;
 }
 
 void slab_drain_cross(struct slab *slab) {
@@ -101,5 +101,5 @@ void slab_drain_cross(struct slab *slab) {
     void *first = cross_drain(&slab->cross, slab_origin(slab), &count);
     if (count == 0) return;
     slab_move_to_freed(slab, first);
-    free_target_set_budget(&slab->own, slab->own.budget - count);
+    free_target_set_budget(&slab->freed, slab->freed.budget - count);
 }

@@ -21,10 +21,10 @@ void slab_clear_links(const struct slab *slab);
 
 /* Returns a new local list for a CURRENT slab: its freed list. NULL: that is empty. */
 static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
-    void *first = slab->own.first;
-    if (link_end(first)) return NULL;
-    slab->own.first = LINK_END;
-    free_target_set_budget(&slab->own, slab->linked + 1u);
+    void *first = slab->freed.first;
+    if (link_is_end(first)) return NULL;
+    slab->freed.first = LINK_END;
+    free_target_set_budget(&slab->freed, slab->linked + 1u);
     return first;
 }
 

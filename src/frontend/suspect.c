@@ -11,7 +11,7 @@
 #include "midend/midend.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
-    for (unsigned left = LIST_MOST; !link_end(first) && left > 0; first = slab_next(first, key), left--)
+    for (unsigned left = LIST_MOST; !link_is_end(first) && left > 0; first = slab_next(first, key), left--)
         if (first == object) return true;
     return false;
 }
@@ -23,7 +23,7 @@ static bool is_linked(const struct slab *slab, const void *object) {
 
 static bool slab_has_in_list(const struct heap *heap, const struct slab *slab, const void *object) {
     struct cross_word cross = cross_get_linked(&slab->cross);
-    return !is_linked(slab, object) || list_has(slab->own.first, object, heap->key) ||
+    return !is_linked(slab, object) || list_has(slab->freed.first, object, heap->key) ||
            list_has(heap->local[slab->class].first, object, heap->key) ||
            list_has(cross_first(slab_origin(slab), cross), object, heap->key);
 }
@@ -31,7 +31,7 @@ static bool slab_has_in_list(const struct heap *heap, const struct slab *slab, c
 /* The owner's free has lowered the budget for a moment, and a round may have seen that. So the owner first makes sure
  * that no round takes the slab while its lists are walked. If a round has taken it, the word's count tells: the object
  * was free only if as many objects are out as the count says. */
-COLD bool heap_list_has(const struct heap *heap, const void *object) {
+COLD bool heap_search_lists(const struct heap *heap, const void *object) {
     struct slab *slab = slab_of(object);
     enum slab_state state = slab_state(slab);
     if (!slab_is_full(slab) && state != PARTIAL) return slab_has_in_list(heap, slab, object);
@@ -56,7 +56,7 @@ static void free_to_cross_list(void *object) {
 static void settle_small(struct heap *heap, void *object) {
     const struct slab *slab = slab_of(object);
     /* an object that waits to be freed keeps its slab as it is */
-    if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_list_has(heap, object))
+    if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_search_lists(heap, object))
         misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
     free_to_cross_list(object);

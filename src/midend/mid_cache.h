@@ -70,8 +70,10 @@ bool mid_has_link(const void *object, unsigned class);
  * one. */
 bool mid_is_cached(const struct mid_cache *caches, const void *object);
 
-/* Makes an empty cache of the class, then one that holds the slab. */
+/* Makes the cache an empty one of the class. */
 void mid_cache_open(struct mid_cache *cache, unsigned class);
+
+/* Lets the cache hold the slab, which the caller has. */
 void mid_cache_hold(struct mid_cache *cache, granule_id slab);
 
 /* Leaves the held slab to all threads. */

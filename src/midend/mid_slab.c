@@ -1,4 +1,4 @@
-/* mid_slab.c - the way of a mid slab: made, placed in the Nest or deferred, taken from it, retired. */
+/* mid_slab.c - how a mid slab is made, placed in the Nest or deferred, taken from it, and retired. */
 #include "midend/mid_slab.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  *   mid_shapes.c          the classes, made once at the start
  *   midend.c              allocation and free
- *   mid_slab.c            the way of a slab
+ *   mid_slab.c            a slab is made, placed, taken and retired
  *   mid_cache.c           what a thread keeps
  *   midend_round.c        a round of reclamation
  *   midend_statistics.c   numbers, and the description of an address
@@ -14,8 +14,8 @@
 #include "midend/midend.h"
 
 enum { MOST_OBJECTS = 28 };
-/* At most 16: the leaf word has four bits for a class, and mid_nest has RANGE_CLASSES lists. */
-enum { CLASSES = RANGE_CLASSES < 16 ? RANGE_CLASSES : 16 };
+/* mid_nest has RANGE_CLASSES lists, and a leaf's word has room for LEAF_CLASS + 1 classes. */
+enum { CLASSES = RANGE_CLASSES <= LEAF_CLASS ? RANGE_CLASSES : LEAF_CLASS + 1 };
 
 _Static_assert((unsigned)CLASSES - 1 <= LEAF_CLASS, "a class fits in a leaf's word");
 /* offset = i * size gives i + i * e / 2^32 with e = reciprocal * size - 2^32, which is less than the size. Of any other

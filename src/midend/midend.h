@@ -108,11 +108,11 @@ void midend_renew_key(uint64_t random);
 void midend_before_fork(void);
 void midend_after_fork(bool child);
 
-/* Counts what the midend has. `caches`: the calling thread's. What is cached elsewhere counts as in use: only its
- * thread can tell. */
+/* Counts what the midend has. `caches`: the calling thread's. What other threads cache counts as in use;
+ * heap_subtract_cached_objects takes that off. */
 void midend_statistics(const struct mid_cache *caches, struct midend_statistics *statistics);
 
-/* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: midend_allocate must look. */
+/* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: nothing is cached. */
 static ALWAYS_INLINE void *midend_allocate_cached(struct mid_cache *caches, size_t size) {
     unsigned class = mid_class_of(size);
     return mid_cache_pop(&caches[class % MID_CACHES], class);

@@ -26,6 +26,8 @@ static void count_free(granule_id root, void *context) {
     }
 }
 
+_Static_assert((unsigned)CLASSES <= MID_CLASSES_MOST, "each class has its statistics");
+
 void midend_statistics(const struct mid_cache *caches, struct midend_statistics *statistics) {
     *statistics = (struct midend_statistics){.class_count = mid_class_count};
     for (unsigned mid_class = 0; mid_class < mid_class_count; mid_class++) {

@@ -86,7 +86,7 @@ static ALWAYS_INLINE bool link_may_be_read(const void *object) {
 }
 
 /* Whether malloc may follow the link at once, else a cold function decides. */
-static ALWAYS_INLINE bool link_is_plain(uint64_t distance, size_t block) {
+static ALWAYS_INLINE bool link_may_be_followed(uint64_t distance, size_t block) {
     return !JW_LINK_CHECK || link_is_near(distance, block);
 }
 
@@ -128,7 +128,7 @@ static ALWAYS_INLINE const link_half *link_upper_half(const void *object) {
 }
 
 /* Whether the address ends a list of free objects. */
-static ALWAYS_INLINE bool link_end(const void *object) {
+static ALWAYS_INLINE bool link_is_end(const void *object) {
     return (uintptr_t)object & 1;
 }
 

@@ -116,11 +116,11 @@ int pthread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*bo
     thread->body = body;
     thread->argument = argument;
     *made = thread;
-    reclaimer_thread_comes();
+    reclaimer_before_thread_create();
     const long arguments[5] =
         CLONE_ARGUMENTS(flags, (long)thread & -64L, ARGUMENT(&thread->lives), ARGUMENT(&thread->control));
     long number = raw_thread(SYS_clone, arguments, run_thread);
-    reclaimer_thread_came(number > 0);
+    reclaimer_after_thread_create(number > 0);
     return number > 0 ? 0 : (int)-number;
 }
 

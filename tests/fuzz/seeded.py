@@ -49,8 +49,8 @@ MISTAKES = {
     "a large object is a granule short": Mistake(
         "api",
         "src/backend/large_object.c",
-        "size + large_slack(alignment) + LARGE_GUARD + GRANULE_SIZE - 1)",
-        "size + large_slack(alignment) + LARGE_GUARD + GRANULE_SIZE - 2)",
+        "granules_for(size + large_slack(alignment) + LARGE_GUARD)",
+        "granules_for(size + large_slack(alignment) + LARGE_GUARD - 1)",
     ),
     "usable size is too large": Mistake(
         "api", "src/core/object_size.c", "leaf, &size)) return size;", "leaf, &size)) return size + 8;"

@@ -69,7 +69,7 @@ MISTAKES = {
     # Misuse that goes unseen, or is told wrongly (tests/death).
     "lists": Mistake(
         "core/free_suspect.c",
-        "if (heap_list_has(heap, object)) misuse(DOUBLE_FREE, object, 0);",
+        "if (heap_search_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);",
         "",
         "WRONG",
     ),

@@ -36,7 +36,7 @@ static void what_is_cleared_is_no_link(void **state) {
 /* No key makes a near link of the end's word: an empty list needs no test of its own. */
 static void an_end_is_never_near(void **state) {
     (void)state;
-    assert_true(link_end(LINK_END) && link_end(block + 1) && !link_end(block));
+    assert_true(link_is_end(LINK_END) && link_is_end(block + 1) && !link_is_end(block));
     for (unsigned i = 0; i < 1000; i++) assert_false(link_is_near(link_distance(LINK_END, key_of(i)), BLOCK));
     link_write(block, LINK_END, key_of(0));
     assert_ptr_equal(link_next(block, key_of(0)), LINK_END);

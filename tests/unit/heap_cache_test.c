@@ -114,7 +114,7 @@ static void the_current_slab_s_objects_are_not_cached(void **state) {
     enum { SIZE = GRANULE_SIZE / JW_OBJECT_CACHE_CAPACITY };
     if (SIZE > FRONTEND_MAX || !any_is_cached()) skip();
     start();
-    heaps[0]->refills = 0; /* or a refill to come collects */
+    heaps[0]->maintenance_ticks = 0; /* or a refill to come collects */
     void *objects[JW_OBJECT_CACHE_CAPACITY];
     for (unsigned i = 0; i < JW_OBJECT_CACHE_CAPACITY; i++) objects[i] = allocate_as(0, SIZE);
     const struct slab *slab = slab_of(objects[0]);

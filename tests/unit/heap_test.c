@@ -131,12 +131,12 @@ static void allocate_some(void **objects, unsigned count, size_t size) {
 static void a_full_slab_takes_over(void **state) {
     (void)state;
     start();
-    heaps[0]->refills = 0; /* now and then none does */
+    heaps[0]->maintenance_ticks = 0; /* now and then none does */
     unsigned capacity = fill_a_slab(), until_reopen = frees_until_reopen_of(SMALL);
     void *rest[1 << JW_GRANULE_SHIFT] = {filled[capacity]};
     allocate_some(rest + 1, capacity - 1, SMALL);
     struct slab *slabs[] = {slab_of(filled[0]), slab_of(rest[0])};
-    heaps[0]->refills = 0; /* or a refill to come collects */
+    heaps[0]->maintenance_ticks = 0; /* or a refill to come collects */
     for (unsigned i = 0; i < 10; i++) {
         void **objects = i % 2 ? rest : filled; /* of one slab and of the other, in turn */
         free_some(objects, until_reopen);
@@ -297,7 +297,7 @@ static void full_slabs_wait_for_nothing_without_memory(void **state) {
     static void *objects[ROOT_GRANULES << (JW_GRANULE_SHIFT - 7)];
     enum { STEP = 251 }; /* objects: of no slab so many come back that it is reopened */
     start();
-    heaps[0]->refills = 0;
+    heaps[0]->maintenance_ticks = 0;
     unsigned count = 0, back = 0;
     while (count < 10 * STEP) objects[count++] = allocate_as(0, SMALL);
     sim_fail_after(0);
@@ -309,7 +309,7 @@ static void full_slabs_wait_for_nothing_without_memory(void **state) {
     for (count = more; (objects[count] = jw_malloc(SMALL)); count++) {
     }
     walk_all();
-    for (unsigned i = 0; i < count; i++) assert_true(link_end(slab_of(objects[i])->own.first));
+    for (unsigned i = 0; i < count; i++) assert_true(link_is_end(slab_of(objects[i])->freed.first));
     assert_null(jw_malloc(SMALL));
     walk_all();
     sim_fail_after(SIM_NEVER);

@@ -8,13 +8,13 @@
 
 static inline unsigned list_length(const void *object) {
     unsigned length = 0;
-    for (; !link_end(object); object = link_next(object, slab_key(slab_of(object))))
+    for (; !link_is_end(object); object = link_next(object, slab_key(slab_of(object))))
         CHECK(++length <= GRANULE_SIZE / 8);
     return length;
 }
 
 static inline bool list_has(const struct slab *first, const struct slab *slab) {
-    while (first && first != slab) first = slab_by_id(&first->own.next);
+    while (first && first != slab) first = slab_by_id(&first->freed.next);
     return first;
 }
 
@@ -24,13 +24,13 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
         return;
     }
     unsigned class = slab->class, capacity = size_class_capacity(class), out = slab_out(slab),
-             count = cross_count(&slab->cross), freed = list_length(slab->own.first);
+             count = cross_count(&slab->cross), freed = list_length(slab->freed.first);
     bool current = heap->current[class] == slab;
     unsigned local =
         0; /* its own objects in the list; what is cached is no current slab's, and of no more than may be */
     void *object = heap->local[class].first;
-    for (; !link_end(object); object = link_next(object, heap->key)) local += slab_of(object) == slab;
-    CHECK(link_end(object));
+    for (; !link_is_end(object); object = link_next(object, heap->key)) local += slab_of(object) == slab;
+    CHECK(link_is_end(object));
     CHECK(local == 0 || current || slab->state == PARTIAL || slab->state == FULL);
     CHECK(local <= size_classes[class].cached || current);
     CHECK(heap_of(slab) == heap && leaf_same(leaf_get(record_id(slab)), leaf_slab(heap->number)) &&
@@ -39,17 +39,18 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     CHECK(count + local <= out || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
     bool to_local = slab->state == FULL ? size_classes[class].cached > 0 : current && !JW_SECURE;
-    CHECK(slab->target == (to_local ? &heap->local[class] : &slab->own));
+    CHECK(slab->target == (to_local ? &heap->local[class] : &slab->freed));
     CHECK(list_has(heap->partial[class], slab) == (slab->state == PARTIAL));
     char *start = granule_address(record_id(slab)), *last = start + (size_t)(capacity - 1) * size_classes[class].size;
     CHECK(slab_has_start(start, slab) == (slab->state != EMPTY));
     CHECK(slab_has_start(last, slab) == (slab->state != EMPTY));
     if (slab->state == EMPTY)
-        CHECK(slab->own.budget == 0 && count == 0 && freed == slab->linked && !slab_is_reopening(slab));
+        CHECK(slab->freed.budget == 0 && count == 0 && freed == slab->linked && !slab_is_reopening(slab));
     if (slab->state == PARTIAL) CHECK(out > 0 && freed + (capacity - slab->linked) + count > 0);
-    if (slab->state == FULL) CHECK(slab->own.budget > 0 && slab->own.budget <= size_classes[class].frees_until_reopen);
-    if (slab->state == WANTED) CHECK(slab->own.budget == 1 && freed == 0 && out == capacity);
-    if (slab->state == RETURNING) CHECK(slab->own.budget == 1 && freed == slab->linked && slab_is_reopening(slab));
+    if (slab->state == FULL)
+        CHECK(slab->freed.budget > 0 && slab->freed.budget <= size_classes[class].frees_until_reopen);
+    if (slab->state == WANTED) CHECK(slab->freed.budget == 1 && freed == 0 && out == capacity);
+    if (slab->state == RETURNING) CHECK(slab->freed.budget == 1 && freed == slab->linked && slab_is_reopening(slab));
     if (cross_is_full(cross_get(&slab->cross))) CHECK(slab->marked && count == 0);
     else if (slab_is_full(slab)) CHECK(slab->marked); /* reopening, or reopened */
 }
@@ -57,7 +58,7 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
 /* What is cached and what may still go: never more than that together. */
 static inline void walk_local(const struct heap *heap, unsigned class) {
     unsigned cached = 0, budget = heap->local[class].budget;
-    for (void *object = heap->local[class].first; !link_end(object); object = link_next(object, heap->key))
+    for (void *object = heap->local[class].first; !link_is_end(object); object = link_next(object, heap->key))
         cached += slab_of(object) != heap->current[class];
     CHECK(budget > 0 && cached + budget <= heap->budget[class]);
 }
@@ -80,7 +81,7 @@ static inline void walk_map(const struct heap *heap, const unsigned *in_use) {
 static inline unsigned pool_length(const struct heap *heap) {
     unsigned length = 0;
     const struct slab *slab = heap->pool.slabs.first ? record_at(heap->pool.slabs.first) : NULL;
-    for (; slab; slab = slab_by_id(&slab->own.next)) length++;
+    for (; slab; slab = slab_by_id(&slab->freed.next)) length++;
     return length;
 }
 

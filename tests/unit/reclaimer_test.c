@@ -27,14 +27,14 @@ static void with_threads_it_starts_and_sleeps(void **state) {
     backend_place(b);
     assert_null(sim_take_thread());
     assert_false(reclaimer_lives());
-    reclaimer_thread_comes();
-    reclaimer_thread_came(false);
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(false);
     assert_null(sim_take_thread()); /* none could be made */
-    reclaimer_thread_comes();
-    reclaimer_thread_came(true);
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
     assert_true(reclaimer_lives());
-    reclaimer_thread_comes();
-    reclaimer_thread_came(true);
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
     at_wait = free_a_while_it_sleeps;
     run_thread();
     assert_null(sim_take_thread());

@@ -170,18 +170,18 @@ static void parts_are_closed_and_opened(void **state) {
     parts[1] = knit_split(left, ROOT_GRANULES / 4);
     for (unsigned i = 0; i < 2; i++) {
         leaf_set(parts[i], leaf_held());
-        assert_true(root_close(parts[i]));
+        assert_true(root_close_part(parts[i]));
     }
     assert_int_equal(sim_reserved(), tables + ROOT_SIZE / 4);
-    assert_int_equal(root_open(FOR_SLABS, ROOT_GRANULES * 3 / 4), 0);
+    assert_int_equal(root_open_part(FOR_SLABS, ROOT_GRANULES * 3 / 4), 0);
     sim_fail_after(0);
-    assert_int_equal(root_open(FOR_SLABS, 1), 0);
+    assert_int_equal(root_open_part(FOR_SLABS, 1), 0);
     sim_fail_after(SIM_NEVER);
     granule_id other = root_create(FOR_RANGES); /* from now on the first root is for slabs only */
-    assert_int_equal(root_open(FOR_RANGES, 1), 0);
-    assert_int_equal(root_open(FOR_SLABS, 1), parts[1]); /* the smallest that suffices */
-    assert_int_equal(root_open(FOR_SLABS, 1), parts[0]);
-    assert_int_equal(root_open(FOR_SLABS, 1), 0);
+    assert_int_equal(root_open_part(FOR_RANGES, 1), 0);
+    assert_int_equal(root_open_part(FOR_SLABS, 1), parts[1]); /* the smallest that suffices */
+    assert_int_equal(root_open_part(FOR_SLABS, 1), parts[0]);
+    assert_int_equal(root_open_part(FOR_SLABS, 1), 0);
     assert_true(sim_is_zero(granule_address(left), ROOT_SIZE));
     for (unsigned i = 0; i < 2; i++) range_place(parts[i], UNMAPPED);
     range_place(left, UNMAPPED);

@@ -74,10 +74,10 @@ static void an_address_is_an_object_or_not(void **state) {
             bool is_object = offset < end && offset % shape->size == 0;
             if (slab_has_object(address, slab) != is_object && wrong++ == 0)
                 printf("class of %u B: offset %zu of %zu is told wrong\n", shape->size, offset, end);
-            slab->own.budget = 2;
-            CHECK(slab_count_free(slab, &slab->own, address) == !is_object && slab->own.budget == 1);
-            CHECK(slab_count_free(slab, &slab->own, address) &&
-                  slab->own.budget == 0); /* the last one wants attention, too */
+            slab->freed.budget = 2;
+            CHECK(slab_count_free(slab, &slab->freed, address) == !is_object && slab->freed.budget == 1);
+            CHECK(slab_count_free(slab, &slab->freed, address) &&
+                  slab->freed.budget == 0); /* the last one wants attention, too */
             for (uint64_t far = 1 << 20; far < UINTPTR_MAX && far < 1ull << 48; far *= 2)
                 CHECK(sizeof(void *) < 8 ||
                       (!slab_has_start(away(address, far), slab) && !slab_has_start(away(address, -far), slab)));
@@ -119,7 +119,7 @@ static void the_cross_list_counts_and_leads(void **state) {
     assert_int_equal(count, capacity);
     assert_int_equal(slab->cross.raw, 0);
     for (unsigned i = capacity; i-- > 0; object = slab_next(object, slab_key(slab))) assert_ptr_equal(object, order[i]);
-    assert_true(link_end(object));
+    assert_true(link_is_end(object));
 }
 
 /* Free objects are told from all others, whatever those hold. */
@@ -182,15 +182,16 @@ static void objects_are_linked_once_and_come_back(void **state) {
         memset(used, 0, sizeof used);
         begin_slab(class);
         slab->state = CURRENT;
-        slab->own.budget = 1;
+        slab->freed.budget = 1;
         *local() = LINK_END;
         unsigned capacity = size_class_capacity(class), given = 0;
         for (;; given++) {
-            if (link_end(*local()) && !refill()) break;
+            if (link_is_end(*local()) && !refill()) break;
             size_t offset = (size_t)((char *)heap_pop(local(), slab_key(slab)) - start_of_slab);
             assert_true(offset < GRANULE_SIZE && !used[offset]);
             used[offset] = true;
-            assert_int_equal(slab_out(slab) + slab_list_length(slab->own.first) + (capacity - slab->linked), capacity);
+            assert_int_equal(slab_out(slab) + slab_list_length(slab->freed.first) + (capacity - slab->linked),
+                             capacity);
             assert_int_equal(given + 1 + slab_list_length(*local()), slab_out(slab));
         }
         assert_int_equal(given, capacity);
@@ -203,7 +204,7 @@ static void objects_are_linked_once_and_come_back(void **state) {
         } else {
             slab_drain_cross(slab);
             assert_int_equal(slab_out(slab), 0);
-            assert_int_equal(slab_list_length(slab->own.first), capacity);
+            assert_int_equal(slab_list_length(slab->freed.first), capacity);
             assert_true(refill());
         }
         assert_int_equal(slab_list_length(*local()), capacity);
@@ -215,19 +216,19 @@ static void collecting_keeps_the_freed_list(void **state) {
     (void)state;
     begin_slab(SIZE_CLASS_COUNT - 3);
     slab->state = CURRENT;
-    slab->own.budget = 1;
+    slab->freed.budget = 1;
     assert_true(refill());
     void *first = heap_pop(local(), slab_key(slab)), *second = heap_pop(local(), slab_key(slab)),
          *third = heap_pop(local(), slab_key(slab));
     unsigned left = slab_list_length(*local()), out = slab_out(slab);
-    free_target_push(&slab->own, third, slab_key(slab));
-    slab->own.budget--;
+    free_target_push(&slab->freed, third, slab_key(slab));
+    slab->freed.budget--;
     slab_drain_cross(slab); /* nothing to collect */
-    assert_int_equal(slab_list_length(slab->own.first), 1);
+    assert_int_equal(slab_list_length(slab->freed.first), 1);
     push(first, false);
     push(second, true);
     slab_drain_cross(slab);
-    assert_int_equal(slab_list_length(slab->own.first), 3);
+    assert_int_equal(slab_list_length(slab->freed.first), 3);
     assert_int_equal(slab_list_length(*local()), left);
     assert_int_equal(slab_out(slab), out - 3);
 }

@@ -23,7 +23,7 @@ static void put(unsigned i) {
 static unsigned take(void) {
     unsigned found = 0;
     void *object = atomic_exchange_explicit(&first, LINK_END, memory_order_acquire);
-    for (void *next; !link_end(object); object = next) {
+    for (void *next; !link_is_end(object); object = next) {
         uint64_t i = ((uint64_t *)object)[1];
         assert(object == objects[i] && *link_upper_half(object) >= LINK_MARK);
         assert(!(found >> i & 1));

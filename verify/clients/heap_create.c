@@ -10,7 +10,7 @@ static struct heap *heaps[3];
 
 static void *creating(void *at) {
     struct heap *heap = heap_take_or_create();
-    heap->refills = 1;
+    heap->maintenance_ticks = 1;
     *(struct heap **)at = heap;
     return NULL;
 }
@@ -24,7 +24,7 @@ int main(void) {
     assert(heap_count() == 3);
     uint32_t numbers = 0;
     for (unsigned i = 0; i < 3; i++) {
-        assert(heaps[i]->refills == 1 && heap_by_number(heaps[i]->number) == heaps[i]);
+        assert(heaps[i]->maintenance_ticks == 1 && heap_by_number(heaps[i]->number) == heaps[i]);
         numbers |= 1u << heaps[i]->number;
     }
     assert(numbers == (1u << 1 | 1u << 2 | 1u << 3));

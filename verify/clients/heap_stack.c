@@ -8,7 +8,7 @@
 
 static void use(struct heap *heap) {
     assert(heap);
-    heap->refills++;
+    heap->maintenance_ticks++;
 }
 
 static void *taking_two(void *unused) {

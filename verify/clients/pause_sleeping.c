@@ -12,8 +12,8 @@ int main(void) {
     begin();
     begin_reclamation();
     options.reclaim_thread = THREAD_AUTO;
-    reclaimer_thread_comes();
-    reclaimer_thread_came(true);
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
     pthread_t a = start(reclamation, NULL);
     thrift_wake();
     reclaimer_pause();

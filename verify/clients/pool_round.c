@@ -14,12 +14,12 @@ static bool given_back[SLABS + 1];
 _Static_assert(sizeof(struct slab) == RECORD_SIZE, "the slabs are a table of records");
 
 static void own(struct slab *slab) {
-    slab->own.budget = 1; /* a race, if it has two owners */
+    slab->freed.budget = 1; /* a race, if it has two owners */
 }
 
 static void give_back(struct slab *slab) {
     for (struct slab *next; slab; slab = next) {
-        next = slab_by_id(&slab->own.next);
+        next = slab_by_id(&slab->freed.next);
         own(slab);
         given_back[slab - slabs] = true;
     }
@@ -43,9 +43,9 @@ int main(void) {
     finish(a);
     uint32_t count = 0;
     for (struct slab *slab = pool_take_all(&pool), *next; slab; slab = next, count++) {
-        next = slab_by_id(&slab->own.next);
+        next = slab_by_id(&slab->freed.next);
         assert(slab != taken && !given_back[slab - slabs]);
-        slab_id_set(&slab->own.next, NULL);
+        slab_id_set(&slab->freed.next, NULL);
         give_back(slab);
     }
     assert(count <= pool.count);

@@ -11,14 +11,14 @@ static granule_id left, middle, right, opened[2];
 
 static void *closing(void *unused) {
     (void)unused;
-    if (!root_close(right)) place(right, UNMAPPED);
-    if (!root_close(middle)) place(middle, UNMAPPED);
+    if (!root_close_part(right)) place(right, UNMAPPED);
+    if (!root_close_part(middle)) place(middle, UNMAPPED);
     return NULL;
 }
 
 static void *opening(void *range) {
     uint32_t weight = range == &opened[0] ? 4 : 2;
-    granule_id part = root_open(FOR_SLABS, weight);
+    granule_id part = root_open_part(FOR_SLABS, weight);
     *(granule_id *)range = part;
     if (!part) return NULL;
     assert(knit_weight(part) >= weight && leaf_same(leaf_get(part), leaf_held()));
@@ -46,7 +46,7 @@ int main(void) {
     model_faults_left = 0;
     for (unsigned i = 0; i < 2; i++)
         if (opened[i]) place(opened[i], UNMAPPED);
-    for (granule_id part; (part = root_open(FOR_SLABS, 1));) place(own(part), UNMAPPED);
+    for (granule_id part; (part = root_open_part(FOR_SLABS, 1));) place(own(part), UNMAPPED);
     place(left, UNMAPPED);
     end();
     return 0;

@@ -38,8 +38,8 @@ int main(void) {
     begin_reclamation();
     options.reclaim_thread = THREAD_AUTO;
     thrift_on_round(ROUND_SLABS, on_round, NULL);
-    reclaimer_thread_comes();
-    reclaimer_thread_came(true);
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
     pthread_t a = start(reclamation, NULL);
     atomic_store_explicit(&work, true, memory_order_relaxed);
     thrift_wake();
