@@ -5,15 +5,10 @@
 #include "core/free_suspect.h"
 #include "core/route.h"
 #include "frontend/heap_collect.h"
+#include "frontend/heap_reopened.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"
 #include "frontend/thread_heap.h"
-
-/* The remote free of an object whose slab has the full mark, or after another thread changed the cross word. */
-static NOINLINE void free_to_full_slab(void *object) {
-    struct slab *slab = slab_of(object);
-    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_push_reopened(slab);
-}
 
 static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
     if (UNLIKELY(!slab_has_object(object, slab))) {
@@ -21,7 +16,8 @@ static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
         return;
     }
     slab_fill(slab, object);
-    if (UNLIKELY(!cross_push(&slab->cross, slab_origin(slab), object, slab_key(slab)))) free_to_full_slab(object);
+    /* not pushed: the slab has the full mark, or another thread has changed the cross word */
+    if (UNLIKELY(!cross_push(&slab->cross, slab_origin(slab), object, slab_key(slab)))) free_to_cross_list(object);
 }
 
 /* The budget of the class's local list has reached 0. */

@@ -6,11 +6,17 @@
 #include "frontend/heap_slabs.h"
 #include "frontend/slab_cross.h"
 
-void heap_push_reopened(struct slab *slab) {
+/* Tells the owner of a slab that this thread's push has cleared the full mark. */
+static void push_reopened(struct slab *slab) {
     struct heap *heap = heap_of(slab);
     id_stack_push(&heap->reopened, record_id(slab), range_set_next);
     remote_work_note();
     if (UNLIKELY(atomic_load_explicit(&heap->abandoned, memory_order_relaxed))) thrift_wake();
+}
+
+NOINLINE void free_to_cross_list(void *object) {
+    struct slab *slab = slab_of(object);
+    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) push_reopened(slab);
 }
 
 /* Makes a slab that another thread has returned an ordinary one again, which may be marked. */

@@ -2,7 +2,7 @@
  *
  *   step                       by                                    the slab
  *   clears the mark            the first free by another thread      reopening (slab.h, `marked`)
- *   heap_push_reopened         the same thread                       in the heap's `reopened` stack
+ *   pushes the slab            the same thread                       in the heap's `reopened` stack
  *   heap_take_reopened         the owner, in slow paths              ordinary again: PARTIAL or EMPTY; or FULL, if the
  *                                                                    owner has used it meanwhile and can mark it again
  *
@@ -14,8 +14,8 @@
 
 #include "frontend/heap.h"
 
-/* Tells the owner of a slab that the caller's push has cleared its full mark. By any thread. */
-void heap_push_reopened(struct slab *slab);
+/* Frees an object as another thread does, also to a slab with the full mark. By any thread: it needs no heap. */
+void free_to_cross_list(void *object);
 
 /* Takes back up to `most` reopened slabs. */
 void heap_take_reopened(struct heap *heap, unsigned most);

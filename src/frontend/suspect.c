@@ -46,19 +46,13 @@ COLD bool heap_search_lists(const struct heap *heap, const void *object) {
     return listed;
 }
 
-/* Frees as another thread's free does. By any thread: it needs no heap. */
-static void free_to_cross_list(void *object) {
-    struct slab *slab = slab_of(object);
-    slab_fill(slab, object);
-    if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) heap_push_reopened(slab);
-}
-
 static void settle_small(struct heap *heap, void *object) {
     const struct slab *slab = slab_of(object);
     /* an object that waits to be freed keeps its slab as it is */
     if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_search_lists(heap, object))
         misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
+    slab_fill(slab, object);
     free_to_cross_list(object);
 }
 
@@ -87,6 +81,7 @@ COLD void heap_settle_suspects(struct heap *heap) {
         bool mid = note->mid;
         next = link->next;
         link_clear(note);
+        slab_fill(slab_of(note), note);
         free_to_cross_list(note);
         if (mid) settle_mid(heap, object);
         else settle_small(heap, object);
