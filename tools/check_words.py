@@ -23,6 +23,15 @@ HEADERS = {
 BITS = {
     "frontend/cross_list.h": [r"\bCROSS_[A-Z]+\b"],
     "frontend/heap_key.h": [r"\bKEY_NUMBER_MASK\b", r"\bKEY_NEVER_ZERO\b", r"<< KEY_NUMBER_BITS\) - 1"],
+    "backend/leaf_word.h": [
+        r"\bLEAF_SLAB\b",
+        r"\bLEAF_(?:KIND|HIGH)_SHIFT\b",
+        r"\bLEAF_(?:UNMAPPED|NOT_ACQUIRED)\b",
+        r"\bLEAF_TRACE_[A-Z]+\b",
+    ],
+    "backend/range_link.h": [r"\bLINK_IN_LIST\b", r"\bPOSITION_[A-Z]+_SHIFT\b"],
+    "backend/node_word.h": [r"\bCODE_(?:BITS|MASK)\b", r"\bALL_CODES\b"],
+    "midend/mid_word.h": [r"\bMID_(?:HELD|LISTED|GIVEN_BACK|SEEN)\b"],
     "backend/slot_word.h": [r"\bSLOT_GONE\b", r"\bSLOT_DISOWNED\b"],
     "backend/directory.h": [r"\bHUGE_GONE\b"],
     "backend/range_cache.h": [r"\bRANGE_CACHE_OLD\b"],

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""layers_test.py COMPILER - tools/check_layers.py passes a small correct tree, and tells each seeded mistake."""
+"""layers_test.py COMPILER - tools/check_layers.py passes a small correct tree and a copy of ours, and tells each seeded
+mistake. In the copy the check's lists of exceptions and of words count, which the small tree has none of."""
 
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-CHECK = Path(__file__).resolve().parents[2] / "tools/check_layers.py"
+ROOT = Path(__file__).resolve().parents[2]
+CHECK = ROOT / "tools/check_layers.py"
 
 GOOD = {
     "base/base.h": "int base(void);\n",
@@ -66,6 +69,40 @@ MISTAKES = {
 }  # fmt: skip
 
 
+# In a copy of our tree, all at once: a line that is added to a file, and what the check says of it.
+SEEDS = {
+    "raw mask as a number": (
+        "midend/midend_round.c",
+        "static unsigned in_list(unsigned link) { return (link & 0x7f000000u) >> 24; }",
+        "types POSITION_MASK as a number",
+    ),
+    "raw mask by name": (
+        "core/fork.c",
+        "static unsigned trace(unsigned word) { return word & LEAF_TRACE_HERE; }",
+        "names bits of a word",
+    ),
+    "raw word": (
+        "hardened/regions.c",
+        "static unsigned shifted(struct leaf_word leaf) { return leaf.raw >> 28; }",
+        "names the raw word",
+    ),
+    "upward include by a header": ("backend/knit.h", '#include "midend/midend.h"', "which is above it"),
+    "upward include by a source": ("frontend/pool.c", '#include "core/route.h"', "which is above it"),
+    "hardened/ from below": ("midend/mid_slab.c", '#include "hardened/secret.h"', "which is above it"),
+    "hardened/ from above": ("api/malloc.c", '#include "hardened/secret.h"', "for hardened/ and api/serve.h only"),
+    "circle of two headers": (
+        "config/geometry.h",
+        '#include "config/policy.h"',
+        "config/geometry.h config/policy.h: include one another in a circle",
+    ),
+    "circle by a source": (
+        "hardened/secret.c",
+        '#include "hardened/trailer.h"',
+        "hardened/secret hardened/trailer: a header and its source taken together, include one another in a circle",
+    ),
+}
+
+
 def said(compiler: str, directory: Path, files: dict[str, str]) -> tuple[int, str]:
     for name, text in files.items():
         path = directory / "src" / name
@@ -80,6 +117,28 @@ def said(compiler: str, directory: Path, files: dict[str, str]) -> tuple[int, st
     return done.returncode, done.stdout + done.stderr
 
 
+def said_of_copy(seeds: dict[str, str]) -> str:
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory) / "src"
+        shutil.copytree(ROOT / "src", source)
+        for file, line in seeds.items():
+            with (source / file).open("a") as end:
+                end.write(f"\n{line}\n")
+        command = [sys.executable, "-B", CHECK, "--source", source]
+        return subprocess.run(command, capture_output=True, text=True).stdout
+
+
+def unnoticed() -> list[str]:
+    """Seeds in our tree that no line tells, with their file; and what is said of the tree without them."""
+    told = said_of_copy({file: line for file, line, _ in SEEDS.values()}).splitlines()
+    bad = [
+        f"{name}: not noticed"
+        for name, (file, _, finding) in SEEDS.items()
+        if not any(line == finding or (line.startswith(f"src/{file}:") and finding in line) for line in told)
+    ]
+    return bad + said_of_copy({}).splitlines()
+
+
 def main() -> int:
     compiler, bad = sys.argv[1], 0
     cases = {"no mistake": ({}, None), **MISTAKES}
@@ -89,6 +148,9 @@ def main() -> int:
         right = status == 0 and not text if finding is None else status == 1 and finding in text
         print(f"{name}: {'as expected' if right else 'WRONG'}: {text.strip()}")
         bad += not right
+    for complaint in unnoticed():
+        print(f"our tree: WRONG: {complaint}")
+        bad += 1
     return 1 if bad else 0
 
 
