@@ -30,7 +30,7 @@ static void give_ranges_back(size_t granules) {
 }
 
 void thrift_trim(void) {
-    size_t cached = range_cached(MAPPED), least = cache_minimum();
+    size_t cached = range_cached(MAPPED), least = watermark_minimum();
     if (cached > least) give_ranges_back(cached - least);
 }
 
@@ -41,7 +41,7 @@ static void note_at_peak(bool above) {
 
 /* Gives back what of the cached granules is above the limit together with `granules` new ones. */
 static void make_headroom(size_t granules, size_t cached, size_t limit) {
-    if (option(&options.cache_percent) == 0 && limit > cache_minimum()) limit = cache_minimum();
+    if (option(&options.cache_percent) == 0 && limit > watermark_minimum()) limit = watermark_minimum();
     if (cached == 0 || cached + granules <= limit) return;
     size_t above = cached + granules - limit;
     give_ranges_back(above < cached ? above : cached);
@@ -50,7 +50,7 @@ static void make_headroom(size_t granules, size_t cached, size_t limit) {
 void thrift_make_headroom(size_t granules) {
     /* the limit is computed even if little waits: when more is wanted, most is in use */
     size_t cached = range_cached(MAPPED);
-    size_t limit = watermark_beside_new(peak_note());
+    size_t limit = watermark_beside_new(watermark_note_peak());
     note_at_peak(cached + granules > limit);
     make_headroom(granules, cached, limit);
 }

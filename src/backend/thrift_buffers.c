@@ -14,7 +14,7 @@ static _Atomic(size_t) rollbacks_seen; /* of ownership, when ranges were last re
 
 void thrift_place(granule_id range, uint32_t weight) {
     size_t cached = range_cached(MAPPED) + weight;
-    if (UNLIKELY(cached > cache_minimum() && cached > watermark_renew())) {
+    if (UNLIKELY(cached > watermark_minimum() && cached > watermark_renew())) {
         bool given = range_give_back(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {

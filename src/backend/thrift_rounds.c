@@ -34,7 +34,7 @@ static bool begin_round(bool now) {
 /* `woken`: the round ends early, above the watermark; then the recorded peak stays. */
 static size_t end_round(unsigned standby, bool woken) {
     thrift_count_round();
-    if (!woken) peak_age();
+    if (!woken) watermark_age_peak();
     return thrift_reclaim(standby, false);
 }
 
@@ -99,7 +99,7 @@ static bool run_round(struct rounds *rounds) {
 
 /* Nothing is left to do: the thread ends, or waits for work where it may not be started at need. True: it has ended. */
 static bool end_or_wait(struct rounds *rounds) {
-    peak_age(); /* the next round may be far */
+    watermark_age_peak(); /* the next round may be far */
     rounds->quiet = 0;
     rounds->woken = !reclaimer_starts_at_need();
     if (!rounds->woken) return end_thread(rounds->still_mapped);

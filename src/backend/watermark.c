@@ -14,7 +14,7 @@
  * without pages comes into use; a range is freed while much is cached; the thread looks how much it may cache. */
 static _Atomic(size_t) most_in_use[2];
 
-NOINLINE struct usage peak_note(void) {
+NOINLINE struct usage watermark_note_peak(void) {
     size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED);
     size_t granules = root_count() * ROOT_GRANULES + (mapping_cache_bytes() >> JW_GRANULE_SHIFT);
     size_t huge = thrift_outside() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
@@ -23,12 +23,12 @@ NOINLINE struct usage peak_note(void) {
     return (struct usage){.all = all, .huge = huge};
 }
 
-void peak_age(void) {
+void watermark_age_peak(void) {
     size_t most = atomic_exchange_explicit(&most_in_use[0], 0, memory_order_relaxed);
     atomic_store_explicit(&most_in_use[1], most, memory_order_relaxed);
 }
 
-size_t cache_minimum(void) {
+size_t watermark_minimum(void) {
     return option(&options.cache_min) >> JW_GRANULE_SHIFT;
 }
 
@@ -47,12 +47,12 @@ static size_t limit_above_peak(struct usage usage, size_t percent, size_t least)
 size_t watermark_renew(void) {
     size_t percent = option(&options.cache_percent);
     /* without the reclamation thread only the minimum: no round comes while the program is quiet */
-    if (!reclaimer_lives() || percent == 0) return cache_minimum();
-    return limit_above_peak(peak_note(), percent, cache_minimum());
+    if (!reclaimer_lives() || percent == 0) return watermark_minimum();
+    return limit_above_peak(watermark_note_peak(), percent, watermark_minimum());
 }
 
 size_t watermark_beside_new(struct usage usage) {
-    return limit_above_peak(usage, PERCENT_BESIDE_NEW, cache_minimum() / PART_BESIDE_NEW);
+    return limit_above_peak(usage, PERCENT_BESIDE_NEW, watermark_minimum() / PART_BESIDE_NEW);
 }
 
 size_t watermark_room(size_t watermark) {

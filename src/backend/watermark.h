@@ -1,11 +1,12 @@
 /* watermark.h - how many free granules may wait mapped: the recent peak of what is in use, and the limits above it.
  *
- *   cache_minimum           option cache_min: so many may always wait
+ *   watermark_minimum       option cache_min: so many may always wait
  *   watermark_renew         where ranges are freed: cache_percent of the peak above it
  *   watermark_beside_new    where memory without pages comes into use: PERCENT_BESIDE_NEW of the peak above it
  *
  * The last two limit what waits and what is in use together; they return the part that may wait. The peak is the most
- * that threads have noted since the round before last. peak_note and watermark_renew note; the others only read.
+ * that threads have noted since the round before last. watermark_note_peak and watermark_renew note; the others only
+ * read.
  */
 #ifndef JW_WATERMARK_H
 #define JW_WATERMARK_H
@@ -18,12 +19,12 @@ struct usage {
 };
 
 /* Notes in the peak what is in use now, and returns that. */
-struct usage peak_note(void);
+struct usage watermark_note_peak(void);
 
 /* Begins a new peak of what is in use. The peak until now becomes that of the round before. */
-void peak_age(void);
+void watermark_age_peak(void);
 
-size_t cache_minimum(void);
+size_t watermark_minimum(void);
 
 /* Notes the peak, and returns the watermark after that. */
 size_t watermark_renew(void);

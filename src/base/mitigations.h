@@ -1,4 +1,5 @@
-/* mitigations.h - in what the tiers of the hardened build differ from those of the plain one (docs/hardening.md).
+/* mitigations.h - in what the tiers of the hardened build (JW_SECURE) differ from those of the plain one
+ * (docs/hardening.md).
  *
  * Each mitigation is a constant, so that the code of the other build is not there. A tier tests a constant where a call
  * would cost a hit path instructions, or where a single condition differs. All else is in hardened/, behind the hooks

@@ -1,4 +1,16 @@
-/* route.c - the slow paths of malloc and free: find the tier of a size or an address. */
+/* route.c - the slow paths of malloc and free: find the tier of a size or an address.
+ *
+ *   allocate_slowly
+ *     small   allocate_small          heap_refill; without a heap: attach one
+ *     mid     midend_allocate_cached, then allocate_mid: the thread's other ways in the midend
+ *     large   allocate_from_backend   the thread's range cache
+ *             allocate_from_any_tier  mid and large sizes that found nothing until here, and huge ones
+ *               allocate_above_small  try_tiers; again when this thread's empty slabs are back
+ *   deallocate_slowly
+ *     large   deallocate_large        an object with which its range begins: into the range cache
+ *     mid     mid_cache_free          into the mid cache
+ *             deallocate_by_kind      all others, NULL and huge objects too
+ */
 #include "core/route.h"
 
 #include <errno.h>
@@ -137,7 +149,7 @@ NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
     return LIKELY(object) ? object : allocate_mid(heap, size);
 }
 
-static NOINLINE void deallocate_uncached(void *object, struct leaf_word leaf) {
+static NOINLINE void deallocate_by_kind(void *object, struct leaf_word leaf) {
     if (!object) return;
     if (tool_is_there()) {
         tool_deallocate(object);
@@ -159,10 +171,10 @@ static NOINLINE void deallocate_uncached(void *object, struct leaf_word leaf) {
 static NOINLINE void deallocate_large(void *object, struct leaf_word leaf) {
     granule_id range = backend_hold_whole(object);
     if (LIKELY(range)) backend_cache_range(&thread_heap()->range_cache, range);
-    else deallocate_uncached(object, leaf);
+    else deallocate_by_kind(object, leaf);
 }
 
 void deallocate_slowly(void *object, struct leaf_word leaf) {
     if (RANGE_CACHE_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object, leaf);
-    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_uncached(object, leaf);
+    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_by_kind(object, leaf);
 }

@@ -3,6 +3,10 @@
  *   start    (object - origin - 1) * reciprocal is at most `last` where an object begins (config/size_classes.h)
  *   link     where the first word may be a link, the distance is 1 more: the same comparison sees a double free
  *   budget   is counted down in the same step: one branch finds all that needs attention
+ *
+ * Example: 85 objects of 48 B, 64 bits. 48 * reciprocal is 2^64 + 32, so `last` is 84 * 32 = 2,688. The third object
+ * has the distance 96, which gives 2 * 32 = 64: an object. If its first word may be a link, the distance counts as 97.
+ * That gives 64 + reciprocal, far above `last`.
  */
 #ifndef JW_SLAB_FREE_H
 #define JW_SLAB_FREE_H
