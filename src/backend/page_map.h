@@ -126,6 +126,11 @@ static inline granule_id granule_start(granule_id id) {
     return leaf_start(id, leaf_get(id));
 }
 
+/* The kind of the memory that an object is in. `leaf`: the word of the object's own granule. */
+static ALWAYS_INLINE enum leaf_kind object_kind(const void *object, struct leaf_word leaf) {
+    return leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)));
+}
+
 static inline struct range_link range_link_get(granule_id range) {
     return (struct range_link){atomic_load_explicit(&page_map.link[range], memory_order_relaxed)};
 }

@@ -26,7 +26,7 @@ ALWAYS_INLINE size_t size_if_live(const void *object) {
     if (leaf_is_slab(leaf)) {
         size = suspect_size(object);
     } else {
-        enum leaf_kind kind = leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)));
+        enum leaf_kind kind = object_kind(object, leaf);
         if (kind == MID) size = midend_usable_size(thread_heap()->mid_caches, object);
         if (kind == LARGE) size = backend_usable_size(object);
     }

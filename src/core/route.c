@@ -159,7 +159,7 @@ static NOINLINE void deallocate_by_kind(void *object, struct leaf_word leaf) {
         huge_free(object);
         return;
     }
-    switch (leaf_kind(leaf_get(leaf_start(granule_of(object), leaf)))) {
+    switch (object_kind(object, leaf)) {
     case MID:
         if (UNLIKELY(!midend_free(thread_heap()->mid_caches, object))) free_mid_suspect(object);
         return;

@@ -53,8 +53,7 @@ static NOINLINE void *seal_new(char *object, size_t size, bool zeroed) {
     if (page_map_owns(object) && leaf_is_slab(leaf))
         return seal_small(object, size_classes[slab_of(object)->class].size, size);
     size_t slot = object_size(object);
-    if (page_map_owns(object) && leaf_kind(leaf_get(leaf_start(granule_of(object), leaf))) == MID)
-        return seal_mid(object, slot, size);
+    if (page_map_owns(object) && object_kind(object, leaf) == MID) return seal_mid(object, slot, size);
     if (!zeroed) memset(object, 0, slot);
     uint32_t marks = large_guard(object, slot) ? PAYLOAD_GUARDED : 0;
     return seal(object, slot, trailer_for(object, slot, 0), size, marks | new_tag(object, slot, 0));

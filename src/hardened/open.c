@@ -7,7 +7,7 @@
 static ALWAYS_INLINE size_t slot_elsewhere(const char *object, enum object_tier *tier) {
     struct leaf_word leaf = leaf_of(object);
     bool ours = page_map_owns(object);
-    bool mid = ours && leaf_kind(leaf_get(leaf_start(granule_of(object), leaf))) == MID;
+    bool mid = ours && object_kind(object, leaf) == MID;
     *tier = ours && leaf_is_slab(leaf) ? IN_SLAB : mid ? IN_MID_SLAB : WITH_PAGES;
     return *tier == IN_SLAB ? 0 : size_if_live(object);
 }
