@@ -76,7 +76,7 @@ void *backend_allocate_cached(struct range_cache *cache, size_t size) {
     return NULL;
 }
 
-granule_id backend_hold_whole(void *object) {
+granule_id backend_try_begin_free(void *object) {
     (void)object;
     return 0;
 }

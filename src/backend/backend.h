@@ -45,7 +45,7 @@ void *backend_allocate_cached(struct range_cache *cache, size_t size);
 
 /* The first step of a free. If the address is a large object with which its range begins, the caller then holds that
  * range. Returns the range; else 0, and nothing has changed. */
-granule_id backend_hold_whole(void *object);
+granule_id backend_try_begin_free(void *object);
 
 /* The second step: caches the range, or frees it where there is no room. */
 void backend_cache_range(struct range_cache *cache, granule_id range);
@@ -55,7 +55,7 @@ void backend_free(void *object);
 
 /* Takes a large object from the program, or reports as backend_free. The caller has the range, which is held (hardened
  * build). */
-granule_id backend_hold(void *object);
+granule_id backend_begin_free(void *object);
 
 /* Usable bytes of a large object, without its guard; 0 when none begins at the address. */
 size_t backend_usable_size(const void *object);

@@ -14,7 +14,7 @@ static bool can_give_back(granule_id range, uint32_t weight) {
     return align_up(start, page) + page <= start + weight * GRANULE_SIZE;
 }
 
-bool thrift_discard(void *start, size_t size) {
+bool give_back_pages(void *start, size_t size) {
     uintptr_t page = platform_page_size(), from = align_up((uintptr_t)start, page);
     uintptr_t to = align_down((uintptr_t)start + size, page);
     if (from >= to) return true;
@@ -24,12 +24,12 @@ bool thrift_discard(void *start, size_t size) {
     return given;
 }
 
-bool range_give_back(granule_id range, uint32_t weight) {
-    return can_give_back(range, weight) && thrift_discard(granule_address(range), weight * GRANULE_SIZE);
+bool give_back_range(granule_id range, uint32_t weight) {
+    return can_give_back(range, weight) && give_back_pages(granule_address(range), weight * GRANULE_SIZE);
 }
 
-size_t range_give_back_and_place(granule_id range, uint32_t weight, bool room) {
-    if (!range_give_back(range, weight)) return range_place_refused(range, weight, room);
+size_t give_back_and_place(granule_id range, uint32_t weight, bool room) {
+    if (!give_back_range(range, weight)) return range_place_refused(range, weight, room);
     range_place_known(range, weight, UNMAPPED);
     return 0;
 }

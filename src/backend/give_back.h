@@ -10,14 +10,14 @@
 
 /* Gives back the whole OS pages of memory that only the caller uses. False: the OS refuses; the pages' contents are
  * undefined. */
-bool thrift_discard(void *start, size_t size);
+bool give_back_pages(void *start, size_t size);
 
 /* Gives the pages of a held range back. False when they stay: also if the range has no whole page. */
-bool range_give_back(granule_id range, uint32_t weight);
+bool give_back_range(granule_id range, uint32_t weight);
 
 /* Gives the pages of a held mapped range back, and places it. Returns its granules that stay mapped. `room`: whole
  * roots are wanted, also of pages that cannot be given back. */
-size_t range_give_back_and_place(granule_id range, uint32_t weight, bool room);
+size_t give_back_and_place(granule_id range, uint32_t weight, bool room);
 
 /* Whether the OS has refused pages since the last call. */
 bool give_back_take_refusal(void);

@@ -21,7 +21,7 @@ static void give_ranges_back(size_t granules) {
             granule_id range;
             while (!nest_is_unmapped(nest) && granules > 0 && (range = range_acquire_from(nest, range_class))) {
                 uint32_t weight = weight_of_class(range_class);
-                bool given = range_give_back(range, weight);
+                bool given = give_back_range(range, weight);
                 range_place_known(range, weight, given ? UNMAPPED : MAPPED);
                 if (!given) return;
                 granules -= weight < granules ? weight : granules;

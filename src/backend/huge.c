@@ -119,7 +119,7 @@ static bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
     size_t room = align_down(watermark_room(watermark_renew()), unit()), mapped = size < room ? size : room;
     struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : unit()}, old;
-    if (mapped < size && !thrift_discard(object + mapped, size - mapped)) return false;
+    if (mapped < size && !give_back_pages(object + mapped, size - mapped)) return false;
     if (!mapping_cache_push(&mapping, &old)) return false;
     if (old.start) unmap_guarded(old.start, old.size);
     thrift_notice();

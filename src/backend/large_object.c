@@ -51,7 +51,7 @@ static ALWAYS_INLINE uint32_t noted_weight(granule_id range) {
 }
 
 /* Makes the caller the holder of the range of the object, which is free from now on. */
-static ALWAYS_INLINE granule_id hold_large(void *object, uint32_t *weight) {
+static ALWAYS_INLINE granule_id begin_free_large(void *object, uint32_t *weight) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
@@ -61,10 +61,10 @@ static ALWAYS_INLINE granule_id hold_large(void *object, uint32_t *weight) {
     return range;
 }
 
-granule_id backend_hold_whole(void *object) {
+granule_id backend_try_begin_free(void *object) {
     granule_id range = granule_of(object);
     bool ours = ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 && page_map_owns(object);
-    return ours && leaf_change(range, leaf_large(0), leaf_held()) ? range : 0; /* relaxed: as in hold_large */
+    return ours && leaf_change(range, leaf_large(0), leaf_held()) ? range : 0; /* relaxed: as above */
 }
 
 void backend_cache_range(struct range_cache *cache, granule_id range) {
@@ -73,14 +73,14 @@ void backend_cache_range(struct range_cache *cache, granule_id range) {
 
 void backend_free(void *object) {
     uint32_t weight;
-    granule_id range = hold_large(object, &weight);
+    granule_id range = begin_free_large(object, &weight);
     thrift_free(range, weight);
 }
 
 #if QUARANTINED
-granule_id backend_hold(void *object) {
+granule_id backend_begin_free(void *object) {
     uint32_t weight;
-    return hold_large(object, &weight);
+    return begin_free_large(object, &weight);
 }
 #endif
 

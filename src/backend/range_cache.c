@@ -114,7 +114,7 @@ bool range_cache_drain(struct range_cache *cache, bool now) {
         invariant(leaf_same(leaf_get(range), leaf_held()) && knit_weight(range) == weight);
         atomic_fetch_add_explicit(&cache->drained, weight, memory_order_relaxed);
         if (now) thrift_free(range, weight);
-        else range_give_back_and_place(range, weight, false);
+        else give_back_and_place(range, weight, false);
     }
     return left;
 }

@@ -15,7 +15,7 @@ static _Atomic(size_t) rollbacks_seen; /* of ownership, when ranges were last re
 void thrift_place(granule_id range, uint32_t weight) {
     size_t cached = range_cached(MAPPED) + weight;
     if (UNLIKELY(cached > watermark_minimum() && cached > watermark_renew())) {
-        bool given = range_give_back(range, weight);
+        bool given = give_back_range(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);
         if (given) {
             thrift_count_sync_reclaim();
@@ -31,7 +31,7 @@ static size_t empty_nest(unsigned nest, bool room) {
     for (unsigned range_class = RANGE_CLASSES; range_class-- > 0;) {
         granule_id range;
         for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, range_class)); left--) {
-            size_t stays = range_give_back_and_place(range, weight_of_class(range_class), room);
+            size_t stays = give_back_and_place(range, weight_of_class(range_class), room);
             still_mapped += stays;
             /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
             if (stays && nest % NESTS_OF_USE == ownership_active()) break;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/serving_tier.h"
 
 /* INVALID_FREE becomes DOUBLE_FREE if the address turns out to be free memory. */
 enum misuse { DOUBLE_FREE, INVALID_FREE, INVALID_POINTER, WRONG_SIZE, WRONG_ALIGNMENT, WRITE_AFTER_FREE, OVERFLOW };
@@ -20,7 +21,6 @@ enum misuse { DOUBLE_FREE, INVALID_FREE, INVALID_POINTER, WRONG_SIZE, WRONG_ALIG
  * of the first overwritten byte; not used for the first three kinds. */
 _Noreturn void misuse(enum misuse kind, const void *address, size_t number);
 
-enum found_tier { TIER_NONE, TIER_SMALL, TIER_MID, TIER_LARGE, TIER_HUGE };
 enum found_state {
     FOUND_FOREIGN,
     FOUND_IN_USE,
@@ -33,7 +33,7 @@ enum found_state {
 enum { OWNER_NONE = 0, OWNER_ENDED = 0x7fffffff };
 
 struct found {
-    enum found_tier tier;
+    enum serving_tier tier;
     enum found_state state;
     size_t size;    /* of the tier's objects here; 0: unknown */
     uint32_t owner; /* number of the thread, or one of the above */

@@ -75,7 +75,7 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
     *dirty_bytes = SIZE_MAX;
     void *object = NULL;
     struct heap *heap = thread_heap();
-    enum found_tier tier = tier_of(size);
+    enum serving_tier tier = tier_of(size);
     if (tier < TIER_LARGE && alignment <= GRANULE_SIZE)
         object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
@@ -169,7 +169,7 @@ static NOINLINE void deallocate_by_kind(void *object, struct leaf_word leaf) {
 }
 
 static NOINLINE void deallocate_large(void *object, struct leaf_word leaf) {
-    granule_id range = backend_hold_whole(object);
+    granule_id range = backend_try_begin_free(object);
     if (LIKELY(range)) backend_cache_range(&thread_heap()->range_cache, range);
     else deallocate_by_kind(object, leaf);
 }

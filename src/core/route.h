@@ -6,13 +6,13 @@
 #include <stddef.h>
 
 #include "backend/backend.h"
-#include "base/misuse.h"
+#include "base/serving_tier.h"
 #include "config/size_classes.h"
 #include "frontend/heap.h"
 
 /* The tier for a size from 1 on. If that tier cannot serve (alignment, no memory), the next larger tier does. The hit
  * paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
-static ALWAYS_INLINE enum found_tier tier_of(size_t size) {
+static ALWAYS_INLINE enum serving_tier tier_of(size_t size) {
     if (size <= FRONTEND_MAX) return TIER_SMALL;
     if (size < BACKEND_MIN) return TIER_MID;
     return fits_range(size, 1) ? TIER_LARGE : TIER_HUGE;

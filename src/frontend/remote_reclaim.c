@@ -19,7 +19,7 @@ struct pass {
 
 static void give_run_back(struct pass *pass) {
     if (pass->count == 0) return;
-    bool given = thrift_discard(granule_address(pass->first), (size_t)pass->count << JW_GRANULE_SHIFT);
+    bool given = give_back_pages(granule_address(pass->first), (size_t)pass->count << JW_GRANULE_SHIFT);
     for (granule_id id = pass->first; id < pass->first + pass->count; id++) {
         struct slab *slab = record_at(id);
         cross_end_giving(&slab->cross, given);

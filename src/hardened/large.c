@@ -63,7 +63,7 @@ static void put_large(struct large_ring *ring, const struct waiting_large *waiti
 static struct waiting_large taken_large(char *object, bool guarded) {
     if (!page_map_owns(object))
         return (struct waiting_large){object, huge_begin_free(object) + huge_guard(), true, false, false};
-    granule_id range = backend_hold(object);
+    granule_id range = backend_begin_free(object);
     size_t size = (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
     return (struct waiting_large){granule_address(range), size, false, guarded, false};
 }

@@ -44,7 +44,7 @@ static bool discard_age(unsigned kind, unsigned age) {
     for (unsigned left = ROUND_TAKES; left > 0; left--) {
         granule_id range = region_pop(kind, age);
         if (!range) return true;
-        bool given = thrift_discard(granule_address(range), bytes_of(range));
+        bool given = give_back_pages(granule_address(range), bytes_of(range));
         region_push(kind, given ? WITHOUT_PAGES : age, range);
         if (!given) return false;
     }

@@ -12,7 +12,7 @@ static bool discard_free(granule_id slab, const struct mid_shape *shape, uint32_
         run = ((1u << count) - 1) << first;
         char *from = start + (size_t)first * shape->size;
         size_t size = (size_t)count * shape->size - SLOT_TAIL;
-        given &= thrift_discard(from, size);
+        given &= give_back_pages(from, size);
         fill_write(from, 0, size); /* checked builds: the pages come back with what free memory holds there */
     }
     return given;

@@ -3,7 +3,7 @@
 #include "base/compiler.h"
 #include "base/mixed.h"
 #include "platform/linux_call.h"
-#include "platform/linux_rights.h"
+#include "platform/linux_start.h"
 #include "platform/platform.h"
 
 #include <errno.h>

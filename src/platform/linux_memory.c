@@ -4,7 +4,7 @@
 #include "base/compiler.h"
 #include "platform/deferred_unmap.h"
 #include "platform/linux_call.h"
-#include "platform/linux_rights.h"
+#include "platform/linux_start.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
 #include "platform/tries.h"

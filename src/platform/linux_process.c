@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "platform/host.h"
 #include "platform/linux_call.h"
-#include "platform/linux_rights.h"
+#include "platform/linux_start.h"
 #include "platform/platform.h"
 
 #include <string.h>

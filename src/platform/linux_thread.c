@@ -7,7 +7,7 @@
  */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
-#include "platform/linux_rights.h"
+#include "platform/linux_start.h"
 #include "platform/plain_thread.h"
 #include "platform/platform.h"
 #include "platform/tries.h"

@@ -24,7 +24,7 @@ int main(void) {
     thrift_on_round(ROUND_SLABS, on_round, NULL);
     run_started(); /* the new root has started one */
     range_cache_enter(&range_cache);
-    granule_id range = backend_hold_whole(object);
+    granule_id range = backend_try_begin_free(object);
     backend_cache_range(&range_cache, range);
     range_cache_enter(NULL);
     run_started();

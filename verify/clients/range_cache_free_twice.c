@@ -13,7 +13,7 @@ static _Atomic(unsigned) told;
 
 static void *freeing(void *range_cache) {
     range_cache_enter(range_cache);
-    granule_id range = backend_hold_whole(object);
+    granule_id range = backend_try_begin_free(object);
     if (range) backend_cache_range(range_cache, range);
     else atomic_fetch_add_explicit(&told, 1, memory_order_relaxed);
     range_cache_enter(NULL);

@@ -20,7 +20,7 @@ static bool on_round(void) {
 static void *pushing(void *unused) {
     (void)unused;
     range_cache_enter(&range_cache);
-    backend_cache_range(&range_cache, backend_hold_whole(object));
+    backend_cache_range(&range_cache, backend_try_begin_free(object));
     range_cache_enter(NULL);
     return NULL;
 }

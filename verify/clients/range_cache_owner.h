@@ -10,7 +10,7 @@ static struct range_cache range_cache;
 static void *object;
 
 static void keep(void *freed) {
-    granule_id range = backend_hold_whole(freed);
+    granule_id range = backend_try_begin_free(freed);
     assert(range);
     backend_cache_range(&range_cache, range);
 }

@@ -11,7 +11,7 @@ static struct range_cache range_cache;
 
 static void keep(void *object, uint32_t granules) {
     size_t before = range_cache_granules(&range_cache);
-    granule_id range = backend_hold_whole(object);
+    granule_id range = backend_try_begin_free(object);
     assert(range && knit_weight(range) == granules);
     backend_cache_range(&range_cache, range);
     assert(range_cache_granules(&range_cache) == before + granules);

@@ -24,8 +24,8 @@ static void *allocated(size_t size) {
 
 static void keep(struct range_cache *of, void *object, size_t size) {
     expect(object, size, 1);
-    granule_id range = backend_hold_whole(object);
-    assert(range && backend_usable_size(object) == 0 && backend_hold_whole(object) == 0);
+    granule_id range = backend_try_begin_free(object);
+    assert(range && backend_usable_size(object) == 0 && backend_try_begin_free(object) == 0);
     backend_cache_range(of, range);
 }
 

@@ -29,7 +29,7 @@ int main(void) {
     range_cache_enter(&range_cache);
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = backend_allocate(i < 2 ? SIZE : GRANULE_SIZE, 1, &zeroed);
     for (size_t i = 0; i < OBJECTS; i++) {
-        granule_id range = backend_hold_whole(objects[i]);
+        granule_id range = backend_try_begin_free(objects[i]);
         assert(range);
         backend_cache_range(&range_cache, range);
         if (i == 0) range_cache_drain(&range_cache, false);

@@ -1,6 +1,6 @@
-/* linux_rights.h - what the files of the Linux layer share about the process and the reclamation thread. */
-#ifndef JW_LINUX_RIGHTS_H
-#define JW_LINUX_RIGHTS_H
+/* linux_start.h - steps of the start that stand in other files than linux_process.c, and the rights that it found. */
+#ifndef JW_LINUX_START_H
+#define JW_LINUX_START_H
 
 #include <stdbool.h>
 
