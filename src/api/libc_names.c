@@ -1,8 +1,8 @@
 /* libc_names.c - glibc's second names of its entry points. A program that allocates by one of them frees by free(), so
  * they must be ours, too. Weak: a static program may also have the C library's definitions. */
-#include "api/override.h"
-
 #include <stddef.h>
+
+#include "api/override.h"
 
 #if JW_OVERRIDE
 

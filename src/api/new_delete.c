@@ -10,14 +10,14 @@
 
 #if JW_OVERRIDE
 
+#include <stdbool.h>
+
 #include "api/serve.h"
 #include "base/compiler.h"
 #include "base/print.h"
 #include "core/hit_path.h"
 #include "platform/catch.h"
 #include "platform/platform.h"
-
-#include <stdbool.h>
 
 /* size_t in a mangled name. */
 #ifdef __LP64__

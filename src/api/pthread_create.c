@@ -4,17 +4,17 @@
  * question for permission could have the same end. But if the program has just made a thread, threads are allowed and
  * the process is not single-threaded any more. Not in the archives: a static program has only one pthread_create.
  */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "backend/reclaimer.h"
 #include "base/compiler.h"
 #include "core/allocator.h"
 #include "frontend/thread_heap.h"
 #include "jwmalloc.h"
 #include "platform/host.h"
-
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 typedef int create_function(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
                             void *argument);

@@ -1,12 +1,13 @@
 /* options.c - reads, checks and prints the options (options.h). All that one option needs is a row of
  * options.def, except for stats_file, which is a path. */
 #include "config/options.h"
-#include "base/compiler.h"
-#include "platform/platform.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/compiler.h"
+#include "platform/platform.h"
 
 enum kind { NUMBER, SIZE, BOOL, CHOICE };
 

@@ -8,12 +8,12 @@
 #ifndef JW_OPTIONS_H
 #define JW_OPTIONS_H
 
-#include "base/compiler.h"
-#include "base/print.h"
-
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/print.h"
 
 enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
 enum { STATS_OFF, STATS_EXIT };

@@ -1,5 +1,11 @@
 /* statistics.c - gathers and prints the statistics. The tables of fields define the contents of text, JSON and XML. */
 #include "insight/statistics.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
 #include "backend/backend.h"
 #include "backend/huge.h"
 #include "config/options.h"
@@ -9,11 +15,6 @@
 #include "midend/midend.h"
 #include "platform/host.h"
 #include "platform/platform.h"
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
 
 struct field {
     char name[17]; /* with _ between words, which the text shows as spaces */
