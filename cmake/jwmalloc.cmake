@@ -102,7 +102,7 @@ function(jw_objects name)
         list(FILTER sources EXCLUDE REGEX "/src/platform/sim[^/]*\\.c$")
     endif()
     if(NOT arg_SECURE)
-        list(FILTER sources EXCLUDE REGEX "/src/hardened/|/src/platform/(linux_secure|random)\\.c$")
+        list(FILTER sources EXCLUDE REGEX "/src/hardened/|/src/platform/(linux_tags|random)\\.c$")
     endif()
     list(FILTER sources EXCLUDE REGEX "/src/api/pthread_create\\.c$") # the shared library's
     add_library(${name} OBJECT ${sources})

@@ -75,7 +75,7 @@ static void call_handler(void *handler) {
 }
 
 /* There is no memory: calls the new-handler, as the standard demands. It may free memory, throw, or not return. */
-static COLD void *try_on(size_t size, size_t alignment, bool may_throw) {
+static COLD void *retry_with_handler(size_t size, size_t alignment, bool may_throw) {
     for (;;) {
         new_handler *handler = get_new_handler == NULL ? NULL : get_new_handler();
         if (handler == NULL && may_throw) give_up(size);
@@ -89,7 +89,7 @@ static COLD void *try_on(size_t size, size_t alignment, bool may_throw) {
 
 static ALWAYS_INLINE void *make_object(size_t size, size_t alignment, bool may_throw) {
     void *object = try_once(size, alignment);
-    return LIKELY(object != NULL) ? object : try_on(size, alignment, may_throw);
+    return LIKELY(object != NULL) ? object : retry_with_handler(size, alignment, may_throw);
 }
 
 /* The local list has no near object. */

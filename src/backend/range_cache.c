@@ -23,14 +23,14 @@ COLD void range_cache_after_fork(void) {
 }
 
 /* At least 1. The count is 0 if a fork interrupted a free of this thread: the child has left that heap. */
-static uint32_t users(void) {
+static uint32_t cache_users(void) {
     uint32_t users = atomic_load_explicit(&range_cache_users, memory_order_relaxed);
     return users ? users : 1;
 }
 
 /* What may wait in the process is shared by all threads. */
 static NOINLINE void renew_room(struct range_cache *cache) {
-    uint32_t drained = atomic_load_explicit(&cache->drained, memory_order_relaxed), threads = users();
+    uint32_t drained = atomic_load_explicit(&cache->drained, memory_order_relaxed), threads = cache_users();
     int32_t filled = cache->most - cache->room - (int32_t)(drained - cache->drained_seen);
     cache->drained_seen = drained;
     size_t share = (watermark_room(watermark_renew()) >> JW_GRANULE_SHIFT) / threads;

@@ -61,8 +61,8 @@ COLD bool allocator_start(void) {
 CALLED_AT_START void start_with_the_program(void) {
     options_read(); /* not read yet if the allocator started before libc had an environment */
     if (allocator_start()) {
-        platform_learn();
+        platform_read_rights();
         fork_start();
     }
-    platform_settle();
+    platform_finish_start();
 }

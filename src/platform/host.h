@@ -7,7 +7,7 @@
  *     void *host_word(void)              the calling thread's word
  *     void host_word_set(void *word)
  *
- * The host defines platform_thread_id, platform_on_thread_exit, platform_settle and platform_abort_message
+ * The host defines platform_thread_id, platform_on_thread_exit, platform_finish_start and platform_abort_message
  * (platform.h), and host_on_fork; core/host_calls.h says what the host calls.
  */
 #ifndef JW_HOST_H

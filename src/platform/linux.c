@@ -49,12 +49,12 @@ uint64_t platform_milliseconds(void) {
 /* Fallback before the kernel's random numbers are ready: AT_RANDOM, mixed so that two calls differ. */
 static uint64_t random_without_kernel(void) {
     static _Atomic(uint32_t) calls;
-    uint64_t gift = 0;
+    uint64_t at_random = 0;
     const void *bytes = (const void *)getauxval(AT_RANDOM);
-    if (bytes != NULL) memcpy(&gift, bytes, sizeof gift);
-    gift ^= platform_milliseconds() << 20 ^ platform_thread_id();
-    gift += (atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1) * 0x9e3779b97f4a7c15u;
-    return mixed(gift); /* splitmix64 */
+    if (bytes != NULL) memcpy(&at_random, bytes, sizeof at_random);
+    at_random ^= platform_milliseconds() << 20 ^ platform_thread_id();
+    at_random += (atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1) * 0x9e3779b97f4a7c15u;
+    return mixed(at_random); /* splitmix64 */
 }
 
 uint64_t platform_random(void) {

@@ -72,7 +72,7 @@ void platform_abort_message(const char *text, size_t length) {
     if (place != NULL) atomic_store_explicit(place, (uintptr_t)message, memory_order_relaxed);
 }
 
-COLD void platform_settle(void) {
+COLD void platform_finish_start(void) {
     stay_loaded();
 #ifdef __GLIBC__
     if (dlsym != NULL)

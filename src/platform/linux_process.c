@@ -83,7 +83,7 @@ static void learn_rights(void) {
     atomic_store_explicit(&learnt, known, memory_order_relaxed);
 }
 
-void platform_learn(void) {
+void platform_read_rights(void) {
     learn_rights();
     platform_in_borrowed_memory(); /* notes the process's number */
     memory_names_end();

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* What platform_learn has found: any more rights than an ordinary user's process has, user 0, the right to real-time
+/* What platform_read_rights has found: any more rights than an ordinary user's process has, user 0, the right to real-time
  * priorities. */
 struct rights {
     bool any, of_root, realtime;

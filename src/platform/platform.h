@@ -100,7 +100,7 @@ void platform_threads_gone(bool entirely);
  * libc may call malloc in here: the thread's heap must be ready for that. */
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
 
-/* Registers the three handlers around fork, once. Only this function and platform_settle may take a lock of
+/* Registers the three handlers around fork, once. Only this function and platform_finish_start may take a lock of
  * libc. */
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
@@ -115,9 +115,9 @@ void *platform_forgotten_by_fork(size_t size);
 bool platform_in_borrowed_memory(void);
 
 /* Called before main: reads the process's rights, because its sandbox may kill for these system calls later. */
-void platform_learn(void);
+void platform_read_rights(void);
 
-/* Whether platform_learn has found out which rights the process has. */
+/* Whether platform_read_rights has found out which rights the process has. */
 bool platform_rights_known(void);
 
 /* 64 unpredictable bits. */
@@ -161,7 +161,7 @@ void platform_abort_message(const char *text, size_t length);
 
 /* Keeps this library's code mapped, and finds the place for the abort message. Called once, by a constructor: may enter
  * the loader, and libc may call malloc in here. */
-void platform_settle(void);
+void platform_finish_start(void);
 
 /* Ends the process with SIGABRT; the message has already been written. */
 _Noreturn void platform_abort(void);

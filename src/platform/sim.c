@@ -263,7 +263,7 @@ bool platform_in_borrowed_memory(void) {
     return borrowed_memory;
 }
 
-void platform_learn(void) {
+void platform_read_rights(void) {
 }
 
 bool platform_rights_known(void) {
@@ -337,7 +337,7 @@ void platform_abort_message(const char *text, size_t length) {
     (void)length;
 }
 
-void platform_settle(void) {
+void platform_finish_start(void) {
 }
 
 uint32_t platform_process_id(void) {

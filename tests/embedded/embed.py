@@ -28,7 +28,7 @@ MACHINES = {
     "x86_64": ("x86_64-linux-gnu", [], ["4", "20000", "4"]),
     "aarch64": ("aarch64-linux-gnu", ["qemu-aarch64"], ["3", "3000", "3"]),
 }
-NOT_THE_CORE = re.compile(r"src/(api|hardened)/|src/platform/(sim|linux_libc|linux_secure|random)\.c$")
+NOT_THE_CORE = re.compile(r"src/(api|hardened)/|src/platform/(sim|linux_libc|linux_tags|random)\.c$")
 COMMON = ["-std=gnu11", "-O2", "-ffreestanding", "-fno-builtin", "-nostdlibinc", "-fno-stack-protector"]
 COMMON += [f"-isystem{HEADERS}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}"]
 COMMON += ['-DJW_HOST="embedded/slot.h"']
@@ -39,7 +39,13 @@ PROCESSOR = {"aarch64": ["-mno-outline-atomics"]}
 # What the library around the core has: its own functions, and what host.h asks for.
 LIBC = {"memcpy", "memset", "memcmp", "strlen", "strcmp", "strncmp", "strchr", "strspn", "strcspn", "strstr"}
 LIBC |= {"environ", "getauxval", "clock_gettime", "mock_errno"}
-HOST = {"platform_thread_id", "platform_on_thread_exit", "platform_settle", "platform_abort_message", "host_on_fork"}
+HOST = {
+    "platform_thread_id",
+    "platform_on_thread_exit",
+    "platform_finish_start",
+    "platform_abort_message",
+    "host_on_fork",
+}
 OPTIONAL = {"__tsan_init", "jw_malloc_conf"}  # weak
 
 # Entry points that need of a C library only what the mock has.

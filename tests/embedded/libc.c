@@ -81,7 +81,7 @@ void host_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(voi
     fork_hooks[2] = child;
 }
 
-void platform_settle(void) {
+void platform_finish_start(void) {
 }
 
 void platform_abort_message(const char *text, size_t length) {

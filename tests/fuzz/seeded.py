@@ -108,7 +108,7 @@ def sources(target: str) -> list[Path]:
         under_test = [READER]
     else:
         unwanted = "linux" if target == "faults" else "sim"
-        unwanted = rf"/src/platform/{unwanted}|/src/hardened/|/(linux_secure|random|pthread_create)\.c"
+        unwanted = rf"/src/platform/{unwanted}|/src/hardened/|/(linux_tags|random|pthread_create)\.c"
         under_test = [path for path in sorted((ROOT / "src").rglob("*.c")) if not re.search(unwanted, str(path))]
     return under_test
 

@@ -110,7 +110,7 @@ def build(mistake: Mistake, compiler: str, directory: str) -> str:
         raise SystemExit(f"{mistake.file}: the text to be replaced stands there {text.count(mistake.old)} times")
     (copy / mistake.file).write_text(text.replace(mistake.old, mistake.new))
     library = f"{directory}/libseeded.so"
-    hardening = {*(copy / "hardened").iterdir(), copy / "platform/linux_secure.c", copy / "platform/random.c"}
+    hardening = {*(copy / "hardened").iterdir(), copy / "platform/linux_tags.c", copy / "platform/random.c"}
     sources = [path for path in copy.rglob("*.c") if mistake.secure or path not in hardening]
     flags = [*FLAGS, f"-DJW_SECURE={int(mistake.secure)}", f"-DJW_CHECKED={int(mistake.checked)}"]
     subprocess.run([compiler, *flags, f"-I{copy}", f"-I{ROOT / 'include'}", *sources, "-o", library], check=True)

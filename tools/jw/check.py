@@ -53,7 +53,7 @@ def check_format() -> bool:
 def tidy(path: Path) -> str:
     """With the invariants compiled in: they tell the analyzer what we know."""
     known = ["--extra-arg=-UJW_CHECKED", "--extra-arg=-DJW_CHECKED=1"]
-    if "hardened" in path.parts or path.name in ("linux_secure.c", "random.c"):
+    if "hardened" in path.parts or path.name in ("linux_tags.c", "random.c"):
         known += ["--extra-arg=-DJW_SECURE=1", "--extra-arg=-UJW_OVERRIDE", "--extra-arg=-DJW_OVERRIDE=1"]
         known += [f"--extra-arg=-I{ROOT / folder}" for folder in ("src", "include")]  # the flavour does not compile it
     command = ["clang-tidy-16", "--quiet", *known, "-p", str(flavours.directory("clang")), str(path)]

@@ -1,4 +1,4 @@
-/* linux_secure.c - what only the hardened build needs from Linux: memory tags. */
+/* linux_tags.c - what only the hardened build needs from Linux: memory tags. */
 #include "platform/linux_call.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
