@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* What platform_read_rights has found: any more rights than an ordinary user's process has, user 0, the right to real-time
- * priorities. */
+/* What platform_read_rights has found: more rights than an ordinary user's process has, user 0, the right to
+ * real-time priorities. */
 struct rights {
     bool any, of_root, realtime;
 };
