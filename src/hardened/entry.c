@@ -66,8 +66,9 @@ static NOINLINE void *allocate_above_slabs(size_t size, bool clear) {
     return seal_new((char *)(zeroed && clear ? allocate_zeroed(slot) : allocate(slot)), size, zeroed);
 }
 
-/* Memory may be in this thread's quarantine. */
+/* Memory may be in this thread's quarantine. No memory helps an impossible size. */
 static COLD void *try_again(size_t size, bool clear) {
+    if (huge_good_size(slot_for(size)) == 0) return NULL;
     hardened_drain();
     return allocate_above_slabs(size, clear);
 }
@@ -111,7 +112,7 @@ static void *allocate_aligned_sealed(size_t alignment, size_t size) {
 void *hardened_allocate_aligned(size_t alignment, size_t size) {
     if (alignment <= 16) return jw_malloc(size);
     void *object = allocate_aligned_sealed(alignment, size);
-    if (LIKELY(object)) return object;
+    if (LIKELY(object) || huge_good_size(slot_for(size)) == 0) return object;
     hardened_drain();
     return allocate_aligned_sealed(alignment, size);
 }

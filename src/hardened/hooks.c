@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/statistics_types.h"
+#include "hardened/large.h"
 #include "hardened/quarantine.h"
 #include "hardened/regions.h"
 #include "hardened/secret.h"
@@ -15,9 +16,11 @@
 _Static_assert(SLOT_TAIL == TRAILER_SIZE, "what the midend leaves of a free object is its trailer");
 
 static void start_hardened(void) {
+    random_begin();
     secrets_start();
     regions_start();
     zero_size_start();
+    large_start();
 }
 
 /* A slab that its class had before may have a trailer there, with the tag that the next object must not get. */
@@ -53,6 +56,6 @@ const struct hardened_hooks hardened_hooks = {
     .object_is_new = object_is_new,
     .object_waits = object_waits,
     .leave_out_unused = leave_out_unused,
-    .child_begins = random_forget,
+    .child_begins = random_begin,
     .thread_ends = quarantine_drain,
 };

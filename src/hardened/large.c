@@ -46,10 +46,11 @@ static void large_ring_pop(struct large_ring *ring) {
     leave_large(&first);
 }
 
-/* The bytes of addresses that may wait: less where the process's are limited. */
-static size_t most_bytes(void) {
+static size_t most_bytes; /* of addresses that may wait in one ring */
+
+void large_start(void) {
     size_t share = platform_address_limit() / LARGE_ADDRESSES_SHARE;
-    return share < LARGE_ADDRESSES ? share : LARGE_ADDRESSES;
+    most_bytes = share < LARGE_ADDRESSES ? share : LARGE_ADDRESSES;
 }
 
 /* Changes places with a random one of the newest part. */
@@ -70,8 +71,7 @@ static struct waiting_large taken_large(char *object, bool guarded) {
 
 void large_push(struct large_ring *ring, char *object, bool guarded) {
     struct waiting_large waiting = taken_large(object, guarded);
-    size_t most = most_bytes();
-    bool waits = ring && waiting.size <= most / QUARANTINE_PART;
+    bool waits = ring && waiting.size <= most_bytes / QUARANTINE_PART;
     if (waits || !waiting.huge) {
         waiting.untouched = empty_large(&waiting);
         if (waits && (waiting.huge || guarded))
@@ -81,7 +81,7 @@ void large_push(struct large_ring *ring, char *object, bool guarded) {
         leave_large(&waiting);
         return;
     }
-    while (ring->count == LARGE_WAITING || ring->bytes + waiting.size > most) large_ring_pop(ring);
+    while (ring->count == LARGE_WAITING || ring->bytes + waiting.size > most_bytes) large_ring_pop(ring);
     if (!waiting.huge) unused_note(waiting.untouched, waiting.size); /* a huge one is no longer counted */
     put_large(ring, &waiting);
 }

@@ -25,6 +25,9 @@ struct large_ring {
     } waiting[LARGE_WAITING];
 };
 
+/* Reads the process's limits, once: a sandbox may kill for the call later. */
+void large_start(void);
+
 /* Makes the guard behind a new object. Whether there is one now, that must be opened again. */
 bool large_guard(char *object, size_t slot);
 

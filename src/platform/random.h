@@ -22,9 +22,8 @@ static inline uint32_t random_less(uint32_t bound) {
     return (uint32_t)((uint64_t)(uint32_t)random_word() * bound >> 32);
 }
 
-/* Takes a new seed for the next number: in the child of a fork, so that it does not repeat the parent's numbers. */
-static inline void random_forget(void) {
-    random_state = 0;
-}
+/* Draws the secret of all seeds: at the start, and in the child of a fork, which must not repeat its parent's numbers.
+ * Other threads ask the kernel for nothing, because a sandbox may kill for the call. */
+void random_begin(void);
 
 #endif

@@ -129,6 +129,9 @@ static void impossible(void) {
         CHECK(malloc(sizes[i]) == NULL && errno == ENOMEM);
     }
     CHECK(resident_bytes() + MB > before);
+    free(malloc(5 * MB)); /* its addresses wait */
+    size_t addresses = address_space();
+    CHECK(malloc(IMPOSSIBLE_SIZE) == NULL && address_space() == addresses);
 }
 
 static void refuse_madvise(void) {
