@@ -3,67 +3,19 @@
  * A free is timed before the call and an allocation after it. Between the two events of one address the memory is free,
  * so the order of times is the order in which threads had the address. realloc does both, so it writes two events.
  * operator new and delete are malloc and free here, also where the allocator has operators of its own. */
+#include "shared/operators.h"
+#include "shared/real.h"
+#include "shared/unwind.h"
 #include "writer.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
-#define EXPORTED __attribute__((visibility("default")))
-
-static struct {
-    void *(*malloc)(size_t);
-    void *(*calloc)(size_t, size_t);
-    void *(*realloc)(void *, size_t);
-    void *(*memalign)(size_t, size_t);
-    void *(*aligned_alloc)(size_t, size_t);
-    int (*posix_memalign)(void **, size_t, size_t);
-    void (*free)(void *);
-    size_t (*malloc_usable_size)(void *);
-} real;
-
-/* dlsym may itself allocate: from here, and never given back. */
-static _Alignas(16) char early[16384];
-static size_t early_used;
-
-static void *early_allocate(size_t size) {
-    size_t needed = (size + 31) / 16 * 16;
-    if (size > sizeof early || needed > sizeof early - early_used) return NULL;
-    char *object = early + early_used + 16;
-    memcpy(object - 16, &size, sizeof size);
-    early_used += needed;
-    return object;
-}
-
-static bool is_early(const void *object) {
-    return (const char *)object >= early && (const char *)object < early + sizeof early;
-}
-
 /* Memory whose size is 16 bytes before, and which realloc replaces. */
 static bool is_ours(const void *object) {
-    return is_early(object) || (stacks_wanted && object != NULL && stacks_own(object));
-}
-
-static bool resolve(void) {
-    static bool resolving;
-    if (resolving) return false;
-    resolving = true;
-    real.calloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
-    real.realloc = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
-    real.memalign = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "memalign");
-    real.aligned_alloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc");
-    real.posix_memalign = (int (*)(void **, size_t, size_t))dlsym(RTLD_NEXT, "posix_memalign");
-    real.malloc_usable_size = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
-    real.free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
-    real.malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
-    resolving = false;
-    return real.malloc != NULL;
-}
-
-static inline bool ready(void) {
-    return __builtin_expect(real.malloc != NULL, 1) || resolve();
+    return is_early(object) || (stacks_wanted && object != NULL && own_has(object));
 }
 
 static uint8_t log2_of(size_t alignment) {
@@ -73,14 +25,14 @@ static uint8_t log2_of(size_t alignment) {
 /* Inside of the recorder. Such memory is zeroed, and not the program's. */
 static inline bool own_memory(size_t size, void **object) {
     if (__builtin_expect(!stacks_wanted, 1) || !writer.busy) return false;
-    *object = stacks_allocate(size);
+    *object = own_allocate(size);
     return *object != NULL;
 }
 
 EXPORTED void *malloc(size_t size) {
     void *object;
     if (own_memory(size, &object)) return object;
-    if (!ready()) return early_allocate(size);
+    if (!real_ready()) return early_allocate(size);
     object = real.malloc(size);
     if (object != NULL) record(EVENT_MALLOC, time_now(), object, size, 0);
     return object;
@@ -91,16 +43,16 @@ EXPORTED void *calloc(size_t count, size_t size) {
     void *object;
     bool fits = !__builtin_mul_overflow(count, size, &all);
     if (fits && own_memory(all, &object)) return object;
-    if (!ready()) return fits ? early_allocate(all) : NULL;
+    if (!real_ready()) return fits ? early_allocate(all) : NULL;
     object = real.calloc(count, size);
     if (object != NULL) record(EVENT_CALLOC, time_now(), object, (uint64_t)count * size, 0);
     return object;
 }
 
 EXPORTED void free(void *object) {
-    if (object == NULL || is_early(object) || !ready()) return;
-    if (__builtin_expect(stacks_wanted, 0) && stacks_own(object)) {
-        stacks_free(object);
+    if (object == NULL || is_early(object) || !real_ready()) return;
+    if (__builtin_expect(stacks_wanted, 0) && own_has(object)) {
+        own_free(object);
         return;
     }
     record(EVENT_FREE, time_now(), object, 0, 0);
@@ -108,17 +60,16 @@ EXPORTED void free(void *object) {
 }
 
 static void *early_grow(void *object, size_t size) {
-    size_t old;
-    memcpy(&old, (char *)object - 16, sizeof old);
+    size_t old = size_before(object);
     void *moved = malloc(size);
     if (moved != NULL) memcpy(moved, object, old < size ? old : size);
     return moved;
 }
 
 EXPORTED void *realloc(void *object, size_t size) {
-    if (object == NULL && !ready()) return early_allocate(size);
+    if (object == NULL && !real_ready()) return early_allocate(size);
     if (is_ours(object)) return early_grow(object, size);
-    if (!ready()) return NULL;
+    if (!real_ready()) return NULL;
     if (object == NULL) {
         object = real.realloc(NULL, size);
         if (object != NULL) record(EVENT_MALLOC, time_now(), object, size, 0);
@@ -140,21 +91,21 @@ EXPORTED void *reallocarray(void *object, size_t count, size_t size) {
 }
 
 EXPORTED void *memalign(size_t alignment, size_t size) {
-    if (!ready() || real.memalign == NULL) return NULL;
+    if (!real_ready() || real.memalign == NULL) return NULL;
     void *object = real.memalign(alignment, size);
     if (object != NULL) record(EVENT_ALIGNED, time_now(), object, size, log2_of(alignment));
     return object;
 }
 
 EXPORTED void *aligned_alloc(size_t alignment, size_t size) {
-    if (!ready() || real.aligned_alloc == NULL) return NULL;
+    if (!real_ready() || real.aligned_alloc == NULL) return NULL;
     void *object = real.aligned_alloc(alignment, size);
     if (object != NULL) record(EVENT_ALIGNED, time_now(), object, size, log2_of(alignment));
     return object;
 }
 
 EXPORTED int posix_memalign(void **result, size_t alignment, size_t size) {
-    if (!ready() || real.posix_memalign == NULL) return ENOMEM;
+    if (!real_ready() || real.posix_memalign == NULL) return ENOMEM;
     int error = real.posix_memalign(result, alignment, size);
     if (error == 0) record(EVENT_ALIGNED, time_now(), *result, size, log2_of(alignment));
     return error;
@@ -185,7 +136,17 @@ EXPORTED void free_aligned_sized(void *object, size_t alignment, size_t size) {
 
 EXPORTED size_t malloc_usable_size(void *object) {
     size_t size = 0;
-    if (is_ours(object)) memcpy(&size, (char *)object - 16, sizeof size);
-    else if (object != NULL && ready() && real.malloc_usable_size != NULL) size = real.malloc_usable_size(object);
+    if (is_ours(object)) size = size_before(object);
+    else if (object != NULL && real_ready() && real.malloc_usable_size != NULL) size = real.malloc_usable_size(object);
     return size;
+}
+
+/* Objects of the allocator's own operators. */
+uint64_t operators_mark(void) {
+    return writer.head;
+}
+
+void operators_found(const void *object, uint64_t mark, size_t size, size_t alignment) {
+    if (writer.head == mark)
+        record(alignment != 0 ? EVENT_ALIGNED : EVENT_MALLOC, time_now(), object, size, log2_of(alignment));
 }

@@ -1,5 +1,6 @@
 /* writer.c - processes and threads find their rings; a full ring makes its thread wait, so that nothing is lost. */
 #include "writer.h"
+#include "shared/unwind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-enum { NO_PROCESS = UINT32_MAX, FOLDER_SIZE = 256, MOST_MAPPED = 1 << 14, SLEEP_NS = 50000 };
+enum { NO_PROCESS = UINT32_MAX, FOLDER_SIZE = 256, MOST_MAPPED = 1 << 14 };
 
 _Thread_local struct writer writer;
 
@@ -42,11 +43,6 @@ static struct slot *slots;
 static uint32_t process_number; /* of the parent until the child has one */
 static pthread_key_t thread_end_key;
 static bool has_key;
-
-void writer_wait(void) {
-    struct timespec moment = {0, SLEEP_NS};
-    syscall(SYS_nanosleep, &moment, NULL); /* the function would be a point where a thread can be cancelled */
-}
 
 static void *map_file(const char *name, size_t size) {
     char path[FOLDER_SIZE + 32];
@@ -83,17 +79,17 @@ static struct current *page_for_one_process(void) {
 static uint64_t fork_time;
 
 static void before_fork(void) {
-    stacks_before_fork();
+    unwind_before_fork();
     fork_time = time_now();
 }
 static void after_fork(void) {
     fork_time = 0;
-    stacks_after_fork();
+    unwind_after_fork();
 }
 
 /* For kernels that do not clear the page. */
 static void forget_in_child(void) {
-    stacks_in_child();
+    unwind_in_child();
     atomic_store(&not_begun.process, 0);
     atomic_store(&not_begun.begun, 0);
 }
@@ -119,7 +115,7 @@ static void process_begin(void) {
     struct current *current = (struct current *)atomic_load(&current_process);
     uint32_t expected = 0, number = NO_PROCESS;
     if (!atomic_compare_exchange_strong(&current->begun, &expected, 1)) {
-        while (process_now() == 0) writer_wait();
+        while (process_now() == 0) wait_a_moment();
         return;
     }
     drop_rings();
@@ -192,7 +188,7 @@ static struct mapped *new_ring(void) {
     atomic_store(&rings[index].taken, 1);
     while (atomic_load_explicit(&control->rings_ready, memory_order_acquire) <= ring) { /* pairs RR3 */
         if (!recorder_lives(time_now(), &heartbeat, &changed)) return NULL;
-        writer_wait();
+        wait_a_moment();
     }
     char name[16] = "R";
     char *at = name + sizeof name - 1;
@@ -284,7 +280,7 @@ bool writer_make_room(void) {
             writer.events = NULL;
             break;
         }
-        writer_wait();
+        wait_a_moment();
     }
     errno = error;
     return writer.events != NULL;

@@ -27,7 +27,6 @@ extern _Atomic(_Atomic uint32_t *) current_process;
 bool writer_prepare(void);
 bool writer_make_room(void);
 void writer_inside(void);
-void writer_wait(void);
 void writer_ended_event(void);
 
 static inline uint64_t time_now(void) {

@@ -1,12 +1,12 @@
-/* operators.c - C++'s operators, in C so that no program gets a C++ library because it is recorded.
+/* operators.c - C++'s operators, in C so that no program gets a C++ library because it is looked at.
  *
  * new is malloc. Where that fails, the allocator's own operator calls the program's new-handler and throws. */
-#include "writer.h"
+#include "operators.h"
+#include "real.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#define EXPORTED __attribute__((visibility("default")))
 #if __SIZEOF_SIZE_T__ == 8
 #define NAME(before, after) before##m##after
 #else
@@ -15,23 +15,22 @@
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 
-/* An object that the operator found after all, say with the new-handler's help, and that no malloc of ours recorded. */
-static void *found(void *object, uint32_t head, size_t size, uint8_t alignment) {
-    if (object != NULL && writer.head == head)
-        record(alignment != 0 ? EVENT_ALIGNED : EVENT_MALLOC, time_now(), object, size, alignment);
+/* The operator may find an object after all, say with the new-handler's help. */
+static void *found(void *object, uint64_t mark, size_t size, size_t alignment) {
+    if (object != NULL) operators_found(object, mark, size, alignment);
     return object;
 }
 
 static void *slow_new(const char *operator_name, size_t size) {
     void *(*next)(size_t) = (void *(*)(size_t))dlsym(RTLD_NEXT, operator_name);
-    uint32_t head = writer.head;
-    return found(next != NULL ? next(size) : NULL, head, size, 0);
+    uint64_t mark = operators_mark();
+    return found(next != NULL ? next(size) : NULL, mark, size, 0);
 }
 
 static void *slow_aligned_new(const char *operator_name, size_t size, size_t alignment) {
     void *(*next)(size_t, size_t) = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, operator_name);
-    uint32_t head = writer.head;
-    return found(next != NULL ? next(size, alignment) : NULL, head, size, (uint8_t)__builtin_ctzl(alignment));
+    uint64_t mark = operators_mark();
+    return found(next != NULL ? next(size, alignment) : NULL, mark, size, alignment);
 }
 
 #define NEW(name)                                                                                                      \
