@@ -17,7 +17,7 @@ struct real {
     void (*free)(void *); /* may be called at any time */
     size_t (*malloc_usable_size)(void *);
 };
-extern struct real real;
+__attribute__((visibility("hidden"))) extern struct real real;
 
 /* Finds the functions; false inside of itself, because dlsym may allocate. */
 bool real_resolve(void);

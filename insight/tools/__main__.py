@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import android
+import profiler
 import recorder
 from traceio import TraceError
 
@@ -26,6 +27,28 @@ def add_record(commands) -> None:
     command.add_argument("--sample", type=int, default=100, metavar="MS", help="resident memory is read so often")
     command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
     command.set_defaults(run=recorder.record)
+
+
+def add_profile(commands) -> None:
+    command = commands.add_parser(
+        "profile",
+        help="samples of what a program allocates and keeps, for pprof",
+        description="Runs PROGRAM and writes which call stacks allocate how much, and keep how much, by samples; each\n"
+        "further process has a file of its own. While it runs, --on, --off and --dump act on it from outside.\n"
+        "Returns the program's exit status; 1 if the file could not be written.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("-o", "--output", type=Path, default=Path("app.pb.gz"), help="default: app.pb.gz")
+    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("--rate", type=int, default=512 << 10, metavar="BYTES", help="a sample in so many; 524288")
+    command.add_argument("--seed", type=int, default=0, help="choose the same bytes each time")
+    command.add_argument("--begin-off", action="store_true", help="no samples until --on")
+    command.add_argument("--symbolize", action="store_true", help="write functions' names, too")
+    command.add_argument("--on", type=int, metavar="PID", help="take samples in this process's run from now on")
+    command.add_argument("--off", type=int, metavar="PID", help="take no more")
+    command.add_argument("--dump", type=int, metavar="PID", help="write what this process has until now")
+    command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+    command.set_defaults(run=profiler.profile)
 
 
 def add_trace(commands) -> None:
@@ -83,13 +106,15 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=BUILD, help="where the libraries are")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_record(commands)
+    add_profile(commands)
     add_trace(commands)
     add_report(commands)
     add_replay(commands)
     arguments = parser.parse_args()
     if "program" in arguments:
         arguments.program = arguments.program[arguments.program[:1] == ["--"] :]
-        if not arguments.program:
+        outside = {getattr(arguments, name, None) for name in ("on", "off", "dump")} != {None}
+        if not arguments.program and not outside:
             parser.error("which program?")
     try:
         return arguments.run(arguments)

@@ -335,7 +335,7 @@ def run_program(arguments: argparse.Namespace, rings: Rings, recorder: Recorder)
 
 def remove_left_folders(memory: Path) -> None:
     """Of recording processes that were killed."""
-    for left in memory.glob("jw-record-*-*"):
+    for left in [*memory.glob("jw-record-*-*"), *memory.glob("jw-profile-*-*")]:
         pid = left.name.split("-")[2]
         if pid.isdigit() and start_of(int(pid)) is None:
             with contextlib.suppress(OSError):  # another recording process may end, or remove it, at this moment
@@ -343,13 +343,13 @@ def remove_left_folders(memory: Path) -> None:
                     shutil.rmtree(left, ignore_errors=True)
 
 
-def folder_for_rings(output: Path) -> Path:
+def shared_folder(kind: str, output: Path) -> Path:
     """In memory, where there is enough of it."""
     memory = Path("/dev/shm")
     if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 256 << 20:
         remove_left_folders(memory)
-        return Path(tempfile.mkdtemp(prefix=f"jw-record-{os.getpid()}-", dir=memory))
-    return Path(tempfile.mkdtemp(prefix=".jw-record-", dir=output.resolve().parent))
+        return Path(tempfile.mkdtemp(prefix=f"jw-{kind}-{os.getpid()}-", dir=memory))
+    return Path(tempfile.mkdtemp(prefix=f".jw-{kind}-", dir=output.resolve().parent))
 
 
 def record(arguments: argparse.Namespace) -> int:
@@ -359,7 +359,7 @@ def record(arguments: argparse.Namespace) -> int:
         "libraries": list(map(str, arguments.lib)), "page_size": mmap.PAGESIZE, "processors": os.cpu_count(),
     }  # fmt: skip
     writer = Writer(arguments.output, about)
-    folder = folder_for_rings(arguments.output)
+    folder = shared_folder("record", arguments.output)
     ended = threading.Event()
     try:
         rings = Rings(folder, arguments.build / "libjwdrain.so")

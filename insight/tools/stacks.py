@@ -76,24 +76,31 @@ def symbolizer() -> list[str] | None:
     return None
 
 
-def symbols_of(command: list[str], path: str, addresses: list[int]) -> dict[int, list[str]]:
+def places_of(command: list[str], path: str, addresses: list[int]) -> dict[int, list[tuple[str, str, int]]]:
+    """Functions of each address, the innermost first, with file ("": not known) and line."""
     text = "".join(f"{address:#x}\n" for address in addresses)
     done = subprocess.run([*command, path], input=text, capture_output=True, text=True, errors="replace")
-    found: dict[int, list[str]] = {}
-    names: list[str] = []
-    place = False  # every second line after an address
+    found: dict[int, list[tuple[str, str, int]]] = {}
+    names: list[tuple[str, str, int]] = []
+    name = ""  # every second line after an address is its place
     for line in done.stdout.splitlines():
-        if line.startswith("0x") and not place:
+        if line.startswith("0x") and not name:
             names = found.setdefault(int(line, 16), [])
-        elif not place:
-            names.append(line)
-            place = True
+        elif not name:
+            name = line
         else:
-            where = line.split(" ")[0].rsplit("/", 1)[-1]
-            if names and not where.startswith("?"):
-                names[-1] += f" ({where})"
-            place = False
-    return {address: known for address, names in found.items() if (known := [n for n in names if n[:2] != "??"])}
+            file, _, at = line.split(" ")[0].rpartition(":")
+            if not name.startswith("??"):
+                names.append((name, "" if file.startswith("?") else file, int(at) if at.isdigit() else 0))
+            name = ""
+    return {address: names for address, names in found.items() if names}
+
+
+def symbols_of(command: list[str], path: str, addresses: list[int]) -> dict[int, list[str]]:
+    def text(name: str, file: str, line: int) -> str:
+        return f"{name} ({file.rsplit('/', 1)[-1]}:{line or '?'})" if file else name
+
+    return {address: [text(*name) for name in names] for address, names in places_of(command, path, addresses).items()}
 
 
 def changed_since(trace: Trace, path: str) -> bool:

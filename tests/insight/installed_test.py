@@ -1,7 +1,9 @@
-"""installed_test.py - the installed command jwmalloc records, reports and replays, also after its tree was moved.
+"""installed_test.py - the installed command jwmalloc records, profiles, reports and replays, also after its tree
+was moved.
 
 usage: installed_test.py BUILD KNOWN CMAKE"""
 
+import gzip
 import json
 import os
 import subprocess
@@ -37,6 +39,9 @@ class Installed(unittest.TestCase):
             about = json.loads(jwmalloc("report", "--json", trace))
             self.assertGreaterEqual(about["totals"]["allocations"], 252)
             self.assertIn("giver", json.dumps(about["callers"]))
+            profile = folder / "a.pb.gz"
+            jwmalloc("profile", "-o", profile, "--", KNOWN, "plain")
+            self.assertIn(b"known-control", gzip.decompress(profile.read_bytes()))
             replayed = json.loads(jwmalloc("replay", "--json", trace))
             self.assertIn("jwmalloc", json.dumps(replayed))
 

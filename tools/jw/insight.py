@@ -1,4 +1,4 @@
-"""./jw record, report, replay, trace: what insight/tools does, with its libraries built and its packages installed."""
+"""./jw record, profile, report, replay, trace: insight/tools with its libraries built and its packages installed."""
 
 import fcntl
 import shutil
@@ -10,6 +10,7 @@ import flavours
 
 COMMANDS = {
     "record": "record every allocation of a program",
+    "profile": "samples of what a program allocates and keeps, for pprof",
     "report": "a page about a recorded program, or two to compare",
     "replay": "a recorded program again, on several allocators",
     "trace": "recorded traces as the text of Android's memory_replay, and back",
