@@ -3,6 +3,7 @@
  * Not here is malloc_usable_size: only the loader and the unwinder have objects that are not the allocator's.
  * operator new and delete are malloc and free here. A realloc is a free and an allocation, as in jemalloc. */
 #include "file.h"
+#include "frames.h"
 #include "sampler.h"
 #include "shared/operators.h"
 #include "shared/real.h"
@@ -161,6 +162,7 @@ EXPORTED int dlclose(void *library) {
     int (*next)(void *) = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
     int error = next(library);
     file_forget_addresses();
+    frames_forget();
     return error;
 }
 

@@ -188,6 +188,9 @@ uint32_t file_process(void) {
     return process;
 }
 
+void file_count_unwound(void) {
+    atomic_fetch_add(&file->unwound, 1);
+}
 void file_drop_full(void) {
     atomic_fetch_add(&file->full, 1);
 }

@@ -16,6 +16,7 @@ uint32_t file_row(void **frames, int count, uint64_t size);
 void file_forget_addresses(void); /* after a library was unloaded: rows until now mean what was there */
 void file_allocated(uint32_t row);
 void file_freed(uint32_t row);
+void file_count_unwound(void);
 void file_drop_full(void);
 void file_drop_busy(void);
 void file_drop_unknown(void);

@@ -43,7 +43,8 @@ struct head {
     uint64_t began; /* CLOCK_REALTIME, ns */
     _Atomic uint64_t used, backed;
     _Atomic uint64_t busy, full, unknown; /* samples dropped: another thread was there; no room; no stack */
-    uint64_t spare[8];
+    _Atomic uint64_t unwound;             /* stacks that the unwinder has found (frames.h) */
+    uint64_t spare[7];
     char program[PATH_SIZE]; /* path; "" if it is longer */
 };
 _Static_assert(sizeof(struct head) % RECORD_UNIT == 0, "records follow");

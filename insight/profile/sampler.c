@@ -1,6 +1,7 @@
 /* sampler.c - draws distances, and takes a sample where one ends. */
 #include "sampler.h"
 #include "file.h"
+#include "frames.h"
 #include "shared/unwind.h"
 #include "table.h"
 
@@ -60,16 +61,13 @@ static bool is_own_code(const void *address) {
 
 static void take(const void *object, size_t size) {
     void *all[FRAMES], **frames = all;
-    bool alone = unwinder_locks();
-    if (alone && !unwind_enter_alone()) {
+    int count = frames_now(all, FRAMES);
+    if (count < 0) {
         file_drop_busy();
         return;
     }
-    int count = unwind_now(all, FRAMES);
-    if (alone) unwind_leave();
     while (count > 0 && is_own_code(*frames)) frames++, count--;
-    while (count > 0 && frames[count - 1] == NULL) count--; /* where libgcc's unwinder ends */
-    if (count <= 0) {
+    if (count == 0) {
         file_drop_unknown();
         return;
     }

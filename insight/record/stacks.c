@@ -139,7 +139,7 @@ uint32_t stack_now(void) {
     int error = errno;
     writer.busy = true; /* an unwinder that allocates is not recorded */
     if (enter()) {
-        int count = unwind_now(frames, MOST_FRAMES);
+        int count = unwind_now(frames, NULL, MOST_FRAMES);
         if (count > 0) number = number_of(frames, count);
         unwind_leave();
     }

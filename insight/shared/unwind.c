@@ -20,7 +20,7 @@ typedef int visit_function(void *context, void *argument);
 
 static backtrace_function *unwind;
 static int (*visit_frames)(visit_function *visit, void *argument); /* libgcc's */
-static uintptr_t (*frame_address)(void *context);
+static uintptr_t (*frame_address)(void *context), (*frame_place)(void *context);
 static bool locks;
 static _Atomic uint32_t unwinding, closed;
 static char *blocks;
@@ -29,20 +29,20 @@ static _Atomic uint64_t free_block; /* version | number + 1 of the first free on
 
 struct frames {
     void **frames;
+    uintptr_t *places; /* NULL: not wanted */
     int count, most;
 };
 
 static int add_frame(void *context, void *argument) {
     struct frames *found = argument;
     if (found->count == found->most) return 5; /* _URC_END_OF_STACK */
+    if (found->places != NULL) found->places[found->count] = frame_place(context);
     found->frames[found->count++] = (void *)frame_address(context);
     return 0;
 }
 
 static int unwind_by_libgcc(void **frames, int most) {
-    struct frames found = {frames, 0, most};
-    visit_frames(add_frame, &found);
-    return found.count;
+    return unwind_now(frames, NULL, most);
 }
 
 static void find_libunwind(void) {
@@ -55,7 +55,8 @@ static void find_libgcc(void) {
     if (library == NULL) return;
     visit_frames = (int (*)(visit_function *, void *))dlsym(library, "_Unwind_Backtrace");
     frame_address = (uintptr_t(*)(void *))dlsym(library, "_Unwind_GetIP");
-    if (visit_frames != NULL && frame_address != NULL) unwind = unwind_by_libgcc;
+    frame_place = (uintptr_t(*)(void *))dlsym(library, "_Unwind_GetCFA");
+    if (visit_frames != NULL && frame_address != NULL && frame_place != NULL) unwind = unwind_by_libgcc;
 }
 
 bool unwind_begin(bool without_locks) {
@@ -77,8 +78,14 @@ bool unwinder_locks(void) {
     return locks;
 }
 
-int unwind_now(void **frames, int most) {
-    return unwind(frames, most);
+int unwind_now(void **frames, uintptr_t *places, int most) {
+    if (unwind != unwind_by_libgcc) {
+        if (places != NULL) memset(places, 0, (size_t)most * sizeof *places);
+        return unwind(frames, most);
+    }
+    struct frames found = {frames, places, 0, most};
+    visit_frames(add_frame, &found);
+    return found.count;
 }
 
 uint64_t stack_hash(void **frames, int count) {

@@ -15,8 +15,9 @@ enum { MOST_FRAMES = 64 };
 bool unwind_begin(bool without_locks);
 bool unwinder_locks(void);
 
-/* Return addresses, the innermost first; how many. */
-int unwind_now(void **frames, int most);
+/* Return addresses, the innermost first; how many. Places, if not NULL: the stack pointer after each return; 0: not
+ * known. */
+int unwind_now(void **frames, uintptr_t *places, int most);
 uint64_t stack_hash(void **frames, int count); /* never 0 */
 
 /* Threads are inside of the unwinder only while no thread forks: a child could not open its locks. Both forms of enter

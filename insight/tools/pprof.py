@@ -39,6 +39,7 @@ class Process:
     began: int
     program: str
     dropped: dict[str, int]
+    unwound: int = 0
     read: int = field(default_factory=time.time_ns)
     modules: list[Module] = field(default_factory=list)
     # (size, ((address, module), ...)) -> allocated, freed, inherited
@@ -77,7 +78,7 @@ def read(path: Path) -> Process:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
     pid, parent_pid, began = struct.unpack_from("<2IQ", head, 8)
     dropped = dict(zip(("busy", "full", "unknown"), struct.unpack_from("<3Q", head, 40), strict=True))
-    process = Process(pid, parent_pid, began, text_of(head[128:]), dropped)
+    process = Process(pid, parent_pid, began, text_of(head[128:]), dropped, *struct.unpack_from("<Q", head, 64))
     at = HEAD
     while at + UNIT <= len(data):
         (tag,) = struct.unpack_from("<Q", data, at)
@@ -186,14 +187,15 @@ def encode(process: Process, rate: int, names: dict, lost: int = 0) -> bytes:
         encoder.mapping(module, bool(names))  # pprof takes the first one for the program's
     for key, four in values(process, rate).items():
         encoder.sample(key, four)
-    dropped = [f"{count} samples dropped: {why}" for why, count in process.dropped.items() if count]
-    dropped += [f"{lost} samples of this run had no file"] if lost else []
+    said = [f"{process.unwound} stacks by the unwinder"]
+    said += [f"{count} samples dropped: {why}" for why, count in process.dropped.items() if count]
+    said += [f"{lost} samples of this run had no file"] if lost else []
     tail = (
         number(9, process.began)
         + number(10, process.read - process.began)
         + message(11, encoder.pair("space", "bytes"))
     )
-    tail += number(12, rate) + packed(13, map(encoder.text, dropped)) + number(14, encoder.text("inuse_space"))
+    tail += number(12, rate) + packed(13, map(encoder.text, said)) + number(14, encoder.text("inuse_space"))
     strings = b"".join(message(6, text.encode()) for text in encoder.strings)
     return types + b"".join(encoder.parts) + strings + tail
 

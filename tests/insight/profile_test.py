@@ -9,6 +9,7 @@ that allocate in a fixed order also choose the same bytes each time, by --seed."
 import gzip
 import math
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -158,6 +159,20 @@ class Profiling(unittest.TestCase):
             if location.mapping_id == 1:
                 self.assertTrue(start <= location.address < limit)
         self.assertFalse([name for name, *_ in found.mappings if "jwprofile" in name])
+
+    def test_frames_of_changing_size(self) -> None:
+        found = self.profile("holes")
+        for site in ("site_even", "site_odd"):
+            self.check(found, "alloc", site, (50000, 1000))
+        self.check(found, "alloc", "main", (100000, 1000))
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "other processors' stacks are all unwound")
+    def test_stacks_without_the_unwinder(self) -> None:
+        """Those of functions that were seen before."""
+        for mode in ("plain", "threads"):
+            said = self.profile(mode).message
+            (comment,) = (said.string_table[at] for at in said.comment if "unwinder" in said.string_table[at])
+            self.assertIn(int(comment.split()[0]), range(1, 100))
 
     def test_threads(self) -> None:
         found = self.profile("threads")

@@ -1,4 +1,5 @@
 /* sites.c - a program whose functions allocate known numbers of known sizes; profile_test.py knows them too. */
+#include <alloca.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -51,6 +52,36 @@ MAKE_SITE(site_third, malloc(size))
 
 SITE static void site_small(void) {
     for (int i = 0; i < 1000000; i++) free(malloc(16));
+}
+
+/* A frame whose size differs from call to call, over one that holds what looks like such frames' callers. */
+SITE static void *under_hole(size_t hole) {
+    volatile char *place = alloca(hole + 16);
+    place[0] = place[hole] = 1;
+    void *object = malloc(1000);
+    place[hole / 2] = 2;
+    return object;
+}
+
+SITE static void site_even(size_t hole) {
+    volatile char *place = alloca(64);
+    place[0] = 1;
+    free(under_hole(hole));
+    place[1] = 2;
+}
+
+SITE static void site_odd(size_t hole) {
+    volatile char *place = alloca(hole + 16);
+    place[0] = 1;
+    free(under_hole(hole / 2));
+    place[1] = 2;
+}
+
+static void holes(void) {
+    for (size_t i = 0; i < 100000; i++) {
+        if (i % 2 == 0) site_even(i * 48 % 4096);
+        else site_odd(i * 80 % 4096);
+    }
 }
 
 static void plain(void) {
@@ -156,6 +187,7 @@ static void crowd(void) {
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "plain";
     if (strcmp(what, "plain") == 0) plain();
+    else if (strcmp(what, "holes") == 0) holes();
     else if (strcmp(what, "threads") == 0) threads();
     else if (strcmp(what, "fork") == 0) forks(0);
     else if (strcmp(what, "clone") == 0) forks(1);
