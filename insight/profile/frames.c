@@ -27,8 +27,8 @@ enum {
     MOST_UNWOUND = 128 + 8, /* with the frames in here */
 };
 
-/* address << CODE_BITS | size of the frame / 8, or one of the codes above. One word, so that it is consistent; a stale or
- * a lost one costs time only. */
+/* address << CODE_BITS | size of the frame / 8, or one of the codes above. One word, so that it is consistent; a stale
+ * or a lost one costs time only. */
 static _Atomic uint64_t sizes[MOST_SIZES];
 
 /* The part of the thread's stack that the unwinder has gone through: all of it can be read. */

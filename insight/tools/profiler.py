@@ -3,6 +3,7 @@
 The files are memory of this process as well, so that it reads them at any time and after the program was killed."""
 
 import argparse
+import contextlib
 import mmap
 import os
 import shutil
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 
 import pprof
-from recorder import shared_folder, start_of
+from recorder import shared_folder
 from traceio import TraceError
 
 MAGIC = 0x31304C545243574A
@@ -96,6 +97,16 @@ def write_all(arguments: argparse.Namespace, folder: Path, main: int) -> None:
         print(f"jw profile: {arguments.output}: no samples of the program itself: {why}", file=sys.stderr)
 
 
+def living(folder: Path) -> list[int]:
+    """Processes of this run, also those without a sample: each has mapped the control file."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(TraceError):
+            if folder_of(int(path.name)) == folder:
+                found.append(int(path.name))
+    return found
+
+
 def wait_for_others(folder: Path) -> None:
     """The program has ended; others that it started may go on, until Ctrl-C."""
     interrupted = told = False
@@ -105,10 +116,10 @@ def wait_for_others(folder: Path) -> None:
         interrupted = True
 
     signal.signal(signal.SIGINT, interrupt)
-    while not interrupted and (left := {image(path)[0] for path in files_in(folder) if start_of(image(path)[0])}):
+    while not interrupted and (left := living(folder)):
         if not told and (told := True):
             print(f"jw profile: waiting for {len(left)} further processes; Ctrl-C ends", file=sys.stderr)
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> int:

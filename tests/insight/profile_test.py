@@ -214,6 +214,15 @@ class Profiling(unittest.TestCase):
         (path,) = children_of(self.path)
         self.check(read(path), "inuse", "site_first", (30000, 800))
 
+    def test_a_program_that_ends_before_its_child(self) -> None:
+        """The child has no sample yet when its parent ends."""
+        script = f"(sleep 0.5; exec {SITES} killed) & exit 0"
+        said = self.jw(*self.options(), "--", "sh", "-c", script)
+        self.assertIn("further processes", said)
+        found = [read(path) for path in children_of(self.path)]
+        (child,) = (one for one in found if one.said("alloc_space", "site_kept"))
+        self.check(child, "inuse", "site_kept", (30000, 500))
+
     def test_libraries_that_are_unloaded(self) -> None:
         paths = [self.folder / "one.so", self.folder / "two.so"]
         for path in paths:

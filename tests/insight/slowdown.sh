@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# slowdown.sh - how much longer Redis takes for its benchmark while it is recorded; beside heaptrack, if that is there.
+# slowdown.sh - how much longer Redis takes for its benchmark while it is recorded or profiled; beside
+# heaptrack, if that is there.
 # No test: it reads the clock, and a busy machine makes that useless; processor time is steadier.
 # usage: tests/insight/slowdown.sh [RUNS]
 set -euo pipefail
@@ -24,6 +25,7 @@ measure() {
 
 for ((run = 0; run < ${1:-3}; run++)); do
     measure alone env
+    measure profiled "$root/jw" profile -o "$work/redis.pb.gz" --
     measure recorded "$root/jw" record -o "$work/redis.jwt" --
     measure "with stacks" "$root/jw" record --stacks -o "$work/redis.jwt" --
     if command -v heaptrack >/dev/null; then measure heaptrack heaptrack -o "$work/heaptrack"; fi
