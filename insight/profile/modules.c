@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 enum { MOST_MODULES = 4096 };
 
@@ -53,9 +54,12 @@ static bool look_at_headers(struct found_module *found, uintptr_t address, const
 static bool find(uintptr_t address, struct found_module *found) {
     struct dl_find_object object;
     if (_dl_find_object((void *)address, &object) != 0) return false;
+    found->name = object.dlfo_link_map->l_name != NULL ? object.dlfo_link_map->l_name : "";
+    if (found->name[0] == 0) /* a program's part with gaps around it may begin with instructions: Debian's node */
+        return look_at_headers(found, address, (const ElfW(Phdr) *)getauxval(AT_PHDR), (unsigned)getauxval(AT_PHNUM),
+                               object.dlfo_link_map->l_addr);
     const ElfW(Ehdr) *file = object.dlfo_map_start;
     if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0) return false;
-    found->name = object.dlfo_link_map->l_name != NULL ? object.dlfo_link_map->l_name : "";
     return look_at_headers(found, address, (const ElfW(Phdr) *)((const char *)file + file->e_phoff), file->e_phnum,
                            object.dlfo_link_map->l_addr);
 }

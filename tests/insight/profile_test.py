@@ -166,6 +166,12 @@ class Profiling(unittest.TestCase):
             self.check(found, "alloc", site, (50000, 1000))
         self.check(found, "alloc", "main", (100000, 1000))
 
+    @unittest.skipUnless(shutil.which("node"), "without node: no program whose parts have gaps between them")
+    def test_a_program_with_gaps(self) -> None:
+        work = "for (let i = 0; i < 200; i++) JSON.parse(JSON.stringify([...Array(1000).keys()]))"
+        self.jw(*self.options()[:2], "--rate", RATE, *WITH, "--", "node", "-e", work)
+        self.assertEqual(Path(read(self.path).mappings[0][0]).resolve(), Path(shutil.which("node")).resolve())
+
     @unittest.skipUnless(platform.machine() == "x86_64", "other processors' stacks are all unwound")
     def test_stacks_without_the_unwinder(self) -> None:
         """Those of functions that were seen before."""
