@@ -20,7 +20,7 @@ from flavours import setup
 from mutants import Mutant, all_mutants
 
 COMPLETE, FAILED, USAGE, INCOMPLETE = range(4)
-BUDGET = 7200  # seconds a client may take; the slowest took half an hour beside other work
+BUDGET = 7200  # seconds a client may take; the slowest took a quarter of an hour
 
 
 @dataclass
