@@ -1,4 +1,5 @@
-/* file.h - this process's file of samples (profile.h). No function waits; some drop the sample, and count that. */
+/* file.h - this process's file of samples (profile.h). A function that would have to wait drops the sample, and counts
+ * that; without _dl_find_object (before glibc 2.35) it waits for the loader. */
 #ifndef JW_PROFILE_FILE_H
 #define JW_PROFILE_FILE_H
 

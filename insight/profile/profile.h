@@ -1,8 +1,9 @@
 /* profile.h - the files that a profiled program shares with ./jw profile (tools/profiler.py).
  *
  * The profiling process makes a folder with the file `control` before the program starts. Each process of the program
- * makes a file of its own there, P<pid>-<n>, at its first sample: a head and then records. Counters of the records grow
- * there at once, so that a process that is killed loses nothing, and the profiling process can read at any time.
+ * makes a file of its own there, P<pid>-<n>, at its first sample or at the first free that may be of one: a head and
+ * then records. Counters of the records grow there at once, so that a process that is killed loses nothing, and the
+ * profiling process can read at any time.
  *
  *   head.used     end of the reserved records   any thread            only grows
  *   head.backed   end of the file's memory      the thread that has   only grows: a write below it cannot fail

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An operator of the allocator found an object. It may have called our malloc for this, which the library tells by the
- * mark that it gave before the call. Alignment 0: none asked for. */
+/* An operator of the allocator found an object. The operator may have called our malloc for it. Then operators_mark()
+ * gives another value than before the call. Alignment 0: none asked for. */
 uint64_t operators_mark(void);
 void operators_found(const void *object, uint64_t mark, size_t size, size_t alignment);
 #endif

@@ -12,7 +12,8 @@
  * pushes, so a slot that this thread has seen empty stays empty until it pushes. Where a thread pops a range, its
  * exchange decides between it and the rounds.
  *
- *   drained   granules that drains have taken, ever: only grows. The heap's thread learns from it what it has no more
+ *   drained   granules that drains have taken, ever: only grows. From it the heap's thread learns how many granules
+ *             have left its cache
  *
  * Invariant: a range is in one slot, or in the hands of one thread, or a live object's, or placed.
  * Progress: pop is wait-free. A push is lock-free: it may free the range to the Nest, wake the reclamation thread, or

@@ -14,7 +14,7 @@
  *                 1 -> 0    the next round, before it looks for work
  *   quiet_rounds  0 -> n    the thread, before a wait that is doubled n times: once for each round without work
  *                 n -> 0    the thread, after it
- *   pressure      0 -> 1    a thread that wakes the reclamation thread; the futex of its wait
+ *   wakeup        0 -> 1    a thread that wakes the reclamation thread; the futex of its wait
  *                 any -> 1  a pause, without a look at the word
  *                 1 -> 0    the thread, after its wait
  *   in_round      0 -> 1 -> 0    a freeing thread that runs a round; while it is 1 the others go on
@@ -86,7 +86,7 @@ void reclaimer_wait(uint32_t milliseconds);
 /* Wakes the thread early. */
 void reclaimer_wake(void);
 
-/* Wakes the thread so that it sees why. If an older waking is still to be taken, this one rides on it. */
+/* Wakes the thread so that it sees why. If the thread has not seen an earlier wakeup yet, the two count as one. */
 void reclaimer_wake_to_end(void);
 
 /* Ends the wait. Returns whether the thread was woken. */

@@ -1,5 +1,5 @@
-/* serving_tier.h - the tiers that serve objects, from the smallest to the largest. A request's size has one
- * (core/route.h), and each address of ours (misuse.h).
+/* serving_tier.h - the tiers that serve objects, from the smallest to the largest. A request belongs to a tier by its
+ * size (core/route.h); each of our addresses lies in one (misuse.h).
  */
 #ifndef JW_SERVING_TIER_H
 #define JW_SERVING_TIER_H

@@ -99,23 +99,23 @@ enum {
 
 /* ---- A heap's periodic maintenance ---- */
 
-/* In classes without an object cache: after this many frees to a local list without a refill the heap is collected. A
+/* In classes without an object cache: after this many frees to a local list without a refill the heap gets a tick. A
  * thread that always frees what it has just allocated needs no refill. */
 #ifndef JW_LOCAL_FREES
 #define JW_LOCAL_FREES 128
 #endif
 
 enum {
-    /* Refills between two looks at slabs that other threads may have emptied, each time of another class; a refill from
-     * a full slab counts, and never looks. Looks at eight classes in one refill took 2 to 20 us. Less often, memory
-     * that others have freed waits longer. */
+    /* Ticks (heap_collect.h) between two looks at slabs that other threads may have emptied, each time of another
+     * class; a refill from a full slab counts, and never looks. Looks at eight classes in one refill took 2 to 20 us.
+     * Less often, memory that others have freed waits longer. */
     COLLECT_PERIOD = 16,
     /* Slabs, or objects of a list, in such a look: a program waits for it in malloc or free. */
     COLLECT_STEPS = 16,
-    /* Refills between two looks that go through a whole local list. The walk counts up to 512 objects while a program
+    /* Ticks between two looks that go through a whole local list. The walk counts up to 512 objects while a program
      * waits; it was one of the slow calls when each look did it. */
     COLLECT_LONG_PERIOD = 256,
-    /* Refills between two looks at what else the heap keeps: its mid slabs and its pool. More often, a slab goes that
+    /* Ticks between two looks at what else the heap keeps: its mid slabs and its pool. More often, a slab goes that
      * the next refill needs; less often, a heap without rounds keeps unused slabs longer. Not measured. */
     KEEP_PERIOD = 128,
     /* Slabs given back in one go while a program waits for malloc or free. */

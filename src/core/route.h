@@ -10,8 +10,9 @@
 #include "config/size_classes.h"
 #include "frontend/heap.h"
 
-/* The tier for a size from 1 on. If that tier cannot serve (alignment, no memory), the next larger tier does. The hit
- * paths of malloc and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
+/* The tier for a size from 1 on. If that tier cannot serve an alignment, a larger one does. So it does for a mid or
+ * large size without memory; a small size without memory fails. The hit paths of malloc and of sized free have shorter
+ * tests (hit_path.h, allocate_slowly, sized.c). */
 static ALWAYS_INLINE enum serving_tier tier_of(size_t size) {
     if (size <= FRONTEND_MAX) return TIER_SMALL;
     if (size < BACKEND_MIN) return TIER_MID;

@@ -51,8 +51,8 @@ void deallocate_sized(void *object, size_t alignment, size_t size) {
     deallocate(object);
 }
 
-/* A size of the slab's class is right: the rest is as in deallocate.c. An address that is in no slab may find any class
- * in its record, but key 0. */
+/* If the size belongs to the slab's class, free goes on as in deallocate.c. The record of an address that is in no slab
+ * may name any class, but its key is 0. */
 HIT_PATH void deallocate_of_size(void *object, size_t size) {
     struct slab *slab = slab_of(object);
     uint64_t key = thread_key();

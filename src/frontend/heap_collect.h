@@ -3,7 +3,8 @@
  *
  *   call                  when                                       how much
  *   heap_take_incoming    a refill finds no object                   a few reopened slabs, all suspects
- *   heap_maintain         each refill, each spent budget             once in COLLECT_PERIOD: one class, a few steps;
+ *   heap_maintain         each tick: a refill, or a budget that      once in COLLECT_PERIOD: heap_take_incoming, and
+ *                         frees to a local list have spent           one class, a few steps;
  *                                                                    once in COLLECT_LONG_PERIOD: a whole local list
  *   heap_collect          a thread's end, a failed allocation        all classes
  *   heap_drain            a round, malloc_trim, a failed             all, and the pool goes back
@@ -33,7 +34,7 @@ void heap_take_all_incoming(struct heap *heap);
 /* Finds what is free in the slabs there are, as there is no memory for another one. */
 void heap_collect_at_shortage(struct heap *heap);
 
-/* Collects a little, at times. Called once a refill, or now and then where there is none. */
+/* A tick. Each COLLECT_PERIOD-th one collects one class. */
 void heap_maintain(struct heap *heap);
 
 /* Collects all of the heap, and places its empty slabs. heap_drain_own: the calling thread's heap, if it has one. */

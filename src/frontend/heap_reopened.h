@@ -1,10 +1,11 @@
 /* heap_reopened.h - how a full slab returns to its owner after another thread's free.
  *
- *   step                       by                                    the slab
- *   clears the mark            the first free by another thread      reopening (slab.h, `marked`)
- *   pushes the slab            the same thread                       in the heap's `reopened` stack
- *   heap_take_reopened         the owner, in slow paths              ordinary again: PARTIAL or EMPTY; or FULL, if the
- *                                                                    owner has used it meanwhile and can mark it again
+ *   step                       by                              the slab
+ *   clears the mark            the first free by another       reopening (slab.h, `marked`)
+ *                              thread
+ *   pushes the slab            the same thread                 in the heap's `reopened` stack
+ *   heap_take_reopened         the owner, in slow paths        ordinary again: CURRENT; FULL or WANTED if the owner can
+ *                                                              mark it again; else PARTIAL or EMPTY
  *
  * The owner takes the whole stack by one exchange and looks at a few slabs at a time. They may be many, and their
  * records are in other processors' caches. `reopened_taken` leads to the rest.

@@ -65,7 +65,7 @@ static void subtract_local(const struct heap *heap, struct frontend_statistics *
     }
 }
 
-/* A cache has no cached objects, or as many as its room is less than the most. */
+/* If anything is cached, `most - room` objects are. */
 __attribute__((no_sanitize("thread"))) static NOINLINE void subtract_cache(const struct mid_cache *cache,
                                                                            struct midend_statistics *statistics) {
     unsigned kind = cache->kind, cached = cache->cached ? cache->most - cache->room : 0;

@@ -1,6 +1,6 @@
 /* object_cache.h - cached objects: freed to a full slab by its owner, and at once in their class's local list, where
- * malloc finds them. The slab knows nothing of it: it stays FULL, and they count as given out like all of the local
- * list.
+ * malloc finds them. The slab's record does not show this: the slab stays FULL, and its cached objects count as `out`,
+ * as all objects of a local list do.
  *
  * If a program frees in random order, a slab of two objects would change its state and its list at nearly each free.
  * Its class would change slabs at nearly each malloc. With cached objects malloc takes what was just freed. free needs

@@ -16,11 +16,11 @@
  *   kept     count, WATCHED, KEPT                the owner, as given; a later round: giving
  *
  * A round learns from the slab's state and budget how many objects are out. The owner's own frees are not published.
- * What the round reads may be too large, but never too small, as the budget is written before the state. So if the
- * cross list has as many, all are free. That is so only while the slab is FULL, WANTED or PARTIAL. When the owner
- * takes it up again, slab_regain writes the state, then removes WATCHED. Only rounds set WATCHED in a word that no
- * round has taken, one round at a time; an owner that finds its slab taken puts it back. So either the round sees that
- * state, or its step to `giving` fails.
+ * The round may read a number that is too large, never one that is too small: the budget is written before the state.
+ * So if the cross list has as many objects, all objects are free. This holds only while the slab is FULL, WANTED or
+ * PARTIAL. When the owner takes the slab up again, slab_regain writes the state, then removes WATCHED. Only rounds set
+ * WATCHED in a word that no round has taken, one round at a time; an owner that finds its slab taken puts it back. So
+ * either the round sees that state, or its step to `giving` fails.
  *
  * If the owner finds `giving`, it leaves the slab in its list and takes another one. The owner may still write the link
  * of its last own free after the page has gone. Then the page comes back, and stays until the owner comes to the slab

@@ -4,9 +4,9 @@
  *
  * The owner allocates from the local list of its current slab, which stands in the heap. It frees to that list, or to
  * the freed list of another slab, which becomes the local list in its turn. Other threads push to the cross list. So
- * malloc counts nothing and reads no record. `out` objects are given out, or wait in the local or the cross list. Only
- * frees change that number. The owner counts down `budget` on each of its frees, so that one test finds both events
- * that need attention:
+ * malloc's hit path counts nothing and reads no record. `out` objects are given out, or wait in the local or the cross
+ * list: the owner's frees to the freed list lower that number, refills raise it. The owner counts down `budget` on each
+ * of its frees, so that one test finds both events that need attention:
  *
  *   state       in which list of its heap    budget                       budget reaches 0
  *   CURRENT     the class's current one      out + 1 (pinned)             never: frees go to the local list

@@ -1,7 +1,7 @@
 /* slab_lists.h - the lists of a slab: how objects come into them, and how a current slab gives one to its heap.
  *
  *   objects never given out   behind `linked` of them: in no list
- *   freed list                own.first: freed by the owner
+ *   freed list                freed.first: freed by the owner
  *   cross list                cross_list.h: freed by other threads
  *   local list                in the heap: what malloc gives out next; one of the three above, whole
  *

@@ -1,7 +1,7 @@
 /* quarantine.h - freed objects wait here before the allocator may give them out again. Each heap has a ring of
  * addresses, outside the objects. The oldest one leaves, and a new one changes places with a random one of the newest.
- * So an object leaves after at least seven eighths of the ring's entries less four, at a moment that is random. Only
- * the heap's thread uses the ring.
+ * So an object leaves after at least seven eighths of the objects that fit (by bytes or by entries) less four, at a
+ * moment that is random. Only the heap's thread uses the ring.
  */
 #ifndef JW_QUARANTINE_H
 #define JW_QUARANTINE_H

@@ -29,7 +29,8 @@ static uint32_t units_of(size_t size) {
     return (uint32_t)((size + (1u << UNIT_SHIFT) - 1) >> UNIT_SHIFT);
 }
 
-/* Classes are S(3) in units: the first is the first above the frontend whose objects are few enough. */
+/* Classes are S(3) in units. The first is the frontend's largest size, for alignments that no small class has, or the
+ * next one whose objects are few enough. */
 void mid_shapes_start(void) {
     unsigned range_class = class_of_weight(weight_round_up(units_of(FRONTEND_MAX)));
     while (!shape_for(weight_of_class(range_class) << UNIT_SHIFT, &mid_shapes[0])) range_class++;

@@ -41,7 +41,7 @@
  *
  *   it takes a slab of another class in its place
  *   the slab has no object left
- *   the heap is collected (once in 128 refills), and nothing was allocated from the class since the last time
+ *   the heap is collected (once in 128 ticks), and nothing was allocated from the class since the last time
  *   the heap is drained (malloc_trim, or no memory)
  *   the thread ends
  */
@@ -61,7 +61,7 @@ static ALWAYS_INLINE unsigned mid_class_of(size_t size) {
     return mid_class_index[(size - 1) >> JW_MIDEND_UNIT_SHIFT];
 }
 
-/* Computes the shapes of the slabs. Called once, by the first slow path. */
+/* Draws the key of links, computes the slabs' shapes, registers the round. Called once, by the first slow path. */
 void midend_start(void);
 
 /* Allocates an object of at least `size` bytes (below BACKEND_MIN) at a multiple of `alignment` (at most GRANULE_SIZE).

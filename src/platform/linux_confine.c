@@ -4,6 +4,9 @@
  *   all capabilities, the right to gain new ones by exec        libc's setuid does not know of this thread
  *   every system call that a round does not make                its user and groups then matter no more
  *
+ * The first line: where real-time priorities are possible. The others: in a process with more rights than an ordinary
+ * user's. An ordinary process's thread keeps what its creator has, because a sandbox may kill for these calls.
+ *
  * An attacker that writes to the thread's stack gets only what is left. These are calls that change the memory of this
  * process, and none makes memory executable. A refused call fails with EPERM.
  */

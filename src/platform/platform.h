@@ -86,9 +86,10 @@ void platform_futex_wake(_Atomic(uint32_t) *word);
 enum platform_start { START_REFUSED, START_STARTED, START_TOO_EARLY };
 enum platform_start platform_thread_start(void (*body)(void));
 
-/* The reclamation thread calls this first: it leaves its creator's scheduling class and processors, and gives up every
- * right that a round does not need. False: the OS refuses, and the thread must end. In a process without privileges it
- * keeps its rights unless `always`: a sandbox may kill for the calls. */
+/* The reclamation thread calls this first. In an ordinary user's process this does nothing: a sandbox may kill for the
+ * calls. Where real-time priorities are possible, the thread leaves its creator's scheduling class, niceness and
+ * processors. With more rights, or `always`, it also gives up every right that a round does not need. False: the OS
+ * refuses, and the thread must end. */
 bool platform_thread_confine(bool always);
 
 /* Waits until no thread of platform_thread_start is left. `entirely`: until the kernel does not count it any more; this

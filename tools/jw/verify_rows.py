@@ -143,7 +143,7 @@ def advice(old: set[str]) -> None:
         print(f"{' '.join(['./jw verify', *names, '--table'])} runs {'these' if names else 'all'} again;")
         print("with --quick without mutants, whose numbers then stay, in three minutes at most")
     if slow:
-        print(f"./jw verify {' '.join(sorted(slow))} --table takes a quarter of an hour each; its output goes to docs/notes")
+        print(f"./jw verify {' '.join(sorted(slow))} --table takes a quarter of an hour; its output goes to docs/notes")
 
 
 def check() -> bool:
