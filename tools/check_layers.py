@@ -1,12 +1,13 @@
 """check_layers.py [--source DIRECTORY] [OBJECTS...] - what each source file may know of the others.
 
-A file includes only from its own layer and from those below it. Only the platform and the API, which serve the
-operating system's interfaces, include its headers; only the platform has assembler statements; only hardened/ and
-api/serve.h include a header of hardened/. Files do not depend on one another in a circle. The layers below hardened/
-ask for the build only in base/mitigations.h and before a call of a hook.
+A file includes only from its own layer and from those below it, by "layer/file.h". Only the platform and the API, which
+serve the operating system's interfaces, include its headers; the others a few of the C library's. Only the platform has
+assembler statements; only hardened/ and api/serve.h include a header of hardened/. Files do not depend on one another
+in a circle. The layers below hardened/ ask for the build only in base/mitigations.h and before a call of a hook.
 
 OBJECTS are directories of object files, as a build leaves them. A layer's object files use symbols only of their own
-layer and of those below it, however the symbol was declared. No symbol of the allocator's own is weak.
+layer and of those below it, however the symbol was declared, and no header names a function of a layer above it. No
+symbol of the allocator's own is weak.
 """
 
 import argparse
@@ -23,8 +24,10 @@ import check_words
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ["base", "sync", "platform", "config", "backend", "midend", "frontend", "core", "hardened", "insight", "api"]
 OPEN_TO_SYSTEM = {"platform", "api"}
-SYSTEM_HEADER = re.compile(r"(sys|linux|asm)/|(unistd|pthread|fcntl|sched|signal|time|threads)\.h")
-INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+FOR_ALL = re.compile(r"(?:std(?:bool|int|def|atomic)|string|errno|limits)\.h")
+INCLUDE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*include\b(?:_next)?[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+INCLUDED = re.compile(r'(?:"([^"]+)"|<([^>]+)>)')
+BY_MACRO = {"platform/host.h"}  # the header that a host names
 # In the API an assembler name of a function may follow its declaration; a statement begins a line.
 ASSEMBLER = re.compile(r"\b(?:__asm__|__asm|asm)\b\s*(?:volatile|goto|__volatile__)?\s*\(")
 STATEMENT = re.compile(r"^\s*" + ASSEMBLER.pattern, re.MULTILINE)
@@ -43,6 +46,8 @@ NAMES_BUILD = {
 }
 # The table that connects hardened/ with the layers below it (backend/hardened_hooks.h).
 SOCKETS = {"hardened_hooks"}
+# What each layer may call to end the process. The platform has the body: it writes a line and aborts.
+LAST_CALLS = {"invariant_broken", "misuse", "misuse_describes"}
 # Weak because the program may have none: (layer, symbol). The platform asks for the system's symbols the same way.
 FOREIGN = {("config", "jw_malloc_conf")}
 
@@ -61,8 +66,14 @@ def height(path: str) -> int:
     return LAYERS.index(path.split("/")[0])
 
 
-def included(text: str) -> list[tuple[str, str]]:
-    return INCLUDE.findall(text)
+def included(text: str) -> list[tuple[str, str, str]]:
+    """Of each include: a quoted name, a name in <>, or what else stands there."""
+    lines = COMMENT.sub(" ", text.replace("\\\n", " "))
+    found = []
+    for what in INCLUDE.findall(lines):
+        name = INCLUDED.fullmatch(what)
+        found.append((name[1] or "", name[2] or "", "") if name else ("", "", what))
+    return found
 
 
 def complaints(name: str, text: str) -> list[str]:
@@ -71,15 +82,19 @@ def complaints(name: str, text: str) -> list[str]:
     if layer not in LAYERS:
         return ["is in no known layer"]
     result = []
-    for quoted, system in included(text):
+    for quoted, system, other in included(text):
         below = quoted.split("/")[0]
-        if quoted and quoted != "jwmalloc.h" and below not in LAYERS:
+        if other and name not in BY_MACRO:
+            result.append(f"includes {other}, which this check cannot follow")
+        elif ".." in quoted or system.split("/")[0] in LAYERS:
+            result.append(f'includes {quoted or system}, which is not of the form "layer/file.h"')
+        elif quoted and quoted != "jwmalloc.h" and below not in LAYERS:
             result.append(f'includes "{quoted}", which does not name its layer')
         elif quoted and below in LAYERS and height(quoted) > height(name):
             result.append(f'includes "{quoted}", which is above it')
         elif below == "hardened" and layer != "hardened" and name != "api/serve.h":
             result.append(f'includes "{quoted}", which is for hardened/ and api/serve.h only')
-        elif system and SYSTEM_HEADER.match(system) and layer not in OPEN_TO_SYSTEM:
+        elif system and not FOR_ALL.fullmatch(system) and layer not in OPEN_TO_SYSTEM:
             result.append(f"includes <{system}>, which is for the platform layer only")
     assembler = STATEMENT if layer == "api" else ASSEMBLER
     if layer != "platform" and assembler.search(COMMENT.sub("", text)):
@@ -129,7 +144,7 @@ def check_sources(source: Path) -> list[str]:
     headers: Graph = {}
     subjects: Graph = defaultdict(set)
     for name, text in files.items():
-        others = {quoted for quoted, _ in included(text) if quoted in files}
+        others = {quoted for quoted, _, _ in included(text) if quoted in files}
         if name.endswith(".h"):
             headers[name] = others
         subjects[name[:-2]] |= {other[:-2] for other in others} - {name[:-2]}
@@ -157,8 +172,10 @@ def check_objects(source: Path, directory: Path) -> list[str]:
         layer = name.split("/")[0]
         for kind, symbol in found:
             other = owner.get(symbol)
-            # what the API defines weak is the C library's second name; what it uses weak the C++ runtime's
-            if kind in "wvWV" and layer not in OPEN_TO_SYSTEM and (layer, symbol) not in FOREIGN:
+            # what the API defines weak is the C library's second name; what it uses weak the C++ runtime's, and the
+            # platform the system's
+            open_to = {"api"} if kind in "WV" else OPEN_TO_SYSTEM
+            if kind in "wvWV" and layer not in open_to and (layer, symbol) not in FOREIGN:
                 result.append(f"src/{name}.c: the symbol {symbol} is weak")
             elif kind in "wv" and other:
                 result.append(f"src/{name}.c: the symbol {symbol}, which is src/{other}.c's, is weak")
@@ -168,6 +185,11 @@ def check_objects(source: Path, directory: Path) -> list[str]:
                 result.append(f"src/{name}.c: uses {symbol} of src/{other}.c, which is above it")
             if other != name:
                 graph[name].add(other)
+    for path in sorted(source.rglob("*.h")):
+        name = str(path.relative_to(source))
+        for symbol in sorted(set(re.findall(r"\b(\w+)\(", COMMENT.sub("", path.read_text())))):
+            if symbol in owner and symbol not in LAST_CALLS and height(owner[symbol]) > height(name):
+                result.append(f"src/{name}: names {symbol} of src/{owner[symbol]}.c, which is above it")
     return result + unexplained(graph, "use symbols of")
 
 

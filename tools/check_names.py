@@ -14,7 +14,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 WITH_PARENTHESES = re.compile(r"__attribute__\(\(.*?\)\)+|_Atomic\([^()]*\)|_Alignas\([^()]*\)")
 POINTER = re.compile(r"\(\*[\w ]*?(\w+(?:\[\w*\])?)\)\([^()]*\)")  # to a function
 # The words in capitals are static, too (platform/host.h).
-LOCAL = r"(?:[A-Z_]+ )*(?:static|CALLED_AT_START|CALLED_AT_EXIT|OF_FORKING_THREAD)\b"
+LOCAL = r"(?:[A-Z_]+ |(?:__)?inline(?:__)? )*(?:static|CALLED_AT_START|CALLED_AT_EXIT|OF_FORKING_THREAD)\b"
 FUNCTION = re.compile(rf"^ ?{LOCAL}" r"[^;={}()]*\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 VARIABLES = re.compile(rf"^ ?{LOCAL}" r"([^;={}()]*)(?:=([^;{}()]*))?", re.MULTILINE)
 STRUCT = re.compile(rf"^ ?{LOCAL}" r"[^;={}()]*\{.*?^\}\s*(\w+)", re.MULTILINE | re.DOTALL)

@@ -5,6 +5,10 @@ stores the raw word. A mask of several bits that its header defines is not typed
 page_map.h and page_map.c name the tables of the words. What is read by a shift or a mask of a size (a root's first
 granule, a free object's link) has a function too. The words of a shared struct change only in the files that have the
 struct's transitions.
+
+Above config/ a line has a bit operation only if it shifts by a named SHIFT, masks an address by a granule or an
+alignment, or stands in BIT_SETS: so a word cannot be masked by a copy, a cast or a number either. A word that is
+written by its position, `(struct X){...}`, is made in its header.
 """
 
 import re
@@ -48,17 +52,84 @@ OWNERS = {
     "ownership.": {"backend/ownership.c"},
     "thrift_counters.": {"backend/thrift_counters.h"},
 }
-BELOW = {"base", "sync", "platform", "config", "api", "insight"}  # they have words of their own, if any
+BELOW = {"base", "sync", "platform", "config"}  # they have words of their own, if any
+
+# Where a line may have a bit operation: what such a line names. These are numbers, addresses, bit sets and random
+# values of that file, not words that other files share; an empty pattern: the header of such a word.
+BIT_SETS = {
+    "api/glibc.c": r"\bflags & JW_STATS_JSON\b",
+    "api/malloc.c": r"\bnumber & \(number - 1\)",
+    "backend/backend.c": r"\blists_locked\b",
+    "backend/directory.c": r"1 << \(|address >> shift",
+    "backend/directory.h": "",
+    "backend/first_range.c": r"\brandom\b",
+    "backend/granule_id.h": "",
+    "backend/knit.c": r"\bunit\b|\bsides & ON_THE_",
+    "backend/nest.c": r"\bLOCKED\w*|\bID_MASK\b|\bALL_SLOTS\b|\b(?:summary|slot|free|filled|locked|list)\b|\bHINTS_",
+    "backend/ownership.c": r"\bsides\b",
+    "backend/page_map.c": r"\bWINDOW_MOST\b|\blow\b|1 << \(shift",
+    "backend/page_map.h": r"\bmask_get\(",
+    "backend/page_map_slots.c": r"slot & \(low - 1\)|platform_random_place\(\) >> 1",
+    "backend/page_map_tables.h": r"\bmask\b",
+    "backend/range_cache.h": "",
+    "backend/root.c": r"\bFOR_SLABS \| HAS_SLABS\b|& HAS_SLABS\b|& WALKER_MASK\b",
+    "backend/root.h": r"& FOR_RANGES\b",
+    "backend/shortage.c": r"\bsigns\b",
+    "backend/slot_word.h": "",
+    "backend/thrift_rounds.c": r"more \| unmap_deferred|reclaim_interval\) << quiet",
+    "backend/weights.h": "",
+    "core/hit_path.h": r"size & -\(size_t\)",
+    "core/sized.c": r"\balignment\b",
+    "frontend/heap_fork.c": r"heap_derived\(",
+    "frontend/heap_key.c": r"\bnumber << 8\b|\bkey_made\(",
+    "frontend/heap_key.h": "",
+    "frontend/heap_lifecycle.c": r"&waiting\b",
+    "frontend/heap_refill.c": r"\bcache_spent\b",
+    "frontend/heap_rounds.c": r"more \| soon",
+    "frontend/heap_shortage.c": r"\bsigns\b",
+    "frontend/object_cache.c": r"\bcache_spent\b",
+    "frontend/object_cache.h": r"\bcache_spent\b",
+    "frontend/slab.h": r"\bid->low\b|\bid->high\b|\bfrontend_key\b",
+    "frontend/slab_free.h": r"link_base\(",
+    "frontend/slab_links.c": r"link_base\(",
+    "frontend/slab_lists.c": r"\*state >> 32|\bslab_scatter_secret\b|& INT16_MAX",
+    "hardened/entry.c": r"new_tag\(|& PAYLOAD_GUARDED\b|\balignment\b",
+    "hardened/fill_words.h": "",
+    "hardened/large.c": r"waiting\.untouched &=",
+    "hardened/open.h": r"trailer\.payload & ",
+    "hardened/regions.c": r"fresh(?:_age\(\), idle = fresh)? \^ 1|guard_round\(\) \| more",
+    "hardened/retag.h": "",
+    "hardened/seal.h": r"slack_shift\(",
+    "hardened/secret.c": r"platform_random\(\) \| i",
+    "hardened/secret.h": "",
+    "hardened/trailer.h": "",
+    "hardened/zero_size.c": r"\bbit\b",
+    "insight/statistics.c": r"kilobytes << 10|path\[length\] \| 0x20",
+    "midend/mid_cache.c": r"\bMID_IDLE\b",
+    "midend/mid_cache.h": r"JW_MIDEND_UNIT_SHIFT|\* reciprocal >> 32|\b1u << index\b",
+    "midend/mid_shapes.c": r"1 << 32\) \+ size",
+    "midend/mid_slab.h": r"MID_FREE_BITS >> ",
+    "midend/midend.c": r"\b1u << index\b|\bmid_lists_locked\b",
+    "midend/midend_round.c": r"\b(?:run|free|first)\b",
+}
+HARMLESS = re.compile(
+    r"^_Static_assert.*|(?:<<|>>)=? [A-Z_]*SHIFT\b|& \((?:GRANULE_SIZE|alignment) - 1\)"
+    r"|\b(?:more|soon|left|kept|given|used) [|&]= "
+)
+# As clang-format writes it, between blanks.
+OPERATION = re.compile(r"[\w)\]] (?:<<|>>|[&|^])=? (?=\S)|~[\w(]")
+MADE = re.compile(r"\(struct (\w+)\)\s*\{\s*[^.}\s]")
+WORD = re.compile(r"\bstruct (\w+) \{\s*(?:\w+ )*raw;\s*\}")
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-RAW = re.compile(r"(?:\.|->)raw\b")
+RAW = re.compile(r"(?:\.|->)\s*raw\b")
 TABLE = re.compile(r"\bpage_map\.(?:leaf|link|node)\b")
 OWNED = "|".join(map(re.escape, OWNERS))
 CHANGE = re.compile(
     rf"\b(?:atomic_(?:store|fetch|exchange|compare)|id_stack_(?:push|take|last))\w*\(\s*&({OWNED})"
     rf"|\b({OWNED})\w+(?:\[\w+\])?\s*(?:\+\+|--|[-+^|&]?=(?!=))"
 )
-NUMBER = re.compile(r"\b0x[0-9a-fA-F]+(?=[uUlL]*\b)")
+NUMBER = re.compile(r"\b0[xX][0-9a-fA-F]+(?=[uUlL]*\b)")
 
 
 def masks(source: Path) -> dict[int, str]:
@@ -69,6 +140,18 @@ def masks(source: Path) -> dict[int, str]:
             if bin(int(value, 16)).count("1") > 1:
                 found[int(value, 16)] = name
     return found
+
+
+def words(source: Path) -> set[str]:
+    """The structs that are one raw word."""
+    return {word for path in source.rglob("*.h") for word in WORD.findall(path.read_text())}
+
+
+def has_own_operation(name: str, line: str) -> bool:
+    if name in HEADERS or name.split("/")[0] in BELOW or not OPERATION.search(HARMLESS.sub("", line)):
+        return False
+    known = BIT_SETS.get(name)
+    return known is None or not re.search(known, line)
 
 
 def code(path: Path) -> str:
@@ -83,6 +166,10 @@ def stale(source: Path) -> list[str]:
         guarded.setdefault(header, []).append(RAW.pattern)
     for table in ("leaf", "link", "node"):
         guarded.setdefault(ACCESS, []).append(rf"\bpage_map\.{table}\b")
+    for file, pattern in BIT_SETS.items():
+        lines = code(source / file).splitlines() if (source / file).exists() else []
+        if not any(OPERATION.search(HARMLESS.sub("", line)) and re.search(pattern, line) for line in lines):
+            guarded.setdefault(file, []).append(pattern + "(?!)")
     for words, files in OWNERS.items():
         for file in files:
             guarded.setdefault(file, []).append(re.escape(words))
@@ -97,25 +184,32 @@ def stale(source: Path) -> list[str]:
     return found
 
 
-def complaints(source: Path) -> list[str]:
-    known, found = masks(source), []
-    for path in sorted(source.rglob("*.[ch]")):
+def about_line(name: str, line: str, known: dict[int, str], made: set[str]) -> list[str]:
+    found = []
+    if RAW.search(line) and name not in HEADERS | {ACCESS}:
+        found.append("names the raw word, which is for the word's header only")
+    for header, bits in NAMED.items():
+        if name != header and bits.search(line):
+            found.append(f"names bits of a word, which are for {header} only")
+    if name not in HEADERS | {ACCESS} and any(word in made for word in MADE.findall(line)):
+        found.append("makes a word by position, which is for the word's header only")
+    if has_own_operation(name, line):
+        found.append("has a bit operation that BIT_SETS of tools/check_words.py does not know")
+    if TABLE.search(line) and name not in TABLES:
+        found.append("names a table of words, which is for page_map.h only")
+    if name.split("/")[0] not in BELOW | {"api", "insight"} and name not in HEADERS:
+        literals = [int(literal, 16) for literal in NUMBER.findall(line)]
+        found += [f"types {known[literal]} as a number" for literal in literals if literal in known]
+    return found
+
+
+def complaints(source: Path, only: str = "*.[ch]") -> list[str]:
+    known, made, found = masks(source), words(source), []
+    for path in sorted(source.rglob(only)):
         name = path.relative_to(source).as_posix()
         text = code(path)
         for number, line in enumerate(text.splitlines(), 1):
-            place = f"src/{name}:{number}"
-            if RAW.search(line) and name not in HEADERS | {ACCESS}:
-                found.append(f"{place}: names the raw word, which is for the word's header only")
-            for header, bits in NAMED.items():
-                if name != header and bits.search(line):
-                    found.append(f"{place}: names bits of a word, which are for {header} only")
-            if TABLE.search(line) and name not in TABLES:
-                found.append(f"{place}: names a table of words, which is for page_map.h only")
-            if name.split("/")[0] in BELOW or name in HEADERS:
-                continue
-            for literal in NUMBER.findall(line):
-                if int(literal, 16) in known:
-                    found.append(f"{place}: types {known[int(literal, 16)]} as a number")
+            found += [f"src/{name}:{number}: {complaint}" for complaint in about_line(name, line, known, made)]
         for change in CHANGE.finditer(text):
             if name not in OWNERS[change[1] or change[2]]:
                 place = f"src/{name}:{text.count(chr(10), 0, change.start()) + 1}"

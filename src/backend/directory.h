@@ -30,6 +30,7 @@ struct directory {
 extern struct directory directory;
 
 #define HUGE_GONE ((uintptr_t)1)
+_Static_assert(JW_ADDRESS_BITS - JW_GRANULE_SHIFT < sizeof(uintptr_t) * 8, "a number of granules fits beside the bit");
 
 /* Only this file knows the bits of a word. */
 static inline uintptr_t huge_word_of(size_t granules) {

@@ -17,6 +17,7 @@
 
 #define SLOT_GONE 1u
 #define SLOT_DISOWNED 2u
+_Static_assert((SLOT_GONE | SLOT_DISOWNED) < ROOT_SIZE, "the bits stand below a root's alignment");
 
 static inline uintptr_t slot_disowned(const char *root) {
     return (uintptr_t)root | SLOT_DISOWNED;

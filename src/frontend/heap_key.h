@@ -20,10 +20,13 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "config/geometry.h"
 
 #define KEY_NUMBER_BITS 17
 #define KEY_NUMBER_MASK ((1u << KEY_NUMBER_BITS) - 1)
 #define KEY_NEVER_ZERO (1u << 31)
+_Static_assert((KEY_NUMBER_MASK & KEY_NEVER_ZERO) == 0, "no heap's number changes the bit");
+_Static_assert(JW_ADDRESS_BITS <= 48, "no address has the bits of LINK_MARK (sync/free_link.h)");
 
 /* All heaps' keys are made with this key, which has their upper half where a slab has no room for it. Drawn once, at
  * the start. */

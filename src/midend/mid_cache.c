@@ -75,6 +75,10 @@ void midend_drain(struct mid_cache *caches) {
     for (unsigned i = 0; i < MID_CACHES; i++) mid_cache_drain(&caches[i]);
 }
 
+/* In misses_left: nothing was allocated from the class since the heap was last collected. */
+#define MID_IDLE 0x80000000u
+_Static_assert(MID_MISSES_UNTIL_DRAIN < MID_IDLE, "the misses stand below the bit");
+
 void midend_collect(struct mid_cache *caches) {
     for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) {
         if (cache->misses_left & MID_IDLE) mid_cache_drain(cache);

@@ -26,8 +26,6 @@
 #include "midend/mid_word.h"
 #include "sync/free_link.h"
 
-#define MID_IDLE 0x80000000u /* in misses_left: nothing was allocated since the heap was last collected */
-
 /* The cache serves one class: the one last allocated from. It has what the hit paths need of that class. */
 struct mid_cache {
     char *start;                      /* of the slab */

@@ -51,6 +51,15 @@ MISTAKES = {
         {"base/base.c": "int range(void) __attribute__((weak));\nint base(void) { return range ? range() : 0; }\n"},
         "the symbol range is weak",
     ),
+    "weak body in the platform": (
+        {"platform/stop.c": "__attribute__((weak)) int stopped(void) { return 0; }\n"},
+        "the symbol stopped is weak",
+    ),
+    "header whose body is above it": (
+        {"base/base.h": "int base(void);\nint started(int of);\n",
+         "core/begin.c": '#include "base/base.h"\nint started(int of) { return of; }\n'},
+        "src/base/base.h: names started of src/core/begin.c, which is above it",
+    ),
     "weak body": ({"base/base.c": "__attribute__((weak)) int base(void) { return 0; }\n"}, "the symbol base is weak"),
     "circle of headers": (
         {"backend/a.h": '#include "backend/b.h"\n', "backend/b.h": '#include "backend/a.h"\n'},
@@ -88,6 +97,16 @@ SEEDS = {
     ),
     "upward include by a header": ("backend/knit.h", '#include "midend/midend.h"', "which is above it"),
     "upward include by a source": ("frontend/pool.c", '#include "core/route.h"', "which is above it"),
+    "upward include by brackets": ("backend/weights.h", "#include <midend/midend.h>", "not of the form"),
+    "upward include by a folder": ("backend/knit.c", '#include "../frontend/heap.h"', "not of the form"),
+    "upward include by a macro": ("backend/nest.c", "#include ABOVE", "cannot follow"),
+    "upward include behind a comment": (
+        "backend/watermark.c",
+        '#include /* x */ "core/route.h"',
+        "which is above it",
+    ),
+    "upward include on two lines": ("backend/headroom.c", '#include \\\n"core/fork.h"', "which is above it"),
+    "system header in a tier": ("backend/root.c", "#include <dlfcn.h>", "for the platform layer only"),
     "hardened/ from below": ("midend/mid_slab.c", '#include "hardened/secret.h"', "which is above it"),
     "hardened/ from above": ("api/malloc.c", '#include "hardened/secret.h"', "for hardened/ and api/serve.h only"),
     "circle of two headers": (
