@@ -21,18 +21,18 @@ foreach(library jwmalloc jwmalloc-prefixed)
     install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
-# jwmalloc record|profile|report|replay|trace, if the target insight has been built.
+# jwmalloc record|profile|guard|report|replay|trace, if the target insight has been built.
 if(TARGET jwrecord)
     cmake_path(RELATIVE_PATH prefix BASE_DIRECTORY ${CMAKE_INSTALL_FULL_BINDIR} OUTPUT_VARIABLE bin_to_prefix)
     configure_file(insight/jwmalloc.in insight/jwmalloc @ONLY)
     set(insight ${CMAKE_INSTALL_LIBDIR}/jwmalloc)
     install(CODE "
         if(NOT EXISTS \"$<TARGET_FILE:jwrecord>\")
-            message(STATUS \"Not built, so not installed: jwmalloc record, profile, report, replay (target insight)\")
+            message(STATUS \"Not built, so not installed: the command jwmalloc (target insight)\")
         endif()")
     install(PROGRAMS ${PROJECT_BINARY_DIR}/insight/jwmalloc DESTINATION ${CMAKE_INSTALL_BINDIR})
     install(PROGRAMS $<TARGET_FILE:jwreplay> DESTINATION ${insight} OPTIONAL)
-    foreach(library jwrecord jwdrain jwprofile)
+    foreach(library jwrecord jwdrain jwprofile jwguard)
         install(FILES $<TARGET_FILE:${library}> DESTINATION ${insight} OPTIONAL)
     endforeach()
     install(FILES insight/requirements.txt DESTINATION ${insight}/insight)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import android
+import guard
 import profiler
 import recorder
 from traceio import TraceError
@@ -49,6 +50,24 @@ def add_profile(commands) -> None:
     command.add_argument("--dump", type=int, metavar="PID", help="write what this process has until now")
     command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
     command.set_defaults(run=profiler.profile)
+
+
+def add_guard(commands) -> None:
+    command = commands.add_parser(
+        "guard",
+        help="some of a program's objects between inaccessible pages",
+        description="Runs PROGRAM with one allocation in so many between inaccessible pages. An overflow, a use after\n"
+        "free, a double or invalid free of these is named with its stacks, and ends the process.\n"
+        "Returns the program's exit status.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--rate", type=int, default=5000, metavar="N", help="one allocation in so many; 5000")
+    command.add_argument("--slots", type=int, default=256, metavar="N", help="guarded objects at a time; 256")
+    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("-o", "--output", type=Path, help="add what is found to this file; default: standard error")
+    command.add_argument("--symbolize", action="store_true", help="functions' names, after the program has ended")
+    command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+    command.set_defaults(run=guard.guard)
 
 
 def add_trace(commands) -> None:
@@ -107,6 +126,7 @@ def main() -> int:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_record(commands)
     add_profile(commands)
+    add_guard(commands)
     add_trace(commands)
     add_report(commands)
     add_replay(commands)

@@ -42,6 +42,7 @@ class Installed(unittest.TestCase):
             profile = folder / "a.pb.gz"
             jwmalloc("profile", "-o", profile, "--", KNOWN, "plain")
             self.assertIn(b"known-control", gzip.decompress(profile.read_bytes()))
+            jwmalloc("guard", "--rate", 1, "--", KNOWN, "plain")
             replayed = json.loads(jwmalloc("replay", "--json", trace))
             self.assertIn("jwmalloc", json.dumps(replayed))
 

@@ -1,4 +1,4 @@
-"""./jw record, profile, report, replay, trace: insight/tools with its libraries built and its packages installed."""
+"""What ./jw record, profile, guard, report, replay and trace run: insight/tools, its libraries and its packages."""
 
 import fcntl
 import shutil
@@ -11,6 +11,7 @@ import flavours
 COMMANDS = {
     "record": "record every allocation of a program",
     "profile": "samples of what a program allocates and keeps, for pprof",
+    "guard": "some of a program's objects between inaccessible pages: mistakes are named",
     "report": "a page about a recorded program, or two to compare",
     "replay": "a recorded program again, on several allocators",
     "trace": "recorded traces as the text of Android's memory_replay, and back",
