@@ -86,7 +86,7 @@ static bool take(uint32_t *number) {
 }
 
 static char *page_of(uint32_t number) {
-    return (char *)pool.start + (2 * (size_t)number + 1) * pool.page; // NOLINT(performance-no-int-to-ptr)
+    return (char *)pool.start + (2 * (size_t)number + 1) * pool.page;
 }
 
 void pool_stack_now(struct stack *stack) {
@@ -170,10 +170,10 @@ static struct slot *neighbour(uintptr_t address, uint64_t *state) {
 }
 
 /* A mistake that free has found. */
-static void accuse(const char *kind, uintptr_t address, const struct slot *slot) {
+static void accuse(const char *kind, const char *access, uintptr_t address, const struct slot *slot) {
     struct stack here;
     pool_stack_now(&here);
-    report_write(&(struct report){kind, address, "found by", &here, slot, false});
+    report_write(&(struct report){kind, access, address, "found by", &here, slot, false});
     abort();
 }
 
@@ -182,7 +182,7 @@ static void accuse_free(void *object) {
     const struct slot *slot = slot_at((uintptr_t)object, &state);
     bool twice = slot != NULL && slot->object == object;
     if (slot == NULL) slot = neighbour((uintptr_t)object, &state);
-    accuse(twice ? "double free" : "invalid free", (uintptr_t)object,
+    accuse(twice ? "double free" : "invalid free", NULL, (uintptr_t)object,
            slot != NULL && slot->object != NULL ? slot : NULL);
 }
 
@@ -202,11 +202,11 @@ static void look_at_rest(const struct slot *slot, const char *page) {
     const char *end = page + pool.page, *at = slot->object + slot->size;
     if (!is_intact(at, end)) {
         while (*(const unsigned char *)at == PATTERN) at++;
-        accuse("overflow, seen at free: write", (uintptr_t)at, slot);
+        accuse("overflow, seen at free", "write", (uintptr_t)at, slot);
     }
     if (!is_intact(page, slot->object)) {
         for (at = slot->object - 1; *(const unsigned char *)at == PATTERN;) at--;
-        accuse("underflow, seen at free: write", (uintptr_t)at, slot);
+        accuse("underflow, seen at free", "write", (uintptr_t)at, slot);
     }
 }
 
@@ -240,20 +240,17 @@ void pool_name_fault(uintptr_t address, const char *access, uintptr_t instructio
     } else if (state == LIVE) {
         kind = "use after free, of an object that was here before this one";
     }
-    char text[96] = "";
-    strncat(text, kind, sizeof text - 16);
-    strcat(strcat(text, ": "), access);
     struct stack here;
     pool_stack_now(&here);
     int at = 0;
     while (at < here.count && (uintptr_t)here.frames[at] != instruction) at++;
     if (instruction != 0 && at == here.count) {
-        here.frames[0] = (void *)instruction; // NOLINT(performance-no-int-to-ptr)
+        here.frames[0] = (void *)instruction;
         here.count = 1;
         at = 0;
     }
     if (instruction == 0) at = 0;
     here.count -= at;
     memmove(here.frames, here.frames + at, (size_t)here.count * sizeof *here.frames);
-    report_write(&(struct report){text, address, "accessed by", &here, slot, instruction != 0});
+    report_write(&(struct report){kind, access, address, "accessed by", &here, slot, instruction != 0});
 }

@@ -69,7 +69,7 @@ static void put_frame(int number, uintptr_t address) {
     static char program[PATH_MAX];
     const char *path = NULL;
     uintptr_t bias = 0;
-    bool known = find_file((void *)address, &path, &bias); // NOLINT(performance-no-int-to-ptr)
+    bool known = find_file((void *)address, &path, &bias);
     if (known && (path == NULL || path[0] == 0)) {
         ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
         program[length > 0 ? length : 0] = 0;
@@ -116,6 +116,8 @@ void report_write(const struct report *report) {
     if (!opened) output = STDERR_FILENO;
     put("jw guard: ");
     put(report->kind);
+    if (report->access != NULL) put(": ");
+    if (report->access != NULL) put(report->access);
     put(" at ");
     put_number(report->address, 16);
     if (report->slot != NULL) put_place(report->address, report->slot);

@@ -5,7 +5,8 @@
 #include "pool.h"
 
 struct report {
-    const char *kind; /* and how the address was met: "overflow: write" */
+    const char *kind;
+    const char *access; /* "write"; NULL: none, the address was given to free */
     uintptr_t address;
     const char *here_is; /* "accessed by" */
     const struct stack *here;
