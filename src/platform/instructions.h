@@ -2,7 +2,8 @@
  * Each function has a form in C, too: it says what the function does, and every other processor uses it.
  *
  * Checked builds use the C forms, because the model checker and the sanitizers cannot see into assembler. Where a
- * processor has its own form, tests/unit/instructions_test.c compares the two.
+ * processor has its own form, ./jw check instructions proves the two equal (docs/verification.md), and
+ * tests/unit/instructions_test.c runs both.
  */
 #ifndef JW_INSTRUCTIONS_H
 #define JW_INSTRUCTIONS_H

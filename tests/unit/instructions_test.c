@@ -73,16 +73,43 @@ static void compare_products(uint64_t value, uint64_t times, uint64_t limit) {
 #endif
 }
 
+/* One word is both. */
+static void compare_squares(uint64_t value) {
+    uintptr_t word = (uintptr_t)value;
+    assert_int_equal(product_is_at_most_in_c(2, &word, &word), (uintptr_t)(2 * word) <= word);
+#if JW_X86_64_FORMS
+    assert_int_equal(product_is_at_most_in_asm(2, &word, &word), (uintptr_t)(2 * word) <= word);
+#endif
+}
+
+/* The half word stands in the origin. */
+static void compare_overlapping(uint64_t address, uint64_t from, unsigned at) {
+    uintptr_t origin = (uintptr_t)from;
+    const any_half *half = (const any_half *)((const char *)&origin + at);
+    uintptr_t wanted = (uintptr_t)address - origin - (*half < MARK);
+    assert_int_equal(difference_less_borrow_in_c((uintptr_t)address, &origin, false, half, MARK), wanted);
+#if JW_X86_64_FORMS
+    assert_int_equal(difference_less_borrow_in_asm((uintptr_t)address, &origin, false, half, MARK), wanted);
+#endif
+}
+
+/* What stands beside the count stays; read from memory, as the compiler trusts the assembler's list of outputs. */
+static void neighbours_are_kept(const volatile uint16_t *counts) {
+    assert_true(counts[0] == 0x8000 && counts[2] == 0x7fff);
+}
+
 static void compare_counts(uint64_t start, uint64_t value, uint64_t limit) {
-    uint16_t count = (uint16_t)start, left = (uint16_t)(count - 1);
+    uint16_t counts[3] = {0x8000, (uint16_t)start, 0x7fff}, left = (uint16_t)(counts[1] - 1);
     uintptr_t most = (uintptr_t)limit;
     bool so = (uintptr_t)value > most || left == 0;
-    assert_int_equal(count_down_in_c(&count, (uintptr_t)value, &most), so);
-    assert_int_equal(count, left);
+    assert_int_equal(count_down_in_c(&counts[1], (uintptr_t)value, &most), so);
+    assert_int_equal(counts[1], left);
+    neighbours_are_kept(counts);
 #if JW_X86_64_FORMS
-    count = (uint16_t)start;
-    assert_int_equal(count_down_in_asm(&count, (uintptr_t)value, &most), so);
-    assert_int_equal(count, left);
+    counts[1] = (uint16_t)start;
+    assert_int_equal(count_down_in_asm(&counts[1], (uintptr_t)value, &most), so);
+    assert_int_equal(counts[1], left);
+    neighbours_are_kept(counts);
 #endif
 }
 
@@ -92,6 +119,8 @@ static void compare(uint64_t a, uint64_t b, uint64_t c) {
     compare_products(a, b, c);
     compare_products(a, 1, c);
     compare_counts(a, b, c);
+    compare_squares(a);
+    for (unsigned at = 0; at <= sizeof(uintptr_t) - sizeof(uint32_t); at++) compare_overlapping(a, b, at);
 }
 
 static void edges_give_the_same(void **state) {

@@ -124,6 +124,15 @@ def fix() -> bool:
     )
 
 
+def check_instructions() -> bool:
+    """The assembler forms do what the C forms do; and a wrong one is found."""
+    interpreter = tool("python")
+    test = ROOT / "tests/tools/prove_instructions_test.py"
+    return passes(interpreter, "-B", ROOT / "tools/prove_instructions.py") and passes(
+        interpreter, "-B", test, "--solver"
+    )
+
+
 def check_shell() -> bool:
     scripts = [ROOT / "jw", ROOT / ".ci/run", ROOT / ".ci/nightly", *sources(".sh")]
     return passes("shellcheck", "--external-sources", "--source-path=SCRIPTDIR", *scripts)
@@ -147,6 +156,7 @@ CHECKS: dict[str, Callable[[], bool]] = {
     "orders": check_orders,
     "lines": check_lines,
     "commits": check_commits,
+    "instructions": check_instructions,
     "python": check_python,
     "shell": check_shell,
     "hosted": check_hosted,
