@@ -186,12 +186,11 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
     return NULL;
 }
 
-/* Hardened build: only the end of the mapping goes. What stays is the new guard. */
+/* Hardened build: only the end of the mapping goes. The caller makes the new guard. */
 static bool resize_mapping(char *object, size_t old, size_t new) {
     if (!GUARDED) return platform_resize(object, old, new);
     if (new > old || !platform_release(object + new + huge_guard(), old - new)) return false;
     platform_discard(object + new, huge_guard());
-    platform_protect(object + new, huge_guard(), false);
     return true;
 }
 

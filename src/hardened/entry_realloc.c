@@ -4,6 +4,7 @@
 #include "backend/huge.h"
 #include "config/options.h"
 #include "hardened/entry.h"
+#include "hardened/guard.h"
 #include "hardened/large.h"
 #include "hardened/open.h"
 #include "hardened/zero_size.h"
@@ -24,12 +25,16 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     /* the allocator leaves an object in place that shrinks by less than half, but here its slack has a bound */
     char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
     if (!moved) {
-        seal(opened->object, opened->slot, opened->trailer, opened->size, 0);
+        seal(opened->object, opened->slot, opened->trailer, opened->size, marks_of(opened));
         return NULL;
     }
-    if (moved != opened->object) large_guard(moved, object_size(moved));
+    uint32_t marks = marks_of(opened);
     slot = object_size(moved);
-    return seal(moved, slot, trailer_for(moved, slot, 0), size, 0);
+    if (moved != opened->object || slot != opened->slot) { /* the old guard is gone */
+        if (marks & PAYLOAD_GUARDED) guard_end();
+        marks = large_guard(moved, slot) ? PAYLOAD_GUARDED : 0;
+    }
+    return seal(moved, slot, trailer_for(moved, slot, 0), size, marks);
 }
 
 /* Whether the new slot fits into the old one, uses at least half of it, and needs no fewer granules. */

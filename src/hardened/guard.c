@@ -10,8 +10,11 @@
 
 static _Atomic(uint32_t) guards;
 
+bool guards_in_ranges(void) {
+    return option(&options.guard_rate) > 0 && platform_page_size() <= GRANULE_SIZE;
+}
+
 bool guard_begin(void) {
-    if (option(&options.guard_rate) == 0 || platform_page_size() > GRANULE_SIZE) return false;
     if (atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed) < MOST_GUARDS) return true;
     guard_end();
     return false;
@@ -53,7 +56,7 @@ static size_t rest_of(granule_id range, uint32_t weight) {
 
 void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     uint32_t rate = (uint32_t)option(&options.guard_rate);
-    if (rate == 0 || random_less(rate) != 0 || !guard_begin()) return backend_fetch(use, weight, zeroed);
+    if (!guards_in_ranges() || random_less(rate) != 0 || !guard_begin()) return backend_fetch(use, weight, zeroed);
     char *slab = backend_fetch(use, weight + 1, zeroed);
     if (!slab) {
         guard_end();

@@ -10,7 +10,10 @@
 void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 void guarded_place(granule_id range, uint32_t weight);
 
-/* Counts a guard of another kind. False: the process may have no more. */
+/* Whether ranges may have guards, those of large objects too. */
+bool guards_in_ranges(void);
+
+/* Counts a guard of any kind. False: the process may have no more. */
 bool guard_begin(void);
 void guard_end(void);
 

@@ -12,12 +12,9 @@
 #include "platform/random.h"
 
 bool large_guard(char *object, size_t slot) {
-    if (!page_map_owns(object)) {
-        platform_protect(object + slot, huge_guard(), false);
-        return false;
-    }
-    if (!guard_begin()) return false;
-    if (platform_protect(object + slot, LARGE_GUARD, false)) return true;
+    bool huge = !page_map_owns(object);
+    if ((!huge && !guards_in_ranges()) || !guard_begin()) return false;
+    if (platform_protect(object + slot, huge ? huge_guard() : LARGE_GUARD, false)) return true;
     guard_end();
     return false;
 }
@@ -32,8 +29,10 @@ static bool empty_large(const struct waiting_large *waiting) {
 
 static void leave_large(const struct waiting_large *waiting) {
     granule_id range = granule_of(waiting->start);
-    if (waiting->huge) huge_finish_free(waiting->start, waiting->size - huge_guard());
-    else if (waiting->guarded) guard_open(range, waiting->untouched ? UNMAPPED : MAPPED);
+    if (waiting->huge) {
+        huge_finish_free(waiting->start, waiting->size - huge_guard());
+        if (waiting->guarded) guard_end();
+    } else if (waiting->guarded) guard_open(range, waiting->untouched ? UNMAPPED : MAPPED);
     else backend_place(range);
 }
 
@@ -63,7 +62,7 @@ static void put_large(struct large_ring *ring, const struct waiting_large *waiti
 
 static struct waiting_large taken_large(char *object, bool guarded) {
     if (!page_map_owns(object))
-        return (struct waiting_large){object, huge_begin_free(object) + huge_guard(), true, false, false};
+        return (struct waiting_large){object, huge_begin_free(object) + huge_guard(), true, guarded, false};
     granule_id range = backend_begin_free(object);
     size_t size = (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
     return (struct waiting_large){granule_address(range), size, false, guarded, false};
@@ -74,8 +73,7 @@ void large_push(struct large_ring *ring, char *object, bool guarded) {
     bool waits = ring && waiting.size <= most_bytes / QUARANTINE_PART;
     if (waits || !waiting.huge) {
         waiting.untouched = empty_large(&waiting);
-        if (waits && (waiting.huge || guarded))
-            waiting.untouched &= platform_protect(waiting.start, waiting.size, false);
+        if (waits && guarded) waiting.untouched &= platform_protect(waiting.start, waiting.size, false);
     }
     if (!waits) {
         leave_large(&waiting);

@@ -20,7 +20,7 @@ struct large_ring {
         char *start;
         size_t size; /* with its guard */
         bool huge;
-        bool guarded;   /* a range whose guard must be opened */
+        bool guarded;   /* has a guard, which is counted; a range's must be opened */
         bool untouched; /* emptied, and without access since */
     } waiting[LARGE_WAITING];
 };
@@ -28,7 +28,7 @@ struct large_ring {
 /* Reads the process's limits, once: a sandbox may kill for the call later. */
 void large_start(void);
 
-/* Makes the guard behind a new object. Whether there is one now, that must be opened again. */
+/* Makes the guard behind a new object, or one whose slot is new. Whether there is one now, that is counted. */
 bool large_guard(char *object, size_t slot);
 
 /* Takes a closed object from the program: its contents are gone at once. `ring` may be NULL: no quarantine. */

@@ -55,7 +55,10 @@ MISTAKES = {
         LARGE, "waiting.untouched &= platform_protect(waiting.start, waiting.size, false)", "", "read_after_free_large"
     ),
     "guard behind": seed(
-        LARGE, "if (platform_protect(object + slot, LARGE_GUARD, false)) return true;", "", "overflow_far_large"
+        LARGE,
+        "if (platform_protect(object + slot, huge ? huge_guard() : LARGE_GUARD, false)) return true;",
+        "",
+        "overflow_far_large",
     ),
     "classes mixed": seed(
         "hardened/regions.c",
