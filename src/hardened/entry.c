@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/huge.h"
+#include "backend/shortage.h"
 #include "base/misuse.h"
 #include "config/options.h"
 #include "core/route.h"
@@ -11,6 +12,7 @@
 #include "hardened/large.h"
 #include "hardened/open.h"
 #include "hardened/quarantine.h"
+#include "hardened/regions.h"
 #include "hardened/retag.h"
 #include "hardened/seal.h"
 #include "hardened/zero_size.h"
@@ -66,11 +68,17 @@ static NOINLINE void *allocate_above_slabs(size_t size, bool clear) {
     return seal_new((char *)(zeroed && clear ? allocate_zeroed(slot) : allocate(slot)), size, zeroed);
 }
 
-/* Memory may be in this thread's quarantine. No memory helps an impossible size. */
+/* Whether slabs of all classes were given up. Not for a size that they cannot help: an attacker could mix classes. */
+static bool give_up_for(size_t size) {
+    return thrift_may_help(slot_for(size)) && regions_give_up();
+}
+
+/* Memory may be in this thread's quarantine, or stay with classes. No memory helps an impossible size. */
 static COLD void *try_again(size_t size, bool clear) {
     if (huge_good_size(slot_for(size)) == 0) return NULL;
     hardened_drain();
-    return allocate_above_slabs(size, clear);
+    void *object = allocate_above_slabs(size, clear);
+    return object || !give_up_for(size) ? object : allocate_above_slabs(size, clear);
 }
 
 static NOINLINE void *allocate_sealed(size_t size, bool clear) {
@@ -114,7 +122,8 @@ void *hardened_allocate_aligned(size_t alignment, size_t size) {
     void *object = allocate_aligned_sealed(alignment, size);
     if (LIKELY(object) || huge_good_size(slot_for(size)) == 0) return object;
     hardened_drain();
-    return allocate_aligned_sealed(alignment, size);
+    object = allocate_aligned_sealed(alignment, size);
+    return object || !give_up_for(size) ? object : allocate_aligned_sealed(alignment, size);
 }
 
 static NOINLINE void free_elsewhere(void *object) {

@@ -1,7 +1,9 @@
 /* guard.c - fetching and placing slabs with a guard behind them (guard.h). */
 #include "hardened/guard.h"
 
+#include "backend/give_back.h"
 #include "backend/knit.h"
+#include "backend/ownership.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "platform/platform.h"
@@ -25,8 +27,13 @@ void guard_end(void) {
 }
 
 /* Ranges whose guard the OS refused to make writable again (the limit of data was reached), linked by their link words.
- * Rounds try again, and so does a thread that needs memory. */
+ * They are closed as a whole, which makes room below the limit. Rounds try again, and so does a thread that needs
+ * memory. */
 static struct id_stack shut;
+
+static size_t bytes_of_range(granule_id range) {
+    return (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
+}
 
 static void push_shut(granule_id range) {
     leaf_set(range, leaf_held());
@@ -34,19 +41,36 @@ static void push_shut(granule_id range) {
 }
 
 static bool open_guard(granule_id range) {
-    return platform_protect(granule_address(range), (size_t)knit_weight(range) << JW_GRANULE_SHIFT, true);
+    return platform_protect(granule_address(range), bytes_of_range(range), true);
 }
 
-bool guard_round(void) {
-    granule_id range = id_stack_take_all(&shut);
+/* Opens and places the ranges of one root, the first one's. *left: the others, and those that the OS refuses. */
+static bool open_root(granule_id range, granule_id *left) {
+    granule_id root = root_of(range);
     bool opens = true; /* after the first refusal the OS is not asked again */
+    *left = 0;
     for (granule_id next; range; range = next) {
         next = range_next(range);
-        opens = opens && open_guard(range);
-        if (opens) backend_place(range);
-        else push_shut(range);
+        if (opens && root_of(range) == root && (opens = open_guard(range))) {
+            range_place(range, give_back_range(range, knit_weight(range)) ? UNMAPPED : MAPPED);
+        } else {
+            range_set_next(range, *left);
+            *left = range;
+        }
     }
-    return !opens;
+    return opens;
+}
+
+/* One root after the other: a root that is whole is unmapped, which makes room for the next one's guards. */
+bool guard_round(void) {
+    granule_id range = id_stack_take_all(&shut);
+    while (range && open_root(range, &range)) continue;
+    bool left = range;
+    for (granule_id next; range; range = next) {
+        next = range_next(range);
+        push_shut(range);
+    }
+    return left;
 }
 
 /* Bytes of a range behind its slab of `weight` granules. */
@@ -69,16 +93,20 @@ void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
 
 void guard_open(granule_id range, enum slot_code state) {
     guard_end();
-    if (open_guard(range)) {
+    /* while others are shut, this one is too: it makes room for theirs */
+    if (id_stack_is_empty(&shut) && open_guard(range)) {
         if (state == MAPPED) backend_place(range);
         else range_place(range, state);
-    } else { /* a range with a guard cannot be placed */
+    } else {
+        platform_discard(granule_address(range), bytes_of_range(range));
+        platform_protect(granule_address(range), bytes_of_range(range), false);
         push_shut(range);
         thrift_wake();
     }
 }
 
-void guarded_place(granule_id range, uint32_t weight) {
-    if (rest_of(range, weight)) guard_open(range, MAPPED);
-    else backend_place(range);
+void guarded_place(granule_id range, uint32_t weight, enum slot_code state) {
+    if (rest_of(range, weight)) guard_open(range, state);
+    else if (state == MAPPED) backend_place(range);
+    else range_place(range, state);
 }

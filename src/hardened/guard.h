@@ -6,9 +6,9 @@
 
 #include "backend/backend.h"
 
-/* As backend_fetch and backend_place, for a slab of `weight` granules. */
+/* As backend_fetch and backend_place, for a slab of `weight` granules, which is placed in that state. */
 void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed);
-void guarded_place(granule_id range, uint32_t weight);
+void guarded_place(granule_id range, uint32_t weight, enum slot_code state);
 
 /* Whether ranges may have guards, those of large objects too. */
 bool guards_in_ranges(void);

@@ -75,11 +75,15 @@ void regions_start(void) {
     thrift_on_round(ROUND_RANGES, regions_round, regions_purge);
 }
 
-COLD void regions_give_up(void) {
+COLD bool regions_give_up(void) {
+    bool any = false;
     for (unsigned kind = 0; kind < SLAB_KINDS; kind++)
         for (unsigned age = 0; age < AGES; age++)
-            for (granule_id range; (range = region_pop(kind, age));)
-                guarded_place(range, atomic_load_explicit(&region_weights[kind], memory_order_relaxed));
+            for (granule_id range; (range = region_pop(kind, age)); any = true)
+                guarded_place(range, atomic_load_explicit(&region_weights[kind], memory_order_relaxed),
+                              age == WITHOUT_PAGES && platform_page_size() <= GRANULE_SIZE ? UNMAPPED : MAPPED);
+    guard_round();
+    return any;
 }
 
 void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed) {

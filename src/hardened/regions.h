@@ -6,7 +6,7 @@
  *
  * Each class of the frontend and of the midend has a stack of each age (region_stack.h). Slabs come from roots of their
  * own, so they never were a large object either, unless no other root could be had. Only a thread that finds no memory
- * for a slab gives all of this up.
+ * gives all of this up.
  */
 #ifndef JW_REGIONS_H
 #define JW_REGIONS_H
@@ -20,8 +20,8 @@
 void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed);
 void region_place(unsigned kind, granule_id range, uint32_t weight);
 
-/* All empty slabs go to the backend, for any use: there is no memory for a slab of another class. */
-void regions_give_up(void);
+/* All empty slabs go to the backend, for any use: there is no memory for anything else. False: there were none. */
+bool regions_give_up(void);
 
 /* Registers the work for rounds, guards' included. */
 void regions_start(void);

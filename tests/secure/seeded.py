@@ -63,7 +63,7 @@ MISTAKES = {
     "classes mixed": seed(
         "hardened/regions.c",
         "region_push(kind, fresh_age(), range);",
-        "guarded_place(range, weight);",
+        "guarded_place(range, weight, MAPPED);",
         "types_stay_apart",
     ),
     "pool mixed": seed(
