@@ -23,16 +23,25 @@
 enum { NOBODY = 65534, MOST_THREADS = 32, MOST_ENDED = 100 };
 
 /* Frees so much that something waits to be given back. */
-static void use(size_t bytes) {
-    enum { SIZE = 20000, MOST = 20000 };
+static void use_objects(size_t bytes, size_t size) {
+    enum { MOST = 20000 };
     static char *objects[MOST];
-    size_t count = bytes / SIZE < MOST ? bytes / SIZE : MOST;
+    size_t count = bytes / size < MOST ? bytes / size : MOST;
     for (size_t i = 0; i < count; i++) {
-        objects[i] = malloc(SIZE);
+        objects[i] = malloc(size);
         CHECK(objects[i] != NULL);
-        memset(objects[i], 1, SIZE);
+        memset(objects[i], 1, size);
     }
     for (size_t i = 0; i < count; i++) free(objects[i]);
+}
+
+static void use(size_t bytes) {
+    use_objects(bytes, 20000);
+}
+
+/* Also in the hardened build, where large objects go back at once, but slabs do not. */
+static void use_slabs(size_t bytes) {
+    use_objects(bytes, 2000);
 }
 
 static pthread_barrier_t together;
@@ -214,7 +223,7 @@ static void takeover(void) {
     int file = mkstemp(secret);
     CHECK(file >= 0 && fchmod(file, 0600) == 0 && close(file) == 0);
     make_sleeper();
-    use(8 * MB);
+    use_slabs(8 * MB); /* so the thread stays for some rounds */
     await_reclaimer();
     if (!find(text, stack)) {
         unlink(secret);
@@ -224,7 +233,7 @@ static void takeover(void) {
     for (uintptr_t *word = (uintptr_t *)stack[0]; word < (uintptr_t *)stack[1]; word++)
         if (*word > text[0] && *word < text[1]) *word = (uintptr_t)with_borrowed_rights;
     for (int i = 0; i < 100 && !taken_over; i++) {
-        use(8 * MB); /* wakes it */
+        use_slabs(8 * MB); /* wakes it */
         usleep(20000);
     }
     printf("taken over: %ld, open: %ld\n", taken_over, opened);
