@@ -70,13 +70,6 @@ STATED: dict[str, tuple[str, Callable]] = {
     "half_computed_now": ("return value;", stated_computed_now),
 }
 
-# A register that is written before all operands are read has no "&", so the compiler may put into it an operand that
-# it knows to have the same value. Allowed where the callers rule that out.
-OVERWRITTEN_EARLY = {
-    "product_is_at_most": "the value is a distance from a slab's origin, never the address of a word of the slab",
-}
-
-
 # ---- The instructions
 
 
@@ -109,7 +102,8 @@ class Machine:
         if number := re.fullmatch(r"\$(\d+)", text):
             return self.ops.number(int(number.group(1)), width)
         operand = self.operand(text)
-        if self.overwritten - {operand.name} and operand.kind != "i" and self.function not in OVERWRITTEN_EARLY:
+        # without "&" the compiler may put into that register an operand that it knows to have the same value
+        if self.overwritten - {operand.name} and operand.kind != "i":
             raise UnknownError(f"{text} is read after a register without & was written")
         if not operand.readable:
             raise UnknownError(f"{text} is read, but is an output without a value")

@@ -84,7 +84,7 @@ static ALWAYS_INLINE bool product_is_at_most_in_c(uintptr_t value, const uintptr
 static ALWAYS_INLINE bool product_is_at_most_in_asm(uintptr_t value, const uintptr_t *factor, const uintptr_t *most) {
     bool so;
     __asm__("imulq %[factor], %[value]\n\tcmpq %[value], %[most]"
-            : "=@ccae"(so), [value] "+r"(value)
+            : "=@ccae"(so), [value] "+&r"(value)
             : [factor] "m"(*factor), [most] "m"(*most));
     return so;
 }

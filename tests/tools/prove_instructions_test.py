@@ -43,6 +43,7 @@ REFUSED = [
     ("difference_less_borrow_in_asm", "sbbq", "adcq", "instruction adcq"),
     ("word_load", "ldr", "ldar", "instruction ldar"),
     ("product_is_at_most_in_asm", "imulq", "imull", "width"),
+    ("product_is_at_most_in_asm", '"+&r"', '"+r"', "without & was written"),
     ("product_is_at_most_in_asm", '"=@ccae"', '"=@ccge"', "condition ge"),
     ("word_is_in_asm", '"re"', '"g"', "constraint g"),
     ("word_is_in_asm", "cmpq %[value]", "cmpq %[other]", "operand"),
