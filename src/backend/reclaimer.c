@@ -34,7 +34,8 @@ void reclaimer_wake_pauses(void) {
 
 /* Starts the thread if the state is still `before`. */
 static void start_from(uint32_t before) {
-    /* [TH4] acquire: the rounds of the last thread; pairs [TH2]; kept: as TH2 */
+    /* [TH4] acquire: the rounds of the last thread; pairs [TH2] [PA4];
+     * kept: as TH2; after PA4 it puts that thread's quiet_rounds = 0 before the next one's, which no client has */
     if (!atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, RUNNING, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
@@ -72,7 +73,7 @@ bool reclaimer_go_on(void) {
 }
 
 void reclaimer_stop(void) {
-    /* [PA4] release: this thread's rounds; pairs [PA3]; client pause_round */
+    /* [PA4] release: this thread's rounds; pairs [PA3] [TH4]; client pause_round */
     atomic_store_explicit(&reclaimer->state, DISABLED, memory_order_release);
     reclaimer_wake_pauses();
 }
