@@ -279,6 +279,10 @@ enum {
     FILLED_MOST = 32,
     /* Guard pages of a process. Each costs it two of its mappings, of which Linux allows 65,530. */
     MOST_GUARDS = 16384,
+    /* Mappings that a process with more than so many guards keeps, for when a guard is refused: without them nothing
+     * could be mapped from then on, not even for a small object. Each two cost one call, and 4 KB of data. */
+    KEPT_MAPPINGS = 64,
+    GUARDS_BEFORE_KEPT = 64,
     /* The quarantine's ring has an entry for so many bytes of its limit, and at least so many entries. If the objects
      * are smaller on average, some leave early. */
     QUARANTINE_ENTRY_BYTES = 64,

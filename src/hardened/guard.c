@@ -6,18 +6,43 @@
 #include "backend/ownership.h"
 #include "config/options.h"
 #include "config/policy.h"
+#include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 #include "platform/random.h"
 #include "sync/id_stack.h"
 
-static _Atomic(uint32_t) guards;
+static _Atomic(uint32_t) guards, most_guards = MOST_GUARDS;
+
+/* Mappings for others: pages with access and without in turn. 0: not made yet; KEPT_NONE: given up, or being made. */
+static _Atomic(uintptr_t) kept;
+enum { KEPT_NONE = 1, KEPT_SIZE = KEPT_MAPPINGS * GRANULE_SIZE };
+
+static COLD void keep_mappings(void) {
+    uintptr_t none = 0;
+    if (!atomic_compare_exchange_strong_explicit(&kept, &none, KEPT_NONE, memory_order_relaxed, memory_order_relaxed))
+        return;
+    char *pages = platform_reserve(KEPT_SIZE, GRANULE_SIZE, "jwmalloc: kept");
+    /* the first page stays accessible: its mapping may wait to be unmapped */
+    for (size_t at = GRANULE_SIZE; pages && at < KEPT_SIZE; at += 2 * GRANULE_SIZE)
+        platform_protect(pages + at, GRANULE_SIZE, false);
+    if (pages) atomic_store_explicit(&kept, (uintptr_t)pages, memory_order_relaxed);
+}
+
+COLD void guard_refused(void) {
+    uint32_t now = atomic_load_explicit(&guards, memory_order_relaxed);
+    atomic_store_explicit(&most_guards, now / 2, memory_order_relaxed);
+    uintptr_t pages = atomic_exchange_explicit(&kept, KEPT_NONE, memory_order_relaxed);
+    if (pages > KEPT_NONE) unmap_or_defer((void *)pages, KEPT_SIZE); // NOLINT(performance-no-int-to-ptr)
+}
 
 bool guards_in_ranges(void) {
     return option(&options.guard_rate) > 0 && platform_page_size() <= GRANULE_SIZE;
 }
 
 bool guard_begin(void) {
-    if (atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed) < MOST_GUARDS) return true;
+    uint32_t before = atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed);
+    if (before == GUARDS_BEFORE_KEPT && platform_page_size() <= GRANULE_SIZE) keep_mappings();
+    if (before < atomic_load_explicit(&most_guards, memory_order_relaxed)) return true;
     guard_end();
     return false;
 }
@@ -87,7 +112,8 @@ void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
         return backend_fetch(use, weight, zeroed);
     }
     /* if refused, the range is just larger than its slab */
-    platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);
+    if (!platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false))
+        guard_refused();
     return slab;
 }
 

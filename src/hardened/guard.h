@@ -17,6 +17,10 @@ bool guards_in_ranges(void);
 bool guard_begin(void);
 void guard_end(void);
 
+/* The OS has refused a guard: the process has as many mappings as it may. From now on it has half as many guards at
+ * most, and the mappings that were kept for others are theirs. */
+void guard_refused(void);
+
 /* Opens the guard of a held range, which is counted, and places the range. If the OS refuses, a round tries again. */
 void guard_open(granule_id range, enum slot_code state);
 

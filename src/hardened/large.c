@@ -16,6 +16,7 @@ bool large_guard(char *object, size_t slot) {
     if ((!huge && !guards_in_ranges()) || !guard_begin()) return false;
     if (platform_protect(object + slot, huge ? huge_guard() : LARGE_GUARD, false)) return true;
     guard_end();
+    guard_refused();
     return false;
 }
 

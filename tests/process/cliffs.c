@@ -11,6 +11,7 @@
  *   again        RLIMIT_DATA, reached again and again: what is free can be had as one piece (guard pages included)
  *   pages        roots get no transparent huge pages unless they are wanted: what was given back stays so
  *   small        what a small program is charged, in each way, is at most 4 MB above glibc's
+ *   mappings     the program itself has nearly all mappings: other objects, and a file, can be had all the same
  *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
  */
 #include <errno.h>
@@ -295,6 +296,25 @@ static void pages(void) {
     CHECK(!"the object is in no mapping");
 }
 
+static void mappings(void) {
+    enum { LEFT = 1000, PAGE = 4096 };
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
+    size_t most = 0;
+    if (file == NULL || fscanf(file, "%zu", &most) != 1 || most < 2 * LEFT || most > 1 << 18 ||
+        sysconf(_SC_PAGESIZE) != PAGE)
+        check_skip("the number of mappings is not as usual");
+    fclose(file);
+    size_t pages = most - LEFT;
+    char *room = mmap(NULL, pages * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(room != MAP_FAILED);
+    for (size_t i = 0; i < pages; i += 2) CHECK(mprotect(room + i * PAGE, PAGE, PROT_READ) == 0);
+    for (int i = 0; i < 100000; i++) CHECK(had(1000)); /* 12,500 slabs: in the hardened build each eighth has a guard */
+    for (int i = 0; i < 1000; i++) CHECK(had(20000));
+    CHECK(had(100) && had(5000) && had(100000) && had(5 * MB));
+    CHECK((file = fopen("/proc/self/maps", "r")) != NULL);
+    fclose(file);
+}
+
 int main(int count, char **arguments) {
     CHECK(count == 2);
     free(malloc(100));
@@ -311,6 +331,7 @@ int main(int count, char **arguments) {
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);
     if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
     if (strcmp(name, "pages") == 0) pages();
+    if (strcmp(name, "mappings") == 0) mappings();
     if (strcmp(name, "again") == 0) {
         size_t before = status("VmData");
         reach_again(RLIMIT_DATA, before);

@@ -30,8 +30,8 @@ MISTAKES = {
     "neighbour": seed(OPEN, "    check_neighbour(object, opened->slot);\n", "", "overflow_into_next"),
     "guard": seed(
         "hardened/guard.c",
-        "platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false);",
-        "",
+        "if (!platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false))",
+        "if (!slab)",
         "overflow_into_guard",
     ),
     "quarantine": seed(QUARANTINE, "slot > quarantine->limit / QUARANTINE_PART", "slot > 8", "quarantine_delays"),
