@@ -94,6 +94,7 @@ BIT_SETS = {
     "frontend/slab_links.c": r"link_base\(",
     "frontend/slab_lists.c": r"\*state >> 32|\bslab_scatter_secret\b|& INT16_MAX",
     "hardened/entry.c": r"new_tag\(|& PAYLOAD_GUARDED\b|\balignment\b",
+    "hardened/entry_realloc.c": r"marks & PAYLOAD_GUARDED\b",
     "hardened/fill_words.h": "",
     "hardened/large.c": r"waiting\.untouched &=",
     "hardened/open.h": r"trailer\.payload & ",
