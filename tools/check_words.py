@@ -105,7 +105,7 @@ BIT_SETS = {
     "hardened/secret.h": "",
     "hardened/trailer.h": "",
     "hardened/zero_size.c": r"\bbit\b",
-    "insight/statistics.c": r"kilobytes << 10|path\[length\] \| 0x20",
+    "statistics/statistics.c": r"kilobytes << 10|path\[length\] \| 0x20",
     "midend/mid_cache.c": r"\bMID_IDLE\b",
     "midend/mid_cache.h": r"JW_MIDEND_UNIT_SHIFT|\* reciprocal >> 32|\b1u << index\b",
     "midend/mid_shapes.c": r"1 << 32\) \+ size",
@@ -198,7 +198,7 @@ def about_line(name: str, line: str, known: dict[int, str], made: set[str]) -> l
         found.append("has a bit operation that BIT_SETS of tools/check_words.py does not know")
     if TABLE.search(line) and name not in TABLES:
         found.append("names a table of words, which is for page_map.h only")
-    if name.split("/")[0] not in BELOW | {"api", "insight"} and name not in HEADERS:
+    if name.split("/")[0] not in BELOW | {"api", "statistics"} and name not in HEADERS:
         literals = [int(literal, 16) for literal in NUMBER.findall(line)]
         found += [f"types {known[literal]} as a number" for literal in literals if literal in known]
     return found

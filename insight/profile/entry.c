@@ -23,16 +23,16 @@ static bool is_ours(const void *object) {
     return is_early(object) || own_has(object);
 }
 
-static void *kept_in_mind(void *object) {
+static void *filtered_or_null(void *object) {
     if (object != NULL && !filter_add(object)) return NULL;
     return object;
 }
 
 /* Inside of the profiler or of dlsym: not the allocator's object. */
 static bool without_allocator(size_t size, void **object) {
-    if (sampler.busy && (*object = kept_in_mind(own_allocate(size))) != NULL) return true;
+    if (sampler.busy && (*object = filtered_or_null(own_allocate(size))) != NULL) return true;
     if (real_ready()) return false;
-    *object = kept_in_mind(early_allocate(size));
+    *object = filtered_or_null(early_allocate(size));
     return true;
 }
 

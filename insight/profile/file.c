@@ -252,7 +252,7 @@ bool file_put_module(const struct found_module *found) {
 }
 
 static uint32_t add_row(void **frames, int count, uint64_t size) {
-    enum modules_said said = modules_know(frames, count);
+    enum modules_result said = modules_know(frames, count);
     if (said == MODULES_BUSY) file_drop_busy();
     if (said != MODULES_KNOWN) return 0;
     uint64_t bytes = sizeof(struct row) + (uint64_t)count * sizeof(uint64_t);

@@ -113,7 +113,7 @@ static bool add(const struct found_module *found, uint64_t name) {
 }
 
 /* The thread that finds another one here drops its sample. */
-enum modules_said modules_know(void **frames, int count) {
+enum modules_result modules_know(void **frames, int count) {
     if (atomic_flag_test_and_set(&looking)) return MODULES_BUSY;
     bool good = true;
     struct found_module found = {0};

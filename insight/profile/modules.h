@@ -14,11 +14,11 @@ struct found_module {
     const char *name; /* "": the program */
 };
 
-enum modules_said { MODULES_KNOWN, MODULES_BUSY, MODULES_FULL };
+enum modules_result { MODULES_KNOWN, MODULES_BUSY, MODULES_FULL };
 
 /* Writes the modules of a stack that are not in the process's file yet. Addresses without a file have none. The module
  * that is at an address now stands behind one that was there before. */
-enum modules_said modules_know(void **frames, int count);
+enum modules_result modules_know(void **frames, int count);
 void modules_begin(void); /* of a process */
 
 bool file_put_module(const struct found_module *found); /* file.c */

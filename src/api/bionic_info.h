@@ -2,7 +2,7 @@
 #ifndef JW_BIONIC_INFO_H
 #define JW_BIONIC_INFO_H
 
-#include "insight/statistics.h"
+#include "statistics/statistics.h"
 
 /* Whether this build is for bionic: malloc_info has bionic's form, and mallinfo is mallinfo2. */
 #ifndef JW_BIONIC

@@ -9,9 +9,9 @@
 #include "base/compiler.h"
 #include "config/options.h"
 #include "core/allocator.h"
-#include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
+#include "statistics/statistics.h"
 
 enum control {
 #define CONTROL(id, name, type) CONTROL_##id,

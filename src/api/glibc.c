@@ -11,9 +11,9 @@
 #include "base/compiler.h"
 #include "config/options.h"
 #include "core/allocator.h"
-#include "insight/statistics.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
+#include "statistics/statistics.h"
 
 static void write_to_stream(void *cookie, const char *text, size_t length) {
     fwrite(text, 1, length, cookie);

@@ -18,22 +18,22 @@
 #endif
 
 static inline void *serve_zeroed(size_t size) {
-    if (tool_is_there()) return tool_allocate_zeroed(size);
+    if (replaced_by_tool()) return tool_allocate_zeroed(size);
     return SERVED(allocate_zeroed)(size);
 }
 
 static inline void *serve_aligned(size_t alignment, size_t size) {
-    if (tool_is_there()) return tool_allocate_aligned(alignment, size);
+    if (replaced_by_tool()) return tool_allocate_aligned(alignment, size);
     return SERVED(allocate_aligned)(alignment, size);
 }
 
 static inline void *serve_resized(void *object, size_t size) {
-    if (tool_is_there()) return tool_reallocate(object, size);
+    if (replaced_by_tool()) return tool_reallocate(object, size);
     return SERVED(reallocate)(object, size);
 }
 
 static inline size_t serve_object_size(const void *object) {
-    if (tool_is_there()) return tool_object_size(object);
+    if (replaced_by_tool()) return tool_object_size(object);
     return SERVED(object_size)(object);
 }
 
@@ -42,12 +42,12 @@ static inline size_t serve_good_size(size_t size) {
 }
 
 static inline void serve_free_of_size(void *object, size_t size) {
-    if (tool_is_there()) tool_deallocate(object);
+    if (replaced_by_tool()) tool_deallocate(object);
     else SERVED(deallocate_of_size)(object, size);
 }
 
 static inline void serve_free_aligned(void *object, size_t alignment, size_t size) {
-    if (tool_is_there()) tool_deallocate(object);
+    if (replaced_by_tool()) tool_deallocate(object);
     else SERVED(deallocate_sized)(object, alignment, size);
 }
 

@@ -33,7 +33,7 @@ static granule_id acquire_for_use(enum root_use use, enum slot_code state, uint3
 /* A part of the first root that was not mapped until now. */
 static granule_id open_part(enum root_use use, uint32_t weight) {
     granule_id part = root_open_part(use, weight);
-    if (part) range_count(UNMAPPED, -(intptr_t)knit_weight(part));
+    if (part) free_granules_add(UNMAPPED, -(intptr_t)knit_weight(part));
     return part;
 }
 
@@ -118,7 +118,7 @@ COLD void backend_after_fork(bool child) {
 _Static_assert(RANGE_CLASSES <= RANGE_CLASSES_MOST, "each class has its statistics");
 
 COLD void backend_statistics(struct backend_statistics *statistics) {
-    size_t mapped = range_cached(MAPPED) << JW_GRANULE_SHIFT, unmapped = range_cached(UNMAPPED) << JW_GRANULE_SHIFT;
+    size_t mapped = free_granules(MAPPED) << JW_GRANULE_SHIFT, unmapped = free_granules(UNMAPPED) << JW_GRANULE_SHIFT;
     size_t all = root_count() * ROOT_SIZE + mapping_cache_bytes();
     *statistics = (struct backend_statistics){
         .roots = root_count(),

@@ -41,7 +41,7 @@ static COLD granule_id close_parts(granule_id range, uint32_t weight, uint64_t r
             other = range;
             range = kept;
         }
-        if (root_close_part(other)) range_count(UNMAPPED, (intptr_t)now);
+        if (root_close_part(other)) free_granules_add(UNMAPPED, (intptr_t)now);
         else range_place_known(other, now, UNMAPPED);
     }
     return range;

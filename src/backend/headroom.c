@@ -30,7 +30,7 @@ static void give_ranges_back(size_t granules) {
 }
 
 void thrift_trim(void) {
-    size_t cached = range_cached(MAPPED), least = watermark_minimum();
+    size_t cached = free_granules(MAPPED), least = watermark_minimum();
     if (cached > least) give_ranges_back(cached - least);
 }
 
@@ -49,7 +49,7 @@ static void make_headroom(size_t granules, size_t cached, size_t limit) {
 
 void thrift_make_headroom(size_t granules) {
     /* the limit is computed even if little waits: when more is wanted, most is in use */
-    size_t cached = range_cached(MAPPED);
+    size_t cached = free_granules(MAPPED);
     size_t limit = watermark_beside_new(watermark_note_peak());
     note_at_peak(cached + granules > limit);
     make_headroom(granules, cached, limit);

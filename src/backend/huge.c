@@ -16,7 +16,7 @@ static _Atomic(size_t) mappings, mapped_total;
 
 static void count_huge(intptr_t number, intptr_t size) {
     atomic_fetch_add_explicit(&mappings, (size_t)number, memory_order_relaxed);
-    thrift_count_outside(size);
+    huge_bytes_add(size);
 }
 
 /* Sizes and addresses are multiples of this. */
@@ -239,6 +239,6 @@ COLD char *huge_around(const void *address, bool gone, size_t *size) {
 
 void huge_statistics(struct huge_statistics *statistics) {
     statistics->mappings = atomic_load_explicit(&mappings, memory_order_relaxed);
-    statistics->bytes = thrift_outside();
+    statistics->bytes = huge_bytes_in_use();
     statistics->mapped_total = atomic_load_explicit(&mapped_total, memory_order_relaxed);
 }

@@ -25,7 +25,8 @@ void *backend_allocate_cached(struct range_cache *cache, size_t size) {
 
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     uint32_t weight = granules_for(size + large_slack(alignment) + LARGE_GUARD);
-    granule_id range = range_fetch(FOR_RANGES, weight, root_for_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
+    granule_id range =
+        range_fetch(FOR_RANGES, weight, root_may_serve_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
     if (!range) return NULL;
     char *object = (char *)align_up((uintptr_t)granule_address(range), alignment);
     granule_id offset = granule_of(object) - range;

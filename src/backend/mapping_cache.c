@@ -25,7 +25,7 @@ size_t mapping_cache_bytes(void) {
 /* Counts the mapping's memory as cached, also for the end of the reclamation thread (OW1). */
 static void count_mapped(intptr_t bytes) {
     atomic_fetch_add_explicit(&cached_total, (size_t)bytes, memory_order_relaxed);
-    range_count(MAPPED, bytes >> JW_GRANULE_SHIFT);
+    free_granules_add(MAPPED, bytes >> JW_GRANULE_SHIFT);
 }
 
 static bool entry_acquire(struct mapping_entry *entry, uintptr_t from) {

@@ -176,7 +176,7 @@ unsigned nest_next_class(const struct nest *nest, unsigned class) {
     return RANGE_CLASSES;
 }
 
-bool nest_has_many(const struct nest *nest, unsigned class) {
+bool nest_has_two(const struct nest *nest, unsigned class) {
     const struct nest_class *from = &nest->classes[class];
     int count = __builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
     granule_id first = atomic_load_explicit(&from->list, memory_order_relaxed) & ID_MASK;

@@ -50,7 +50,7 @@ unsigned nest_next_class(const struct nest *nest, unsigned class);
 size_t nest_count(struct nest *nest, unsigned class);
 
 /* Whether more than one range of the class waits here: a hint. Reads at most one range's link word. */
-bool nest_has_many(const struct nest *nest, unsigned class);
+bool nest_has_two(const struct nest *nest, unsigned class);
 
 /* Takes the list locks that it gets within a bounded time. Called before a fork, which then copies no list in the
  * middle of a change. Returns the locks that it took. In the child all locks of this kind can be undone (~0), also

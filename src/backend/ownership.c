@@ -8,7 +8,7 @@ struct ownership ownership;
 
 enum { TRIES = JW_RANGE_TRIES };
 
-void range_count(enum slot_code state, intptr_t granules) {
+void free_granules_add(enum slot_code state, intptr_t granules) {
     /* [OW1] acquire: a thread that adds after the reclamation thread's last look sees that it has ended; pairs [TH1];
      * client thread_end_free */
     atomic_fetch_add_explicit(&ownership.cached[state == UNMAPPED], granules, memory_order_acquire);
@@ -29,7 +29,7 @@ unsigned ownership_swap_buffers(void) {
     return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
 }
 
-size_t range_cached(enum slot_code state) {
+size_t free_granules(enum slot_code state) {
     intptr_t granules = atomic_load_explicit(&ownership.cached[state == UNMAPPED], memory_order_relaxed);
     return granules > 0 ? (size_t)granules : 0;
 }
@@ -55,7 +55,7 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
         if (tries == TRIES) break;
     }
     if (range) {
-        range_count(state, -(intptr_t)weight_of_class(class));
+        free_granules_add(state, -(intptr_t)weight_of_class(class));
         leaf_set(range, leaf_held());
     }
     /* not earlier: the next try would have found the same range again */
@@ -104,7 +104,7 @@ uint32_t range_join_right(granule_id range, enum slot_code state) {
     if (!sibling) return 0;
     uint32_t more = knit_weight(sibling);
     if (!take_sibling(sibling, more, state, was)) return 0;
-    range_count(state, -(intptr_t)more);
+    free_granules_add(state, -(intptr_t)more);
     knit_join(range, sibling);
     return more;
 }
@@ -161,17 +161,17 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
         invariant(leaf_same(leaf_get(range), leaf_held()));
         range = join_siblings(range, &weight, state); /* a neighbour that became free is the reason of a refusal */
         bool root = knit_is_root(range);
-        if (root && state == UNMAPPED && destroy_root(range)) return range_count(state, own - (intptr_t)weight);
+        if (root && state == UNMAPPED && destroy_root(range)) return free_granules_add(state, own - (intptr_t)weight);
         result = place_halves(range, weight, root, state);
     }
-    range_count(state, own); /* a deferred range is cached memory, too */
+    free_granules_add(state, own); /* a deferred range is cached memory, too */
     if (result != PLACED) defer_range(range, state, true);
 }
 
 uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins) {
     uint32_t own = weight;
     if (joins) range = join_siblings(range, &weight, UNMAPPED);
-    range_count(UNMAPPED, (intptr_t)own - (intptr_t)weight);
+    free_granules_add(UNMAPPED, (intptr_t)own - (intptr_t)weight);
     if (knit_is_root(range) && root_destroy(range)) return 0;
     range_place_known(range, weight, MAPPED);
     return weight;
@@ -188,7 +188,7 @@ bool range_place_deferred(void) {
             defer_range(range, state, false);
             continue;
         }
-        range_count(state, -(intptr_t)knit_weight(range));
+        free_granules_add(state, -(intptr_t)knit_weight(range));
         leaf_set(range, leaf_held());
         range_place(range, state);
     }

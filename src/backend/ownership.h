@@ -79,9 +79,9 @@ uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins);
 bool range_place_deferred(void);
 
 /* Counts granules that become free in that state, or are free no longer. */
-void range_count(enum slot_code state, intptr_t granules);
+void free_granules_add(enum slot_code state, intptr_t granules);
 
 /* Free granules in that state: a racy snapshot. Mapped ones: also those of cached mappings (mapping_cache.h). */
-size_t range_cached(enum slot_code state);
+size_t free_granules(enum slot_code state);
 
 #endif

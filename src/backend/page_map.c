@@ -8,7 +8,7 @@
 #include "platform/fence.h"
 
 /* Before page_map_start: words that mean "not ours" for every address. */
-static record_word nothing[1];
+static table_word nothing[1];
 static _Alignas(RECORD_SIZE) char no_record[RECORD_SIZE];
 static _Atomic(uintptr_t) no_roots[1];
 
@@ -59,7 +59,7 @@ static char *table_start[TABLES];
 
 /* Place of a granule's entry in its table, from the next page on: the page of what is before has the rest. */
 static size_t offset_of(unsigned table, size_t granule) {
-    static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(record_word), sizeof(record_word), sizeof(record_word), 0};
+    static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(table_word), sizeof(table_word), sizeof(table_word), 0};
     size_t offset = table == OWNERS ? granule / ROOT_GRANULES * sizeof(uintptr_t) : granule * unit[table];
     return align_up(offset, platform_page_size());
 }
@@ -115,9 +115,9 @@ static bool make_growing_tables(void) {
     size_t low = (size_t)1 << FIRST_LOW_SHIFT, far = low << platform_random() % FAR_BITS;
     if (!map_first_parts((low - 1) | far)) return false;
     page_map.records = table_start[RECORDS];
-    page_map.leaf = (record_word *)table_start[LEAF];
-    page_map.node = (record_word *)table_start[NODE];
-    page_map.link = (record_word *)table_start[LINK];
+    page_map.leaf = (table_word *)table_start[LEAF];
+    page_map.node = (table_word *)table_start[NODE];
+    page_map.link = (table_word *)table_start[LINK];
     page_map.slot_owner = (_Atomic(uintptr_t) *)table_start[OWNERS];
     page_map.base = (char *)(region + TABLES_ROOM); // NOLINT(performance-no-int-to-ptr)
     return true;
@@ -203,7 +203,7 @@ static bool make_tables(unsigned shift) {
     platform_huge_pages(records, records_size, false);
     platform_huge_pages(tables, size, false);
     page_map.records = records;
-    page_map.leaf = (record_word *)tables;
+    page_map.leaf = (table_word *)tables;
     page_map.node = page_map.leaf + granules;
     page_map.link = page_map.node + granules;
     page_map.slot_owner = (_Atomic(uintptr_t) *)(page_map.link + granules);
@@ -228,9 +228,9 @@ bool page_map_admit_slabs(granule_id root) {
 
 void page_map_discard(granule_id root) {
     platform_discard(record_at(root), ROOT_GRANULES * RECORD_SIZE);
-    platform_discard(&page_map.leaf[root], ROOT_GRANULES * sizeof(record_word));
-    platform_discard(&page_map.node[root], ROOT_GRANULES * sizeof(record_word));
-    platform_discard(&page_map.link[root], ROOT_GRANULES * sizeof(record_word));
+    platform_discard(&page_map.leaf[root], ROOT_GRANULES * sizeof(table_word));
+    platform_discard(&page_map.node[root], ROOT_GRANULES * sizeof(table_word));
+    platform_discard(&page_map.link[root], ROOT_GRANULES * sizeof(table_word));
 }
 
 size_t page_map_slots(void) {

@@ -36,10 +36,10 @@
 #include "base/compiler.h"
 #include "config/geometry.h"
 
-typedef _Atomic(uint32_t) record_word;
+typedef _Atomic(uint32_t) table_word;
 
 /* Bytes for one granule: in the tables of words, and in all tables but the slot owners'. */
-enum { WORDS_SIZE = 3 * sizeof(record_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
+enum { WORDS_SIZE = 3 * sizeof(table_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
 
 /* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). So any mask that a thread
  * may read gives the same id for a live object: the object was made after the doubling that it needs, and the thread
@@ -73,8 +73,8 @@ struct page_map {
     _Alignas(64) mask_word record_mask; /* of a record's offset in its table; free reads this cache line */
     char *records;
     mask_word mask; /* of a granule's number */
-    record_word *leaf;
-    record_word *node, *link;
+    table_word *leaf;
+    table_word *node, *link;
     _Atomic(uintptr_t) *slot_owner; /* a word for each slot (slot_word.h) */
     char *base;                     /* of the roots' addresses, where the tables grow; NULL: the kernel chooses */
 };
@@ -153,11 +153,11 @@ static inline _Atomic(struct node_word) *node_at(granule_id id) {
 }
 
 /* Words at granules where the table has no node's word, and where no range begins. */
-static inline record_word *root_word_at(granule_id root) {
+static inline table_word *root_word_at(granule_id root) {
     return &page_map.node[root];
 }
 
-static ALWAYS_INLINE record_word *mid_word_at(granule_id slab) {
+static ALWAYS_INLINE table_word *mid_word_at(granule_id slab) {
     return &page_map.link[slab + 1];
 }
 

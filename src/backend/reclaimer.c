@@ -21,7 +21,7 @@ static bool starts_with_threads(void) {
 }
 
 bool reclaimer_lives(void) {
-    return reclaimer_starts_at_need() ? reclaimer_state() != DISABLED : reclaimer_state() == RUNNING;
+    return reclaimer_starts_at_need() ? reclaimer_state() != ROUNDS_BY_FREES : reclaimer_state() == RUNNING;
 }
 
 bool reclaimer_must_end(void) {
@@ -45,14 +45,15 @@ static void start_from(uint32_t before) {
     enum platform_start result = paused ? START_REFUSED : platform_thread_start(thread_body);
     if (result == START_STARTED) return;
     /* too early: the last thread has announced its end but not yet left its stack; the next free tries again */
-    atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : DISABLED, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : ROUNDS_BY_FREES,
+                          memory_order_relaxed);
     reclaimer_wake_pauses(); /* a pause may wait for the thread that was to come */
 }
 
 void reclaimer_start(void) {
     if (!reclaimer_starts_at_need()) {
         uint32_t before = NO_THREAD;
-        atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, DISABLED, memory_order_relaxed,
+        atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, ROUNDS_BY_FREES, memory_order_relaxed,
                                                 memory_order_relaxed);
     } else if (!platform_in_borrowed_memory()) {
         start_from(NO_THREAD);
@@ -74,12 +75,12 @@ bool reclaimer_go_on(void) {
 
 void reclaimer_stop(void) {
     /* [PA4] release: this thread's rounds; pairs [PA3] [TH4]; client pause_round */
-    atomic_store_explicit(&reclaimer->state, DISABLED, memory_order_release);
+    atomic_store_explicit(&reclaimer->state, ROUNDS_BY_FREES, memory_order_release);
     reclaimer_wake_pauses();
 }
 
 void reclaimer_ask_again(void) {
-    uint32_t refused = DISABLED;
+    uint32_t refused = ROUNDS_BY_FREES;
     if (reclaimer_starts_at_need() &&
         atomic_compare_exchange_strong_explicit(&reclaimer->state, &refused, NO_THREAD, memory_order_relaxed,
                                                 memory_order_relaxed))
@@ -151,7 +152,7 @@ void reclaimer_pause(void) {
 void reclaimer_resume(void) {
     if (!end_pause()) return;
     bool stopped = atomic_exchange_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
-    if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(DISABLED);
+    if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(ROUNDS_BY_FREES);
 }
 
 /* The program has only its first thread left. */

@@ -5,11 +5,11 @@
  *                 NO_THREAD -> RUNNING    the thread itself, which has found work after it announced its end
  *                 RUNNING -> NO_THREAD    the thread itself, when nothing is left to give back (reclaim_thread:true); a
  *                                         starting thread that finds the last one not yet off its stack
- *                 RUNNING -> DISABLED     the OS refuses the thread, or to confine it; the thread itself, when told to
- *                                         end
- *                 NO_THREAD -> DISABLED   a thread needs it, but it may not be started now
- *                 DISABLED -> RUNNING     the program makes a thread (auto); the thread that ends the last pause
- *                 DISABLED -> NO_THREAD   a freeing thread that has run a round in its place, to ask again (true)
+ *                 RUNNING -> ROUNDS_BY_FREES     the OS refuses the thread, or to confine it; the thread itself, when
+ *                                                told to end
+ *                 NO_THREAD -> ROUNDS_BY_FREES   a thread needs it, but it may not be started now
+ *                 ROUNDS_BY_FREES -> RUNNING     the program makes a thread (auto); the thread that ends the last pause
+ *                 ROUNDS_BY_FREES -> NO_THREAD   a freeing thread that has run a round in its place, to ask again (true)
  *   round_asked   0 -> 1    a thread with work other than free ranges, such as an abandoned heap
  *                 1 -> 0    the next round, before it looks for work
  *   quiet_rounds  0 -> n    the thread, before a wait that is doubled n times: once for each round without work
@@ -34,7 +34,7 @@
 
 #include "base/compiler.h"
 
-enum { NO_THREAD, RUNNING, DISABLED };
+enum { NO_THREAD, RUNNING, ROUNDS_BY_FREES };
 
 struct reclaimer {
     _Atomic(uint32_t) state;

@@ -134,7 +134,7 @@ bool root_admits_slabs(granule_id range) {
     return true;
 }
 
-bool root_for_large(void) {
+bool root_may_serve_large(void) {
     return JW_WINDOW_SHIFT < LARGE_WINDOW_SHIFT || root_count() < page_map_slots() / LARGE_WINDOW_PART;
 }
 

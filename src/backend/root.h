@@ -63,7 +63,7 @@ granule_id root_open_part(enum root_use use, uint32_t weight);
 
 /* Whether a large object may have a new root. Half of the window is left to slabs: further objects get their own
  * mappings (huge.h). */
-bool root_for_large(void);
+bool root_may_serve_large(void);
 
 /* Whether each slot has a root. Then no root can be made, and objects above the frontend's sizes that find no range get
  * mappings of their own. */

@@ -16,7 +16,7 @@
  * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
 bool thrift_may_help(size_t size) {
     size_t ours =
-        (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? thrift_outside() : mapping_cache_addresses());
+        (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? huge_bytes_in_use() : mapping_cache_addresses());
     if (size <= ours || sizeof(void *) < 8) return true;
     size_t page = platform_page_size(), beyond = align_down(size - ours, page);
     void *probe = beyond ? platform_reserve(beyond, page, "jwmalloc: probe") : NULL;
@@ -25,8 +25,8 @@ bool thrift_may_help(size_t size) {
 }
 
 COLD uint64_t thrift_change_stamp(void) {
-    uint64_t signs = mixed(range_cached(MAPPED) + mixed(range_cached(UNMAPPED)));
+    uint64_t signs = mixed(free_granules(MAPPED) + mixed(free_granules(UNMAPPED)));
     signs = mixed(signs + root_count() + ((uint64_t)root_spares() << 32));
-    signs = mixed(signs + thrift_outside() + mapping_cache_bytes());
+    signs = mixed(signs + huge_bytes_in_use() + mapping_cache_bytes());
     return mixed(signs + atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed));
 }

@@ -13,7 +13,7 @@
 static _Atomic(size_t) rollbacks_seen; /* of ownership, when ranges were last rejoined */
 
 void thrift_place(granule_id range, uint32_t weight) {
-    size_t cached = range_cached(MAPPED) + weight;
+    size_t cached = free_granules(MAPPED) + weight;
     if (UNLIKELY(cached > watermark_minimum() && cached > watermark_renew())) {
         bool given = give_back_range(range, weight);
         range_place_known(range, weight, given ? UNMAPPED : MAPPED);

@@ -8,7 +8,7 @@
 
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
-    _Atomic(size_t) outside; /* bytes in use outside all roots (huge.c); the watermark depends on them, too */
+    _Atomic(size_t) huge_bytes; /* in use outside all roots (huge.c); the watermark depends on them, too */
 };
 extern struct thrift_counters thrift_counters;
 
@@ -26,12 +26,12 @@ static inline void thrift_count_given_back(size_t bytes) {
 }
 
 /* Bytes outside all roots come into use, or (below zero) are in use no longer. */
-static inline void thrift_count_outside(intptr_t bytes) {
-    atomic_fetch_add_explicit(&thrift_counters.outside, (size_t)bytes, memory_order_relaxed);
+static inline void huge_bytes_add(intptr_t bytes) {
+    atomic_fetch_add_explicit(&thrift_counters.huge_bytes, (size_t)bytes, memory_order_relaxed);
 }
 
-static inline size_t thrift_outside(void) {
-    return atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
+static inline size_t huge_bytes_in_use(void) {
+    return atomic_load_explicit(&thrift_counters.huge_bytes, memory_order_relaxed);
 }
 
 #endif

@@ -134,7 +134,7 @@ static void round_without_thread(void) {
 }
 
 void thrift_take_turn(void) {
-    if (reclaimer_state() == DISABLED && reclaimer_is_asked()) round_without_thread();
+    if (reclaimer_state() == ROUNDS_BY_FREES && reclaimer_is_asked()) round_without_thread();
 }
 
 void thrift_wake(void) {
@@ -151,22 +151,24 @@ void thrift_free(granule_id range, uint32_t weight) {
 void thrift_notice(void) {
     uint32_t state = reclaimer_state();
     if (LIKELY(state == RUNNING && !reclaimer_sleeps())) return;
-    if (range_cached(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
-        id_stack_is_empty(&ownership.deferred) && !(state == DISABLED && reclaimer_is_asked()))
+    if (free_granules(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
+        id_stack_is_empty(&ownership.deferred) && !(state == ROUNDS_BY_FREES && reclaimer_is_asked()))
         return;
     if (state == NO_THREAD) reclaimer_start();
     if (state == RUNNING) reclaimer_wake();
-    if (state == DISABLED && atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % JW_RETRY_PERIOD == 0)
+    if (state == ROUNDS_BY_FREES &&
+        atomic_fetch_add_explicit(&frees_refused, 1, memory_order_relaxed) % JW_RETRY_PERIOD == 0)
         round_without_thread();
 }
 
 /* The closed parts of the first root keep it from being whole. They are opened when nothing is in use. */
 static void complete_first_root(void) {
-    if (range_cached(MAPPED) + range_cached(UNMAPPED) != root_count() * ROOT_GRANULES) return;
+    if (free_granules(MAPPED) + free_granules(UNMAPPED) != root_count() * ROOT_GRANULES) return;
     for (enum root_use use = 0; use < ROOT_USES; use++)
         for (granule_id part; (part = root_open_part(use, 1));) {
             uint32_t weight = knit_weight(part);
-            range_count(UNMAPPED, -(intptr_t)weight); /* it is counted while it is closed, and again when placed */
+            free_granules_add(UNMAPPED,
+                              -(intptr_t)weight); /* it is counted while it is closed, and again when placed */
             range_place_known(part, weight, UNMAPPED);
         }
 }
@@ -188,7 +190,7 @@ size_t thrift_purge(void) {
 
 bool thrift_make_room(size_t size) {
     if (!thrift_may_help(size)) return false;
-    size_t cached = range_cached(MAPPED);
+    size_t cached = free_granules(MAPPED);
     bool waits = root_unmap_spares() || cached > 0;
     return thrift_purge() > 0 || waits; /* even if nothing is cached here: abandoned heaps may have memory */
 }

@@ -15,9 +15,9 @@
 static _Atomic(size_t) most_in_use[2];
 
 NOINLINE struct usage watermark_note_peak(void) {
-    size_t cached = range_cached(MAPPED) + range_cached(UNMAPPED);
+    size_t cached = free_granules(MAPPED) + free_granules(UNMAPPED);
     size_t granules = root_count() * ROOT_GRANULES + (mapping_cache_bytes() >> JW_GRANULE_SHIFT);
-    size_t huge = thrift_outside() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
+    size_t huge = huge_bytes_in_use() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
     if (all > atomic_load_explicit(&most_in_use[0], memory_order_relaxed))
         atomic_store_explicit(&most_in_use[0], all, memory_order_relaxed);
     return (struct usage){.all = all, .huge = huge};
@@ -56,6 +56,6 @@ size_t watermark_beside_new(struct usage usage) {
 }
 
 size_t watermark_room(size_t watermark) {
-    size_t cached = range_cached(MAPPED);
+    size_t cached = free_granules(MAPPED);
     return watermark > cached ? (watermark - cached) << JW_GRANULE_SHIFT : 0;
 }

@@ -134,7 +134,7 @@ enum {
      * next one. */
     INHERITED_HEAPS = 8,
     /* Notes of suspects that wait in a heap. Each keeps a slab. */
-    SUSPECTS_MAX = 64,
+    SUSPECTS_MOST = 64,
     /* Of so many failing allocations one looks at everything, although nothing seems to have come back. With 100 MB in
      * use a look takes a millisecond, and each other failure some microseconds. */
     SHORTAGE_PERIOD = 1024,
@@ -278,7 +278,7 @@ enum {
      * on each object; most overflows write close to the end. Not measured. */
     FILLED_MOST = 32,
     /* Guard pages of a process. Each costs it two of its mappings, of which Linux allows 65,530. */
-    MOST_GUARDS = 16384,
+    GUARDS_MOST = 16384,
     /* Mappings that a process with more than so many guards keeps, for when a guard is refused: without them nothing
      * could be mapped from then on, not even for a small object. Each two cost one call, and 4 KB of data. */
     KEPT_MAPPINGS = 64,

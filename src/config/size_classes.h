@@ -13,7 +13,7 @@
 struct size_class {
     uint16_t size;               /* of an object */
     uint16_t capacity, batch;    /* objects of a slab; objects that are linked at a time, about a page of them */
-    uint16_t cached;             /* objects that a heap may cache (frontend/object_cache.h) */
+    uint16_t cache_room;         /* objects that a heap may cache (frontend/object_cache.h) */
     uint16_t budget;             /* of a local list: frees until it needs attention */
     uint16_t frees_until_reopen; /* frees by the owner until a full slab is reopened (frontend/slab.h) */
     uintptr_t reciprocal, last;  /* floor(W / size) + 1; see size_class_last. W: number of values of a word */

@@ -1,4 +1,4 @@
-/* statistics_types.h - the statistics of each tier; filled by the tiers, printed by insight/statistics.c.
+/* statistics_types.h - the statistics of each tier; filled by the tiers, printed by statistics/statistics.c.
  *
  * Memory is in bytes; all other values are counts. No thread is stopped while the values are read: each is right for
  * its own moment, and sums over several values are close, not exact.

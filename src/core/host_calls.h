@@ -8,7 +8,7 @@
  *   the program makes a thread                 reclaimer_before_thread_create(), then
  *                                              reclaimer_after_thread_create(made)
  *   the process exits                          settle_at_exit() (frontend/heap_rounds.h), then print_at_exit()
- *                                              (insight/statistics.h)
+ *                                              (statistics/statistics.h)
  *   fork                                       the handlers of host_on_fork; only one thread at a time is between them
  */
 #ifndef JW_HOST_CALLS_H

@@ -64,7 +64,7 @@ static void *allocate_after_the_end(size_t size) {
 }
 
 static COLD void *allocate_without_heap(size_t size) {
-    if (tool_is_there()) return tool_allocate(size);
+    if (replaced_by_tool()) return tool_allocate(size);
     if (!allocator_start()) return out_of_memory();
     if (heap_thread_has_ended()) return allocate_after_the_end(size);
     return heap_attach() ? allocate(size) : out_of_memory();
@@ -95,7 +95,7 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
 /* Requests above the frontend's sizes, and smaller ones with alignments that no small class has. */
 void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
     *dirty_bytes = SIZE_MAX; /* also of a tool's object */
-    if (thread_heap() == &no_heap && tool_is_there()) return tool_allocate(size);
+    if (thread_heap() == &no_heap && replaced_by_tool()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = try_tiers(size, alignment, dirty_bytes);
     if (LIKELY(object)) return object;
@@ -114,7 +114,7 @@ static COLD struct heap *attach_for_caches(void) {
 /* Requests for which neither the midend nor a cached range serves. */
 static NOINLINE void *allocate_from_any_tier(size_t size) {
     size_t dirty_bytes;
-    if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !tool_is_there())
+    if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !replaced_by_tool())
         attach_for_caches();
     return allocate_above_small(size, 1, &dirty_bytes);
 }
@@ -128,7 +128,7 @@ static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
 /* The largest sizes below BACKEND_MIN have no mid class: they are large objects. */
 static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
     if (UNLIKELY(heap == &no_heap)) {
-        if (tool_is_there()) return tool_allocate(size);
+        if (replaced_by_tool()) return tool_allocate(size);
         heap = attach_for_caches();
     }
     if (UNLIKELY(!heap)) return allocate_from_any_tier(size);
@@ -151,7 +151,7 @@ NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
 
 static NOINLINE void deallocate_by_kind(void *object, struct leaf_word leaf) {
     if (!object) return;
-    if (tool_is_there()) {
+    if (replaced_by_tool()) {
         tool_deallocate(object);
         return;
     }

@@ -43,7 +43,7 @@ static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned
 static NOINLINE void collect_some(struct heap *heap) {
     heap_take_incoming(heap);
     heap->collected_class = (heap->collected_class + 1) % SIZE_CLASS_COUNT;
-    if (size_classes[heap->collected_class].cached > 0) object_cache_drain(heap, heap->collected_class);
+    if (size_classes[heap->collected_class].cache_room > 0) object_cache_drain(heap, heap->collected_class);
     collect_partial(heap, heap->collected_class, COLLECT_STEPS);
     collect_current(heap, heap->collected_class,
                     heap->maintenance_ticks % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
@@ -69,7 +69,7 @@ void heap_collect(struct heap *heap, enum collect depth) {
     midend_drain(heap->mid_caches);
     heap_take_all_incoming(heap);
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
-        if (size_classes[size_class].cached > 0) object_cache_drain(heap, size_class);
+        if (size_classes[size_class].cache_room > 0) object_cache_drain(heap, size_class);
         collect_partial(heap, size_class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
         collect_current(heap, size_class, UINT_MAX);
     }

@@ -25,7 +25,7 @@
 
 /* Takes back reopened slabs and looks for slabs without objects: the current ones and some partial ones, or all. Drains
  * the mid caches. */
-enum collect { COLLECT_CURRENT, COLLECT_ALL };
+enum collect { COLLECT_SOME, COLLECT_ALL };
 void heap_collect(struct heap *heap, enum collect depth);
 
 /* Takes back all reopened slabs, and settles all suspects. */

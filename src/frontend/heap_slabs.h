@@ -52,7 +52,7 @@ static inline bool heap_make_full(const struct heap *heap, struct slab *slab) {
     bool wanted = heap->wants_slabs && frees > 1;
     free_target_set_budget(&slab->freed, wanted ? 1 : frees);
     slab_set_state(slab, wanted ? WANTED : FULL);
-    if (size_classes[slab->class].cached == 0) slab->target = &slab->freed;
+    if (size_classes[slab->class].cache_room == 0) slab->target = &slab->freed;
     return true;
 }
 

@@ -20,7 +20,7 @@ static bool is_spent(const struct heap *heap, unsigned class) {
 }
 
 void object_cache_renew_budget(struct heap *heap, unsigned class) {
-    unsigned most = size_classes[class].cached > 0 ? heap->budget[class] : 0, length = 0;
+    unsigned most = size_classes[class].cache_room > 0 ? heap->budget[class] : 0, length = 0;
     if (most > 0 && !is_spent(heap, class)) length = cached_length(heap, class, most / OBJECT_CACHE_USED_PART);
     if (length > most / OBJECT_CACHE_USED_PART) {
         object_cache_drain(heap, class);

@@ -29,7 +29,7 @@ COLD void size_map_start(struct heap *heap) {
         map_sizes(heap, size_class, to);
         heap->budget[size_class] = (uint8_t)size_classes[size_class].budget;
         if (to != size_class) heap->coarse_slabs[to] = slabs_until_open(to);
-        if (heap->coarse_slabs[size_class] > 0 && size_classes[size_class].cached > JW_FIRST_OBJECT_CACHE)
+        if (heap->coarse_slabs[size_class] > 0 && size_classes[size_class].cache_room > JW_FIRST_OBJECT_CACHE)
             heap->budget[size_class] = JW_FIRST_OBJECT_CACHE;
     }
 }

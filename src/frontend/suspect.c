@@ -63,7 +63,7 @@ static void settle_mid(struct heap *heap, void *object) {
 }
 
 COLD bool heap_reserve_suspect(struct heap *heap) {
-    if (atomic_fetch_add_explicit(&heap->suspect_count, 1, memory_order_relaxed) < SUSPECTS_MAX) return true;
+    if (atomic_fetch_add_explicit(&heap->suspect_count, 1, memory_order_relaxed) < SUSPECTS_MOST) return true;
     heap_release_suspects(heap, 1);
     return false;
 }

@@ -15,7 +15,7 @@
  * A mid object has no owner. While a thread caches it, its second word has the number of the heap that caches it
  * (mid_cache.h). If that heap does not cache the object, the slab's word decides.
  *
- * Notes keep memory while the heap's thread sleeps: the objects and their slabs. So at most SUSPECTS_MAX wait in a
+ * Notes keep memory while the heap's thread sleeps: the objects and their slabs. So at most SUSPECTS_MOST wait in a
  * heap, and heap->suspect_count reserves a place before a note is made; relaxed, as it only limits. A suspect that
  * finds no place, or no memory for its note, is freed like any other object.
  *

@@ -11,7 +11,7 @@
 #include "platform/random.h"
 #include "sync/id_stack.h"
 
-static _Atomic(uint32_t) guards, most_guards = MOST_GUARDS;
+static _Atomic(uint32_t) guards, most_guards = GUARDS_MOST;
 
 /* Mappings for others: pages with access and without in turn. 0: not made yet; KEPT_NONE: given up, or being made. */
 static _Atomic(uintptr_t) kept;

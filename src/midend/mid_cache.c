@@ -21,7 +21,7 @@ void mid_cache_open(struct mid_cache *cache, unsigned class) {
     cache->reciprocal = shape->reciprocal;
     cache->kind = class + 1;
     cache->room = 0;
-    cache->most = shape->cached;
+    cache->most = shape->cache_room;
     cache->misses_left = MID_MISSES_UNTIL_DRAIN;
     cache->cached = NULL;
     cache->key = cached_key;

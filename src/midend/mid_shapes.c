@@ -18,7 +18,7 @@ static bool shape_for(uint32_t size, struct mid_shape *shape) {
         shape->size = size;
         shape->weight = weight;
         shape->count = (uint16_t)count;
-        shape->cached = QUARANTINED ? 0 : (uint16_t)(JW_MID_CACHE_OBJECTS / size);
+        shape->cache_room = QUARANTINED ? 0 : (uint16_t)(JW_MID_CACHE_OBJECTS / size);
         shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + size - 1) / size);
         return true;
     }

@@ -41,7 +41,7 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
      * midend_states */
     atomic_thread_fence(memory_order_seq_cst);
     if (!mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class))) return;
-    if (!nest_has_many(&mid_nest, class)) { /* the class keeps one until the next round */
+    if (!nest_has_two(&mid_nest, class)) { /* the class keeps one until the next round */
         hint_counter_add(&empties_left);
         return;
     }

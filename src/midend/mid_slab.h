@@ -28,7 +28,7 @@ _Static_assert((MID_FREE_BITS >> MOST_OBJECTS) == 0, "each object has a bit");
 struct mid_shape {
     uint32_t size, weight; /* of an object, in bytes; of a slab, in granules */
     uint32_t reciprocal;   /* ceil(2^32 / size): exact for multiples of the size in a slab; no other offset gives one */
-    uint16_t count, cached; /* objects of a slab; objects that may be cached in a cache */
+    uint16_t count, cache_room; /* objects of a slab; objects that may be cached in a cache */
 };
 
 extern struct mid_shape mid_shapes[CLASSES] HIDDEN;

@@ -34,7 +34,7 @@ struct mid_word {
 };
 
 struct mid_state {
-    record_word raw;
+    table_word raw;
 };
 
 #define MID_HELD (1u << 31)
@@ -44,7 +44,7 @@ struct mid_state {
 #define MID_FREE_BITS 0x0fffffffu
 
 _Static_assert((MID_HELD | MID_LISTED | MID_GIVEN_BACK | MID_SEEN) == ~MID_FREE_BITS, "the parts do not overlap");
-_Static_assert(sizeof(struct mid_state) == sizeof(record_word), "the state is a word of the table");
+_Static_assert(sizeof(struct mid_state) == sizeof(table_word), "the state is a word of the table");
 
 static ALWAYS_INLINE struct mid_state *mid_state_at(granule_id slab) {
     return (struct mid_state *)mid_word_at(slab);

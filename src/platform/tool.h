@@ -26,7 +26,7 @@ extern _Atomic(unsigned char) tool_state HIDDEN;
 
 COLD bool tool_ask(void);
 
-static ALWAYS_INLINE bool tool_is_there(void) {
+static ALWAYS_INLINE bool replaced_by_tool(void) {
     /* relaxed: every thread gets the same answer, and no other data depends on this word */
     return UNLIKELY(atomic_load_explicit(&tool_state, memory_order_relaxed) != TOOL_NONE) && tool_ask();
 }
@@ -41,7 +41,7 @@ size_t tool_object_size(const void *object);
 
 #else
 
-static inline bool tool_is_there(void) {
+static inline bool replaced_by_tool(void) {
     return false;
 }
 static inline void *tool_allocate(size_t size) {

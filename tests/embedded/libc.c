@@ -7,9 +7,9 @@
 #include "embedded/slot.h"
 #include "embedded/start.h"
 #include "frontend/heap_rounds.h"
-#include "insight/statistics.h"
 #include "platform/linux_call.h"
 #include "platform/platform.h"
+#include "statistics/statistics.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -62,7 +62,7 @@ SEEDS = {
         "changes a word of ownership.",
     ),
     "core/fork.c": (
-        "static void count(void) { atomic_fetch_add(&thrift_counters.outside, 1); }",
+        "static void count(void) { atomic_fetch_add(&thrift_counters.huge_bytes, 1); }",
         "changes a word of thrift_counters.",
     ),
 }
@@ -70,7 +70,7 @@ SEEDS = {
 MASKS = [
     ("core/object_size.c", "static bool a(granule_id id) { return mid_word_at(id) & (1u << 31); }"),
     ("backend/headroom.c", "static uint32_t a(uint32_t copy) { return copy >> 28; }"),
-    ("insight/statistics.c", "static bool a(uintptr_t word) { return word & 2; }"),
+    ("statistics/statistics.c", "static bool a(uintptr_t word) { return word & 2; }"),
     ("backend/root.c", "static uint32_t a(struct node_word *n) { return *(uint32_t *)n & 16777215; }"),
     ("backend/watermark.c", "static uint32_t a(uint32_t word) { return word & 0X7F000000U; }"),
     ("frontend/suspect.c", "static uint32_t a(uint32_t key) { return key & 0x1ffff; }"),

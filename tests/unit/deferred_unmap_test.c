@@ -111,7 +111,7 @@ static void a_refused_root_goes_with_the_next_round(void **state) {
     sim_fail_after(1); /* madvise is granted */
     thrift_purge();
     assert_int_equal(root_count(), 1);
-    assert_int_equal(range_cached(UNMAPPED), ROOT_GRANULES);
+    assert_int_equal(free_granules(UNMAPPED), ROOT_GRANULES);
     sim_fail_after(SIM_NEVER);
     thrift_purge();
     finish();

@@ -11,7 +11,7 @@ enum { CACHED_SLABS = 20, OBJECT_CACHE_CAPACITY = GRANULE_SIZE / CACHE_ROOM };
 
 /* Not in the hardened build, nor where granules are so large that no slab has few objects. */
 static bool any_is_cached(void) {
-    return size_classes[size_class_of(CACHE_ROOM)].cached > 0;
+    return size_classes[size_class_of(CACHE_ROOM)].cache_room > 0;
 }
 
 /* Objects of full slabs, and one more. */
@@ -27,7 +27,7 @@ static void objects_of_full_slabs_are_cached(void **state) {
     (void)state;
     if (!any_is_cached()) skip();
     void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_cached(objects);
-    unsigned class = size_class_of(CACHE_ROOM), most = size_classes[class].cached;
+    unsigned class = size_class_of(CACHE_ROOM), most = size_classes[class].cache_room;
     for (unsigned i = 0; i + 1 < most; i++) {
         free_as(0, objects[i]);
         assert_int_equal(slab_of(objects[i])->state, FULL);
@@ -53,7 +53,7 @@ static void a_thread_that_only_frees_caches_nothing(void **state) {
     (void)state;
     if (!any_is_cached()) skip();
     void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_cached(objects);
-    unsigned most = size_classes[size_class_of(CACHE_ROOM)].cached;
+    unsigned most = size_classes[size_class_of(CACHE_ROOM)].cache_room;
     for (unsigned i = 0; i < CACHED_SLABS * OBJECT_CACHE_CAPACITY; i++) {
         free_as(0, objects[i]);
         walk_all();

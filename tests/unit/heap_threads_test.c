@@ -105,7 +105,7 @@ static void own_frees_race_with_the_return(void **state) {
     race_with_the_return(SMALL, small);
     assert_true(small[PARTIAL] > 0 && small[EMPTY] + small[RETURNING] > 0);
     race_with_the_return(CACHE_ROOM, cached);
-    if (size_classes[size_class_of(CACHE_ROOM)].cached > 0) assert_true(cached[FULL] > 0);
+    if (size_classes[size_class_of(CACHE_ROOM)].cache_room > 0) assert_true(cached[FULL] > 0);
 }
 
 static void *be_one_of_many(void *argument) {

@@ -32,13 +32,13 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     for (; !link_is_end(object); object = link_next(object, heap->key)) local += slab_of(object) == slab;
     CHECK(link_is_end(object));
     CHECK(local == 0 || current || slab->state == PARTIAL || slab->state == FULL);
-    CHECK(local <= size_classes[class].cached || current);
+    CHECK(local <= size_classes[class].cache_room || current);
     CHECK(heap_of(slab) == heap && leaf_same(leaf_get(record_id(slab)), leaf_slab(heap->number)) &&
           class < SIZE_CLASS_COUNT);
     CHECK(slab->state == EMPTY || out + freed + (capacity - slab->linked) == capacity);
     CHECK(count + local <= out || slab->state == EMPTY);
     CHECK(current == (slab->state == CURRENT));
-    bool to_local = slab->state == FULL ? size_classes[class].cached > 0 : current && !JW_SECURE;
+    bool to_local = slab->state == FULL ? size_classes[class].cache_room > 0 : current && !JW_SECURE;
     CHECK(slab->target == (to_local ? &heap->local[class] : &slab->freed));
     CHECK(list_has(heap->partial[class], slab) == (slab->state == PARTIAL));
     char *start = granule_address(record_id(slab)), *last = start + (size_t)(capacity - 1) * size_classes[class].size;

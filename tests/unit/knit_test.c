@@ -198,7 +198,7 @@ static void a_root_has_no_siblings(void **state) {
     (void)state;
     start_backend();
     granule_id root = root_create(FOR_SLABS);
-    record_word *node = page_map.node;
+    table_word *node = page_map.node;
     page_map.node = NULL;
     enum slot_code was;
     assert_true(knit_is_root(root));

@@ -8,7 +8,7 @@ static void cached_objects_wait_outside_their_slabs(void **state) {
     (void)state;
     start();
     for (unsigned class = 0; class < mid_class_count; class ++) {
-        unsigned most = mid_shapes[class].cached;
+        unsigned most = mid_shapes[class].cache_room;
         char *objects[MANY];
         allocate_many(objects, class);
         assert_int_equal(cache_of(class)->room, most);
@@ -40,7 +40,7 @@ static void cached_objects_wait_outside_their_slabs(void **state) {
 static void addresses_divide_exactly(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cache_room; class ++) {
         char *objects[MANY], *first = NULL;
         allocate_many(objects, class);
         granule_id slab = granule_of(objects[0]);
@@ -84,7 +84,7 @@ static void what_is_freed_is_cached_or_free(void **state) {
             free_held(object);
             objects[some(i)] = NULL;
             CHECK(is_cached(object) != is_set(object) && midend_usable_size(caches, object) == 0);
-            CHECK(cached_in(cache_of(class)) <= mid_shapes[class].cached);
+            CHECK(cached_in(cache_of(class)) <= mid_shapes[class].cache_room);
         }
         free_many(objects);
         midend_drain(caches);
@@ -116,7 +116,7 @@ static void idle_threads_keep_nothing(void **state) {
 static void nothing_stays_cached(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cache_room; class ++) {
         for (unsigned other = 0; other < 2; other++) {
             char *first = allocate_held(mid_shapes[class].size), *object = allocate_held(mid_shapes[class].size),
                  *second = NULL;
@@ -178,8 +178,8 @@ static void statistics_leave_them_out(void **state) {
 static char *cached_object(void) {
     char *objects[MANY];
     allocate_many(objects, 0);
-    for (unsigned i = 0; i < mid_shapes[0].cached; i++) free_held(objects[i]);
-    CHECK(mid_shapes[0].cached > 1 && cached_in(cache_of(0)) == mid_shapes[0].cached);
+    for (unsigned i = 0; i < mid_shapes[0].cache_room; i++) free_held(objects[i]);
+    CHECK(mid_shapes[0].cache_room > 1 && cached_in(cache_of(0)) == mid_shapes[0].cache_room);
     return objects[1];
 }
 
@@ -197,10 +197,10 @@ static void a_second_free_is_left_to_the_list(void **state) {
     struct mid_cache others[MID_CACHES] = {0};
     char *objects[MANY], *taken[2];
     allocate_many(objects, 0);
-    for (unsigned i = 0; i < mid_shapes[0].cached; i++) free_held(objects[i]);
+    for (unsigned i = 0; i < mid_shapes[0].cache_room; i++) free_held(objects[i]);
     for (unsigned i = 0; i < 2; i++) taken[i] = midend_allocate(others, mid_shapes[0].size, 1);
-    CHECK(mid_shapes[0].cached > 1 && others[0].room > 0);
-    for (unsigned i = 0; i < mid_shapes[0].cached; i++) {
+    CHECK(mid_shapes[0].cache_room > 1 && others[0].room > 0);
+    for (unsigned i = 0; i < mid_shapes[0].cache_room; i++) {
         expect_suspect(caches, objects[i]);
         expect_suspect(others, objects[i]);
         CHECK(!mid_is_cached(others, objects[i]));
@@ -208,7 +208,7 @@ static void a_second_free_is_left_to_the_list(void **state) {
     leave_no_room();
     expect_suspect(caches, objects[0]);
     for (unsigned i = 0; i < 2; i++) midend_free(others, taken[i]);
-    for (unsigned i = mid_shapes[0].cached; i < MANY; i++) free_held(objects[i]);
+    for (unsigned i = mid_shapes[0].cache_room; i < MANY; i++) free_held(objects[i]);
     midend_drain(others);
     midend_drain(caches);
     finish();

@@ -17,7 +17,7 @@ static void caches_have_a_size_in_bytes(void **state) {
     (void)state;
     start();
     for (unsigned class = 0; class < mid_class_count; class ++) {
-        size_t most = mid_shapes[class].cached, size = mid_shapes[class].size;
+        size_t most = mid_shapes[class].cache_room, size = mid_shapes[class].size;
         assert_true(most * size <= JW_MID_CACHE_OBJECTS && (most + 1) * size > JW_MID_CACHE_OBJECTS);
     }
 }
@@ -26,8 +26,8 @@ static void caches_have_a_size_in_bytes(void **state) {
 static void what_finds_no_room_goes_back(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
-        unsigned most = mid_shapes[class].cached, freed = 0;
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cache_room; class ++) {
+        unsigned most = mid_shapes[class].cache_room, freed = 0;
         char *objects[MANY];
         allocate_many(objects, class);
         while (freed < most) free_held(objects[some(freed++)]);
@@ -52,8 +52,8 @@ static void what_finds_no_room_goes_back(void **state) {
 static void frees_until_reopen_end(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
-        unsigned most = mid_shapes[class].cached, freed = 0;
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cache_room; class ++) {
+        unsigned most = mid_shapes[class].cache_room, freed = 0;
         char *objects[MANY];
         allocate_many(objects, class);
         while (freed < most + MID_MISSES_UNTIL_DRAIN) free_held(objects[freed++]);
@@ -92,7 +92,7 @@ static void classes_that_take_turns_make_no_room(void **state) {
 static void what_is_idle_goes(void **state) {
     (void)state;
     start();
-    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cached; class ++) {
+    for (unsigned class = 0; class < mid_class_count && mid_shapes[class].cache_room; class ++) {
         char *objects[MANY], *other;
         allocate_many(objects, class);
         other = allocate_held(mid_shapes[class].size);
@@ -124,7 +124,7 @@ static void idle_threads_drain_their_caches(void **state) {
     allocate_many(objects, 0);
     midend_collect(caches);
     struct mid_cache *cache = cache_of(0);
-    unsigned freed = 0, most = mid_shapes[0].cached;
+    unsigned freed = 0, most = mid_shapes[0].cache_room;
     for (unsigned i = 0; freed < most + MID_MISSES_UNTIL_DRAIN; i++) {
         char *object = objects[some(i)];
         if ((uintptr_t)object - (uintptr_t)cache->start < cache->held_bytes) continue;

@@ -163,7 +163,7 @@ static void held_addresses_divide_exactly(void **state) {
     start();
     for (unsigned class = 0; class < mid_class_count; class ++) {
         char *first = allocate_held(mid_shapes[class].size);
-        record_word *of = &mid_state_at(granule_of(first))->raw;
+        table_word *of = &mid_state_at(granule_of(first))->raw;
         uint32_t bytes = mid_shapes[class].weight << JW_GRANULE_SHIFT, all = mid_all_free(class);
         leave_no_room();
         for (uint32_t offset = 0; offset < bytes; offset++) {

@@ -68,8 +68,8 @@ static size_t waiting_in(unsigned nest) {
 }
 
 static void check_books(void) {
-    assert_int_equal(range_cached(MAPPED), waiting_in(0) + waiting_in(1));
-    assert_int_equal(range_cached(UNMAPPED), waiting_in(UNMAPPED_NEST));
+    assert_int_equal(free_granules(MAPPED), waiting_in(0) + waiting_in(1));
+    assert_int_equal(free_granules(UNMAPPED), waiting_in(UNMAPPED_NEST));
 }
 
 /* Everything is free now: nothing may be left of it. */
@@ -160,8 +160,8 @@ static void a_busy_nest_defers_what_is_placed(void **state) {
     assert_int_equal(ownership.deferrals, 2);
     assert_true(leaf_same(leaf_get(four[0]), leaf_deferred(true, true)));
     assert_true(leaf_same(leaf_get(four[2]), leaf_deferred(false, true)));
-    assert_int_equal(range_cached(UNMAPPED), waiting_in(UNMAPPED_NEST) + 4); /* or the watermark would not hold */
-    assert_int_equal(range_cached(MAPPED), waiting_in(0) + waiting_in(1) + 4);
+    assert_int_equal(free_granules(UNMAPPED), waiting_in(UNMAPPED_NEST) + 4); /* or the watermark would not hold */
+    assert_int_equal(free_granules(MAPPED), waiting_in(0) + waiting_in(1) + 4);
     assert_true(range_place_deferred());
     assert_int_equal(waiting_in(0), 4);
     assert_int_equal(ownership.nests[UNMAPPED_NEST].classes[FOUR].summary, 1);
@@ -310,7 +310,7 @@ static void a_root_that_cannot_go_waits(void **state) {
     range_place(four[3], UNMAPPED);
     sim_fail_after(SIM_NEVER);
     assert_int_equal(root_count(), 1);
-    assert_int_equal(range_cached(UNMAPPED), ROOT_GRANULES);
+    assert_int_equal(free_granules(UNMAPPED), ROOT_GRANULES);
     granule_id root = range_acquire(FOR_SLABS, UNMAPPED, 4);
     assert_true(knit_is_root(root));
     assert_true(root_walk_begin()); /* a walker, too, keeps it */

@@ -16,12 +16,12 @@ static void the_next_object_of_the_class_is_the_last_freed_one(void **state) {
     (void)state;
     start();
     char *one = allocate_as(0, SIZE), *other = allocate_as(0, 2 * SIZE);
-    size_t size = object_size(one), mapped = range_cached(MAPPED);
+    size_t size = object_size(one), mapped = free_granules(MAPPED);
     memset(one, 0xa5, size);
     free_as(0, one);
     free_as(1, other); /* that heap caches the other one */
     assert_int_equal(cached_bytes(0), size);
-    assert_int_equal(range_cached(MAPPED), mapped);
+    assert_int_equal(free_granules(MAPPED), mapped);
     assert_ptr_equal(allocate_as(1, 2 * SIZE - 1), other);
     assert_ptr_equal(allocate_as(0, SIZE - 1), one);
     assert_int_equal(cached_bytes(0) + cached_bytes(1), 0);
@@ -45,7 +45,7 @@ static void sizes_above_the_mid_classes_are_cached(void **state) {
     range_cache_drain(&heaps[1]->range_cache, true); /* now there is free memory besides */
     free_as(0, one);
     assert_int_equal(cached_bytes(0), size);
-    assert_true(range_cached(MAPPED) > 0);
+    assert_true(free_granules(MAPPED) > 0);
     assert_ptr_equal(allocate_as(0, BACKEND_MIN - 1), one);
     assert_int_equal(cached_bytes(0), 0);
     free_as(0, one);

@@ -7,12 +7,12 @@ enum { MANY_FREES = 4096 };
 /* a is freed before the first round, b while its wait goes on. */
 static void free_b_in_the_first_wait(unsigned number) {
     if (number == 1) {
-        CHECK(range_cached(MAPPED) >= BIG && is_dirty(a));
+        CHECK(free_granules(MAPPED) >= BIG && is_dirty(a));
         leaf_set(b, leaf_held());
         backend_place(b);
     } else if (number == 2) {
         CHECK(!is_dirty(a) && is_dirty(b));
-        CHECK(range_cached(MAPPED) == BIG);
+        CHECK(free_granules(MAPPED) == BIG);
     }
 }
 
@@ -104,7 +104,7 @@ static void scatter(granule_id *parts) {
     for (unsigned i = 0; i < PARTS; i++) parts[i] = fetch(PART);
     assert_int_equal(root_count(), 1);
     for (unsigned i = 0; i < PARTS; i += 2) backend_place(parts[i]);
-    assert_int_equal(range_cached(MAPPED), ROOT_GRANULES / 2);
+    assert_int_equal(free_granules(MAPPED), ROOT_GRANULES / 2);
 }
 
 /* A root in use, while what is cached does not give way to it (thrift_make_headroom). */
@@ -128,7 +128,7 @@ static void up_to_the_recent_peak_freeing_keeps(void **state) {
     granule_id parts[PARTS];
     scatter(parts);
     for (unsigned i = 1; i < PARTS; i += 2) backend_place(parts[i]);
-    assert_int_equal(range_cached(MAPPED), ROOT_GRANULES);
+    assert_int_equal(free_granules(MAPPED), ROOT_GRANULES);
     for (unsigned i = 0; i < PARTS; i++) parts[i] = fetch(PART);
     for (unsigned i = 0; i < PARTS; i += 2) backend_place(parts[i]);
     assert_int_equal(thrift_counters.sync_reclaims, 0);
@@ -145,8 +145,8 @@ static void above_the_watermark_freeing_gives_back(void **state) {
     backend_place(parts[1]);
     assert_int_equal(thrift_counters.sync_reclaims, 1);
     assert_int_equal(thrift_counters.given_back, PART * GRANULE_SIZE);
-    assert_int_equal(range_cached(MAPPED), ROOT_GRANULES / 2);
-    assert_int_equal(range_cached(UNMAPPED), PART);
+    assert_int_equal(free_granules(MAPPED), ROOT_GRANULES / 2);
+    assert_int_equal(free_granules(UNMAPPED), PART);
     assert_true(is_dirty(parts[0]) && !is_dirty(parts[1]));
     parts[1] = 0;
     run_thread(); /* was woken early: its first wait takes no time */
@@ -162,7 +162,7 @@ static void what_waits_gives_way(void **state) {
     granule_id parts[PARTS];
     scatter(parts);
     granule_id whole = fetch(ROOT_GRANULES);
-    assert_int_equal(range_cached(MAPPED), 0);
+    assert_int_equal(free_granules(MAPPED), 0);
     assert_int_equal(thrift_counters.given_back, ROOT_GRANULES / 2 * GRANULE_SIZE);
     backend_place(whole);
     give_scattered_back(parts);
@@ -219,7 +219,7 @@ static void without_a_share_the_minimum_is_all(void **state) {
     options.cache_percent = 0;
     backend_place(parts[1]);
     assert_int_equal(thrift_counters.sync_reclaims, 1);
-    assert_int_equal(range_cached(MAPPED), ROOT_GRANULES / 2);
+    assert_int_equal(free_granules(MAPPED), ROOT_GRANULES / 2);
     parts[1] = 0;
     give_scattered_back(parts);
 }
@@ -232,14 +232,14 @@ static void a_refused_discard_keeps_the_range_mapped(void **state) {
     sim_fail_after(0);
     backend_place(a);
     assert_int_equal(thrift_counters.sync_reclaims, 0);
-    assert_int_equal(range_cached(MAPPED), BIG);
-    size_t unmapped = range_cached(UNMAPPED);
+    assert_int_equal(free_granules(MAPPED), BIG);
+    size_t unmapped = free_granules(UNMAPPED);
     assert_int_equal(thrift_purge(), 0); /* joins free neighbours: the root may be whole */
-    assert_true(range_cached(MAPPED) >= BIG);
-    assert_int_equal(range_cached(MAPPED) + range_cached(UNMAPPED), BIG + unmapped);
+    assert_true(free_granules(MAPPED) >= BIG);
+    assert_int_equal(free_granules(MAPPED) + free_granules(UNMAPPED), BIG + unmapped);
     sim_fail_after(SIM_NEVER);
     assert_true(thrift_purge() >= BIG * GRANULE_SIZE);
-    assert_int_equal(range_cached(MAPPED), 0);
+    assert_int_equal(free_granules(MAPPED), 0);
     assert_false(is_dirty(a));
     backend_place(b);
     finish();
@@ -344,8 +344,8 @@ static void a_purge_gives_everything_back(void **state) {
     start();
     backend_place(a);
     assert_int_equal(thrift_purge(), BIG * GRANULE_SIZE);
-    assert_int_equal(range_cached(MAPPED), 0);
-    assert_true(range_cached(UNMAPPED) >= BIG);
+    assert_int_equal(free_granules(MAPPED), 0);
+    assert_true(free_granules(UNMAPPED) >= BIG);
     assert_false(is_dirty(a));
     assert_int_equal(thrift_purge(), 0);
     backend_place(b);
@@ -393,7 +393,7 @@ static void parts_of_pages_stay(void **state) {
     keeper = fetch(1);
     backend_place(one);
     assert_int_equal(thrift_purge(), 0);
-    assert_int_equal(range_cached(MAPPED), 1);
+    assert_int_equal(free_granules(MAPPED), 1);
     assert_true(is_dirty(one) && is_dirty(keeper));
     for (granule_id range; (range = range_acquire(FOR_SLABS, MAPPED, 1));) range_place(range, UNMAPPED);
     range_place(before, UNMAPPED);

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -38,15 +39,19 @@ QUICK_SHARES = {
 EPILOG = """benchmarks (all when none is named):
 {listing}
 
-peers ({quick} with --quick):
+peers:
 {peers}
-  and only when named, or for security alone: {hardened}
+peers with --quick:
+{quick}
+peers only when named, or for security alone:
+{hardened}
 
-  jw+jemalloc is jwmalloc's frontend and midend on jemalloc's backend. mimalloc asks for transparent huge pages by
-  default; peers with names in -small get none. jw-huge is jwmalloc with transparent huge pages.
+  jw+jemalloc is jwmalloc's frontend and midend on jemalloc's backend. mimalloc asks for
+  transparent huge pages by default; peers with names in -small get none. jw-huge is jwmalloc
+  with transparent huge pages.
 
-The first run says which Debian packages it installs, then fetches and builds peers from crates: five to seven minutes,
-with --quick one to two. A full run takes about four hours and needs a quiet machine.
+The first run says which packages it installs, then fetches and builds peers from crates: five to
+seven minutes, with --quick one to two. A full run takes about four hours and needs a quiet machine.
 Results: report.html, results.json, results.csv. docs/benchmarks.md explains them."""
 
 
@@ -57,9 +62,10 @@ def enter_environment() -> None:
     flavours.setup("build", "report")
     installed = VENV / "requirements.txt"
     if not installed.exists() or installed.read_text() != REQUIREMENTS.read_text():
+        packages = " ".join(REQUIREMENTS.read_text().split())
         if not flavours.may_install():
-            raise SystemExit(f"jw bench: missing in {VENV}, not installed because of --no-install: plotting packages")
-        print(f"  about to install what draws the plots in {VENV} ...", file=sys.stderr)
+            raise SystemExit(f"jw bench: missing in {VENV}, not installed because of --no-install: {packages}")
+        print(f"jw bench: about to install these Python packages in {VENV}: {packages}", file=sys.stderr)
         try:
             flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
             flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", REQUIREMENTS)
@@ -69,6 +75,11 @@ def enter_environment() -> None:
             ) from None
         shutil.copy(REQUIREMENTS, installed)
     os.execv(VENV / "bin/python", [VENV / "bin/python", "-B", flavours.ROOT / "tools/jw", *sys.argv[1:]])
+
+
+def lines_of(names: list[str]) -> str:
+    """The names in indented lines of at most 100 columns."""
+    return textwrap.fill(" ".join(names), 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def refuse(text: str) -> None:
@@ -162,13 +173,13 @@ def add_command(commands) -> None:
     command = commands.add_parser(
         "bench",
         help="measure it against other allocators: speed, instructions, memory, latency",
-        description="Repeats the paper's evaluation on this machine and compares jwmalloc with other allocators. Each "
-        "allocator is preloaded into the same programs, in turn, several times.",
+        description="Repeats the paper's evaluation on this machine and compares jwmalloc with other allocators.\n"
+        "Each allocator is preloaded into the same programs, in turn, several times.",
         epilog=EPILOG.format(
             listing="\n".join(f"  {name:14}{text}" for name, text in NAMES.items()),
-            peers="  " + " ".join(bench_peers.NAMES),
-            quick=", ".join(bench_peers.QUICK),
-            hardened=" ".join(bench_peers.HARDENED),
+            peers=lines_of(bench_peers.NAMES),
+            quick=lines_of(bench_peers.QUICK),
+            hardened=lines_of(bench_peers.HARDENED),
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,7 +1,8 @@
-"""./jw entropy: how far the places of objects and tables vary from start to start of a program.
+"""Measures how far the places of objects and tables vary from start to start of a program.
 
-A place has at most as many random bits as its address has bits that vary; `bits` counts those of the page (from bit 12
-on). `distances` counts the distances in pages to the C library: 1 means that one pointer into it tells the place.
+A place has at most as many random bits as its address has bits that vary. "bits of the page" counts
+those from bit 12 on. "distances to libc" counts the different distances in pages to the C library:
+1 means that one pointer into that library tells the place.
 """
 
 import argparse

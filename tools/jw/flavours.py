@@ -79,7 +79,7 @@ def add_command(commands) -> None:
         "build",
         help="build the libraries: build/libjwmalloc.so and build/libjwmalloc.a",
         description="Builds three libraries: libjwmalloc.so, to preload or to link with; libjwmalloc.a, to link with;\n"
-        "libjwmalloc-prefixed.a, which exports only names that begin with jw_, for use beside the system's malloc.",
+        "libjwmalloc-prefixed.a, for use beside the system's malloc. Its names begin with jw_.",
         epilog="Flavours. Each is built in build/FLAVOUR, only release is built in build:" + listing,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

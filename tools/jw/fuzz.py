@@ -15,8 +15,8 @@ import flavours
 
 TARGETS = {
     "api": "calls of the whole interface by two threads; every object's place and bytes are checked",
-    "contents": "the same with objects that stay unwritten, and with words that others left; none may be misread",
-    "faults": "the same over a simulated kernel that refuses; nothing may be lost",
+    "contents": "api with unwritten objects and words that others left, of which none may be misread",
+    "faults": "api over a simulated kernel that refuses; nothing may be lost",
     "options": "text of options, against a second parser",
     "trace": "text of allocation traces, as ./jw bench reads them",
 }
@@ -233,8 +233,8 @@ def add_command(commands) -> None:
         "  ./jw fuzz api --seconds 600 --jobs 2   ten minutes for one, with two processes\n"
         "  ./jw fuzz api --reproduce FILE         run one input again, and print each call\n"
         "  ./jw fuzz api --minimise FILE          find a shorter input that fails in the same way\n"
-        "  ./jw fuzz --seconds 0 --keep           select a new corpus for the repository from build/fuzz/corpus\n\n"
-        "The corpus of the repository is in tests/fuzz/corpus; ./jw test --only fuzz replays it, with any compiler.",
+        "  ./jw fuzz --seconds 0 --keep           select a new tests/fuzz/corpus from build/fuzz/corpus\n\n"
+        "./jw test --only fuzz replays the corpus of the repository, tests/fuzz/corpus, with any compiler.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(

@@ -81,7 +81,7 @@ def unit(client: Client, renames: dict[Path, set[str]]) -> str:
     headers = [
         path.relative_to(ROOT / "src") for path in sorted(ROOT.glob("src/**/*.h")) if "platform" not in path.parts
     ]
-    lines = [f'#include "{header}"' for header in headers if header.parts[0] not in ("api", "insight", "config")]
+    lines = [f'#include "{header}"' for header in headers if header.parts[0] not in ("api", "statistics", "config")]
     lines.insert(0, '#include "verify/platform/genmc.h"')
     lines += ['#include "verify/clients/client.h"', '#include "verify/platform/model.h"']
     sources = sorted(needed(client), key=lambda source: (tier(source.relative_to(ROOT)), source.name))

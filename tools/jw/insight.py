@@ -48,12 +48,20 @@ def call(*words: object) -> int:
     return subprocess.call([str(word) for word in command])
 
 
+def parse(*words: str) -> None:
+    """Ends the program after --help, and if an argument is wrong: before anything is installed or built."""
+    sys.path.append(str(TOOLS / "tools"))
+    import arguments
+
+    arguments.parse(list(words))
+
+
 def run(arguments) -> int:
+    parse(arguments.command, *arguments.words)
     python()
-    if "--help" not in arguments.words[:1] and "-h" not in arguments.words[:1]:
-        flavours.build("release", "insight")
-        if arguments.command == "replay":
-            flavours.build("release")
+    flavours.build("release", "insight")
+    if arguments.command == "replay":
+        flavours.build("release")
     return call(arguments.command, *arguments.words)
 
 

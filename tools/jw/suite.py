@@ -10,11 +10,13 @@ Only what the chosen tests need is built.
 
 With --long, then what the model checker says of the allocator (verify.py). The checker's own tests are a flavour."""
 
+import argparse
 import json
 import os
 import re
 import subprocess
 import sys
+import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -196,14 +198,16 @@ def run(arguments) -> int:
 
 
 def add_command(commands) -> None:
+    named = [*flavours.flavours(), *OTHERS]
     command = commands.add_parser(
         "test",
         help="build the flavours and run their tests",
-        description="Builds each flavour and runs its tests: unit tests, interface tests, real programs, threads in "
-        "checked and sanitizer builds, AArch64 in an emulator, 32 bits. With --long also clang, RISC-V, ARMv7, the "
-        "model checker's quick clients and what takes long. Takes a quarter of an hour on two cores, with --long half "
-        "an hour. "
-        "Tests that need a package which is missing are skipped.",
+        description="Builds each flavour and runs its tests: unit tests, interface tests, real programs, threads\n"
+        "in checked and sanitizer builds, AArch64 in an emulator, 32 bits. With --long also clang, RISC-V,\n"
+        "ARMv7, the model checker's quick clients and what takes long. Takes a quarter of an hour on two\n"
+        "cores, with --long half an hour. Tests that need a package which is missing are skipped.",
+        epilog=textwrap.fill("flavours: " + " ".join(named), 100, subsequent_indent="  ", break_on_hyphens=False),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
         "--quick",
@@ -218,7 +222,8 @@ def add_command(commands) -> None:
     command.add_argument(
         "--flavour",
         action="append",
-        choices=[*flavours.flavours(), *OTHERS],
+        choices=named,
+        metavar="FLAVOUR",
         help="run only this flavour, with what takes long; may be given several times",
     )
     command.set_defaults(run=run)

@@ -23,7 +23,7 @@ int main(void) {
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = get(SIZE, i);
     give(objects[2], SIZE, 2); /* the first slab is partial now */
     pthread_t a = start(freeing, (void *)0), b = start(freeing, (void *)1);
-    heap_collect(thread.heap, COLLECT_CURRENT);
+    heap_collect(thread.heap, COLLECT_SOME);
     uint64_t *other = get(OTHER, 10), *another = get(SIZE, 11); /* of an emptied slab, if there is one */
     finish(a);
     finish(b);

@@ -30,7 +30,7 @@ int main(void) {
     finish(c);
     nest_unlock_all(&ownership.nests[UNMAPPED_NEST], locked);
     range_place_deferred();
-    assert(range_cached(UNMAPPED) == 6 && range_cached(MAPPED) == 0);
+    assert(free_granules(UNMAPPED) == 6 && free_granules(MAPPED) == 0);
     place(ranges[1], UNMAPPED);
     end();
     return 0;

@@ -27,7 +27,7 @@ int main(void) {
     start_allocator();
     for (size_t i = 0; i < 2; i++) objects[i] = get(SIZE, i);
     finish(start(freeing, NULL));
-    heap_collect(thread.heap, COLLECT_CURRENT);
+    heap_collect(thread.heap, COLLECT_SOME);
     again = get(SIZE, 10);
     assert(again == objects[0] && !slab_of(again)->marked);
     pthread_t other = start(freeing_the_rest, NULL);

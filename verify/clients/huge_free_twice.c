@@ -24,6 +24,6 @@ int main(void) {
     finish(a);
     finish(b);
     assert(first != second && huge_usable_size(huge) == 0);
-    assert(atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed) == 0 && model_reserved_roots() == 0);
+    assert(atomic_load_explicit(&thrift_counters.huge_bytes, memory_order_relaxed) == 0 && model_reserved_roots() == 0);
     return 0;
 }

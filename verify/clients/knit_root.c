@@ -11,7 +11,7 @@ enum { RANGE = 8, PARENTLESS = 1 << 15, CLASS = 7 };
 
 /* More memory follows the records' table: in it what a root would take for its parent's word, by chance with a free
  * sibling. */
-static record_word nodes[PARENTLESS + RECORDS] = {[RANGE + PARENTLESS] = MAPPED << 3};
+static table_word nodes[PARENTLESS + RECORDS] = {[RANGE + PARENTLESS] = MAPPED << 3};
 static struct nest nest;
 
 static void look_for_siblings(void) {

@@ -64,6 +64,6 @@ int main(void) {
     put = mapping_cache_push(&second, &old); /* the first makes room, and is ours again */
     assert(put && old.start == first.start && old.size == SMALL);
     put = mapping_cache_pop(SMALL, LARGE_ONE, 8, &left);
-    assert(put && left.start == second.start && mapping_cache_bytes() == 0 && range_cached(MAPPED) == 0);
+    assert(put && left.start == second.start && mapping_cache_bytes() == 0 && free_granules(MAPPED) == 0);
     return 0;
 }

@@ -45,7 +45,7 @@ int main(void) {
     finish(b);
     finish(c);
     thrift_purge();
-    assert(atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed) == 0 && model_reserved_roots() == 0);
-    assert(range_cached(MAPPED) == 0 && mapping_cache_bytes() == 0 && mapping_cache_addresses() == 0);
+    assert(atomic_load_explicit(&thrift_counters.huge_bytes, memory_order_relaxed) == 0 && model_reserved_roots() == 0);
+    assert(free_granules(MAPPED) == 0 && mapping_cache_bytes() == 0 && mapping_cache_addresses() == 0);
     return 0;
 }

@@ -8,7 +8,7 @@
 
 enum { RANGE = 9, CLASS = 0 };
 
-static record_word leaf[32], node[32], link_words[32];
+static table_word leaf[32], node[32], link_words[32];
 static struct nest nest;
 static uint64_t contents;
 static _Atomic(int) taken;

@@ -30,7 +30,7 @@ int main(void) {
     finish(b);
     range_place_deferred();
     uint32_t weight = got ? knit_weight(got) : 0;
-    assert(range_cached(MAPPED) == ROOT_GRANULES - weight);
+    assert(free_granules(MAPPED) == ROOT_GRANULES - weight);
     if (got) place(got, MAPPED);
     end();
     return 0;

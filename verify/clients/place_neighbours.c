@@ -21,7 +21,7 @@ int main(void) {
     pthread_t a = start(freeing, &left), b = start(freeing, &right);
     finish(a);
     finish(b);
-    assert(range_cached(MAPPED) == ROOT_GRANULES && ownership.deferrals == 0);
+    assert(free_granules(MAPPED) == ROOT_GRANULES && ownership.deferrals == 0);
     granule_id root = range_acquire(FOR_SLABS, MAPPED, ROOT_GRANULES);
     assert(root == ROOT_GRANULES && knit_is_root(root));
     range_place(root, UNMAPPED);

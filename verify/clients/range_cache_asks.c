@@ -28,7 +28,7 @@ int main(void) {
     backend_cache_range(&range_cache, range);
     range_cache_enter(NULL);
     run_started();
-    assert(range_cache_granules(&range_cache) == 0 && range_cached(MAPPED) == 0);
+    assert(range_cache_granules(&range_cache) == 0 && free_granules(MAPPED) == 0);
     end();
     return 0;
 }

@@ -37,7 +37,7 @@ int main(void) {
     options.reclaim_start = 0;
     object = backend_allocate(SIZE, 1, &zeroed);
     thrift_on_round(ROUND_SLABS, on_round, NULL);
-    atomic_store_explicit(&reclaimer->state, DISABLED, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->state, ROUNDS_BY_FREES, memory_order_relaxed);
     atomic_store_explicit(&model_milliseconds, option(&options.reclaim_interval), memory_order_relaxed);
     thrift_wake();
     pthread_t a = start(pushing, NULL), b = start(freeing, NULL);

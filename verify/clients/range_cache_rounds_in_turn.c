@@ -41,13 +41,13 @@ int main(void) {
     range_cache_enter(&range_cache);
     void *one = allocated(SIZE), *two = allocated(SIZE), *three = allocated(SIZE);
     keep(&nobodys, three, SIZE);
-    assert(range_cache_granules(&nobodys) == 0 && range_cached(MAPPED) == 2);
+    assert(range_cache_granules(&nobodys) == 0 && free_granules(MAPPED) == 2);
     three = allocated(SIZE);
     keep(&range_cache, one, SIZE);
     keep(&range_cache, two, SIZE);
-    assert(range_cache_granules(&range_cache) == 4 && range_cached(MAPPED) == 0);
+    assert(range_cache_granules(&range_cache) == 4 && free_granules(MAPPED) == 0);
     keep(&range_cache, three, SIZE); /* there are two ways */
-    assert(range_cache_granules(&range_cache) == 4 && range_cached(MAPPED) == 2);
+    assert(range_cache_granules(&range_cache) == 4 && free_granules(MAPPED) == 2);
     range_place(range_acquire(FOR_SLABS, MAPPED, 2), UNMAPPED);
     two = backend_allocate_cached(&range_cache, SIZE);
     assert(two == one && range_cache_granules(&range_cache) == 2); /* the first one */
@@ -55,11 +55,11 @@ int main(void) {
     range_cache_drain(&range_cache, false);
     keep(&range_cache, two, SIZE);
     rounds(2, 0); /* the one that was cached is old, the other is not, and then is */
-    assert(range_cached(MAPPED) == 0 && root_count() == 0);
+    assert(free_granules(MAPPED) == 0 && root_count() == 0);
     one = allocated(2 * SIZE);
     keep(&range_cache, one, 2 * SIZE);
     two = allocated(SIZE); /* a larger range is cached, and is cut, before memory without pages comes into use */
-    assert(two == one && range_cache_granules(&range_cache) == 0 && range_cached(MAPPED) == 2);
+    assert(two == one && range_cache_granules(&range_cache) == 0 && free_granules(MAPPED) == 2);
     for (unsigned i = 0; i < 2 * RANGE_CACHE_PERIOD; i++) {
         keep(&range_cache, two, SIZE);
         two = allocated(SIZE);

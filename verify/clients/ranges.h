@@ -76,7 +76,7 @@ static inline void end(void) {
         for (unsigned class = 0; class < RANGE_CLASSES; class ++)
             assert(nest_count(&ownership.nests[nest], class) == 0);
     expect_exact_counts();
-    assert(range_cached(MAPPED) == 0 && range_cached(UNMAPPED) == 0);
+    assert(free_granules(MAPPED) == 0 && free_granules(UNMAPPED) == 0);
     assert(root_count() == 0 && page_map_metadata(0) == 0 && model_reserved_roots() == 0);
 }
 

@@ -30,7 +30,7 @@ int main(void) {
     pthread_t a = start(reclaiming, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
-    assert(range_cached(MAPPED) == 0);
+    assert(free_granules(MAPPED) == 0);
     end();
     return 0;
 }

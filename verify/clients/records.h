@@ -11,7 +11,7 @@
 
 enum { RECORDS = 32, ROOT = ROOT_GRANULES };
 
-static record_word records_leaf[RECORDS], records_node[RECORDS], records_link[RECORDS];
+static table_word records_leaf[RECORDS], records_node[RECORDS], records_link[RECORDS];
 static uint64_t held[RECORDS];
 
 static inline void records_start(void) {

@@ -11,7 +11,7 @@
 #include "verify/clients/ranges.h"
 
 static size_t outside(void) {
-    return atomic_load_explicit(&thrift_counters.outside, memory_order_relaxed);
+    return atomic_load_explicit(&thrift_counters.huge_bytes, memory_order_relaxed);
 }
 
 int main(void) {

@@ -31,7 +31,7 @@ int main(void) {
     pthread_t a = start(freeing, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
-    assert(rounds == 1 || range_cached(MAPPED) == 0);
+    assert(rounds == 1 || free_granules(MAPPED) == 0);
     end();
     return 0;
 }

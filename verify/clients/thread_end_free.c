@@ -22,7 +22,7 @@ int main(void) {
     pthread_t a = start(reclamation, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
-    assert(range_cached(MAPPED) == 0 || atomic_load_explicit(&model_thread_body, memory_order_relaxed));
+    assert(free_granules(MAPPED) == 0 || atomic_load_explicit(&model_thread_body, memory_order_relaxed));
     end();
     return 0;
 }

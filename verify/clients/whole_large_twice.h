@@ -13,7 +13,7 @@ static inline void use_twice(void) {
     void *second = filled(jw_malloc(SIZE), SIZE, 2);
     assert(second == first);
     release(second, SIZE, 2);
-    assert(range_cached(MAPPED) == 0 && range_cache_granules(&thread_heap()->range_cache) == 4);
+    assert(free_granules(MAPPED) == 0 && range_cache_granules(&thread_heap()->range_cache) == 4);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* statistics.c - gathers and prints the statistics. The tables of fields define the contents of text, JSON and XML. */
-#include "insight/statistics.h"
+#include "statistics/statistics.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,0 +1,139 @@
+"""The arguments of the commands about recorded programs. Parsing them, and --help, need none of the packages."""
+
+import argparse
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+BUILD = Path(__file__).resolve().parents[2] / "build"
+
+
+def runs(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    """What runs a command; imports the module only then, because it needs the packages."""
+    return lambda arguments: getattr(importlib.import_module(module), function)(arguments)
+
+
+def add_record(commands) -> None:
+    command = commands.add_parser(
+        "record",
+        help="record every allocation of a program",
+        description="Runs PROGRAM and writes each allocation and free of it and of its children into a file.\n"
+        "Returns the program's exit status; 1 if the file could not be written.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("-o", "--output", type=Path, default=Path("app.jwt"), help="default: app.jwt")
+    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("--stacks", action="store_true", help="with the call stack of each allocation")
+    command.add_argument("--sample", type=int, default=100, metavar="MS", help="resident memory is read so often")
+    command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+    command.set_defaults(run=runs("recorder", "record"))
+
+
+def add_profile(commands) -> None:
+    command = commands.add_parser(
+        "profile",
+        help="samples of what a program allocates and keeps, for pprof",
+        description="Runs PROGRAM and writes which call stacks allocate how much, and keep how much, by samples; each\n"
+        "further process has a file of its own. While it runs, --on, --off and --dump act on it from outside.\n"
+        "Returns the program's exit status; 1 if the file could not be written.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("-o", "--output", type=Path, default=Path("app.pb.gz"), help="default: app.pb.gz")
+    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("--rate", type=int, default=512 << 10, metavar="BYTES", help="a sample in so many; 524288")
+    command.add_argument("--seed", type=int, default=0, help="choose the same bytes each time")
+    command.add_argument("--begin-off", action="store_true", help="no samples until --on")
+    command.add_argument("--symbolize", action="store_true", help="write functions' names, too")
+    command.add_argument("--on", type=int, metavar="PID", help="take samples in this process's run from now on")
+    command.add_argument("--off", type=int, metavar="PID", help="take no more")
+    command.add_argument("--dump", type=int, metavar="PID", help="write what this process has until now")
+    command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+    command.set_defaults(run=runs("profiler", "profile"))
+
+
+def add_guard(commands) -> None:
+    command = commands.add_parser(
+        "guard",
+        help="some of a program's objects between inaccessible pages",
+        description="Runs PROGRAM with one allocation in so many between inaccessible pages. An overflow, a use after\n"
+        "free, a double or invalid free of these is named with its stacks, and ends the process.\n"
+        "Returns the program's exit status.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--rate", type=int, default=5000, metavar="N", help="one allocation in so many; 5000")
+    command.add_argument("--slots", type=int, default=256, metavar="N", help="guarded objects at a time; 256")
+    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("-o", "--output", type=Path, help="add what is found to this file; default: standard error")
+    command.add_argument("--symbolize", action="store_true", help="functions' names, after the program has ended")
+    command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+    command.set_defaults(run=runs("guard", "guard"))
+
+
+def add_trace(commands) -> None:
+    command = commands.add_parser("trace", help="traces as the text of Android's memory_replay, and back")
+    kinds = command.add_subparsers(metavar="export|import", required=True)
+    for name, does, function in (
+        ("export", "writes one process of a trace as text, or as a zip if OUTPUT is called so", "export"),
+        ("import", "makes a trace of such a text or zip, or of a file of heaptrack", "import_text"),
+    ):
+        kind = kinds.add_parser(name, help=does, description=does)
+        kind.add_argument("trace", type=Path)
+        kind.add_argument("-o", "--output", type=Path, required=True)
+        if name == "export":
+            kind.add_argument("--process", type=int, help="default: the one with the most events")
+        kind.set_defaults(run=runs("android", function))
+
+
+def add_report(commands) -> None:
+    command = commands.add_parser(
+        "report",
+        help="a page about a recorded program",
+        description="Makes one page, without links to anything else, of a trace; or of two, to compare them.",
+    )
+    command.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
+    command.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
+    command.add_argument("--process", type=int, help="default: the one with the most events")
+    command.add_argument("--json", action="store_true", help="print the numbers instead")
+    command.set_defaults(run=runs("report", "report"))
+
+
+def add_replay(commands) -> None:
+    command = commands.add_parser(
+        "replay",
+        help="a recorded program again, on several allocators",
+        description="Makes the calls of a recorded process again, by as many threads in the same order, with\n"
+        "the system's malloc, with jwmalloc, and with each LIBRARY. Objects are written, and verified when\n"
+        "they end. Time is that of the threads' turns, without what they wait. Memory is the growth of the\n"
+        "resident size: at most, in the middle of all samples, and some time (--rest) after the last call.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("trace", type=Path)
+    command.add_argument("--lib", action="append", default=[], type=Path, metavar="LIBRARY", help="one more allocator")
+    command.add_argument("--process", type=int, help="default: the one with the most events")
+    command.add_argument("--timing", choices=("compressed", "kept"), default="compressed", help="default: compressed")
+    command.add_argument("--runs", type=int, default=1, help="the time is that of the best one; default: 1")
+    command.add_argument("--rest", type=int, default=1500, metavar="MS", help="default: 1500")
+    command.add_argument("--step", type=int, default=100000, help="calls between two entries of live bytes in the JSON")
+    command.add_argument("-o", "--output", type=Path, help="a page with the table and a plot")
+    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    command.set_defaults(run=runs("replay", "replay"))
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
+    """Of the words, or of this program's arguments. Ends the program after --help, and if an argument is wrong."""
+    parser = argparse.ArgumentParser(prog="jw")
+    parser.add_argument("--build", type=Path, default=BUILD, help="where the libraries are")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    add_record(commands)
+    add_profile(commands)
+    add_guard(commands)
+    add_trace(commands)
+    add_report(commands)
+    add_replay(commands)
+    arguments = parser.parse_args(words)
+    if "program" in arguments:
+        arguments.program = arguments.program[arguments.program[:1] == ["--"] :]
+        outside = {getattr(arguments, name, None) for name in ("on", "off", "dump")} != {None}
+        if not arguments.program and not outside:
+            parser.error("which program?")
+    return arguments
