@@ -34,10 +34,11 @@ static const struct answer answers[] = {
 #include "api/mallopt.def"
 };
 
-/* The two of Android's that are about tags. */
+/* Android's two parameters about memory tags. */
 enum { MEMTAG_TUNING = -102, HEAP_TAGGING_LEVEL = -204 };
 
-/* Whether what the parameter's value asks for is so already. False for a parameter that is not in the table. */
+/* Whether the allocator already does what the parameter's value asks for. False for a parameter that is not in the
+ * table. */
 static bool value_holds(int parameter, int value) {
     if (tags_active && (parameter == MEMTAG_TUNING || parameter == HEAP_TAGGING_LEVEL)) return false;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)

@@ -123,7 +123,8 @@ JW_EXPORT void delete_array_aligned_nothrow(void *object, size_t alignment,
 JW_EXPORT void delete_object_sized_aligned(void *object, size_t size, size_t alignment) MANGLED("_ZdlPv", ALIGNED);
 JW_EXPORT void delete_array_sized_aligned(void *object, size_t size, size_t alignment) MANGLED("_ZdaPv", ALIGNED);
 
-/* What a call of a form reaches: ours, or the program's. Volatile, or the compiler would take them for ours. */
+/* For each operator the function that a call of it reaches: ours, or the program's own. Volatile: else the compiler
+ * would assume that it is ours. */
 static const volatile struct {
     void *(*new_object)(size_t size);
     void *(*new_array)(size_t size);

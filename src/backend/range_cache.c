@@ -28,7 +28,7 @@ static uint32_t cache_users(void) {
     return users ? users : 1;
 }
 
-/* What may wait in the process is shared by all threads. */
+/* Gives the cache its share of the room that the watermark leaves: each thread with a range cache has an equal one. */
 static NOINLINE void renew_room(struct range_cache *cache) {
     uint32_t drained = atomic_load_explicit(&cache->drained, memory_order_relaxed), threads = cache_users();
     int32_t filled = cache->most - cache->room - (int32_t)(drained - cache->drained_seen);

@@ -39,8 +39,8 @@ enum {
 #endif
 
 enum {
-    /* Of a spent cache at most this part may be left, a half: with more, malloc takes too little of what is cached, and
-     * all of it goes back to its slabs. */
+    /* At most this part of a spent cache may be left: a half. If more is left, malloc takes too little of what is
+     * cached. Then all of the cache goes back to its slabs. */
     OBJECT_CACHE_USED_PART = 2,
 };
 
@@ -125,8 +125,8 @@ enum {
     TAKE_AT_ONCE = 4,
     /* Divisor: while the program grows beyond its peak, a pool may hold a quarter of its share. */
     POOL_PART_AT_PEAK = 4,
-    /* The part of the slabs that a pool has not needed for a while that goes back, a half, and then a half of the rest:
-     * the program may grow again. */
+    /* A pool gives back this part of the slabs that it has not needed for a while: a half, then a half of the rest. The
+     * program may grow again. */
     POOL_UNUSED_PART = 2,
     /* The first heap of a fork's child takes fewer slabs than this ahead, a random number, so that siblings differ. */
     SCATTER_SLABS = 16,
@@ -229,8 +229,8 @@ enum {
     /* A huge object that had to move gets room to grow: an eighth of its size (divisor), at most so many bytes. */
     HUGE_ROOM_PART = 8,
     HUGE_ROOM_MOST = 1 << 28,
-    /* The part of a window of full size that roots may fill before large objects get mappings of their own, a half: the
-     * other half is left for slabs, which can be nowhere else. */
+    /* Roots may fill this part of a window of full size: a half. From then on large objects get mappings of their own.
+     * The other half is left for slabs, which can be nowhere else. */
     LARGE_WINDOW_PART = 2,
     /* The largest mapping that waits for the next huge object, in bytes: above, page faults outweigh what it saves.
      * Bounds the addresses that wait without memory. */

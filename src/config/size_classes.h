@@ -16,7 +16,7 @@ struct size_class {
     uint16_t cache_room;         /* objects that a heap may cache (frontend/object_cache.h) */
     uint16_t budget;             /* of a local list: frees until it needs attention */
     uint16_t frees_until_reopen; /* frees by the owner until a full slab is reopened (frontend/slab.h) */
-    uintptr_t reciprocal, last;  /* floor(W / size) + 1; see size_class_last. W: number of values of a word */
+    uintptr_t reciprocal, last;  /* floor(W / size) + 1, W = 2^(bits of a word); see size_class_last */
 };
 
 extern const struct size_class size_classes[SIZE_CLASS_COUNT];

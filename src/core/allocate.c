@@ -1,7 +1,10 @@
 /* allocate.c - the hit path of malloc: one conditional branch, on whether the first object's link is near
- * (sync/free_link.h). The link is far in four cases: the list is empty; the object is the list's last one; the next
- * object is in another root; or the program wrote to the object after its free. The list is empty in four cases: the
- * size is 0 or too large, the thread has no heap, the class has no slab, or the slab has no object left. */
+ * (sync/free_link.h). The link is far in four cases:
+ * - the list is empty: the size is 0 or too large, or the thread has no heap, or the class has no slab, or the slab has
+ *   no object left;
+ * - the object is the list's last one;
+ * - the next object is in another root;
+ * - the program wrote to the object after its free. */
 #include "core/allocate.h"
 
 #include "core/hit_path.h"

@@ -1,12 +1,12 @@
 /* heap_shortage.h - a malloc that fails again costs little: what was looked at in vain is not looked at again.
  *
  * To look at everything (heap_collect_at_shortage, thrift_make_room) takes time in proportion to the memory in use.
- * After that a failed malloc notes signs of what could make the next one succeed. If they are the same at the next one,
- * that fails at once.
+ * After that a failed malloc notes signs of what could make the next one succeed. A malloc that finds no memory and the
+ * same signs fails at once.
  *
  *   came back                             sign
- *   own objects of full slabs             none needed: from then on full slabs are WANTED, so the first free opens one.
- *                                         A slab whose last object comes back goes to the pool, where malloc finds it
+ *   own objects of full slabs             none needed: from then on full slabs are WANTED, so the first free reopens
+ *                                         one. A slab whose last object comes back goes to the pool: malloc looks there
  *   own objects in local lists            the lists' first objects and budgets
  *   own objects of the midend             whether a mid cache is in use
  *   own ranges                            how many were pushed to the range cache
@@ -16,15 +16,15 @@
  *
  * No sign tells of objects in other threads' lists, nor that others have freed the rest of a partial slab. So each
  * SHORTAGE_PERIOD-th failure looks at everything; so do rounds. The hardened build always looks: its quarantines have
- * no sign. All of it by the heap's thread.
+ * no sign. Only the heap's thread calls these functions.
  */
 #ifndef JW_HEAP_SHORTAGE_H
 #define JW_HEAP_SHORTAGE_H
 
 #include "frontend/heap.h"
 
-/* Whether a look at everything would be in vain, as far as the signs tell; counts the failures of which that is so.
- * Called after a refill has failed. */
+/* Whether the signs are those of the last failure, so that a look at everything would be in vain. Counts the failures
+ * with the same signs. Called after a refill has failed. */
 bool heap_fails_at_once(struct heap *heap);
 
 /* Notes the signs, after the refill that followed such a look has failed. */

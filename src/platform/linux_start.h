@@ -1,11 +1,12 @@
-/* linux_start.h - steps of the start that stand in other files than linux_process.c, and the rights that it found. */
+/* linux_start.h - the steps of the process's start that linux_process.c calls in other files, and the rights that the
+ * process had at its start. */
 #ifndef JW_LINUX_START_H
 #define JW_LINUX_START_H
 
 #include <stdbool.h>
 
-/* What platform_read_rights has found: more rights than an ordinary user's process has, user 0, the right to
- * real-time priorities. */
+/* The process's rights, as platform_read_rights found them. any: more than an ordinary user's process has; of_root: it
+ * is of user 0; realtime: it may use real-time priorities. */
 struct rights {
     bool any, of_root, realtime;
 };

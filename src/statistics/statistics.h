@@ -14,7 +14,7 @@ struct process_statistics {
     uint64_t pid, time; /* seconds since 1970 */
     uint64_t resident;  /* memory of the whole process now, in bytes */
     uint64_t peak;      /* the most that was resident */
-    uint64_t objects;   /* number of objects, those up to 14 KB and above 4 MB */
+    uint64_t objects;   /* how many: small and mid ones (up to 14 KB), huge ones (above 4 MB) */
 };
 
 struct statistics {
