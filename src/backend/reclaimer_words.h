@@ -9,7 +9,7 @@
  *                                                told to end
  *                 NO_THREAD -> ROUNDS_BY_FREES   a thread needs it, but it may not be started now
  *                 ROUNDS_BY_FREES -> RUNNING     the program makes a thread (auto); the thread that ends the last pause
- *                 ROUNDS_BY_FREES -> NO_THREAD   a freeing thread that has run a round in its place, to ask again (true)
+ *                 ROUNDS_BY_FREES -> NO_THREAD   a freeing thread after a round in its place, to ask again (true)
  *   round_asked   0 -> 1    a thread with work other than free ranges, such as an abandoned heap
  *                 1 -> 0    the next round, before it looks for work
  *   quiet_rounds  0 -> n    the thread, before a wait that is doubled n times: once for each round without work
