@@ -37,7 +37,8 @@ def complaints(path: Path) -> list[str]:
 
 
 def main() -> int:
-    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in ENDINGS]
+    files = (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")))
+    paths = [path for path in files if path.suffix in ENDINGS or path.name == "CMakeLists.txt"]
     paths += sorted(ROOT.glob("*.md"))
     found = [f"{path.relative_to(ROOT)}{complaint}" for path in paths for complaint in complaints(path)]
     print("\n".join(found), end="\n" if found else "")

@@ -30,6 +30,7 @@
  * the first object's address before it reads the link. free asks the same question as above, so no correct program is
  * reported there either.
  *
+ * Invariant: the first word of an object in a list is a link to the list's next object, or to its end.
  * Progress: each operation is a few instructions. Verified by tests/unit/free_link_test.c and, in lists that threads
  * share, by verify/clients/free_link_list.c. */
 #ifndef JW_FREE_LINK_H

@@ -129,7 +129,7 @@ static void comes_back(void) {
                 free(recent[i % RECENT]);
                 recent[i % RECENT] = malloc((size_t)(i * 37 % 900));
             }
-            usleep(10000);
+            usleep(10000); /* real threads live on beside the fork, until the process is killed */
         }
         CHECK(looks < LOOKS || before == 0); /* 0: not known */
         _exit(0);

@@ -38,7 +38,7 @@ static void *keep_signalling(void *unused) {
     while (!atomic_load(&stop)) {
         int before = handled;
         pthread_kill(target, SIGUSR1);
-        while (handled == before && !atomic_load(&stop)) usleep(50);
+        while (handled == before && !atomic_load(&stop)) usleep(50); /* a handler may not post to this thread */
     }
     return NULL;
 }

@@ -57,7 +57,7 @@ int main(int count, char **arguments) {
     size_t threads = 0, before = 1, after = 0;
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, work_and_sleep, NULL) == 0);
-    while (!atomic_load(&asleep)) usleep(1000);
+    while (!atomic_load(&asleep)) usleep(1000); /* the kernel's counts of sleeps need real time, here and below */
     for (unsigned tries = 0; tries < LONGEST / silence; tries++) {
         before = sleeps(&threads);
         sleep(silence);

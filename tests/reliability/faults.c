@@ -135,7 +135,7 @@ static void check_reclamation_thread(void) {
         for (size_t i = 0; i < 20; i++) memset(kept[i] = malloc(20000), 1, 20000);
         for (size_t i = 0; i < 20; i++) free(kept[i]);
         for (size_t i = 0; i < 1100; i++) free(malloc(20000));
-        usleep(1000);
+        usleep(1000); /* the kernel starts the real thread when it likes */
     }
     CHECK(reclamation_thread_runs());
 }

@@ -130,7 +130,7 @@ void supervise(void *(*work)(void *)) {
     pthread_t thread;
     dl_iterate_phdr(note_code, dlsym(RTLD_DEFAULT, "malloc"));
     CHECK(pthread_create(&thread, NULL, run_supervised, (void *)work) == 0);
-    while (atomic_load(&listener) == 0) usleep(1000);
+    while (atomic_load(&listener) == 0) usleep(1000); /* its calls wait for this thread: no futex */
     while (!atomic_load(&finished)) {
         struct pollfd ready = {.fd = listener, .events = POLLIN};
         if (poll(&ready, 1, 100) > 0) answer(listener);

@@ -47,7 +47,7 @@ static void start_victim(void) {
     atomic_store(&shared->victim, 0);
     atomic_store(&shared->seized, 0);
     CHECK(pthread_create(&victim_thread, NULL, victim, NULL) == 0);
-    while (atomic_load(&shared->victim) == 0) usleep(100);
+    while (atomic_load(&shared->victim) == 0) usleep(100); /* until the real thread runs */
 }
 
 /* New in every order, so that threads begin and end while the victim is stopped. */
