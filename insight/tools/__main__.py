@@ -3,12 +3,11 @@
 import sys
 
 import arguments
+from errors import TraceError
 
 
 def main() -> int:
     parsed = arguments.parse()
-    from traceio import TraceError  # needs the packages
-
     try:
         return parsed.run(parsed)
     except TraceError as error:

@@ -16,7 +16,8 @@ import numpy as np
 import events as analysis
 import heaptrack
 import traceio
-from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END, TraceError
+from errors import TraceError
+from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END
 
 MICROSECOND = 1000
 

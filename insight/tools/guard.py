@@ -9,14 +9,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-import stacks
-from traceio import TraceError
+from errors import TraceError
 
 FRAME = re.compile(r"( +#\d+ )(/.*)\+(0x[0-9a-f]+)$")
 
 
 def with_names(text: str) -> str:
     """The report with functions before its frames."""
+    import stacks  # needs the packages, and some of a second
+
     command = stacks.symbolizer()
     offsets: dict[str, set[int]] = {}
     lines = text.splitlines()

@@ -14,7 +14,8 @@ import numpy as np
 import zstandard
 
 import traceio
-from traceio import DEFINITION, EVENT, FRAMES, FREE, MALLOC, STACK, TraceError
+from errors import TraceError
+from traceio import DEFINITION, EVENT, FRAMES, FREE, MALLOC, STACK
 
 MILLISECOND = 1_000_000
 BASE = 0x10000

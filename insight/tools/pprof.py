@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import stacks
-from traceio import TraceError
+from errors import TraceError
 
 MAGIC, TAG, UNIT, HEAD = 0x3130464F5250574A, 0x4A57B5A1, 64, 384
 ROW, MODULE = 1, 2

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import pprof
+from errors import TraceError
 from recorder import shared_folder
-from traceio import TraceError
 
 MAGIC = 0x31304C545243574A
 RATE, ON, LOST = 8, 24, 28  # places in the control file

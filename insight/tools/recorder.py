@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from traceio import EVENT, MODULE, PROCESS, PROGRAM, THREAD_AGAIN, THREAD_BEGIN, THREAD_END, TraceError, Writer
+from errors import TraceError
+from traceio import EVENT, MODULE, PROCESS, PROGRAM, THREAD_AGAIN, THREAD_BEGIN, THREAD_END, Writer
 
 MAGIC = 0x314452434552574A
 MOST_RINGS, SLOTS, SLOT = 1 << 16, 4096, 128

@@ -15,8 +15,9 @@ import events as analysis
 import plots
 import traceio
 from android import as_one_line, chosen_process
+from errors import TraceError
 from report import Progress, figure, page, table
-from traceio import ALIGNED, CALLOC, FREE, REALLOC_BEGIN, TraceError
+from traceio import ALIGNED, CALLOC, FREE, REALLOC_BEGIN
 
 CALL = np.dtype(
     [

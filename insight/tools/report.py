@@ -13,9 +13,10 @@ import plots
 import summary
 import traceio
 from android import chosen_process
+from errors import TraceError
 from plots import amount, count, duration
 from summary import Process
-from traceio import Trace, TraceError
+from traceio import Trace
 
 STYLE = """:root{color-scheme:light}*{box-sizing:border-box}
 body{font:15px/1.5 system-ui,sans-serif;max-width:1240px;margin:0 auto;padding:12px;color:#222;background:#fff}

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
+from errors import TraceError
+
 MAGIC, VERSION = b"\x89JWT\r\n\x1a\n", 1
 HEADER = struct.Struct("<8sII")
 CHUNK = struct.Struct("<4sHHIIIIIQQ")
@@ -29,10 +31,6 @@ EVENT = np.dtype(
     ]
 )  # fmt: skip
 DEFINITION = np.dtype([("address", "<u8"), ("size", "<u8"), ("stack", "<u4"), ("kind", "u1")])
-
-
-class TraceError(Exception):
-    """What is wrong with a file, in one line."""
 
 
 @dataclass
