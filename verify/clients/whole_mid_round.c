@@ -4,6 +4,7 @@
  *           round that gives all back
  * property  the object is its holder's alone; all memory goes back in the end
  */
+#include "midend/midend.h"
 #include "verify/clients/whole.h"
 
 enum { SIZE = 128 };
