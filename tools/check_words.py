@@ -118,8 +118,8 @@ HARMLESS = re.compile(
     r"|\b(?:more|soon|left|kept|given|used) [|&]= "
 )
 # As clang-format writes it, between blanks.
-OPERATION = re.compile(r"[\w)\]] (?:<<|>>|[&|^])=? (?=\S)|~[\w(]")
-MADE = re.compile(r"\(struct (\w+)\)\s*\{\s*[^.}\s]")
+OPERATION = re.compile(r"[\w)\]] (?:<<|>>|[&|^])=?(?: (?=\S)|$)|~[\w(]")
+MADE = re.compile(r"\(?struct (\w+)(?:\)| \w+ =)\s*\{\s*[^.}\s]")
 WORD = re.compile(r"\bstruct (\w+) \{\s*(?:\w+ )*raw;\s*\}")
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -128,7 +128,7 @@ TABLE = re.compile(r"\bpage_map\.(?:leaf|link|node)\b")
 OWNED = "|".join(map(re.escape, OWNERS))
 CHANGE = re.compile(
     rf"\b(?:atomic_(?:store|fetch|exchange|compare)|id_stack_(?:push|take|last))\w*\(\s*&({OWNED})"
-    rf"|\b({OWNED})\w+(?:\[\w+\])?\s*(?:\+\+|--|[-+^|&]?=(?!=))"
+    rf"|\b({OWNED})\w[\w.]*(?:\[[^]]*\][\w.]*)*\s*(?:\+\+|--|[-+^|&]?=(?!=))"
 )
 NUMBER = re.compile(r"\b0[xX][0-9a-fA-F]+(?=[uUlL]*\b)")
 

@@ -103,7 +103,7 @@ class Machine:
             return self.ops.number(int(number.group(1)), width)
         operand = self.operand(text)
         # without "&" the compiler may put into that register an operand that it knows to have the same value
-        if self.overwritten - {operand.name} and operand.kind != "i":
+        if self.overwritten - {text} and operand.kind != "i":
             raise UnknownError(f"{text} is read after a register without & was written")
         if not operand.readable:
             raise UnknownError(f"{text} is read, but is an output without a value")
@@ -137,7 +137,7 @@ class Machine:
             raise UnknownError(f"{text} has not the width of its instruction")
         operand.word = word
         if not operand.early:
-            self.overwritten.add(operand.name)
+            self.overwritten.add(text)
 
     def execute(self, instruction: str) -> None:
         mnemonic, _, rest = instruction.partition(" ")
@@ -322,6 +322,8 @@ def proofs(header: str, ops: type, only: str = "") -> list[tuple[str, str]]:
     for name, (text, _) in STATED.items():
         if c_forms.get(name) != text:
             raise UnknownError(f"{name}: its C form is not what STATED has: {c_forms.get(name)}")
+    if re.search(r"\b(?:__asm|asm)\b", re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)):
+        raise UnknownError("assembler that is not written as __asm__")
     forms = [Form(*one) for one in bodies if "__asm__" in one[2]]
     if len(forms) != header.count("__asm__") or {form.function for form in forms} != set(STATED):
         raise UnknownError("a statement of assembler that is in no known function, or a function without one")

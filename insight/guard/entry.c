@@ -184,9 +184,13 @@ static long number_in(const char *name) {
 /* Before main. What the program's libraries have allocated by then is not guarded. */
 __attribute__((constructor)) static void guard_begin(void) {
     long rate = number_in("JW_GUARD_RATE"), slots = number_in("JW_GUARD_SLOTS");
-    if (rate <= 0 || slots <= 0 || !unwind_begin(true)) return;
+    if (rate <= 0 || slots <= 0) return;
     report_begin(getenv("JW_GUARD_OUTPUT"));
+    if (!unwind_begin(true) || !pool_begin(rate, (uint32_t)slots)) {
+        static const char said[] = "jw guard: no memory or no unwinder: nothing is guarded\n";
+        (void)!write(STDERR_FILENO, said, sizeof said - 1);
+        return;
+    }
     pthread_atfork(before_fork, after_fork, in_child);
     fault_begin();
-    pool_begin(rate, (uint32_t)slots);
 }

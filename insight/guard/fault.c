@@ -88,6 +88,7 @@ static int change(const struct sigaction *wanted, struct sigaction *old) {
     *old = program;
     if (wanted != NULL) {
         atomic_fetch_add(&version, 1);
+        atomic_thread_fence(memory_order_release); /* program_action sees the odd version before the new words */
         program = *wanted;
         atomic_fetch_add(&version, 1);
         result = install(wanted);

@@ -106,7 +106,8 @@ void pool_stack_now(struct stack *stack) {
 }
 
 static void *place_object(size_t size, size_t alignment) {
-    if (size > pool.page || alignment > pool.page) return NULL;
+    /* what begins at a page may be protected by the program itself */
+    if (size > pool.page || alignment >= pool.page) return NULL;
     size_t room = (size + (size == 0) + alignment - 1) & ~(alignment - 1);
     uint32_t number = 0;
     if (!take(&number)) return NULL;

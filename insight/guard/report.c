@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ void report_begin(const char *path) {
 }
 
 void report_in_child(void) {
+    used = 0; /* another thread of the parent may have been writing */
     atomic_flag_clear(&writing);
 }
 
@@ -108,8 +110,10 @@ static void put_place(uintptr_t address, const struct slot *slot) {
 }
 
 void report_write(const struct report *report) {
+    int cancel;
     if (inside) return; /* a fault of our own */
     inside = true;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* open and write are points of cancellation */
     while (atomic_flag_test_and_set(&writing)) wait_a_moment();
     output = output_path[0] != 0 ? open(output_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
     bool opened = output >= 0;
@@ -129,5 +133,6 @@ void report_write(const struct report *report) {
     if (report->slot != NULL && report->slot->freed.thread != 0) put_stack("freed by", &report->slot->freed, false);
     if (opened) close(output);
     atomic_flag_clear(&writing);
+    pthread_setcancelstate(cancel, NULL);
     inside = false;
 }

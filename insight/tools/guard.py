@@ -40,7 +40,10 @@ def run(arguments: argparse.Namespace, output: Path | None) -> int:
     library = arguments.build / "libjwguard.so"
     if not library.exists():
         raise TraceError(f"{library}: not there; build the target insight")
-    preload = [str(library), *map(str, arguments.lib), os.environ.get("LD_PRELOAD", "")]
+    if missing := [str(other) for other in arguments.lib if "/" in str(other) and not other.exists()]:
+        raise TraceError(f"{missing[0]}: not there")
+    others = [str(other.resolve()) if "/" in str(other) else str(other) for other in arguments.lib]
+    preload = [str(library.resolve()), *others, os.environ.get("LD_PRELOAD", "")]
     environment = {
         **os.environ,
         "LD_PRELOAD": ":".join(filter(None, preload)),

@@ -25,7 +25,10 @@ static COLD void keep_mappings(void) {
     /* the first page stays accessible: its mapping may wait to be unmapped */
     for (size_t at = GRANULE_SIZE; pages && at < KEPT_SIZE; at += 2 * GRANULE_SIZE)
         platform_protect(pages + at, GRANULE_SIZE, false);
-    if (pages) atomic_store_explicit(&kept, (uintptr_t)pages, memory_order_relaxed);
+    /* a guard that was refused meanwhile needs them at once */
+    if (pages && atomic_load_explicit(&most_guards, memory_order_relaxed) == GUARDS_MOST)
+        atomic_store_explicit(&kept, (uintptr_t)pages, memory_order_relaxed);
+    else if (pages) unmap_or_defer(pages, KEPT_SIZE);
 }
 
 COLD void guard_refused(void) {

@@ -80,6 +80,9 @@ MASKS = [
     ("api/mallopt.c", "static uint32_t a(uint32_t word) { return word | 8; }"),
     ("frontend/heap_refill.c", "static struct cross_word a(void) { return (struct cross_word){5}; }"),
     ("backend/thrift.h", "static uint32_t a(struct leaf_word leaf) { return leaf. raw; }"),
+    ("core/zeroed.c", "static struct leaf_word a(void) { struct leaf_word w = {5}; return w; }"),
+    ("core/aligned.c", "static uint32_t a(uint32_t word) {\n    return word &\n           12;\n}"),
+    ("core/start.c", "static void a(unsigned n) { ownership.nests[n + 1].first = 0; }"),
 ]
 RENAMED = {
     "backend/slot_word.h": ("SLOT_DISOWNED", "SLOT_LEAVING"),
