@@ -6,7 +6,7 @@
  */
 #include "backend/backend.h"
 
-#include "base/misuse.h"
+#include "platform/misuse.h"
 
 /* Of jemalloc, built with the prefix je_. */
 void *je_mallocx(size_t size, int flags);

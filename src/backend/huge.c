@@ -6,10 +6,10 @@
 #include "backend/thrift.h"
 #include "base/align.h"
 #include "base/compiler.h"
-#include "base/misuse.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
+#include "platform/misuse.h"
 #include "platform/platform.h"
 
 static _Atomic(size_t) mappings, mapped_total;

@@ -2,7 +2,7 @@
 #include "backend/knit.h"
 
 #include "backend/weights.h"
-#include "base/assert.h"
+#include "platform/assert.h"
 
 /* Where a range is in the tree. */
 struct tree_position {

@@ -3,9 +3,9 @@
 #include "backend/range_fetch.h"
 #include "backend/root.h"
 #include "base/align.h"
-#include "base/assert.h"
 #include "base/compiler.h"
-#include "base/misuse.h"
+#include "platform/assert.h"
+#include "platform/misuse.h"
 
 static uint32_t granules_for(size_t bytes) {
     return (uint32_t)((bytes + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);

@@ -1,8 +1,8 @@
 /* nest.c - a Nest's slots, lists and hints: place a range, take any range of a class, take a given one. */
 #include "backend/nest.h"
 
-#include "base/assert.h"
 #include "config/policy.h"
+#include "platform/assert.h"
 
 #define LOCKED 0x80000000u
 #define LOCKED_FOR_FORK 0x40000000u

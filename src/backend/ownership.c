@@ -1,8 +1,8 @@
 /* ownership.c - acquiring and placing ranges: both halves, Nest's and Knit's, with the rollback of a failed step. */
 #include "backend/ownership.h"
 
-#include "base/assert.h"
 #include "config/policy.h"
+#include "platform/assert.h"
 
 struct ownership ownership;
 

@@ -3,8 +3,8 @@
 
 #include "backend/reclaimer.h"
 #include "backend/thrift.h"
-#include "base/assert.h"
 #include "config/options.h"
+#include "platform/assert.h"
 
 static _Atomic(uint32_t) range_cache_users; /* threads that have one */
 

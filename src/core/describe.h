@@ -1,8 +1,8 @@
-/* describe.h - what an address is: for the message about a misuse (base/misuse.h), and for a free with a size. */
+/* describe.h - what an address is: for the message about a misuse (platform/misuse.h), and for a free with a size. */
 #ifndef JW_DESCRIBE_H
 #define JW_DESCRIBE_H
 
-#include "base/misuse.h"
+#include "platform/misuse.h"
 
 /* A racy snapshot: other threads may change the words. */
 void describe(const void *address, struct found *found);

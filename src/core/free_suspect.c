@@ -3,13 +3,13 @@
 
 #include <errno.h>
 
-#include "base/misuse.h"
 #include "core/allocate.h"
 #include "core/deallocate.h"
 #include "core/route.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"
+#include "platform/misuse.h"
 
 /* Leaves the question to the heap's thread; false if there is no memory for a note. */
 static bool hand_suspect_over(struct heap *heap, void *object, bool mid) {

@@ -3,11 +3,11 @@
 
 #include "backend/backend.h"
 #include "backend/huge.h"
-#include "base/misuse.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
+#include "platform/misuse.h"
 
 /* Size of a small object whose first word may be a link. If only another thread could tell whether the object is free,
  * it counts as in use. */

@@ -19,7 +19,6 @@
 #include "backend/huge.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
-#include "base/misuse.h"
 #include "core/allocate.h"
 #include "core/free_suspect.h"
 #include "core/start.h"
@@ -30,6 +29,7 @@
 #include "frontend/heap_shortage.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
+#include "platform/misuse.h"
 #include "platform/tool.h"
 
 void *out_of_memory(void) {

@@ -3,7 +3,6 @@
 
 #include "backend/backend.h"
 #include "backend/huge.h"
-#include "base/misuse.h"
 #include "core/aligned.h"
 #include "core/deallocate.h"
 #include "core/describe.h"
@@ -11,6 +10,7 @@
 #include "core/realloc.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
+#include "platform/misuse.h"
 
 /* Whether this is a mid object, and the size belongs to its class. */
 static ALWAYS_INLINE bool has_mid_class(const void *object, size_t size) {

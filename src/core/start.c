@@ -5,7 +5,6 @@
 #include "backend/reclaimer.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
-#include "base/misuse.h"
 #include "config/options.h"
 #include "core/describe.h"
 #include "core/fork.h"
@@ -13,6 +12,7 @@
 #include "frontend/heap_key.h"
 #include "frontend/heap_rounds.h"
 #include "midend/midend.h"
+#include "platform/misuse.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
 

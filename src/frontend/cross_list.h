@@ -27,10 +27,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/misuse.h"
 #include "config/size_classes.h"
 #include "frontend/remote_work.h"
 #include "platform/instructions.h"
+#include "platform/misuse.h"
 #include "sync/free_link.h"
 
 /* The shared word, and a value of it. */

@@ -1,7 +1,6 @@
 /* heap_refill.c - fills a local list, from the nearest slab that has objects. */
 #include "frontend/heap_refill.h"
 
-#include "base/assert.h"
 #include "config/policy.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_pool.h"
@@ -11,6 +10,7 @@
 #include "frontend/size_map.h"
 #include "frontend/slab_cross.h"
 #include "frontend/slab_lists.h"
+#include "platform/assert.h"
 
 static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class].first = first;

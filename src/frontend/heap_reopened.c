@@ -2,9 +2,9 @@
 #include "frontend/heap_reopened.h"
 
 #include "backend/thrift.h"
-#include "base/assert.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/slab_cross.h"
+#include "platform/assert.h"
 
 /* Tells the owner of a slab that this thread's push has cleared the full mark. */
 static void push_reopened(struct slab *slab) {

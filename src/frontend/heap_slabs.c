@@ -1,8 +1,6 @@
 /* heap_slabs.c - opens full slabs, and makes slabs empty. */
 #include "frontend/heap_slabs.h"
 
-#include "base/assert.h"
-#include "base/misuse.h"
 #include "config/policy.h"
 #include "frontend/heap_pool.h"
 #include "frontend/partial_list.h"
@@ -10,6 +8,8 @@
 #include "frontend/slab_cross.h"
 #include "frontend/slab_links.h"
 #include "frontend/slab_lists.h"
+#include "platform/assert.h"
+#include "platform/misuse.h"
 
 void heap_make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);

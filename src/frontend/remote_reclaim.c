@@ -2,10 +2,10 @@
 #include "frontend/remote_reclaim.h"
 
 #include "backend/thrift.h"
-#include "base/assert.h"
 #include "config/policy.h"
 #include "frontend/heap.h"
 #include "frontend/remote_work.h"
+#include "platform/assert.h"
 
 static _Atomic(uint32_t) round_state;
 enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all free slabs given back now */

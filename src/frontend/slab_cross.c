@@ -1,7 +1,7 @@
 /* slab_cross.c - takes a slab back after a round has given its memory away. */
 #include "frontend/slab_cross.h"
 
-#include "base/misuse.h"
+#include "platform/misuse.h"
 
 bool slab_regain_from_round(struct slab *slab, unsigned out) {
     struct cross_word word = cross_get_after_round(&slab->cross);

@@ -11,9 +11,9 @@
 #ifndef JW_SLAB_FREE_H
 #define JW_SLAB_FREE_H
 
-#include "base/fill.h"
 #include "base/mitigations.h"
 #include "frontend/slab.h"
+#include "platform/fill.h"
 #include "platform/instructions.h"
 
 /* An object's distance from the first one, and 1 more where its first word may be a link. The origin is 1 less than the

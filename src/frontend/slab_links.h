@@ -9,9 +9,9 @@
 #ifndef JW_SLAB_LINKS_H
 #define JW_SLAB_LINKS_H
 
-#include "base/fill.h"
-#include "base/misuse.h"
 #include "frontend/slab.h"
+#include "platform/fill.h"
+#include "platform/misuse.h"
 
 /* Whether the object `next` may follow an object of the slab in a list. It may if it is of the same slab. Where objects
  * are cached, it may also be of the same class and heap. */

@@ -2,11 +2,11 @@
 #include "frontend/slab_lists.h"
 
 #include "backend/hardened_hooks.h"
-#include "base/assert.h"
-#include "base/misuse.h"
 #include "base/mixed.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
+#include "platform/assert.h"
+#include "platform/misuse.h"
 #include "platform/random.h"
 
 enum { MOST_SHUFFLED = LINKED_BYTES / SMALLEST_OBJECT + 1 }; /* the largest batch of any class (size_classes.c) */

@@ -2,13 +2,13 @@
 #include "frontend/suspect.h"
 
 #include "backend/thrift.h"
-#include "base/misuse.h"
 #include "config/policy.h"
 #include "frontend/heap_reopened.h"
 #include "frontend/slab_cross.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
 #include "midend/midend.h"
+#include "platform/misuse.h"
 
 static bool list_has(const void *first, const void *object, uint64_t key) {
     for (unsigned left = LIST_MOST; !link_is_end(first) && left > 0; first = slab_next(first, key), left--)

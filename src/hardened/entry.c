@@ -5,7 +5,6 @@
 
 #include "backend/huge.h"
 #include "backend/shortage.h"
-#include "base/misuse.h"
 #include "config/options.h"
 #include "core/route.h"
 #include "frontend/thread_heap.h"
@@ -16,6 +15,7 @@
 #include "hardened/retag.h"
 #include "hardened/seal.h"
 #include "hardened/zero_size.h"
+#include "platform/misuse.h"
 
 /* A new object's tag, in its payload. The slot's last one is in the payload of its last trailer. */
 static ALWAYS_INLINE uint32_t new_tag(const char *object, size_t slot, uint32_t last) {

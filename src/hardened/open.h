@@ -2,9 +2,9 @@
 #ifndef JW_OPEN_H
 #define JW_OPEN_H
 
-#include "base/misuse.h"
 #include "frontend/slab.h"
 #include "hardened/seal.h"
+#include "platform/misuse.h"
 
 enum object_tier { IN_SLAB, IN_MID_SLAB, WITH_PAGES };
 

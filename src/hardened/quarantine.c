@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/align.h"
-#include "base/misuse.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "core/allocator.h"
@@ -15,6 +14,7 @@
 #include "hardened/quarantine_entry.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"
+#include "platform/misuse.h"
 #include "platform/random.h"
 
 struct quarantine {

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/misuse.h"
 #include "config/policy.h"
+#include "platform/misuse.h"
 #include "platform/platform.h"
 #include "platform/random.h"
 

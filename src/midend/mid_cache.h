@@ -21,9 +21,9 @@
 #include <stddef.h>
 
 #include "backend/page_map.h"
-#include "base/fill.h"
 #include "config/policy.h"
 #include "midend/mid_word.h"
+#include "platform/fill.h"
 #include "sync/free_link.h"
 
 /* The cache serves one class: the one last allocated from. It has what the hit paths need of that class. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "backend/slab_source.h"
-#include "base/assert.h"
+#include "platform/assert.h"
 #include "sync/hint_counter.h"
 #include "sync/id_stack.h"
 

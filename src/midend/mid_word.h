@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 #include "backend/page_map.h"
-#include "base/assert.h"
 #include "base/mitigations.h"
+#include "platform/assert.h"
 #include "platform/random.h"
 
 struct mid_word {

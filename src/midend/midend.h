@@ -89,7 +89,7 @@ size_t midend_usable_size(const struct mid_cache *caches, const void *object);
 /* Finds the slab of an object, and the object's bit. 0: no object begins at the address. */
 NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit);
 
-/* Describes an address inside a mid slab (base/misuse.h). */
+/* Describes an address inside a mid slab (platform/misuse.h). */
 void midend_describe(const void *object, struct found *found);
 
 /* Bytes that midend_allocate gives for these, or the backend where no class has the alignment. */

@@ -1,8 +1,8 @@
-/* misuse.c - prints the message and ends the process, for base/misuse.h and base/assert.h. */
-#include "base/misuse.h"
+/* misuse.c - prints the message and ends the process, for platform/misuse.h and platform/assert.h. */
+#include "platform/misuse.h"
 
-#include "base/assert.h"
 #include "base/print.h"
+#include "platform/assert.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
 

@@ -98,7 +98,7 @@ MISTAKES = {
     "class": Mistake("core/sized.c", " && size_class_serves(slab->class, size);", ";", "WRONG"),
     "alignment": Mistake("core/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
     "shrunk": Mistake("core/sized.c", " || was_shrunk(found, size)", "", "WRONG"),
-    "fill": Mistake("base/fill.h", "    misuse(WRITE_AFTER_FREE, object, from);\n", "", "WRONG", checked=True),
+    "fill": Mistake("platform/fill.h", "    misuse(WRITE_AFTER_FREE, object, from);\n", "", "WRONG", checked=True),
 }
 
 

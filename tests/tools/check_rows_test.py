@@ -66,6 +66,17 @@ class Rows(unittest.TestCase):
         del then[TIER]
         self.assertFalse(report("1234567", then)[0])
 
+    def test_moved_file(self) -> None:
+        moved = verify_rows.Name("src/base/slab_links.h")
+        then = {
+            name: text.replace("frontend/slab_links.h", "base/slab_links.h")
+            for name, text in verify_rows.today().items()
+        }
+        then[moved] = then.pop(Name("src/frontend/slab_links.h"))
+        self.assertTrue(report("1234567", then)[0])
+        then[moved] += "int other;"
+        self.assertIn("older than src/frontend/slab_links.h", report("1234567", then)[1])
+
     def test_changed_mutant(self) -> None:
         said = report("1234567", with_change(Name("verify/mutants/knit.toml"), "new = '''", "new = '''0 + "))[1]
         self.assertIn("of today's sources", said)  # no mutant of these two clients

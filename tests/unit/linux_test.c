@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base/misuse.h"
 #include "check.h"
+#include "platform/misuse.h"
 #include "platform/platform.h"
 
 enum { MB = 1 << 20, BIG = 4 * MB };

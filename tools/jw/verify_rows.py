@@ -2,8 +2,9 @@
 
 A row names the commit of its run. That commit's files are compared with today's, without comments and white space: the
 client and the headers that it includes, all production sources with theirs, the checker's engine, the constants. So a
-change of a tier makes each row old: which functions a client executes only a run can tell. The row of a slow client
-also needs a transcript in docs/notes, because no change runs these clients.
+change of a tier makes each row old: which functions a client executes only a run can tell. A header that only moved to
+another folder is the same. The row of a slow client also needs a transcript in docs/notes, because no change runs these
+clients.
 """
 
 import ast
@@ -46,7 +47,20 @@ def settings(text: str) -> tuple[str, ...]:
 
 def meaning(name: Name, sources: Sources) -> tuple[str, ...] | None:
     text = sources.get(name)
-    return None if text is None else settings(text) if name.suffix == ".py" else tokens(text)
+    return None if text is None else settings(text) if name.suffix == ".py" else without_folders(tokens(text))
+
+
+def without_folders(listed: tuple[str, ...]) -> tuple[str, ...]:
+    """Includes of our headers first, sorted and without folders: clang-format sorts them by folder."""
+    ours = [token for token in listed if token.startswith('#include "')]
+    names = sorted(token.rpartition("/")[2] for token in ours)
+    return (*names, *(token for token in listed if not token.startswith('#include "')))
+
+
+def is_same(name: Name, now: Sources, then: Sources) -> bool:
+    """The file as it was, there or, if it moved, in another folder."""
+    places = [name] if name in then else [place for place in then if place.name == name.name]
+    return any(meaning(name, now) == meaning(place, then) for place in places)
 
 
 def git(*command: str) -> bytes | None:
@@ -115,7 +129,7 @@ def changed(rows: dict[str, str], commit: str) -> dict[str, list[str]]:
     if then is None:
         return {row: [""] for row in rows}
     mutants_now, mutants_then, files = mutants(now), mutants(then), needs()
-    differ = {name for name in set().union(*files.values()) if meaning(name, now) != meaning(name, then)}
+    differ = {name for name in set().union(*files.values()) if not is_same(name, now, then)}
     return {
         row: sorted(map(str, files[row] & differ)) + (["its mutants"] if mutants_now[row] != mutants_then[row] else [])
         for row in rows

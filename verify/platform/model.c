@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/misuse.h"
 #include "config/geometry.h"
+#include "platform/assert.h"
+#include "platform/misuse.h"
 #include "verify/clients/client.h"
 #include "verify/platform/model.h"
 

@@ -1,6 +1,6 @@
 /* assert.h - invariants of the allocator itself: verified in checked builds, free in release builds.
  *
- * A mistake of the program is not a broken invariant: every build reports it (base/misuse.h).
+ * A mistake of the program is not a broken invariant: every build reports it (platform/misuse.h).
  */
 #ifndef JW_ASSERT_H
 #define JW_ASSERT_H

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "base/misuse.h"
 #include "base/mitigations.h"
+#include "platform/misuse.h"
 
 #ifndef JW_FILL
 #define JW_FILL (JW_CHECKED && !QUARANTINED) /* the hardened build has a quarantine instead */
