@@ -1,10 +1,10 @@
 /* instructions_test.c - each function of platform/instructions.h gives the same in the processor's form and in C, which
  * the test compares with what its comment says. */
 #include "platform/instructions.h"
+#include "sync/free_link.h"
 #include "unit.h"
 
 enum { RANDOM = 200000 };
-#define MARK 0xffff0000u /* link.h's, the only one that is used */
 
 static const uint64_t edges[] = {0,
                                  1,
@@ -55,11 +55,11 @@ static void compare_differences(uint64_t address, uint64_t from, uint64_t word) 
         uint32_t half;
     } at = {0, (uint32_t)word};
     const any_half *half = (const any_half *)((const char *)&at + 1);
-    uintptr_t origin = (uintptr_t)from, wanted = (uintptr_t)address - origin - (at.half < MARK);
+    uintptr_t origin = (uintptr_t)from, wanted = (uintptr_t)address - origin - (at.half < LINK_MARK);
     for (unsigned shared = 0; shared < 2; shared++) {
-        assert_int_equal(difference_less_borrow_in_c((uintptr_t)address, &origin, shared, half, MARK), wanted);
+        assert_int_equal(difference_less_borrow_in_c((uintptr_t)address, &origin, shared, half, LINK_MARK), wanted);
 #if JW_X86_64_FORMS
-        assert_int_equal(difference_less_borrow_in_asm((uintptr_t)address, &origin, shared, half, MARK), wanted);
+        assert_int_equal(difference_less_borrow_in_asm((uintptr_t)address, &origin, shared, half, LINK_MARK), wanted);
 #endif
     }
 }
@@ -86,10 +86,10 @@ static void compare_squares(uint64_t value) {
 static void compare_overlapping(uint64_t address, uint64_t from, unsigned at) {
     uintptr_t origin = (uintptr_t)from;
     const any_half *half = (const any_half *)((const char *)&origin + at);
-    uintptr_t wanted = (uintptr_t)address - origin - (*half < MARK);
-    assert_int_equal(difference_less_borrow_in_c((uintptr_t)address, &origin, false, half, MARK), wanted);
+    uintptr_t wanted = (uintptr_t)address - origin - (*half < LINK_MARK);
+    assert_int_equal(difference_less_borrow_in_c((uintptr_t)address, &origin, false, half, LINK_MARK), wanted);
 #if JW_X86_64_FORMS
-    assert_int_equal(difference_less_borrow_in_asm((uintptr_t)address, &origin, false, half, MARK), wanted);
+    assert_int_equal(difference_less_borrow_in_asm((uintptr_t)address, &origin, false, half, LINK_MARK), wanted);
 #endif
 }
 
@@ -140,7 +140,7 @@ static void random_values_give_the_same(void **state) {
         uint64_t c = random_next(&random) >> random_below(&random, 64);
         if (random_below(&random, 4) == 0) b = a + random_below(&random, 3) - 1;
         if (random_below(&random, 4) == 0) c = b + random_below(&random, 3) - 1;
-        if (random_below(&random, 4) == 0) c = MARK + random_below(&random, 3) - 1;
+        if (random_below(&random, 4) == 0) c = LINK_MARK + random_below(&random, 3) - 1;
         compare(a, b, c);
     }
 }
