@@ -22,8 +22,8 @@ void range_cut(granule_id range, uint32_t weight, enum slot_code state) {
     thrift_notice();
 }
 
-/* From the slabs' roots other uses take mapped ranges, but unmapped ones only while there is no second root. In the
- * hardened build slabs have roots of their own. */
+/* If no root of its use has a range, a large object or a mid slab may take one from a root for slabs: a mapped range,
+ * or an unmapped one while there is no second root. Not in the hardened build. */
 static granule_id acquire_for_use(enum root_use use, enum slot_code state, uint32_t weight) {
     granule_id range = range_acquire(use, state, weight);
     bool both = !CLASSES_APART && use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
@@ -37,8 +37,8 @@ static granule_id open_part(enum root_use use, uint32_t weight) {
     return part;
 }
 
-/* A range without pages. If there is none, a part is opened or a root is made; if that cannot be, from roots of the
- * other use. */
+/* Takes a range without pages. If there is none, opens a closed part or makes a root. If that fails, takes a range from
+ * a root of the other use. */
 static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire_for_use(use, UNMAPPED, weight);
     if (!range) range = open_part(use, weight);
@@ -46,7 +46,8 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     return range ? range : range_acquire(root_other_use(use), UNMAPPED, weight);
 }
 
-/* No mapped range is free: takes one without pages, then one of the other use, then makes room. */
+/* Called when no mapped range of the use is free. Tries a range without pages, then a mapped range of the other use.
+ * FETCH_AT_LAST: then gives back unused memory, and tries again. */
 static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, enum fetch_effort effort,
                                          enum slot_code *state) {
     thrift_make_headroom(weight);
@@ -65,7 +66,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_ef
         range = acquire_for_use(use, MAPPED, weight);
         thrift_notice();
     }
-    /* before memory without pages: a larger range of this thread's */
+    /* before memory without pages: a larger range from this thread's range cache */
     if (!range && use == FOR_RANGES) range = range_cache_pop_larger(weight);
     if (!range && effort != FETCH_FROM_ROOTS) range = acquire_as_last_resort(use, weight, effort, state);
     else if (!range && (range = acquire_for_use(use, UNMAPPED, weight))) *state = UNMAPPED;
@@ -89,7 +90,7 @@ granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort eff
 }
 
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
-    /* without a slab of the midend, its object becomes a large one; for its own slabs the frontend makes room */
+    /* not FETCH_AT_LAST: an object that finds no mid slab becomes a large object; the frontend itself makes room */
     granule_id range = range_fetch(use, weight, FETCH_WITH_ROOT, zeroed);
     return range ? granule_address(range) : NULL;
 }

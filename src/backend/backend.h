@@ -1,8 +1,8 @@
 /* backend.h - the backend: ranges of whole granules, for large objects and for the slabs of both tiers above.
  *
  * fetch takes a free range and splits it to size (Figure 11, lines 1-8); place joins the range and frees it (lines
- * 10-15). Threads: any. Signals: safe where malloc is. Progress: lock-free; enters the kernel for a new root, above the
- * watermark, and to start or wake the reclamation thread.
+ * 10-15). Threads: any. Signals: safe where malloc is. Progress: lock-free. The backend enters the kernel for a new
+ * root, above the watermark, and to start or wake the reclamation thread.
  *
  * backend.c has fetch and place; large_object.c has the functions for large objects.
  */
@@ -26,7 +26,7 @@ static inline size_t large_slack(size_t alignment) {
     return alignment > GRANULE_SIZE ? alignment - GRANULE_SIZE : 0;
 }
 
-/* Usable bytes of a large object with so many granules. */
+/* Usable bytes of a large object that has `granules` granules. */
 static inline size_t large_usable(uint32_t granules) {
     return ((size_t)granules << JW_GRANULE_SHIFT) - LARGE_GUARD;
 }
@@ -40,21 +40,22 @@ static inline bool fits_range(size_t size, size_t alignment) {
  * NULL when there is no memory. */
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed);
 
-/* Allocates one of at most BACKEND_MAX bytes from the calling thread's range cache. NULL: nothing of that weight. */
+/* Allocates a large object of at most BACKEND_MAX bytes from the calling thread's range cache. NULL: the cache has no
+ * range of the class. */
 void *backend_allocate_cached(struct range_cache *cache, size_t size);
 
-/* The first step of a free. If the address is a large object with which its range begins, the caller then holds that
- * range. Returns the range; else 0, and nothing has changed. */
+/* The first step of a free, for a large object at the start of its range. The caller then holds the range, which is
+ * returned. 0: no such object begins at the address, and nothing has changed. */
 granule_id backend_try_begin_free(void *object);
 
-/* The second step: caches the range, or frees it where there is no room. */
+/* The second step of a free: caches the range, or frees the range if the cache has no room. */
 void backend_cache_range(struct range_cache *cache, granule_id range);
 
 /* Frees a large object, or reports what is wrong with the address and aborts. */
 void backend_free(void *object);
 
-/* Takes a large object from the program, or reports as backend_free. The caller has the range, which is held (hardened
- * build). */
+/* Hardened build: takes a large object from the program, or reports as backend_free does. The caller then holds the
+ * object's range, which is returned. */
 granule_id backend_begin_free(void *object);
 
 /* Usable bytes of a large object, without its guard; 0 when none begins at the address. */

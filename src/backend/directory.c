@@ -22,7 +22,7 @@ struct middle {
 
 struct directory directory;
 
-/* 64-bit addresses on every processor: with 32 bits the top has one table. */
+/* The address has 64 bits on every processor: a word of 32 bits cannot be shifted by 32, the MIDDLE_SHIFT there. */
 static size_t top_of(uint64_t address) {
     return (size_t)(address >> MIDDLE_SHIFT);
 }

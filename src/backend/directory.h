@@ -8,8 +8,8 @@
  *   last          | granules of the object | 0 gone |, 0: none a thread that has the addresses: after mapping them, and
  *                                                              before unmapping. A free: live -> gone, compare-exchange
  *
- * The words of the last tables are relaxed. An object's word is written before the program gets the object. It is
- * marked gone before another mapping can have the addresses (the kernel's order of unmapping and mapping, UM1 and UM2).
+ * The words of the last tables are relaxed. An object's word is written before the program gets the object. The word
+ * is marked gone before another mapping can have the addresses (the kernel's order of unmapping and mapping: UM1, UM2).
  * The size of a freed object stays in its word, for the message about a second free. */
 #ifndef JW_DIRECTORY_H
 #define JW_DIRECTORY_H
@@ -58,13 +58,14 @@ static inline uintptr_t huge_word_with_gone(uintptr_t word) {
  * address is beyond the directory. */
 huge_word *directory_make_word(const void *object);
 
-/* The value of the word of that address; 0 where there are no tables. */
+/* The value of the address's word. 0: the address has no tables, or is not a granule's start. */
 uintptr_t directory_get(const void *object);
 
-/* The word, whose tables directory_make_word has made. */
+/* The word of an address for which directory_make_word has made the tables. */
 huge_word *directory_word(const void *object);
 
-/* Address of the last object, in use or gone, that begins at or before the address; NULL when there is none. */
+/* Returns where the last object begins that is not behind the address. `gone`: looks for a freed object, else for one
+ * in use. *word: the object's word. NULL: there is none. */
 char *directory_before(const void *object, bool gone, uintptr_t *word);
 
 #endif

@@ -12,7 +12,7 @@
 
 static _Atomic(uint32_t) first_is_placed;
 
-/* As range_cut, for a part of the range at random. */
+/* Splits the range as range_cut does, but keeps a random part of it. */
 static COLD granule_id cut_anywhere(granule_id range, uint32_t weight, enum slot_code state, uint64_t random) {
     for (uint32_t now = knit_weight(range), before = now; now != weight; before = now) {
         granule_id rest = knit_split(range, weight), other = rest;
@@ -30,8 +30,8 @@ static COLD granule_id cut_anywhere(granule_id range, uint32_t weight, enum slot
     return range;
 }
 
-/* Halves the process's first range, and keeps halves at random, as long as the kept one suffices. The others are
- * closed. */
+/* Halves the process's first range while a half has at least the weight, and FIRST_PART bytes. Each time keeps one half
+ * at random, and closes the other. */
 static COLD granule_id close_parts(granule_id range, uint32_t weight, uint64_t random) {
     for (uint32_t now = knit_weight(range) / 2; now >= weight && now >= FIRST_PART / GRANULE_SIZE; now /= 2) {
         granule_id other = knit_split(range, now);

@@ -8,7 +8,7 @@
 
 static _Atomic(uint32_t) os_refused; /* a boolean: madvise has failed since the last look */
 
-/* Whether the range has a whole OS page: not always, where the kernel's pages are larger than our granule. */
+/* Whether the range has a whole OS page. A small range may have none if OS pages are larger than a granule. */
 static bool can_give_back(granule_id range, uint32_t weight) {
     uintptr_t page = platform_page_size(), start = (uintptr_t)granule_address(range);
     return align_up(start, page) + page <= start + weight * GRANULE_SIZE;

@@ -15,8 +15,8 @@ bool give_back_pages(void *start, size_t size);
 /* Gives the pages of a held range back. False when they stay: also if the range has no whole page. */
 bool give_back_range(granule_id range, uint32_t weight);
 
-/* Gives the pages of a held mapped range back, and places it. Returns its granules that stay mapped. `room`: whole
- * roots are wanted, also of pages that cannot be given back. */
+/* Gives the pages of a held mapped range back, and places the range. Returns the granules that stay mapped. `room`: if
+ * the OS refuses the pages, the range joins its unmapped siblings, so that a whole root can be unmapped. */
 size_t give_back_and_place(granule_id range, uint32_t weight, bool room);
 
 /* Whether the OS has refused pages since the last call. */

@@ -8,7 +8,7 @@
 #include "backend/watermark.h"
 #include "config/options.h"
 
-static _Atomic(bool) at_peak; /* as thrift_make_headroom saw it last */
+static _Atomic(bool) at_peak; /* whether the last thrift_make_headroom was above its limit */
 
 /* Gives back about this many granules, cached mappings and the largest ranges first. */
 static void give_ranges_back(size_t granules) {
@@ -39,7 +39,7 @@ static void note_at_peak(bool above) {
         atomic_store_explicit(&at_peak, above, memory_order_relaxed);
 }
 
-/* Gives back what of the cached granules is above the limit together with `granules` new ones. */
+/* Gives cached granules back until the rest and `granules` new ones are within the limit. */
 static void make_headroom(size_t granules, size_t cached, size_t limit) {
     if (option(&options.cache_percent) == 0 && limit > watermark_minimum()) limit = watermark_minimum();
     if (cached == 0 || cached + granules <= limit) return;
@@ -48,7 +48,7 @@ static void make_headroom(size_t granules, size_t cached, size_t limit) {
 }
 
 void thrift_make_headroom(size_t granules) {
-    /* the limit is computed even if little waits: when more is wanted, most is in use */
+    /* notes the peak even if little is cached: most memory is in use just when more is wanted */
     size_t cached = free_granules(MAPPED);
     size_t limit = watermark_beside_new(watermark_note_peak());
     note_at_peak(cached + granules > limit);

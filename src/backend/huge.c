@@ -70,7 +70,7 @@ static char *reserve_mapping(size_t size, size_t alignment) {
     char *object = reserve_mapping_once(size, alignment);
     if (!object && thrift_make_room(size)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;
-    thrift_make_headroom(size >> JW_GRANULE_SHIFT); /* not before: a size that cannot be had must push out nothing */
+    thrift_make_headroom(size >> JW_GRANULE_SHIFT); /* not before: a refused size must drive out no cached memory */
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
     count_huge(1, (intptr_t)size);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
@@ -87,7 +87,7 @@ bool huge_may_serve(size_t usable, size_t size) {
     return good && usable >= good && (usable == good || (!QUARANTINED && usable <= largest_mapping_for(good)));
 }
 
-/* A mapping that has waited; the part without memory is expected to get some. */
+/* Takes a cached mapping. Makes headroom for its part without memory, which the program will touch. */
 static bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *mapping) {
     if (size > MAPPING_CACHE_MOST ||
         !mapping_cache_pop(size, largest_mapping_for(size), huge_alignment(alignment), mapping))
@@ -107,14 +107,14 @@ void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
     return mapping.start;
 }
 
-/* A quarantined object may be inaccessible, and a mapping that waits to be unmapped begins with a link. If the OS
- * refuses both, the addresses are lost; they have no memory. */
+/* A quarantined object may be inaccessible, but a mapping that waits to be unmapped begins with a link. If the OS
+ * refuses both the access and the unmapping, the addresses are lost. They have no memory. */
 static void unmap_guarded(char *object, size_t size) {
     if (!GUARDED || platform_protect(object, unit(), true)) unmap_huge(object, size + huge_guard());
     else platform_release(object, size + huge_guard());
 }
 
-/* Caches the mapping, with as much of its memory as may wait. False: it must go. */
+/* Caches the mapping, with as much of its memory as may wait. False: the caller must unmap the mapping. */
 static bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
     size_t room = align_down(watermark_room(watermark_renew()), unit()), mapped = size < room ? size : room;
@@ -126,13 +126,13 @@ static bool cache_mapping(char *object, size_t size) {
     return true;
 }
 
-/* The directory says that the object is gone. */
+/* Caches or unmaps the mapping of an object that the directory calls gone. */
 static void retire_mapping(char *object, size_t size) {
     count_huge(-1, -(intptr_t)size);
     if (!cache_mapping(object, size)) unmap_guarded(object, size);
 }
 
-/* Size of the object, which is gone from now on; 0: none in use begins there. */
+/* Marks the object gone, and returns its size. 0: no object in use begins at the address. */
 static size_t begin_free_if_live(void *object) {
     uintptr_t word = directory_get(object);
     /* relaxed: of two threads that free the same object only one goes on, and nothing else passes between them */
@@ -168,8 +168,8 @@ size_t huge_usable_size(const void *object) {
     return huge_word_is_live(word) ? size_of(word) : 0;
 }
 
-/* Another thread may get the old addresses as soon as the object has moved, and those of a lost target. So neither is
- * in the directory during the move. */
+/* Another thread may get the old addresses as soon as the object has moved, or the addresses of a lost target. So the
+ * directory has no object in use at either place during the move. */
 static char *move_object(char *object, size_t old, char *target, size_t target_size) {
     set_word(object, huge_word_with_gone(word_of_size(old)));
     enum platform_moved result = platform_move(object, target, old);
@@ -186,7 +186,7 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
     return NULL;
 }
 
-/* Hardened build: only the end of the mapping goes. The caller makes the new guard. */
+/* In the hardened build a mapping can only become smaller here. The caller makes the new guard. */
 static bool resize_mapping(char *object, size_t old, size_t new) {
     if (!GUARDED) return platform_resize(object, old, new);
     if (new > old || !platform_release(object + new + huge_guard(), old - new)) return false;
@@ -195,7 +195,7 @@ static bool resize_mapping(char *object, size_t old, size_t new) {
 }
 
 static bool resize_in_place(void *object, size_t old, size_t new) {
-    if (new < old) set_word(object, word_of_size(new)); /* before another thread may get the rest */
+    if (new < old) set_word(object, word_of_size(new)); /* before another thread may get the end's addresses */
     bool resized = resize_mapping(object, old, new);
     set_word(object, word_of_size(resized ? new : old));
     if (resized) count_huge(0, (intptr_t)(new - old));

@@ -4,8 +4,8 @@
  * object's size. An object takes no slot of the window. A lookup comes here only with an address that is in no root of
  * ours. There is no list and no lock.
  *
- * A freed mapping waits for the next object (mapping_cache.h), within what may be cached. Above that limit its end
- * loses its memory, and its addresses wait.
+ * A freed mapping waits for the next object (mapping_cache.h), within what may be cached. Above that limit the end of
+ * the mapping loses its memory, and only the addresses wait.
  */
 #ifndef JW_HUGE_H
 #define JW_HUGE_H
@@ -25,16 +25,16 @@ bool huge_free_if_live(void *object);
 /* Frees a huge object, or reports what is wrong with the address and aborts. */
 void huge_free(void *object);
 
-/* Takes a huge object from the program: the first half of a free. Its mapping stays, of so many bytes and a guard.
- * huge_finish_free, the second half, unmaps them (hardened build). */
+/* Hardened build: huge_begin_free takes a huge object from the program, and returns the object's size in bytes. The
+ * mapping, of the object and its guard, stays until huge_finish_free unmaps it. */
 size_t huge_begin_free(void *object);
 void huge_finish_free(char *object, size_t size);
 
 /* Bytes of the mapping behind each object: the hardened build's guard, which hardened/large.c makes. */
 size_t huge_guard(void);
 
-/* Tells whether an object of so many usable bytes may have been given for that size. A mapping that has waited may
- * serve a request that is smaller by an eighth. */
+/* Whether a request of `size` bytes may have got an object of `usable` bytes. A cached mapping may be larger than the
+ * request, by an eighth of the request. */
 bool huge_may_serve(size_t usable, size_t size);
 
 /* Usable bytes; 0 when the address is not a huge object. */
@@ -48,7 +48,8 @@ size_t huge_good_size(size_t size);
  * hold: the object stays huge. */
 void *huge_resize(void *object, size_t size);
 
-/* Finds the huge object, in use or gone, that contains the address: its start and size, for messages. NULL: none. */
+/* Finds the huge object that contains the address: its start and size, for messages. `gone`: looks for a freed object,
+ * else for one in use. NULL: there is none. */
 char *huge_around(const void *address, bool gone, size_t *size);
 
 void huge_statistics(struct huge_statistics *statistics);

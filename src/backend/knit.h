@@ -44,21 +44,21 @@ bool knit_is_root(granule_id range);
 /* Granules of a range; the caller holds it, or knows that it is in use. */
 uint32_t knit_weight(granule_id range);
 
-/* Splits a held range so that its left part can give `wanted`, less than its own weight: one step of the paper's
- * Algorithm 1. Returns the right part, also held. */
+/* Splits a held range in two: one step of the paper's Algorithm 1. The left part has at least `wanted` granules, which
+ * must be less than the range's weight. Returns the right part, also held. */
 granule_id knit_split(granule_id range, uint32_t wanted);
 
 /* Takes a free range. Returns its former state, or IN_USE when another thread has it. */
 enum slot_code knit_acquire(granule_id range);
 
-/* Takes a sibling on one of those sides, first the right one, that is free in this state or LEFT; 0: there is none.
- * *was: its former state. */
+/* Takes an adjacent sibling that is free in this state, or LEFT. `sides`: the sides to look at, the right one first. 0:
+ * there is none. *was: the sibling's former state. */
 granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was);
 
 /* Frees a held range. False, and the range is still held, when an adjacent sibling has become free in this state. */
 bool knit_release(granule_id range, enum slot_code state);
 
-/* Leaves a held range to the thread that has it from the Nest. */
+/* Makes a held range LEFT: the thread that has taken Nest's half, or will take it, also gets Knit's half. */
 void knit_relinquish(granule_id range);
 
 /* Joins two adjacent held siblings. If they were the node's only children, the node becomes a range of its parent. */

@@ -11,7 +11,8 @@ static uint32_t granules_for(size_t bytes) {
     return (uint32_t)((bytes + GRANULE_SIZE - 1) >> JW_GRANULE_SHIFT);
 }
 
-/* Where the range begins with its object, the next word has the weight: for free, and as a trace after it. */
+/* Called if the object begins where its range begins. Notes the weight in the second granule's word: free reads it, and
+ * after the free it is a trace (leaf_word.h). */
 static ALWAYS_INLINE void note_weight(granule_id range, uint32_t weight) {
     if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));
 }
@@ -36,7 +37,7 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     return object;
 }
 
-/* Finds the range of a large object, and the granules before the object in it. 0: no large object is at the address. */
+/* Finds the range of a large object. *offset: the range's granules before it. 0: no large object begins there. */
 static granule_id range_of(const void *object, uint32_t *offset) {
     granule_id id = granule_of(object), range = granule_start(id);
     *offset = id - range;
@@ -44,14 +45,14 @@ static granule_id range_of(const void *object, uint32_t *offset) {
     return ours && leaf_same(leaf_get(range), leaf_large(*offset)) ? range : 0;
 }
 
-/* Reads the weight of a range that begins with its object; of a single granule Knit knows it. */
+/* Reads the weight that note_weight has noted. A range of a single granule has no note: Knit knows its weight. */
 static ALWAYS_INLINE uint32_t noted_weight(granule_id range) {
     uint32_t weight = (range + 1) % ROOT_GRANULES ? leaf_traced_before(leaf_get(range + 1)) : 0;
     invariant(!weight || weight == knit_weight(range));
     return LIKELY(weight) ? weight : knit_weight(range);
 }
 
-/* Makes the caller the holder of the range of the object, which is free from now on. */
+/* Frees the object: from now on the caller holds the object's range. */
 static ALWAYS_INLINE granule_id begin_free_large(void *object, uint32_t *weight) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
@@ -97,7 +98,7 @@ bool backend_shrink(void *object, size_t size) {
     if (!range) return false;
     uint32_t now = knit_weight(range);
     uint32_t weight = weight_round_up(offset + granules_for(size));
-    /* the user of the object holds its range: no neighbour can join it or take it, as with a range that is cut */
+    /* the caller has the object, and so holds its range: no other thread can join or take the range */
     for (uint32_t before = now; now > weight; before = now) {
         granule_id rest = knit_split(range, weight);
         now = rest - range;
@@ -108,7 +109,8 @@ bool backend_shrink(void *object, size_t size) {
     return true;
 }
 
-/* Joins a sibling behind the range: one with memory, or without if the root's use allows that. */
+/* Joins the sibling behind the range: a mapped one, or an unmapped one if the root's use allows that. *state: the
+ * sibling's. Returns its granules; 0: none has joined. */
 static uint32_t join_any_right(granule_id range, enum slot_code *state) {
     *state = MAPPED;
     uint32_t more = range_join_right(range, MAPPED);

@@ -87,7 +87,7 @@ static inline struct leaf_word leaf_slab(uint32_t heap) {
     return (struct leaf_word){LEAF_SLAB | heap};
 }
 
-/* Traces of a large object of so many granules. */
+/* Traces of a large object that had `granules` granules. */
 static inline struct leaf_word leaf_trace_here(uint32_t granules) {
     return leaf_made(NONE, 0, LEAF_TRACE_HERE | granules);
 }
@@ -142,7 +142,7 @@ static inline bool leaf_is_acquired(struct leaf_word leaf) {
     return !(leaf.raw & LEAF_NOT_ACQUIRED);
 }
 
-/* The range before this one in a Nest's list; 0: none, or it is in no list. */
+/* The range before this one in a Nest's list. 0: this one is the list's first, or in no list. */
 static inline granule_id leaf_previous(struct leaf_word leaf) {
     return leaf.raw & ID_MASK;
 }

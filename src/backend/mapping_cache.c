@@ -73,7 +73,7 @@ bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapp
         entry_fill(entry, mapping);
         return true;
     }
-    /* the entries' turn: the one that has waited longest is most often the one that fits no request */
+    /* no entry is empty: they lose their mappings in turn. The mapping that waits longest most often fits no request */
     uint32_t turn = atomic_fetch_add_explicit(&next_victim, 1, memory_order_relaxed);
     struct mapping_entry *victim = &mapping_entries[turn % (ENTRIES + !ENTRIES)];
     uintptr_t start = entry_start(victim);
@@ -93,7 +93,7 @@ static struct mapping_entry *best_fit(size_t least, size_t most, size_t alignmen
     struct mapping_entry *best = NULL;
     for (struct mapping_entry *entry = mapping_entries; entry < mapping_entries + ENTRIES; entry++) {
         if (!entry_fits(entry, entry_start(entry), least, most, alignment)) continue;
-        most = entry_size(entry); /* at least as good */
+        most = entry_size(entry); /* a better one is no larger */
         best = entry;
     }
     return best;

@@ -29,19 +29,20 @@ struct cached_mapping {
     size_t size, mapped_bytes;
 };
 
-/* Pushes a mapping that only the caller has. False: no entry is to be had. *old: a mapping that had to make room; from
- * then on the caller has that one. */
+/* Pushes a mapping that only the caller has. False: the mapping got no entry. *old: the mapping that lost its entry,
+ * and is now the caller's. */
 bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapping *old);
 
 /* Pops the smallest mapping of `least` to `most` bytes at a multiple of `alignment`. False: none is there. */
 bool mapping_cache_pop(size_t least, size_t most, size_t alignment, struct cached_mapping *taken);
 
-/* Unmaps cached mappings that were pushed while that buffer was active (ANY_BUFFER: all), until they had at least so
- * many granules of memory. Returns the bytes of that memory. */
+/* Unmaps cached mappings that were pushed while `buffer` was active (ANY_BUFFER: all). Stops when these had at least
+ * `granules` granules of memory. Returns the bytes of that memory. */
 enum { ANY_BUFFER = 2 };
 size_t mapping_cache_drain(unsigned buffer, size_t granules);
 
-/* Bytes of cached mappings that may have memory, as they count in what is cached; and of their addresses. */
+/* mapping_cache_bytes: bytes of cached mappings that may have memory, and count as cached. mapping_cache_addresses: all
+ * bytes of these mappings. */
 size_t mapping_cache_bytes(void);
 size_t mapping_cache_addresses(void);
 

@@ -143,8 +143,8 @@ granule_id nest_take(struct nest *nest, unsigned class) {
 static bool list_take_given(struct nest_class *class, granule_id range, struct leaf_word leaf) {
     granule_id first;
     if (!list_try_lock(class, &first)) return false;
-    /* the leaf word alone decides: a previous range stands in it only while the range is in a list, and only under that
-     * list's lock */
+    /* the leaf word alone decides: it has a previous range only while the range is in a list, and only the holder of
+     * that list's lock changes it */
     struct leaf_word now = leaf_get(range);
     granule_id previous = leaf_previous(now);
     bool there = leaf_same(leaf_with_previous(now, 0), leaf) && (previous || first == range);
@@ -195,7 +195,7 @@ size_t nest_count(struct nest *nest, unsigned class) {
     return count;
 }
 
-/* A list that another forking thread holds counts as locked. */
+/* False: this thread has not got the lock. It does not wait for a lock that another forking thread holds. */
 static bool list_lock_for_fork(struct nest_class *class) {
     for (unsigned tries = 0; tries < JW_FORK_TRIES; tries++) {
         uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);

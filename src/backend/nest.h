@@ -1,8 +1,8 @@
 /* nest.h - Nest: where free ranges wait, by size class (the paper's 4.2.1 and 3.4).
  *
  * Each class has a bounded bitmap of slots (lock-free). Ranges that do not fit there go into a doubly linked list under
- * a try-lock. No thread waits for the lock. Where it is taken, place fails and the caller defers the range; take finds
- * nothing and the caller tries a larger class.
+ * a try-lock. No thread waits for the lock. If another thread has it, place fails, and the caller defers the range;
+ * take finds nothing, and the caller tries a larger class.
  *
  *   slot      0 -> range     place: compare-exchange        range -> 0     the thread that cleared the slot's bit
  *   summary   one bit a slot, set after the slot is filled. The thread that clears the bit has the range in the slot.
@@ -12,8 +12,8 @@
  *             may be set too long, but it is never clear too long.
  *   list      | 31 locked | 30 locked for fork | 23..0 first range |    compare-exchange by try-lock, store by unlock
  *
- * The range's link word says where it waits (slot number, or "in list" and next); for lists so does its leaf word
- * (previous). The thread that takes a range out owns its Nest half; Knit has the other half (ownership.c).
+ * A range's link word says where the range waits (slot number, or "in list" and next). In a list the range's leaf word
+ * has the previous range. The thread that takes a range out owns Nest's half; Knit has the other half (ownership.c).
  * Progress: lock-free; a retry happens only when another thread placed or took something.
  */
 #ifndef JW_NEST_H
@@ -52,9 +52,9 @@ size_t nest_count(struct nest *nest, unsigned class);
 /* Whether more than one range of the class waits here: a hint. Reads at most one range's link word. */
 bool nest_has_two(const struct nest *nest, unsigned class);
 
-/* Takes the list locks that it gets within a bounded time. Called before a fork, which then copies no list in the
- * middle of a change. Returns the locks that it took. In the child all locks of this kind can be undone (~0), also
- * those that another forking thread held. */
+/* Takes the lists' locks before a fork, each within a bounded number of tries. So the fork copies none of these lists
+ * in the middle of a change. Returns a bit for each lock that it took. In the child all locks for a fork can be undone
+ * (~0), also those that another forking thread held. */
 uint64_t nest_lock_all(struct nest *nest);
 void nest_unlock_all(struct nest *nest, uint64_t locked);
 

@@ -38,7 +38,7 @@ static void note_rollback(void) {
     atomic_fetch_add_explicit(&ownership.rollbacks, 1, memory_order_relaxed);
 }
 
-/* `acquired`: the caller holds the Knit half, too. */
+/* Puts a range on the deferred list. `acquired`: the caller holds Knit's half, too. */
 static void defer_range(granule_id range, enum slot_code state, bool acquired) {
     leaf_set(range, leaf_deferred(state == UNMAPPED, acquired));
     atomic_fetch_add_explicit(&ownership.deferrals, 1, memory_order_relaxed);
@@ -58,7 +58,7 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
         free_granules_add(state, -(intptr_t)weight_of_class(class));
         leaf_set(range, leaf_held());
     }
-    /* not earlier: the next try would have found the same range again */
+    /* the ranges that failed go back only now: else the next try would have found the same range again */
     while (tries > 0) {
         note_rollback();
         if (!nest_place(&ownership.nests[nest], class, failed[--tries])) defer_range(failed[tries], state, false);
@@ -159,7 +159,7 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
     enum placing result = REFUSED_BY_KNIT;
     for (int tries = 0; result == REFUSED_BY_KNIT && tries < TRIES; tries++) {
         invariant(leaf_same(leaf_get(range), leaf_held()));
-        range = join_siblings(range, &weight, state); /* a neighbour that became free is the reason of a refusal */
+        range = join_siblings(range, &weight, state); /* Knit refused because a neighbour became free */
         bool root = knit_is_root(range);
         if (root && state == UNMAPPED && destroy_root(range)) return free_granules_add(state, own - (intptr_t)weight);
         result = place_halves(range, weight, root, state);

@@ -21,8 +21,8 @@
 #include "backend/root.h"
 #include "sync/id_stack.h"
 
-/* For each use of roots: two buffers of mapped ranges, one active and one standby (thrift.h), and one of unmapped
- * ranges. */
+/* Each use of roots has three Nests: two buffers of mapped ranges, one active and one standby (thrift.h), and one of
+ * unmapped ranges. */
 enum { UNMAPPED_NEST = 2, NESTS_OF_USE = 3, NESTS = ROOT_USES * NESTS_OF_USE };
 _Static_assert(NESTS - 1 <= LEAF_NEST, "a Nest's number fits in a leaf's word");
 
@@ -45,11 +45,11 @@ static ALWAYS_INLINE unsigned ownership_active(void) {
     return atomic_load_explicit(&ownership.active, memory_order_relaxed);
 }
 
-/* Returns the buffer that is the standby one from now on. */
+/* Swaps the roles of the two buffers. Returns the one that is the standby buffer from now on. */
 unsigned ownership_swap_buffers(void);
 
-/* For a thread that will not look again: whether more granules than these are free and mapped; whether a range is
- * deferred. */
+/* For a thread that will not look again. _has_mapped: whether more than `granules` free granules are mapped.
+ * _has_deferred: whether a range is deferred. */
 bool ownership_last_look_has_mapped(size_t granules);
 bool ownership_last_look_has_deferred(void);
 
@@ -67,8 +67,8 @@ static inline void range_place(granule_id range, enum slot_code state) {
     range_place_known(range, knit_weight(range), state);
 }
 
-/* Joins the right sibling of a range that the caller holds, or has as an object, if it is free in that state. Returns
- * its granules, 0: it is not free. */
+/* Joins the right sibling to a range, if that sibling is free in that state. The caller holds the range, or has the
+ * object in it. Returns the sibling's granules; 0: it has not joined. */
 uint32_t range_join_right(granule_id range, enum slot_code state);
 
 /* Places a mapped range whose pages the OS refuses to take. A whole root goes back all the same. `joins`: joins the

@@ -36,8 +36,8 @@ static void set_masks(size_t mask) {
  *   mask     at first half of the first window, [0, low), and a bit at random: the other half is [far, far + low).
  *            A doubling adds the lowest bit that is missing, so both parts double, until they meet
  * A thread that finds no free slot maps the second halves and moves the masks itself. So growing is lock-free. Several
- * threads may try: the kernel gives each part to one of them. Each thread announces its try before, so the others know
- * that the mapping they find is that part.
+ * threads may try: the kernel gives each part to one of them. Each thread announces its try first. So a thread that
+ * finds a mapping there can tell that this is the part of another thread.
  *
  *   announced   for each part: threads that have tried to map it, without those that the kernel refused and those that
  *               found a foreign mapping there. More than 1: the mapping that a thread finds is ours
@@ -57,14 +57,14 @@ enum {
 
 static char *table_start[TABLES];
 
-/* Place of a granule's entry in its table, from the next page on: the page of what is before has the rest. */
+/* Offset of a granule's entry in its table, rounded up to a page. The entries up to there lie in the page before. */
 static size_t offset_of(unsigned table, size_t granule) {
     static const size_t unit[TABLES] = {RECORD_SIZE, sizeof(table_word), sizeof(table_word), sizeof(table_word), 0};
     size_t offset = table == OWNERS ? granule / ROOT_GRANULES * sizeof(uintptr_t) : granule * unit[table];
     return align_up(offset, platform_page_size());
 }
 
-/* A table's pages for granules [from, to). None: the page of other granules has the entries. */
+/* A table's pages for granules [from, to). Size 0: a page of other granules has the entries. */
 struct table_part {
     char *start;
     size_t size;
@@ -143,13 +143,15 @@ size_t page_map_covered(void) {
 
 static _Atomic(uint32_t) announced[FAR_BITS][TABLES][PARTS];
 
-/* The kernel has found a mapping at the place. It is ours if another thread has tried and all of the part is mapped. */
+/* The kernel has found a mapping at the part's place. It is ours if another thread has tried to map the part, and all
+ * of the part is mapped. */
 static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, size_t size) {
     /* relaxed: the kernel orders that thread's announcement and mapping before our refusal */
     return atomic_load_explicit(threads, memory_order_relaxed) > 1 && platform_is_mapped(part, size);
 }
 
-/* Maps what follows one of the table's parts, as long as the part is, unless it is there. False when the OS refuses. */
+/* Doubles a part of the table: maps as many bytes behind it, unless they are mapped already. False: the OS refuses, or
+ * a foreign mapping is there. */
 static bool extend_table(unsigned table, size_t low, size_t far) {
     struct table_part part = table_part(table, far + low, far + 2 * low);
     if (part.size == 0) return true;
@@ -160,7 +162,7 @@ static bool extend_table(unsigned table, size_t low, size_t far) {
         atomic_fetch_sub_explicit(threads, 1, memory_order_relaxed);
         return false;
     }
-    huge_pages_off(part); /* again: the other thread may be stopped before its call */
+    huge_pages_off(part); /* again for another thread's part: that thread may be stopped before this call */
     return true;
 }
 
@@ -181,7 +183,8 @@ bool page_map_grow(size_t mask) {
 
 #endif
 
-/* Without growing tables, all are made at once, as large as the limit of the address space allows. */
+/* Tables that do not grow are made at once. Returns the shift of their window: no larger than the limit of the address
+ * space can use. */
 static unsigned fixed_window_shift(void) {
     size_t limit = platform_address_limit();
     unsigned shift = JW_WINDOW_SHIFT;

@@ -2,14 +2,14 @@
  *
  * The tables hold three 32-bit words and the frontend's record for each granule (76 B together). The index is the low
  * bits of the granule's number, its place in the window. A root claims its slot of the window before use, so no two
- * roots share an index. Any other address, also a huge object's, may share one: the slab's own check or page_map_owns()
- * tells them apart.
+ * roots share an index. Any other address, also a huge object's, may share its index with a root's: the slab's own
+ * check or page_map_owns() tells the two apart.
  *
  *   leaf   what begins at this granule
  *   node   the word of the Knit node whose first unit ends before this granule
  *   link   position of the range that begins here: in its parent node, and in a Nest
  *   record the frontend's (frontend/slab.h). free() reads its key: the owning heap's, or 0 where no slab is.
- *          Records without a root are read-only, so that they count for no limit
+ *          Records are read-only until their root may have slabs, and count only for the limit of the address space
  *
  * Each word is a small type in its own file: leaf_word.h, node_word.h, range_link.h, slot_word.h. In the node table a
  * root's first granule has the root's use (root.h). In the link table a mid slab's second granule has the slab's state
@@ -41,10 +41,10 @@ typedef _Atomic(uint32_t) table_word;
 /* Bytes for one granule: in the tables of words, and in all tables but the slot owners'. */
 enum { WORDS_SIZE = 3 * sizeof(table_word), TABLES_SIZE = RECORD_SIZE + WORDS_SIZE };
 
-/* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). So any mask that a thread
- * may read gives the same id for a live object: the object was made after the doubling that it needs, and the thread
- * got both. Compilers do not use an atomic word as an instruction's operand, which costs one instruction more on the
- * hit path. So the masks are read plainly where no tool looks for races. */
+/* A mask only gains bits, when the tables have doubled, and then no id changes (page_map.c). An object that needs a
+ * doubling was made after it, and a thread that has got the object sees the doubling, too. So any mask that the thread
+ * may read gives the same id for the object. Compilers do not use an atomic word as an instruction's operand, which
+ * costs one instruction more on the hit path. So the masks are read plainly where no tool looks for races. */
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
 typedef uintptr_t mask_word;
 #else
@@ -152,7 +152,7 @@ static inline _Atomic(struct node_word) *node_at(granule_id id) {
     return (_Atomic(struct node_word) *)&page_map.node[id];
 }
 
-/* Words at granules where the table has no node's word, and where no range begins. */
+/* Words of other uses: a root's, where the node table has no node's word, and a mid slab's, where no range begins. */
 static inline table_word *root_word_at(granule_id root) {
     return &page_map.node[root];
 }
@@ -193,7 +193,7 @@ bool page_map_give_back(char *root);
 /* Before a root is unmapped: from now on its addresses are not ours (page_map_owns), but its slot is. */
 void page_map_disown(char *root);
 
-/* After a root is unmapped: gives back the memory of its records, and frees the slot that page_map_claim took. */
+/* After a root is unmapped: gives back the memory of its records and words, and frees its slot. */
 void page_map_unclaim(char *root);
 
 /* The most slots that there can be. */

@@ -69,14 +69,14 @@ static enum platform_reserved take_slots(size_t slot, size_t *count) {
         result = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
     }
     if (result != RESERVED || page_map_claim(address)) return result;
-    unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* the thread that unmapped the root has not cleared the slot */
+    unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* a thread has unmapped a root here and not freed its slot yet */
     return RESERVE_TAKEN;
 }
 
 /* Chooses the first root's slot among the upper half: each is equally probable, and none is slot 0. */
 static size_t random_slot(size_t mask) {
     size_t far = page_map_far(mask), half = far ? page_map_low(mask) : page_map_low(mask) / 2;
-    return (far ? far : half) + (platform_random_place() >> 1) % half; /* a place's number is odd */
+    return (far ? far : half) + (platform_random_place() >> 1) % half; /* its number is odd */
 }
 
 /* Reserves the lowest free slots; doubles the tables when there are none. */
@@ -112,8 +112,8 @@ static char *claim_inside(char *area, size_t size, size_t room) {
     return NULL;
 }
 
-/* For addresses that the kernel chooses. While no slot is free for them, larger and larger areas are searched, up to
- * the whole window. */
+/* Reserves `size` bytes where the kernel chooses. While the slots of these addresses are taken, searches larger and
+ * larger areas, up to the whole window. */
 static char *reserve_anywhere(size_t size) {
     const size_t window = (size_t)mask_get(&page_map.mask) << JW_GRANULE_SHIFT;
     for (size_t room = 0; room <= PTRDIFF_MAX - size; room = room < window / 8 ? room * 4 + ROOT_SIZE : window) {

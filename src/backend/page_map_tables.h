@@ -8,7 +8,7 @@
 #include "backend/granule_id.h"
 
 /* What a mask covers, in granules or in slots:  [0, low) and, if `far` is not 0, [far, far + low). Both are powers of
- * two. So the first root has `far` in its address or not, and a growing table has a part at each of both places. */
+ * two. A growing table has a part at each of the two places. The first root lies in the second one, if there is one. */
 static inline size_t page_map_low(size_t mask) {
     return (mask + 1) & ~mask;
 }

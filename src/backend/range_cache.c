@@ -6,7 +6,7 @@
 #include "config/options.h"
 #include "platform/assert.h"
 
-static _Atomic(uint32_t) range_cache_users; /* threads that have one */
+static _Atomic(uint32_t) range_cache_users; /* threads that have a range cache */
 
 #if !JW_HOSTED
 _Thread_local struct range_cache *range_cache_mine __attribute__((tls_model("initial-exec")));
@@ -50,8 +50,8 @@ static ALWAYS_INLINE bool needs_round(const struct range_cache *cache) {
     return cache->room <= cache->quiet_room && round_is_not_asked();
 }
 
-/* Rounds must come while enough is cached; a program without a thread for them runs them in its frees. What rounds
- * have drained is subtracted first: a thread that now and then frees a little must not wake the reclamation thread. */
+/* Rounds must come while enough is cached; without the reclamation thread, frees run the rounds. Granules that rounds
+ * have drained are subtracted first: a thread that now and then frees a little must not wake the reclamation thread. */
 static NOINLINE void ask_for_rounds(struct range_cache *cache) {
     renew_room(cache);
     if (cache->pushes % RANGE_CACHE_PERIOD == 0) thrift_notice();
@@ -94,7 +94,8 @@ granule_id range_cache_pop_larger(uint32_t weight) {
     return range;
 }
 
-/* The slot's range, marked for the next round or taken; 0: it stays. `word`: what was there at the first look. */
+/* Marks the slot's range as old, or takes it if it is old already. `now`: takes it in any case. `word`: the slot at the
+ * first look. Returns the range that was taken; 0: none. */
 static granule_id drain_slot(struct cell *slot, uint32_t word, bool now) {
     if (now) return range_cache_range(cell_take(slot));
     granule_id range = range_cache_range(word);

@@ -9,16 +9,16 @@
  *   range, any -> 0       drain     take       a purge; the heap's thread at its end: frees it
  *
  * A cached range is held: its leaf word is HELD, so that a second free finds no large object. Only the heap's thread
- * pushes, so a slot that this thread has seen empty stays empty until it pushes. Where a thread pops a range, its
- * exchange decides between it and the rounds.
+ * pushes, so a slot that this thread has seen empty stays empty until it pushes. The exchange of a pop decides whether
+ * this thread or a round gets the range.
  *
  *   drained   granules that drains have taken, ever: only grows. From it the heap's thread learns how many granules
  *             have left its cache
  *
  * Invariant: a range is in one slot, or in the hands of one thread, or a live object's, or placed.
  * Progress: pop is wait-free. A push is lock-free: it may free the range to the Nest, wake the reclamation thread, or
- * run a round that is due. docs/protocols/range-cache.md; clients range_cache_*. The hardened build has none: its
- * quarantine decides what comes back.
+ * run a round that is due. docs/protocols/range-cache.md; clients range_cache_*. The hardened build has no range cache:
+ * its quarantine decides which objects come back.
  */
 #ifndef JW_RANGE_CACHE_H
 #define JW_RANGE_CACHE_H
@@ -68,30 +68,31 @@ static inline void range_cache_enter(struct range_cache *cache) {
     (void)cache;
 }
 #else
-/* The calling thread's; NULL: it has no heap. */
+/* The calling thread's range cache; NULL: the thread has no heap. */
 extern _Thread_local struct range_cache *range_cache_mine HIDDEN __attribute__((tls_model("initial-exec")));
 
-/* Makes the cache the calling thread's. NULL: the thread has none. */
+/* Makes the cache the calling thread's. NULL: from now on the thread has none. */
 void range_cache_enter(struct range_cache *cache);
 #endif
 
-/* Pushes a held range, or frees it where there is no room. `cache`: the caller's, or of a heap without a thread. */
+/* Pushes a held range, or frees it if the cache has no room. `cache`: the caller's, or of a heap without a thread. */
 void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight);
 
-/* Pops a range of the weight, or of the next one that is there; 0: none. It is held, and may have memory. */
+/* Pops a held range of the weight, or of the next larger one in the calling thread's cache; 0: none. The range counts
+ * as mapped. */
 granule_id range_cache_pop_larger(uint32_t weight);
 
-/* Gives back what no thread has used since the last round; `now`: frees all. By any thread. True: ranges remain for the
- * next round. */
+/* Gives back the ranges that have waited since the last round; `now`: frees all ranges. Any thread may call it. True:
+ * ranges remain for the next round. */
 bool range_cache_drain(struct range_cache *cache, bool now);
 
-/* Granules of its ranges. */
+/* Granules of the cache's ranges. */
 size_t range_cache_granules(struct range_cache *cache);
 
 /* Forgets the other threads, which the child of a fork does not have. */
 void range_cache_after_fork(void);
 
-/* Pops a held range for so many granules, of the class that fits, which the calling thread has pushed; 0: none. */
+/* Pops a held range of the class for `granules` granules; 0: none. The cache is the calling thread's. */
 static ALWAYS_INLINE granule_id range_cache_pop(struct range_cache *cache, uint32_t granules) {
     struct cell *slot = cache->slots[class_of_weight(granules)];
     for (struct cell *end = slot + RANGE_CACHE_WAYS; slot < end; slot++) {

@@ -108,7 +108,7 @@ bool reclaimer_thread_seen(void) {
     uint32_t made = atomic_load_explicit(&reclaimer->made, memory_order_relaxed);
     if (made == 0) return false;
     uint32_t seen = atomic_fetch_add_explicit(&reclaimer->seen, 1, memory_order_relaxed) + 1;
-    /* more than the program has made: libc has made one, and its end must not count for another thread's */
+    /* more threads seen than made: libc has made this one. It counts as made, because its end will count, too */
     if ((int32_t)(seen - made) > 0) atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
     return true;
 }
@@ -120,7 +120,7 @@ static bool stop_and_wait(void) {
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
         ran = true;
         reclaimer_wake_to_end();
-        platform_futex_wait(&reclaimer->state, RUNNING, UINT32_MAX); /* until a thread ends that state */
+        platform_futex_wait(&reclaimer->state, RUNNING, UINT32_MAX); /* until the state changes */
     }
     if (ran) thread_stopped();
     return ran;
@@ -155,7 +155,7 @@ void reclaimer_resume(void) {
     if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(ROUNDS_BY_FREES);
 }
 
-/* The program has only its first thread left. */
+/* Stops our thread: the program has only its first thread left. */
 static void stop_alone(void) {
     begin_pause();
     stop_and_wait();

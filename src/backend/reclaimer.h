@@ -15,7 +15,8 @@
 
 #include "backend/reclaimer_words.h"
 
-/* Registers what the thread runs, and what a thread that has stopped it runs then. Called before the first start. */
+/* Registers `body`, which the reclamation thread runs, and `stopped`, which a thread runs after it has stopped that
+ * thread. Called before the first start. */
 void reclaimer_register(void (*body)(void), void (*stopped)(void));
 
 /* Whether the thread runs, or would run when there is work. */
@@ -30,31 +31,32 @@ void reclaimer_start(void);
 /* Called by the thread: whether it must end. */
 bool reclaimer_must_end(void);
 
-/* Called by the thread, which has no work left: it announces its end. If it finds work afterwards, it goes on.
- * False: another thread has been started, and does the work. */
+/* Called by the thread when it has no work left: reclaimer_end announces its end. If the thread finds work afterwards,
+ * it calls reclaimer_go_on. False: another reclamation thread has been started, and does the work. */
 void reclaimer_end(void);
 bool reclaimer_go_on(void);
 
-/* The thread has ended, or could not be started: a pause may wait for that. */
+/* Wakes pauses that wait for the thread: it has ended, or could not be started. */
 void reclaimer_wake_pauses(void);
 
 /* Called by the thread when it must end, or may not run. The next freeing thread does the rest of the work. */
 void reclaimer_stop(void);
 
-/* A freeing thread has run a round because the OS refused the thread: asks again. */
+/* Called after a freeing thread's round in the thread's place. reclaim_thread:true: tries again to start the thread. */
 void reclaimer_ask_again(void);
 
-/* Called before and after the program makes a thread. `made`: it could; then ours may start. */
+/* Called before and after the program makes a thread. `made`: the thread was made; then the reclamation thread may
+ * start. */
 void reclaimer_before_thread_create(void);
 void reclaimer_after_thread_create(bool made);
 
-/* Called when a thread gets its heap. Returns whether its end is to be told. Threads that libc makes itself
- * (thrd_create, SIGEV_THREAD) are known only from here on. Those that came before the first one that the program made
- * do not count. */
+/* Called when a thread gets its heap. True: reclaimer_thread_ends must be called at the thread's end. Threads that libc
+ * makes itself (thrd_create, SIGEV_THREAD) are known only from here on. Threads that come before the program makes its
+ * first thread do not count. */
 bool reclaimer_thread_seen(void);
 
-/* Called when a thread that was seen ends. If it is the last one that the program has made, ours ends first, so that
- * calls that need a single-threaded process work (unshare). */
+/* Called when a thread that was seen ends. If no other thread that the program has made is left, the reclamation thread
+ * ends first: calls that need a single-threaded process (unshare) then work. */
 void reclaimer_thread_ends(void);
 
 /* Ends the thread, and starts it again. After a pause has returned, no thread of ours exists until there were as many

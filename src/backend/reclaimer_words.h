@@ -80,19 +80,20 @@ bool reclaimer_last_look_is_asked(void);
 /* Announces the length of the next wait, in rounds without work; 0: after the wait. */
 void reclaimer_announce_wait(unsigned quiet);
 
-/* Waits so long (UINT32_MAX: without limit), or until another thread wakes this one. */
+/* Waits for that time (UINT32_MAX: without limit), or until another thread wakes this one. */
 void reclaimer_wait(uint32_t milliseconds);
 
 /* Wakes the thread early. */
 void reclaimer_wake(void);
 
-/* Wakes the thread so that it sees why. If the thread has not seen an earlier wakeup yet, the two count as one. */
+/* Wakes the thread for a pause, which the woken thread then sees. If it has not seen an earlier wakeup yet, the two
+ * count as one. */
 void reclaimer_wake_to_end(void);
 
 /* Ends the wait. Returns whether the thread was woken. */
 bool reclaimer_take_wakeup(void);
 
-/* Called before and after a freeing thread runs a round in the thread's place. False: another one runs a round. */
+/* Called before and after a freeing thread runs a round in the thread's place. False: another thread runs one now. */
 bool reclaimer_begin_turn(void);
 void reclaimer_end_turn(void);
 

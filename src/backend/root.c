@@ -16,9 +16,9 @@ static _Atomic(uint32_t) walkers;
 #define ONE_RELEASE 0x10000u
 #define WALKER_MASK 0xffffu
 
-static struct cell spares[JW_SPARE_ROOTS]; /* a root */
+static struct cell spares[JW_SPARE_ROOTS]; /* each a spare root */
 static size_t memory_limit = SIZE_MAX;
-/* Booleans, but not bytes, which RISC-V cannot exchange. root_made: since the last round. */
+/* Booleans, but not bytes, which RISC-V cannot exchange. root_made: a root was made since the last round. */
 static _Atomic(uint32_t) making_spares, root_made;
 
 static void unmap_spare(granule_id root) {
@@ -71,8 +71,8 @@ granule_id root_open_part(enum root_use use, uint32_t weight) {
     return 0;
 }
 
-/* A share of the existing roots: mlockall gives pages to spares, and limits count them. Fewer where the address space
- * or the data is limited. */
+/* How many spare roots there may be: a share of the existing roots, because mlockall gives pages to spare roots and
+ * limits count them. Fewer where the address space or the data is limited. */
 static size_t spares_wanted(void) {
     size_t wanted = root_count() * JW_SPARE_PERCENT / 100;
     if (wanted > memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT) wanted = memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT;
@@ -114,7 +114,7 @@ granule_id root_create(enum root_use use) {
     granule_id root = new_root();
     if (!root) return 0;
     if (use == FOR_SLABS && !page_map_admit_slabs(root)) {
-        place_spare(root); /* the OS may refuse to unmap it, too: each failing malloc would map one more */
+        place_spare(root); /* the OS may refuse to unmap it, too: then each failing malloc would map one root more */
         return 0;
     }
     knit_root(root);

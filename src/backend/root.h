@@ -15,10 +15,10 @@
 #include "backend/page_map.h"
 #include "config/policy.h"
 
-/* What a root's ranges are for. The first root serves all uses, others serve another use only where nothing else is
- * left, or with mapped ranges of a slabs' root (backend.c). So the granules of slabs are close together, and few pages
- * have records (page_map.h). The word is in the node table, where no node's word is. A thread that holds a range of the
- * root reads it.
+/* What a root's ranges are for. The first root serves all uses. Another root serves another use only if no other memory
+ * is left; but mapped ranges of a root for slabs serve all uses (backend.c). So the granules of slabs are close
+ * together, and few pages have records (page_map.h). In the hardened build only the last resort mixes the uses. A
+ * root's word is in the node table, where no node's word is. A thread that holds a range of the root reads the word.
  *
  *   word   | 1 slabs may be in it: its records can be written | 0 use |
  */
@@ -77,14 +77,15 @@ bool root_destroy(granule_id root);
 size_t root_count(void);
 
 /* A walker (statistics) keeps roots mapped while it reads them. No thread waits for it: roots are given back later.
- * Fails while a root is being given back: try again. */
+ * root_walk_begin fails while a root is being given back: try again. */
 bool root_walk_begin(void);
 void root_walk_end(void);
 
 /* Forgets threads that walked, gave roots back or made spares. The child of a fork does not have them. */
 void root_forget_threads(void);
 
-/* Unmaps the spares if no root was made since the last round. Once a round. True: spares are left for a later one. */
+/* Called once a round: unmaps the spare roots if no root was made since the last round. True: spare roots are left
+ * for a later round. */
 bool root_round(void);
 
 /* Unmaps all spares. Returns whether there were any. */

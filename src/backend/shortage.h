@@ -10,7 +10,7 @@
 /* The OS has refused `size` bytes. Whether giving back all unused memory may help. */
 bool thrift_may_help(size_t size);
 
-/* Another number, most likely, if ranges, roots or mappings have come or gone since the last call. */
+/* Returns another number than the last call, most likely, if ranges, roots or mappings have come or gone since then. */
 uint64_t thrift_change_stamp(void);
 
 #endif

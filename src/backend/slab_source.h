@@ -6,7 +6,7 @@
 #include "backend/hardened_hooks.h"
 #include "config/size_classes.h"
 
-/* What a slab is of: a class of the frontend, or one of the midend. The hardened build keeps kinds apart. */
+/* A slab's kind is its class: one of the frontend, or one of the midend. The hardened build keeps kinds apart. */
 enum { MID_KINDS = SIZE_CLASS_COUNT, SLAB_KINDS = MID_KINDS + LEAF_CLASS + 1 };
 
 static inline void *slab_fetch(unsigned kind, enum root_use use, uint32_t weight, bool *zeroed) {

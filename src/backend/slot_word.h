@@ -2,9 +2,9 @@
  *
  *   word   | address of the root that has or had the slot | disowned (1) | gone (0) |    0: before the first claim
  *
- * The word is the address while the slot is claimed. Before the root is unmapped it is `disowned`: the slot stays
- * claimed, but another mapping may come to the address at once, and is not ours. Afterwards it is `gone`, for the
- * message about a second free (docs/misuse.md).
+ * The word is the address while the slot is claimed. Before the root is unmapped the word becomes `disowned`: the slot
+ * stays claimed, but another mapping may come to the address at once, and is not ours. After the unmapping the word is
+ * `gone`, for the message about a second free (docs/misuse.md).
  * Only this file knows the bits. The words are in page_map.h.
  */
 #ifndef JW_SLOT_WORD_H

@@ -58,7 +58,8 @@ size_t thrift_purge(void);
  * whether a new try may succeed. */
 bool thrift_make_room(size_t size);
 
-/* There is work for a round although no range was freed (a thread has ended, mid slabs have freed objects). */
+/* Asks for a round, and wakes a sleeping reclamation thread. Called for work other than freed ranges: a thread has
+ * ended, or mid slabs have freed objects. */
 void thrift_wake(void);
 
 /* Runs the round that was asked for, if it is due and no thread would come for it. Called now and then by threads that

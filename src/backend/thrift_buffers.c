@@ -33,7 +33,7 @@ static size_t empty_nest(unsigned nest, bool room) {
         for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, range_class)); left--) {
             size_t stays = give_back_and_place(range, weight_of_class(range_class), room);
             still_mapped += stays;
-            /* the buffers were swapped meanwhile: the loop would find the range that it put back again */
+            /* the buffers were swapped meanwhile: the range that stays is in this Nest, and the loop would find it */
             if (stays && nest % NESTS_OF_USE == ownership_active()) break;
         }
     }

@@ -7,8 +7,8 @@
 
 #include "backend/granule_id.h"
 
-/* Empties a mapped buffer, the standby one, into the unmapped Nest. Ranges that cannot be given back go to the active
- * buffer; returns their granules. `room`: whole roots are wanted, also of pages that cannot be given back. */
+/* Empties the standby buffer into the unmapped Nest. Ranges that cannot be given back go to the active buffer; returns
+ * the granules of these ranges. `room`: they join their unmapped siblings first, and whole roots can be unmapped. */
 size_t thrift_reclaim(unsigned buffer, bool room);
 
 /* Places all unmapped ranges once more: neighbours join, and whole roots are offered again. After rollbacks, unmapped

@@ -45,7 +45,8 @@ static bool nothing_left(size_t still_mapped) {
     return !ownership_last_look_has_deferred() && !mapped && !asked;
 }
 
-/* A longer wait is announced while it lasts. It is taken only if no work came before the announcement. */
+/* Waits for the interval between two rounds, doubled `quiet` times. A longer wait is announced while it lasts. The
+ * thread waits longer only if no work came before the announcement. */
 static void wait_for_round(unsigned quiet, size_t still_mapped) {
     reclaimer_announce_wait(quiet);
     if (quiet > 0 && !nothing_left(still_mapped)) quiet = 0;
@@ -77,9 +78,9 @@ static bool end_thread(size_t still_mapped) {
 /* What the reclamation thread knows from one round to the next. */
 struct rounds {
     unsigned quiet;      /* rounds in a row without work */
-    size_t still_mapped; /* granules that could not be given back in the last one */
-    bool woken;          /* that one was early */
-    bool more;           /* there is work for another */
+    size_t still_mapped; /* granules that could not be given back in the last round */
+    bool woken;          /* the last round was early */
+    bool more;           /* there is work for another round */
 };
 
 /* One round, with the wait in it. False: the thread must stop. */
@@ -120,7 +121,7 @@ static void reclamation_thread(void) {
     reclaimer_stop();
 }
 
-/* A round by a thread that frees or allocates. It does not wait: the time between two rounds takes that place. */
+/* A round by a thread that frees or allocates. It does not wait: the time between two rounds takes the wait's place. */
 static void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     if (now - last < option(&options.reclaim_interval) || !reclaimer_begin_turn()) return;
@@ -168,12 +169,12 @@ static void complete_first_root(void) {
         for (granule_id part; (part = root_open_part(use, 1));) {
             uint32_t weight = knit_weight(part);
             free_granules_add(UNMAPPED,
-                              -(intptr_t)weight); /* it is counted while it is closed, and again when placed */
+                              -(intptr_t)weight); /* a closed part counts as free, and counts again when placed */
             range_place_known(part, weight, UNMAPPED);
         }
 }
 
-/* Roots become whole also of pages that the OS does not take, as those of locked memory. */
+/* A purge also joins ranges whose pages the OS does not take, as those of locked memory, so that roots become whole. */
 size_t thrift_purge(void) {
     size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
     begin_round(true);

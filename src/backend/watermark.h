@@ -1,8 +1,8 @@
 /* watermark.h - how many free granules may wait mapped: the recent peak of what is in use, and the limits above it.
  *
- *   watermark_minimum       option cache_min: so many may always wait
- *   watermark_renew         where ranges are freed: cache_percent of the peak above it
- *   watermark_beside_new    where memory without pages comes into use: PERCENT_BESIDE_NEW of the peak above it
+ *   watermark_minimum       option cache_min: may always wait
+ *   watermark_renew         where ranges are freed: the peak, and cache_percent of it
+ *   watermark_beside_new    where memory without pages comes into use: the peak, and PERCENT_BESIDE_NEW of it
  *
  * The last two limit what waits and what is in use together; they return the part that may wait. The peak is the most
  * that threads have noted since the round before last. watermark_note_peak and watermark_renew note; the others only
@@ -29,10 +29,10 @@ size_t watermark_minimum(void);
 /* Notes the peak, and returns the watermark after that. */
 size_t watermark_renew(void);
 
-/* The limit while so much is in use. */
+/* The limit for memory that comes into use, while `usage` is in use. */
 size_t watermark_beside_new(struct usage usage);
 
-/* Bytes that may wait besides those that wait already. */
+/* Bytes that may wait under this watermark, besides the free mapped memory that waits already. */
 size_t watermark_room(size_t watermark);
 
 #endif
