@@ -5,7 +5,7 @@
 #define RAW_MMAP SYS_mmap
 
 static inline long raw_call(long number, const long arguments[6]) {
-    /* All are read before the first is bound to its register: a sanitizer's call for a read would overwrite it. */
+    /* All arguments are read before the first one's register is set: a sanitizer's call for a read may change it. */
     long a = arguments[0], b = arguments[1], c = arguments[2], d = arguments[3], e = arguments[4], f = arguments[5];
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = a;
@@ -18,8 +18,8 @@ static inline long raw_call(long number, const long arguments[6]) {
     return x0;
 }
 
-/* The order of clone's arguments, and the calling thread's thread pointer: the new thread has no thread-local storage
- * and shares it. */
+/* CLONE_ARGUMENTS: the order of clone's arguments. raw_tls: the calling thread's thread pointer. The new thread has no
+ * thread-local storage, and gets the same pointer. */
 #define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
     { flags, stack, word, tls, word }
 
@@ -28,7 +28,7 @@ static inline long raw_tls(long area[4]) { // NOLINT(readability-non-const-param
     return (long)__builtin_thread_pointer();
 }
 
-/* clone or clone3, by number. `body` is in a register of the new thread, whose stack is empty. */
+/* Calls clone or clone3 (`number`). The new thread finds `body` in a register: its stack is empty. */
 static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = arguments[0];

@@ -14,12 +14,12 @@
 #define FRAME_BY_POINTER
 #endif
 
-/* The sixth argument goes into ebp, which may be the frame pointer, and then no register is left: the last two are
- * loaded by hand. int $0x80 instead of the vDSO's faster door, because that is found through thread-local storage. */
+/* The sixth argument goes into ebp, which may be the frame pointer. Then no register is left, so the last two arguments
+ * are loaded by hand. int $0x80 enters the kernel: the vDSO's faster entry is found through thread-local storage. */
 static inline long raw_call(long number, const long arguments[6]) {
     const long *last = arguments + 4;
     long result = number;
-    (void)*(void *volatile *)__builtin_frame_address(0); /* the function must have one */
+    (void)*(void *volatile *)__builtin_frame_address(0); /* the function must have a frame pointer */
     __asm__ volatile("push %%ebp\n\t" FRAME_BY_STACK "mov 4(%%edi), %%ebp\n\t"
                      "mov (%%edi), %%edi\n\t"
                      "int $0x80\n\t"
@@ -30,8 +30,8 @@ static inline long raw_call(long number, const long arguments[6]) {
     return result;
 }
 
-/* The order of clone's arguments, and the calling thread's segment: the new thread has no thread-local storage and
- * shares it. */
+/* CLONE_ARGUMENTS: the order of clone's arguments. raw_tls: the calling thread's segment. The new thread has no
+ * thread-local storage, and gets the same segment. */
 #define CLONE_ARGUMENTS(flags, stack, word, tls)                                                                       \
     { flags, stack, word, tls, word }
 
@@ -47,7 +47,7 @@ static inline long raw_tls(long area[4]) { // NOLINT(readability-non-const-param
     return (long)area;
 }
 
-/* clone, by number. The new thread finds `body` on its stack, as the second argument. */
+/* Calls clone (`number`). The new thread finds `body` on top of its stack, which is the second argument. */
 static inline long raw_thread(long number, const long arguments[5], void (*body)(void)) {
     void (**top)(void) = (void (**)(void))arguments[1];
     *--top = body;

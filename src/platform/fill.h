@@ -14,7 +14,7 @@
 #define JW_FILL (JW_CHECKED && !QUARANTINED) /* the hardened build has a quarantine instead */
 #endif
 
-enum { FILL_BYTE = 0xdf }; /* a word of these is neither an address nor a size */
+enum { FILL_BYTE = 0xdf }; /* a word of such bytes is neither an address nor a size */
 
 static inline void fill_write(void *object, size_t from, size_t size) {
     if (JW_FILL && from < size) memset((char *)object + from, FILL_BYTE, size - from);

@@ -20,8 +20,8 @@
 /* Keeps the three handlers, which the host's fork calls. */
 void host_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
-/* Functions and variables with these words: the host calls at the start and at the exit; it lets one thread at a time
- * fork. */
+/* CALLED_AT_START, CALLED_AT_EXIT: of functions that the host calls itself. OF_FORKING_THREAD: of variables that need
+ * no copy for each thread, because the host lets one thread at a time fork. */
 #define CALLED_AT_START
 #define CALLED_AT_EXIT
 #define OF_FORKING_THREAD static

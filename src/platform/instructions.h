@@ -19,11 +19,11 @@
 #define JW_X86_64_FORMS 0
 #endif
 
-/* A word at any address that a program frees. */
+/* 32 bits at any address that a program frees. */
 typedef uint32_t __attribute__((may_alias, aligned(1))) any_half;
 
 /* word_is: whether the word in memory has that value; relaxed. GCC would load an atomic word, and compute its address,
- * by instructions of their own. */
+ * by separate instructions. */
 static ALWAYS_INLINE bool word_is_in_c(const uintptr_t *word, uint64_t value) {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == (uintptr_t)value;
 }
@@ -42,7 +42,7 @@ static ALWAYS_INLINE bool word_is_in_asm(const uintptr_t *word, uint64_t value) 
 }
 #endif
 
-/* word_load: relaxed. The reason is that of word_is. */
+/* word_load: loads the word, relaxed. It is in assembler for the same reason as word_is. */
 static ALWAYS_INLINE uintptr_t word_load(const uintptr_t *word) {
 #if defined __aarch64__ && !JW_CHECKED
     uintptr_t loaded;
@@ -75,7 +75,7 @@ static ALWAYS_INLINE uintptr_t difference_less_borrow_in_asm(uintptr_t address, 
 }
 #endif
 
-/* product_is_at_most: whether value * *factor is at most *most. Relaxed, as word_is. */
+/* product_is_at_most: whether value * *factor is at most *most. Both loads are relaxed. */
 static ALWAYS_INLINE bool product_is_at_most_in_c(uintptr_t value, const uintptr_t *factor, const uintptr_t *most) {
     return value * word_load(factor) <= word_load(most);
 }

@@ -63,7 +63,7 @@ uint64_t platform_random(void) {
     return got == sizeof bits ? bits : random_without_kernel();
 }
 
-/* Drawn at the start: later the program's sandbox may kill for the call. */
+/* Drawn at the start: later the program's sandbox may kill the process for the system call. */
 static _Atomic(uint64_t) place_state;
 
 void random_places_start(void) {
@@ -186,7 +186,8 @@ static void write_without_signal(long output, const char *text, size_t length) {
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
 }
 
-/* Only to files that the program or its user meant for it: by now any file may be open as standard error. */
+/* Writes only to files that the program or its user meant for the report: by now any file may be open as standard
+ * error. */
 void platform_write_report(const char *text, size_t length) {
     struct statx now = {0};
     long report = still_kept(&report_output);

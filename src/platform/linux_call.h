@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* For the assembler code of a new thread, whose stack has nothing above: unwinders stop there. `return_address` is the
- * register by its name in unwind tables. Nothing where the compiler makes no such tables. */
+/* For the assembler code of a new thread: no frame is above its first one, so unwinders stop there. `return_address`:
+ * the register's name in unwind tables. Both macros are empty where the compiler makes no such tables. */
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM
 #define OUTERMOST_FRAME(return_address) ".cfi_remember_state\n\t.cfi_undefined " return_address "\n\t"
 #define CALLERS_FRAME ".cfi_restore_state"
@@ -34,9 +34,9 @@
 
 enum { KERNEL_SIGNAL_SET = 8 }; /* bytes of the kernel's signal set, on every processor above */
 
-extern _Atomic(size_t) linux_calls; /* made so far */
+extern _Atomic(size_t) linux_calls; /* system calls made so far */
 
-/* A system call's arguments, those not named being 0; and a pointer as one of them. */
+/* ARGUMENTS: a system call's arguments; those left out are 0. ARGUMENT: a pointer or a number as one of them. */
 enum { ARGUMENTS_MAX = 6 };
 #define ARGUMENTS(...) ((const long[ARGUMENTS_MAX]){__VA_ARGS__})
 #define ARGUMENT(value) ((long)(value))

@@ -4,11 +4,12 @@
  *   all capabilities, the right to gain new ones by exec        libc's setuid does not know of this thread
  *   every system call that a round does not make                its user and groups then matter no more
  *
- * The first line: where real-time priorities are possible. The others: in a process with more rights than an ordinary
- * user's. An ordinary process's thread keeps what its creator has, because a sandbox may kill for these calls.
+ * The first line: where real-time priorities are possible. All lines: in a process with more rights than an ordinary
+ * user's, and with reclaim_thread:true. Elsewhere the thread keeps what its creator has: a sandbox may kill for these
+ * calls.
  *
- * An attacker that writes to the thread's stack gets only what is left. These are calls that change the memory of this
- * process, and none makes memory executable. A refused call fails with EPERM.
+ * An attacker that writes to the thread's stack gets only the calls that are left. They change the memory of this
+ * process, but none makes memory executable; or they print a message and abort. A refused call fails with EPERM.
  */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
@@ -62,7 +63,7 @@ bool platform_thread_confine(bool always) {
     IF_EQUAL((number), 0, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 1, 0), ALLOWED,       \
         REFUSED_CALL
 
-/* The second group is what misuse() and a broken invariant do: one line to standard error, then SIGABRT. */
+/* misuse() and a broken invariant make the calls from SYS_write on: one line to standard error, then SIGABRT. */
 static bool install_filter(uint32_t process) {
     struct sock_filter program[] = {
         LOAD(arch),
@@ -122,7 +123,7 @@ static bool leave_creators_place(uint32_t process) {
     return kernel_call(SYS_sched_setaffinity, ARGUMENTS(0, sizeof all, ARGUMENT(all))) == 0;
 }
 
-/* A process that was root and is not any more has already given up the rights. */
+/* A process that started as root and no longer is root has already given up its rights. */
 static bool still_privileged(struct rights before) {
     return before.any && (!before.of_root || kernel_call(SYS_geteuid, ARGUMENTS(0)) == 0);
 }
@@ -130,7 +131,7 @@ static bool still_privileged(struct rights before) {
 bool platform_thread_confine(bool always) {
     struct rights before = rights_at_start();
     bool drop = always || still_privileged(before);
-    if (!drop && (before.any || !before.realtime)) return true; /* without a call for which a filter may kill */
+    if (!drop && (before.any || !before.realtime)) return true; /* has made no call for which a filter may kill */
     uint32_t process = (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0));
     if (!leave_creators_place(process)) return false;
     if (!drop) return true;

@@ -22,7 +22,7 @@
 /* No mapping of ours is below: near address 0 are the kernel's forbidden pages and fixed-address programs. */
 #define LOWEST_ADDRESS ((uintptr_t)16 << 20)
 
-/* Only the place of a freed mapping of at least this size is tried again. */
+/* Only the place of a freed mapping of at least this many bytes is tried again. */
 #define WORTH_RETURNING ((size_t)1 << 20)
 
 /* A guess where the next aligned mapping can end. The kernel places mappings downwards, so the place below the last one
@@ -47,8 +47,8 @@ static long writable(void) {
     return PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
 }
 
-/* An address is a wish: if something is mapped there, the kernel maps elsewhere. MAP_FIXED_NOREPLACE would spare us
- * that mapping, but Chromium's filter kills for a flag that it does not know. */
+/* `address` is a wish: if something is mapped there, the kernel maps elsewhere. MAP_FIXED_NOREPLACE would avoid that
+ * second mapping, but Chromium's filter kills a process that uses a flag it does not know. */
 static uintptr_t map_as(long protection, uintptr_t address, size_t size) {
     long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection,
                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
@@ -153,7 +153,7 @@ uintptr_t platform_region(size_t size, size_t alignment) {
     if (top / 3 < size || most <= size) return 0;
     uintptr_t region = align_down((uintptr_t)(from + platform_random() % (most - size)), alignment);
     uint64_t room = APART_ROOM, below = from / 4;
-    if (from > 4 * room && !__tsan_init) { /* once: tries for a region end at the first that has room */
+    if (from > 4 * room && !__tsan_init) { /* each try for a region chooses the place anew */
         apart_end = align_down((uintptr_t)(region - platform_random() % below), page);
         atomic_store_explicit(&apart, apart_end - room, memory_order_relaxed);
     }
@@ -244,7 +244,7 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
     }
     atomic_store_explicit(&moving, MOVES_FAIL, memory_order_relaxed);
     /* The kernel may unmap the target before it checks the source, which is several mappings if the program has used
-     * mprotect in it. So map the target again. If it is still mapped, this call changes nothing. */
+     * mprotect in it. So map the target again. If the target is still mapped, this call does not change it. */
     uintptr_t got = map((uintptr_t)to, size);
     if (got == (uintptr_t)to) return MOVE_REFUSED;
     if (got != 0) unmap_or_defer((void *)got, size);

@@ -15,11 +15,11 @@ struct rights rights_at_start(void);
 /* Draws what platform_random_place makes its numbers from. */
 void random_places_start(void);
 
-/* The start is over: mappings get no names, but on Android. */
+/* The start is over: from now on mappings get no names, except on Android. */
 void memory_names_end(void);
 
-/* Puts the words of the thread's stacks into memory that reads as zero in a fork's child. In the child of libc's fork
- * they are set to zero. */
+/* threads_start puts the words of the reclamation thread's stacks into memory that reads as zero in a fork's child.
+ * threads_forget sets these words to zero; called in the child of libc's fork. */
 void threads_start(void);
 void threads_forget(void);
 

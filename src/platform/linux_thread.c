@@ -1,9 +1,9 @@
 /* linux_thread.c - how the reclamation thread starts, sleeps and ends, on Linux.
  *
- * clone itself makes it: pthread_create allocates, and may be our caller. The thread has no thread-local storage (the
- * register still points to its creator's). So its code must not use any: no errno, no stack protector, only plain
- * functions of libc. The call and its flags are those of libc's pthread_create: a filter that allows the program's
- * threads allows this one.
+ * clone itself makes the thread: pthread_create allocates, and may be our caller. The thread has no thread-local
+ * storage (the register still points to its creator's). So its code must not use any: no errno, no stack protector,
+ * only plain functions of libc. The call and its flags are those of libc's pthread_create: a filter that allows the
+ * program's threads allows this one.
  */
 #include "base/compiler.h"
 #include "platform/linux_call.h"
@@ -134,7 +134,7 @@ static unsigned claim_stack(void) {
 enum platform_start platform_thread_start(void (*body)(void)) {
     unsigned stack = claim_stack();
     if (stack == STACKS) return START_TOO_EARLY;
-    /* A new thread inherits the mask: with everything blocked, no handler of the program ever runs on it. */
+    /* A new thread inherits the mask: with all signals blocked, no handler of the program ever runs on the thread. */
     uint64_t all = UINT64_MAX, before;
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET));
     atomic_store_explicit(&body_to_run, (uintptr_t)body, memory_order_relaxed);

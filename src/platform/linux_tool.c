@@ -22,8 +22,8 @@ extern void __lsan_init(void) RUNTIME;
 extern void __msan_init(void) RUNTIME;
 extern void __tsan_init(void) RUNTIME;
 
-/* Whether the calling thread is in the malloc that should be a tool's. A program's own malloc, built on jw_malloc,
- * comes back here. */
+/* Whether the calling thread is in a call of malloc, which should be a tool's. If it is the program's own malloc, built
+ * on jw_malloc, that call comes back here. */
 static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
 
 /* Valgrind's other tools give no answer, as they should: callgrind must count our own instructions. */

@@ -24,7 +24,8 @@ static _Noreturn void end_process(struct print_buffer *text) {
     platform_abort();
 }
 
-/* By enum: misuse, serving_tier, found_state; then what the number means, from WRONG_SIZE on. */
+/* The words for the values of three enums: misuse, serving_tier, found_state. `numbers`: what the number of a misuse
+ * means, from WRONG_SIZE on. */
 static const char kinds[] = "double free\0invalid free\0invalid pointer\0wrong size\0wrong alignment\0"
                             "write after free\0overflow";
 static const char tiers[] = "none\0small\0mid\0large\0huge";

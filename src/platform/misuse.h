@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/serving_tier.h"
 
-/* INVALID_FREE becomes DOUBLE_FREE if the address turns out to be free memory. */
+/* INVALID_FREE becomes DOUBLE_FREE if the address turns out to be in free or unmapped memory of ours. */
 enum misuse { DOUBLE_FREE, INVALID_FREE, INVALID_POINTER, WRONG_SIZE, WRONG_ALIGNMENT, WRITE_AFTER_FREE, OVERFLOW };
 
 /* Prints the line and aborts. Allocates nothing. `number`: the size or alignment that the program gave, or the offset

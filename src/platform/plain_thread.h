@@ -1,6 +1,6 @@
-/* plain_thread.h - whether the reclamation thread is an ordinary thread of libc. Under sanitizers it must be: they keep
- * a thread's state in thread-local storage. It is not confined then, because their own calls would be refused. The
- * model checker uses only their instrumentation, and defines 0. */
+/* plain_thread.h - whether the reclamation thread is an ordinary thread of libc. Sanitizers need that: they keep a
+ * thread's state in thread-local storage. An ordinary thread is not confined, because the sanitizers' own system calls
+ * would be refused. The model checker uses only the sanitizers' instrumentation, and defines 0. */
 #ifndef JW_PLAIN_THREAD_H
 #define JW_PLAIN_THREAD_H
 

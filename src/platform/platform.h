@@ -40,7 +40,7 @@ uintptr_t platform_region(size_t size, size_t alignment);
  * sides. Where platform_region has found none, it does as platform_reserve. */
 void *platform_reserve_apart(size_t size, const char *name);
 
-/* Reserves, or reserves read-only, at exactly this address. RESERVE_TAKEN: something is mapped there. If a thread
+/* Reserves at exactly this address; without `writes`, read-only. RESERVE_TAKEN: something is mapped there. If a thread
  * of this process has mapped it, the caller sees what that thread did before. */
 enum platform_reserved { RESERVED, RESERVE_TAKEN, RESERVE_REFUSED };
 enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name);
@@ -81,8 +81,8 @@ void platform_futex_wake(_Atomic(uint32_t) *word);
 
 /* Starts the one reclamation thread on a small stack, with all signals blocked. It uses no pthread_create, which could
  * be our caller. The thread has no thread-local storage: `body` must not use errno, libc's locks or a stack protector.
- * It runs once; when it returns, the thread ends. The system calls are those of libc's pthread_create. Too early: the
- * two last threads have returned but not left their stacks yet. */
+ * It runs once; when it returns, the thread ends. The system calls are those of libc's pthread_create.
+ * START_TOO_EARLY: the last two threads have returned but not left their stacks yet. */
 enum platform_start { START_REFUSED, START_STARTED, START_TOO_EARLY };
 enum platform_start platform_thread_start(void (*body)(void));
 
@@ -108,11 +108,11 @@ void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)
 /* Called once at the start, before platform_forgotten_by_fork: makes the memory that forks forget. */
 void platform_start(void);
 
-/* Gives out a piece of that memory, zero. In the child of any fork, also one that bypasses libc, it reads as zero
- * again; a child by vfork shares it. NULL: there is none. Called only at the start. */
+/* Gives out a piece of the memory that forks forget. The piece is zero. In the child of any fork, also one that
+ * bypasses libc, it reads as zero again; a child by vfork shares it. NULL: there is none. Called only at the start. */
 void *platform_forgotten_by_fork(size_t size);
 
-/* Whether the caller is a child by vfork (or CLONE_VM), in its parent's memory. A system call. */
+/* Whether the caller is a child by vfork (or CLONE_VM), in its parent's memory. Makes a system call. */
 bool platform_in_borrowed_memory(void);
 
 /* Called before main: reads the process's rights, because its sandbox may kill for these system calls later. */
@@ -152,7 +152,7 @@ void platform_write(const char *text, size_t length);
 void platform_keep_output(const char *report);
 void platform_write_report(const char *text, size_t length);
 
-/* Number of the process; seconds since 1970; the path by which the program was started, or "". */
+/* The process's number; the time in seconds since 1970; the path by which the program was started, or "". */
 uint32_t platform_process_id(void);
 uint64_t platform_seconds(void);
 const char *platform_program(void);

@@ -200,7 +200,7 @@ bool platform_discard(void *address, size_t size) {
     return true;
 }
 
-/* Only shrinks, as if the place above were always taken. */
+/* A mapping can only become smaller, as if the place above it were always taken. */
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
     if (!allowed(SIM_RESIZE) || new_size > old_size) return false;
     if (new_size < old_size) release_pages((unsigned char *)address + new_size, old_size - new_size);
@@ -227,7 +227,7 @@ uint64_t platform_milliseconds(void) {
     return atomic_load_explicit(&clock_now, memory_order_relaxed);
 }
 
-/* The simulated time passes only here. */
+/* The simulated time passes only here and in sim_advance. */
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     if (atomic_load_explicit(word, memory_order_relaxed) == expected) sim_advance(milliseconds);
 }

@@ -16,12 +16,13 @@
 #define JW_SIM_ALIGNMENT (4u << 20)
 #endif
 
-/* Bytes of the smallest page the simulation can be set to; the real one starts there. */
+/* Bytes of the smallest page that the simulation can be set to, and of its pages at first. */
 #ifndef JW_SIM_PAGE
 #define JW_SIM_PAGE 4096u
 #endif
 
-/* Back to the state at start: everything released and zero, no failures, clock at 0. No other thread may be inside. */
+/* Back to the state at start: everything released and zero, no failures, clock at 0. Called while no other thread uses
+ * the platform. */
 void sim_reset(void);
 
 /* Lets `count` more refusable operations (enum sim_operation) succeed
@@ -44,10 +45,10 @@ enum sim_operation {
 };
 void sim_fail_only(unsigned operations);
 
-/* How many have been refused since the program's start. */
+/* How many operations have been refused since the program's start. */
 uint64_t sim_refused(void);
 
-/* A power of two, at least JW_SIM_PAGE; between sim_reset and the first use. */
+/* Sets the bytes of a page: a power of two, at least JW_SIM_PAGE. Called between sim_reset and the first use. */
 void sim_set_page_size(size_t size);
 
 void sim_set_random(uint64_t seed);

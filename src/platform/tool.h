@@ -13,8 +13,8 @@
 
 #include "base/compiler.h"
 
-/* The library's own option (cmake/jwmalloc.cmake). The shared library and its archive do not need it: there the tool's
- * malloc takes the place of ours. */
+/* An option of the prefixed library (cmake/jwmalloc.cmake). The shared library and its archive do not need it:
+ * there the tool's malloc takes the place of ours. */
 #ifndef JW_BESIDE_TOOLS
 #define JW_BESIDE_TOOLS 0
 #endif

@@ -5,8 +5,8 @@
 enum {
     /* Tries to ask whether a word is still mapped: the OS may refuse this call, too. */
     HOLDS_TRIES = 16,
-    /* Looks whether the kernel still counts a thread that has ended, a millisecond apart. After a second the kernel may
-     * have given the thread's number to a thread of the program. */
+    /* Looks whether the kernel still counts a thread that has ended, one each millisecond. After a second the kernel
+     * may have given the thread's number to a thread of the program. */
     THREAD_GONE_TRIES = 1000,
     /* Milliseconds between two looks whether a thread has left its stack: a start that fails wakes no waiter. */
     STACK_LEFT_WAIT = 10,
