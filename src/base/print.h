@@ -30,7 +30,7 @@ void print_text_padded(struct print_buffer *buffer, const char *text, unsigned w
 /* Bytes that the program chose: at most `limit` of them, unprintable ones as '?', so that a message stays one line. */
 void print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit);
 
-/* Passes the rest to the sink. */
+/* Passes the text that is still in the buffer to the sink. */
 void print_flush(struct print_buffer *buffer);
 
 #endif

@@ -36,7 +36,7 @@ static ALWAYS_INLINE void sip_round(uint64_t v[4]) {
     sip_rest(v);
 }
 
-/* A key as far as no message is needed: half of the first round does not need one. */
+/* The state that a key gives before any message: half of the first round needs no message. */
 struct sip_state {
     uint64_t v[4];
 };

@@ -34,8 +34,9 @@
 #endif
 #endif
 
-/* The tables cover this at first, and double in place up to the window. Equal: all at once. They begin small because
- * limits of address space, data or locked memory count all that is mapped, used or not. */
+/* The tables cover a window of this size at first, and double in place up to JW_WINDOW_SHIFT. If the two are equal, the
+ * tables are made at once. They begin small because limits of address space, data or locked memory count all that is
+ * mapped, used or not. */
 #ifndef JW_FIRST_WINDOW_SHIFT
 #if JW_WINDOW_SHIFT >= LARGE_WINDOW_SHIFT
 #define JW_FIRST_WINDOW_SHIFT (JW_GRANULE_SHIFT + 13)
@@ -78,14 +79,14 @@
 #define ROOT_SIZE ((size_t)1 << JW_ROOT_SHIFT)
 #define ROOT_GRANULES (1u << (JW_ROOT_SHIFT - JW_GRANULE_SHIFT))
 
-/* Requests from here on are whole ranges. Four granules of 4 KB: below, rounding up to granules would waste over a
- * quarter. With larger granules that bound gives way to the midend's (sixteen classes, 28 objects in a slab). */
+/* Requests of at least this many bytes get ranges. Four granules of 4 KB: for less, rounding up to granules would waste
+ * over a quarter. With larger granules the midend's bound decides (sixteen classes, 28 objects in a slab). */
 #ifndef JW_BACKEND_MIN_SHIFT
 #define JW_BACKEND_MIN_SHIFT (JW_GRANULE_SHIFT == 12 ? 14 : JW_GRANULE_SHIFT == 14 ? 15 : 16)
 #endif
 #define BACKEND_MIN ((size_t)1 << JW_BACKEND_MIN_SHIFT)
 
-/* Larger requests get a mapping of their own. */
+/* Requests of more bytes than this get a mapping of their own. */
 #define BACKEND_MAX ROOT_SIZE
 
 /* The end of a large object's range that the program may not use: the hardened build's guard. */

@@ -75,7 +75,7 @@ static _Atomic(size_t) *value_in_force(const struct row *row) {
     return (_Atomic(size_t) *)((char *)&options + row->value_at);
 }
 
-/* A program may define it; otherwise its address is NULL. */
+/* A program may define this symbol; otherwise the symbol's address is NULL. */
 extern const char *jw_malloc_conf __attribute__((weak, visibility("default")));
 
 static const char path_name[] = "stats_file";
@@ -138,7 +138,7 @@ static bool parse_value(const struct row *row, struct span span, uint64_t *value
     return choice >= 0;
 }
 
-/* The choice's name, printed; a size with the largest suffix that leaves a whole number. */
+/* Prints a value: a choice by its name, a size with the largest suffix that leaves a whole number. */
 static void print_value(struct print_buffer *out, const struct row *row, uint64_t value) {
     if (row->kind == BOOL) {
         print_text(out, value ? "true" : "false");

@@ -44,7 +44,7 @@ bool options_read(void);
 void options_apply(const char *source, const char *text, size_t length);
 
 /* Reads an option by its name, and sets it if `wanted` is given. Returns 0; ENOENT: there is none of this name; EINVAL:
- * out of range; EPERM: read at the start only. Sizes and numbers of the allocator itself may change at any time. */
+ * out of range; EPERM: read at the start only. Options of kind NUMBER or SIZE before `stats` may change at any time. */
 int options_exchange(const char *name, size_t *value, const size_t *wanted);
 
 /* A line for each option: its name, default, range, unit and meaning. */

@@ -12,8 +12,8 @@
 
 /* ---- Caches of objects ---- */
 
-/* Bytes of freed midend objects that a thread caches, for each of MID_CACHES classes. More is hardly faster, and each
- * of them keeps a slab from going back. */
+/* Bytes of freed midend objects that a thread keeps in each of its MID_CACHES caches. More bytes are hardly faster, and
+ * each cached object keeps a slab from going back. */
 #ifndef JW_MID_CACHE_OBJECTS
 #define JW_MID_CACHE_OBJECTS (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
 #endif
@@ -33,14 +33,14 @@ enum {
 #define JW_OBJECT_CACHE_CAPACITY 16
 #endif
 
-/* Entries of such a class's object cache. A cache of twice the size cost a real trace 100 KB at its peak. */
+/* Entries of the object cache of a class that has one. Twice as many cost a real trace 100 KB at its peak. */
 #ifndef JW_OBJECT_CACHE
 #define JW_OBJECT_CACHE 16
 #endif
 
 enum {
-    /* At most this part of a spent cache may be left: a half. If more is left, malloc takes too little of what is
-     * cached. Then all of the cache goes back to its slabs. */
+    /* Divisor: when the budget of a class with an object cache is spent, at most a half of the cache may be left. If
+     * more is left, malloc takes too few of the cached objects. Then all of them go back to their slabs. */
     OBJECT_CACHE_USED_PART = 2,
 };
 
@@ -56,10 +56,10 @@ enum {
 #endif
 
 enum {
-    /* Granules that a thread may cache: as many as one object of the largest size has. Where many threads share what
-     * may wait, each may have less. */
+    /* Granules that a thread's range cache may have: as many as the largest object. Where many threads share what may
+     * wait, each may have less. */
     RANGE_CACHE_MOST = ROOT_GRANULES,
-    /* Ranges pushed between two looks at that share, and at whether a round is due. */
+    /* Ranges that a thread pushes between two looks at its share, and at whether a round is due. */
     RANGE_CACHE_PERIOD = 32,
 };
 
@@ -81,7 +81,8 @@ enum {
     /* Coarse classes with at most this many objects a slab need twice as many slabs. So many have as many objects as
      * one or two finer classes. */
     COARSE_FEW_OBJECTS = 4,
-    /* Bytes of a slab whose objects are linked at a time: the rest of a slab above 4 KB stays untouched until then. */
+    /* Bytes of a slab whose objects are linked at a time. The rest of a slab above 4 KB stays untouched until the
+     * objects there are needed. */
     LINKED_BYTES = 4096,
     /* Objects that a mid slab has at least. With fewer, more allocations need another slab. With more, slabs are
      * heavier, and one live object keeps more memory from other classes. Not measured. */
@@ -106,37 +107,37 @@ enum {
 #endif
 
 enum {
-    /* Ticks (heap_collect.h) between two looks at slabs that other threads may have emptied, each time of another
-     * class; a refill from a full slab counts, and never looks. Looks at eight classes in one refill took 2 to 20 us.
-     * Less often, memory that others have freed waits longer. */
+    /* Ticks (heap_collect.h) between two looks at slabs that other threads may have emptied. Each look is at another
+     * class. A refill from a full slab counts as a tick, but never looks. Looks at eight classes in one refill took 2
+     * to 20 us. With more ticks, memory that other threads have freed waits longer. */
     COLLECT_PERIOD = 16,
-    /* Slabs, or objects of a list, in such a look: a program waits for it in malloc or free. */
+    /* Slabs, or objects of a local list, that such a look goes through: a program waits for it in malloc or free. */
     COLLECT_STEPS = 16,
     /* Ticks between two looks that go through a whole local list. The walk counts up to 512 objects while a program
      * waits; it was one of the slow calls when each look did it. */
     COLLECT_LONG_PERIOD = 256,
-    /* Ticks between two looks at what else the heap keeps: its mid slabs and its pool. More often, a slab goes that
-     * the next refill needs; less often, a heap without rounds keeps unused slabs longer. Not measured. */
+    /* Ticks between two looks at what else the heap keeps: its mid slabs and its pool. With fewer ticks, a slab goes
+     * back that the next refill needs. With more, a heap without rounds keeps unused slabs longer. Not measured. */
     KEEP_PERIOD = 128,
     /* Slabs given back in one go while a program waits for malloc or free. */
     GIVE_AT_ONCE = 2,
-    /* Reopened slabs taken in one go, likewise: hundreds, after a thread's end, took up to 50 us. Two were no faster
-     * than four. */
+    /* Reopened slabs taken back in one go while a program waits for malloc or free. Hundreds, after a thread's end,
+     * took up to 50 us. Two were no faster than four. */
     TAKE_AT_ONCE = 4,
     /* Divisor: while the program grows beyond its peak, a pool may hold a quarter of its share. */
     POOL_PART_AT_PEAK = 4,
-    /* A pool gives back this part of the slabs that it has not needed for a while: a half, then a half of the rest. The
+    /* Divisor: a pool gives back a half of the slabs that it has not needed for a while, then a half of the rest. The
      * program may grow again. */
     POOL_UNUSED_PART = 2,
-    /* The first heap of a fork's child takes fewer slabs than this ahead, a random number, so that siblings differ. */
+    /* The first heap of a fork's child takes a random number of slabs ahead, below this, so that siblings differ. */
     SCATTER_SLABS = 16,
-    /* Above this number of inherited heaps, all are drained: or they would grow in number where each child forks the
-     * next one. */
+    /* Above this number of inherited heaps, all are drained. Else there would be more and more of them where each child
+     * forks the next one. */
     INHERITED_HEAPS = 8,
     /* Notes of suspects that wait in a heap. Each keeps a slab. */
     SUSPECTS_MOST = 64,
-    /* Of so many failing allocations one looks at everything, although nothing seems to have come back. With 100 MB in
-     * use a look takes a millisecond, and each other failure some microseconds. */
+    /* One of this many failing allocations looks for memory everywhere, although nothing seems to have come back. With
+     * 100 MB in use such a look takes a millisecond, and each other failure some microseconds. */
     SHORTAGE_PERIOD = 1024,
 };
 
@@ -146,10 +147,10 @@ _Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLEC
 /* ---- realloc ---- */
 
 enum {
-    /* Divisor: an object that shrinks stays in its place while it uses more than half of it. A larger part would copy
-     * more often, a smaller one leave more than half of the place unused. */
+    /* Divisor: an object that shrinks stays in its place while it uses more than half of the place. A larger part would
+     * mean more copies; a smaller part would leave more than half of the place unused. */
     IN_PLACE_PART = 2,
-    /* Bytes up to which an object always stays: a smaller one would hardly save memory. */
+    /* Bytes of a place in which an object always stays: a smaller place would hardly save memory. */
     IN_PLACE_MOST = 32,
 };
 
@@ -158,14 +159,14 @@ enum {
 enum {
     /* Slabs in a pool at which a round is asked for: with granules of 4 KB as much as `reclaim_start`. */
     POOL_ROUND_FROM = 32,
-    /* Each time that other threads have freed into this many slabs left alone by their owners, a round is asked for. As
-     * many as POOL_ROUND_FROM. More often, the reclamation thread wakes for less than `reclaim_start`. */
+    /* Each time that other threads have freed into this many slabs at which their owners do not look, a round is asked
+     * for. The number is POOL_ROUND_FROM. With fewer, the reclamation thread wakes for less than `reclaim_start`. */
     REMOTE_ROUND_FROM = 32,
     /* Each time that this many full mid slabs were freed into, a round is asked for. As many free objects of 2 to 14 KB
      * are 64 to 448 KB, about `reclaim_start`. */
     MID_ROUND_FROM = 32,
-    /* Uses of a pool between two rounds below which it is given back. With 1, a thread that wakes now and then keeps
-     * all of it; with many, a busy thread fetches its slabs anew after each round. */
+    /* A pool with fewer uses than this between two rounds is given back. With 1, a thread that wakes now and then keeps
+     * all of its pool. With many, a busy thread fetches its slabs anew after each round. */
     POOL_LITTLE_USE = 4,
     /* Ranges that a round takes from one list: other threads may fill the list as fast as the round empties it. 256 MB
      * of the smallest ranges. */
@@ -185,7 +186,8 @@ enum {
     /* Percent of the recent peak that may be cached above it where memory without pages comes into use. With nothing
      * above the peak, a program whose use goes up and down had five times the page faults (rptest). */
     PERCENT_BESIDE_NEW = 3,
-    /* Divisor: at least an eighth of cache_min, likewise. */
+    /* Divisor: where memory without pages comes into use, at least an eighth of cache_min may be cached above the
+     * recent peak. */
     PART_BESIDE_NEW = 8,
 };
 
@@ -203,7 +205,7 @@ enum {
 #endif
 
 enum {
-    /* Such mappings of a process: together as many heaps as keys can tell apart (frontend/heap_key.h). */
+    /* Mappings of heaps in a process, at most: together as many heaps as keys can tell apart (frontend/heap_key.h). */
     HEAP_CHUNKS = 4096,
 };
 
@@ -212,13 +214,13 @@ enum {
 #define JW_SPARE_ROOTS 15
 #endif
 
-/* At most this percent of the roots that exist: limits and mlockall count spare roots. */
+/* Spare roots are at most this percent of the roots that exist: limits and mlockall count spare roots. */
 #ifndef JW_SPARE_PERCENT
 #define JW_SPARE_PERCENT 25
 #endif
 
-/* At most the roots that fit in the process's limit of memory, shifted right by this. So spare roots take less than a
- * hundredth of the limit. With 0 they could take what the program needs for itself. */
+/* There are at most as many spare roots as fit in the process's limit of memory, shifted right by this: in less than a
+ * hundredth of the limit. With 0, spare roots could take the memory that the program needs for itself. */
 #ifndef JW_SPARE_SHIFT
 #define JW_SPARE_SHIFT 7
 #endif
@@ -226,14 +228,15 @@ enum {
 enum {
     /* Bytes of the first root that are mapped at first: what a program without much data needs, in few mappings. */
     FIRST_PART = 1 << 20,
-    /* A huge object that had to move gets room to grow: an eighth of its size (divisor), at most so many bytes. */
+    /* A huge object that had to move gets room to grow: an eighth of its size (HUGE_ROOM_PART, a divisor), but at most
+     * HUGE_ROOM_MOST bytes. A cached mapping may be larger than its request by the same eighth. */
     HUGE_ROOM_PART = 8,
     HUGE_ROOM_MOST = 1 << 28,
     /* Roots may fill this part of a window of full size: a half. From then on large objects get mappings of their own.
      * The other half is left for slabs, which can be nowhere else. */
     LARGE_WINDOW_PART = 2,
-    /* The largest mapping that waits for the next huge object, in bytes: above, page faults outweigh what it saves.
-     * Bounds the addresses that wait without memory. */
+    /* Bytes of the largest mapping that waits for the next huge object: for a larger one, page faults outweigh what the
+     * wait saves. This also bounds the addresses that wait without memory. */
     MAPPING_CACHE_MOST = 128 << 20,
 };
 
@@ -245,22 +248,23 @@ enum {
 /* ---- Tries: after the last one the thread goes elsewhere ---- */
 
 /* Tries to take or place a range before the thread goes elsewhere. A try fails only where another thread has half of
- * the range. With one, a short overlap already splits a larger range, or defers. Many would be as bad as a wait. */
+ * the range. With one try, a short overlap already splits a larger range, or defers the range. Many tries would be as
+ * bad as a wait. */
 #ifndef JW_RANGE_TRIES
 #define JW_RANGE_TRIES 4
 #endif
 
-/* Tries of fork for the lock of a list, which a running thread soon gives up. With few, the child loses the ranges of
- * a list whose holder was about to do so; with more, a stopped holder delays fork. */
+/* Tries of fork for the lock of a list, which a running thread soon gives up. With few tries, the child may lose the
+ * ranges of a list whose holder was about to give up the lock. With more, a stopped holder delays fork. */
 #ifndef JW_FORK_TRIES
 #define JW_FORK_TRIES 1000
 #endif
 
 enum {
-    /* Tries of the statistics to count while no root goes: 0.1 s together. With few, a report while roots are unmapped
-     * lacks the slabs; with more, a stopped thread delays the report longer. */
+    /* Tries of the statistics to count slabs while no root is unmapped: 0.1 s together. With few tries, a report while
+     * roots are unmapped lacks the slabs. With more, a stopped thread delays the report longer. */
     WALK_TRIES = 100,
-    /* Milliseconds between two of them: another thread's munmap of a root ends meanwhile. */
+    /* Milliseconds between two of these tries: another thread's munmap of a root ends meanwhile. */
     WALK_WAIT = 1,
     /* Tries for an address region for the tables, as something else may be there. */
     REGION_TRIES = 4,
@@ -277,33 +281,35 @@ enum {
     /* Bytes behind the end of a request that are filled and compared, whole words. More would cost malloc and free time
      * on each object; most overflows write close to the end. Not measured. */
     FILLED_MOST = 32,
-    /* Guard pages of a process. Each costs it two of its mappings, of which Linux allows 65,530. */
+    /* Most guard pages of a process. Each guard costs the process two mappings, of which Linux allows 65,530. */
     GUARDS_MOST = 16384,
-    /* Mappings that a process with more than so many guards keeps, for when a guard is refused: without them nothing
-     * could be mapped from then on, not even for a small object. Each two cost one call, and 4 KB of data. */
+    /* A process with more than GUARDS_BEFORE_KEPT guards keeps KEPT_MAPPINGS mappings, and gives them up when the OS
+     * refuses a guard. Else it could map nothing from then on, not even for a small object. Two of these mappings cost
+     * one system call, and 4 KB of data. */
     KEPT_MAPPINGS = 64,
     GUARDS_BEFORE_KEPT = 64,
-    /* The quarantine's ring has an entry for so many bytes of its limit, and at least so many entries. If the objects
-     * are smaller on average, some leave early. */
+    /* The quarantine's ring has an entry for each QUARANTINE_ENTRY_BYTES of its limit, and at least
+     * QUARANTINE_LEAST_ENTRIES. If the objects are smaller on average, some of them leave early. */
     QUARANTINE_ENTRY_BYTES = 64,
     QUARANTINE_LEAST_ENTRIES = 64,
     /* Divisor: an object above a quarter of the quarantine's limit is too large: it would drive all others out. */
     QUARANTINE_PART = 4,
-    /* A new entry of a quarantine changes places with one of the newest eighth (divisor), and at least so many entries.
-     * A larger part would be less predictable, but then some objects would leave sooner. */
+    /* A new entry of a quarantine changes places with one of the newest entries: an eighth of all (divisor), and
+     * QUARANTINE_SHUFFLED_LEAST more. With a larger part the order would be less predictable, but some objects would
+     * leave sooner. */
     QUARANTINE_SHUFFLED_PART = 8,
     QUARANTINE_SHUFFLED_LEAST = 4,
-    /* Objects above 16 KB that a thread keeps back; their bytes of addresses; and the divisor of a limited address
-     * space: a 64th for these. They have no memory; but on 64 bits large objects of all threads share a window of
-     * 64 GB. */
+    /* A thread keeps back at most LARGE_WAITING freed large and huge objects, with at most LARGE_ADDRESSES bytes of
+     * addresses. LARGE_ADDRESSES_SHARE is a divisor: these bytes are at most a 64th of a limited address space. The
+     * objects have no memory; but on 64 bits large objects of all threads share a window of 64 GB. */
     LARGE_WAITING = 64,
     LARGE_ADDRESSES = UINTPTR_MAX > 0xffffffffu ? 64 << 20 : 2 << 20,
     LARGE_ADDRESSES_SHARE = 64,
-    /* The newest part of these in which a new one changes places with another one: a half, as there are few. */
+    /* Divisor: a new one of these objects changes places with one of the newest half, as there are few. */
     LARGE_SHUFFLED_PART = 2,
-    /* Empty slabs of the classes for which a round is asked for. */
+    /* Each time that this many empty slabs have gone back to the regions, a round is asked for. */
     REGION_ROUND_FROM = 32,
-    /* Words of bits that malloc(0) looks at. */
+    /* Words that malloc(0) searches for the bit of a free address: 32 bits each. */
     ZERO_SIZE_TRIES = 4,
 };
 

@@ -81,7 +81,7 @@ static ALWAYS_INLINE bool size_class_serves(unsigned class, size_t size) {
     return (coarse & (coarse - 1)) == 0 && size <= coarse && size > coarse / 2;
 }
 
-/* All sizes are multiples of this. */
+/* All object sizes, in bytes, are multiples of this. */
 #define SMALLEST_OBJECT 8
 
 /* More objects than a list of free objects has: all of one slab, and cached ones of others. A longer list is a circle,

@@ -21,7 +21,7 @@ struct backend_statistics {
     uint64_t metadata;        /* tables and records */
     uint64_t rounds;          /* of reclamation */
     uint64_t deferred;        /* ranges put on the deferred list, because another thread was in the way */
-    uint64_t rolled_back;     /* failed tries to get a range, because another thread had half of it */
+    uint64_t rolled_back;     /* steps undone: another thread had half of a range, or a root could not be unmapped */
     uint64_t sync_reclaims;   /* ranges that the freeing thread itself gave back */
     struct {
         uint32_t granules; /* of each range */

@@ -64,7 +64,7 @@ static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
     return STRICT_LINKS ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
 }
 
-/* What the next object's address is told from: the link's own address. */
+/* The address that a link's distance begins at: the object's own, or 0 without link verification. */
 static ALWAYS_INLINE uintptr_t link_base(const void *object) {
     return JW_LINK_CHECK ? (uintptr_t)object : 0;
 }
@@ -99,7 +99,7 @@ static ALWAYS_INLINE void link_write(void *object, const void *next, uint64_t ke
     *(link_word *)object = (link_base(object) ^ (uintptr_t)next) ^ link_key_at(object, key);
 }
 
-/* The same for an object whose link has `mask`, which is key ^ link_base(object): a caller makes it when it likes. */
+/* Does as link_write. `mask` is key ^ link_base(object): the caller chooses when to compute it. */
 static ALWAYS_INLINE void link_write_masked(void *object, const void *next, uint64_t mask) {
     *(link_word *)object = mask ^ (uintptr_t)next;
 }
@@ -113,8 +113,8 @@ static ALWAYS_INLINE void link_clear(void *object) {
     *(link_word *)object = 0;
 }
 
-/* The links of the midend's cached objects: in each build as above with link verification, and without a key of the
- * address. All 64 bits come out: the caller tests whether they are an address. */
+/* The links of the midend's cached objects. In each build they are as with link verification, without a key for each
+ * address. Returns all 64 bits: the caller tests whether they are an address. */
 static ALWAYS_INLINE uint64_t cached_link_next(const void *object, uint64_t key) {
     return (*(const link_word *)object ^ key) ^ (uintptr_t)object;
 }
@@ -123,7 +123,7 @@ static ALWAYS_INLINE void cached_link_write(void *object, const void *next, uint
     *(link_word *)object = ((uintptr_t)next ^ (uintptr_t)object) ^ key;
 }
 
-/* From LINK_MARK on, the word may be a link. */
+/* The upper half of the object's first word. If it is LINK_MARK or above, the word may be a link. */
 static ALWAYS_INLINE const link_half *link_upper_half(const void *object) {
     return (const link_half *)object + 1;
 }
