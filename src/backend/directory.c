@@ -22,7 +22,7 @@ struct middle {
 
 struct directory directory;
 
-/* The address has 64 bits on every processor: a word of 32 bits cannot be shifted by 32, the MIDDLE_SHIFT there. */
+/* Takes 64 bits on every processor: where MIDDLE_SHIFT is 32, an address of 32 bits cannot be shifted by it. */
 static size_t top_of(uint64_t address) {
     return (size_t)(address >> MIDDLE_SHIFT);
 }

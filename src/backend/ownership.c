@@ -159,7 +159,7 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
     enum placing result = REFUSED_BY_KNIT;
     for (int tries = 0; result == REFUSED_BY_KNIT && tries < TRIES; tries++) {
         invariant(leaf_same(leaf_get(range), leaf_held()));
-        range = join_siblings(range, &weight, state); /* Knit refused because a neighbour became free */
+        range = join_siblings(range, &weight, state); /* after Knit's refusal: with the neighbour that became free */
         bool root = knit_is_root(range);
         if (root && state == UNMAPPED && destroy_root(range)) return free_granules_add(state, own - (intptr_t)weight);
         result = place_halves(range, weight, root, state);

@@ -37,7 +37,7 @@ static void set_masks(size_t mask) {
  *            A doubling adds the lowest bit that is missing, so both parts double, until they meet
  * A thread that finds no free slot maps the second halves and moves the masks itself. So growing is lock-free. Several
  * threads may try: the kernel gives each part to one of them. Each thread announces its try first. So a thread that
- * finds a mapping there can tell that this is the part of another thread.
+ * finds a mapping there can tell whether it is the part of another thread.
  *
  *   announced   for each part: threads that have tried to map it, without those that the kernel refused and those that
  *               found a foreign mapping there. More than 1: the mapping that a thread finds is ours

@@ -9,7 +9,7 @@
  *   node   the word of the Knit node whose first unit ends before this granule
  *   link   position of the range that begins here: in its parent node, and in a Nest
  *   record the frontend's (frontend/slab.h). free() reads its key: the owning heap's, or 0 where no slab is.
- *          Records are read-only until their root may have slabs, and count only for the limit of the address space
+ *          Records are read-only until their root may have slabs: until then they count only as address space
  *
  * Each word is a small type in its own file: leaf_word.h, node_word.h, range_link.h, slot_word.h. In the node table a
  * root's first granule has the root's use (root.h). In the link table a mid slab's second granule has the slab's state

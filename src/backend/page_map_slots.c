@@ -76,7 +76,7 @@ static enum platform_reserved take_slots(size_t slot, size_t *count) {
 /* Chooses the first root's slot among the upper half: each is equally probable, and none is slot 0. */
 static size_t random_slot(size_t mask) {
     size_t far = page_map_far(mask), half = far ? page_map_low(mask) : page_map_low(mask) / 2;
-    return (far ? far : half) + (platform_random_place() >> 1) % half; /* its number is odd */
+    return (far ? far : half) + (platform_random_place() >> 1) % half; /* the random number is odd */
 }
 
 /* Reserves the lowest free slots; doubles the tables when there are none. */

@@ -1,6 +1,6 @@
 /* watermark.h - how many free granules may wait mapped: the recent peak of what is in use, and the limits above it.
  *
- *   watermark_minimum       option cache_min: may always wait
+ *   watermark_minimum       option cache_min: these granules may always wait
  *   watermark_renew         where ranges are freed: the peak, and cache_percent of it
  *   watermark_beside_new    where memory without pages comes into use: the peak, and PERCENT_BESIDE_NEW of it
  *
@@ -29,7 +29,7 @@ size_t watermark_minimum(void);
 /* Notes the peak, and returns the watermark after that. */
 size_t watermark_renew(void);
 
-/* The limit for memory that comes into use, while `usage` is in use. */
+/* Granules that may wait where memory without pages comes into use. `usage`: what is in use now. */
 size_t watermark_beside_new(struct usage usage);
 
 /* Bytes that may wait under this watermark, besides the free mapped memory that waits already. */
