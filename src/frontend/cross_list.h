@@ -64,7 +64,7 @@ static inline bool cross_is_watched(struct cross_word word) {
     return word.raw & CROSS_WATCHED;
 }
 
-/* Whether a round has taken the slab. No thread pushes to it then. */
+/* Whether a round has taken the slab. It then has no object in use, so only a double free would push to it. */
 static inline bool cross_is_taken(struct cross_word word) {
     return !(word.raw & 1) && word.raw & CROSS_TAKEN;
 }
@@ -143,7 +143,7 @@ static inline bool cross_push_slowly(struct cross_list *list, char *origin, void
     return cross_is_full(old);
 }
 
-/* Takes all: the first object (or the origin: none) and their number. */
+/* Takes the whole list. Returns its first object, or the origin if there is none. *count: the number of objects. */
 static inline void *cross_drain(struct cross_list *list, char *origin, unsigned *count) {
     *count = 0;
     if (!cross_count(list)) return origin; /* a mark stays */
@@ -153,12 +153,12 @@ static inline void *cross_drain(struct cross_list *list, char *origin, unsigned 
     return cross_first(origin, old);
 }
 
-/* Marks a new slab full. No other thread knows it. */
+/* Marks a new slab full. No thread has an object of the slab yet. */
 static inline void cross_format(struct cross_list *list) {
     atomic_store_explicit(&list->raw, CROSS_FULL, memory_order_relaxed);
 }
 
-/* Marks the slab full. False: objects have come back meanwhile. */
+/* Marks the slab full. False: other threads have freed objects of the slab meanwhile. */
 static inline bool cross_mark_full(struct cross_list *list) {
     uint32_t expected = 0;
     /* [CL4] release: done with the slab's last return; pairs [CL2]; kept: as CL2 */
@@ -184,7 +184,8 @@ static inline bool cross_begin_giving(struct cross_list *list, struct cross_word
                                                    memory_order_relaxed);
 }
 
-/* Says what has become of the slab's memory; `given`: the OS has it. By that round. */
+/* Writes what has become of the slab's memory. `given`: the OS has taken the memory. By the round that gives it
+ * back. */
 static inline void cross_end_giving(struct cross_list *list, bool given) {
     struct cross_word word = cross_word_in_phase(cross_get(list), given ? CROSS_GIVEN : CROSS_KEPT);
     /* [RR9] release: the memory is gone; pairs [RR8]; client remote_owner */
@@ -197,7 +198,8 @@ static inline bool cross_unwatch(struct cross_list *list) {
     return atomic_fetch_and_explicit(&list->raw, ~CROSS_WATCHED, memory_order_release) & CROSS_WATCHED;
 }
 
-/* Takes the unwatch back, because a round has the slab. Returns the word. By the owner. */
+/* Sets WATCHED again after cross_unwatch, because a round has taken the slab. Returns the word as it was. By the
+ * owner. */
 static inline struct cross_word cross_watch_again(struct cross_list *list) {
     return (struct cross_word){atomic_fetch_or_explicit(&list->raw, CROSS_WATCHED, memory_order_relaxed)};
 }

@@ -33,7 +33,7 @@
 #include "sync/id_stack.h"
 #include "sync/pointer_stack.h"
 
-/* The class that never has objects: that of size 0 and of all that is too large. */
+/* The class without objects. It stands for size 0 and for sizes above FRONTEND_MAX. */
 #define NO_CLASS SIZE_CLASS_COUNT
 
 /* The heap's last malloc that failed (heap_shortage.h). */
@@ -43,23 +43,23 @@ struct shortage {
 };
 
 struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others write begins a line of the cache
-    /* Of each class: the first object to give out, or an end (a link), and how many frees may go there
-     * (object_cache.h). At offset 0 for malloc's sake. */
+    /* Of each class: the first object of the local list, or an end (a link), and the number of frees that may still go
+     * to the list (object_cache.h). At offset 0, because malloc adds an index to the heap's address. */
     union {
         _Alignas(64) struct free_target local[SIZE_CLASS_COUNT + 1];
-        /* What malloc looks at: each FREE_TARGET_WORDS-th is a list. */
+        /* The same words as malloc reads them: each FREE_TARGET_WORDS-th word is the first object of a list. */
         void *first[(SIZE_CLASS_COUNT + 1) * FREE_TARGET_WORDS];
     };
-    /* Of each size: the class, in words of `local`. Each heap has a copy, so malloc loads no second address. */
+    /* Of each size: its class, as an index into `first`. Each heap has a copy, so malloc loads no second address. */
     uint8_t map[FRONTEND_MAX + 1];
     uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
     /* With 64-bit pointers this cache line ends after `generation`. */
     _Alignas(64) struct id_stack reopened; /* slabs, for the owner to take back (heap_reopened.h) */
     struct pointer_stack suspects;         /* frees that are to be settled by this heap's lists (suspect.h) */
-    _Atomic(uint32_t) suspect_count;       /* notes pushed, and not settled yet; or more */
+    _Atomic(uint32_t) suspect_count;       /* notes that are pushed and not settled yet; or more */
     _Atomic(uint32_t) abandoned_next;      /* number of the next heap in the same stack (heap_table.h) */
-    _Atomic(bool) abandoned;               /* a hint for threads that push: only a round will look */
+    _Atomic(bool) abandoned;               /* a hint for threads that push: they must ask for a round */
     bool thread_is_counted;                /* the end of its thread is to be told (backend/reclaimer.h) */
     struct pool pool;
 #if QUARANTINED
@@ -72,8 +72,8 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint64_t key;               /* of its slabs' links (heap_key.h) */
     _Atomic(uint32_t) thread;   /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t maintenance_ticks; /* calls of malloc and free that took a slow path; each so many maintain the heap */
-    uint32_t collected_class;   /* that periodic maintenance looked at last */
-    /* First of the reopened slabs that were taken off the stack and not looked at, 0: none. */
+    uint32_t collected_class;   /* the class that periodic maintenance looked at last */
+    /* The first reopened slab that was taken off the stack and is not processed yet, 0: none. */
     granule_id reopened_taken;
     bool wants_slabs; /* a slab that becomes full is WANTED (heap_shortage.h) */
     struct shortage shortage;

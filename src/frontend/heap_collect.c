@@ -39,7 +39,7 @@ static NOINLINE void collect_current(struct heap *heap, unsigned class, unsigned
     heap_make_empty(heap, slab);
 }
 
-/* One class, so that no malloc takes long. */
+/* Collects one class, so that no call takes long. */
 static NOINLINE void collect_some(struct heap *heap) {
     heap_take_incoming(heap);
     heap->collected_class = (heap->collected_class + 1) % SIZE_CLASS_COUNT;
@@ -61,7 +61,7 @@ void heap_maintain(struct heap *heap) {
 
 void heap_take_all_incoming(struct heap *heap) {
     if (heap_has_suspects(heap)) heap_settle_suspects(heap);
-    heap_take_reopened(heap, UINT_MAX); /* what was taken already, then what others have returned since */
+    heap_take_reopened(heap, UINT_MAX); /* the slabs taken off the stack before; then those pushed since */
     heap_take_reopened(heap, UINT_MAX);
 }
 
@@ -79,7 +79,8 @@ static COLD void open_full_slabs(granule_id root, void *context) {
     struct heap *heap = context;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         struct slab *slab = record_at(id);
-        /* the leaf first: its table is small. The leaf may be of a slab that was given back, but its key is not */
+        /* reads the leaf first: the table of leaves is small. A slab that was given back may keep its leaf, but not its
+         * key */
         if (!leaf_same(leaf_get(id), leaf_slab(heap->number)) || !slab_has_key(slab, heap->key)) continue;
         if (slab_state(slab) != FULL) continue;
         if (!link_is_end(slab->freed.first)) heap_open_slab(heap, slab);

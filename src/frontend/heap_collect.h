@@ -10,10 +10,10 @@
  *   heap_drain            a round, malloc_trim, a failed             all, and the pool goes back
  *                         allocation, many inherited heaps
  *
- * Only the last two, and heap_take_all_incoming, do work without a bound. malloc calls them when memory is short
- * (core/route.c), or for its first object in a fork's child (heap_attach); a thread's end takes all incoming. free and
- * malloc may run a round that is due (thrift_take_turn). By the heap's thread, or by a thread that has a heap without a
- * thread.
+ * Only heap_collect, heap_drain and heap_take_all_incoming do work without a bound. malloc calls them when memory is
+ * short (core/route.c), or for its first object in a fork's child (heap_attach); a thread's end takes all incoming.
+ * free and malloc may run a round that is due (thrift_take_turn). By the heap's thread, or by a thread that has a heap
+ * without a thread.
  */
 #ifndef JW_HEAP_COLLECT_H
 #define JW_HEAP_COLLECT_H
@@ -23,15 +23,15 @@
 #include "frontend/heap_reopened.h"
 #include "frontend/suspect.h"
 
-/* Takes back reopened slabs and looks for slabs without objects: the current ones and some partial ones, or all. Drains
- * the mid caches. */
+/* Takes back reopened slabs, drains the mid caches, and looks for slabs without objects. COLLECT_SOME: all current and
+ * a few partial slabs of each class. COLLECT_ALL: all current and all partial slabs. */
 enum collect { COLLECT_SOME, COLLECT_ALL };
 void heap_collect(struct heap *heap, enum collect depth);
 
 /* Takes back all reopened slabs, and settles all suspects. */
 void heap_take_all_incoming(struct heap *heap);
 
-/* Finds what is free in the slabs there are, as there is no memory for another one. */
+/* Finds free objects in the heap's slabs. Called when there is no memory for another slab. */
 void heap_collect_at_shortage(struct heap *heap);
 
 /* A tick. Each COLLECT_PERIOD-th one collects one class. */

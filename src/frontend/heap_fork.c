@@ -44,7 +44,7 @@ void heap_visit_inherited(void (*visit)(struct heap *heap), void (*push)(struct 
     while ((heap = heap_chain_pop(&visited))) push(heap);
 }
 
-/* All classes are open, as of a program's first heap (size_map.h). */
+/* Opens all classes, as in a program's first heap (size_map.h). */
 static COLD void open_all_classes(struct heap *heap) {
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
         if (heap->coarse_slabs[size_class] == 0) continue;
@@ -65,7 +65,8 @@ COLD void heap_before_fork(void) {
     heap_keys_before_fork();
 }
 
-/* The interrupted malloc or free of a thread that forks in a signal handler goes on with the heap it began with. */
+/* Makes the heap an inherited one. If a signal handler has forked, the malloc or free that it interrupted goes on with
+ * this heap. */
 static void leave_to_parent(struct heap *heap) {
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     heap_enter(&no_heap);

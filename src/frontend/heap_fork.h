@@ -35,16 +35,16 @@ void heap_renew(struct heap *heap);
 /* Whether the heap's key is of an older generation. */
 bool heap_is_older(const struct heap *heap);
 
-/* Takes over a heap of an older generation. */
+/* Pushes a heap of an older generation to the stack of inherited heaps. */
 void heap_push_inherited(struct heap *heap);
 
-/* More inherited heaps than INHERITED_HEAPS: a process that forks from child to child would have more and more. */
+/* Whether there are more than INHERITED_HEAPS inherited heaps. If each child forks the next one, their number grows. */
 bool heap_has_many_inherited(void);
 
 /* Calls `visit` with each inherited heap; then `push`, which leads each to a stack. */
 void heap_visit_inherited(void (*visit)(struct heap *heap), void (*push)(struct heap *heap));
 
-/* Lets the first heap that a thread of the child takes use its slabs in another order than a sibling's. */
+/* Called when a thread gets a heap. The first heap in a fork's child gets slabs in another order than a sibling's. */
 void heap_begin_generation(struct heap *heap);
 
 #endif

@@ -10,12 +10,13 @@ uint64_t frontend_key;
 
 static uint64_t heap_secret[2]; /* of this generation's keys */
 
-/* In memory that forks forget; NULL: there is none. `forks` 0: forgotten. */
+/* The seed of the children's secrets, in memory that a fork wipes in the child. NULL: there is no such memory. `forks`
+ * is 0 once it is wiped. */
 static struct fork_seeds {
     uint64_t key[2];
     _Atomic(uint64_t) forks;
 } *fork_seeds;
-OF_FORKING_THREAD uint64_t child_secret[2]; /* while this thread forks */
+OF_FORKING_THREAD uint64_t child_secret[2]; /* the next child's secret, while this thread forks */
 
 static NOINLINE uint64_t hashed(const uint64_t secret[2], uint64_t number, unsigned purpose) {
     return siphash(secret, number << 8 | purpose, 7); /* numbers of heaps and forks have less than 48 bits */
@@ -32,11 +33,11 @@ uint64_t heap_key(uint32_t number) {
     return link_key_of((above & ~(uint64_t)UINT32_MAX) | key_made(number, (uint32_t)own));
 }
 
-/* The secret of this process, and the seed of its children's. */
+/* Makes child_secret the secret of this process, and derives the seed of its children's secrets. */
 static void take_secret(void) {
     for (unsigned i = 0; i < 2; i++) {
         if (!child_secret[i])
-            child_secret[i] = platform_random(); /* a handler forked between the two steps of a fork */
+            child_secret[i] = platform_random(); /* at the start, or if a handler has forked between the two steps */
         heap_secret[i] = child_secret[i];
         if (fork_seeds) fork_seeds->key[i] = hashed(child_secret, 0, FOR_SEEDS + i);
     }

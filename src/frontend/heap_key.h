@@ -28,8 +28,8 @@
 _Static_assert((KEY_NUMBER_MASK & KEY_NEVER_ZERO) == 0, "no heap's number changes the bit");
 _Static_assert(JW_ADDRESS_BITS <= 48, "no address has the bits of LINK_MARK (sync/free_link.h)");
 
-/* All heaps' keys are made with this key, which has their upper half where a slab has no room for it. Drawn once, at
- * the start. */
+/* A part of each heap's key. On 32-bit platforms it has the upper half of all keys, because a slab has no room for it.
+ * Drawn once, at the start. */
 extern uint64_t frontend_key HIDDEN;
 
 /* Only the next two functions know the bits of a key's lower half. */
@@ -43,13 +43,14 @@ static inline uint32_t key_made(uint32_t number, uint32_t own) {
     return common ^ (number | (own & ~(KEY_NEVER_ZERO | KEY_NUMBER_MASK)) | (~common & KEY_NEVER_ZERO));
 }
 
-/* What is derived from the secret: the lowest byte of the hashed message. */
+/* The purpose of a derived number: the lowest byte of the hashed message. */
 enum heap_purpose { FOR_KEY, FOR_SCATTER, FOR_CHILD, FOR_CHILD_TOO, FOR_SEEDS, FOR_SEEDS_TOO, FOR_MIDEND };
 
 /* Derives a number that only this generation of this process can make. */
 uint64_t heap_derived(uint64_t number, enum heap_purpose purpose);
 
-/* The key of the heap with that number, in this generation. No other heap has its lower half, which is never 0. */
+/* The key of the heap with that number, in this generation. Its lower half differs from all other heaps' and is never
+ * 0. */
 uint64_t heap_key(uint32_t number);
 
 /* Draws frontend_key and the first secret. Called once, by the first slow path. */

@@ -31,7 +31,7 @@ bool heap_thread_has_ended(void) {
 #endif
 
 static struct versioned_stack abandoned[2];
-static _Atomic(uint32_t) waiting; /* which of them; relaxed: either will do */
+static _Atomic(uint32_t) waiting; /* index of the waiting stack; relaxed: either stack will do */
 static _Atomic(uint32_t) abandoned_count;
 
 uint32_t heap_abandoned_count(void) {
@@ -99,8 +99,9 @@ void heap_abandon(struct heap *heap) {
     thrift_wake();
 }
 
-/* The next thread can use the heap best as it is, and a round takes what that thread does not need. But no round is
- * asked for if hardly anything would be left for it. True: there is work for a round. */
+/* Prepares the heap of a thread that ends. True: there is work for a round. If the reclamation thread lives, a heap
+ * with many slabs stays as it is: the next thread uses them, and a round takes the rest. A heap with few slabs is
+ * collected here, so that it may need no round. */
 static bool leave_heap(struct heap *heap) {
     bool looked_after = reclaimer_lives();
     range_cache_drain(&heap->range_cache, true);
@@ -112,7 +113,7 @@ static bool leave_heap(struct heap *heap) {
 }
 
 static void thread_ends(void *value) {
-    struct heap *heap = thread_heap() == value ? value : thread_heap(); /* another one since a fork, or none */
+    struct heap *heap = thread_heap() == value ? value : thread_heap(); /* after a fork: another heap, or none */
     note_end();
     if (heap == &no_heap) return; /* the first thread of a fork's child */
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);

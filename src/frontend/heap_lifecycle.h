@@ -26,13 +26,13 @@ struct heap *heap_attach(void);
  * thread, take a heap for one operation and abandon it again. */
 bool heap_thread_has_ended(void);
 
-/* Any heap without a thread, else a new one; NULL when there is no memory. */
+/* Takes an abandoned heap of this generation, else makes a new one. NULL when there is no memory. */
 struct heap *heap_take_or_create(void);
 
 /* Lets the next thread take the heap, and asks for a round. */
 void heap_abandon(struct heap *heap);
 
-/* Heaps without a thread, or more. */
+/* Returns the number of abandoned heaps, or more. */
 uint32_t heap_abandoned_count(void);
 
 /* Where a drained heap of an older generation goes. A heap without slabs gets a key of this generation, and any thread

@@ -18,8 +18,9 @@ NOINLINE void heap_place_empty(struct heap *heap, unsigned count) {
     for (unsigned left = count; left > 0 && (slab = pool_pop(&heap->pool)); left--) place_cleared(slab);
 }
 
-/* Slabs that the heap's pool may hold: a share of those in use, an equal share of what all may cache, and a minimum.
- * The share is smaller while the program grows beyond its peak: then each slab here costs another tier a new page. */
+/* Returns how many slabs the heap's pool may hold: the largest of a minimum, a share of the slabs in use, and an equal
+ * part of what all pools may hold. The share is smaller while the program grows beyond its peak: then each slab that
+ * the pool keeps costs another tier a new page. */
 static uint32_t pool_limit(const struct heap *heap) {
     size_t percent = option(&options.pool_percent) / (thrift_is_at_peak() ? POOL_PART_AT_PEAK : 1);
     size_t limit = option(&options.pool_min), of_own = heap->in_use_count * percent / 100,

@@ -10,7 +10,7 @@
 
 #include "frontend/heap.h"
 
-/* Pushes an EMPTY slab, as far as the pool's limit allows. */
+/* Pushes an EMPTY slab to the pool. If the pool is above its limit then, places a few slabs in the backend. */
 void heap_push_empty(struct heap *heap, struct slab *slab);
 
 /* Pops a slab of the pool and makes it one of that class. NULL: there is none. */
@@ -19,10 +19,10 @@ struct slab *heap_pop_empty(struct heap *heap, unsigned class);
 /* Fetches a slab of that class from the backend. NULL: there is no memory. *zeroed: no byte of it was written yet. */
 struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed);
 
-/* Places so many slabs of the pool in the backend. */
+/* Places up to `count` slabs of the pool in the backend. */
 void heap_place_empty(struct heap *heap, unsigned count);
 
-/* Places all of them. By any thread. */
+/* Places all slabs of the pool in the backend. By any thread. */
 void heap_place_pool(struct heap *heap);
 
 /* Places the pool of a heap, which may be another thread's, if it had little use. Called by a round. True: slabs remain

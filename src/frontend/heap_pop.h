@@ -5,7 +5,7 @@
 #include "frontend/heap.h"
 #include "frontend/slab_links.h"
 
-/* Takes the first object, whose link is near, of a local list. */
+/* Takes the first object of a local list. Its link must be near. */
 static ALWAYS_INLINE void *heap_pop_near(void **first, void *object, uint64_t distance) {
     slab_check_fill(object);
     *first = link_followed(object, distance);

@@ -30,21 +30,22 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     heap_make_current(heap, slab);
     if (!untouched || RANDOM_ORDER || JW_FILL || UNLIKELY(slab_scatter_secret))
         return refilled(heap, class, slab_refill(slab));
-    /* Writes no link: the program is about to touch the object. So the page fault is the program's, not malloc's. */
+    /* Gives out the first object and writes no link: the program is about to touch the object. So the page fault is the
+     * program's, not malloc's. */
     slab->linked++;
     free_target_set_budget(&slab->freed, slab->freed.budget + 1u);
     return slab_origin(slab) + 1;
 }
 
-/* For the next refill the slab's first object, for the refill after that the next record. If a class has many partial
- * slabs, both have left the processor's caches since they were freed. */
+/* Prefetches the slab's first object, for the next refill, and the record of the slab behind, for the refill after
+ * that. If a class has many partial slabs, both have left the processor's caches since they were freed. */
 static ALWAYS_INLINE void prefetch_next(const struct slab *slab) {
     if (!slab) return;
     __builtin_prefetch(slab->freed.first, 1);
     __builtin_prefetch(slab_by_id(&slab->freed.next), 1);
 }
 
-/* The first partial slab that no round works on; NULL: none of the first few. */
+/* Pops the first partial slab that no round works on. NULL: there is none among the first COLLECT_STEPS. */
 static struct slab *next_partial(struct heap *heap, unsigned class) {
     for (unsigned left = COLLECT_STEPS; left > 0; left--) {
         struct slab *slab = partial_pop(&heap->partial[class]);

@@ -19,7 +19,7 @@ NOINLINE void free_to_cross_list(void *object) {
     if (cross_push_slowly(&slab->cross, slab_origin(slab), object, slab_key(slab))) push_reopened(slab);
 }
 
-/* Makes a slab that another thread has returned an ordinary one again, which may be marked. */
+/* Takes one reopened slab back: from now on the owner may mark it again. */
 static void take_reopened_slab(struct heap *heap, struct slab *slab) {
     invariant(slab->marked && slab_state(slab) != EMPTY);
     slab->marked = false;

@@ -7,15 +7,16 @@
  *   heap_take_reopened         the owner, in slow paths        ordinary again: CURRENT; FULL or WANTED if the owner can
  *                                                              mark it again; else PARTIAL or EMPTY
  *
- * The owner takes the whole stack by one exchange and looks at a few slabs at a time. They may be many, and their
- * records are in other processors' caches. `reopened_taken` leads to the rest.
+ * The owner takes the whole stack by one exchange and looks at a few slabs at a time. The slabs may be many, and
+ * their records are in other processors' caches. `reopened_taken` leads to the rest.
  */
 #ifndef JW_HEAP_REOPENED_H
 #define JW_HEAP_REOPENED_H
 
 #include "frontend/heap.h"
 
-/* Frees an object as another thread does, also to a slab with the full mark. By any thread: it needs no heap. */
+/* Pushes a freed object to its slab's cross list, also if the slab has the full mark. By any thread: it needs no
+ * heap. */
 void free_to_cross_list(void *object);
 
 /* Takes back up to `most` reopened slabs. */

@@ -13,7 +13,8 @@
 #include "frontend/thread_heap.h"
 #include "platform/host.h"
 
-/* Takes up to `most` heaps from the stack and drains them before it pushes them to the other. 0: there was none. */
+/* Takes up to `most` heaps from the stack, drains all of them, then pushes them to the other stack. Returns how
+ * many. */
 static unsigned drain_some(unsigned stack, uint32_t most, bool *more) {
     struct heap *drained = NULL, *heap;
     unsigned count = 0;
@@ -73,7 +74,7 @@ static void settle_if_needed(struct heap *heap) {
     if (heap_has_suspects(heap)) heap_settle_suspects(heap);
 }
 
-/* Settles suspects of threads that make no further call: at exit is the last moment to report them. */
+/* Settles suspects of threads that make no further call: exit is the last moment to report a double free. */
 CALLED_AT_EXIT void settle_at_exit(void) {
     struct heap *first = NULL, *heap;
     settle_if_needed(thread_heap());

@@ -11,8 +11,8 @@
 /* Drains the abandoned heaps, for a round. True: slabs remain for a later round. */
 bool heap_drain_abandoned(void);
 
-/* Drains an inherited heap, for a round. A heap that nothing was freed into stays as it is: so a quiet child shares its
- * pages with the parent. */
+/* Drains an inherited heap if the child has freed into its full slabs, for a round. Else the heap stays as it is: so a
+ * quiet child shares its pages with the parent. */
 void heap_drain_if_freed_into(struct heap *heap);
 
 /* Registers the frontend's part of a round. Called once, by the first slow path. */

@@ -27,7 +27,7 @@
  * with the same signs. Called after a refill has failed. */
 bool heap_fails_at_once(struct heap *heap);
 
-/* Notes the signs, after the refill that followed such a look has failed. */
+/* Notes the signs. Called when a refill has failed although everything was looked at. */
 void heap_note_shortage(struct heap *heap);
 
 #endif

@@ -93,7 +93,7 @@ static bool refill_from_full(struct heap *heap, struct slab *slab) {
 
 void heap_open_slab(struct heap *heap, struct slab *slab) {
     if (slab_state(slab) == PARTIAL) {
-        /* all objects that were out were free: each was freed again */
+        /* a round has found all objects free: the frees that spent the budget were double frees */
         if (UNLIKELY(slab_is_taken(slab))) misuse(DOUBLE_FREE, slab->freed.first, 0);
         partial_remove(&heap->partial[slab->class], slab);
         heap_make_empty(heap, slab);
@@ -105,7 +105,7 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
 
 COLD void heap_want_slab(struct slab *slab) {
     invariant(slab_state(slab) == FULL && link_is_end(slab->freed.first));
-    /* left first: a round that has read FULL must not take the slab by the new budget */
+    /* FULL is left first: a round that has read FULL must not take the slab by the new budget */
     if (slab_begin_regain(slab)) {
         cross_watch_again(&slab->cross);
         slab_set_state(slab, FULL);

@@ -45,7 +45,7 @@ static inline void heap_make_current(struct heap *heap, struct slab *slab) {
     heap->current[slab->class] = slab;
 }
 
-/* Leaves a current slab whose lists have no object. False when some came back meanwhile. */
+/* Makes a current slab FULL or WANTED. False: other threads have freed objects of the slab meanwhile. */
 static inline bool heap_make_full(const struct heap *heap, struct slab *slab) {
     if (cross_count(&slab->cross) > 0 || (!slab->marked && !slab_mark(slab))) return false;
     unsigned frees = size_classes[slab->class].frees_until_reopen;

@@ -41,9 +41,9 @@ static void count_slabs(granule_id root, void *context) {
         if (leaf_is_slab(leaf_get(id))) count_slab((const struct slab *)record_at(id), context);
 }
 
-/* Racy where the heap is another thread's: that thread works on the list meanwhile, and its program on what was in it.
- * So an address is followed only if it is an object's, in a slab of this heap. Such an object can be read as long as
- * its root exists (root_walk_begin). Hidden from TSan. */
+/* Counts the objects of a local list. Racy for another thread's heap: that thread changes the list meanwhile, and its
+ * program writes to objects of it. So an address is followed only if it is an object's, in a slab of this heap. Such an
+ * object can be read as long as its root exists (root_walk_begin). Hidden from TSan. */
 __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(const struct heap *heap, unsigned class) {
     unsigned length = 0;
     const void *object = heap->local[class].first;
@@ -65,7 +65,7 @@ static void subtract_local(const struct heap *heap, struct frontend_statistics *
     }
 }
 
-/* If anything is cached, `most - room` objects are. */
+/* Takes off the objects that a mid cache holds: `most - room`, if it holds any. */
 __attribute__((no_sanitize("thread"))) static NOINLINE void subtract_cache(const struct mid_cache *cache,
                                                                            struct midend_statistics *statistics) {
     unsigned kind = cache->kind, cached = cache->cached ? cache->most - cache->room : 0;

@@ -6,10 +6,10 @@
 
 void frontend_statistics(struct frontend_statistics *statistics);
 
-/* Other threads' cached objects of the midend are free, too: as many as their caches count. */
+/* Takes off the objects of the midend that other threads cache: these objects are free. */
 void heap_subtract_cached_objects(struct midend_statistics *statistics);
 
-/* Ranges in the heaps' caches are cached memory. */
+/* Counts the ranges in the heaps' range caches as cached memory, not as memory in use. */
 void heap_subtract_cached_ranges(struct backend_statistics *statistics);
 
 #endif

@@ -45,7 +45,7 @@ struct heap *heap_chain_pop(struct heap **first) {
     return heap;
 }
 
-/* Memory for the heap of that number. */
+/* Maps the memory of the heap with that number, if there is none yet. */
 static bool make_chunk(uint32_t number) {
     if (number / CHUNK_HEAPS >= HEAP_CHUNKS) return false;
     if (heap_by_number(number)) return true;

@@ -13,10 +13,11 @@
 
 struct heap;
 
-/* Makes a heap that has a number, and else only zeros. NULL: there is no memory. */
+/* Makes a heap: all its fields are 0, except for its number. NULL: there is no memory. */
 struct heap *heap_create(void);
 
-/* Highest number so far, and a heap by its number (1 on); NULL: not there. */
+/* heap_count: the highest number so far. heap_by_number: the heap with that number (1 on); NULL: it has no memory
+ * yet. */
 uint32_t heap_count(void);
 struct heap *heap_by_number(uint32_t number);
 
@@ -30,7 +31,7 @@ static inline struct heap *heap_of(const struct slab *slab) {
 uint32_t heap_next(uint32_t number);
 void heap_set_next(uint32_t number, uint32_t next);
 
-/* Push to and pop from a chain of heaps that one thread has, through the same word. Pop: NULL when there is none. */
+/* A chain of heaps that one thread has, linked by the same word as the stacks. Pop returns NULL when there is none. */
 void heap_chain_push(struct heap **first, struct heap *heap);
 struct heap *heap_chain_pop(struct heap **first);
 

@@ -6,7 +6,7 @@
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
 
-/* Objects of a local list that are not the current slab's; the count ends above `most`. */
+/* Counts the objects of a local list that are not the current slab's. Stops when the count is above `most`. */
 static unsigned cached_length(const struct heap *heap, unsigned class, unsigned most) {
     unsigned length = 0;
     for (const void *object = heap->local[class].first; !link_is_end(object) && length <= most;

@@ -2,10 +2,10 @@
  * malloc finds them. The slab's record does not show this: the slab stays FULL, and its cached objects count as `out`,
  * as all objects of a local list do.
  *
- * If a program frees in random order, a slab of two objects would change its state and its list at nearly each free.
- * Its class would change slabs at nearly each malloc. With cached objects malloc takes what was just freed. free needs
- * no branch for that: the `target` of a FULL slab is the local list, as that of a CURRENT slab. Cached objects keep
- * slabs from becoming empty, so there must be few of them:
+ * Without cached objects, in a program that frees in random order, a slab of two objects would change its state and its
+ * list at nearly each free. Its class would change slabs at nearly each malloc. With cached objects malloc takes what
+ * was just freed. free needs no branch for that: the `target` of a FULL slab is the local list, as that of a CURRENT
+ * slab. Cached objects keep slabs from becoming empty, so there must be few of them:
  *
  *   budget   of a local list: frees that may still go there, the current slab's among them. At 0: if malloc has taken
  *            half of the cached objects, the budget is renewed. Else all go back to their slabs, and the cache is
@@ -26,7 +26,7 @@ static inline bool object_cache_is_closed(const struct heap *heap, const struct 
     return heap->cache_spent >> slab->class & 1 && slab_state(slab) == FULL;
 }
 
-/* Counts a freed object that does not go there as one of the frees until the FULL slab is reopened. */
+/* Counts a freed object that does not go to the local list as one of the frees until the FULL slab is reopened. */
 void object_cache_refuse(struct heap *heap, struct slab *slab);
 
 /* Renews the budget after a freed object went there, for as many frees as there is room for. If malloc has not taken

@@ -11,7 +11,7 @@
 
 #include "frontend/slab.h"
 
-/* Pushes behind all others. */
+/* Pushes the slab behind all others of its list. */
 static inline void partial_push(struct slab **first, struct slab *slab) {
     struct slab *last = *first ? slab_by_id(&(*first)->freed.previous) : slab;
     slab_id_set(&slab->freed.next, NULL);

@@ -14,7 +14,7 @@
 struct pool {
     struct owned_stack slabs;
     struct hint_counter uses;    /* pushes and pops by the heap's thread */
-    _Atomic(uint32_t) uses_seen; /* how many at the last round */
+    _Atomic(uint32_t) uses_seen; /* `uses` at the last round */
     uint32_t count;              /* slabs in it; more if a round has taken some */
     uint32_t least;              /* the lowest count since pool_count_unused */
     uint32_t unused;             /* slabs that should go back */
@@ -26,10 +26,12 @@ void pool_push(struct pool *pool, struct slab *slab);
 /* Removes the slab that was pushed last; NULL: there is none. By the heap's thread only. */
 struct slab *pool_pop(struct pool *pool);
 
-/* Counts what the heap has had no use for since the last call: half of it should go. By the heap's thread only. */
+/* Finds how many slabs the heap has not used since the last call: half of them should go back. By the heap's thread
+ * only. */
 void pool_count_unused(struct pool *pool);
 
-/* Takes at most so many off this count; the caller pops them. Returns how many. By the heap's thread only. */
+/* Lowers the number of slabs that should go back by at most `most`. Returns by how many: the caller pops these slabs.
+ * By the heap's thread only. */
 uint32_t pool_take_unused(struct pool *pool, uint32_t most);
 
 /* Takes all slabs, linked by `next`. By any thread. */

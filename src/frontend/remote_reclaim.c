@@ -35,7 +35,7 @@ static void add_to_run(granule_id id, struct pass *pass) {
     pass->count++;
 }
 
-/* How many objects of a watched slab are out, or more; 0 while the owner works on the slab. */
+/* Returns how many objects of a watched slab are out, or a larger number; 0 while the owner works on the slab. */
 static unsigned most_out(const struct slab *slab) {
     /* [RR2] acquire: the budget; pairs [RR1]; client remote_epoch */
     enum slab_state state = (enum slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
@@ -46,8 +46,8 @@ static unsigned most_out(const struct slab *slab) {
     return state == FULL ? size_class_capacity(class) - size_classes[class].frees_until_reopen + budget : 0;
 }
 
-/* A slab that a round has taken: the OS may accept now what it has refused. In the child of a fork the slab may be in
- * the hands of a thread of the parent. */
+/* Looks at a slab that is taken already. KEPT: the OS may accept now what it has refused before. GIVING: in the child
+ * of a fork, a thread of the parent was giving the slab back. */
 static void scan_taken_slab(granule_id id, struct cross_word word, struct pass *pass) {
     struct slab *slab = record_at(id);
     if (cross_is_giving(word) ||
@@ -82,7 +82,7 @@ static void scan_cross_lists(granule_id root, void *context) {
     give_run_back(pass);
 }
 
-/* Begins a round. False: another thread is in one, and goes once more if it must. */
+/* Begins a round. False: another thread is in a round; if `now`, that thread makes one more pass. */
 static bool begin_remote_round(bool now) {
     for (;;) {
         uint32_t state = NO_ROUND;

@@ -36,10 +36,10 @@
 #include <stdbool.h>
 
 /* Gives back free slabs that no thread has touched since the last round; `now`: all free slabs. Part of a round. True:
- * there are slabs for a later round. While another thread is in a round, this only asks that thread to go once more. */
+ * there are slabs for a later round. While another thread is in a round, `now` asks that thread for one more pass. */
 bool remote_reclaim_round(bool now);
 
-/* Forgets the thread that was in a round, which the child of a fork does not have. */
+/* In the child of a fork: forgets that a thread of the parent was in a round. */
 void remote_reclaim_after_fork(void);
 
 #endif

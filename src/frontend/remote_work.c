@@ -4,7 +4,7 @@
 #include "backend/thrift.h"
 #include "config/policy.h"
 
-/* Slabs touched, and how many at the last look. */
+/* Slabs that were counted, and that number at the last round. */
 static _Atomic(uint32_t) touched, touched_seen;
 
 void remote_work_note(void) {

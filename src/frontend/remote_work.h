@@ -5,13 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Counts a slab, left alone by its owner or a round, to which an object has come back. At times asks for a round. */
+/* Counts a slab that gets an object back after its owner has left it, or a round has watched it. Each
+ * REMOTE_ROUND_FROM-th count asks for a round. */
 void remote_work_note(void);
 
-/* Grows with each of these; a count may be lost. */
+/* Returns how many slabs were counted so far; a count may be lost. */
 uint32_t remote_work_count(void);
 
-/* Begins a new period, with a round. True: such slabs were counted in the last one. */
+/* Begins a new period; called by a round. True: slabs were counted in the last period. */
 bool remote_work_begin_period(void);
 
 #endif

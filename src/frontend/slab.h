@@ -126,7 +126,7 @@ static ALWAYS_INLINE uint64_t slab_key(const struct slab *slab) {
     return sizeof slab->key == sizeof(uint64_t) ? slab->key : (frontend_key & ~(uint64_t)UINT32_MAX) | slab->key;
 }
 
-/* The owner writes it, and a thread that frees a foreign address may read it. */
+/* Writes the origin. By the owner; a thread that frees a foreign address may read the origin meanwhile. */
 static ALWAYS_INLINE void slab_set_origin(struct slab *slab, uintptr_t origin) {
     __atomic_store_n(&slab->origin, origin, __ATOMIC_RELAXED);
 }
@@ -149,13 +149,13 @@ static inline bool slab_is_full(const struct slab *slab) {
     return slab_state(slab) == FULL || slab_state(slab) == WANTED;
 }
 
-/* The budget that goes with the state must be written before. */
+/* Writes the state. The budget that belongs to the state must be written before. */
 static inline void slab_set_state(struct slab *slab, enum slab_state state) {
     /* [RR1] release: the budget; pairs [RR2]; client remote_epoch */
     atomic_store_explicit(&slab->state, (uint8_t)state, memory_order_release);
 }
 
-/* Rounds read the budget of a FULL, WANTED or PARTIAL slab. */
+/* Writes a budget. Rounds read the budget of a FULL, WANTED or PARTIAL slab. */
 static ALWAYS_INLINE void free_target_set_budget(struct free_target *target, unsigned budget) {
     __atomic_store_n(&target->budget, (uint16_t)budget, __ATOMIC_RELAXED);
 }

@@ -10,7 +10,7 @@ bool slab_regain_from_round(struct slab *slab, unsigned out) {
         cross_watch_again(&slab->cross);
         return false;
     }
-    /* nothing was out any more: what has been freed since was free */
+    /* nothing was out any more: a free by the owner since then was a double free */
     if (UNLIKELY(cross_count_of(word) != out)) misuse(DOUBLE_FREE, slab->freed.first, 0);
     slab->freed.first = LINK_END;
     slab->linked = 0;

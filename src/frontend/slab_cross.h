@@ -11,13 +11,13 @@ static inline bool slab_is_taken(const struct slab *slab) {
     return cross_is_taken(cross_get(&slab->cross));
 }
 
-/* Whether all objects of a FULL, WANTED or PARTIAL slab are free, if so many are out. True for a slab that a round has
- * taken. Counts alone tell that. */
+/* Whether all objects of a FULL, WANTED or PARTIAL slab are free. `out`: its objects that are out. True for a slab that
+ * a round has taken. Compares counts, and reads no list. */
 static inline bool slab_is_free(const struct slab *slab, unsigned out) {
     return cross_count(&slab->cross) == out;
 }
 
-/* Makes the slab CURRENT and unwatched: from then on no round takes it. True: a round was on it, or has taken it. */
+/* Makes the slab CURRENT and unwatched: from then on no round takes it. True: a round has watched or taken the slab. */
 static inline bool slab_stop_rounds(struct slab *slab) {
     atomic_store_explicit(&slab->state, CURRENT, memory_order_relaxed);
     return cross_unwatch(&slab->cross);
@@ -26,15 +26,15 @@ static inline bool slab_stop_rounds(struct slab *slab) {
 /* The rest of slab_regain, where slab_stop_rounds has said true. */
 bool slab_regain_from_round(struct slab *slab, unsigned out);
 
-/* Takes a FULL, WANTED or PARTIAL slab back: the owner's first step before it allocates from it or empties it. So many
- * objects are out. From then on no round takes the slab. If a round has taken it, the slab is as new. False: a round is
- * giving the slab's memory back now. The state is CURRENT then, and the caller must restore it. */
+/* Takes a FULL, WANTED or PARTIAL slab back: the owner's first step before it allocates from the slab or empties it.
+ * `out`: its objects that are out. From then on no round takes the slab. If a round has taken it, the slab is as new.
+ * False: a round is giving the slab's memory back now. The state is CURRENT then, and the caller must restore it. */
 static inline bool slab_regain(struct slab *slab, unsigned out) {
     return LIKELY(!slab_stop_rounds(slab)) || slab_regain_from_round(slab, out);
 }
 
-/* Does the first half of slab_regain: the state is CURRENT. True: a round has taken the slab, and its WATCHED is
- * gone. */
+/* Does the first half of slab_regain: the state becomes CURRENT. True: a round has taken the slab, and the caller must
+ * set WATCHED again. */
 static inline bool slab_begin_regain(struct slab *slab) {
     return slab_stop_rounds(slab) && slab_is_taken(slab);
 }

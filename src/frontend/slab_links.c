@@ -6,7 +6,8 @@ static bool may_lead(const void *object, uint64_t distance) {
     return (distance ^ link_base(object)) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));
 }
 
-/* Told without a look at records, which may be another thread's: it only raises the question. */
+/* Does not read the record that the link leads to, which may be another thread's. So the answer only raises the
+ * question whether the object is free. */
 COLD bool slab_has_link(const void *object) {
     uint64_t distance = link_distance(object, slab_key(slab_of(object)));
     if (link_is_near(distance ^ link_base(object) ^ (uintptr_t)object, ROOT_SIZE)) return true;

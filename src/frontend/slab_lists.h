@@ -19,7 +19,7 @@ void slab_format(struct slab *slab, const char *start, unsigned size_class);
  * program could read the links there. */
 void slab_clear_links(const struct slab *slab);
 
-/* Returns a new local list for a CURRENT slab: its freed list. NULL: that is empty. */
+/* Returns a new local list for a CURRENT slab: its freed list. NULL: the freed list is empty. */
 static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     void *first = slab->freed.first;
     if (link_is_end(first)) return NULL;
@@ -28,10 +28,11 @@ static ALWAYS_INLINE void *slab_refill_freed(struct slab *slab) {
     return first;
 }
 
-/* Returns one from the cross list, else one of objects never given out. NULL: there are none. */
+/* Returns a new local list: the cross list, else objects that were never given out. NULL: there are none. */
 void *slab_refill_slowly(struct slab *slab);
 
-/* Returns one from the first of the three that has objects. NULL: all objects are in use. */
+/* Returns a new local list: the freed list, else the cross list, else objects that were never given out. NULL: all
+ * objects are in use. */
 static inline void *slab_refill(struct slab *slab) {
     void *first = slab_refill_freed(slab);
     return first ? first : slab_refill_slowly(slab);

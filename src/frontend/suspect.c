@@ -48,7 +48,7 @@ COLD bool heap_search_lists(const struct heap *heap, const void *object) {
 
 static void settle_small(struct heap *heap, void *object) {
     const struct slab *slab = slab_of(object);
-    /* an object that waits to be freed keeps its slab as it is */
+    /* an object in use keeps its slab, so the key and the start are right */
     if (!slab_has_key(slab, heap->key) || !slab_has_start(object, slab) || heap_search_lists(heap, object))
         misuse(DOUBLE_FREE, object, 0);
     link_clear(object);

@@ -19,8 +19,8 @@
  * heap, and heap->suspect_count reserves a place before a note is made; relaxed, as it only limits. A suspect that
  * finds no place, or no memory for its note, is freed like any other object.
  *
- * A double free that another thread makes is missed in that case, and where its place is given out again before the
- * owner looks. Progress: lock-free.
+ * A double free by another thread is missed if its suspect finds no place or no memory, or if the object is given out
+ * again before the owner looks. Progress: lock-free.
  */
 #ifndef JW_SUSPECT_H
 #define JW_SUSPECT_H
@@ -40,7 +40,7 @@ bool heap_search_lists(const struct heap *heap, const void *object);
 /* Reserves a place for one note; false if none is free. By any thread. */
 bool heap_reserve_suspect(struct heap *heap);
 
-/* Gives back the places of so many notes. By any thread. */
+/* Gives back the places of `count` notes. By any thread. */
 void heap_release_suspects(struct heap *heap, uint32_t count);
 
 /* Hands a note to the heap, whose thread settles its question. By any thread that has reserved a place. */

@@ -3,7 +3,7 @@
 
 #include "platform/platform.h"
 
-#define NO_KEY 1u /* no slab's */
+#define NO_KEY 1u /* no slab has this key */
 
 struct heap no_heap = {
     .local = {[0 ... SIZE_CLASS_COUNT] = {.first = LINK_END}}, .map = {NO_CLASS * FREE_TARGET_WORDS}, .key = NO_KEY};
