@@ -7,8 +7,8 @@
 /* Allocates at a multiple of `alignment`, a power of two. Size 0 counts as 1. NULL and ENOMEM: there is no memory. */
 void *allocate_aligned(size_t alignment, size_t size);
 
-/* Usable bytes of allocate_aligned's object: at least these, as a coarse class gives more; for alignments above a
- * granule, at most these. 0: no object can be so large. */
+/* Returns the usable bytes of allocate_aligned's object. The object may have more, because a coarse class is larger.
+ * For alignments above a granule it may have fewer. 0: no object can be so large. */
 size_t good_size(size_t alignment, size_t size);
 
 #endif

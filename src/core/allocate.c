@@ -14,7 +14,8 @@ static NOINLINE void *pop_slowly(struct heap *heap, unsigned list) {
     return heap_pop(&heap->first[list], heap->key);
 }
 
-/* The link is not near: an empty list, its last object, an object before one of another root, or misuse. */
+/* Allocates if the link of the first object is not near: the list is empty, the object is its last one, the next object
+ * is in another root, or a program has written the link. */
 static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned list) {
     void *object = heap->first[list];
     if (link_is_end(object)) return allocate_slowly(heap, size, list);

@@ -10,7 +10,7 @@
 void *allocate(size_t size);
 
 #if !JW_SECURE
-/* The exported name: the same function; in the hardened build that of hardened/entry.h, which calls it. */
+/* The exported name of allocate. The hardened build has its own jw_malloc, which calls allocate (hardened/entry.h). */
 void *jw_malloc(size_t size);
 #endif
 

@@ -16,11 +16,11 @@ static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
         return;
     }
     slab_fill(slab, object);
-    /* not pushed: the slab has the full mark, or another thread has changed the cross word */
+    /* not pushed: the slab is marked full or watched, or another thread has changed the cross word */
     if (UNLIKELY(!cross_push(&slab->cross, slab_origin(slab), object, slab_key(slab)))) free_to_cross_list(object);
 }
 
-/* The budget of the class's local list has reached 0. */
+/* Frees an object whose class's local list has spent its budget. */
 static void free_to_spent_list(struct heap *heap, struct slab *slab, void *object) {
     if (object_cache_is_closed(heap, slab)) {
         object_cache_refuse(heap, slab);

@@ -8,7 +8,7 @@
 void deallocate(void *object);
 
 #if !JW_SECURE
-/* The exported name: as jw_malloc. */
+/* The exported name of deallocate. The hardened build has its own jw_free (hardened/entry.h). */
 void jw_free(void *object);
 #endif
 

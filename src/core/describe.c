@@ -33,7 +33,7 @@ static COLD void describe_large(const void *object, granule_id range, struct fou
     found->state = object == granule_address(range) + offset * GRANULE_SIZE ? FOUND_IN_USE : FOUND_INSIDE;
 }
 
-/* In a free range: a large object that began here may have left its size. */
+/* Describes an address in a free range. A large object that began there may have left its size. */
 static COLD void describe_trace(const void *object, struct found *found) {
     granule_id id = granule_of(object);
     uint32_t granules = leaf_traced_here(leaf_get(id));
@@ -45,7 +45,8 @@ static COLD void describe_trace(const void *object, struct found *found) {
     found->size = (size_t)granules << JW_GRANULE_SHIFT;
 }
 
-/* In an unmapped object, only the first address is recognized: another mapping may have the rest by now. */
+/* Describes an address outside the roots. Of an unmapped object only the first address is recognized: another mapping
+ * may have the rest by now. */
 static COLD void describe_huge(const void *address, struct found *found) {
     size_t size = 0;
     char *start = huge_around(address, false, &size);

@@ -13,7 +13,7 @@ static ALWAYS_INLINE void push_freed(const struct slab *slab, struct free_target
     free_target_push(target, object, key);
 }
 
-/* `key` is the calling thread's and the slab's. */
+/* Frees an object of the calling thread's heap. `key`: the key of this heap and of the slab. */
 static ALWAYS_INLINE void free_own(struct slab *slab, void *object, uint64_t key) {
     struct free_target *target = slab->target;
     if (UNLIKELY(slab_count_free(slab, target, object))) free_own_slowly(slab, target, object);

@@ -34,7 +34,7 @@ COLD void free_suspect(void *object) {
         return;
     }
     if (!slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
-    /* the hardened build has asked the object's trailer */
+    /* in the hardened build, the object's trailer has answered before */
     if (!TRAILERS && slab_has_link(object)) {
         struct heap *heap = heap_of(slab);
         if (heap == thread_heap()) {

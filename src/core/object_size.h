@@ -5,7 +5,7 @@
 #include "frontend/heap.h"
 #include "frontend/slab_free.h"
 
-/* Usable bytes of a live object. size_if_live: 0 when there is no live object (hardened build). */
+/* Returns the usable bytes of a live object. If there is none, size_if_live returns 0, and object_size aborts. */
 size_t size_if_live(const void *object);
 size_t object_size(const void *object);
 

@@ -41,7 +41,7 @@ static NOINLINE void *reallocate_above_small(void *object, size_t size) {
     size_t old = object_size(object);
     if (size > PTRDIFF_MAX) return out_of_memory();
     void *resized = resize_above_small(object, size, old);
-    /* larger than asked: room to grow, or memory that could not be given back */
+    /* the object may be larger than a new one: room to grow, or memory that the OS did not take back */
     if (resized) return keep_in_place(resized, object_size(resized) == good_size(1, size));
     return reallocate_elsewhere(object, size, old);
 }

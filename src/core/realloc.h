@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "config/policy.h"
 
-/* `object` is not NULL, `size` not 0. NULL: the object has not changed. */
+/* Changes the size of an object. `object` is not NULL, `size` not 0. NULL: the object has not changed. */
 void *reallocate(void *object, size_t size);
 
 /* Whether realloc has ever left an object in a larger class than its new size: from then on a sized free must accept

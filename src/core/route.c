@@ -111,7 +111,7 @@ static COLD struct heap *attach_for_caches(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }
 
-/* Requests for which neither the midend nor a cached range serves. */
+/* Serves requests that neither the midend nor the range cache has served. */
 static NOINLINE void *allocate_from_any_tier(size_t size) {
     size_t dirty_bytes;
     if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !replaced_by_tool())

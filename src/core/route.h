@@ -10,17 +10,17 @@
 #include "config/size_classes.h"
 #include "frontend/heap.h"
 
-/* The tier for a size from 1 on. If that tier cannot serve an alignment, a larger one does. So it does for a mid or
- * large size without memory; a small size without memory fails. The hit paths of malloc and of sized free have shorter
- * tests (hit_path.h, allocate_slowly, sized.c). */
+/* Returns the tier for a size of at least 1 B. If that tier cannot serve an alignment, or has no memory for a mid or
+ * large size, a tier for larger sizes serves the request. A small size without memory fails. The hit paths of malloc
+ * and of sized free have shorter tests (hit_path.h, allocate_slowly, sized.c). */
 static ALWAYS_INLINE enum serving_tier tier_of(size_t size) {
     if (size <= FRONTEND_MAX) return TIER_SMALL;
     if (size < BACKEND_MIN) return TIER_MID;
     return fits_range(size, 1) ? TIER_LARGE : TIER_HUGE;
 }
 
-/* Requests that the hit path cannot serve: the local list is empty. `list`: its index in heap->first; that of NO_CLASS
- * is for size 0 and sizes above the frontend's. */
+/* Serves requests that the hit path cannot serve: the local list is empty. `list`: the list's index in heap->first; the
+ * index of NO_CLASS stands for size 0 and sizes above the frontend's. */
 void *allocate_slowly(struct heap *heap, size_t size, unsigned list);
 
 /* Frees that the hit path cannot do: NULL, objects of the other tiers, misuse. */

@@ -7,9 +7,9 @@
 #include "core/object_size.h"
 #include "core/route.h"
 
-/* Clears all that the program may use (malloc_usable_size), so that it sees no old bytes. In the hardened build it may
- * use only the size that it asked for. The object's size is read only after the first words are cleared: an old word
- * could look like a free object's. */
+/* Clears all bytes that the program may use (malloc_usable_size), so that the program sees no old bytes. In the
+ * hardened build it may use only the size that it asked for. The object's size is read only after the first words are
+ * cleared: an old word could look like a free object's. */
 static void *clear_object(char *object, size_t size) {
     memset(object, 0, size);
     if (!TRAILERS) memset(object + size, 0, object_size(object) - size);

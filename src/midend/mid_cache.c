@@ -53,7 +53,7 @@ bool mid_is_cached(const struct mid_cache *caches, const void *object) {
     return false;
 }
 
-/* No object is cached from then on, until the class is allocated from. */
+/* Gives the cached objects back to their slabs. No object is cached then until the class is allocated from. */
 static NOINLINE void drain_cached(struct mid_cache *cache) {
     for (void *object = cache->cached, *next; object; object = next) {
         cached_check(cache, object);
@@ -75,7 +75,7 @@ void midend_drain(struct mid_cache *caches) {
     for (unsigned i = 0; i < MID_CACHES; i++) mid_cache_drain(&caches[i]);
 }
 
-/* In misses_left: nothing was allocated from the class since the heap was last collected. */
+/* A bit of misses_left: nothing was allocated from the class since the heap was last collected. */
 #define MID_IDLE 0x80000000u
 _Static_assert(MID_MISSES_UNTIL_DRAIN < MID_IDLE, "the misses stand below the bit");
 

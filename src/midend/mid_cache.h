@@ -33,7 +33,7 @@ struct mid_cache {
     uint32_t held_bytes;              /* bytes of the slab's objects, 0: there is no slab */
     uint32_t kind;                    /* class + 1, 0: none yet */
     uint32_t bytes, size, reciprocal; /* of the class: of a slab's objects, of one, and to divide by that */
-    uint32_t room, most, misses_left; /* most: the room where nothing is cached */
+    uint32_t room, most, misses_left; /* most: the room while nothing is cached */
     void *cached;                     /* the first cached object, NULL: none */
     uint64_t key;                     /* of the links; a copy for the hit paths */
     uint32_t heap;                    /* number of the heap that the cache belongs to */
@@ -61,11 +61,12 @@ static ALWAYS_INLINE bool mid_may_be_cached(const void *object) {
     return !QUARANTINED && *link_upper_half(object) >= LINK_MARK;
 }
 
-/* Whether that word is a link: to an object of the class, or an end. A program may have written it. */
+/* Whether the first word of an object is a link: to an object of the class, or an end. A program may have written
+ * it. */
 bool mid_has_link(const void *object, unsigned class);
 
-/* Whether the object is cached in one of these caches, which are the calling thread's or those of a heap without
- * one. */
+/* Whether the object is cached in one of these caches. They are the calling thread's, or those of a heap without a
+ * thread. */
 bool mid_is_cached(const struct mid_cache *caches, const void *object);
 
 /* Makes the cache an empty one of the class. */
@@ -113,7 +114,8 @@ static ALWAYS_INLINE void *cached_pop(struct mid_cache *cache) {
     return object;
 }
 
-/* A cached object, or one of the held slab. NULL: none is free, or the cache is of another class, or of none. */
+/* Takes a cached object, or a free object of the held slab. NULL: there is none, or the cache serves another class, or
+ * no class yet. */
 static ALWAYS_INLINE void *mid_cache_pop(struct mid_cache *cache, unsigned class) {
     if (UNLIKELY(cache->kind != class + 1)) return NULL;
     cache->misses_left = MID_MISSES_UNTIL_DRAIN;
@@ -151,8 +153,9 @@ static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const vo
     return mid_object_at((uint32_t)distance, cache->size, cache->reciprocal, index);
 }
 
-/* Caches the object, or gives it back to the held slab: the hit path of free. For the address of anything whose leaf
- * word is `leaf`. False, with nothing done, unless there is room for it or its slab is held, and it is in use. */
+/* The hit path of free: caches the object, or gives it back to the held slab. `object`: any address; `leaf`: its leaf
+ * word. False, with nothing done: the cache has no room and does not hold the slab, or the address may not be that of
+ * an object in use. */
 static ALWAYS_INLINE bool mid_cache_free(struct mid_cache *caches, void *object, struct leaf_word leaf) {
     struct mid_cache *cache = &caches[leaf_class(leaf) % MID_CACHES];
     struct mid_state *state;

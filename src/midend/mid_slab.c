@@ -33,9 +33,9 @@ uint32_t midend_empties_left(void) {
     return hint_counter_read(&empties_left);
 }
 
-/* A listed slab may have become empty. If another thread has the slab, that thread sees this after it has placed the
- * slab. The slab may also be gone, and its words another range's. But nest_take_given gives only a listed slab of this
- * class. */
+/* Gives back the range of a listed slab that may have become empty. If another thread has the slab, that thread looks
+ * again after it has placed the slab. The slab may also be gone, and its words may belong to another range. But
+ * nest_take_given takes only a listed slab of this class. */
 void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
     /* [MF1] seq_cst: a thread empties a slab, another places it: one sees what the other did; pairs [MF1]; client
      * midend_states */

@@ -18,8 +18,8 @@ enum { MOST_OBJECTS = 28 };
 enum { CLASSES = RANGE_CLASSES <= LEAF_CLASS ? RANGE_CLASSES : LEAF_CLASS + 1 };
 
 _Static_assert((unsigned)CLASSES - 1 <= LEAF_CLASS, "a class fits in a leaf's word");
-/* offset = i * size gives i + i * e / 2^32 with e = reciprocal * size - 2^32, which is less than the size. Of any other
- * offset the quotient times the size differs from it, right or not. */
+/* offset = i * size gives i + i * e / 2^32 with e = reciprocal * size - 2^32, which is less than the size. For any
+ * other offset, the quotient times the size is not the offset, whatever the quotient is. */
 _Static_assert((uint64_t)MOST_OBJECTS *BACKEND_MIN <= UINT32_MAX, "an object's offset divided by the size is exact");
 _Static_assert((MID_FREE_BITS >> MOST_OBJECTS) == 0, "each object has a bit");
 
@@ -54,10 +54,11 @@ void mid_slab_retire(granule_id slab, unsigned class);
 /* Places a slab that is out of the Nest and listed, and gives its range back where it is empty. */
 NOINLINE void mid_slab_place(granule_id slab, unsigned class);
 
-/* Places the slabs that are deferred, as their Nest was busy. True: there were some. */
+/* Places the deferred slabs: the Nest was busy when they were to be placed. True: there were some. */
 bool mid_slab_place_deferred(void);
 
-/* Gives back the range of a listed slab if it is empty and not its class's only one. Another thread may have it. */
+/* Gives back the range of a listed slab if it is empty and the Nest has another one of its class. Another thread may
+ * have the slab. */
 void mid_slab_retire_if_empty(granule_id slab, unsigned class);
 
 /* Takes a slab with a free object out of the Nest, or makes one. 0: there is no memory. */

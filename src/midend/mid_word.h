@@ -95,18 +95,18 @@ static ALWAYS_INLINE uint32_t mid_choose_bit(uint32_t bits) {
     return bits & -bits;
 }
 
-/* After the object is given out; `hold`: the slab is held from then on, unless it is full. */
+/* Returns the word after the object is given out. `hold`: the slab is held from then on, unless it is full. */
 static inline struct mid_word mid_allocated(struct mid_word word, uint32_t bit, bool hold) {
     uint32_t rest = word.raw & ~(bit | MID_SEEN | MID_GIVEN_BACK);
     return rest & MID_FREE_BITS ? (struct mid_word){rest | (hold ? MID_HELD : 0)} : mid_full();
 }
 
-/* After the object is freed. */
+/* Returns the word after the object is freed. */
 static inline struct mid_word mid_freed(struct mid_word word, uint32_t bit) {
     return (struct mid_word){(word.raw & ~(MID_SEEN | MID_GIVEN_BACK)) | bit | MID_LISTED};
 }
 
-/* After its holder has left the slab. */
+/* Returns the word after the holder has left the slab. */
 static inline struct mid_word mid_left(struct mid_word word) {
     return word.raw & MID_FREE_BITS ? (struct mid_word){word.raw & ~MID_HELD} : mid_full();
 }
@@ -138,8 +138,8 @@ static inline uint32_t mid_word_allocate(struct mid_state *state, bool hold, str
     return bit;
 }
 
-/* Frees an object. *word: the word as last read; then as it was just before the object was free. False: the object was
- * free already. */
+/* Frees an object. *word: on call, the word as last read; on return, the word just before the free. False: the object
+ * was free already. */
 static inline bool mid_word_free(struct mid_state *state, uint32_t bit, struct mid_word *word) {
     struct mid_word now;
     do {
@@ -183,7 +183,7 @@ static inline void mid_word_retire(struct mid_state *state) {
     atomic_store_explicit(&state->raw, mid_full().raw, memory_order_relaxed);
 }
 
-/* Allocates an object of the held slab. Its bit is set: only the holder clears any. */
+/* Allocates an object of the held slab. The object's bit is set until then: only the holder clears bits. */
 static ALWAYS_INLINE void mid_word_allocate_held(struct mid_state *state, uint32_t bit) {
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client mid_cache_freed */
     atomic_fetch_xor_explicit(&state->raw, bit, memory_order_acquire);

@@ -73,7 +73,8 @@ bool midend_free(struct mid_cache *caches, void *object) {
     return true;
 }
 
-/* An object of another slab. `cache`: the cache that will hold that slab, NULL: none. */
+/* Allocates an object of a slab from the Nest, or of a new slab. `cache`: the cache that will hold the slab, NULL:
+ * none. */
 static void *allocate_from_another_slab(struct mid_cache *cache, unsigned class) {
     granule_id slab = mid_slab_take_or_make(class);
     return slab ? allocate_from_slab(slab, class, cache) : NULL;

@@ -69,7 +69,7 @@ void midend_start(void);
  * NULL: it may hold nothing. */
 void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment);
 
-/* Allocates one of any alignment, where midend_allocate_cached has just found nothing. */
+/* Allocates an object that needs no special alignment. Called when midend_allocate_cached has found none. */
 void *midend_allocate_uncached(struct mid_cache *caches, size_t size);
 
 /* Frees an object of a mid slab, or says what is wrong with the address and aborts. `caches`: as above. False, with
@@ -79,7 +79,7 @@ bool midend_free(struct mid_cache *caches, void *object);
 /* Drains the calling thread's caches: it leaves its slabs, and its cached objects go back to theirs. */
 void midend_drain(struct mid_cache *caches);
 
-/* Drains those caches that the thread has not allocated from since the last call. Called now and then. */
+/* Drains those caches that the thread has not allocated from since the last call. Called by periodic maintenance. */
 void midend_collect(struct mid_cache *caches);
 
 /* Usable bytes of an object of a mid slab. 0: the address is not one, or the object is cached in these caches, which
@@ -92,7 +92,8 @@ NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *b
 /* Describes an address inside a mid slab (platform/misuse.h). */
 void midend_describe(const void *object, struct found *found);
 
-/* Bytes that midend_allocate gives for these, or the backend where no class has the alignment. */
+/* Returns the usable bytes of an object for this size and alignment: of a mid object, or of an object of the backend
+ * where no mid class has the alignment. */
 size_t midend_good_size(size_t size, size_t alignment);
 
 /* Gives back empty slabs, and free pages of slabs that were left alone since the last round; `now`: of all slabs. True:
@@ -112,7 +113,7 @@ void midend_after_fork(bool child);
  * heap_subtract_cached_objects takes that off. */
 void midend_statistics(const struct mid_cache *caches, struct midend_statistics *statistics);
 
-/* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: nothing is cached. */
+/* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: the cache has no object of this class. */
 static ALWAYS_INLINE void *midend_allocate_cached(struct mid_cache *caches, size_t size) {
     unsigned class = mid_class_of(size);
     return mid_cache_pop(&caches[class % MID_CACHES], class);

@@ -8,12 +8,12 @@ static bool discard_free(granule_id slab, const struct mid_shape *shape, uint32_
     bool given = true;
     for (uint32_t run; free; free &= ~run) {
         uint32_t first = (uint32_t)__builtin_ctz(free), count = (uint32_t)__builtin_ctz(~(free >> first));
-        if (TRAILERS) count = 1; /* a free object's trailer stays: it has the tag that the next must not get */
+        if (TRAILERS) count = 1; /* a free object's trailer stays: its tag is one that the next object must not get */
         run = ((1u << count) - 1) << first;
         char *from = start + (size_t)first * shape->size;
         size_t size = (size_t)count * shape->size - SLOT_TAIL;
         given &= give_back_pages(from, size);
-        fill_write(from, 0, size); /* checked builds: the pages come back with what free memory holds there */
+        fill_write(from, 0, size); /* checked builds: the discard has removed the pattern of free memory */
     }
     return given;
 }
@@ -25,7 +25,8 @@ static bool discard_or_mark(granule_id slab, unsigned class, struct mid_word wor
     return !mid_word_mark(mid_state_at(slab), word, discard) || !discard;
 }
 
-/* A round's look at what was a slab when its leaf was read, and may be gone. True: as above. */
+/* A round's look at what was a slab when its leaf was read. The slab may be gone. True: a later round has to look
+ * again. */
 static bool scan_slab(granule_id slab, unsigned class, bool now) {
     struct mid_word word = mid_word_get(mid_state_at(slab));
     if (!mid_is_listed(word) || mid_is_held(word) || mid_is_given_back(word)) return false;
