@@ -86,7 +86,8 @@ static void control_act(unsigned number) {
     else jw_malloc_trim(0);
 }
 
-/* 0, or the error of what the control does not allow: it is read, set or done. */
+/* Returns 0, or an error if the control does not allow the call: some controls are read, some are set, some are
+ * done. */
 static int control_refuses(unsigned number, bool reads, const void *input, size_t input_size) {
     bool settable = number == CONTROL_EPOCH || number == CONTROL_BACKGROUND_THREAD;
     if (input != NULL && !settable) return EPERM;
@@ -108,7 +109,8 @@ static int control_exchange(unsigned number, uint64_t *value, const void *wanted
     }
 }
 
-/* Of a room of another size as much as both have, and EINVAL, as jemalloc does. */
+/* Copies the value to *old. If the sizes differ, copies as many bytes as both have, and returns EINVAL, as jemalloc
+ * does. */
 static int control_copy(uint64_t value, size_t width, void *old, size_t *old_size) {
     bool fits = *old_size == width;
     size_t given = *old_size < width ? *old_size : width;
@@ -130,7 +132,7 @@ static int control_do(unsigned number, void *old, size_t *old_size, const void *
     return error != 0 || !reads ? error : control_copy(value, controls[number].width, old, old_size);
 }
 
-/* A word of opt.OPTION, or of TIER.FIELD. */
+/* Reads or sets opt.OPTION, or reads TIER.FIELD. */
 static int control_word(const char *name, void *old, const size_t *old_size, const void *input, size_t input_size) {
     size_t value, wanted;
     bool reads = old != NULL && old_size != NULL, settable = strncmp(name, "opt.", 4) == 0;

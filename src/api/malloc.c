@@ -48,7 +48,8 @@ JW_EXPORT void *jw_reallocarray(void *object, size_t count, size_t size) {
 }
 
 #if JW_OVERRIDE
-/* A program's own malloc may lack this function. glibc's calls the program's realloc then, and so does ours. */
+/* A program's own malloc may lack this function. Then glibc's reallocarray calls the program's realloc, and so does
+ * ours. */
 static RELOCATED void *(*const volatile reached_realloc)(void *object, size_t size) = realloc;
 
 extern JW_EXPORT __typeof__(jw_reallocarray) reallocarray; /* a C library's own headers may lack it */

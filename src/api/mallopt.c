@@ -12,7 +12,7 @@
 #include "jwmalloc.h"
 #include "platform/tags.h"
 
-/* Bounds of values; a range that ends before it begins has none. */
+/* The values for which the answer is 1, from `least` to `most`. If `most` is below `least`, there are none. */
 struct answer {
     int16_t code;
     int8_t least;
@@ -46,7 +46,7 @@ static bool value_holds(int parameter, int value) {
     return false;
 }
 
-/* Android's values are three times: soon, usual, late. */
+/* Android's values stand for three intervals between rounds: short, default, long. */
 static int set_decay_time(int value) {
     if (value < -1 || value > 1) return 0;
     const struct options *source = value == 0 ? &least_options : value == 1 ? &default_options : &most_options;

@@ -1,7 +1,8 @@
 /* new_delete.c - every C++ operator new and delete, in C, by their mangled names; they work without a C++ runtime.
  *
  * A program may replace some forms only, most often new(size) and delete(object). The standard says which form calls
- * which: arrays those for one object, nothrow and sized forms those without. So ours call what the program has there.
+ * which: array forms call those for one object; nothrow and sized forms call those without. So our forms call the
+ * program's form where it has one.
  *
  * Compiled with -fexceptions: the exceptions of a new-handler, and std::bad_alloc, pass only through the functions of
  * this file. A nothrow new catches them, as the standard demands (platform/catch.h).
@@ -92,7 +93,7 @@ static ALWAYS_INLINE void *make_object(size_t size, size_t alignment, bool may_t
     return LIKELY(object != NULL) ? object : retry_with_handler(size, alignment, may_throw);
 }
 
-/* The local list has no near object. */
+/* Allocates when the local list has no near object. */
 static NOINLINE void *make_slowly(size_t size) {
     return make_object(size, 1, true);
 }
@@ -189,7 +190,7 @@ static void ask_program(void *argument) {
             (wanted->array ? reached.new_array_aligned : reached.new_object_aligned)(wanted->size, wanted->alignment);
 }
 
-/* The program's form may throw. */
+/* Calls the program's form, which may throw. */
 static COLD void *make_by_program(size_t size, size_t alignment, bool array) {
     struct request wanted = {.size = size, .alignment = alignment, .array = array};
     return survives(ask_program, &wanted) ? wanted.object : NULL;

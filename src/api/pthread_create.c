@@ -1,8 +1,9 @@
 /* pthread_create.c - the shared library's pthread_create: calls libc's, then our own thread may start.
  *
- * At any other time a thread of ours could make calls like unshare fail, or a filter could kill the process for it. A
- * question for permission could have the same end. But if the program has just made a thread, threads are allowed and
- * the process is not single-threaded any more. Not in the archives: a static program has only one pthread_create.
+ * At any other time our thread could make calls like unshare fail, or a seccomp filter could kill the process when the
+ * thread is made. To test whether threads are allowed could have the same end. But if the program has just made a
+ * thread, threads are allowed and the process is not single-threaded any more. Not in the archives: a static program
+ * has only one pthread_create.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,8 +30,8 @@ static create_function *find_libcs(void) {
     return (create_function *)found;
 }
 
-/* dlsym waits for the loader's lock. In dlopen a plugin's constructor may hold it while it waits for a thread that is
- * about to make another one. */
+/* dlsym waits for the loader's lock. In dlopen, a plugin's constructor may hold that lock while it waits for a thread
+ * that is about to make another one. */
 CALLED_AT_START void find_before_threads(void) {
     find_libcs();
 }

@@ -1,6 +1,6 @@
 /* serve.h - chooses what serves the entry points: the allocator, or in the hardened build hardened/entry.h. The
- * prefixed library may stand beside a tool that has replaced malloc. Then that malloc serves them (for jw_malloc and
- * jw_free: core/route.c). The only file outside hardened/ that includes one of its headers.
+ * prefixed library may stand beside a tool that has replaced malloc. Then that malloc serves the entry points (for
+ * jw_malloc and jw_free: core/route.c). The only file outside hardened/ that includes one of its headers.
  */
 #ifndef JW_SERVE_H
 #define JW_SERVE_H

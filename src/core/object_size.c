@@ -21,7 +21,7 @@ static COLD size_t suspect_size(const void *object) {
 ALWAYS_INLINE size_t size_if_live(const void *object) {
     struct leaf_word leaf = leaf_of(object);
     size_t size = 0;
-    if (!page_map_owns(object)) return huge_usable_size(object); /* first: it may share the record of a slab */
+    if (!page_map_owns(object)) return huge_usable_size(object); /* first: a huge object may share a slab's record */
     if (small_object_size(object, leaf, &size)) return size;
     if (leaf_is_slab(leaf)) {
         size = suspect_size(object);

@@ -17,13 +17,14 @@
 #include "hardened/zero_size.h"
 #include "platform/misuse.h"
 
-/* A new object's tag, in its payload. The slot's last one is in the payload of its last trailer. */
+/* Returns a new object's tag, as bits of a payload. `last`: the payload of the slot's last trailer, which has the last
+ * tag. */
 static ALWAYS_INLINE uint32_t new_tag(const char *object, size_t slot, uint32_t last) {
     if (!tags_active || slot >= BACKEND_MIN) return 0;
     return (uint32_t)tag_for(object, slot, last >> PAYLOAD_TAG_SHIFT & TAG_MASK) << PAYLOAD_TAG_SHIFT;
 }
 
-/* A free slot in a list must be as it was left. */
+/* Reports a free slot that the program has written to. */
 static ALWAYS_INLINE void check_free(const char *object, size_t slot, bool trailer_is_right) {
     size_t size = slot - TRAILER_SIZE;
     if (option(&options.zero_on_free) && UNLIKELY(!is_zero(object, size)))
@@ -48,7 +49,7 @@ static void *seal_mid(char *object, size_t slot, size_t size) {
     return seal(object, slot, last, size, new_tag(object, slot, last.payload));
 }
 
-/* Makes an object of a slot from the allocator. `zeroed`: its contents are known to be zero, or need not be. */
+/* Makes an object of a slot from the allocator. `zeroed`: the slot's contents are zero, or need not be zero. */
 static NOINLINE void *seal_new(char *object, size_t size, bool zeroed) {
     if (UNLIKELY(!object)) return NULL;
     struct leaf_word leaf = leaf_of(object);
@@ -68,12 +69,14 @@ static NOINLINE void *allocate_above_slabs(size_t size, bool clear) {
     return seal_new((char *)(zeroed && clear ? allocate_zeroed(slot) : allocate(slot)), size, zeroed);
 }
 
-/* Whether slabs of all classes were given up. Not for a size that they cannot help: an attacker could mix classes. */
+/* Gives up the empty slabs of all classes, unless that cannot help a malloc of this size: an attacker could mix classes
+ * by an impossible size. True: there were some. */
 static bool give_up_for(size_t size) {
     return thrift_may_help(slot_for(size)) && regions_give_up();
 }
 
-/* Memory may be in this thread's quarantine, or stay with classes. No memory helps an impossible size. */
+/* Tries again: with memory from this thread's quarantine, then with memory that classes have kept. No memory helps an
+ * impossible size. */
 static COLD void *try_again(size_t size, bool clear) {
     if (huge_good_size(slot_for(size)) == 0) return NULL;
     hardened_drain();
@@ -86,7 +89,7 @@ static NOINLINE void *allocate_sealed(size_t size, bool clear) {
     return LIKELY(object) ? object : try_again(size, clear);
 }
 
-/* Allocates size 0, and above the frontend's sizes. */
+/* Allocates an object of size 0, or of a size above the frontend's. */
 static NOINLINE void *allocate_unusual(size_t size) {
     if (UNLIKELY(size == 0) && allocator_start()) {
         void *nothing = zero_size_allocate();
@@ -154,7 +157,7 @@ JW_EXPORT void jw_free(void *object) {
     quarantine_push(opened.object, opened.slot);
 }
 
-/* The trailer has the exact size. */
+/* Frees an object, and compares the size with the exact size in the trailer. */
 void hardened_deallocate_sized(void *object, size_t alignment, size_t size) {
     struct opened opened;
     if (object && open_object(object, &opened, DOUBLE_FREE)) {

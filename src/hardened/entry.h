@@ -28,7 +28,7 @@ static inline void hardened_deallocate_of_size(void *object, size_t size) {
 size_t hardened_object_size(const void *object);
 size_t hardened_good_size(size_t alignment, size_t size);
 
-/* The calling thread's quarantined objects go to the allocator. */
+/* Gives the calling thread's quarantined objects to the allocator. */
 void hardened_drain(void);
 
 /* malloc and free under their exported names. */

@@ -22,7 +22,7 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     size_t slot = slot_for(size), left = -size & (GRANULE_SIZE - 1); /* unused bytes of the last granule */
     bool inside = size < opened->size && left <= opened->size - size;
     if (option(&options.zero_on_free) && inside) memset(opened->object + size, 0, left);
-    /* the allocator leaves an object in place that shrinks by less than half, but here its slack has a bound */
+    /* reallocate would leave an object in place that shrinks by less than half, but here the slack has a bound */
     char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
     if (!moved) {
         seal(opened->object, opened->slot, opened->trailer, opened->size, marks_of(opened));
@@ -37,7 +37,8 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     return seal(moved, slot, trailer_for(moved, slot, 0), size, marks);
 }
 
-/* Whether the new slot fits into the old one, uses at least half of it, and needs no fewer granules. */
+/* Whether the object keeps its slot: the new slot fits into it, uses more than half of it or is very small, and needs
+ * no fewer granules. */
 static bool keeps_slot(size_t old, size_t slot) {
     if (!may_keep_in_place(old, slot) || old - slot >= SLACK_MOST) return false;
     return old < BACKEND_MIN || good_size(1, slot) >= old;

@@ -11,8 +11,9 @@
 
 _Static_assert(FILLED_MOST > 0 && FILLED_MOST % sizeof(uint64_t) == 0, "the fill is whole words");
 
-/* The slack ends at a multiple of eight. Its first bytes are filled: the rest of the word where the request ends, and
- * the words up to FILLED_MOST bytes. Little-endian processors only. */
+/* Returns how many of the slack's first bytes are filled: the rest of the word in which the request ends, and whole
+ * words behind it. With the used bytes of that first word, they are at most FILLED_MOST bytes. The slack ends at a
+ * multiple of 8 B. Little-endian processors only. */
 static ALWAYS_INLINE size_t filled(size_t slack) {
     size_t most = FILLED_MOST - -slack % 8;
     return slack < most ? slack : most;
@@ -72,7 +73,7 @@ static ALWAYS_INLINE bool is_zero(const char *from, size_t size) {
     }
     filled_pair sum = {0, 0};
     add_two_pairs(&sum, from);
-    add_two_pairs(&sum, end - TWO); /* may overlap, as what follows */
+    add_two_pairs(&sum, end - TWO); /* this read may overlap others, and so may the next ones */
     if (size > FOUR) {
         const char *last = end - FOUR;
         add_two_pairs(&sum, last);

@@ -13,7 +13,8 @@
 
 static _Atomic(uint32_t) guards, most_guards = GUARDS_MOST;
 
-/* Mappings for others: pages with access and without in turn. 0: not made yet; KEPT_NONE: given up, or being made. */
+/* A reserve of mappings, which guard_refused unmaps for other uses: pages with access and without in turn. 0: not made
+ * yet; KEPT_NONE: given up, or being made. */
 static _Atomic(uintptr_t) kept;
 enum { KEPT_NONE = 1, KEPT_SIZE = KEPT_MAPPINGS * GRANULE_SIZE };
 
@@ -25,7 +26,7 @@ static COLD void keep_mappings(void) {
     /* the first page stays accessible: its mapping may wait to be unmapped */
     for (size_t at = GRANULE_SIZE; pages && at < KEPT_SIZE; at += 2 * GRANULE_SIZE)
         platform_protect(pages + at, GRANULE_SIZE, false);
-    /* a guard that was refused meanwhile needs them at once */
+    /* if a guard was refused meanwhile, the process needs these mappings for other uses at once */
     if (pages && atomic_load_explicit(&most_guards, memory_order_relaxed) == GUARDS_MOST)
         atomic_store_explicit(&kept, (uintptr_t)pages, memory_order_relaxed);
     else if (pages) unmap_or_defer(pages, KEPT_SIZE);
@@ -72,7 +73,8 @@ static bool open_guard(granule_id range) {
     return platform_protect(granule_address(range), bytes_of_range(range), true);
 }
 
-/* Opens and places the ranges of one root, the first one's. *left: the others, and those that the OS refuses. */
+/* Opens and places the ranges of the first range's root. *left: the ranges of other roots, and those that the OS
+ * refuses to open. False: the OS has refused one. */
 static bool open_root(granule_id range, granule_id *left) {
     granule_id root = root_of(range);
     bool opens = true; /* after the first refusal the OS is not asked again */
@@ -122,7 +124,7 @@ void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
 
 void guard_open(granule_id range, enum slot_code state) {
     guard_end();
-    /* while others are shut, this one is too: it makes room for theirs */
+    /* while other ranges are shut, this range is shut, too: that makes room to open their guards */
     if (id_stack_is_empty(&shut) && open_guard(range)) {
         if (state == MAPPED) backend_place(range);
         else range_place(range, state);

@@ -1,5 +1,6 @@
-/* guard.h - in the hardened build, one slab in so many (option guard_rate) is followed by granules without access. They
- * belong to the slab's range: a range that is larger than its slab has a guard, unless the OS refused it.
+/* guard.h - in the hardened build, one slab in N is followed by granules without access (N: the option guard_rate).
+ * These granules belong to the slab's range: a range that is larger than its slab has a guard, unless the OS refused
+ * it.
  */
 #ifndef JW_GUARD_H
 #define JW_GUARD_H
@@ -17,8 +18,8 @@ bool guards_in_ranges(void);
 bool guard_begin(void);
 void guard_end(void);
 
-/* The OS has refused a guard: the process has as many mappings as it may. From now on it has half as many guards at
- * most, and the mappings that were kept for others are theirs. */
+/* The OS has refused a guard: the process has as many mappings as it may. From now on it has at most half as many
+ * guards. The mappings that were kept in reserve are unmapped, for other uses. */
 void guard_refused(void);
 
 /* Opens the guard of a held range, which is counted, and places the range. If the OS refuses, a round tries again. */

@@ -23,7 +23,8 @@ static void start_hardened(void) {
     large_start();
 }
 
-/* A slab that its class had before may have a trailer there, with the tag that the next object must not get. */
+/* Writes the FREED trailer of a new object. A slab that the class had before may have an old trailer there, with the
+ * tag that the new object must not get. */
 static void object_is_new(char *object, size_t size) {
     struct trailer last, first = trailer_for(object, size, 0);
     uint64_t word = tags_active ? atomic_load_explicit(trailer_of(object, size), memory_order_relaxed) : 0;

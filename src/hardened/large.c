@@ -20,7 +20,8 @@ bool large_guard(char *object, size_t slot) {
     return false;
 }
 
-/* The pages go back to the OS, those under the guard, too. What it does not take is cleared. Whether all is zero. */
+/* Gives the pages back to the OS, also those under the guard, and clears what the OS does not take. True: the OS has
+ * taken all pages. */
 static bool empty_large(const struct waiting_large *waiting) {
     bool whole = waiting->huge || platform_page_size() <= GRANULE_SIZE;
     if (whole && platform_discard(waiting->start, waiting->size)) return true;
@@ -53,7 +54,7 @@ void large_start(void) {
     most_bytes = share < LARGE_ADDRESSES ? share : LARGE_ADDRESSES;
 }
 
-/* Changes places with a random one of the newest part. */
+/* Adds an entry, which changes places with a random one of the newest part. */
 static void put_large(struct large_ring *ring, const struct waiting_large *waiting) {
     uint32_t last = ring->first + ring->count++, at = last - random_less(ring->count / LARGE_SHUFFLED_PART + 1);
     ring->waiting[last % LARGE_WAITING] = ring->waiting[at % LARGE_WAITING];
@@ -81,7 +82,7 @@ void large_push(struct large_ring *ring, char *object, bool guarded) {
         return;
     }
     while (ring->count == LARGE_WAITING || ring->bytes + waiting.size > most_bytes) large_ring_pop(ring);
-    if (!waiting.huge) unused_note(waiting.untouched, waiting.size); /* a huge one is no longer counted */
+    if (!waiting.huge) unused_note(waiting.untouched, waiting.size); /* the backend does not count huge objects */
     put_large(ring, &waiting);
 }
 

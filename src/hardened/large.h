@@ -28,13 +28,14 @@ struct large_ring {
 /* Reads the process's limits, once: a sandbox may kill for the call later. */
 void large_start(void);
 
-/* Makes the guard behind a new object, or one whose slot is new. Whether there is one now, that is counted. */
+/* Makes the guard behind a new object, or an object whose slot is new. True: there is a guard now, and it is
+ * counted. */
 bool large_guard(char *object, size_t slot);
 
 /* Takes a closed object from the program: its contents are gone at once. `ring` may be NULL: no quarantine. */
 void large_push(struct large_ring *ring, char *object, bool guarded);
 
-/* All go to the allocator. */
+/* Gives all objects of the ring to the allocator. */
 void large_ring_drain(struct large_ring *ring);
 
 #endif

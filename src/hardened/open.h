@@ -16,7 +16,7 @@ struct opened {
     enum object_tier tier;
 };
 
-/* Checks the object before a small one, too: its overflow would have come here. */
+/* Checks the trailer of the object before a small one: an overflow of that object would have come here. */
 static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
     const char *before = object - slot;
     if (((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 || sizeof(void *) < 8) return;
@@ -43,7 +43,8 @@ static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opene
 static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened, enum misuse freed) {
     char *object = opened->object = (char *)with_tag(pointer, 0);
     const struct slab *slab = slab_of(object);
-    /* whole addresses are compared only where there are more of them than the window has */
+    /* slab_has_start finds foreign addresses only where addresses are longer than an index into the window: on 64
+     * bits */
     bool mine =
         !slab_has_key(slab, 0) && slab_has_start(object, slab) && (sizeof(void *) == 8 || page_map_owns(object));
     if (UNLIKELY(!mine)) return false;

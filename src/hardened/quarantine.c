@@ -53,8 +53,8 @@ static void report_written(const char *object, size_t size, uint8_t fill) {
     if (UNLIKELY(left != size)) misuse(WRITE_AFTER_FREE, object, left);
 }
 
-/* Gives the object to the allocator. Reports if the program wrote to it after its free: here as far as the allocator
- * is about to write to it. malloc looks at the rest, if that was cleared (entry.c). */
+/* Gives the object to the allocator. Reports a write to the object after its free. Of a cleared object only the first
+ * word is checked here, which the allocator is about to overwrite; malloc checks the rest (entry.c). */
 static ALWAYS_INLINE void leave_quarantine(char *object, size_t slot) {
     if (!option(&options.zero_on_free)) report_written(object, slot - TRAILER_SIZE, address_byte(object));
     else if (UNLIKELY(*(const filled_word *)object != 0)) report_written(object, sizeof(filled_word), 0);

@@ -22,7 +22,7 @@ static size_t bytes_of(granule_id range) {
     return (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
 }
 
-/* Counted before and after the stack has the range: the count is never below 0. */
+/* The bytes are counted before the push, and taken off after the pop. So the count is never below 0. */
 static void region_push(unsigned kind, unsigned age, granule_id range) {
     unused_note(age == WITHOUT_PAGES, bytes_of(range));
     region_stack_push(&regions[kind][age], range);
@@ -38,7 +38,7 @@ static uint32_t fresh_age(void) {
     return atomic_load_explicit(&region_fresh, memory_order_relaxed);
 }
 
-/* Gives the pages of so many slabs back. False: the OS refuses, and the rest of the work is left. */
+/* Gives the pages of up to ROUND_TAKES slabs back. False: the OS refuses, and the rest of the work is left. */
 static bool discard_age(unsigned kind, unsigned age) {
     /* bounded: other threads may place slabs as fast as this loop takes them */
     for (unsigned left = ROUND_TAKES; left > 0; left--) {

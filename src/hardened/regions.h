@@ -20,14 +20,15 @@
 void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed);
 void region_place(unsigned kind, granule_id range, uint32_t weight);
 
-/* All empty slabs go to the backend, for any use: there is no memory for anything else. False: there were none. */
+/* Gives all empty slabs to the backend, for any use. Called when there is no memory. False: there were no empty
+ * slabs. */
 bool regions_give_up(void);
 
 /* Registers the work for rounds, guards' included. */
 void regions_start(void);
 
 /* Bytes of ranges that no program has, but that the backend counts as in use: of empty slabs, and of large objects in
- * quarantine. With pages, without. */
+ * quarantine. [0]: ranges with pages; [1]: ranges without. */
 extern _Atomic(size_t) unused_bytes[2] HIDDEN;
 
 static inline void unused_note(bool without_pages, size_t more) {

@@ -42,7 +42,7 @@ bool zero_size_owns(const void *address) {
     return zero_region && (uintptr_t)address - zero_region < (uintptr_t)JW_ZERO_SIZE_OBJECTS * ZERO_UNIT;
 }
 
-/* Number of the address; what is no object's address is reported. */
+/* Returns the number of the address. Reports an address at which no object begins. */
 static uint32_t zero_index(const void *address) {
     uintptr_t offset = (uintptr_t)address - zero_region;
     if (offset % ZERO_UNIT != 0) misuse(INVALID_POINTER, address, 0);

@@ -13,10 +13,10 @@
 
 #include <stdbool.h>
 
-/* Reserves the region. Called once, at the start. Without memory there is none. */
+/* Reserves the region. Called once, at the start. If there is no memory, there is no region. */
 void zero_size_start(void);
 
-/* NULL: the caller must take an ordinary object. */
+/* Allocates an address of the region. NULL: the caller must take an ordinary object. */
 void *zero_size_allocate(void);
 
 /* Whether the address is in the region. */

@@ -32,7 +32,7 @@ void statistics_gather(struct statistics *statistics);
 /* Also fills in the process's values: makes some system calls and reads a file of /proc. */
 void statistics_gather_report(struct statistics *statistics);
 
-/* The value of now of a TIER.FIELD of the report, such as backend.in_use; or ENOENT. */
+/* Reads the present value of a TIER.FIELD of the report, such as backend.in_use. Returns 0, or ENOENT. */
 int statistics_find(const char *name, size_t *value);
 
 void statistics_print_text(struct print_buffer *out, const struct statistics *statistics);
