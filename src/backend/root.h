@@ -17,8 +17,9 @@
 
 /* What a root's ranges are for. The first root serves all uses. Another root serves another use only if no other memory
  * is left; but mapped ranges of a root for slabs serve all uses (backend.c). So the granules of slabs are close
- * together, and few pages have records (page_map.h). In the hardened build only the last resort mixes the uses. A
- * root's word is in the node table, where no node's word is. A thread that holds a range of the root reads the word.
+ * together, and few pages have records (page_map.h). In the hardened build each root, also the first, has one use until
+ * no other memory is left. A root's word is in the node table, where no node's word is. A thread that holds a range of
+ * the root reads the word.
  *
  *   word   | 1 slabs may be in it: its records can be written | 0 use |
  */
