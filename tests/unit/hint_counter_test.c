@@ -38,7 +38,7 @@ static void several_threads_count_no_more_than_there_was(void **state) {
     for (int i = 0; i < THREADS; i++) CHECK(!pthread_create(&threads[i], NULL, adding, NULL));
     for (int i = 0; i < THREADS; i++) CHECK(!pthread_join(threads[i], NULL));
     uint32_t count = hint_counter_read(&counter);
-    assert_in_range(count, 1, THREADS * EVENTS);
+    assert_true(count >= 1 && count <= THREADS * EVENTS);
     assert_int_equal(hint_counter_add(&counter), count + 1);
 }
 
