@@ -23,6 +23,9 @@ extern const struct death invalid_deaths[], double_deaths[], sized_deaths[], for
 /* Owners that are no thread. */
 enum { NOBODY = 0, ENDED = -1 };
 
+/* Exit status of a case that by chance cannot show its misuse in this process: the next one has another key. */
+enum { NEEDS_ANOTHER_KEY = 98 };
+
 /* The line that must come; `size` 0: none. */
 void expect(const char *kind, const void *address, const char *tier, size_t size, long owner, const char *remark);
 
