@@ -35,6 +35,20 @@ static void trade(uint64_t *randomness, unsigned times) {
     }
 }
 
+/* No thread runs rounds from now on, nor does one that began before: a round takes an idle pool, also one that is being
+ * walked, and has abandoned heaps in hand for a moment. */
+static void stop_rounds(void) {
+    reclaimer_pause();
+    options.reclaim_thread = THREAD_FALSE;
+    options.reclaim_start = most_options.reclaim_start;
+}
+
+static void restart_rounds(void) {
+    options.reclaim_thread = THREAD_TRUE;
+    options.reclaim_start = default_options.reclaim_start;
+    reclaimer_forget();
+}
+
 /* Every object is free and every other thread gone, the reclamation thread as well. */
 static void finish(void) {
     for (unsigned i = 0; i < SHARED; i++) {
@@ -72,8 +86,7 @@ static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
     pthread_barrier_init(&together, NULL, 2);
     capacity = size_class_capacity(size_class_of(size));
     CHECK(pthread_create(&other, NULL, free_second_part, NULL) == 0);
-    options.reclaim_thread = THREAD_FALSE; /* a round takes an idle pool, also one that is being walked */
-    options.reclaim_start = most_options.reclaim_start;
+    stop_rounds();
     for (unsigned race = 0; race < RACES; race++) {
         for (unsigned i = 0; i <= capacity; i++) contested[i] = jw_malloc(size);
         struct slab *full = slab_of(contested[0]);
@@ -92,10 +105,7 @@ static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
     pthread_join(other, NULL);
     printf("partial %u, empty %u, full %u, returning %u\n", states[PARTIAL], states[EMPTY], states[FULL],
            states[RETURNING]);
-    /* one by one: the first test's thread may have read them last */
-    options.reclaim_thread = THREAD_TRUE;
-    options.reclaim_start = default_options.reclaim_start;
-    reclaimer_forget();
+    restart_rounds();
     finish();
 }
 
@@ -126,18 +136,15 @@ static void many_threads_at_once(void **state) {
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 256 << 10);
     pthread_barrier_init(&together, NULL, MANY);
-    options.reclaim_thread = THREAD_FALSE; /* a round has the abandoned heaps in hand for a moment: none of it here */
-    options.reclaim_start = most_options.reclaim_start;
+    stop_rounds();
     for (unsigned generation = 0; generation < GENERATIONS; generation++) {
         for (uintptr_t i = 0; i < MANY; i++) CHECK(pthread_create(&threads[i], &small, be_one_of_many, (void *)i) == 0);
         for (unsigned i = 0; i < MANY; i++) pthread_join(threads[i], NULL);
         assert_int_equal(heap_count(), MANY); /* the second generation takes the heaps of the first */
         assert_int_equal(heap_abandoned_count(), MANY);
     }
-    options = default_options;
-    options.reclaim_thread = THREAD_TRUE;
     options.reclaim_interval = 10;
-    reclaimer_forget();
+    restart_rounds();
     finish();
 }
 
