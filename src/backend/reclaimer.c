@@ -32,22 +32,35 @@ void reclaimer_wake_pauses(void) {
     platform_futex_wake(&reclaimer->state);
 }
 
-/* Starts the thread if the state is still `before`. */
-static void start_from(uint32_t before) {
-    /* [TH4] acquire: the rounds of the last thread; pairs [TH2] [PA4];
-     * kept: as TH2; after PA4 it puts that thread's quiet_rounds = 0 before the next one's, which no client has */
-    if (!atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, RUNNING, memory_order_acquire,
-                                                 memory_order_relaxed))
-        return;
-    /* [PA2] release: the state, for a pause that comes later; one that came before is seen in any case; pairs [PA1]
-     * [PA5]; client pause_start */
-    bool paused = atomic_fetch_add_explicit(&reclaimer->pauses, 0, memory_order_release) > 0;
-    enum platform_start result = paused ? START_REFUSED : platform_thread_start(thread_body);
-    if (result == START_STARTED) return;
-    /* too early: the last thread has announced its end but not yet left its stack; the next free tries again */
-    atomic_store_explicit(&reclaimer->state, result == START_TOO_EARLY ? NO_THREAD : ROUNDS_BY_FREES,
-                          memory_order_relaxed);
+/* Whether a pause keeps the thread from being started. */
+static bool start_sees_pause(void) {
+    /* [PA2] release: the state, for a pause that comes later and for a resume; a pause that came before is seen in any
+     * case; pairs [PA1] [PA5]; clients pause_start, pause_successor */
+    return atomic_fetch_add_explicit(&reclaimer->pauses, 0, memory_order_release) > 0;
+}
+
+/* No thread was started. */
+static void end_start(uint32_t state) {
+    atomic_store_explicit(&reclaimer->state, state, memory_order_relaxed);
     reclaimer_wake_pauses(); /* a pause may wait for the thread that was to come */
+}
+
+/* Starts the thread if the state is still `before`. A resume that finds a start on its way leaves the thread to it. So
+ * a start that a pause refuses looks again whether the pause has gone. */
+static void start_from(uint32_t before) {
+    do {
+        /* [TH4] acquire: the rounds of the last thread; pairs [TH2] [PA4]; client pause_successor */
+        if (!atomic_compare_exchange_strong_explicit(&reclaimer->state, &before, RUNNING, memory_order_acquire,
+                                                     memory_order_relaxed))
+            return;
+        if (!start_sees_pause()) {
+            enum platform_start result = platform_thread_start(thread_body);
+            /* too early: the last thread has announced its end but not yet left its stack; the next free tries again */
+            if (result != START_STARTED) end_start(result == START_TOO_EARLY ? NO_THREAD : ROUNDS_BY_FREES);
+            return;
+        }
+        end_start(before = ROUNDS_BY_FREES);
+    } while (!start_sees_pause());
 }
 
 void reclaimer_start(void) {
@@ -137,7 +150,7 @@ static bool end_pause(void) {
     uint32_t pauses = atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed);
     do {
         if (pauses == 0) return false;
-        /* [PA5] acquire: the work of a thread that this pause kept from starting; pairs [PA2]; kept: policy */
+        /* [PA5] acquire: the state after a start that this pause has refused; pairs [PA2]; client pause_successor */
     } while (!atomic_compare_exchange_weak_explicit(&reclaimer->pauses, &pauses, pauses - 1, memory_order_acquire,
                                                     memory_order_relaxed));
     return pauses == 1;
