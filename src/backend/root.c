@@ -4,6 +4,7 @@
 #include "backend/knit.h"
 #include "config/options.h"
 #include "config/policy.h"
+#include "platform/assert.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 #include "sync/cell.h"
@@ -15,6 +16,7 @@ static _Atomic(size_t) roots;
 static _Atomic(uint32_t) walkers;
 #define ONE_RELEASE 0x10000u
 #define WALKER_MASK 0xffffu
+#define RELEASES_MAX 0xffffu
 
 static struct cell spares[JW_SPARE_ROOTS]; /* each a spare root */
 static size_t memory_limit = SIZE_MAX;
@@ -170,6 +172,7 @@ size_t root_spares(void) {
 bool root_destroy(granule_id root) {
     /* [WK1] acquire: the walkers' reads of the memory; pairs [WK4]; client root_walker */
     uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire);
+    invariant(before < ONE_RELEASE * RELEASES_MAX);
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
         leaf_set(root, leaf_none());
@@ -178,7 +181,8 @@ bool root_destroy(granule_id root) {
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
     /* [WK2] release: the root is gone from the page map; pairs [WK3]; client root_walker */
-    atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release);
+    before = atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release);
+    invariant(before >= ONE_RELEASE);
     return gone;
 }
 
@@ -189,6 +193,7 @@ size_t root_count(void) {
 bool root_walk_begin(void) {
     /* [WK3] acquire: the roots that are gone; pairs [WK2]; client root_walker */
     uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire);
+    invariant((before & WALKER_MASK) < WALKER_MASK);
     if (before < ONE_RELEASE) return true;
     root_walk_end();
     return false;
@@ -196,7 +201,8 @@ bool root_walk_begin(void) {
 
 void root_walk_end(void) {
     /* [WK4] release: this walker's reads are over before a root is unmapped; pairs [WK1]; client root_walker */
-    atomic_fetch_sub_explicit(&walkers, 1, memory_order_release);
+    uint32_t before = atomic_fetch_sub_explicit(&walkers, 1, memory_order_release);
+    invariant((before & WALKER_MASK) > 0);
 }
 
 void root_start(void) {

@@ -24,7 +24,7 @@ static void take_reopened_slab(struct heap *heap, struct slab *slab) {
     invariant(slab->marked && slab_state(slab) != EMPTY);
     slab->marked = false;
     if (slab_state(slab) == PARTIAL) heap_collect_if_empty(heap, slab);
-    else if (slab_state(slab) == RETURNING || (slab_is_full(slab) && !slab_mark(slab)))
+    else if (slab_state(slab) == REOPENING || (slab_is_full(slab) && !slab_mark(slab)))
         heap_make_partial(heap, slab, slab_out(slab));
 }
 

@@ -15,7 +15,7 @@ void heap_make_empty(struct heap *heap, struct slab *slab) {
     invariant(cross_count(&slab->cross) == 0);
     invariant(slab_list_length(slab->freed.first) == slab->linked);
     if (UNLIKELY(slab_is_reopening(slab))) {
-        slab_set_state(slab, RETURNING);
+        slab_set_state(slab, REOPENING);
         free_target_set_budget(&slab->freed, 1);
         return;
     }

@@ -3,14 +3,14 @@
  *   state       event                                             then
  *   EMPTY       a refill takes the slab from the pool             CURRENT
  *   CURRENT     the lists have no object left                     FULL, marked
- *   CURRENT     all objects are free                              EMPTY, or RETURNING (below)
+ *   CURRENT     all objects are free                              EMPTY, or REOPENING (below)
  *   FULL        objects have come back                            PARTIAL; CURRENT where malloc would find nothing next
  *   FULL        a malloc has failed (heap_shortage.h)             WANTED; else as FULL
  *   PARTIAL     a refill takes the first of its class             CURRENT
- *   PARTIAL     all objects are free                              EMPTY, or RETURNING
- *   RETURNING   the thread that cleared the mark has pushed it    PARTIAL or EMPTY (heap_reopened.h)
+ *   PARTIAL     all objects are free                              EMPTY, or REOPENING
+ *   REOPENING   the thread that cleared the mark has pushed it    PARTIAL or EMPTY (heap_reopened.h)
  *
- * A slab becomes RETURNING instead of EMPTY while another thread is about to push it to the heap's `reopened` stack.
+ * A slab becomes REOPENING instead of EMPTY while another thread is about to push it to the heap's `reopened` stack.
  * slab.h has the budgets. All of it is done by the heap's thread, or by a thread that has a heap without a thread.
  */
 #ifndef JW_HEAP_SLABS_H
@@ -29,7 +29,7 @@ void heap_open_slab(struct heap *heap, struct slab *slab);
 void heap_want_slab(struct slab *slab);
 
 /* Puts an empty slab, which is in no list of its class, into the pool. If a remote thread is about to push the slab, it
- * becomes RETURNING instead. */
+ * becomes REOPENING instead. */
 void heap_make_empty(struct heap *heap, struct slab *slab);
 
 /* Makes the slab PARTIAL. `out`: its objects that are out. If all of them have come back, makes it EMPTY. */

@@ -15,7 +15,7 @@
  *   FULL        none                         own frees until reopen; at   the slab is CURRENT or PARTIAL
  *                                            first frees_until_reopen
  *   WANTED      none                         1; as FULL, where memory is short (heap_shortage.h)
- *   RETURNING   none; empty, a remote        1 (pinned)                   never
+ *   REOPENING   none; empty, a remote        1 (pinned)                   never
  *               thread will push it
  *
  * Frees to a CURRENT slab go to its class's local list instead, and are counted there. So do frees to a FULL slab whose
@@ -42,7 +42,7 @@
 #include "frontend/heap_key.h"
 #include "platform/instructions.h"
 
-enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, WANTED, RETURNING };
+enum slab_state { CURRENT, PARTIAL, EMPTY, FULL, WANTED, REOPENING };
 
 /* A slab's number in few bytes; 0: none. */
 struct __attribute__((packed)) slab_id {
@@ -80,7 +80,7 @@ struct slab {
 
 _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
 _Static_assert(GRANULE_SIZE / SMALLEST_OBJECT <= INT16_MAX, "a slab's capacity fits in `linked`");
-_Static_assert(SIZE_CLASS_COUNT - 1 <= UINT8_MAX && RETURNING <= UINT8_MAX, "class and state fit in a byte each");
+_Static_assert(SIZE_CLASS_COUNT - 1 <= UINT8_MAX && REOPENING <= UINT8_MAX, "class and state fit in a byte each");
 _Static_assert(ID_BITS <= 24, "a slab's number fits in a slab_id");
 
 #define ORIGIN_POISON GRANULE_SIZE

@@ -193,7 +193,7 @@ static void own_frees_meet_a_returning_slab(void **state) {
         assert_int_equal(full->state, FULL);
         for (unsigned i = remote, until_reopen = frees_until_reopen_of(SMALL); i < capacity; i++) {
             free_as(0, filled[i]);
-            enum slab_state opened = remote + until_reopen < capacity ? PARTIAL : RETURNING;
+            enum slab_state opened = remote + until_reopen < capacity ? PARTIAL : REOPENING;
             assert_int_equal(full->state, i + 1 < remote + until_reopen ? FULL : opened);
             walk_all();
         }

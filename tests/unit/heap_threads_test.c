@@ -81,7 +81,7 @@ static void *free_second_part(void *argument) {
     return NULL;
 }
 
-static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
+static void race_with_the_return(size_t size, unsigned states[REOPENING + 1]) {
     pthread_t other;
     pthread_barrier_init(&together, NULL, 2);
     capacity = size_class_capacity(size_class_of(size));
@@ -104,16 +104,16 @@ static void race_with_the_return(size_t size, unsigned states[RETURNING + 1]) {
     }
     pthread_join(other, NULL);
     printf("partial %u, empty %u, full %u, returning %u\n", states[PARTIAL], states[EMPTY], states[FULL],
-           states[RETURNING]);
+           states[REOPENING]);
     restart_rounds();
     finish();
 }
 
 static void own_frees_race_with_the_return(void **state) {
     (void)state;
-    unsigned small[RETURNING + 1] = {0}, cached[RETURNING + 1] = {0};
+    unsigned small[REOPENING + 1] = {0}, cached[REOPENING + 1] = {0};
     race_with_the_return(SMALL, small);
-    assert_true(small[PARTIAL] > 0 && small[EMPTY] + small[RETURNING] > 0);
+    assert_true(small[PARTIAL] > 0 && small[EMPTY] + small[REOPENING] > 0);
     race_with_the_return(CACHE_ROOM, cached);
     if (size_classes[size_class_of(CACHE_ROOM)].cache_room > 0) assert_true(cached[FULL] > 0);
 }

@@ -50,7 +50,7 @@ static inline void walk_slab(const struct heap *heap, const struct slab *slab) {
     if (slab->state == FULL)
         CHECK(slab->freed.budget > 0 && slab->freed.budget <= size_classes[class].frees_until_reopen);
     if (slab->state == WANTED) CHECK(slab->freed.budget == 1 && freed == 0 && out == capacity);
-    if (slab->state == RETURNING) CHECK(slab->freed.budget == 1 && freed == slab->linked && slab_is_reopening(slab));
+    if (slab->state == REOPENING) CHECK(slab->freed.budget == 1 && freed == slab->linked && slab_is_reopening(slab));
     if (cross_is_full(cross_get(&slab->cross))) CHECK(slab->marked && count == 0);
     else if (slab_is_full(slab)) CHECK(slab->marked); /* reopening, or reopened */
 }

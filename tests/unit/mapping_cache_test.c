@@ -26,11 +26,12 @@ static void a_refused_mapping_is_emptied_and_offered_again(void **state) {
     assert_int_equal(sim_reserved(), with);
     char *other = huge_allocate(HUGE_SIZE, 1, NULL); /* not what the OS may take at any moment */
     assert_true(other != object);
+    size_t with_both = sim_reserved(); /* also another table of the directory, if the addresses need one */
     sim_fail_after(SIM_NEVER);
     huge_free(other);
     thrift_purge();
     thrift_purge();
-    assert_true(sim_reserved() <= with - HUGE_SIZE);
+    assert_true(sim_reserved() <= with_both - 2 * HUGE_SIZE);
 }
 
 int main(void) {
