@@ -1,10 +1,11 @@
 /* jwmalloc.h - a memory allocator for phones: its public interface.
  *
  * The library that replaces malloc (libjwmalloc) also exports the functions below without the prefix, and all C++
- * operators new and delete. Only with the prefix: reclaim_pause, reclaim_resume, stats_print, options_print, version
- * and ctl. A program then needs this header only for what the standards do not have. The library for use beside the
- * system's malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer or Valgrind's memcheck its
- * objects come from the tool's malloc, with the tool's limits and reports.
+ * operators new and delete. Only with the prefix: reclaim_pause, reclaim_resume, stats_print, options_print, version;
+ * and ctl, ctl_name_to_mib and ctl_by_mib, which are jemalloc's mallctl, mallctlnametomib and mallctlbymib. A program
+ * then needs this header only for what the standards do not have. The library for use beside the system's malloc
+ * (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer or Valgrind's memcheck its objects come from
+ * the tool's malloc, with the tool's limits and reports.
  *
  * For all functions, unless a comment says otherwise:
  *   Sizes         are bytes. An object may be larger than asked for (jw_malloc_usable_size); all of it may be used.
@@ -137,6 +138,11 @@ JW_API int jw_malloc_info(int options, FILE *stream);
 /* Writes the statistics as text to standard error. */
 JW_API void jw_malloc_stats(void);
 
+/* As jw_stats_print, with the arguments of jemalloc's malloc_stats_print (see its manual). `write` receives text with
+ * an end mark, several times, and may allocate; NULL: standard error. "J" in `options`: JSON, with the names of
+ * jw_stats_print, not jemalloc's. Other letters, and NULL, have no effect. */
+JW_API void jw_malloc_stats_print(void (*write)(void *cookie, const char *text), void *cookie, const char *options);
+
 /* Returns 1 if the parameter was accepted, 0 if it is unknown or the value is out of range. glibc's sizes and
  * thresholds (M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_TEST, M_ARENA_MAX) are
  * accepted and have no effect. docs/platforms.md lists Android's and OpenHarmony's. Android's for memory: */
@@ -185,6 +191,17 @@ JW_API void jw_options_print(jw_write_function *write, void *cookie);
  *     frontend., midend., backend., huge.FIELD   size_t; the fields of jw_stats_print
  * Returns 0; ENOENT: no such name; EINVAL: wrong size, or out of range; EPERM: cannot be read or set so. */
 JW_API int jw_ctl(const char *name, void *old, size_t *old_size, const void *value, size_t value_size);
+
+/* For one name that is used often (jemalloc's manual, mallctlnametomib): translates it into numbers, with which
+ * jw_ctl_by_mib does what jw_ctl does with the name. `mib` has room for *length numbers; three are enough for any name.
+ * *length becomes the number of the name's components, which dots separate, unless it was smaller: then `mib` receives
+ * the first numbers only, which stand for nothing yet. The number of an arena is itself; the caller may replace it. All
+ * numbers hold in this process and its forks, for all threads; another version of the library has others.
+ * name_to_mib returns 0; or ENOENT: not the whole name of something; then `mib` and *length are unchanged. by_mib
+ * returns what jw_ctl does; ENOENT: the numbers stand for nothing. */
+JW_API int jw_ctl_name_to_mib(const char *name, size_t *mib, size_t *length);
+JW_API int jw_ctl_by_mib(const size_t *mib, size_t length, void *old, size_t *old_size, const void *value,
+                         size_t value_size);
 
 /* "major.minor.patch" of the library, which may differ from this header's JW_VERSION. */
 JW_API const char *jw_version(void);

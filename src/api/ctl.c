@@ -1,4 +1,5 @@
-/* ctl.c - reads, sets and does things by name: jw_ctl; and jemalloc's mallctl, which is the same function. */
+/* ctl.c - reads, sets and does things by name, or by the numbers of a name: jw_ctl, jw_ctl_name_to_mib, jw_ctl_by_mib;
+ * and jemalloc's mallctl, mallctlnametomib and mallctlbymib, which are the same functions. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -33,22 +34,35 @@ static _Atomic(size_t) control_epoch; /* a word, so that 32-bit machines need no
 
 enum { ALL_ARENAS = 4096 }; /* jemalloc's; older programs use arenas.narenas, which is 1 */
 
-/* The name without "arena." and the arena's number; "": no such arena. */
-static const char *behind_arena(const char *name) {
+/* A mib has a word for each component of its name. The last one is the name's number, an arena's number is itself, and
+ * the first one of several tells what the last one counts. No control has such a number, so a mib's start is no mib. */
+enum { COUNT_CONTROLS = CONTROLS, COUNT_OPTIONS, COUNT_FIELDS, DEEPEST = 3 };
+
+static bool is_arena(size_t number) {
+    return number <= 1 || number == ALL_ARENAS;
+}
+
+/* The name without "arena." and the arena's number, which it gives; "": no such arena. */
+static const char *behind_arena(const char *name, size_t *arena) {
     static const char prefix[] = "arena.";
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) return *name == '.' ? "" : name;
     const char *first = name + sizeof prefix - 1, *end = first;
-    unsigned arena = 0;
-    for (; *end >= '0' && *end <= '9' && arena <= ALL_ARENAS; end++) arena = arena * 10 + (unsigned)(*end - '0');
-    return end > first && *end == '.' && (arena <= 1 || arena == ALL_ARENAS) ? end : "";
+    for (; *end >= '0' && *end <= '9' && *arena <= ALL_ARENAS; end++) *arena = *arena * 10 + (size_t)(*end - '0');
+    return end > first && *end == '.' && is_arena(*arena) ? end : "";
 }
 
-/* The number of a name; CONTROLS if it is none. */
-static unsigned control_find(const char *name) {
-    const char *plain = behind_arena(name);
-    unsigned number = 0;
-    while (number < CONTROLS && strcmp(controls[number].name, plain) != 0) number++;
-    return number;
+/* How many components its name has. */
+static size_t control_depth(size_t number) {
+    const char *name = controls[number].name;
+    size_t depth = *name == '.' ? 2 : 1; /* ".purge" stands for arena.<i>.purge */
+    for (; *name != '\0'; name++) depth += *name == '.';
+    return depth;
+}
+
+static bool is_control(const size_t *mib, size_t length) {
+    size_t number = mib[length - 1];
+    if (number >= CONTROLS || control_depth(number) != length || (length > 1 && mib[0] != COUNT_CONTROLS)) return false;
+    return length < DEEPEST || mib[1] == 0 || (*controls[number].name == '.' && is_arena(mib[1]));
 }
 
 static size_t control_statistic(unsigned number) {
@@ -132,26 +146,54 @@ static int control_do(unsigned number, void *old, size_t *old_size, const void *
     return error != 0 || !reads ? error : control_copy(value, controls[number].width, old, old_size);
 }
 
-/* Reads or sets opt.OPTION, or reads TIER.FIELD. */
-static int control_word(const char *name, void *old, const size_t *old_size, const void *input, size_t input_size) {
+/* Reads or sets an option, or reads a field. */
+static int control_word(const size_t *mib, void *old, const size_t *old_size, const void *input, size_t input_size) {
     size_t value, wanted;
-    bool reads = old != NULL && old_size != NULL, settable = strncmp(name, "opt.", 4) == 0;
-    int error = settable ? options_exchange(name + 4, &value, NULL) : statistics_find(name, &value);
+    bool reads = old != NULL && old_size != NULL, settable = mib[0] == COUNT_OPTIONS;
+    int error = settable ? options_exchange(mib[1], &value, NULL) : statistics_read(mib[1], &value);
     if (error != 0) return error;
     if (input != NULL && !settable) return EPERM;
     if ((reads && *old_size != sizeof value) || (input != NULL && input_size != sizeof wanted)) return EINVAL;
     if (input != NULL) {
         memcpy(&wanted, input, sizeof wanted);
-        error = options_exchange(name + 4, &value, &wanted);
+        error = options_exchange(mib[1], &value, &wanted);
     }
     if (error == 0 && reads) memcpy(old, &value, sizeof value);
     return error;
 }
 
+JW_EXPORT int jw_ctl_name_to_mib(const char *name, size_t *mib, size_t *length) {
+    size_t found[DEEPEST] = {COUNT_CONTROLS}, number = 0, depth = 2;
+    const char *plain = behind_arena(name, &found[1]);
+    while (number < CONTROLS && strcmp(controls[number].name, plain) != 0) number++;
+    if (number < CONTROLS) {
+        depth = control_depth(number);
+    } else {
+        bool is_option = strncmp(name, "opt.", 4) == 0;
+        found[0] = is_option ? COUNT_OPTIONS : COUNT_FIELDS;
+        if (!(is_option ? options_find(name + 4, &number) : statistics_find(name, &number))) return ENOENT;
+    }
+    found[depth - 1] = number;
+    if (*length > depth) *length = depth;
+    for (size_t i = 0; i < *length; i++) mib[i] = found[i];
+    return 0;
+}
+
+/* NOLINTNEXTLINE(readability-function-size): jemalloc's six arguments */
+JW_EXPORT int jw_ctl_by_mib(const size_t *mib, size_t length, void *old, size_t *old_size, const void *input,
+                            size_t input_size) {
+    if (length == 0 || length > DEEPEST) return ENOENT;
+    if (is_control(mib, length)) return control_do((unsigned)mib[length - 1], old, old_size, input, input_size);
+    bool is_word = length == 2 && (mib[0] == COUNT_OPTIONS || mib[0] == COUNT_FIELDS);
+    return is_word ? control_word(mib, old, old_size, input, input_size) : ENOENT;
+}
+
 JW_EXPORT int jw_ctl(const char *name, void *old, size_t *old_size, const void *input, size_t input_size) {
-    unsigned number = control_find(name);
-    return number < CONTROLS ? control_do(number, old, old_size, input, input_size)
-                             : control_word(name, old, old_size, input, input_size);
+    size_t mib[DEEPEST], length = DEEPEST;
+    int error = jw_ctl_name_to_mib(name, mib, &length);
+    return error != 0 ? error : jw_ctl_by_mib(mib, length, old, old_size, input, input_size);
 }
 
 OVERRIDES(mallctl, jw_ctl);
+OVERRIDES(mallctlnametomib, jw_ctl_name_to_mib);
+OVERRIDES(mallctlbymib, jw_ctl_by_mib);

@@ -1,7 +1,9 @@
-/* glibc.c - statistics and trimming: malloc_trim, mallinfo, malloc_info, malloc_stats, and jw_ functions like them. */
+/* glibc.c - statistics and trimming: malloc_trim, mallinfo, malloc_info, malloc_stats, and jw_ functions like them;
+ * jemalloc's malloc_stats_print. */
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "api/bionic_info.h"
 #include "api/override.h"
@@ -85,14 +87,42 @@ JW_EXPORT void jw_malloc_stats(void) {
     jw_stats_print(write_to_error, NULL, JW_STATS_TEXT);
 }
 
+static void print_report(struct print_buffer *out, bool json) {
+    struct statistics statistics;
+    statistics_gather_report(&statistics);
+    if (json) statistics_print_json(out, &statistics);
+    else statistics_print_text(out, &statistics);
+    print_flush(out);
+}
+
 JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned flags) {
     char data[1024];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write, .cookie = cookie};
-    struct statistics statistics;
-    statistics_gather_report(&statistics);
-    if (flags & JW_STATS_JSON) statistics_print_json(&out, &statistics);
-    else statistics_print_text(&out, &statistics);
-    print_flush(&out);
+    print_report(&out, flags & JW_STATS_JSON);
+}
+
+/* A receiver of text with an end mark, for which the buffer has one byte more. */
+struct receiver {
+    void (*write)(void *cookie, const char *text);
+    void *cookie;
+    char data[1024];
+};
+
+static void write_ended(void *cookie, const char *text, size_t length) {
+    struct receiver *receiver = cookie;
+    receiver->data[length] = '\0';
+    receiver->write(receiver->cookie, text);
+}
+
+JW_EXPORT void jw_malloc_stats_print(void (*write)(void *cookie, const char *text), void *cookie, const char *options) {
+    struct receiver to;
+    to.write = write;
+    to.cookie = cookie;
+    struct print_buffer out = {.data = to.data,
+                               .size = sizeof to.data - 1,
+                               .sink = write == NULL ? write_to_error : write_ended,
+                               .cookie = &to};
+    print_report(&out, options != NULL && strchr(options, 'J') != NULL);
 }
 
 JW_EXPORT void jw_options_print(jw_write_function *write, void *cookie) {
@@ -125,3 +155,4 @@ OVERRIDES(mallinfo, jw_mallinfo);
 #endif
 OVERRIDES(malloc_info, jw_malloc_info);
 OVERRIDES(malloc_stats, jw_malloc_stats);
+OVERRIDES(malloc_stats_print, jw_malloc_stats_print);

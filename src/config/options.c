@@ -280,17 +280,21 @@ bool options_read(void) {
     return true;
 }
 
-int options_exchange(const char *name, size_t *value, const size_t *wanted) {
-    for (const struct row *row = rows; row < rows + ROWS; row++) {
-        if (strcmp(text_of(row->name_at), name) != 0) continue;
-        *value = option(value_in_force(row));
-        if (wanted == NULL) return 0;
-        if (row->kind > SIZE || row->value_at >= offsetof(struct options, stats)) return EPERM;
-        if (*wanted < row->least || *wanted > row->most) return EINVAL;
-        atomic_store_explicit(value_in_force(row), *wanted, memory_order_relaxed);
-        return 0;
-    }
-    return ENOENT;
+bool options_find(const char *name, size_t *number) {
+    for (*number = 0; *number < ROWS; ++*number)
+        if (strcmp(text_of(rows[*number].name_at), name) == 0) return true;
+    return false;
+}
+
+int options_exchange(size_t number, size_t *value, const size_t *wanted) {
+    if (number >= ROWS) return ENOENT;
+    const struct row *row = &rows[number];
+    *value = option(value_in_force(row));
+    if (wanted == NULL) return 0;
+    if (row->kind > SIZE || row->value_at >= offsetof(struct options, stats)) return EPERM;
+    if (*wanted < row->least || *wanted > row->most) return EINVAL;
+    atomic_store_explicit(value_in_force(row), *wanted, memory_order_relaxed);
+    return 0;
 }
 
 void options_print(struct print_buffer *out) {

@@ -43,9 +43,13 @@ bool options_read(void);
 /* Applies "name:value,..."; `source` is its name in messages. */
 void options_apply(const char *source, const char *text, size_t length);
 
-/* Reads an option by its name, and sets it if `wanted` is given. Returns 0; ENOENT: there is none of this name; EINVAL:
- * out of range; EPERM: read at the start only. Options of kind NUMBER or SIZE before `stats` may change at any time. */
-int options_exchange(const char *name, size_t *value, const size_t *wanted);
+/* Gives the number of the option with this name; false if there is none. */
+bool options_find(const char *name, size_t *number);
+
+/* Reads the option of this number, and sets it if `wanted` is given. Returns 0; ENOENT: there is none of this number;
+ * EINVAL: out of range; EPERM: read at the start only. Options of kind NUMBER or SIZE before `stats` may change at any
+ * time. */
+int options_exchange(size_t number, size_t *value, const size_t *wanted);
 
 /* A line for each option: its name, default, range, unit and meaning. */
 void options_print(struct print_buffer *out);

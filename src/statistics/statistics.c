@@ -16,83 +16,79 @@
 #include "platform/host.h"
 #include "platform/platform.h"
 
+/* The tiers, in the order of the report, and what it says of the process. */
+enum { PART_FRONTEND, PART_MIDEND, PART_BACKEND, PART_HUGE, TIERS, PART_PROCESS = TIERS };
+
+static const struct {
+    char name[9], about[58];
+} tier_texts[TIERS] = {
+    [PART_FRONTEND] = {"frontend", "small objects in slabs of one granule, per thread"},
+    [PART_MIDEND] = {"midend", "middle-sized objects in slabs of several granules"},
+    [PART_BACKEND] = {"backend", "ranges of granules: large objects, and both tiers' slabs"},
+    [PART_HUGE] = {"huge", "objects with a mapping of their own"},
+};
+
 struct field {
     char name[17]; /* with _ between words, which the text shows as spaces */
+    uint8_t tier;
     bool bytes;
-    uint16_t offset;
+    uint16_t offset; /* in struct statistics */
 };
 
-#define FIELD(tier, name, bytes)                                                                                       \
-    { #name, bytes, offsetof(struct tier##_statistics, name) }
+#define FIELD(part, member, name, bytes)                                                                               \
+    { #name, PART_##part, bytes, offsetof(struct statistics, member.name) }
 
-static const struct field backend_fields[] = {
-    FIELD(backend, in_use, true),         FIELD(backend, cached_mapped, true), FIELD(backend, cached_unmapped, true),
-    FIELD(backend, given_back, true),     FIELD(backend, metadata, true),      FIELD(backend, roots, false),
-    FIELD(backend, rounds, false),        FIELD(backend, deferred, false),     FIELD(backend, rolled_back, false),
-    FIELD(backend, sync_reclaims, false),
+/* Those of the process come last. */
+static const struct field fields[] = {
+    FIELD(FRONTEND, frontend, in_use, true),
+    FIELD(FRONTEND, frontend, reserved, true),
+    FIELD(FRONTEND, frontend, given_back, true),
+    FIELD(FRONTEND, frontend, metadata, true),
+    FIELD(FRONTEND, frontend, heaps, false),
+    FIELD(FRONTEND, frontend, abandoned_heaps, false),
+    FIELD(FRONTEND, frontend, pooled_slabs, false),
+    FIELD(MIDEND, midend, in_use, true),
+    FIELD(MIDEND, midend, reserved, true),
+    FIELD(BACKEND, backend, in_use, true),
+    FIELD(BACKEND, backend, cached_mapped, true),
+    FIELD(BACKEND, backend, cached_unmapped, true),
+    FIELD(BACKEND, backend, given_back, true),
+    FIELD(BACKEND, backend, metadata, true),
+    FIELD(BACKEND, backend, roots, false),
+    FIELD(BACKEND, backend, rounds, false),
+    FIELD(BACKEND, backend, deferred, false),
+    FIELD(BACKEND, backend, rolled_back, false),
+    FIELD(BACKEND, backend, sync_reclaims, false),
+    FIELD(HUGE, huge, bytes, true),
+    FIELD(HUGE, huge, mapped_total, true),
+    FIELD(HUGE, huge, mappings, false),
+    FIELD(PROCESS, process, pid, false),
+    FIELD(PROCESS, process, time, false),
+    FIELD(PROCESS, process, resident, true),
+    FIELD(PROCESS, process, peak, true),
+    FIELD(PROCESS, process, objects, false),
 };
-static const struct field midend_fields[] = {FIELD(midend, in_use, true), FIELD(midend, reserved, true)};
-static const struct field frontend_fields[] = {
-    FIELD(frontend, in_use, true),        FIELD(frontend, reserved, true), FIELD(frontend, given_back, true),
-    FIELD(frontend, metadata, true),      FIELD(frontend, heaps, false),   FIELD(frontend, abandoned_heaps, false),
-    FIELD(frontend, pooled_slabs, false),
-};
-static const struct field process_fields[] = {
-    FIELD(process, pid, false), FIELD(process, time, false),    FIELD(process, resident, true),
-    FIELD(process, peak, true), FIELD(process, objects, false),
-};
-static const struct field huge_fields[] = {FIELD(huge, bytes, true), FIELD(huge, mapped_total, true),
-                                           FIELD(huge, mappings, false)};
 
-/* A tier, in the order of the report. It has at most one of the two tables of classes. */
-struct tier {
-    const char *name, *about;
-    const void *values;
-    const struct field *fields;
-    unsigned field_count, class_count;
-    const struct slab_class_statistics *slab_classes;
-    const struct backend_statistics *range_classes;
-};
+enum { FIELDS = sizeof fields / sizeof *fields };
 
-enum { TIERS = 4 };
-
-#define COUNT(array) (unsigned)(sizeof(array) / sizeof *(array))
-
-static void list_tiers(const struct statistics *s, struct tier tiers[TIERS]) {
-    tiers[0] = (struct tier){.name = "frontend",
-                             .about = "small objects in slabs of one granule, per thread",
-                             .values = &s->frontend,
-                             .fields = frontend_fields,
-                             .field_count = COUNT(frontend_fields),
-                             .class_count = s->frontend.class_count,
-                             .slab_classes = s->frontend.classes};
-    tiers[1] = (struct tier){.name = "midend",
-                             .about = "middle-sized objects in slabs of several granules",
-                             .values = &s->midend,
-                             .fields = midend_fields,
-                             .field_count = COUNT(midend_fields),
-                             .class_count = s->midend.class_count,
-                             .slab_classes = s->midend.classes};
-    tiers[2] = (struct tier){.name = "backend",
-                             .about = "ranges of granules: large objects, and both tiers' slabs",
-                             .values = &s->backend,
-                             .fields = backend_fields,
-                             .field_count = COUNT(backend_fields),
-                             .class_count = s->backend.class_count,
-                             .range_classes = &s->backend};
-    tiers[3] = (struct tier){.name = "huge",
-                             .about = "objects with a mapping of their own",
-                             .values = &s->huge,
-                             .fields = huge_fields,
-                             .field_count = COUNT(huge_fields)};
+static uint64_t value_of(const struct statistics *statistics, const struct field *field) {
+    return *(const uint64_t *)((const char *)statistics + field->offset);
 }
 
-static uint64_t value_of(const struct tier *tier, unsigned field) {
-    return *(const uint64_t *)((const char *)tier->values + tier->fields[field].offset);
-}
+/* A tier's classes: slabs or ranges, or none. */
+struct classes {
+    unsigned count;
+    const struct slab_class_statistics *of_slabs;
+    const struct backend_statistics *of_ranges;
+};
 
-static uint64_t process_value(const struct statistics *statistics, const struct field *field) {
-    return *(const uint64_t *)((const char *)&statistics->process + field->offset);
+static struct classes classes_of(const struct statistics *s, unsigned tier) {
+    switch (tier) {
+    case PART_FRONTEND: return (struct classes){s->frontend.class_count, s->frontend.classes, NULL};
+    case PART_MIDEND: return (struct classes){s->midend.class_count, s->midend.classes, NULL};
+    case PART_BACKEND: return (struct classes){s->backend.class_count, NULL, &s->backend};
+    default: return (struct classes){0, NULL, NULL};
+    }
 }
 
 static uint64_t difference(uint64_t more, uint64_t less) {
@@ -143,21 +139,23 @@ void statistics_gather_report(struct statistics *statistics) {
         process->objects += statistics->midend.classes[i].objects;
 }
 
-int statistics_find(const char *name, size_t *value) {
-    struct statistics statistics;
-    struct tier tiers[TIERS];
-    statistics_gather(&statistics);
-    list_tiers(&statistics, tiers);
-    for (const struct tier *tier = tiers; tier < tiers + TIERS; tier++) {
-        size_t length = strlen(tier->name);
-        if (strncmp(name, tier->name, length) != 0 || name[length] != '.') continue;
-        for (unsigned i = 0; i < tier->field_count; i++) {
-            if (strcmp(name + length + 1, tier->fields[i].name) != 0) continue;
-            *value = (size_t)value_of(tier, i);
-            return 0;
-        }
+bool statistics_find(const char *name, size_t *number) {
+    for (*number = 0; fields[*number].tier != PART_PROCESS; ++*number) {
+        const char *tier = tier_texts[fields[*number].tier].name;
+        size_t length = strlen(tier);
+        if (strncmp(name, tier, length) == 0 && name[length] == '.' &&
+            strcmp(name + length + 1, fields[*number].name) == 0)
+            return true;
     }
-    return ENOENT;
+    return false;
+}
+
+int statistics_read(size_t number, size_t *value) {
+    struct statistics statistics;
+    if (number >= FIELDS || fields[number].tier == PART_PROCESS) return ENOENT;
+    statistics_gather(&statistics);
+    *value = (size_t)value_of(&statistics, &fields[number]);
+    return 0;
 }
 
 /* --- Text ------------------------------------------------------------------------------------------------------- */
@@ -179,6 +177,12 @@ static void print_columns(struct print_buffer *out, const uint64_t *numbers, uns
     print_text(out, "\n");
 }
 
+static void print_fields(struct print_buffer *out, const struct statistics *statistics, unsigned tier) {
+    for (const struct field *field = fields; field < fields + FIELDS; field++)
+        if (field->tier == tier)
+            print_line(out, field->name, value_of(statistics, field), field->bytes ? " bytes" : "");
+}
+
 static void print_slab_classes(struct print_buffer *out, const struct slab_class_statistics *classes, unsigned count) {
     print_text(out, "          size         slabs       objects      capacity\n");
     for (unsigned i = 0; i < count; i++)
@@ -198,24 +202,21 @@ static void print_range_classes(struct print_buffer *out, const struct backend_s
 }
 
 void statistics_print_text(struct print_buffer *out, const struct statistics *statistics) {
-    struct tier tiers[TIERS];
-    list_tiers(statistics, tiers);
     print_text(out, "jwmalloc " JW_VERSION " in ");
     print_foreign(out, platform_program(), strlen(platform_program()), PROGRAM_MOST);
     print_text(out, "\n");
-    for (const struct field *field = process_fields; field < process_fields + COUNT(process_fields); field++)
-        print_line(out, field->name, process_value(statistics, field), field->bytes ? " bytes" : "");
+    print_fields(out, statistics, PART_PROCESS);
     print_line(out, "in_objects", statistics->objects + statistics->huge.bytes, " bytes");
     print_line(out, "system_calls", statistics->system_calls, "");
-    for (const struct tier *tier = tiers; tier < tiers + TIERS; tier++) {
-        print_text(out, tier->name);
+    for (unsigned tier = 0; tier < TIERS; tier++) {
+        struct classes classes = classes_of(statistics, tier);
+        print_text(out, tier_texts[tier].name);
         print_text(out, ": ");
-        print_text(out, tier->about);
+        print_text(out, tier_texts[tier].about);
         print_text(out, "\n");
-        for (unsigned i = 0; i < tier->field_count; i++)
-            print_line(out, tier->fields[i].name, value_of(tier, i), tier->fields[i].bytes ? " bytes" : "");
-        if (tier->slab_classes != NULL) print_slab_classes(out, tier->slab_classes, tier->class_count);
-        if (tier->range_classes != NULL) print_range_classes(out, tier->range_classes);
+        print_fields(out, statistics, tier);
+        if (classes.of_slabs != NULL) print_slab_classes(out, classes.of_slabs, classes.count);
+        if (classes.of_ranges != NULL) print_range_classes(out, classes.of_ranges);
     }
 }
 
@@ -292,39 +293,42 @@ static void tree_close(struct tree *tree, const char *name, const char *bracket)
     tree->first = false;
 }
 
-static void tree_class(struct tree *tree, const struct tier *tier, unsigned number) {
+static void tree_class(struct tree *tree, const struct classes *classes, unsigned number) {
     tree_open_member(tree, "class");
-    if (tier->slab_classes != NULL) {
-        const struct slab_class_statistics *class = &tier->slab_classes[number];
+    if (classes->of_slabs != NULL) {
+        const struct slab_class_statistics *class = &classes->of_slabs[number];
         tree_number(tree, "size", class->size);
         tree_number(tree, "slabs", class->slabs);
         tree_number(tree, "objects", class->objects);
         tree_number(tree, "capacity", class->capacity);
     } else {
-        tree_number(tree, "granules", tier->range_classes->classes[number].granules);
-        tree_number(tree, "mapped_ranges", tier->range_classes->classes[number].mapped_ranges);
-        tree_number(tree, "unmapped_ranges", tier->range_classes->classes[number].unmapped_ranges);
+        tree_number(tree, "granules", classes->of_ranges->classes[number].granules);
+        tree_number(tree, "mapped_ranges", classes->of_ranges->classes[number].mapped_ranges);
+        tree_number(tree, "unmapped_ranges", classes->of_ranges->classes[number].unmapped_ranges);
     }
     tree_close(tree, "class", "}");
 }
 
+static void tree_fields(struct tree *tree, const struct statistics *statistics, unsigned tier) {
+    for (const struct field *field = fields; field < fields + FIELDS; field++)
+        if (field->tier == tier) tree_number(tree, field->name, value_of(statistics, field));
+}
+
 static void print_tree(struct tree *tree, const struct statistics *statistics) {
-    struct tier tiers[TIERS];
-    list_tiers(statistics, tiers);
     tree_path(tree, "program", platform_program());
-    for (const struct field *field = process_fields; field < process_fields + COUNT(process_fields); field++)
-        tree_number(tree, field->name, process_value(statistics, field));
+    tree_fields(tree, statistics, PART_PROCESS);
     tree_number(tree, "in_objects", statistics->objects + statistics->huge.bytes);
     tree_number(tree, "system_calls", statistics->system_calls);
-    for (const struct tier *tier = tiers; tier < tiers + TIERS; tier++) {
-        tree_open(tree, tier->name, "{");
-        for (unsigned i = 0; i < tier->field_count; i++) tree_number(tree, tier->fields[i].name, value_of(tier, i));
-        if (tier->class_count > 0) {
+    for (unsigned tier = 0; tier < TIERS; tier++) {
+        struct classes classes = classes_of(statistics, tier);
+        tree_open(tree, tier_texts[tier].name, "{");
+        tree_fields(tree, statistics, tier);
+        if (classes.count > 0) {
             tree_open(tree, "classes", "[");
-            for (unsigned i = 0; i < tier->class_count; i++) tree_class(tree, tier, i);
+            for (unsigned i = 0; i < classes.count; i++) tree_class(tree, &classes, i);
             tree_close(tree, "classes", "]");
         }
-        tree_close(tree, tier->name, "}");
+        tree_close(tree, tier_texts[tier].name, "}");
     }
 }
 

@@ -5,6 +5,9 @@
 #ifndef JW_STATISTICS_H
 #define JW_STATISTICS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/print.h"
 #include "config/statistics_types.h"
 #include "platform/host.h"
@@ -32,8 +35,11 @@ void statistics_gather(struct statistics *statistics);
 /* Also fills in the process's values: makes some system calls and reads a file of /proc. */
 void statistics_gather_report(struct statistics *statistics);
 
-/* Reads the present value of a TIER.FIELD of the report, such as backend.in_use. Returns 0, or ENOENT. */
-int statistics_find(const char *name, size_t *value);
+/* Gives the number of a TIER.FIELD of the report, such as backend.in_use; false if there is no such field. */
+bool statistics_find(const char *name, size_t *number);
+
+/* Reads the present value of the field of this number. Returns 0, or ENOENT. */
+int statistics_read(size_t number, size_t *value);
 
 void statistics_print_text(struct print_buffer *out, const struct statistics *statistics);
 void statistics_print_json(struct print_buffer *out, const struct statistics *statistics);

@@ -69,6 +69,53 @@ static void statistics_as_text_and_json(void **state) {
     for (size_t i = 0; i < 4; i++) jw_free(objects[i]);
 }
 
+static void append_ended(void *cookie, const char *bytes) {
+    assert_true(*bytes != '\0');
+    append(cookie, bytes, strlen(bytes));
+}
+
+/* Without the numbers, which are of another moment, and the spaces before them. */
+static size_t without_numbers(struct text *text) {
+    size_t length = 0;
+    for (size_t i = 0; i < text->length; i++)
+        if (strchr("0123456789 ", text->bytes[i]) == NULL) text->bytes[length++] = text->bytes[i];
+    return length;
+}
+
+static void same_report(struct text *one, struct text *other) {
+    size_t length = without_numbers(one);
+    assert_true(length > 100);
+    assert_int_equal(without_numbers(other), length);
+    assert_true(memcmp(one->bytes, other->bytes, length) == 0);
+    one->length = other->length = 0;
+}
+
+static void statistics_as_jemalloc_prints_them(void **state) {
+    (void)state;
+    static struct text ours, theirs;
+    jw_stats_print(append, &ours, JW_STATS_JSON);
+    jw_malloc_stats_print(append_ended, &theirs, "gmJa");
+    assert_true(python_accepts_json(&theirs));
+    same_report(&ours, &theirs);
+    jw_stats_print(append, &ours, JW_STATS_TEXT);
+    jw_malloc_stats_print(append_ended, &theirs, NULL);
+    same_report(&ours, &theirs);
+    jw_stats_print(append, &ours, JW_STATS_TEXT);
+    jw_malloc_stats_print(append_ended, &theirs, "gblx");
+    same_report(&ours, &theirs);
+    /* without a function: to standard error */
+    FILE *file = tmpfile();
+    int standard_error = dup(STDERR_FILENO);
+    assert_true(file != NULL && dup2(fileno(file), STDERR_FILENO) == STDERR_FILENO);
+    jw_malloc_stats_print(NULL, NULL, "J");
+    assert_int_equal(dup2(standard_error, STDERR_FILENO), STDERR_FILENO);
+    close(standard_error);
+    rewind(file);
+    theirs.length = fread(theirs.bytes, 1, sizeof theirs.bytes, file);
+    fclose(file);
+    assert_true(python_accepts_json(&theirs));
+}
+
 static void options_are_listed(void **state) {
     (void)state;
     static struct text text;
@@ -86,6 +133,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_heaps_work),
         cmocka_unit_test(statistics_as_text_and_json),
+        cmocka_unit_test(statistics_as_jemalloc_prints_them),
         cmocka_unit_test(options_are_listed),
         cmocka_unit_test(version_is_the_headers),
     };

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# redis_memory.sh - a Redis that is made for jemalloc asks our mallctl: INFO, MEMORY PURGE and MEMORY DOCTOR are right.
+# redis_memory.sh - a Redis that is made for jemalloc asks our mallctl: INFO, MEMORY PURGE and MEMORY DOCTOR are right;
+# MEMORY MALLOC-STATS is our report, by malloc_stats_print.
 # 60 MB come; two of three objects go; then all.
 source "$(dirname "$0")/common.sh"
 need redis-server redis-cli
@@ -44,6 +45,10 @@ echo "nothing left: resident $left, RSS $rss"
 ((left < resident - 45000000 && rss < process - 40000000))
 ask memory doctor >advice
 if grep -q "High allocator" advice; then cat advice; exit 1; fi
+
+ask memory malloc-stats >report
+grep -q "^jwmalloc " report
+grep -q "^backend: " report
 ask shutdown nosave >/dev/null || true
 wait "$server"
 server=
