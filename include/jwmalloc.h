@@ -11,8 +11,8 @@
  *   Sizes         are bytes. An object may be larger than asked for (jw_malloc_usable_size); all of it may be used.
  *   Alignment     is at least 16; for objects smaller than 16 bytes at least 8. An object of size 0 has a valid, unique
  *                 address, and must be freed like others.
- *   Failure       returns NULL and sets errno to ENOMEM: there is no memory, or the size is above PTRDIFF_MAX. Objects
- *                 that were passed stay valid. Success does not change errno.
+ *   Failure       returns NULL and sets errno to ENOMEM: there is no memory, or the size is above PTRDIFF_MAX, or
+ *                 above 16 TB. Objects that were passed stay valid. Success does not change errno.
  *   Objects       come from any allocating function here. They may be passed to any other function here, on any
  *                 thread, and once to a freeing function. If an address is not an object's, or was freed before, and
  *                 the library sees it, it prints one line on standard error and ends the process (SIGABRT).
