@@ -139,41 +139,46 @@ static bool stop_and_wait(void) {
     return ran;
 }
 
-static void begin_pause(void) {
+/* One pause of the program, and one of our own, in the count of pauses. A resume must end no pause of our own. */
+#define ONE_PAUSE 1u
+#define ONE_OWN_PAUSE 0x100000u
+
+static void begin_pause(uint32_t one) {
     /* [PA1] acquire: the state of a thread that is being started; a later start sees the pause; pairs [PA2];
      * client pause_start */
-    atomic_fetch_add_explicit(&reclaimer->pauses, 1, memory_order_acquire);
+    atomic_fetch_add_explicit(&reclaimer->pauses, one, memory_order_acquire);
 }
 
 /* Returns whether no other pause is left. */
-static bool end_pause(void) {
+static bool end_pause(uint32_t one) {
     uint32_t pauses = atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed);
     do {
-        if (pauses == 0) return false;
+        if (one == ONE_PAUSE ? pauses % ONE_OWN_PAUSE == 0 : pauses < ONE_OWN_PAUSE) return false;
         /* [PA5] acquire: the state after a start that this pause has refused; pairs [PA2]; client pause_successor */
-    } while (!atomic_compare_exchange_weak_explicit(&reclaimer->pauses, &pauses, pauses - 1, memory_order_acquire,
+    } while (!atomic_compare_exchange_weak_explicit(&reclaimer->pauses, &pauses, pauses - one, memory_order_acquire,
                                                     memory_order_relaxed));
-    return pauses == 1;
+    return pauses == one;
 }
 
 void reclaimer_pause(void) {
-    begin_pause();
+    begin_pause(ONE_PAUSE);
     if (stop_and_wait()) atomic_store_explicit(&reclaimer->stopped, 1, memory_order_relaxed);
     platform_threads_gone(true);
 }
 
 void reclaimer_resume(void) {
-    if (!end_pause()) return;
+    if (!end_pause(ONE_PAUSE)) return;
     bool stopped = atomic_exchange_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
     if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(ROUNDS_BY_FREES);
 }
 
 /* Stops our thread: the program has only its first thread left. */
 static void stop_alone(void) {
-    begin_pause();
+    begin_pause(ONE_OWN_PAUSE);
     stop_and_wait();
     platform_threads_gone(false);
-    if (end_pause() && others_live()) start_with_threads(); /* a thread made meanwhile could not start ours */
+    /* a thread made meanwhile could not start ours */
+    if (end_pause(ONE_OWN_PAUSE) && others_live()) start_with_threads();
 }
 
 void reclaimer_after_thread_create(bool made) {

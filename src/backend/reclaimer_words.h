@@ -18,7 +18,9 @@
  *                 any -> 1  a pause, without a look at the word
  *                 1 -> 0    the thread, after its wait
  *   in_round      0 -> 1 -> 0    a freeing thread that runs a round; while it is 1 the others go on
- *   pauses        + 1, - 1    pause, resume; while it is above 0 there is no thread
+ *   pauses        | 31..20 our own | 19..0 the program's |, while one is above 0 there is no thread
+ *                 + 1, - 1    pause, resume; - 1 only if the program's part is above 0
+ *                 + 1, - 1    of our own part: the end of the last thread that the program has made
  *   stopped       0 -> 1    a pause that has ended the thread
  *                 1 -> 0    the last resume, which starts the thread again
  *   made, seen, ended    counts of threads that the program has made; of those of them that have got a heap, and that

@@ -4,8 +4,8 @@
  *   all capabilities, the right to gain new ones by exec        libc's setuid does not know of this thread
  *   every system call that a round does not make                its user and groups then matter no more
  *
- * The first line: where real-time priorities are possible. All lines: in a process with more rights than an ordinary
- * user's, and with reclaim_thread:true. Elsewhere the thread keeps what its creator has: a sandbox may kill for these
+ * The first line: where real-time priorities are possible, and in a process that started as root. All lines: in a
+ * process with more rights than an ordinary user's, and with reclaim_thread:true. Elsewhere the thread keeps what its creator has: a sandbox may kill for these
  * calls.
  *
  * An attacker that writes to the thread's stack gets only the calls that are left. They change the memory of this
@@ -123,15 +123,45 @@ static bool leave_creators_place(uint32_t process) {
     return kernel_call(SYS_sched_setaffinity, ARGUMENTS(0, sizeof all, ARGUMENT(all))) == 0;
 }
 
-/* A process that started as root and no longer is root has already given up its rights. */
+#ifdef SYS_getresuid32 /* the older calls have users of 16 bits */
+#define RAW_GETRESUID SYS_getresuid32
+#define RAW_GETRESGID SYS_getresgid32
+#else
+#define RAW_GETRESUID SYS_getresuid
+#define RAW_GETRESGID SYS_getresgid
+#endif
+
+/* Whether real, effective and saved number are the same: then a thread without capabilities cannot have another one. */
+static bool is_for_good(long call, uint32_t *number) {
+    uint32_t real, effective, saved;
+    *number = 0;
+    if (kernel_call(call, ARGUMENTS(ARGUMENT(&real), ARGUMENT(&effective), ARGUMENT(&saved))) != 0) return false;
+    *number = real;
+    return real == effective && effective == saved;
+}
+
+static bool has_capabilities(void) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3];
+    if (kernel_call(SYS_capget, ARGUMENTS(ARGUMENT(&header), ARGUMENT(own))) != 0) return true;
+    return (own[0].permitted | own[1].permitted) != 0;
+}
+
+/* A process that started as root is an ordinary user's if no thread of it can be root again. A thread that could would
+ * keep this right when the program gives it up. */
+static bool is_ordinary_for_good(void) {
+    uint32_t user, group;
+    return is_for_good(RAW_GETRESUID, &user) && user != 0 && is_for_good(RAW_GETRESGID, &group) && !has_capabilities();
+}
+
 static bool still_privileged(struct rights before) {
-    return before.any && (!before.of_root || kernel_call(SYS_geteuid, ARGUMENTS(0)) == 0);
+    return before.any && !(before.of_root && is_ordinary_for_good());
 }
 
 bool platform_thread_confine(bool always) {
     struct rights before = rights_at_start();
     bool drop = always || still_privileged(before);
-    if (!drop && (before.any || !before.realtime)) return true; /* has made no call for which a filter may kill */
+    if (!drop && !before.any && !before.realtime) return true; /* has made no call for which a filter may kill */
     uint32_t process = (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0));
     if (!leave_creators_place(process)) return false;
     if (!drop) return true;

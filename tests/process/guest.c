@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -128,12 +129,16 @@ static void await_reclaimer(void) {
     }
 }
 
-static void make_sleeper(void) {
+static void start_sleeper(void) {
     pthread_t thread;
     pthread_barrier_init(&together, NULL, 2);
     CHECK(pthread_create(&thread, NULL, sleep_on, NULL) == 0);
     of_program++;
     pthread_barrier_wait(&together);
+}
+
+static void make_sleeper(void) {
+    start_sleeper();
     await_reclaimer();
 }
 
@@ -147,19 +152,57 @@ static void drop_user(void) {
 
 /* --- rights: no thread has any that the program has given up */
 
-static void setuid_with_threads(void) {
+static void check_rights_are_gone(void) {
     pid_t numbers[MOST_THREADS];
-    need_root();
-    make_sleeper();
-    use(8 * MB);
-    await_reclaimer();
-    drop_user();
     unsigned count = threads(numbers);
     for (unsigned i = 0; i < count; i++) {
         CHECK(status(numbers[i], "CapEff:", 16) == 0 && status(numbers[i], "CapPrm:", 16) == 0);
         if (status(numbers[i], "Uid:", 10) == NOBODY) continue;
         CHECK(status(numbers[i], "NoNewPrivs:", 10) == 1 && status(numbers[i], "Seccomp:", 10) == 2);
     }
+}
+
+static void setuid_with_threads(void) {
+    need_root();
+    make_sleeper();
+    use(8 * MB);
+    await_reclaimer();
+    drop_user();
+    check_rights_are_gone();
+}
+
+/* Each thread that is not the program's has shut itself in. */
+static void check_others_are_confined(void) {
+    pid_t numbers[MOST_THREADS];
+    unsigned count = threads(numbers), confined = 0;
+    for (unsigned i = 0; i < count; i++)
+        confined += is_reclaimer(numbers[i]) && status(numbers[i], "CapPrm:", 16) == 0 &&
+                    status(numbers[i], "Seccomp:", 10) == 2;
+    CHECK(count == of_program + confined);
+}
+
+/* The program's first thread comes while it is another user for a while only. */
+static void seteuid_for_a_while(void) {
+    need_root();
+    CHECK(seteuid(NOBODY) == 0);
+    make_sleeper();
+    use(8 * MB);
+    await_reclaimer();
+    check_others_are_confined();
+    CHECK(seteuid(0) == 0);
+    drop_user();
+    check_rights_are_gone();
+}
+
+/* The program is another user for good, but has kept the capabilities, which it may give up later. */
+static void capabilities_kept(void) {
+    need_root();
+    CHECK(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0);
+    drop_user();
+    make_sleeper();
+    use(8 * MB);
+    await_reclaimer();
+    check_others_are_confined();
 }
 
 /* A Zygote: its child becomes an app. */
@@ -356,6 +399,23 @@ static void real_time(void) {
     CHECK(pthread_create(&thread, NULL, work_in_real_time, NULL) == 0 && pthread_join(thread, NULL) == 0);
 }
 
+static unsigned threads_of_real_time(void) {
+    pid_t numbers[MOST_THREADS];
+    unsigned count = threads(numbers), real = 0;
+    for (unsigned i = 0; i < count; i++) real += sched_getscheduler(numbers[i]) == SCHED_FIFO;
+    return real;
+}
+
+/* A server that started as root keeps its priority when it becomes another user; our thread does not. */
+static void real_time_dropped(void) {
+    struct sched_param high = {.sched_priority = 50};
+    need_root();
+    if (sched_setscheduler(0, SCHED_FIFO, &high) != 0) check_skip("no real-time priorities here");
+    drop_user();
+    start_sleeper();
+    AWAIT(threads_of_real_time() == of_program);
+}
+
 /* --- children that libc does not know of */
 
 static void use_and_wait(size_t most) {
@@ -462,11 +522,32 @@ static void pauses_among_threads(void) {
     CHECK(thread_count() == 1);
 }
 
+static void *allocate_once(void *unused) {
+    free(malloc(100));
+    return unused;
+}
+
+/* A resume without a pause does nothing, also while the library pauses its thread because the last thread ends. */
+static void resumes_alone(void) {
+    enum { TIMES = 3000, RESUMES = 400 };
+    CHECK(jw_reclaim_resume != NULL);
+    for (int time = 0; time < TIMES; time++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, allocate_once, NULL) == 0);
+        for (int i = 0; i < RESUMES; i++) jw_reclaim_resume();
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
     {"setuid", setuid_with_threads},
+    {"seteuid", seteuid_for_a_while},
+    {"keepcaps", capabilities_kept},
+    {"real_time_dropped", real_time_dropped},
+    {"resumes_alone", resumes_alone},
     {"zygote", zygote},
 #if defined(__x86_64__)
     {"takeover", takeover},
