@@ -5,8 +5,8 @@
  *   every system call that a round does not make                its user and groups then matter no more
  *
  * The first line: where real-time priorities are possible, and in a process that started as root. All lines: in a
- * process with more rights than an ordinary user's, and with reclaim_thread:true. Elsewhere the thread keeps what its creator has: a sandbox may kill for these
- * calls.
+ * process with more rights than an ordinary user's, and with reclaim_thread:true. Elsewhere the thread keeps what its
+ * creator has: a sandbox may kill for these calls.
  *
  * An attacker that writes to the thread's stack gets only the calls that are left. They change the memory of this
  * process, but none makes memory executable; or they print a message and abort. A refused call fails with EPERM.
@@ -140,7 +140,7 @@ static bool is_for_good(long call, uint32_t *number) {
     return real == effective && effective == saved;
 }
 
-static bool has_capabilities(void) {
+static bool may_have_capabilities(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3];
     if (kernel_call(SYS_capget, ARGUMENTS(ARGUMENT(&header), ARGUMENT(own))) != 0) return true;
@@ -151,7 +151,8 @@ static bool has_capabilities(void) {
  * keep this right when the program gives it up. */
 static bool is_ordinary_for_good(void) {
     uint32_t user, group;
-    return is_for_good(RAW_GETRESUID, &user) && user != 0 && is_for_good(RAW_GETRESGID, &group) && !has_capabilities();
+    return is_for_good(RAW_GETRESUID, &user) && user != 0 && is_for_good(RAW_GETRESGID, &group) &&
+           !may_have_capabilities();
 }
 
 static bool still_privileged(struct rights before) {

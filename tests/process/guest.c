@@ -3,6 +3,7 @@
  * One case a run, by its name. Where a case needs a right that the machine does not give, it is skipped.
  */
 #include "guest_filters.h"
+#include "guest_threads.h"
 #include "tiers.h"
 
 #include <dirent.h>
@@ -21,7 +22,7 @@
 
 #define MB ((size_t)1 << 20)
 
-enum { NOBODY = 65534, MOST_THREADS = 32, MOST_ENDED = 100 };
+enum { NOBODY = 65534 };
 
 /* Frees so much that something waits to be given back. */
 static void use_objects(size_t bytes, size_t size) {
@@ -45,8 +46,6 @@ static void use_slabs(size_t bytes) {
     use_objects(bytes, 2000);
 }
 
-static pthread_barrier_t together;
-
 static void *wait_to_work(void *unused) {
     pthread_barrier_wait(&together);
     tiers_work(1);
@@ -59,87 +58,6 @@ static void *wait_work_and_wait(void *unused) {
     wait_to_work(unused);
     pthread_barrier_wait(&together); /* nobody comes */
     return unused;
-}
-
-static void *sleep_on(void *unused) {
-    free(malloc(100));
-    pthread_barrier_wait(&together);
-    for (;;) pause(); /* libc's setuid interrupts it */
-    return unused;
-}
-
-/* Threads that have been joined, or soon will be: the kernel sees them off a little after that. */
-static pid_t ended[MOST_ENDED];
-static _Atomic(unsigned) ends;
-
-static void note_end(void) {
-    ended[ends++] = (pid_t)syscall(SYS_gettid);
-}
-
-static bool has_ended(pid_t number) {
-    bool found = false;
-    for (unsigned i = 0; i < ends; i++) found |= ended[i] == number;
-    return found;
-}
-
-static unsigned threads(pid_t *numbers) {
-    unsigned count = 0;
-    DIR *directory = opendir("/proc/self/task");
-    if (directory == NULL) check_skip("no /proc");
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
-        if (entry->d_name[0] != '.' && count < MOST_THREADS && !has_ended(atoi(entry->d_name)))
-            numbers[count++] = atoi(entry->d_name);
-    closedir(directory);
-    return count;
-}
-
-static bool is_reclaimer(pid_t number) {
-    char path[64], name[32] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/comm", number);
-    FILE *file = fopen(path, "r");
-    if (file == NULL) return false;
-    bool named = fgets(name, sizeof name, file) != NULL && strncmp(name, "jw-reclaim", 10) == 0;
-    fclose(file);
-    return named;
-}
-
-/* A line of a thread's status, as a number of base 16 or 10. */
-static unsigned long long status(pid_t thread, const char *key, int base) {
-    char path[64], line[256];
-    unsigned long long value = ~0ull;
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
-    FILE *file = fopen(path, "r");
-    if (file == NULL) return value;
-    while (fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, key, strlen(key)) == 0) value = strtoull(line + strlen(key) + 1, NULL, base);
-    fclose(file);
-    return value;
-}
-
-static unsigned of_program = 1; /* threads */
-
-/* Until the library's thread has shut itself in, up to 20 s; up to 100 ms where there is none beside the program's. */
-static void await_reclaimer(void) {
-    for (int tries = 0, most = 20; tries < most; tries++, usleep(5000)) {
-        pid_t numbers[MOST_THREADS];
-        unsigned count = threads(numbers);
-        for (unsigned i = 0; i < count; i++)
-            if (is_reclaimer(numbers[i]) && status(numbers[i], "Seccomp:", 10) == 2) return;
-        most = count > of_program ? 4000 : 20;
-    }
-}
-
-static void start_sleeper(void) {
-    pthread_t thread;
-    pthread_barrier_init(&together, NULL, 2);
-    CHECK(pthread_create(&thread, NULL, sleep_on, NULL) == 0);
-    of_program++;
-    pthread_barrier_wait(&together);
-}
-
-static void make_sleeper(void) {
-    start_sleeper();
-    await_reclaimer();
 }
 
 static void need_root(void) {

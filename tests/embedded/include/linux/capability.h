@@ -1,4 +1,4 @@
-/* capability.h - for capset. */
+/* capability.h - for capget and capset. */
 #ifndef JW_MOCK_LINUX_CAPABILITY_H
 #define JW_MOCK_LINUX_CAPABILITY_H
 

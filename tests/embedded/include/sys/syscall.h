@@ -11,7 +11,9 @@
 #define SYS_exit_group 231
 #define SYS_fcntl 72
 #define SYS_futex 202
-#define SYS_geteuid 107
+#define SYS_capget 125
+#define SYS_getresuid 118
+#define SYS_getresgid 120
 #define SYS_getpid 39
 #define SYS_getpriority 140
 #define SYS_getrandom 318
@@ -48,7 +50,9 @@
 #define SYS_exit_group 94
 #define SYS_fcntl 25
 #define SYS_futex 98
-#define SYS_geteuid 175
+#define SYS_capget 90
+#define SYS_getresuid 148
+#define SYS_getresgid 150
 #define SYS_getpid 172
 #define SYS_getpriority 141
 #define SYS_getrandom 278
