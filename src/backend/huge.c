@@ -33,6 +33,16 @@ size_t huge_guard(void) {
     return GUARDED ? unit() : 0;
 }
 
+static size_t huge_alignment(size_t alignment) {
+    size_t least = option(&options.huge_pages) ? ROOT_SIZE : unit();
+    return alignment < least ? least : alignment;
+}
+
+size_t huge_addresses(size_t size, size_t alignment) {
+    size = huge_good_size(size);
+    return size ? size + huge_guard() + huge_alignment(alignment) - platform_page_size() : 0;
+}
+
 static size_t size_of(uintptr_t word) {
     return huge_word_granules(word) << JW_GRANULE_SHIFT;
 }
@@ -59,16 +69,12 @@ static char *reserve_mapping_once(size_t size, size_t alignment) {
     return NULL;
 }
 
-static size_t huge_alignment(size_t alignment) {
-    size_t least = option(&options.huge_pages) ? ROOT_SIZE : unit();
-    return alignment < least ? least : alignment;
-}
-
 static char *reserve_mapping(size_t size, size_t alignment) {
+    size_t addresses = huge_addresses(size, alignment);
     alignment = huge_alignment(alignment);
     unmap_deferred();
     char *object = reserve_mapping_once(size, alignment);
-    if (!object && thrift_make_room(size)) object = reserve_mapping_once(size, alignment);
+    if (!object && thrift_make_room(addresses)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;
     thrift_make_headroom(size >> JW_GRANULE_SHIFT); /* not before: a refused size must drive out no cached memory */
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
@@ -152,10 +158,12 @@ bool huge_free_if_live(void *object) {
 size_t huge_begin_free(void *object) {
     size_t size = begin_free_if_live(object);
     if (size == 0) misuse(INVALID_FREE, object, 0);
+    huge_bytes_wait((intptr_t)size);
     return size;
 }
 
 void huge_finish_free(char *object, size_t size) {
+    huge_bytes_wait(-(intptr_t)size);
     retire_mapping(object, size);
 }
 

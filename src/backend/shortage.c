@@ -16,7 +16,7 @@
  * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
 bool thrift_may_help(size_t size) {
     size_t ours =
-        (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? huge_bytes_in_use() : mapping_cache_addresses());
+        (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? huge_bytes_waiting() : mapping_cache_addresses());
     if (size <= ours || sizeof(void *) < 8) return true;
     size_t page = platform_page_size(), beyond = align_down(size - ours, page);
     void *probe = beyond ? platform_reserve(beyond, page, "jwmalloc: probe") : NULL;

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The OS has refused `size` bytes. Whether giving back all unused memory may help. */
+/* The OS has refused `size` bytes of addresses (of a huge object: huge_addresses). Whether giving back all unused
+ * memory may help. */
 bool thrift_may_help(size_t size);
 
 /* Returns another number than the last call, most likely, if ranges, roots or mappings have come or gone since then. */

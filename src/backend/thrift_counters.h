@@ -8,7 +8,8 @@
 
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
-    _Atomic(size_t) huge_bytes; /* in use outside all roots (huge.c); the watermark depends on them, too */
+    _Atomic(size_t) huge_bytes;   /* in use outside all roots (huge.c); the watermark depends on them, too */
+    _Atomic(size_t) huge_waiting; /* of these, in the hardened build: freed, but in quarantine */
 };
 extern struct thrift_counters thrift_counters;
 
@@ -32,6 +33,15 @@ static inline void huge_bytes_add(intptr_t bytes) {
 
 static inline size_t huge_bytes_in_use(void) {
     return atomic_load_explicit(&thrift_counters.huge_bytes, memory_order_relaxed);
+}
+
+/* Hardened build: bytes of a freed huge object begin to wait in quarantine, or (below zero) wait no longer. */
+static inline void huge_bytes_wait(intptr_t bytes) {
+    atomic_fetch_add_explicit(&thrift_counters.huge_waiting, (size_t)bytes, memory_order_relaxed);
+}
+
+static inline size_t huge_bytes_waiting(void) {
+    return atomic_load_explicit(&thrift_counters.huge_waiting, memory_order_relaxed);
 }
 
 #endif

@@ -37,6 +37,11 @@ void *out_of_memory(void) {
     return NULL;
 }
 
+bool room_may_help(size_t size, size_t alignment) {
+    size_t addresses = fits_range(size, alignment) ? size : huge_addresses(size, alignment);
+    return addresses > 0 && thrift_may_help(addresses);
+}
+
 static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
     if (heap_fails_at_once(heap)) return out_of_memory();
     heap_collect_at_shortage(heap);
@@ -99,7 +104,7 @@ void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     void *object = try_tiers(size, alignment, dirty_bytes);
     if (LIKELY(object)) return object;
-    if (thread_heap() == &no_heap || huge_good_size(size) == 0 || !thrift_may_help(size)) return out_of_memory();
+    if (thread_heap() == &no_heap || !room_may_help(size, alignment)) return out_of_memory();
     heap_drain_own(); /* a few empty slabs of this thread may keep whole roots */
     object = try_tiers(size, alignment, dirty_bytes);
     return object ? object : out_of_memory();

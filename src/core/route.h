@@ -30,6 +30,9 @@ void deallocate_slowly(void *object, struct leaf_word leaf);
  * may not be 0; SIZE_MAX: all may. NULL and ENOMEM: no tier has memory. */
 void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes);
 
+/* Whether a request that has failed may succeed when unused memory has gone back. */
+bool room_may_help(size_t size, size_t alignment);
+
 /* NULL, and ENOMEM in errno. */
 void *out_of_memory(void);
 

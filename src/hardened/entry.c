@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "backend/huge.h"
-#include "backend/shortage.h"
 #include "config/options.h"
 #include "core/route.h"
 #include "frontend/thread_heap.h"
@@ -69,19 +68,19 @@ static NOINLINE void *allocate_above_slabs(size_t size, bool clear) {
     return seal_new((char *)(zeroed && clear ? allocate_zeroed(slot) : allocate(slot)), size, zeroed);
 }
 
-/* Gives up the empty slabs of all classes, unless that cannot help a malloc of this size: an attacker could mix classes
- * by an impossible size. True: there were some. */
-static bool give_up_for(size_t size) {
-    return thrift_may_help(slot_for(size)) && regions_give_up();
+/* Gives up the empty slabs of all classes, unless that cannot help such a request: an attacker could mix classes by an
+ * impossible size or alignment. True: there were some. */
+static bool give_up_for(size_t size, size_t alignment) {
+    return room_may_help(slot_for(size), alignment) && regions_give_up();
 }
 
 /* Tries again: with memory from this thread's quarantine, then with memory that classes have kept. No memory helps an
- * impossible size. */
+ * impossible size: then the quarantine stays. */
 static COLD void *try_again(size_t size, bool clear) {
-    if (huge_good_size(slot_for(size)) == 0) return NULL;
+    if (!room_may_help(slot_for(size), 1)) return NULL;
     hardened_drain();
     void *object = allocate_above_slabs(size, clear);
-    return object || !give_up_for(size) ? object : allocate_above_slabs(size, clear);
+    return object || !give_up_for(size, 1) ? object : allocate_above_slabs(size, clear);
 }
 
 static NOINLINE void *allocate_sealed(size_t size, bool clear) {
@@ -123,10 +122,10 @@ static void *allocate_aligned_sealed(size_t alignment, size_t size) {
 void *hardened_allocate_aligned(size_t alignment, size_t size) {
     if (alignment <= 16) return jw_malloc(size);
     void *object = allocate_aligned_sealed(alignment, size);
-    if (LIKELY(object) || huge_good_size(slot_for(size)) == 0) return object;
+    if (LIKELY(object) || !room_may_help(slot_for(size), alignment)) return object;
     hardened_drain();
     object = allocate_aligned_sealed(alignment, size);
-    return object || !give_up_for(size) ? object : allocate_aligned_sealed(alignment, size);
+    return object || !give_up_for(size, alignment) ? object : allocate_aligned_sealed(alignment, size);
 }
 
 static NOINLINE void free_elsewhere(void *object) {

@@ -4,7 +4,7 @@
  *   large        100 GB of objects of 1 MB, and small ones beside them
  *   terabyte     1 TB of objects of 64 MB; beside them 32 GB of 4 and 12 KB, 4 GB of 50 KB, and small ones
  *   window       66 GB of 12,000 B, more than the window has room for, and other sizes behind it
- *   impossible   malloc of more than there can be takes nothing from what is cached
+ *   impossible   a size or an alignment that cannot be had takes nothing from what is cached
  *   lock         mlockall, also under a limit of locked memory: what is locked is what is used, and little more
  *   data         RLIMIT_DATA: nearly all of it can be had
  *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
@@ -115,6 +115,8 @@ static size_t address_space(void) {
 static void impossible(void) {
     enum { OBJECTS = 1000, SIZE = 6000 };
     static char *objects[OBJECTS];
+    void *volatile kept = malloc((size_t)512 * MB); /* in use: no purge gives it back */
+    CHECK(kept != NULL);
     for (int i = 0; i < OBJECTS; i++) {
         CHECK((objects[i] = malloc(SIZE)) != NULL);
         memset(objects[i], 1, SIZE);
@@ -124,10 +126,19 @@ static void impossible(void) {
     CHECK(before > OBJECTS * SIZE); /* it waits for half a second at least */
     struct rlimit limit = {address_space() + 256 * MB, RLIM_INFINITY};
     CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
-    static const size_t sizes[] = {(size_t)1 << 30, IMPOSSIBLE_SIZE, SIZE_MAX / 2 - 64, (size_t)3 << 29};
+    static const size_t sizes[] = {(size_t)1 << 30, IMPOSSIBLE_SIZE, SIZE_MAX / 2 - 64, (size_t)3 << 29,
+                                   (size_t)400 * MB};
+    static const struct {
+        size_t alignment, size;
+    } aligned[] = {{(size_t)1 << 30, 64}, {(size_t)1 << 46, 64}, {SIZE_MAX / 2 + 1, 1}, {64, (size_t)1 << 30}};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         errno = 0;
         CHECK(malloc(sizes[i]) == NULL && errno == ENOMEM);
+    }
+    CHECK(resident_bytes() + MB > before);
+    for (unsigned i = 0; i < sizeof aligned / sizeof *aligned; i++) {
+        errno = 0;
+        CHECK(aligned_alloc(aligned[i].alignment, aligned[i].size) == NULL && errno == ENOMEM);
     }
     CHECK(resident_bytes() + MB > before);
     free(malloc(5 * MB)); /* its addresses wait */
