@@ -54,8 +54,8 @@ void thrift_notice(void);
 /* Gives back every free range now. Returns the bytes given back. */
 size_t thrift_purge(void);
 
-/* The OS has refused `size` bytes of addresses: gives back all unused memory, unless that cannot help (thrift_may_help). Returns
- * whether a new try may succeed. */
+/* The OS has refused `size` bytes of addresses: gives back all unused memory, unless that cannot help
+ * (thrift_may_help). Returns whether a new try may succeed. */
 bool thrift_make_room(size_t size);
 
 /* Asks for a round, and wakes a sleeping reclamation thread. Called for work other than freed ranges: a thread has
