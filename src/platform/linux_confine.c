@@ -133,7 +133,7 @@ static bool leave_creators_place(uint32_t process) {
 
 /* Whether real, effective and saved number are the same: then a thread without capabilities cannot have another one. */
 static bool is_for_good(long call, uint32_t *number) {
-    uint32_t real, effective, saved;
+    uint32_t real = 0, effective = 0, saved = 0; /* a filter may say 0 and write nothing */
     *number = 0;
     if (kernel_call(call, ARGUMENTS(ARGUMENT(&real), ARGUMENT(&effective), ARGUMENT(&saved))) != 0) return false;
     *number = real;
@@ -142,7 +142,8 @@ static bool is_for_good(long call, uint32_t *number) {
 
 static bool may_have_capabilities(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-    struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3];
+    struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    own[0].permitted = UINT32_MAX; /* as above */
     if (kernel_call(SYS_capget, ARGUMENTS(ARGUMENT(&header), ARGUMENT(own))) != 0) return true;
     return (own[0].permitted | own[1].permitted) != 0;
 }
