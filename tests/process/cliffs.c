@@ -130,7 +130,7 @@ static void impossible(void) {
                                    (size_t)400 * MB};
     static const struct {
         size_t alignment, size;
-    } aligned[] = {{(size_t)1 << 30, 64}, {(size_t)1 << 46, 64}, {SIZE_MAX / 2 + 1, 1}, {64, (size_t)1 << 30}};
+    } aligned[] = {{(size_t)1 << 30, 64}, {SIZE_MAX / 8 + 1, 64}, {SIZE_MAX / 2 + 1, 1}, {64, (size_t)1 << 30}};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         errno = 0;
         CHECK(malloc(sizes[i]) == NULL && errno == ENOMEM);
