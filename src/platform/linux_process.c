@@ -55,7 +55,7 @@ bool platform_in_borrowed_memory(void) {
 
 /* --- what the process may do */
 
-static _Atomic(bool) learnt, privileged, started_as_root, realtime;
+static _Atomic(bool) learnt, privileged, started_as_root, realtime, beside_valgrind;
 
 /* Whether the value of the line "\nCapPrm:\t00..." is not zero; *found: there is such a line. */
 static bool has_capabilities(const char *status, bool *found) {
@@ -64,6 +64,13 @@ static bool has_capabilities(const char *status, bool *found) {
     if (line == NULL) return false;
     line += sizeof "\nCapPrm:\t" - 1;
     return line[strspn(line, "0")] != '\n';
+}
+
+/* Valgrind preloads a library of its own into each program. */
+static bool is_under_valgrind(void) {
+    char **entry = platform_environment();
+    while (entry != NULL && *entry != NULL && strncmp(*entry, "LD_PRELOAD=", sizeof "LD_PRELOAD=" - 1) != 0) entry++;
+    return entry != NULL && *entry != NULL && strstr(*entry, "/vgpreload_") != NULL;
 }
 
 static void learn_rights(void) {
@@ -81,6 +88,7 @@ static void learn_rights(void) {
     atomic_store_explicit(&privileged, more, memory_order_relaxed);
     atomic_store_explicit(&realtime, more || !limited || limit[1] > 0, memory_order_relaxed);
     atomic_store_explicit(&learnt, known, memory_order_relaxed);
+    atomic_store_explicit(&beside_valgrind, is_under_valgrind(), memory_order_relaxed);
 }
 
 void platform_read_rights(void) {
@@ -91,6 +99,10 @@ void platform_read_rights(void) {
 
 bool platform_rights_known(void) {
     return atomic_load_explicit(&learnt, memory_order_relaxed);
+}
+
+bool process_refuses_thread(void) {
+    return atomic_load_explicit(&beside_valgrind, memory_order_relaxed);
 }
 
 struct rights rights_at_start(void) {

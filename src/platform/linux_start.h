@@ -12,6 +12,10 @@ struct rights {
 };
 struct rights rights_at_start(void);
 
+/* Whether there must be no thread of ours: Valgrind makes calls of its own on each thread, which our filter refuses, and
+ * takes a thread without libc's pthread_create for a mistake. Known after platform_read_rights. */
+bool process_refuses_thread(void);
+
 /* Draws what platform_random_place makes its numbers from. */
 void random_places_start(void);
 

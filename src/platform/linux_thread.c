@@ -132,6 +132,7 @@ static unsigned claim_stack(void) {
 }
 
 enum platform_start platform_thread_start(void (*body)(void)) {
+    if (process_refuses_thread()) return START_REFUSED;
     unsigned stack = claim_stack();
     if (stack == STACKS) return START_TOO_EARLY;
     /* A new thread inherits the mask: with all signals blocked, no handler of the program ever runs on the thread. */

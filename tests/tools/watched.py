@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What tools see of the prefixed library's objects: watched.py TOOL COMPILER ARCHIVE
+"""What tools see of the prefixed library's objects, and how programs run beside them: watched.py TOOL COMPILER ARCHIVE
 
 Tools: memcheck, thread, address (the sanitizers). Each finds every mistake of watched.c that is its business, and says
-nothing of the cases without one; callgrind counts our own instructions. The archive is the one that is installed.
+nothing of the cases without one; callgrind counts our own instructions. preloaded: a program with threads ends well
+beside each of Valgrind's tools, with the shared library preloaded. The archive is the one that is installed; the shared
+library stands beside it.
 """
 
 import os
@@ -102,6 +104,23 @@ def memcheck(folder: Path) -> None:
     status, said = run("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/counts", program, "correct")
     expect(status == 0 and "fn=" in (folder / "counts").read_text(), "callgrind", said)
     expect("heap_refill" in (folder / "counts").read_text(), "callgrind does not count our own instructions", said)
+
+
+def preloaded(folder: Path) -> None:
+    if shutil.which("valgrind") is None:
+        skip("no valgrind (./jw setup valgrind)")
+    program = folder / "threads"
+    status, said = run(COMPILER, "-gdwarf-4", "-O1", "-w", HERE / "threads.c", "-pthread", "-o", program)
+    expect(status == 0, "threads.c does not compile", said)
+    status, said = run("valgrind", "-q", "true")
+    if status != 0:
+        skip(f"valgrind does not run here: {said}")
+    for thread in ("auto", "true"):
+        ENVIRONMENT.update(LD_PRELOAD=str(ARCHIVE.parent / "libjwmalloc.so"))
+        ENVIRONMENT.update(JWMALLOC_CONF=f"reclaim_thread:{thread}")
+        is_silent(program)
+        for tool in ("memcheck", "helgrind", "drd", "none"):
+            is_silent("valgrind", "-q", f"--tool={tool}", program)
 
 
 def sanitized(folder: Path, flag: str) -> Path:
