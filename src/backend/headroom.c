@@ -8,7 +8,7 @@
 #include "backend/watermark.h"
 #include "config/options.h"
 
-static _Atomic(bool) at_peak; /* whether the last thrift_make_headroom was above its limit */
+static _Atomic(bool) at_peak; /* new memory sets it if the peak rises, else clears it; a round clears it */
 
 /* Gives back about this many granules, cached mappings and the largest ranges first. */
 static void give_ranges_back(size_t granules) {
@@ -50,9 +50,13 @@ static void make_headroom(size_t granules, size_t cached, size_t limit) {
 void thrift_make_headroom(size_t granules) {
     /* notes the peak even if little is cached: most memory is in use just when more is wanted */
     size_t cached = free_granules(MAPPED);
-    size_t limit = watermark_beside_new(watermark_note_peak());
-    note_at_peak(cached + granules > limit);
-    make_headroom(granules, cached, limit);
+    struct usage usage = watermark_note_peak();
+    note_at_peak(watermark_rises(usage, granules));
+    make_headroom(granules, cached, watermark_beside_new(usage));
+}
+
+void thrift_forget_peak(void) {
+    note_at_peak(false);
 }
 
 bool thrift_is_at_peak(void) {

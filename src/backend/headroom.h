@@ -9,9 +9,12 @@
 /* Announces that `granules` unmapped granules will be used. Gives back cached memory above the watermark. */
 void thrift_make_headroom(size_t granules);
 
-/* Whether the last thrift_make_headroom was above the watermark: then heap pools keep a part of their share
- * (POOL_PART_AT_PEAK). */
+/* Whether the last new memory made the peak of what is in use higher, since a round: then heap pools keep a part of
+ * their share (POOL_PART_AT_PEAK). */
 bool thrift_is_at_peak(void);
+
+/* Called by a round: until more memory comes into use, pools may keep their whole share. */
+void thrift_forget_peak(void);
 
 /* Gives back what is cached above the minimum (cache_min). */
 void thrift_trim(void);

@@ -35,6 +35,7 @@ static bool begin_round(bool now) {
 static size_t end_round(unsigned standby, bool woken) {
     thrift_count_round();
     if (!woken) watermark_age_peak();
+    thrift_forget_peak();
     return thrift_reclaim(standby, false);
 }
 

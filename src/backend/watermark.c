@@ -32,13 +32,21 @@ size_t watermark_minimum(void) {
     return option(&options.cache_min) >> JW_GRANULE_SHIFT;
 }
 
+static size_t recent_peak(void) {
+    size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
+    size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
+    return before > most ? before : most;
+}
+
+bool watermark_rises(struct usage usage, size_t granules) {
+    return usage.all + granules > recent_peak();
+}
+
 /* Granules that may wait mapped while `usage` is in use. The limit has two parts: the peak of the last two rounds less
  * the granules in use, and a share of that peak. The share is at least `least`. So a program that frees much memory and
  * soon allocates it again needs no new pages, and its peak is hardly higher. */
 static size_t limit_above_peak(struct usage usage, size_t percent, size_t least) {
-    size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
-    size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
-    if (before > most) most = before;
+    size_t most = recent_peak();
     if (usage.all > most) most = usage.all; /* another thread may have lowered the peak */
     size_t share = (most > usage.huge ? most - usage.huge : 0) * percent / 100;
     return most - usage.all + (share > least ? share : least);

@@ -11,6 +11,7 @@
 #ifndef JW_WATERMARK_H
 #define JW_WATERMARK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Granules in use: all, and those of huge objects among them. */
@@ -28,6 +29,9 @@ size_t watermark_minimum(void);
 
 /* Notes the peak, and returns the watermark after that. */
 size_t watermark_renew(void);
+
+/* Whether so many more granules in use would be more than the peak. */
+bool watermark_rises(struct usage usage, size_t granules);
 
 /* Granules that may wait where memory without pages comes into use. `usage`: what is in use now. */
 size_t watermark_beside_new(struct usage usage);

@@ -12,7 +12,7 @@ struct rights {
 };
 struct rights rights_at_start(void);
 
-/* Whether there must be no thread of ours: Valgrind makes calls of its own on each thread, which our filter refuses, and
+/* Whether there must be no thread of ours. Valgrind makes calls of its own on each thread, which our filter refuses. It
  * takes a thread without libc's pthread_create for a mistake. Known after platform_read_rights. */
 bool process_refuses_thread(void);
 

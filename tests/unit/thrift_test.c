@@ -185,6 +185,28 @@ static void a_peak_counts_though_little_waits(void **state) {
     finish();
 }
 
+/* While more and more is in use, heaps keep few empty slabs. A round ends that, and so does memory that was in use. */
+static void growth_is_told_from_use_below_the_peak(void **state) {
+    (void)state;
+    enum { MORE = 8 }; /* roots: more than any other test has in use */
+    granule_id many[MORE + 1];
+    start();
+    for (unsigned i = 0; i < MORE; i++) many[i] = fetch(ROOT_GRANULES);
+    assert_true(thrift_is_at_peak());
+    for (unsigned i = 0; i < MORE; i++) backend_place(many[i]);
+    thrift_purge();
+    many[0] = fetch(ROOT_GRANULES); /* without pages, but as much was in use a moment ago */
+    assert_false(thrift_is_at_peak());
+    for (unsigned i = 1; i <= MORE; i++) many[i] = fetch(ROOT_GRANULES);
+    assert_true(thrift_is_at_peak());
+    for (unsigned i = 0; i <= MORE; i++) backend_place(many[i]);
+    run_thread();
+    assert_false(thrift_is_at_peak());
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* As before, but after five roots were in use; whether a range is given back then. */
 static bool gives_back_after_a_peak(bool rounds) {
     granule_id parts[PARTS], many[4];
@@ -411,6 +433,7 @@ int main(void) {
         cmocka_unit_test(above_the_watermark_freeing_gives_back),
         cmocka_unit_test(what_waits_gives_way),
         cmocka_unit_test(a_peak_counts_though_little_waits),
+        cmocka_unit_test(growth_is_told_from_use_below_the_peak),
         cmocka_unit_test(an_old_peak_is_forgotten),
         cmocka_unit_test(without_a_share_the_minimum_is_all),
         cmocka_unit_test(a_refused_discard_keeps_the_range_mapped),
