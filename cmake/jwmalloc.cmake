@@ -28,6 +28,12 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
     list(APPEND jw_compile_options -mno-outline-atomics)
 endif()
 
+# The shared library is much smaller than 1 MB. So one instruction gives an address in it, where the usual code has two.
+# A program that links an archive may be larger.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set(jw_near_options -mcmodel=tiny)
+endif()
+
 # The first word of an object is read in one piece: compilers would read it byte by byte, since the end of a list is at
 # an odd address. Processors for Android must read such words; on others the kernel does, where a list has ended. GCC
 # believes that of the processor which it tunes for.
@@ -88,10 +94,10 @@ set(jw_fast_sources
     hardened/quarantine.c midend/mid_cache.c midend/mid_slab.c midend/midend.c)
 list(TRANSFORM jw_fast_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
-# jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [DEFINITIONS -DX=Y...]): the object library NAME of all
-# sources; SECURE: hardened, as all are with JW_SECURE.
+# jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [NEAR] [DEFINITIONS -DX=Y...]): the object library NAME of
+# all sources; SECURE: hardened, as all are with JW_SECURE; NEAR: only for a shared library.
 function(jw_objects name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SECURE" "OVERRIDE;PLATFORM" "DEFINITIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SECURE;NEAR" "OVERRIDE;PLATFORM" "DEFINITIONS")
     if(JW_SECURE)
         set(arg_SECURE TRUE)
     endif()
@@ -120,6 +126,9 @@ function(jw_objects name)
     set(joins -fno-lto)
     if(jw_compiler_joins AND arg_OVERRIDE AND NOT (JW_CHECKED OR JW_SANITIZE))
         set(joins -flto -ffat-lto-objects) # both forms: machine code for the archive
+    endif()
+    if(arg_NEAR)
+        list(APPEND joins ${jw_near_options})
     endif()
     target_compile_options(${name} PRIVATE ${jw_compile_options} ${joins} $<IF:$<BOOL:${JW_CHECKED}>,-O1,-O2>)
     if(JW_WERROR)

@@ -26,18 +26,23 @@ static void print_bins(struct print_buffer *out, unsigned first, const struct sl
     }
 }
 
-void bionic_print_info(struct print_buffer *out, const struct statistics *statistics) {
-    const struct frontend_statistics *small = &statistics->frontend;
-    const struct midend_statistics *mid = &statistics->midend;
+void bionic_print_info(print_sink *sink, void *cookie) {
+    char data[1024];
+    struct print_buffer buffer = {.data = data, .size = sizeof data, .sink = sink, .cookie = cookie}, *out = &buffer;
+    struct statistics statistics;
+    statistics_gather(&statistics);
+    const struct frontend_statistics *small = &statistics.frontend;
+    const struct midend_statistics *mid = &statistics.midend;
     uint64_t bins = small->in_use + mid->in_use;
     print_text(out, "<malloc version=\"jemalloc-1\"><heap nr=\"0\">");
-    print_element(out, "allocated-large", statistics->objects > bins ? statistics->objects - bins : 0);
-    print_element(out, "allocated-huge", statistics->huge.bytes);
+    print_element(out, "allocated-large", statistics.objects > bins ? statistics.objects - bins : 0);
+    print_element(out, "allocated-huge", statistics.huge.bytes);
     print_element(out, "allocated-bins", bins);
     print_element(out, "bins-total", small->class_count + mid->class_count);
     print_bins(out, 0, small->classes, small->class_count);
     print_bins(out, small->class_count, mid->classes, mid->class_count);
     print_text(out, "</heap></malloc>\n");
+    print_flush(out);
 }
 
 #endif

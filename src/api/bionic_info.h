@@ -16,6 +16,6 @@
 /* One heap; a bin for each size class of the frontend and of the midend. The bytes of bins, large and huge objects
  * together are uordblks of a mallinfo at the same moment. Calls are not counted: nmalloc is the objects that live,
  * ndalloc 0. */
-void bionic_print_info(struct print_buffer *out, const struct statistics *statistics);
+void bionic_print_info(print_sink *sink, void *cookie);
 
 #endif

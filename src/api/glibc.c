@@ -51,35 +51,25 @@ JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {
     };
 }
 
-static int to_int(size_t value) {
-    return value < INT_MAX ? (int)value : INT_MAX;
-}
-
 JW_EXPORT struct jw_mallinfo jw_mallinfo(void) {
     struct jw_mallinfo2 wide = jw_mallinfo2();
-    return (struct jw_mallinfo){
-        .arena = to_int(wide.arena),
-        .ordblks = to_int(wide.ordblks),
-        .hblks = to_int(wide.hblks),
-        .hblkhd = to_int(wide.hblkhd),
-        .uordblks = to_int(wide.uordblks),
-        .fordblks = to_int(wide.fordblks),
-        .keepcost = to_int(wide.keepcost),
-    };
+    struct jw_mallinfo narrow;
+    const size_t *from = (const size_t *)&wide;
+    int *to = (int *)&narrow;
+    for (size_t i = 0; i < sizeof narrow / sizeof *to; i++) to[i] = from[i] < INT_MAX ? (int)from[i] : INT_MAX;
+    return narrow;
 }
+
+_Static_assert(sizeof(struct jw_mallinfo2) / sizeof(size_t) == sizeof(struct jw_mallinfo) / sizeof(int),
+               "both have the same numbers in the same order");
 
 JW_EXPORT int jw_malloc_info(int options_must_be_zero, FILE *stream) {
     if (options_must_be_zero != 0) return EINVAL;
-    char data[1024];
-    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_to_stream, .cookie = stream};
-    struct statistics statistics;
-    statistics_gather_report(&statistics);
 #if JW_BIONIC
-    bionic_print_info(&out, &statistics);
+    bionic_print_info(write_to_stream, stream);
 #else
-    statistics_print_xml(&out, &statistics);
+    statistics_report(write_to_stream, stream, AS_XML);
 #endif
-    print_flush(&out);
     return ferror(stream) ? EIO : 0;
 }
 
@@ -87,42 +77,26 @@ JW_EXPORT void jw_malloc_stats(void) {
     jw_stats_print(write_to_error, NULL, JW_STATS_TEXT);
 }
 
-static void print_report(struct print_buffer *out, bool json) {
-    struct statistics statistics;
-    statistics_gather_report(&statistics);
-    if (json) statistics_print_json(out, &statistics);
-    else statistics_print_text(out, &statistics);
-    print_flush(out);
-}
-
 JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned flags) {
-    char data[1024];
-    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write, .cookie = cookie};
-    print_report(&out, flags & JW_STATS_JSON);
+    statistics_report(write, cookie, flags & JW_STATS_JSON ? AS_JSON : AS_TEXT);
 }
 
-/* A receiver of text with an end mark, for which the buffer has one byte more. */
+/* A receiver of text with an end mark, for which the report's buffer has one byte more. */
 struct receiver {
     void (*write)(void *cookie, const char *text);
     void *cookie;
-    char data[1024];
 };
 
 static void write_ended(void *cookie, const char *text, size_t length) {
     struct receiver *receiver = cookie;
-    receiver->data[length] = '\0';
+    ((char *)text)[length] = '\0';
     receiver->write(receiver->cookie, text);
 }
 
 JW_EXPORT void jw_malloc_stats_print(void (*write)(void *cookie, const char *text), void *cookie, const char *options) {
-    struct receiver to;
-    to.write = write;
-    to.cookie = cookie;
-    struct print_buffer out = {.data = to.data,
-                               .size = sizeof to.data - 1,
-                               .sink = write == NULL ? write_to_error : write_ended,
-                               .cookie = &to};
-    print_report(&out, options != NULL && strchr(options, 'J') != NULL);
+    struct receiver to = {write, cookie};
+    statistics_report(write == NULL ? write_to_error : write_ended, &to,
+                      options != NULL && strchr(options, 'J') != NULL ? AS_JSON : AS_TEXT);
 }
 
 JW_EXPORT void jw_options_print(jw_write_function *write, void *cookie) {

@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef void print_sink(void *cookie, const char *text, size_t length);
+
 struct print_buffer {
     char *data;
     size_t size, length;
-    void (*sink)(void *cookie, const char *text, size_t length); /* NULL: the text stays in the buffer */
+    print_sink *sink; /* NULL: the text stays in the buffer */
     void *cookie;
 };
 

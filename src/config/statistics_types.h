@@ -24,7 +24,7 @@ struct backend_statistics {
     uint64_t rolled_back;     /* steps undone: another thread had half of a range, or a root could not be unmapped */
     uint64_t sync_reclaims;   /* ranges that the freeing thread itself gave back */
     struct {
-        uint32_t granules; /* of each range */
+        uint64_t granules; /* of each range */
         uint64_t mapped_ranges, unmapped_ranges;
     } classes[RANGE_CLASSES_MOST];
     unsigned class_count;

@@ -75,19 +75,26 @@ static uint64_t value_of(const struct statistics *statistics, const struct field
     return *(const uint64_t *)((const char *)statistics + field->offset);
 }
 
-/* A tier's classes: slabs or ranges, or none. */
+/* What each class of a tier tells: slabs or ranges have these numbers, which stand so in statistics_types.h. */
+enum { SLAB_COLUMNS = 4, RANGE_COLUMNS = 3 };
+
+static const char column_names[2][SLAB_COLUMNS][16] = {{"size", "slabs", "objects", "capacity"},
+                                                       {"granules", "mapped_ranges", "unmapped_ranges"}};
+
+/* A tier's classes, or none: one row of numbers each. */
 struct classes {
-    unsigned count;
-    const struct slab_class_statistics *of_slabs;
-    const struct backend_statistics *of_ranges;
+    const uint64_t *rows;
+    unsigned count, columns;
 };
 
 static struct classes classes_of(const struct statistics *s, unsigned tier) {
     switch (tier) {
-    case PART_FRONTEND: return (struct classes){s->frontend.class_count, s->frontend.classes, NULL};
-    case PART_MIDEND: return (struct classes){s->midend.class_count, s->midend.classes, NULL};
-    case PART_BACKEND: return (struct classes){s->backend.class_count, NULL, &s->backend};
-    default: return (struct classes){0, NULL, NULL};
+    case PART_FRONTEND:
+        return (struct classes){(const uint64_t *)s->frontend.classes, s->frontend.class_count, SLAB_COLUMNS};
+    case PART_MIDEND: return (struct classes){(const uint64_t *)s->midend.classes, s->midend.class_count, SLAB_COLUMNS};
+    case PART_BACKEND:
+        return (struct classes){(const uint64_t *)s->backend.classes, s->backend.class_count, RANGE_COLUMNS};
+    default: return (struct classes){NULL, 0, 0};
     }
 }
 
@@ -172,36 +179,26 @@ static void print_line(struct print_buffer *out, const char *name, uint64_t valu
     print_text(out, "\n");
 }
 
-static void print_columns(struct print_buffer *out, const uint64_t *numbers, unsigned count) {
-    for (unsigned i = 0; i < count; i++) print_unsigned_padded(out, numbers[i], NUMBER_WIDTH);
-    print_text(out, "\n");
-}
-
 static void print_fields(struct print_buffer *out, const struct statistics *statistics, unsigned tier) {
     for (const struct field *field = fields; field < fields + FIELDS; field++)
         if (field->tier == tier)
             print_line(out, field->name, value_of(statistics, field), field->bytes ? " bytes" : "");
 }
 
-static void print_slab_classes(struct print_buffer *out, const struct slab_class_statistics *classes, unsigned count) {
-    print_text(out, "          size         slabs       objects      capacity\n");
-    for (unsigned i = 0; i < count; i++)
-        if (classes[i].slabs != 0)
-            print_columns(out, (uint64_t[]){classes[i].size, classes[i].slabs, classes[i].objects, classes[i].capacity},
-                          4);
+static void print_classes(struct print_buffer *out, const struct classes *classes) {
+    if (classes->count == 0) return;
+    print_text(out, classes->columns == SLAB_COLUMNS ? "          size         slabs       objects      capacity\n"
+                                                     : " granules from   free mapped free unmapped\n");
+    const uint64_t *row = classes->rows;
+    for (unsigned i = 0; i < classes->count; i++, row += classes->columns) {
+        if (row[1] == 0 && row[2] == 0) continue; /* no slabs, no ranges */
+        for (unsigned column = 0; column < classes->columns; column++)
+            print_unsigned_padded(out, row[column], NUMBER_WIDTH);
+        print_text(out, "\n");
+    }
 }
 
-static void print_range_classes(struct print_buffer *out, const struct backend_statistics *backend) {
-    print_text(out, " granules from   free mapped free unmapped\n");
-    for (unsigned i = 0; i < backend->class_count; i++)
-        if (backend->classes[i].mapped_ranges != 0 || backend->classes[i].unmapped_ranges != 0)
-            print_columns(out,
-                          (uint64_t[]){backend->classes[i].granules, backend->classes[i].mapped_ranges,
-                                       backend->classes[i].unmapped_ranges},
-                          3);
-}
-
-void statistics_print_text(struct print_buffer *out, const struct statistics *statistics) {
+static void print_as_text(struct print_buffer *out, const struct statistics *statistics) {
     print_text(out, "jwmalloc " JW_VERSION " in ");
     print_foreign(out, platform_program(), strlen(platform_program()), PROGRAM_MOST);
     print_text(out, "\n");
@@ -215,138 +212,91 @@ void statistics_print_text(struct print_buffer *out, const struct statistics *st
         print_text(out, tier_texts[tier].about);
         print_text(out, "\n");
         print_fields(out, statistics, tier);
-        if (classes.of_slabs != NULL) print_slab_classes(out, classes.of_slabs, classes.count);
-        if (classes.of_ranges != NULL) print_range_classes(out, classes.of_ranges);
+        print_classes(out, &classes);
     }
 }
 
 /* --- JSON and XML: the same tree -------------------------------------------------------------------------------- */
 
+/* The pieces that open something come before NODE_END. Only in XML the members of a list have a name. */
+enum node { NODE_TEXT, NODE_NUMBER, NODE_TREE, NODE_LIST, NODE_MEMBER, NODE_END, NODE_LIST_END };
+
+/* How a piece looks: $ stands for its name, # for its number, @ for its text; a comma is left out before the first
+ * piece. */
+static const char looks[2][NODE_LIST_END + 1][12] = {
+    {",\"$\":\"@\"", ",\"$\":#", ",\"$\":{", ",\"$\":[", ",{", "}", "]"},
+    {"<$>@</$>", "<$>#</$>", "<$>", "<$>", "<$>", "</$>", "</$>"}};
+
 struct tree {
     struct print_buffer *out;
-    bool xml, first; /* first: in JSON, no comma comes before the next item */
+    bool xml, first; /* first: no comma comes before the next piece */
+    const char *text;
 };
 
-static void tree_name(struct tree *tree, const char *before, const char *name, const char *after) {
-    print_text(tree->out, before);
-    print_text(tree->out, name);
-    print_text(tree->out, after);
-}
-
-static void tree_comma(struct tree *tree) {
-    if (!tree->first) print_text(tree->out, ",");
-    tree->first = false;
-}
-
-static void tree_number(struct tree *tree, const char *name, uint64_t value) {
-    if (tree->xml) {
-        tree_name(tree, "<", name, ">");
-        print_unsigned(tree->out, value);
-        tree_name(tree, "</", name, ">");
-    } else {
-        tree_comma(tree);
-        tree_name(tree, "\"", name, "\":");
-        print_unsigned(tree->out, value);
+/* A text, without the characters that would need quotes. */
+static void print_plain(struct print_buffer *out, const char *text) {
+    for (unsigned length = 0; *text != '\0' && length < PROGRAM_MOST - 1; text++, length++) {
+        bool letter = (unsigned)(*text | 0x20) - 'a' < 26, more = strchr("0123456789./_+-@:~ ", *text);
+        print_bytes(out, letter || more ? text : "?", 1);
     }
 }
 
-/* A path, without the characters that would need quotes. */
-static void tree_path(struct tree *tree, const char *name, const char *path) {
-    char plain[PROGRAM_MOST];
-    size_t length = 0;
-    for (; path[length] && length < sizeof plain - 1; length++) {
-        bool letter = (unsigned)(path[length] | 0x20) - 'a' < 26, more = strchr("0123456789./_+-@:~ ", path[length]);
-        plain[length] = letter || more ? path[length] : '?';
+static void print_node(struct tree *tree, enum node node, const char *name, uint64_t number) {
+    for (const char *look = looks[tree->xml][node]; *look != '\0'; look++) {
+        if (*look == '$') print_text(tree->out, name);
+        else if (*look == '#') print_unsigned(tree->out, number);
+        else if (*look == '@') print_plain(tree->out, tree->text);
+        else if (*look != ',' || !tree->first) print_bytes(tree->out, look, 1);
     }
-    plain[length] = '\0';
-    if (!tree->xml) tree_comma(tree);
-    tree_name(tree, tree->xml ? "<" : "\"", name, tree->xml ? ">" : "\":\"");
-    print_text(tree->out, plain);
-    tree_name(tree, tree->xml ? "</" : "\"", tree->xml ? name : "", tree->xml ? ">" : "");
+    tree->first = node >= NODE_TREE && node < NODE_END;
 }
 
-/* bracket: { of an object, [ of a list. Only in XML the members of a list have a name. */
-static void tree_open(struct tree *tree, const char *name, const char *bracket) {
-    if (tree->xml) {
-        tree_name(tree, "<", name, ">");
-        return;
-    }
-    tree_comma(tree);
-    tree_name(tree, "\"", name, "\":");
-    print_text(tree->out, bracket);
-    tree->first = true;
-}
-
-static void tree_open_member(struct tree *tree, const char *name) {
-    if (tree->xml) {
-        tree_name(tree, "<", name, ">");
-        return;
-    }
-    tree_comma(tree);
-    print_text(tree->out, "{");
-    tree->first = true;
-}
-
-static void tree_close(struct tree *tree, const char *name, const char *bracket) {
-    if (tree->xml) tree_name(tree, "</", name, ">");
-    else print_text(tree->out, bracket);
-    tree->first = false;
-}
-
-static void tree_class(struct tree *tree, const struct classes *classes, unsigned number) {
-    tree_open_member(tree, "class");
-    if (classes->of_slabs != NULL) {
-        const struct slab_class_statistics *class = &classes->of_slabs[number];
-        tree_number(tree, "size", class->size);
-        tree_number(tree, "slabs", class->slabs);
-        tree_number(tree, "objects", class->objects);
-        tree_number(tree, "capacity", class->capacity);
-    } else {
-        tree_number(tree, "granules", classes->of_ranges->classes[number].granules);
-        tree_number(tree, "mapped_ranges", classes->of_ranges->classes[number].mapped_ranges);
-        tree_number(tree, "unmapped_ranges", classes->of_ranges->classes[number].unmapped_ranges);
-    }
-    tree_close(tree, "class", "}");
-}
-
-static void tree_fields(struct tree *tree, const struct statistics *statistics, unsigned tier) {
+static void print_tree_fields(struct tree *tree, const struct statistics *statistics, unsigned tier) {
     for (const struct field *field = fields; field < fields + FIELDS; field++)
-        if (field->tier == tier) tree_number(tree, field->name, value_of(statistics, field));
+        if (field->tier == tier) print_node(tree, NODE_NUMBER, field->name, value_of(statistics, field));
 }
 
-static void print_tree(struct tree *tree, const struct statistics *statistics) {
-    tree_path(tree, "program", platform_program());
-    tree_fields(tree, statistics, PART_PROCESS);
-    tree_number(tree, "in_objects", statistics->objects + statistics->huge.bytes);
-    tree_number(tree, "system_calls", statistics->system_calls);
+static void print_tree_classes(struct tree *tree, const struct classes *classes) {
+    if (classes->count == 0) return;
+    print_node(tree, NODE_LIST, "classes", 0);
+    const uint64_t *number = classes->rows;
+    for (unsigned i = 0; i < classes->count; i++) {
+        print_node(tree, NODE_MEMBER, "class", 0);
+        for (unsigned column = 0; column < classes->columns; column++)
+            print_node(tree, NODE_NUMBER, column_names[classes->columns == RANGE_COLUMNS][column], *number++);
+        print_node(tree, NODE_END, "class", 0);
+    }
+    print_node(tree, NODE_LIST_END, "classes", 0);
+}
+
+static void print_as_tree(struct print_buffer *out, const struct statistics *statistics, bool xml) {
+    struct tree tree = {.out = out, .xml = xml, .text = platform_program()};
+    print_text(out, xml ? "<malloc version=\"jwmalloc-" JW_VERSION "\">" : "{\"version\":\"" JW_VERSION "\"");
+    print_node(&tree, NODE_TEXT, "program", 0);
+    print_tree_fields(&tree, statistics, PART_PROCESS);
+    print_node(&tree, NODE_NUMBER, "in_objects", statistics->objects + statistics->huge.bytes);
+    print_node(&tree, NODE_NUMBER, "system_calls", statistics->system_calls);
     for (unsigned tier = 0; tier < TIERS; tier++) {
         struct classes classes = classes_of(statistics, tier);
-        tree_open(tree, tier_texts[tier].name, "{");
-        tree_fields(tree, statistics, tier);
-        if (classes.count > 0) {
-            tree_open(tree, "classes", "[");
-            for (unsigned i = 0; i < classes.count; i++) tree_class(tree, &classes, i);
-            tree_close(tree, "classes", "]");
-        }
-        tree_close(tree, tier_texts[tier].name, "}");
+        print_node(&tree, NODE_TREE, tier_texts[tier].name, 0);
+        print_tree_fields(&tree, statistics, tier);
+        print_tree_classes(&tree, &classes);
+        print_node(&tree, NODE_END, tier_texts[tier].name, 0);
     }
+    print_text(out, xml ? "</malloc>\n" : "}\n");
 }
 
-void statistics_print_json(struct print_buffer *out, const struct statistics *statistics) {
-    struct tree tree = {.out = out, .first = false};
-    print_text(out, "{\"version\":\"" JW_VERSION "\"");
-    print_tree(&tree, statistics);
-    print_text(out, "}\n");
-}
+/* --- The report -------------------------------------------------------------------------------------------------- */
 
-void statistics_print_xml(struct print_buffer *out, const struct statistics *statistics) {
-    struct tree tree = {.out = out, .xml = true};
-    print_text(out, "<malloc version=\"jwmalloc-" JW_VERSION "\">");
-    print_tree(&tree, statistics);
-    print_text(out, "</malloc>\n");
+void statistics_report(print_sink *sink, void *cookie, enum statistics_form form) {
+    char data[1024 + 1]; /* a sink may write an end mark behind the text */
+    struct print_buffer out = {.data = data, .size = sizeof data - 1, .sink = sink, .cookie = cookie};
+    struct statistics statistics;
+    statistics_gather_report(&statistics);
+    if (form == AS_TEXT) print_as_text(&out, &statistics);
+    else print_as_tree(&out, &statistics, form == AS_XML);
+    print_flush(&out);
 }
-
-/* --- At exit ---------------------------------------------------------------------------------------------------- */
 
 static void write_statistics(void *cookie, const char *text, size_t length) {
     (void)cookie;
@@ -354,12 +304,6 @@ static void write_statistics(void *cookie, const char *text, size_t length) {
 }
 
 CALLED_AT_EXIT void print_at_exit(void) {
-    if (option(&options.stats) != STATS_EXIT) return;
-    char data[1024];
-    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_statistics};
-    struct statistics statistics;
-    statistics_gather_report(&statistics);
-    if (option(&options.stats_format) == STATS_JSON) statistics_print_json(&out, &statistics);
-    else statistics_print_text(&out, &statistics);
-    print_flush(&out);
+    if (option(&options.stats) == STATS_EXIT)
+        statistics_report(write_statistics, NULL, option(&options.stats_format) == STATS_JSON ? AS_JSON : AS_TEXT);
 }

@@ -41,9 +41,10 @@ bool statistics_find(const char *name, size_t *number);
 /* Reads the present value of the field of this number. Returns 0, or ENOENT. */
 int statistics_read(size_t number, size_t *value);
 
-void statistics_print_text(struct print_buffer *out, const struct statistics *statistics);
-void statistics_print_json(struct print_buffer *out, const struct statistics *statistics);
-void statistics_print_xml(struct print_buffer *out, const struct statistics *statistics);
+enum statistics_form { AS_TEXT, AS_JSON, AS_XML };
+
+/* Gathers the report and passes it to the sink, piece by piece. The sink may write one byte behind its text. */
+void statistics_report(print_sink *sink, void *cookie, enum statistics_form form);
 
 #if JW_HOSTED
 void print_at_exit(void); /* the host calls it (core/host_calls.h) */
