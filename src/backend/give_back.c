@@ -34,6 +34,10 @@ size_t give_back_and_place(granule_id range, uint32_t weight, bool room) {
     return 0;
 }
 
+bool give_back_was_refused(void) {
+    return atomic_load_explicit(&os_refused, memory_order_relaxed);
+}
+
 bool give_back_take_refusal(void) {
     return atomic_exchange_explicit(&os_refused, false, memory_order_relaxed);
 }

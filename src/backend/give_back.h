@@ -19,7 +19,8 @@ bool give_back_range(granule_id range, uint32_t weight);
  * the OS refuses the pages, the range joins its unmapped siblings, so that a whole root can be unmapped. */
 size_t give_back_and_place(granule_id range, uint32_t weight, bool room);
 
-/* Whether the OS has refused pages since the last call. */
+/* Whether the OS has refused pages since the last call of give_back_take_refusal. */
+bool give_back_was_refused(void);
 bool give_back_take_refusal(void);
 
 #endif

@@ -8,6 +8,7 @@
 
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
+    _Atomic(size_t) asks;         /* for a round, because of work other than free ranges (thrift_wake) */
     _Atomic(size_t) huge_bytes;   /* in use outside all roots (huge.c); the watermark depends on them, too */
     _Atomic(size_t) huge_waiting; /* of these, in the hardened build: freed, but in quarantine */
 };
@@ -15,6 +16,10 @@ extern struct thrift_counters thrift_counters;
 
 static inline void thrift_count_round(void) {
     atomic_fetch_add_explicit(&thrift_counters.rounds, 1, memory_order_relaxed);
+}
+
+static inline void thrift_count_ask(void) {
+    atomic_fetch_add_explicit(&thrift_counters.asks, 1, memory_order_relaxed);
 }
 
 /* A free above the watermark has given its range's pages back itself. */

@@ -140,6 +140,7 @@ void thrift_take_turn(void) {
 }
 
 void thrift_wake(void) {
+    thrift_count_ask();
     reclaimer_ask();
     if (reclaimer_state() == NO_THREAD) reclaimer_start();
     if (reclaimer_sleeps()) reclaimer_wake();
@@ -190,11 +191,29 @@ size_t thrift_purge(void) {
     return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
 }
 
-bool thrift_make_room(size_t size) {
+/* Of the last thrift_make_room. stamp: after it, if the OS had refused pages; else 0. skipped: calls since then, of all
+ * threads, that found the same stamp. */
+static struct {
+    _Atomic(uint64_t) stamp;
+    _Atomic(uint32_t) skipped;
+} vain_purge;
+
+/* Whether the OS has refused pages in the last purge, and nothing has changed since then. A purge that the OS refuses
+ * asks it about each free range. False once in VAIN_PERIOD times: the stamp does not tell all, and the OS may take
+ * pages again. */
+static COLD bool purge_is_vain(void) {
+    return thrift_change_stamp() == atomic_load_explicit(&vain_purge.stamp, memory_order_relaxed) &&
+           (atomic_fetch_add_explicit(&vain_purge.skipped, 1, memory_order_relaxed) + 1) % VAIN_PERIOD != 0;
+}
+
+COLD bool thrift_make_room(size_t size) {
     if (!thrift_may_help(size)) return false;
+    if (purge_is_vain()) return true; /* another thread may just have made room */
     size_t cached = free_granules(MAPPED);
     bool waits = root_unmap_spares() || cached > 0;
-    return thrift_purge() > 0 || waits; /* even if nothing is cached here: abandoned heaps may have memory */
+    bool given = thrift_purge() > 0;
+    atomic_store_explicit(&vain_purge.stamp, give_back_was_refused() ? thrift_change_stamp() : 0, memory_order_relaxed);
+    return given || waits; /* even if nothing is cached here: abandoned heaps may have memory */
 }
 
 /* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. */

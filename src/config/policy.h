@@ -139,6 +139,9 @@ enum {
     /* One of this many failing allocations looks for memory everywhere, although nothing seems to have come back. With
      * 100 MB in use such a look takes a millisecond, and each other failure some microseconds. */
     SHORTAGE_PERIOD = 1024,
+    /* Where memory is short and the OS refuses to take pages: one of this many purges is made, although nothing
+     * has changed since the last one. With 15,000 free ranges a purge takes 5 ms. */
+    VAIN_PERIOD = 64,
 };
 
 _Static_assert(COLLECT_LONG_PERIOD % COLLECT_PERIOD == 0 && KEEP_PERIOD % COLLECT_PERIOD == 0,

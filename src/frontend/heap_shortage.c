@@ -30,9 +30,8 @@ static COLD uint64_t signs_of(const struct heap *heap) {
 
 COLD bool heap_fails_at_once(struct heap *heap) {
     struct shortage *last = &heap->shortage;
-    bool same = !QUARANTINED && heap->wants_slabs && heap->maintenance_ticks == last->ticks + 1 &&
-                !heap_has_reopened(heap) && !heap_has_suspects(heap) && !mid_caches_are_used(heap) &&
-                signs_of(heap) == last->signs;
+    bool same = heap->wants_slabs && heap->maintenance_ticks == last->ticks + 1 && !heap_has_reopened(heap) &&
+                !heap_has_suspects(heap) && !mid_caches_are_used(heap) && signs_of(heap) == last->signs;
     if (!same || ++last->skipped % SHORTAGE_PERIOD == 0) return false;
     last->ticks++;
     return true;

@@ -15,8 +15,9 @@
  *   ranges, roots, mappings               thrift_change_stamp
  *
  * No sign tells of objects in other threads' lists, nor that others have freed the rest of a partial slab. So each
- * SHORTAGE_PERIOD-th failure looks at everything; so do rounds. The hardened build always looks: its quarantines have
- * no sign. Only the heap's thread calls these functions.
+ * SHORTAGE_PERIOD-th failure looks at everything; so do rounds. In the hardened build a malloc that finds no memory
+ * first empties its thread's quarantine, and tries again: what comes from there has the signs above.
+ * Only the heap's thread calls these functions.
  */
 #ifndef JW_HEAP_SHORTAGE_H
 #define JW_HEAP_SHORTAGE_H

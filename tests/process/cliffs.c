@@ -13,6 +13,7 @@
  *   small        what a small program is charged, in each way, is at most 4 MB above glibc's
  *   mappings     the program itself has nearly all mappings: other objects, and a file, can be had all the same
  *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
+ *   vain         the same, but nothing is one piece: a malloc that fails again does not offer all of it again
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -25,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "check.h"
 
@@ -177,6 +179,39 @@ static void reach_again(int resource, size_t now) {
         CHECK(object != NULL);
         free(object);
     }
+}
+
+static double processor_seconds(void) {
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Each fourth object stays, so that no root is whole. malloc_trim offers each free range once, which the kernel
+ * refuses: this is what one purge costs here. */
+static void vain(void) {
+    enum { FAILURES = 200 };
+    struct link *kept = NULL, *freed = NULL, *next;
+    struct rlimit limit = {address_space() + 256 * MB, RLIM_INFINITY};
+    refuse_madvise();
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    for (size_t i = 0; (next = malloc(9000)) != NULL; i++) {
+        struct link **list = i % 4 == 0 ? &kept : &freed;
+        next->next = *list;
+        *list = next;
+    }
+    for (; freed != NULL; freed = next) {
+        next = freed->next;
+        free(freed);
+    }
+    while (malloc(MB) != NULL) continue; /* what happens to be one piece */
+    double start = processor_seconds();
+    malloc_trim(0);
+    double purge = processor_seconds() - start;
+    for (int i = 0; i < FAILURES; i++) CHECK(malloc(MB) == NULL);
+    double failures = processor_seconds() - start - purge;
+    dprintf(2, "a purge %.1f ms, a malloc that fails %.1f ms\n", purge * 1e3, failures * 1e3 / FAILURES);
+    CHECK(failures / FAILURES < purge / 4);
 }
 
 /* Of /proc/self/status, in bytes. */
@@ -355,5 +390,6 @@ int main(int count, char **arguments) {
         refuse_madvise();
         reach_again(RLIMIT_AS, address_space());
     }
+    if (strcmp(name, "vain") == 0) vain();
     return 0;
 }
