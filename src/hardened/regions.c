@@ -3,6 +3,7 @@
 
 #include "backend/knit.h"
 #include "backend/slab_source.h"
+#include "backend/thrift.h"
 #include "config/policy.h"
 #include "hardened/guard.h"
 #include "hardened/region_stack.h"
@@ -99,9 +100,20 @@ void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed) {
     return guarded_fetch(FOR_SLABS, weight, zeroed);
 }
 
+/* Without the reclamation thread no round comes while the program is quiet. Then only the minimum may wait, here and in
+ * the backend, as in watermark_renew. */
+static bool too_much_waits(void) {
+    size_t here = atomic_load_explicit(&unused_bytes[false], memory_order_relaxed) >> JW_GRANULE_SHIFT;
+    return !reclaimer_lives() && free_granules(MAPPED) + here > watermark_minimum();
+}
+
 void region_place(unsigned kind, granule_id range, uint32_t weight) {
     atomic_store_explicit(&region_weights[kind], weight, memory_order_relaxed);
-    region_push(kind, fresh_age(), range);
+    bool given = too_much_waits() && give_back_pages(granule_address(range), bytes_of(range));
+    if (given) thrift_count_sync_reclaim();
+    region_push(kind, given ? WITHOUT_PAGES : fresh_age(), range);
     uint32_t places = atomic_fetch_add_explicit(&region_places, 1, memory_order_relaxed);
-    if (places % REGION_ROUND_FROM == REGION_ROUND_FROM - 1) thrift_wake();
+    if (places % REGION_ROUND_FROM != REGION_ROUND_FROM - 1) return;
+    thrift_wake();
+    thrift_take_turn();
 }

@@ -3,6 +3,7 @@
  *
  *   slab      in use -> fresh -> idle -> without pages -> in use
  *             a round: fresh becomes idle, idle loses its pages
+ *             no reclamation thread, and more than cache_min waits: in use -> without pages
  *
  * Each class of the frontend and of the midend has a stack of each age (region_stack.h). Slabs come from roots of their
  * own, so they never were a large object either, unless no other root could be had. Only a thread that finds no memory
