@@ -17,8 +17,8 @@
  *                 thread, and once to a freeing function. If an address is not an object's, or was freed before, and
  *                 the library sees it, it prints one line on standard error and ends the process (SIGABRT).
  *   Threads       may call any function at any time, also in destructors of thread-local objects, in atexit handlers,
- *                 before main, and in the child of a fork. README.md names the cases in which one thread waits for
- *                 another one.
+ *                 before main, and in the child of a fork. docs/reliability.md (promise 1) names the cases in which
+ *                 one thread waits for another one.
  *   Signals       As for malloc: signal handlers must not call these functions, a handler must not leave one of them by
  *                 longjmp, and a thread must not be cancelled asynchronously in one. The heap may be damaged then.
  */

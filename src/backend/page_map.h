@@ -17,8 +17,9 @@
  *
  * page_map.c has the tables and their masks, page_map_slots.c the slots of the window.
  *
- * The words are accessed relaxed: a range's words belong to the thread that holds the range. A range passes from one
- * holder to the next by the acquire/release operations of Nest, Knit and the deferred list.
+ * A leaf and a link are accessed relaxed: they belong to the thread that holds the range. A range passes from one
+ * holder to the next by the acquire/release operations of Nest, Knit and the deferred list. Knit's nodes, mid slabs'
+ * words and slots of the window have orders of their own.
  */
 #ifndef JW_PAGE_MAP_H
 #define JW_PAGE_MAP_H

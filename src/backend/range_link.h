@@ -7,7 +7,7 @@
  *   in list, next  the holder of the list's lock in a Nest (nest.h); else the holder, or the thread that has the list
  *
  * A node's word has the position of the node's own range at the same bits (node_word.h).
- * Only this file knows the bits. The tables of the words are in page_map.h.
+ * Only this file and node_word.h know the bits. The tables of the words are in page_map.h.
  */
 #ifndef JW_RANGE_LINK_H
 #define JW_RANGE_LINK_H

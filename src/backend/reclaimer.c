@@ -45,8 +45,8 @@ static void end_start(uint32_t state) {
     reclaimer_wake_pauses(); /* a pause may wait for the thread that was to come */
 }
 
-/* Starts the thread if the state is still `before`. A resume that finds a start on its way leaves the thread to it. So
- * a start that a pause refuses looks again whether the pause has gone. */
+/* Starts the thread if the state is still `before`. A resume that reads RUNNING does nothing: another thread is
+ * starting the thread. So a start that a pause refuses looks again whether the pause has gone. */
 static void start_from(uint32_t before) {
     do {
         /* [TH4] acquire: the rounds of the last thread; pairs [TH2] [PA4]; client pause_successor */

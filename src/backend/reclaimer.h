@@ -1,8 +1,9 @@
 /* reclaimer.h - the life of the reclamation thread, which runs Thrift's rounds: when it starts and ends.
  *
  *   reclaim_thread:auto    It starts only when the program itself has just made a thread by pthread_create: then the
- *                          sandbox allows new threads, and the process is not single-threaded. It sleeps while there is
- *                          nothing to do, and ends with the last thread that the program has made.
+ *                          sandbox allows new threads, and the process is not single-threaded. After a pause the last
+ *                          resume starts it again. It sleeps while there is nothing to do, and ends with the last
+ *                          thread that the program has made.
  *                 :true    It starts when enough is cached and ends when nothing is left.
  *                 :false   There is none. Freeing threads run the rounds.
  *

@@ -5,20 +5,21 @@
  *                 NO_THREAD -> RUNNING    the thread itself, which has found work after it announced its end
  *                 RUNNING -> NO_THREAD    the thread itself, when nothing is left to give back (reclaim_thread:true); a
  *                                         starting thread that finds the last one not yet off its stack
- *                 RUNNING -> ROUNDS_BY_FREES     the OS refuses the thread, or to confine it; the thread itself, when
- *                                                told to end
+ *                 RUNNING -> ROUNDS_BY_FREES     the OS refuses the thread, or to confine it; a start that sees a
+ *                                                pause; the thread itself, when told to end
  *                 NO_THREAD -> ROUNDS_BY_FREES   a thread needs it, but it may not be started now
  *                 ROUNDS_BY_FREES -> RUNNING     the program makes a thread (auto); the thread that ends the last pause
  *                 ROUNDS_BY_FREES -> NO_THREAD   a freeing thread after a round in its place, to ask again (true)
- *   round_asked   0 -> 1    a thread with work other than free ranges, such as an abandoned heap
+ *   round_asked   0 -> 1    a thread with work that waits in no Nest, such as an abandoned heap
  *                 1 -> 0    the next round, before it looks for work
- *   quiet_rounds  0 -> n    the thread, before a wait that is doubled n times: once for each round without work
+ *   quiet_rounds  0 -> n    the thread, before a wait that is doubled n times: once for each round without work;
+ *                           QUIET_ROUNDS: before a wait without limit
  *                 n -> 0    the thread, after it
  *   wakeup        0 -> 1    a thread that wakes the reclamation thread; the futex of its wait
  *                 any -> 1  a pause, without a look at the word
  *                 1 -> 0    the thread, after its wait
  *   in_round      0 -> 1 -> 0    a freeing thread that runs a round; while it is 1 the others go on
- *   pauses        | 31..20 our own | 19..0 the program's |, while one is above 0 there is no thread
+ *   pauses        | 31..20 our own | 19..0 the program's |; above 0 no thread starts, and one that runs ends
  *                 + 1, - 1    pause, resume; - 1 only if the program's part is above 0
  *                 + 1, - 1    of our own part: the end of the last thread that the program has made
  *   stopped       0 -> 1    a pause that has ended the thread

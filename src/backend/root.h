@@ -89,7 +89,7 @@ void root_forget_threads(void);
  * for a later round. */
 bool root_round(void);
 
-/* Unmaps all spares. Returns whether there were any. */
+/* Unmaps all spares. Returns whether the OS took one. */
 bool root_unmap_spares(void);
 size_t root_spares(void);
 

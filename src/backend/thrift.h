@@ -19,7 +19,8 @@
  *   headroom.h         what goes back before new memory is used
  *   shortage.h         whether giving back helps when the OS refuses memory
  *
- * `thrift_` begins the names that other tiers use, in each of these files. Other prefixes are for the backend's files.
+ * `thrift_` begins the names that other tiers use, in each of these files; they also use give_back_pages and
+ * watermark_minimum. All else is for the backend's files.
  */
 #ifndef JW_THRIFT_H
 #define JW_THRIFT_H
@@ -58,8 +59,8 @@ size_t thrift_purge(void);
  * (thrift_may_help). Returns whether a new try may succeed. */
 bool thrift_make_room(size_t size);
 
-/* Asks for a round, and wakes a sleeping reclamation thread. Called for work other than freed ranges: a thread has
- * ended, or mid slabs have freed objects. */
+/* Asks for a round, and wakes a sleeping reclamation thread. Called for work that waits in no Nest: a thread
+ * has ended, mid slabs have freed objects, a thread caches ranges. */
 void thrift_wake(void);
 
 /* Runs the round that was asked for, if it is due and no thread would come for it. Called now and then by threads that

@@ -8,7 +8,7 @@
 
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
-    _Atomic(size_t) asks;         /* for a round, because of work other than free ranges (thrift_wake) */
+    _Atomic(size_t) asks;         /* for a round, because of work that waits in no Nest (thrift_wake) */
     _Atomic(size_t) huge_bytes;   /* in use outside all roots (huge.c); the watermark depends on them, too */
     _Atomic(size_t) huge_waiting; /* of these, in the hardened build: freed, but in quarantine */
 };

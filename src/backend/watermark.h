@@ -5,8 +5,8 @@
  *   watermark_beside_new    where memory without pages comes into use: the peak, and PERCENT_BESIDE_NEW of it
  *
  * The last two limit what waits and what is in use together; they return the part that may wait. The peak is the most
- * that threads have noted since the round before last. watermark_note_peak and watermark_renew note; the others only
- * read.
+ * that threads have noted since the round before last. watermark_note_peak and watermark_renew note; watermark_age_peak
+ * begins a new one; the others only read.
  */
 #ifndef JW_WATERMARK_H
 #define JW_WATERMARK_H
@@ -27,7 +27,8 @@ void watermark_age_peak(void);
 
 size_t watermark_minimum(void);
 
-/* Notes the peak, and returns the watermark after that. */
+/* Returns the watermark. Notes the peak first, unless the watermark is the minimum: without the reclamation thread, and
+ * with cache_percent:0. */
 size_t watermark_renew(void);
 
 /* Whether so many more granules in use would be more than the peak. */

@@ -177,14 +177,15 @@ enum {
     /* Granules given back by one system call of a round. Their slabs are GIVING meanwhile, so that no thread can use
      * them. More granules make that time longer, fewer make more calls. */
     GIVE_MOST_GRANULES = 64,
-    /* Passes over the abandoned heaps in a round. Each drains half of what is left, and threads that end meanwhile add
-     * to it. */
+    /* Passes over the abandoned heaps in a round. Each drains half of all abandoned heaps. Two are enough, but for
+     * threads that end meanwhile. */
     DRAIN_PASSES = 32,
     /* A round after a thread's end waits for a successor thread: the interval, shifted right by this. An eighth of
      * 500 ms is more than a thread takes to start, and too short to count for memory. */
     SUCCESSOR_SHIFT = 3,
     /* Quiet rounds in a row that the thread runs while work is left for later rounds, as after a refused madvise. The
-     * wait doubles with each: 500 ms become half a minute. Without such work it ends or sleeps after the first one. */
+     * wait doubles with each, from 500 ms to 16 s: half a minute together. Without such work the thread ends or sleeps
+     * after the first one. */
     QUIET_ROUNDS = 6,
     /* Percent of the recent peak that may be cached above it where memory without pages comes into use. With nothing
      * above the peak, a program whose use goes up and down had five times the page faults (rptest). */

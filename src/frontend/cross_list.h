@@ -3,7 +3,8 @@
  *   cross   | 31 full | 30 watched | 29..16 count | 15..0 distance of the first object from the origin, 0: none |
  *
  *   transition   by                           word
- *   push         any thread but the owner     count + 1, distance = the object's, full = watched = 0; its link leads on
+ *   push         any other thread; the owner  count + 1, distance = the object's, full = watched = 0; its link leads on
+ *                a suspect (suspect.h)
  *   drain        owner, to refill or empty    0: one exchange moves the whole list; no thread walks it
  *   format       owner                        full = 1, as a new slab is marked
  *   mark full    owner, nothing left and      only from 0: full = 1. The first push after that clears the bit: that

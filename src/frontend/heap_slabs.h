@@ -2,9 +2,10 @@
  *
  *   state       event                                             then
  *   EMPTY       a refill takes the slab from the pool             CURRENT
- *   CURRENT     the lists have no object left                     FULL, marked
+ *   CURRENT     the lists have no object left                     FULL, marked; WANTED after a failed malloc
  *   CURRENT     all objects are free                              EMPTY, or REOPENING (below)
- *   FULL        objects have come back                            PARTIAL; CURRENT where malloc would find nothing next
+ *   FULL        objects have come back                            PARTIAL; EMPTY if all have; CURRENT where malloc
+ *                                                                 would find nothing next
  *   FULL        a malloc has failed (heap_shortage.h)             WANTED; else as FULL
  *   PARTIAL     a refill takes the first of its class             CURRENT
  *   PARTIAL     all objects are free                              EMPTY, or REOPENING

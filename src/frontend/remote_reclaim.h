@@ -1,9 +1,9 @@
 /* remote_reclaim.h - rounds give back the memory of slabs whose objects came back through the cross list, whatever
  * their owner does: it may sleep for ever.
  *
- * A slab is free when its cross list has all objects that are out. No correct free can reach such a slab, and of its
- * owner only the slow paths. The cross word decides between owner and round. The slab's page goes back; the slab
- * stays the owner's and in its list, and is as new when the owner next comes to it.
+ * A slab is free when its cross list has all objects that are out. No correct free can reach such a slab. Of the
+ * owner's code only the slow paths touch it. The cross word decides between owner and round. The slab's page goes back;
+ * the slab stays the owner's and in its list, and is as new when the owner next comes to it.
  *
  *   cross    means                               left by
  *   list     objects; not marked full            a round that looks at it: watched

@@ -3,7 +3,8 @@
  *   first   | 31..24 zero | 23..0 id of the first element; 0: empty |
  *
  *   transition   by           word            order
- *   push(id)     any thread   old -> id       [IS1] release: publishes the element, whose link leads to old
+ *   push(id)     any thread   old -> id       [IS1] release: publishes the element, whose link leads
+ *                                            to old; acquire: see last_look
  *   take_all()   any thread   id -> 0         [IS2] acquire: pairs IS1
  *   last_look    any thread   unchanged       [IS3] release: pairs IS1's acquire
  *
