@@ -119,6 +119,21 @@ def add_replay(commands) -> None:
     command.set_defaults(run=runs("replay", "replay"))
 
 
+def add_stat(commands) -> None:
+    command = commands.add_parser(
+        "stat",
+        help="the heap of a running process, as text, JSON or OpenMetrics",
+        description="Reads the heap of a process that runs jwmalloc with JWMALLOC_CONF=watch:true. The process is not\n"
+        "stopped, and does nothing for it.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("pid", type=int, metavar="PID")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="all numbers")
+    form.add_argument("--openmetrics", action="store_true", help="for Prometheus")
+    command.set_defaults(run=runs("watch_stat", "stat"))
+
+
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """Of the words, or of this program's arguments. Ends the program after --help, and if an argument is wrong."""
     parser = argparse.ArgumentParser(prog="jw")
@@ -130,6 +145,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     add_trace(commands)
     add_report(commands)
     add_replay(commands)
+    add_stat(commands)
     arguments = parser.parse_args(words)
     if "program" in arguments:
         arguments.program = arguments.program[arguments.program[:1] == ["--"] :]

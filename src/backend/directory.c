@@ -2,6 +2,7 @@
 #include "backend/directory.h"
 
 #include "base/align.h"
+#include "base/published.h"
 #include "platform/fence.h"
 
 enum {
@@ -21,6 +22,7 @@ struct middle {
 };
 
 struct directory directory;
+PUBLISHED(directory);
 
 /* Takes 64 bits on every processor: where MIDDLE_SHIFT is 32, an address of 32 bits cannot be shifted by it. */
 static size_t top_of(uint64_t address) {

@@ -6,6 +6,7 @@
 #include "backend/thrift.h"
 #include "base/align.h"
 #include "base/compiler.h"
+#include "base/published.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
@@ -13,6 +14,8 @@
 #include "platform/platform.h"
 
 static _Atomic(size_t) mappings, mapped_total;
+PUBLISHED(mappings);
+PUBLISHED(mapped_total);
 
 static void count_huge(intptr_t number, intptr_t size) {
     atomic_fetch_add_explicit(&mappings, (size_t)number, memory_order_relaxed);

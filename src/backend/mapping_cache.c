@@ -2,6 +2,7 @@
 #include "backend/mapping_cache.h"
 
 #include "backend/ownership.h"
+#include "base/published.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
 
@@ -15,7 +16,9 @@ struct mapping_entry {
 
 enum { ENTRIES = JW_CACHED_MAPPINGS };
 static struct mapping_entry mapping_entries[ENTRIES + 1]; /* the last one is never used: C has no empty arrays */
+PUBLISHED(mapping_entries);
 static _Atomic(size_t) cached_total;
+PUBLISHED(cached_total);
 static _Atomic(uint32_t) next_victim;
 
 size_t mapping_cache_bytes(void) {

@@ -1,10 +1,12 @@
 /* ownership.c - acquiring and placing ranges: both halves, Nest's and Knit's, with the rollback of a failed step. */
 #include "backend/ownership.h"
 
+#include "base/published.h"
 #include "config/policy.h"
 #include "platform/assert.h"
 
 struct ownership ownership;
+PUBLISHED(ownership);
 
 enum { TRIES = JW_RANGE_TRIES };
 

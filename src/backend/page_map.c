@@ -3,6 +3,7 @@
 
 #include "backend/page_map_tables.h"
 #include "base/align.h"
+#include "base/published.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
 #include "platform/fence.h"
@@ -14,6 +15,7 @@ static _Atomic(uintptr_t) no_roots[1];
 
 struct page_map page_map = {
     .mask = 0, .records = no_record, .leaf = nothing, .node = nothing, .link = nothing, .slot_owner = no_roots};
+PUBLISHED(page_map);
 
 static void set_masks(size_t mask) {
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT

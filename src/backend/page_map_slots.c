@@ -1,6 +1,7 @@
 /* page_map_slots.c - the slots of the window: which root has which, and the reserving of roots for free ones. */
 #include "backend/page_map.h"
 #include "backend/page_map_tables.h"
+#include "base/published.h"
 #include "config/options.h"
 #include "platform/deferred_unmap.h"
 #include "platform/platform.h"
@@ -16,6 +17,8 @@ static size_t covered_from(size_t slot, size_t mask) {
 
 /* All slots that were ever claimed are in [first_slot, last_slot): few, and in two parts at most. */
 static _Atomic(size_t) first_slot = SIZE_MAX, last_slot;
+PUBLISHED(first_slot);
+PUBLISHED(last_slot);
 
 static void note_slot(size_t slot) {
     size_t first = atomic_load_explicit(&first_slot, memory_order_relaxed),

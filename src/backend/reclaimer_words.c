@@ -1,10 +1,12 @@
 /* reclaimer_words.c - where the reclamation thread's words are, and how rounds ask, wait, wake and take turns. */
 #include "backend/reclaimer_words.h"
 
+#include "base/published.h"
 #include "platform/platform.h"
 
 static struct reclaimer own_words;
 struct reclaimer *reclaimer = &own_words;
+PUBLISHED(reclaimer);
 
 void reclaimer_words_start(void) {
     struct reclaimer *words = platform_forgotten_by_fork(sizeof *words);

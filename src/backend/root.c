@@ -2,6 +2,7 @@
 #include "backend/root.h"
 
 #include "backend/knit.h"
+#include "base/published.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "platform/assert.h"
@@ -10,6 +11,7 @@
 #include "sync/cell.h"
 
 static _Atomic(size_t) roots;
+PUBLISHED(roots);
 
 /* | 31..16 roots being given back | 15..0 walkers |. A root is given back only while there is no walker, and a walk
  * begins only while no root is given back. Both enter by a read-modify-write, so the later one sees the earlier. */
@@ -19,6 +21,7 @@ static _Atomic(uint32_t) walkers;
 #define RELEASES_MAX 0xffffu
 
 static struct cell spares[JW_SPARE_ROOTS]; /* each a spare root */
+PUBLISHED(spares);
 static size_t memory_limit = SIZE_MAX;
 /* Booleans, but not bytes, which RISC-V cannot exchange. root_made: a root was made since the last round. */
 static _Atomic(uint32_t) making_spares, root_made;
@@ -47,6 +50,7 @@ static granule_id take_spare(void) {
 }
 
 static struct cell closed[CLOSED_PARTS]; /* a held range without addresses */
+PUBLISHED(closed);
 
 bool root_close_part(granule_id part) {
     static _Atomic(uint32_t) used; /* each part has an entry of its own, to which a thread may put it back */

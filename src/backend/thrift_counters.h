@@ -9,6 +9,7 @@
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
     _Atomic(size_t) asks;         /* for a round, because of work that waits in no Nest (thrift_wake) */
+    _Atomic(size_t) wakeups;      /* of the reclamation thread: waits that have ended, also by the clock */
     _Atomic(size_t) huge_bytes;   /* in use outside all roots (huge.c); the watermark depends on them, too */
     _Atomic(size_t) huge_waiting; /* of these, in the hardened build: freed, but in quarantine */
 };
@@ -20,6 +21,11 @@ static inline void thrift_count_round(void) {
 
 static inline void thrift_count_ask(void) {
     atomic_fetch_add_explicit(&thrift_counters.asks, 1, memory_order_relaxed);
+}
+
+/* The reclamation thread goes on after a wait. */
+static inline void thrift_count_wakeup(void) {
+    atomic_fetch_add_explicit(&thrift_counters.wakeups, 1, memory_order_relaxed);
 }
 
 /* A free above the watermark has given its range's pages back itself. */

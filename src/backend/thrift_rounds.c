@@ -91,6 +91,7 @@ static bool run_round(struct rounds *rounds) {
     rounds->more = begin_round(false);
     unsigned standby = ownership_swap_buffers();
     wait_for_round(rounds->quiet, rounds->still_mapped);
+    thrift_count_wakeup();
     if (reclaimer_must_end()) return false;
     rounds->woken = reclaimer_take_wakeup();
     rounds->still_mapped = end_round(standby, rounds->woken);
@@ -106,6 +107,7 @@ static bool end_or_wait(struct rounds *rounds) {
     rounds->woken = !reclaimer_starts_at_need();
     if (!rounds->woken) return end_thread(rounds->still_mapped);
     wait_for_work(rounds->still_mapped);
+    thrift_count_wakeup();
     return false;
 }
 

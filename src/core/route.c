@@ -9,7 +9,7 @@
  *   deallocate_slowly
  *     large   deallocate_large        an object with which its range begins: into the range cache
  *     mid     mid_cache_free          into the mid cache
- *             deallocate_by_kind      all others, NULL and huge objects too
+ *             deallocate_by_kind      all others, huge objects too
  */
 #include "core/route.h"
 
@@ -22,6 +22,7 @@
 #include "core/allocate.h"
 #include "core/free_suspect.h"
 #include "core/start.h"
+#include "core/watch.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/heap_pop.h"
@@ -52,9 +53,9 @@ static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
     return out_of_memory();
 }
 
-static void *refill_and_pop(struct heap *heap, unsigned class) {
-    void *object = heap_refill(heap, class);
-    return LIKELY(object) ? object : refill_without_memory(heap, class);
+static void *refill_and_pop(void *heap, size_t class) {
+    void *object = heap_refill(heap, (unsigned)class);
+    return LIKELY(object) ? object : refill_without_memory(heap, (unsigned)class);
 }
 
 /* For a thread that has already given up its heap: takes an abandoned heap for one object. */
@@ -117,8 +118,9 @@ static COLD struct heap *attach_for_caches(void) {
 }
 
 /* Serves requests that neither the midend nor the range cache has served. */
-static NOINLINE void *allocate_from_any_tier(size_t size) {
+static NOINLINE void *allocate_from_any_tier(void *unused, size_t size) {
     size_t dirty_bytes;
+    (void)unused;
     if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !replaced_by_tool())
         attach_for_caches();
     return allocate_above_small(size, 1, &dirty_bytes);
@@ -127,23 +129,24 @@ static NOINLINE void *allocate_from_any_tier(size_t size) {
 static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
     void *object = NULL;
     if (RANGE_CACHE_WAYS > 0 && LIKELY(size <= BACKEND_MAX)) object = backend_allocate_cached(&heap->range_cache, size);
-    return LIKELY(object) ? object : allocate_from_any_tier(size);
+    return LIKELY(object) ? object : watch_call(SLOW_LARGE, allocate_from_any_tier, NULL, size);
 }
 
 /* The largest sizes below BACKEND_MIN have no mid class: they are large objects. */
-static NOINLINE void *allocate_mid(struct heap *heap, size_t size) {
+static NOINLINE void *allocate_mid(void *threads, size_t size) {
+    struct heap *heap = threads;
     if (UNLIKELY(heap == &no_heap)) {
         if (replaced_by_tool()) return tool_allocate(size);
         heap = attach_for_caches();
     }
-    if (UNLIKELY(!heap)) return allocate_from_any_tier(size);
+    if (UNLIKELY(!heap)) return allocate_from_any_tier(NULL, size);
     void *object = midend_allocate_uncached(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_from_backend(heap, size);
 }
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
-    return refill_and_pop(heap, class);
+    return watch_call(SLOW_SMALL, refill_and_pop, heap, class);
 }
 
 NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
@@ -151,35 +154,40 @@ NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) /* one test for two sizes: 0 wraps */
         return LIKELY(size > 0) ? allocate_from_backend(heap, size) : allocate(1);
     void *object = midend_allocate_cached(heap->mid_caches, size);
-    return LIKELY(object) ? object : allocate_mid(heap, size);
+    return LIKELY(object) ? object : watch_call(SLOW_MID, allocate_mid, heap, size);
 }
 
-static NOINLINE void deallocate_by_kind(void *object, struct leaf_word leaf) {
-    if (!object) return;
+static void *deallocate_by_kind(void *object, size_t unused) {
+    (void)unused;
     if (replaced_by_tool()) {
         tool_deallocate(object);
-        return;
+        return NULL;
     }
     if (!page_map_owns(object)) {
         huge_free(object);
-        return;
+        return NULL;
     }
-    switch (object_kind(object, leaf)) {
+    switch (object_kind(object, leaf_of(object))) {
     case MID:
         if (UNLIKELY(!midend_free(thread_heap()->mid_caches, object))) free_mid_suspect(object);
-        return;
-    case LARGE: backend_free(object); return;
+        break;
+    case LARGE: backend_free(object); break;
     default: misuse(INVALID_FREE, object, 0);
     }
+    return NULL;
 }
 
-static NOINLINE void deallocate_large(void *object, struct leaf_word leaf) {
+static NOINLINE void deallocate_uncached(void *object) {
+    if (object) watch_call(SLOW_FREE, deallocate_by_kind, object, 0);
+}
+
+static NOINLINE void deallocate_large(void *object) {
     granule_id range = backend_try_begin_free(object);
     if (LIKELY(range)) backend_cache_range(&thread_heap()->range_cache, range);
-    else deallocate_by_kind(object, leaf);
+    else deallocate_uncached(object);
 }
 
 void deallocate_slowly(void *object, struct leaf_word leaf) {
-    if (RANGE_CACHE_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object, leaf);
-    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_by_kind(object, leaf);
+    if (RANGE_CACHE_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object);
+    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_uncached(object);
 }

@@ -9,6 +9,7 @@
 #include "core/describe.h"
 #include "core/fork.h"
 #include "core/host_calls.h"
+#include "core/watch.h"
 #include "frontend/heap_key.h"
 #include "frontend/heap_rounds.h"
 #include "midend/midend.h"
@@ -65,4 +66,5 @@ CALLED_AT_START void start_with_the_program(void) {
         fork_start();
     }
     platform_finish_start();
+    watch_start();
 }

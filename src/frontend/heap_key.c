@@ -1,12 +1,14 @@
 /* heap_key.c - derives the keys of heaps from a secret, and hands a child of a fork a secret of its own. */
 #include "frontend/heap_key.h"
 
+#include "base/published.h"
 #include "base/siphash.h"
 #include "platform/host.h"
 #include "platform/platform.h"
 #include "sync/free_link.h"
 
 uint64_t frontend_key;
+PUBLISHED(frontend_key);
 
 static uint64_t heap_secret[2]; /* of this generation's keys */
 

@@ -3,6 +3,7 @@
 
 #include "backend/hardened_hooks.h"
 #include "backend/thrift.h"
+#include "base/published.h"
 #include "config/policy.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_fork.h"
@@ -33,6 +34,7 @@ bool heap_thread_has_ended(void) {
 static struct versioned_stack abandoned[2];
 static _Atomic(uint32_t) waiting; /* index of the waiting stack; relaxed: either stack will do */
 static _Atomic(uint32_t) abandoned_count;
+PUBLISHED(abandoned_count);
 
 uint32_t heap_abandoned_count(void) {
     return atomic_load_explicit(&abandoned_count, memory_order_relaxed);

@@ -2,6 +2,7 @@
 #include "frontend/heap_table.h"
 
 #include "base/align.h"
+#include "base/published.h"
 #include "config/policy.h"
 #include "frontend/heap.h"
 #include "platform/fence.h"
@@ -14,6 +15,8 @@ _Static_assert((uint64_t)HEAP_CHUNKS *CHUNK_HEAPS <= 1u << KEY_NUMBER_BITS,
 
 static _Atomic(struct heap *) chunks[HEAP_CHUNKS];
 static _Atomic(uint32_t) created;
+PUBLISHED(chunks);
+PUBLISHED(created);
 
 uint32_t heap_count(void) {
     return atomic_load_explicit(&created, memory_order_relaxed);

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "backend/slab_source.h"
+#include "base/published.h"
 #include "platform/assert.h"
 #include "sync/hint_counter.h"
 #include "sync/id_stack.h"
 
 struct nest mid_nest;
 _Atomic(size_t) mid_slab_counts[CLASSES];
+PUBLISHED(mid_slab_counts);
 static struct hint_counter empties_left; /* how often an empty slab was left in the Nest */
 static struct id_stack deferred;         /* slabs whose Nest was busy, through their links */
 

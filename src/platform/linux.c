@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1 /* environ, AT_EMPTY_PATH */
 #include "base/compiler.h"
 #include "base/mixed.h"
+#include "base/published.h"
 #include "platform/linux_call.h"
 #include "platform/linux_start.h"
 #include "platform/platform.h"
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 _Atomic(size_t) linux_calls;
+PUBLISHED(linux_calls);
 
 size_t platform_page_size(void) {
     static _Atomic(size_t) known;

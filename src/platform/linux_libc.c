@@ -72,6 +72,13 @@ void platform_abort_message(const char *text, size_t length) {
     if (place != NULL) atomic_store_explicit(place, (uintptr_t)message, memory_order_relaxed);
 }
 
+COLD bool platform_call_library(const char *file, const char *name, const void *argument) {
+    void *library = dlopen != NULL && dlsym != NULL ? dlopen(file, RTLD_NOW | RTLD_NODELETE) : NULL;
+    void (*function)(const void *) = library != NULL ? (void (*)(const void *))dlsym(library, name) : NULL;
+    if (function != NULL) function(argument);
+    return function != NULL;
+}
+
 COLD void platform_finish_start(void) {
     stay_loaded();
 #ifdef __GLIBC__

@@ -164,6 +164,10 @@ void platform_abort_message(const char *text, size_t length);
  * the loader, and libc may call malloc in here. */
 void platform_finish_start(void);
 
+/* Loads the library `file` and calls its function `name` with the argument. False: there is no such library, or the
+ * program is linked statically. Called by a constructor, as platform_finish_start. */
+bool platform_call_library(const char *file, const char *name, const void *argument);
+
 /* Ends the process with SIGABRT; the message has already been written. */
 _Noreturn void platform_abort(void);
 

@@ -337,6 +337,13 @@ void platform_abort_message(const char *text, size_t length) {
     (void)length;
 }
 
+bool platform_call_library(const char *file, const char *name, const void *argument) {
+    (void)file;
+    (void)name;
+    (void)argument;
+    return false;
+}
+
 void platform_finish_start(void) {
 }
 

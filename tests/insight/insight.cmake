@@ -22,6 +22,10 @@ if(TARGET jwmalloc AND TARGET jwrecord AND NOT CMAKE_CROSSCOMPILING AND CMAKE_SI
     set(mistakes $<TARGET_FILE_DIR:jwguard> $<TARGET_FILE:mistakes-control>)
     jw_script(insight.guard ${insight}/guard_test.py ${mistakes})
     jw_script(insight.guard.preload ${insight}/guard_test.py ${mistakes} $<TARGET_FILE:jwmalloc>)
+    jw_program(watched control SOURCES insight/watched.c)
+    add_dependencies(watched-control insight)
+    jw_script(insight.watch ${insight}/watch_test.py $<TARGET_FILE_DIR:jwwatch> $<TARGET_FILE:watched-control>
+        $<TARGET_FILE:jwmalloc>)
     jw_script(insight.installed ${insight}/installed_test.py ${known} ${CMAKE_COMMAND})
     jw_program(replay static SOURCES trace/replay.c ../bench/trace.c)
     jw_script(insight.android ${insight}/android_test.py ${known} $<TARGET_FILE:replay-static>)

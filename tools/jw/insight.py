@@ -1,4 +1,4 @@
-"""What ./jw record, profile, guard, report, replay and trace run: insight/tools, its libraries and its packages."""
+"""What ./jw record, profile, guard, stat, report and the like run: insight/tools, its libraries and packages."""
 
 import fcntl
 import shutil
@@ -14,6 +14,7 @@ COMMANDS = {
     "guard": "some of a program's objects between inaccessible pages: mistakes are named",
     "report": "a page about a recorded program, or two to compare",
     "replay": "a recorded program again, on several allocators",
+    "stat": "the heap of a running process (watch:true), as text, JSON or OpenMetrics",
     "trace": "recorded traces as the text of Android's memory_replay, and back",
 }
 TOOLS = flavours.ROOT / "insight"

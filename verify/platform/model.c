@@ -435,6 +435,13 @@ void platform_abort_message(const char *text, size_t length) {
 void platform_finish_start(void) {
 }
 
+bool platform_call_library(const char *file, const char *name, const void *argument) {
+    (void)file;
+    (void)name;
+    (void)argument;
+    return false;
+}
+
 uint32_t platform_process_id(void) {
     return 1;
 }
