@@ -1,11 +1,11 @@
 /* jwmalloc.h - a memory allocator for phones: its public interface.
  *
  * The library that replaces malloc (libjwmalloc) also exports the functions below without the prefix, and all C++
- * operators new and delete. Only with the prefix: reclaim_pause, reclaim_resume, stats_print, options_print, version;
- * and ctl, ctl_name_to_mib and ctl_by_mib, which are jemalloc's mallctl, mallctlnametomib and mallctlbymib. A program
- * then needs this header only for what the standards do not have. The library for use beside the system's malloc
- * (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer or Valgrind's memcheck its objects come from
- * the tool's malloc, with the tool's limits and reports.
+ * operators new and delete. Only with the prefix: purge, reclaim_pause, reclaim_resume, stats_print, options_print,
+ * version; and ctl, ctl_name_to_mib and ctl_by_mib, which are jemalloc's mallctl, mallctlnametomib and mallctlbymib. A
+ * program then needs this header only for what the standards do not have. The library for use beside the system's
+ * malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer or Valgrind's memcheck its objects come
+ * from the tool's malloc, with the tool's limits and reports.
  *
  * For all functions, unless a comment says otherwise:
  *   Sizes         are bytes. An object may be larger than asked for (jw_malloc_usable_size); all of it may be used.
@@ -166,6 +166,17 @@ enum {
  * start; then there is no thread either. */
 JW_API int jw_reclaim_pause(void);
 JW_API void jw_reclaim_resume(void);
+
+/* Gives free memory back to the OS for about `max_us` microseconds, and goes on at the next call, of any thread, where
+ * this one has ended. Returns the bytes that went meanwhile. No thread is stopped, and none waits that allocates.
+ *     JW_PURGE_SHARED    what is cached for all threads: ranges, mappings, spare address space
+ *     JW_PURGE_THREADS   also what each thread caches and is free, even if it sleeps, and the heaps of ended threads
+ *     JW_PURGE_ALL       also the slabs of the calling thread whose objects are all free; as jw_malloc_trim
+ * A call goes through all of its level at most once after the rest of the last call. The time is looked at after each
+ * piece of work: a system call, a heap, a class of sizes of the calling thread, or 4 MB of addresses. So a call may
+ * take one piece longer. With 0 it does one piece. Another level: 0, and nothing is done. */
+enum { JW_PURGE_SHARED, JW_PURGE_THREADS, JW_PURGE_ALL };
+JW_API size_t jw_purge(int level, unsigned long max_us);
 
 /* Receives `length` bytes of text. It is called several times for one report, and may allocate. */
 typedef void jw_write_function(void *cookie, const char *text, size_t length);

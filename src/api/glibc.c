@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "config/options.h"
 #include "core/allocator.h"
+#include "core/purge.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
 #include "statistics/statistics.h"
@@ -31,6 +32,10 @@ JW_EXPORT int jw_malloc_trim(size_t pad) {
     (void)pad;
     serve_drain();
     return thrift_purge() > 0;
+}
+
+JW_EXPORT size_t jw_purge(int level, unsigned long max_us) {
+    return level < 0 || level >= PURGE_LEVELS ? 0 : purge_for((enum purge_level)level, max_us);
 }
 
 JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {

@@ -203,6 +203,10 @@ size_t page_map_slots(void);
 /* Bytes of the tables that claimed slots may have touched. `untouched`: slots that do not count. */
 size_t page_map_metadata(size_t untouched);
 
+/* Returns the first granule of the first root in the slots from *slot on, and moves *slot behind it. 0: there is none.
+ */
+granule_id page_map_next(uint32_t *slot);
+
 /* Calls `visit` for each claimed slot whose root begins at `id`. */
 void page_map_walk(void (*visit)(granule_id id, void *context), void *context);
 

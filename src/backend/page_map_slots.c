@@ -171,6 +171,13 @@ size_t page_map_metadata(size_t untouched) {
     return (claimed - untouched) * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
 }
 
+granule_id page_map_next(uint32_t *slot) {
+    size_t next = *slot;
+    if (!next_claimed(&next)) return 0;
+    *slot = (uint32_t)next + 1;
+    return (granule_id)(next * ROOT_GRANULES);
+}
+
 void page_map_walk(void (*visit)(granule_id id, void *context), void *context) {
     for (size_t slot = 0; next_claimed(&slot); slot++) visit((granule_id)(slot * ROOT_GRANULES), context);
 }

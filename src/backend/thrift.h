@@ -55,6 +55,9 @@ void thrift_notice(void);
 /* Gives back every free range now. Returns the bytes given back. */
 size_t thrift_purge(void);
 
+/* A step of a purge (core/purge.h): deferred ranges, spare roots, and what the users of ranges keep for themselves. */
+void thrift_purge_shared(void);
+
 /* The OS has refused `size` bytes of addresses: gives back all unused memory, unless that cannot help
  * (thrift_may_help). Returns whether a new try may succeed. */
 bool thrift_make_room(size_t size);

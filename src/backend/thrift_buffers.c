@@ -4,6 +4,7 @@
 #include "backend/give_back.h"
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
+#include "backend/purge.h"
 #include "backend/reclaimer.h"
 #include "backend/thrift_counters.h"
 #include "backend/watermark.h"
@@ -45,6 +46,24 @@ size_t thrift_reclaim(unsigned buffer, bool room) {
     thrift_count_given_back(mapping_cache_drain(buffer, SIZE_MAX));
     for (unsigned use = 0; use < ROOT_USES; use++) still_mapped += empty_nest(buffer + use * NESTS_OF_USE, room);
     return still_mapped;
+}
+
+bool thrift_purge_ranges(struct purge *purge) {
+    enum { LISTS = 2 * ROOT_USES * RANGE_CLASSES };
+    unsigned active = ownership_active();
+    for (unsigned buffer = 0; buffer < 2 && purge->place == 0; buffer++)
+        thrift_count_given_back(mapping_cache_drain(buffer, SIZE_MAX));
+    for (; purge->place < LISTS; purge->place++) {
+        unsigned list = purge->place / RANGE_CLASSES, range_class = RANGE_CLASSES - 1 - purge->place % RANGE_CLASSES;
+        unsigned nest = (list < ROOT_USES ? !active : active) + list % ROOT_USES * NESTS_OF_USE;
+        granule_id range;
+        for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, range_class)); left--) {
+            size_t stays = give_back_and_place(range, weight_of_class(range_class), true);
+            if (purge_is_over(purge)) return false;
+            if (stays && nest % NESTS_OF_USE == ownership_active()) break; /* it is in this list again */
+        }
+    }
+    return true;
 }
 
 void thrift_rejoin_unmapped(void) {

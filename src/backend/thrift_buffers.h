@@ -11,6 +11,11 @@
  * the granules of these ranges. `room`: they join their unmapped siblings first, and whole roots can be unmapped. */
 size_t thrift_reclaim(unsigned buffer, bool room);
 
+struct purge;
+
+/* A step of a purge (core/purge.h): gives back the ranges and mappings of both buffers, the larger ones first. */
+bool thrift_purge_ranges(struct purge *purge);
+
 /* Places all unmapped ranges once more: neighbours join, and whole roots are offered again. After rollbacks, unmapped
  * neighbours may have stayed apart (LEFT, see ownership.h), so that a root is not whole; or the OS has refused to take
  * a root. thrift_reclaim does the same for mapped ranges. */

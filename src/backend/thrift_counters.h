@@ -33,6 +33,10 @@ static inline void thrift_count_sync_reclaim(void) {
     atomic_fetch_add_explicit(&thrift_counters.sync_reclaims, 1, memory_order_relaxed);
 }
 
+static inline size_t thrift_given_back(void) {
+    return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
+}
+
 static inline void thrift_count_given_back(size_t bytes) {
     atomic_fetch_add_explicit(&thrift_counters.given_back, bytes, memory_order_relaxed);
 }

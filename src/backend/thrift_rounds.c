@@ -17,10 +17,10 @@ void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge)
     atomic_store_explicit(&round_hooks[stage][true], purge, memory_order_relaxed);
 }
 
-/* `now`: a purge, all memory must go now. */
-static bool begin_round(bool now) {
+/* The stages from `stage` on. `now`: a purge, all memory must go now. */
+static bool begin_round_at(unsigned stage, bool now) {
     bool more = false;
-    for (unsigned stage = 0; stage < ROUND_STAGES; stage++) {
+    for (; stage < ROUND_STAGES; stage++) {
         round_hook hook = atomic_load_explicit(&round_hooks[stage][now], memory_order_relaxed);
         more |= hook && hook();
     }
@@ -29,6 +29,14 @@ static bool begin_round(bool now) {
     if (now) root_unmap_spares();
     else more |= root_round();
     return more | unmap_deferred();
+}
+
+static bool begin_round(bool now) {
+    return begin_round_at(0, now);
+}
+
+void thrift_purge_shared(void) {
+    begin_round_at(ROUND_RANGES, true);
 }
 
 /* `woken`: the round ends early, above the watermark; then the recorded peak stays. */
@@ -180,7 +188,7 @@ static void complete_first_root(void) {
 
 /* A purge also joins ranges whose pages the OS does not take, as those of locked memory, so that roots become whole. */
 size_t thrift_purge(void) {
-    size_t before = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
+    size_t before = thrift_given_back();
     begin_round(true);
     unsigned active = ownership_active();
     thrift_reclaim(!active, true);
@@ -190,7 +198,7 @@ size_t thrift_purge(void) {
         thrift_reclaim(!active, true);
     }
     complete_first_root();
-    return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed) - before;
+    return thrift_given_back() - before;
 }
 
 /* Of the last thrift_make_room. stamp: after it, if the OS had refused pages; else 0. skipped: calls since then, of all

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "backend/purge.h"
 #include "backend/thrift.h"
 #include "frontend/heap_pool.h"
 #include "frontend/heap_slabs.h"
@@ -65,14 +66,30 @@ void heap_take_all_incoming(struct heap *heap) {
     heap_take_reopened(heap, UINT_MAX);
 }
 
+static void collect_class(struct heap *heap, unsigned class, enum collect depth) {
+    if (size_classes[class].cache_room > 0) object_cache_drain(heap, class);
+    collect_partial(heap, class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
+    collect_current(heap, class, UINT_MAX);
+}
+
 void heap_collect(struct heap *heap, enum collect depth) {
     midend_drain(heap->mid_caches);
     heap_take_all_incoming(heap);
-    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
-        if (size_classes[size_class].cache_room > 0) object_cache_drain(heap, size_class);
-        collect_partial(heap, size_class, depth == COLLECT_ALL ? UINT_MAX : COLLECT_STEPS);
-        collect_current(heap, size_class, UINT_MAX);
+    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) collect_class(heap, size_class, depth);
+}
+
+bool heap_purge_own(struct purge *purge) {
+    struct heap *heap = thread_heap();
+    if (heap == &no_heap) return true;
+    if (purge->place == 0) {
+        midend_drain(heap->mid_caches);
+        heap_take_all_incoming(heap);
     }
+    while (purge->place < SIZE_CLASS_COUNT) {
+        collect_class(heap, purge->place++, COLLECT_ALL);
+        if (purge_is_over(purge)) return false;
+    }
+    return true;
 }
 
 static COLD void open_full_slabs(granule_id root, void *context) {

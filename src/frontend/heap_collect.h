@@ -41,6 +41,11 @@ void heap_maintain(struct heap *heap);
 void heap_drain(struct heap *heap);
 void heap_drain_own(void);
 
+struct purge;
+
+/* A step of a purge (core/purge.h): collects the calling thread's heap, class by class. */
+bool heap_purge_own(struct purge *purge);
+
 /* Takes back a few reopened slabs, and settles all suspects. */
 static ALWAYS_INLINE void heap_take_incoming(struct heap *heap) {
     if (UNLIKELY(heap_has_reopened(heap))) heap_take_reopened(heap, TAKE_AT_ONCE);

@@ -1,6 +1,7 @@
 /* heap_rounds.c - the frontend's part of rounds and purges: drains heaps without a thread, and looks at all others. */
 #include "frontend/heap_rounds.h"
 
+#include "backend/purge.h"
 #include "backend/thrift.h"
 #include "config/policy.h"
 #include "frontend/heap_collect.h"
@@ -56,17 +57,34 @@ static bool frontend_round(void) {
     return more | soon;
 }
 
-/* The frontend's part of a purge: all free memory must go now. */
-static bool frontend_purge(void) {
-    bool more = heap_drain_abandoned();
+bool heap_purge_ended(struct purge *purge) {
+    unsigned stack = heap_waiting_stack();
+    bool more = false;
+    for (uint32_t left = heap_abandoned_count(); left > 0 && drain_some(stack, 1, &more) > 0; left--)
+        if (purge_is_over(purge)) return false;
+    heap_set_waiting_stack(!stack);
     heap_visit_inherited(heap_drain, heap_push_drained);
-    remote_reclaim_round(true);
-    for (uint32_t number = 1; number <= heap_count(); number++) {
-        struct heap *heap = heap_by_number(number);
+    return true;
+}
+
+bool heap_purge_caches(struct purge *purge) {
+    while (purge->place < heap_count()) {
+        struct heap *heap = heap_by_number(++purge->place);
         if (!heap) continue;
         heap_place_pool(heap);
         range_cache_drain(&heap->range_cache, true);
+        if (purge_is_over(purge)) return false;
     }
+    return true;
+}
+
+/* The frontend's part of a purge: all free memory must go now. */
+static bool frontend_purge(void) {
+    struct purge purge = {.until = NO_LIMIT};
+    bool more = heap_drain_abandoned();
+    heap_visit_inherited(heap_drain, heap_push_drained);
+    remote_reclaim_round(true);
+    heap_purge_caches(&purge);
     return more;
 }
 

@@ -15,6 +15,13 @@ bool heap_drain_abandoned(void);
  * quiet child shares its pages with the parent. */
 void heap_drain_if_freed_into(struct heap *heap);
 
+struct purge;
+
+/* Steps of a purge (core/purge.h): the heaps of ended threads, heap by heap; then each heap's empty slabs and cached
+ * ranges, heap by heap. */
+bool heap_purge_ended(struct purge *purge);
+bool heap_purge_caches(struct purge *purge);
+
 /* Registers the frontend's part of a round. Called once, by the first slow path. */
 void heap_rounds_start(void);
 

@@ -1,6 +1,7 @@
 /* remote_reclaim.c - a round gives back the pages of slabs that other threads have emptied. */
 #include "frontend/remote_reclaim.h"
 
+#include "backend/purge.h"
 #include "backend/thrift.h"
 #include "config/policy.h"
 #include "frontend/heap.h"
@@ -108,8 +109,9 @@ static bool end_remote_round(void) {
     return false;
 }
 
+static _Atomic(bool) again; /* the next round must look; relaxed: written and read in rounds only */
+
 bool remote_reclaim_round(bool now) {
-    static _Atomic(bool) again; /* relaxed: written and read in rounds only */
     if (!begin_remote_round(now)) return false;
     struct pass pass = {.now = now};
     for (;; pass.now = true) {
@@ -121,6 +123,20 @@ bool remote_reclaim_round(bool now) {
         }
         if (end_remote_round()) return pass.soon;
     }
+}
+
+bool remote_reclaim_purge(struct purge *purge) {
+    if (!begin_remote_round(true)) return true; /* the thread in the round makes one more pass */
+    struct pass pass = {.now = true};
+    bool over = false;
+    for (granule_id root; !over && (root = page_map_next(&purge->place));) {
+        scan_cross_lists(root, &pass);
+        over = purge_is_over(purge);
+    }
+    if (over || pass.kept) atomic_store_explicit(&again, true, memory_order_relaxed);
+    while (!end_remote_round())
+        atomic_store_explicit(&again, true, memory_order_relaxed); /* the next round serves it */
+    return !over;
 }
 
 void remote_reclaim_after_fork(void) {

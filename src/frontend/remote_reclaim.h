@@ -39,6 +39,11 @@
  * there are slabs for a later round. While another thread is in a round, `now` asks that thread for one more pass. */
 bool remote_reclaim_round(bool now);
 
+struct purge;
+
+/* A step of a purge (core/purge.h): as remote_reclaim_round(true), root by root. */
+bool remote_reclaim_purge(struct purge *purge);
+
 /* In the child of a fork: forgets that a thread of the parent was in a round. */
 void remote_reclaim_after_fork(void);
 

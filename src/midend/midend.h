@@ -100,6 +100,11 @@ size_t midend_good_size(size_t size, size_t alignment);
  * there is more for a later round. */
 bool midend_round(bool now);
 
+struct purge;
+
+/* A step of a purge (core/purge.h): as midend_round(true), root by root. */
+bool midend_purge(struct purge *purge);
+
 /* Grows when an empty slab is left in the Nest until the next round. */
 uint32_t midend_empties_left(void);
 

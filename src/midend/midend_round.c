@@ -1,5 +1,6 @@
 /* midend_round.c - reclamation's rounds over the midend. Empty slabs go back, and so do the pages of free objects that
  * were left alone since the last round (midend.h has the states). */
+#include "backend/purge.h"
 #include "midend/mid_slab.h"
 
 /* Discards the whole pages among the free objects of a slab that is out of the Nest. False: the OS refuses. */
@@ -61,6 +62,16 @@ bool midend_round(bool now) {
         slabs += atomic_load_explicit(&mid_slab_counts[mid_class], memory_order_relaxed);
     if (slabs > 0) page_map_walk(scan_root, &round);
     return round.more;
+}
+
+bool midend_purge(struct purge *purge) {
+    struct round round = {.now = true};
+    mid_slab_place_deferred();
+    for (granule_id root; (root = page_map_next(&purge->place));) {
+        scan_root(root, &round);
+        if (purge_is_over(purge)) return false;
+    }
+    return true;
 }
 
 static bool round_of_mid_slabs(void) {

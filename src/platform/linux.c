@@ -48,6 +48,12 @@ uint64_t platform_milliseconds(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t platform_microseconds(void) {
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 /* Fallback before the kernel's random numbers are ready: AT_RANDOM, mixed so that two calls differ. */
 static uint64_t random_without_kernel(void) {
     static _Atomic(uint32_t) calls;

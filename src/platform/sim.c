@@ -25,7 +25,7 @@ static _Atomic(uint32_t) reserved_pages;
 static _Atomic(int64_t) successes_left = SIM_NEVER;
 static _Atomic(uint32_t) refusable = SIM_ANY;
 static _Atomic(uint64_t) refused;
-static _Atomic(uint64_t) clock_now, random_state, calls;
+static _Atomic(uint64_t) clock_now, random_state, calls, operation_time;
 static _Atomic(uintptr_t) waiting_body;
 static _Atomic(uint32_t) threads;
 static size_t page_size = JW_SIM_PAGE;
@@ -227,7 +227,12 @@ uint64_t platform_milliseconds(void) {
     return atomic_load_explicit(&clock_now, memory_order_relaxed);
 }
 
-/* The simulated time passes only here and in sim_advance. */
+uint64_t platform_microseconds(void) {
+    return platform_milliseconds() * 1000 + atomic_load_explicit(&operation_time, memory_order_relaxed) *
+                                                atomic_load_explicit(&calls, memory_order_relaxed);
+}
+
+/* The simulated time passes only here, in sim_advance and, for the exact clock, as sim_set_operation_time says. */
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     if (atomic_load_explicit(word, memory_order_relaxed) == expected) sim_advance(milliseconds);
 }
@@ -382,6 +387,7 @@ void sim_reset(void) {
     for (unsigned i = 0; i < FREE_BLOCKS; i++) atomic_store_explicit(&free_blocks[i], 0, memory_order_relaxed);
     atomic_store_explicit(&reserved_pages, 0, memory_order_relaxed);
     atomic_store_explicit(&clock_now, 0, memory_order_relaxed);
+    atomic_store_explicit(&operation_time, 0, memory_order_relaxed);
     atomic_store_explicit(&random_state, 0, memory_order_relaxed);
     atomic_store_explicit(&calls, 0, memory_order_relaxed);
     atomic_store_explicit(&waiting_body, 0, memory_order_relaxed);
@@ -412,6 +418,10 @@ void sim_set_page_size(size_t size) {
 
 void sim_set_random(uint64_t seed) {
     atomic_store_explicit(&random_state, seed, memory_order_relaxed);
+}
+
+void sim_set_operation_time(uint32_t microseconds) {
+    atomic_store_explicit(&operation_time, microseconds, memory_order_relaxed);
 }
 
 void sim_advance(uint32_t milliseconds) {

@@ -54,6 +54,9 @@ void sim_set_page_size(size_t size);
 void sim_set_random(uint64_t seed);
 void sim_advance(uint32_t milliseconds);
 
+/* Each operation takes so long on the exact clock (platform_microseconds); 0 at first. */
+void sim_set_operation_time(uint32_t microseconds);
+
 /* Bytes of the arena that are reserved now. */
 size_t sim_reserved(void);
 

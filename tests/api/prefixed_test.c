@@ -1,6 +1,7 @@
 /* prefixed_test.c - jw_malloc beside the system's malloc in one program, and what only <jwmalloc.h> has. */
 #include <jwmalloc.h>
 
+#include <limits.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,6 +49,24 @@ static void both_heaps_work(void **state) {
         jw_free(ours[i]);
         free(theirs[i]);
     }
+}
+
+/* However short its time is, the calls together give all back. */
+static void a_purge_goes_on_at_the_next_call(void **state) {
+    (void)state;
+    enum { COUNT = 20000, CALLS = 100000 };
+    static void *objects[COUNT];
+    for (size_t i = 0; i < COUNT; i++) memset(objects[i] = jw_malloc(i % 7 * 500 + 100), 1, 100);
+    for (size_t i = 0; i < COUNT; i++) jw_free(objects[i]);
+    size_t free_bytes = jw_mallinfo2().keepcost, calls = 0;
+    assert_true(jw_purge(-1, 1000) == 0 && jw_purge(JW_PURGE_ALL + 1, 1000) == 0);
+    assert_true(free_bytes > 1 << 20);
+    do {
+        assert_true(++calls < CALLS);
+        jw_purge(JW_PURGE_ALL, 20);
+    } while (jw_mallinfo2().keepcost > free_bytes / 20);
+    jw_purge(JW_PURGE_ALL, ULONG_MAX);
+    assert_int_equal(jw_malloc_trim(0), 0);
 }
 
 static bool python_accepts_json(const struct text *text) {
@@ -132,6 +151,7 @@ static void version_is_the_headers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_heaps_work),
+        cmocka_unit_test(a_purge_goes_on_at_the_next_call),
         cmocka_unit_test(statistics_as_text_and_json),
         cmocka_unit_test(statistics_as_jemalloc_prints_them),
         cmocka_unit_test(options_are_listed),

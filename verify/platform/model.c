@@ -383,6 +383,10 @@ uint64_t platform_milliseconds(void) {
     return atomic_load_explicit(&model_milliseconds, memory_order_relaxed);
 }
 
+uint64_t platform_microseconds(void) {
+    return platform_milliseconds() * 1000;
+}
+
 void platform_end_names(void) {
 }
 

@@ -3,6 +3,7 @@
 #define JW_MOCK_TIME_H
 
 #define CLOCK_REALTIME 0
+#define CLOCK_MONOTONIC 1
 #define CLOCK_MONOTONIC_COARSE 6
 struct timespec {
     long tv_sec, tv_nsec;

@@ -1,0 +1,25 @@
+/* purge.h - where a purge with a limit of time is, and when it must end (core/purge.h).
+ *
+ * A step of the purge does its work piece by piece. `place` is the next piece; the step counts it. After each piece the
+ * step asks whether the time is over.
+ */
+#ifndef JW_PURGE_H
+#define JW_PURGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/platform.h"
+
+struct purge {
+    uint64_t until; /* microseconds; NO_LIMIT: it does all */
+    uint32_t place;
+};
+
+#define NO_LIMIT UINT64_MAX
+
+static inline bool purge_is_over(const struct purge *purge) {
+    return purge->until != NO_LIMIT && platform_microseconds() >= purge->until;
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* purge.c - the steps of a purge with a limit of time (purge.h). */
+#include "core/purge.h"
+
+#include <stdbool.h>
+
+#include "backend/purge.h"
+#include "backend/thrift.h"
+#include "backend/thrift_buffers.h"
+#include "core/start.h"
+#include "frontend/heap_collect.h"
+#include "frontend/heap_rounds.h"
+#include "frontend/remote_reclaim.h"
+#include "midend/midend.h"
+
+enum step { STEP_OWN, STEP_ENDED, STEP_EMPTIED, STEP_CACHES, STEP_MID, STEP_SHARED, STEP_RANGES, STEPS };
+
+/* Only this file knows the bits. */
+#define PLACES 0x10000000u
+static _Atomic(uint32_t) next_piece;
+
+/* True: the step has nothing left. False: the time is over. */
+static bool run_step(enum step step, struct purge *purge) {
+    switch (step) {
+    case STEP_OWN: return heap_purge_own(purge);
+    case STEP_ENDED: return heap_purge_ended(purge);
+    case STEP_EMPTIED: return remote_reclaim_purge(purge);
+    case STEP_CACHES: return heap_purge_caches(purge);
+    case STEP_MID: return midend_purge(purge);
+    case STEP_SHARED: thrift_purge_shared(); return true;
+    default: return thrift_purge_ranges(purge);
+    }
+}
+
+static enum step first_step(enum purge_level level) {
+    return level == PURGE_SHARED ? STEP_SHARED : level == PURGE_THREADS ? STEP_ENDED : STEP_OWN;
+}
+
+/* The rest of the steps from where the last call has ended; then all steps once, unless these were all. */
+static void run_steps(struct purge *purge, enum step first) {
+    uint32_t word = atomic_load_explicit(&next_piece, memory_order_relaxed), step = word / PLACES;
+    purge->place = word % PLACES;
+    if (step < first) {
+        step = first;
+        purge->place = 0;
+    }
+    bool again = step > first || purge->place > 0, over = false;
+    while (!over && step < STEPS) {
+        over = !run_step((enum step)step, purge);
+        if (over) break;
+        purge->place = 0;
+        if (++step == STEPS && again) {
+            again = false;
+            step = first;
+        }
+        over = purge_is_over(purge);
+    }
+    word = step < STEPS ? step * PLACES + purge->place % PLACES : 0;
+    atomic_store_explicit(&next_piece, word, memory_order_relaxed);
+}
+
+size_t purge_for(enum purge_level level, uint64_t microseconds) {
+    struct purge purge = {.until = NO_LIMIT};
+    if (!allocator_start()) return 0;
+    if (microseconds != NO_LIMIT && __builtin_add_overflow(platform_microseconds(), microseconds, &purge.until))
+        purge.until = NO_LIMIT;
+    size_t before = thrift_given_back();
+    run_steps(&purge, first_step(level));
+    return thrift_given_back() - before;
+}

@@ -1,0 +1,121 @@
+/* purge_test.c - a purge with a limit of time: its levels, its end, and that the next call goes on (core/purge.h). */
+#include <stdlib.h>
+
+#include "heap_players.h"
+
+#include "backend/backend.h"
+#include "backend/purge.h"
+#include "core/purge.h"
+
+enum { RANGES = 24, WEIGHT = 8, SLAB_SIZE = 224, SLAB_COUNT = 400, COST = 100, MANY_CALLS = 2000 };
+
+static granule_id ranges[2 * RANGES];
+
+static int by_address(const void *a, const void *b) {
+    granule_id first = *(const granule_id *)a, second = *(const granule_id *)b;
+    return first < second ? -1 : first > second;
+}
+
+/* Free mapped ranges that cannot join: each takes one call of the system to give back. */
+static void cache_ranges(void) {
+    bool zeroed;
+    options.cache_min = SIZE_MAX;
+    options.reclaim_start = SIZE_MAX;
+    for (unsigned i = 0; i < 2 * RANGES; i++) {
+        ranges[i] = granule_of(backend_fetch(FOR_RANGES, WEIGHT, &zeroed));
+        memset(granule_address(ranges[i]), 0xa5, WEIGHT * GRANULE_SIZE);
+    }
+    qsort(ranges, 2 * RANGES, sizeof *ranges, by_address);
+    for (unsigned i = 0; i < 2 * RANGES; i += 2) backend_place(ranges[i]);
+}
+
+static void end_ranges(void) {
+    sim_set_operation_time(0);
+    for (unsigned i = 1; i < 2 * RANGES; i += 2) backend_place(ranges[i]);
+    finish();
+}
+
+static void a_purge_ends_in_time_and_the_next_one_goes_on(void **state) {
+    (void)state;
+    start();
+    purge_for(PURGE_OWN, NO_LIMIT);
+    cache_ranges();
+    sim_set_operation_time(COST);
+    size_t given = 0, calls = 0;
+    while (given < (size_t)RANGES * WEIGHT * GRANULE_SIZE) {
+        uint64_t before = platform_system_calls();
+        given += purge_for(PURGE_SHARED, 4 * COST);
+        assert_true(platform_system_calls() - before <= 5);
+        assert_true(++calls <= RANGES);
+    }
+    assert_true(calls >= RANGES / 5);
+    assert_int_equal(free_granules(MAPPED), 0);
+    end_ranges();
+}
+
+static void *objects[SLAB_COUNT];
+
+static void empty_slabs_of(unsigned heap) {
+    options.pool_min = SLAB_COUNT;
+    options.reclaim_start = SIZE_MAX;
+    for (unsigned i = 0; i < SLAB_COUNT; i++) objects[i] = allocate_as(heap, FRONTEND_MAX - SLAB_SIZE);
+    for (unsigned i = 0; i < SLAB_COUNT; i++) free_as(heap, objects[i]);
+}
+
+static void without_a_limit_one_call_does_all(void **state) {
+    (void)state;
+    start();
+    cache_ranges();
+    sim_set_operation_time(COST);
+    purge_for(PURGE_SHARED, COST); /* leaves off in the midst of the last step */
+    sim_set_operation_time(0);
+    empty_slabs_of(1);
+    purge_for(PURGE_THREADS, NO_LIMIT);
+    assert_true(free_granules(MAPPED) == 0 && pool_is_empty(&heaps[1]->pool));
+    end_ranges();
+}
+
+static void each_level_gives_back_more(void **state) {
+    (void)state;
+    start();
+    empty_slabs_of(1);
+    assert_false(pool_is_empty(&heaps[1]->pool));
+    purge_for(PURGE_SHARED, NO_LIMIT);
+    assert_false(pool_is_empty(&heaps[1]->pool));
+    purge_for(PURGE_THREADS, NO_LIMIT);
+    assert_true(pool_is_empty(&heaps[1]->pool));
+    void *own = allocate_as(0, SLAB_SIZE); /* its slab is current when the object is free again */
+    free_as(0, own);
+    purge_for(PURGE_THREADS, NO_LIMIT);
+    assert_int_equal(heaps[0]->in_use_count, 1);
+    purge_for(PURGE_OWN, NO_LIMIT);
+    assert_true(heaps[0]->in_use_count == 0 && pool_is_empty(&heaps[0]->pool));
+    finish();
+}
+
+/* One piece a call: no part is left out, and none is done for ever. */
+static void calls_without_time_do_all_in_the_end(void **state) {
+    (void)state;
+    start();
+    empty_slabs_of(2);
+    void *middle = allocate_as(0, FRONTEND_MAX + 1), *large = allocate_as(0, BACKEND_MIN);
+    free_as(0, middle);
+    free_as(0, large);
+    sim_set_operation_time(1);
+    for (unsigned calls = 0; free_granules(MAPPED) > 0 || !pool_is_empty(&heaps[2]->pool); calls++) {
+        assert_true(calls < MANY_CALLS);
+        purge_for(PURGE_OWN, 0);
+    }
+    sim_set_operation_time(0);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_purge_ends_in_time_and_the_next_one_goes_on),
+        cmocka_unit_test(without_a_limit_one_call_does_all),
+        cmocka_unit_test(each_level_gives_back_more),
+        cmocka_unit_test(calls_without_time_do_all_in_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
