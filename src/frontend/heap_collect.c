@@ -113,7 +113,7 @@ COLD void heap_collect_at_shortage(struct heap *heap) {
 
 void heap_drain(struct heap *heap) {
     heap_collect(heap, COLLECT_ALL);
-    heap_place_pool(heap);
+    heap_place_pool(heap, false);
 }
 
 void heap_drain_own(void) {

@@ -110,7 +110,7 @@ static bool leave_heap(struct heap *heap) {
     heap_take_all_incoming(heap); /* if the next thread sleeps, no thread would do it */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_SOME);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
-    if (!left) heap_place_pool(heap);
+    if (!left) heap_place_pool(heap, false);
     return left || heap->in_use_count > 0;
 }
 

@@ -1,15 +1,22 @@
 /* heap_pool.c - keeps empty slabs up to a limit, gives them back, and fetches new ones. */
 #include "frontend/heap_pool.h"
 
+#include "backend/give_run.h"
 #include "backend/slab_source.h"
 #include "backend/thrift.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "frontend/slab_lists.h"
+#include "platform/platform.h"
 
-static NOINLINE void place_cleared(struct slab *slab) {
+/* The slab ceases to be one: the caller holds its granule. */
+static NOINLINE void clear_slab(struct slab *slab) {
     __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
     slab_clear_links(slab);
+}
+
+static NOINLINE void place_cleared(struct slab *slab) {
+    clear_slab(slab);
     slab_place(slab->class, record_id(slab), 1);
 }
 
@@ -35,20 +42,30 @@ void heap_push_empty(struct heap *heap, struct slab *slab) {
     else if (heap->pool.count == POOL_ROUND_FROM) thrift_wake();
 }
 
-void heap_place_pool(struct heap *heap) {
-    for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
-        next = slab_by_id(&slab->freed.next);
-        place_cleared(slab);
-    }
+static void place_given(granule_id granule, bool given) {
+    leaf_set(granule, leaf_held());
+    range_place_known(granule, 1, given ? UNMAPPED : MAPPED);
 }
 
-bool heap_pool_round(struct heap *heap) {
+void heap_place_pool(struct heap *heap, bool give_back) {
+    struct give_run run = {.end = place_given};
+    for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
+        next = slab_by_id(&slab->freed.next);
+        clear_slab(slab);
+        if (give_back) give_run_add(&run, record_id(slab));
+        else slab_place(slab->class, record_id(slab), 1);
+    }
+    give_run_end(&run);
+}
+
+bool heap_pool_round(struct heap *heap, bool now) {
     if (pool_is_empty(&heap->pool)) return false;
-    if (!pool_begin_period(&heap->pool)) {
+    if (!pool_begin_period(&heap->pool) && !now) {
         thrift_wake(); /* another round must come, to see the pool idle */
         return true;
     }
-    heap_place_pool(heap);
+    /* in the hardened build each class's slabs have rounds of their own; a part of an OS page cannot go back alone */
+    heap_place_pool(heap, !CLASSES_APART && platform_page_size() <= GRANULE_SIZE);
     return false;
 }
 

@@ -42,16 +42,17 @@ void heap_drain_if_freed_into(struct heap *heap) {
     if (!id_stack_is_empty(&heap->reopened)) heap_drain(heap);
 }
 
-/* Reclamation's round over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools and
- * range caches. */
-static bool frontend_round(void) {
+/* A pass over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools and range caches.
+ * `now`: all free memory must go now. */
+static bool frontend_pass(bool now) {
     bool more = heap_drain_abandoned();
-    heap_visit_inherited(heap_drain_if_freed_into, heap_push_drained);
-    bool soon = remote_reclaim_round(false);
+    heap_visit_inherited(now ? heap_drain : heap_drain_if_freed_into, heap_push_drained);
+    bool soon = remote_reclaim_round(now);
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
-        more |= heap && heap_pool_round(heap);
-        soon |= heap && range_cache_drain(&heap->range_cache, false);
+        if (!heap) continue;
+        more |= heap_pool_round(heap, now);
+        soon |= range_cache_drain(&heap->range_cache, now);
     }
     if (soon) thrift_wake(); /* they are given back by the next round, at its usual time */
     return more | soon;
@@ -71,21 +72,19 @@ bool heap_purge_caches(struct purge *purge) {
     while (purge->place < heap_count()) {
         struct heap *heap = heap_by_number(++purge->place);
         if (!heap) continue;
-        heap_place_pool(heap);
+        heap_pool_round(heap, true);
         range_cache_drain(&heap->range_cache, true);
         if (purge_is_over(purge)) return false;
     }
     return true;
 }
 
-/* The frontend's part of a purge: all free memory must go now. */
+static bool frontend_round(void) {
+    return frontend_pass(false);
+}
+
 static bool frontend_purge(void) {
-    struct purge purge = {.until = NO_LIMIT};
-    bool more = heap_drain_abandoned();
-    heap_visit_inherited(heap_drain, heap_push_drained);
-    remote_reclaim_round(true);
-    heap_purge_caches(&purge);
-    return more;
+    return frontend_pass(true);
 }
 
 static void settle_if_needed(struct heap *heap) {

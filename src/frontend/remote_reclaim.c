@@ -1,9 +1,8 @@
 /* remote_reclaim.c - a round gives back the pages of slabs that other threads have emptied. */
 #include "frontend/remote_reclaim.h"
 
+#include "backend/give_run.h"
 #include "backend/purge.h"
-#include "backend/thrift.h"
-#include "config/policy.h"
 #include "frontend/heap.h"
 #include "frontend/remote_work.h"
 #include "platform/assert.h"
@@ -11,29 +10,15 @@
 static _Atomic(uint32_t) round_state;
 enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all free slabs given back now */
 
-/* One pass over all slabs, and a run of granules that are taken and not given back yet. */
+/* One pass over all slabs. */
 struct pass {
-    bool now, soon, kept; /* soon: there are slabs for the next one; kept: the OS refuses */
-    granule_id first;
-    uint32_t count;
+    bool now, soon;      /* soon: there are slabs for the next one */
+    struct give_run run; /* slabs that are taken and not given back yet */
 };
 
-static void give_run_back(struct pass *pass) {
-    if (pass->count == 0) return;
-    bool given = give_back_pages(granule_address(pass->first), (size_t)pass->count << JW_GRANULE_SHIFT);
-    for (granule_id id = pass->first; id < pass->first + pass->count; id++) {
-        struct slab *slab = record_at(id);
-        cross_end_giving(&slab->cross, given);
-    }
-    pass->kept |= !given;
-    pass->count = 0;
-}
-
-/* Adds a slab that this round has taken to the run, or begins a new run with it. */
-static void add_to_run(granule_id id, struct pass *pass) {
-    if (pass->count > 0 && (id != pass->first + pass->count || pass->count == GIVE_MOST_GRANULES)) give_run_back(pass);
-    if (pass->count == 0) pass->first = id;
-    pass->count++;
+static void end_giving(granule_id id, bool given) {
+    struct slab *slab = record_at(id);
+    cross_end_giving(&slab->cross, given);
 }
 
 /* Returns how many objects of a watched slab are out, or a larger number; 0 while the owner works on the slab. */
@@ -53,7 +38,7 @@ static void scan_taken_slab(granule_id id, struct cross_word word, struct pass *
     struct slab *slab = record_at(id);
     if (cross_is_giving(word) ||
         (cross_is_kept(word) && cross_is_watched(word) && cross_begin_giving(&slab->cross, word)))
-        add_to_run(id, pass);
+        give_run_add(&pass->run, id);
 }
 
 static void scan_cross_list(granule_id id, struct pass *pass) {
@@ -72,7 +57,7 @@ static void scan_cross_list(granule_id id, struct pass *pass) {
         pass->soon = true;
         return;
     }
-    if (cross_begin_giving(&slab->cross, word)) add_to_run(id, pass);
+    if (cross_begin_giving(&slab->cross, word)) give_run_add(&pass->run, id);
 }
 
 static void scan_cross_lists(granule_id root, void *context) {
@@ -80,7 +65,7 @@ static void scan_cross_lists(granule_id root, void *context) {
     /* relaxed: a record that no thread has written yet has no object in its list */
     for (granule_id id = root; id < root + ROOT_GRANULES; id++)
         if (leaf_is_slab(leaf_get(id))) scan_cross_list(id, pass);
-    give_run_back(pass);
+    give_run_end(&pass->run);
 }
 
 /* Begins a round. False: another thread is in a round; if `now`, that thread makes one more pass. */
@@ -113,13 +98,13 @@ static _Atomic(bool) again; /* the next round must look; relaxed: written and re
 
 bool remote_reclaim_round(bool now) {
     if (!begin_remote_round(now)) return false;
-    struct pass pass = {.now = now};
+    struct pass pass = {.now = now, .run.end = end_giving};
     for (;; pass.now = true) {
         bool wanted = remote_work_begin_period();
         if (wanted || pass.now || atomic_load_explicit(&again, memory_order_relaxed)) {
-            pass.soon = pass.kept = false;
+            pass.soon = pass.run.refused = false;
             page_map_walk(scan_cross_lists, &pass);
-            atomic_store_explicit(&again, pass.soon || pass.kept, memory_order_relaxed);
+            atomic_store_explicit(&again, pass.soon || pass.run.refused, memory_order_relaxed);
         }
         if (end_remote_round()) return pass.soon;
     }
@@ -127,13 +112,13 @@ bool remote_reclaim_round(bool now) {
 
 bool remote_reclaim_purge(struct purge *purge) {
     if (!begin_remote_round(true)) return true; /* the thread in the round makes one more pass */
-    struct pass pass = {.now = true};
+    struct pass pass = {.now = true, .run.end = end_giving};
     bool over = false;
     for (granule_id root; !over && (root = page_map_next(&purge->place));) {
         scan_cross_lists(root, &pass);
         over = purge_is_over(purge);
     }
-    if (over || pass.kept) atomic_store_explicit(&again, true, memory_order_relaxed);
+    if (over || pass.run.refused) atomic_store_explicit(&again, true, memory_order_relaxed);
     while (!end_remote_round())
         atomic_store_explicit(&again, true, memory_order_relaxed); /* the next round serves it */
     return !over;
