@@ -1,5 +1,6 @@
 /* coarse_test.c - which class a heap gives a size: a coarse one, until that has JW_COARSE_SLABS slabs in use. */
 #include "frontend/heap_collect.h"
+#include "frontend/heap_fork.h"
 #include "heap_players.h"
 
 enum { MANY = GRANULE_SIZE / 8 * 2 * JW_COARSE_SLABS };
@@ -35,6 +36,32 @@ static void few_objects_are_of_coarse_classes(void **state) {
         assert_int_equal(class_of(1, size), size_class_coarse(size_class_of(size)));
         assert_int_equal(class_of(0, size), size_class_of(size));
     }
+    finish();
+}
+
+static void check_classes_after_fork(void) {
+    heap_before_fork();
+    heap_after_fork(true);
+    CHECK(heap_attach());
+    for (size_t size = 1; size <= FRONTEND_MAX; size++) CHECK(slab_of(jw_malloc(size))->class == size_class_of(size));
+    heap_enter(&no_heap);
+    CHECK(heap_attach()); /* of a second thread */
+    CHECK(slab_of(jw_malloc(300))->class == size_class_of(512));
+}
+
+/* A fork's child begins anew: its first heap is that of a program's only thread. */
+static void a_childs_first_heap_has_all_classes(void **state) {
+    (void)state;
+    start();
+    fflush(NULL);
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        check_classes_after_fork();
+        _exit(0);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_int_equal(status, 0);
     finish();
 }
 
@@ -173,6 +200,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_coarse_class_serves_its_sizes_alone),
         cmocka_unit_test(few_objects_are_of_coarse_classes),
+        cmocka_unit_test(a_childs_first_heap_has_all_classes),
         cmocka_unit_test(a_thread_with_few_objects_stays_coarse),
         cmocka_unit_test(a_taken_heap_keeps_its_map),
         cmocka_unit_test(a_refused_slab_does_not_count),
