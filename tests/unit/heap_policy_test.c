@@ -1,5 +1,7 @@
 /* heap_policy_test.c - what the numbers of a heap in config/policy.h decide. The other tests of heaps hold with any
  * policy. coarse_test.c tests the policy of the coarse size classes. */
+#include "backend/reclaimer_words.h"
+#include "frontend/heap_pool.h"
 #include "heap_ends.h"
 
 enum { SMALL = 224 }; /* none of these is cached */
@@ -61,11 +63,29 @@ static void a_large_pool_is_left_to_a_round(void **state) {
         }
 }
 
+/* The round leaves it to the thread, and another one must come to find it idle. */
+static void a_pool_in_use_asks_for_another_round(void **state) {
+    (void)state;
+    start();
+    enum { COUNT = POOL_LITTLE_USE + 1 };
+    options.pool_min = COUNT;
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) many[i] = allocate_as(0, FRONTEND_MAX);
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) free_as(0, many[i]);
+    heap_collect(heaps[0], COLLECT_ALL); /* with the cached objects */
+    reclaimer_take_request();
+    assert_true(heap_pool_round(heaps[0]) && !pool_is_empty(&heaps[0]->pool));
+    assert_true(reclaimer_take_request());
+    assert_false(heap_pool_round(heaps[0]));
+    assert_true(pool_is_empty(&heaps[0]->pool) && !reclaimer_take_request());
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_slabs_reopen_after_a_share),
         cmocka_unit_test(reopened_slabs_come_back_a_few_at_a_time),
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
+        cmocka_unit_test(a_pool_in_use_asks_for_another_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
