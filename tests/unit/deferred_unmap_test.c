@@ -101,6 +101,20 @@ static void a_huge_object_survives_a_refused_resize(void **state) {
     finish();
 }
 
+/* The room to grow is the first thing that an address space without much room refuses. */
+static void an_object_grows_without_room_at_need(void **state) {
+    (void)state;
+    start();
+    char *object = huge_allocate(HUGE_SIZE, 1, NULL);
+    pattern_fill(object, HUGE_SIZE, 1);
+    size_t size = huge_good_size((JW_SIM_ARENA - sim_reserved()) / 16 * 15);
+    object = huge_resize(object, size);
+    assert_true(object && huge_usable_size(object) == size);
+    assert_true(pattern_holds(object, HUGE_SIZE, 1));
+    huge_free(object);
+    finish();
+}
+
 /* A root that the OS does not take waits as an unmapped range, and the next round offers it. */
 static void a_refused_root_goes_with_the_next_round(void **state) {
     (void)state;
@@ -123,6 +137,7 @@ int main(void) {
         cmocka_unit_test(a_refused_huge_object_costs_nothing_for_good),
         cmocka_unit_test(the_reclamation_thread_offers_it),
         cmocka_unit_test(a_huge_object_survives_a_refused_resize),
+        cmocka_unit_test(an_object_grows_without_room_at_need),
         cmocka_unit_test(a_refused_root_goes_with_the_next_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
