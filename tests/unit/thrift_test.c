@@ -313,6 +313,22 @@ static void without_a_thread_freeing_threads_run_rounds(void **state) {
     finish();
 }
 
+static void a_request_has_one_round(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_FALSE;
+    thrift_wake();
+    assert_null(sim_take_thread());
+    for (unsigned turns = 0; turns < 3; turns++) {
+        sim_advance((uint32_t)options.reclaim_interval);
+        thrift_take_turn();
+        assert_int_equal(thrift_counters.rounds, 1);
+    }
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 static void a_refused_thread_is_tried_again(void **state) {
     (void)state;
     start();
@@ -439,6 +455,7 @@ int main(void) {
         cmocka_unit_test(a_refused_discard_keeps_the_range_mapped),
         cmocka_unit_test(a_root_that_the_system_did_not_take_is_offered_again),
         cmocka_unit_test(without_a_thread_freeing_threads_run_rounds),
+        cmocka_unit_test(a_request_has_one_round),
         cmocka_unit_test(a_refused_thread_is_tried_again),
         cmocka_unit_test(quiet_rounds_fade_away),
         cmocka_unit_test(a_purge_gives_everything_back),
