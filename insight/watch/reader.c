@@ -46,10 +46,7 @@ static void write_text(void *cookie, const char *text, size_t length) {
 }
 
 static void print_statistics(void) {
-    char data[1024];
-    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_text};
-    statistics_print_json(&out, &state.statistics);
-    print_flush(&out);
+    statistics_print(write_text, NULL, AS_JSON, &state.statistics);
 }
 
 static void print_slow(void) {

@@ -288,14 +288,18 @@ static void print_as_tree(struct print_buffer *out, const struct statistics *sta
 
 /* --- The report -------------------------------------------------------------------------------------------------- */
 
-void statistics_report(print_sink *sink, void *cookie, enum statistics_form form) {
+void statistics_print(print_sink *sink, void *cookie, enum statistics_form form, const struct statistics *statistics) {
     char data[1024 + 1]; /* a sink may write an end mark behind the text */
     struct print_buffer out = {.data = data, .size = sizeof data - 1, .sink = sink, .cookie = cookie};
+    if (form == AS_TEXT) print_as_text(&out, statistics);
+    else print_as_tree(&out, statistics, form == AS_XML);
+    print_flush(&out);
+}
+
+void statistics_report(print_sink *sink, void *cookie, enum statistics_form form) {
     struct statistics statistics;
     statistics_gather_report(&statistics);
-    if (form == AS_TEXT) print_as_text(&out, &statistics);
-    else print_as_tree(&out, &statistics, form == AS_XML);
-    print_flush(&out);
+    statistics_print(sink, cookie, form, &statistics);
 }
 
 static void write_statistics(void *cookie, const char *text, size_t length) {

@@ -43,7 +43,10 @@ int statistics_read(size_t number, size_t *value);
 
 enum statistics_form { AS_TEXT, AS_JSON, AS_XML };
 
-/* Gathers the report and passes it to the sink, piece by piece. The sink may write one byte behind its text. */
+/* Passes the report to the sink, piece by piece. The sink may write one byte behind its text. */
+void statistics_print(print_sink *sink, void *cookie, enum statistics_form form, const struct statistics *statistics);
+
+/* Gathers the report, and passes it to the sink in the same way. */
 void statistics_report(print_sink *sink, void *cookie, enum statistics_form form);
 
 #if JW_HOSTED

@@ -73,9 +73,9 @@ static void a_pool_in_use_asks_for_another_round(void **state) {
     for (unsigned i = 0; i < COUNT * PER_SLAB; i++) free_as(0, many[i]);
     heap_collect(heaps[0], COLLECT_ALL); /* with the cached objects */
     reclaimer_take_request();
-    assert_true(heap_pool_round(heaps[0]) && !pool_is_empty(&heaps[0]->pool));
+    assert_true(heap_pool_round(heaps[0], false) && !pool_is_empty(&heaps[0]->pool));
     assert_true(reclaimer_take_request());
-    assert_false(heap_pool_round(heaps[0]));
+    assert_false(heap_pool_round(heaps[0], false));
     assert_true(pool_is_empty(&heaps[0]->pool) && !reclaimer_take_request());
     finish();
 }
