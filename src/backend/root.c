@@ -23,7 +23,8 @@ static _Atomic(uint32_t) walkers;
 static struct cell spares[JW_SPARE_ROOTS]; /* each a spare root */
 PUBLISHED(spares);
 static size_t memory_limit = SIZE_MAX;
-/* Booleans, but not bytes, which RISC-V cannot exchange. root_made: a root was made since the last round. */
+/* Booleans, but not bytes, which RISC-V cannot exchange. making_spares: stays set where memory is locked. root_made: a
+ * root was made since the last round. */
 static _Atomic(uint32_t) making_spares, root_made;
 
 static void unmap_spare(granule_id root) {
@@ -111,7 +112,11 @@ static granule_id new_root(void) {
     /* one thread makes spares; the others map only what they need, or there would be too many spares */
     if (more > 0 && !atomic_exchange_explicit(&making_spares, true, memory_order_relaxed)) {
         root = map_roots(1 + more);
-        atomic_store_explicit(&making_spares, false, memory_order_relaxed);
+        /* after mlockall(MCL_FUTURE) spare roots have pages at once; locked memory is known by this refusal. Then this
+         * was the last try */
+        bool locked = root && !platform_discard(granule_address(root), GRANULE_SIZE);
+        if (locked) root_unmap_spares();
+        atomic_store_explicit(&making_spares, locked, memory_order_relaxed);
     }
     return root ? root : map_roots(1);
 }

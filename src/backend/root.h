@@ -3,7 +3,8 @@
  *
  * Mapping takes a lock of the kernel that waits for all page faults of the process. So one thread at a time maps some
  * spare roots together with the root that it needs. Spare roots are only address space: their slots are claimed, but
- * their memory was never touched.
+ * their memory was never touched. After mlockall(MCL_FUTURE) they would have pages, so from the first one on there are
+ * none.
  *
  *   spare   0 -> root   the thread that has mapped it, by compare-exchange
  *           root -> 0   by exchange: a thread that needs a root; a round, if no root was made since the last round; a

@@ -188,6 +188,27 @@ static void parts_are_closed_and_opened(void **state) {
     none_left(&other, 1);
 }
 
+/* Mapped ahead it would have pages that the program does not need. A child of a fork inherits no locks. */
+static void nothing_is_mapped_ahead_in_locked_memory(void **state) {
+    (void)state;
+    granule_id roots[4];
+    start_backend();
+    tables = sim_reserved();
+    roots[0] = root_create(FOR_RANGES);
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    for (unsigned i = 1; i < 3; i++) {
+        roots[i] = root_create(FOR_RANGES);
+        assert_true(roots[i] && root_spares() == 0 && sim_reserved() == tables + (i + 1) * ROOT_SIZE);
+    }
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    root_forget_threads();
+    roots[3] = root_create(FOR_RANGES);
+    assert_int_equal(root_spares(), JW_SPARE_ROOTS);
+    none_left(roots, 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_come_before_the_os_is_asked),
@@ -199,6 +220,7 @@ int main(void) {
         cmocka_unit_test(taken_slots_are_left_out),
         cmocka_unit_test(a_child_makes_spares_whoever_was_at_it),
         cmocka_unit_test(parts_are_closed_and_opened),
+        cmocka_unit_test(nothing_is_mapped_ahead_in_locked_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
