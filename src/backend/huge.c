@@ -116,13 +116,6 @@ void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
     return mapping.start;
 }
 
-/* A quarantined object may be inaccessible, but a mapping that waits to be unmapped begins with a link. If the OS
- * refuses both the access and the unmapping, the addresses are lost. They have no memory. */
-static void unmap_guarded(char *object, size_t size) {
-    if (!GUARDED || platform_protect(object, unit(), true)) unmap_huge(object, size + huge_guard());
-    else platform_release(object, size + huge_guard());
-}
-
 /* Caches the mapping, with as much of its memory as may wait. False: the caller must unmap the mapping. */
 static bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
@@ -130,7 +123,7 @@ static bool cache_mapping(char *object, size_t size) {
     struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : unit()}, old;
     if (mapped < size && !give_back_pages(object + mapped, size - mapped)) return false;
     if (!mapping_cache_push(&mapping, &old)) return false;
-    if (old.start) unmap_guarded(old.start, old.size);
+    if (old.start) unmap_huge(old.start, old.size + huge_guard());
     thrift_notice();
     return true;
 }
@@ -138,7 +131,7 @@ static bool cache_mapping(char *object, size_t size) {
 /* Caches or unmaps the mapping of an object that the directory calls gone. */
 static void retire_mapping(char *object, size_t size) {
     count_huge(-1, -(intptr_t)size);
-    if (!cache_mapping(object, size)) unmap_guarded(object, size);
+    if (!cache_mapping(object, size)) unmap_huge(object, size + huge_guard());
 }
 
 /* Marks the object gone, and returns its size. 0: no object in use begins at the address. */
@@ -165,9 +158,14 @@ size_t huge_begin_free(void *object) {
     return size;
 }
 
-void huge_finish_free(char *object, size_t size) {
+/* A mapping that waits to be unmapped begins with a link. */
+bool huge_finish_free(char *object, size_t size, bool closed) {
+    bool gone = closed && !platform_protect(object, unit(), true);
+    if (gone && !platform_release(object, size + huge_guard())) return false;
     huge_bytes_wait(-(intptr_t)size);
-    retire_mapping(object, size);
+    if (gone) count_huge(-1, -(intptr_t)size);
+    else retire_mapping(object, size);
+    return true;
 }
 
 void huge_free(void *object) {
@@ -193,7 +191,7 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
     set_word(object, word_of_size(old));
     count_huge(-1, -(intptr_t)target_size);
     if (result == MOVE_LOST_TARGET) unmap_huge(target + old, target_size - old + huge_guard());
-    else unmap_guarded(target, target_size);
+    else unmap_huge(target, target_size + huge_guard());
     return NULL;
 }
 

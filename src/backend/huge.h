@@ -26,9 +26,10 @@ bool huge_free_if_live(void *object);
 void huge_free(void *object);
 
 /* Hardened build: huge_begin_free takes a huge object from the program, and returns the object's size in bytes. The
- * mapping, of the object and its guard, stays until huge_finish_free unmaps it. */
+ * mapping, of the object and its guard, stays until huge_finish_free unmaps it. `closed`: it may be without access.
+ * False: the OS refuses both the access and the unmapping, and the mapping is still the caller's. */
 size_t huge_begin_free(void *object);
-void huge_finish_free(char *object, size_t size);
+bool huge_finish_free(char *object, size_t size, bool closed);
 
 /* Bytes of the mapping behind each object: the hardened build's guard, which hardened/large.c makes. */
 size_t huge_guard(void);

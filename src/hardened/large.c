@@ -29,22 +29,28 @@ static bool empty_large(const struct waiting_large *waiting) {
     return false;
 }
 
-static void leave_large(const struct waiting_large *waiting) {
+/* `closed`: the object may be without access. False: the OS refuses to take a huge object, which is as before. */
+static bool leave_large(const struct waiting_large *waiting, bool closed) {
     granule_id range = granule_of(waiting->start);
     if (waiting->huge) {
-        huge_finish_free(waiting->start, waiting->size - huge_guard());
+        if (!huge_finish_free(waiting->start, waiting->size - huge_guard(), closed)) return false;
         if (waiting->guarded) guard_end();
     } else if (waiting->guarded) guard_open(range, waiting->untouched ? UNMAPPED : MAPPED);
     else backend_place(range);
+    return true;
 }
 
+/* Gives the oldest object to the allocator. An object that the OS refuses to take becomes the newest one. */
 static void large_ring_pop(struct large_ring *ring) {
     struct waiting_large first = ring->waiting[ring->first];
     ring->first = (ring->first + 1) % LARGE_WAITING;
-    ring->count--;
-    ring->bytes -= first.size;
     if (!first.huge) unused_note(first.untouched, -first.size);
-    leave_large(&first);
+    if (leave_large(&first, first.guarded)) {
+        ring->count--;
+        ring->bytes -= first.size;
+    } else {
+        ring->waiting[(ring->first + ring->count - 1) % LARGE_WAITING] = first;
+    }
 }
 
 static size_t most_bytes; /* of addresses that may wait in one ring */
@@ -70,22 +76,30 @@ static struct waiting_large taken_large(char *object, bool guarded) {
     return (struct waiting_large){granule_address(range), size, false, guarded, false};
 }
 
+/* Makes room for one more. False: the OS refuses to take objects that wait. */
+static bool make_place(struct large_ring *ring, size_t size) {
+    for (uint32_t left = ring->count; left > 0 && (ring->count == LARGE_WAITING || ring->bytes + size > most_bytes);
+         left--)
+        large_ring_pop(ring);
+    return ring->count < LARGE_WAITING && ring->bytes + size <= most_bytes;
+}
+
 void large_push(struct large_ring *ring, char *object, bool guarded) {
     struct waiting_large waiting = taken_large(object, guarded);
-    bool waits = ring && waiting.size <= most_bytes / QUARANTINE_PART;
+    bool waits = ring && waiting.size <= most_bytes / QUARANTINE_PART && make_place(ring, waiting.size);
     if (waits || !waiting.huge) {
         waiting.untouched = empty_large(&waiting);
         if (waits && guarded) waiting.untouched &= platform_protect(waiting.start, waiting.size, false);
     }
     if (!waits) {
-        leave_large(&waiting);
+        leave_large(&waiting, false);
         return;
     }
-    while (ring->count == LARGE_WAITING || ring->bytes + waiting.size > most_bytes) large_ring_pop(ring);
     if (!waiting.huge) unused_note(waiting.untouched, waiting.size); /* the backend does not count huge objects */
     put_large(ring, &waiting);
 }
 
-void large_ring_drain(struct large_ring *ring) {
-    while (ring->count > 0) large_ring_pop(ring);
+bool large_ring_drain(struct large_ring *ring) {
+    for (uint32_t left = ring->count; left > 0; left--) large_ring_pop(ring);
+    return ring->count == 0;
 }

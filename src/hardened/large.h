@@ -35,7 +35,7 @@ bool large_guard(char *object, size_t slot);
 /* Takes a closed object from the program: its contents are gone at once. `ring` may be NULL: no quarantine. */
 void large_push(struct large_ring *ring, char *object, bool guarded);
 
-/* Gives all objects of the ring to the allocator. */
-void large_ring_drain(struct large_ring *ring);
+/* Gives all objects of the ring to the allocator. False: some stay, because the OS refuses to take them. */
+bool large_ring_drain(struct large_ring *ring);
 
 #endif

@@ -45,6 +45,7 @@ static ALWAYS_INLINE struct quarantine *current(void) {
     if (LIKELY(heap->quarantine && heap->quarantine->limit == limit)) return heap->quarantine;
     if (heap == &no_heap && (heap_thread_has_ended() || !(heap = heap_attach()))) return NULL;
     quarantine_drain(heap);
+    if (UNLIKELY(heap->quarantine)) return heap->quarantine; /* with its old limit */
     return limit ? heap->quarantine = make_quarantine(limit) : NULL;
 }
 
@@ -106,8 +107,8 @@ void quarantine_push_large(char *object, bool guarded) {
 void quarantine_drain(struct heap *heap) {
     struct quarantine *quarantine = heap->quarantine;
     if (!quarantine) return;
-    large_ring_drain(&quarantine->large);
     while (quarantine->count > 0) quarantine_pop(quarantine);
+    if (UNLIKELY(!large_ring_drain(&quarantine->large))) return;
     heap->quarantine = NULL;
     fenced_release(quarantine, size_for(quarantine->entries));
 }

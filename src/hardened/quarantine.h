@@ -14,7 +14,8 @@ void quarantine_push(char *object, size_t slot);
 /* The same of an object with pages of its own (large.h). */
 void quarantine_push_large(char *object, bool guarded);
 
-/* Gives all objects of the heap's quarantine to the allocator. Called by the heap's thread. */
+/* Gives all objects of the heap's quarantine to the allocator. Called by the heap's thread. What the OS refuses to take
+ * stays, for the next call or for the heap's next thread. */
 void quarantine_drain(struct heap *heap);
 
 #endif
