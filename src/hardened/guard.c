@@ -74,8 +74,8 @@ static bool open_guard(granule_id range) {
 }
 
 /* Opens and places the ranges of the first range's root. *left: the ranges of other roots, and those that the OS
- * refuses to open. False: the OS has refused one. */
-static bool open_root(granule_id range, granule_id *left) {
+ * refuses to open. *placed: set if there was one to place. False: the OS has refused one. */
+static bool open_root(granule_id range, granule_id *left, bool *placed) {
     granule_id root = root_of(range);
     bool opens = true; /* after the first refusal the OS is not asked again */
     *left = 0;
@@ -83,6 +83,7 @@ static bool open_root(granule_id range, granule_id *left) {
         next = range_next(range);
         if (opens && root_of(range) == root && (opens = open_guard(range))) {
             range_place(range, give_back_range(range, knit_weight(range)) ? UNMAPPED : MAPPED);
+            *placed = true;
         } else {
             range_set_next(range, *left);
             *left = range;
@@ -92,15 +93,16 @@ static bool open_root(granule_id range, granule_id *left) {
 }
 
 /* One root after the other: a root that is whole is unmapped, which makes room for the next one's guards. */
-bool guard_round(void) {
+bool guard_round(bool *left) {
     granule_id range = id_stack_take_all(&shut);
-    while (range && open_root(range, &range)) continue;
-    bool left = range;
+    bool placed = false;
+    while (range && open_root(range, &range, &placed)) continue;
+    *left = range;
     for (granule_id next; range; range = next) {
         next = range_next(range);
         push_shut(range);
     }
-    return left;
+    return placed;
 }
 
 /* Bytes of a range behind its slab of `weight` granules. */

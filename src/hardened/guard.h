@@ -25,7 +25,8 @@ void guard_refused(void);
 /* Opens the guard of a held range, which is counted, and places the range. If the OS refuses, a round tries again. */
 void guard_open(granule_id range, enum slot_code state);
 
-/* A round: places the ranges whose guard the kernel had refused to make writable. True: some are left. */
-bool guard_round(void);
+/* Places the ranges whose guard the kernel had refused to make writable. *left: some are left. True: some were
+ * placed. */
+bool guard_round(bool *left);
 
 #endif

@@ -61,7 +61,9 @@ static bool round_of_regions(bool now) {
         more |= !versioned_stack_is_empty(&regions[kind][fresh]);
     }
     atomic_store_explicit(&region_fresh, idle, memory_order_relaxed);
-    return guard_round() | more;
+    bool left;
+    guard_round(&left);
+    return left || more;
 }
 
 static bool regions_round(void) {
@@ -77,13 +79,13 @@ void regions_start(void) {
 }
 
 COLD bool regions_give_up(void) {
-    bool any = false;
+    bool any = false, left;
     for (unsigned kind = 0; kind < SLAB_KINDS; kind++)
         for (unsigned age = 0; age < AGES; age++)
             for (granule_id range; (range = region_pop(kind, age)); any = true)
                 guarded_place(range, atomic_load_explicit(&region_weights[kind], memory_order_relaxed),
                               age == WITHOUT_PAGES && platform_page_size() <= GRANULE_SIZE ? UNMAPPED : MAPPED);
-    guard_round();
+    if (guard_round(&left)) any = true;
     return any;
 }
 

@@ -21,8 +21,8 @@
 void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed);
 void region_place(unsigned kind, granule_id range, uint32_t weight);
 
-/* Gives all empty slabs to the backend, for any use. Called when there is no memory. False: there were no empty
- * slabs. */
+/* Gives all empty slabs to the backend, for any use, and ranges whose guards could not be opened before. Called when
+ * there is no memory. False: there were none. */
 bool regions_give_up(void);
 
 /* Registers the work for rounds, guards' included. */
