@@ -38,6 +38,20 @@ void add_operators(void);
 }
 #endif
 
+/* The hardened build tells exactly what was asked for, and keeps what was freed in a quarantine of 192 KB. */
+static inline bool is_hardened(void) {
+    void *object = malloc(1);
+    bool exact = malloc_usable_size(object) == 1;
+    free(object);
+    return exact;
+}
+
+/* Until nothing that is freed stays back from the next objects of that size. */
+static inline void free_until_steady(size_t size) {
+    enum { QUARANTINE = 192 << 10 };
+    for (size_t freed = 0; is_hardened() && freed < 4 * QUARANTINE; freed += size) free(malloc(size));
+}
+
 /* A child's status: it must have ended by itself, with 0. */
 static inline void expect_child(pid_t child) {
     int status = -1;

@@ -75,6 +75,7 @@ static void alignment_beyond_all(size_t alignment, size_t unused) {
 static void realloc_to_nothing(size_t from, size_t unused) {
     (void)unused;
     free(malloc(from));
+    free_until_steady(from);
     size_t before = mallinfo2().uordblks;
     for (int i = 0; i < 100; i++) {
         void *object = malloc(from);
