@@ -29,6 +29,7 @@ HIT_PATH void *allocate(size_t size) {
     struct heap *heap = thread_heap();
     unsigned list;
     void *object = allocate_near(heap, size, &list);
+    if (STRICT_LINKS && LIKELY(!link_is_end(heap->first[list]))) return heap_pop(&heap->first[list], heap->key);
     return LIKELY(object) ? object : allocate_far(heap, size, list);
 }
 

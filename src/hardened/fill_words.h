@@ -21,31 +21,52 @@ static ALWAYS_INLINE size_t filled(size_t slack) {
 
 typedef uint64_t __attribute__((may_alias)) filled_word;
 
-/* The words of the fill, and which bytes of the first one belong to it. */
-struct fill {
-    filled_word *word, *last;
-    uint64_t eight, mask;
-};
+/* A word at any address. */
+typedef uint64_t __attribute__((may_alias, aligned(1))) any_word;
 
-static ALWAYS_INLINE struct fill fill_of(const char *end, size_t slack, uint8_t with) {
-    size_t used = -slack % 8, words = (slack + used) / 8;
-    filled_word *word = (filled_word *)(uintptr_t)(end - used); // NOLINT(performance-no-int-to-ptr)
-    return (struct fill){word, word + (words < FILLED_MOST / 8 ? words : FILLED_MOST / 8), with * 0x0101010101010101u,
-                         ~(uint64_t)0 << used * 8};
+static ALWAYS_INLINE any_word *any_word_at(const char *at) {
+    return (any_word *)(uintptr_t)at; // NOLINT(performance-no-int-to-ptr)
 }
 
+/* A slack of less than a word: the word in which the request ends, and which of its bytes belong to the slack. No other
+ * byte is written, as another thread may read the trailer behind. */
+struct short_fill {
+    filled_word *word;
+    uint64_t mask;
+};
+
+static ALWAYS_INLINE struct short_fill short_fill_of(const char *end, size_t slack) {
+    size_t used = -slack % 8;
+    filled_word *word = (filled_word *)(uintptr_t)(end - used); // NOLINT(performance-no-int-to-ptr)
+    return (struct short_fill){word, ~(uint64_t)0 << used * 8};
+}
+
+/* A fill of 8 to FILLED_MOST bytes is two or four words, which may overlap. */
+_Static_assert(FILLED_MOST <= 4 * sizeof(uint64_t), "four words are enough");
+
 static ALWAYS_INLINE void slack_fill(char *end, size_t slack, uint8_t with) {
-    if (slack == 0) return;
-    struct fill fill = fill_of(end, slack, with);
-    *fill.word = (*fill.word & ~fill.mask) | (fill.eight & fill.mask);
-    while (++fill.word < fill.last) *fill.word = fill.eight;
+    uint64_t eight = with * 0x0101010101010101u;
+    if (slack < 8) {
+        if (slack == 0) return;
+        struct short_fill fill = short_fill_of(end, slack);
+        *fill.word = (*fill.word & ~fill.mask) | (eight & fill.mask);
+        return;
+    }
+    size_t bytes = filled(slack);
+    *any_word_at(end) = *any_word_at(end + bytes - 8) = eight;
+    if (bytes > 16) *any_word_at(end + 8) = *any_word_at(end + bytes - 16) = eight;
 }
 
 static ALWAYS_INLINE bool slack_is_filled(const char *end, size_t slack, uint8_t with) {
-    if (slack == 0) return true;
-    struct fill fill = fill_of(end, slack, with);
-    uint64_t different = (*fill.word ^ fill.eight) & fill.mask;
-    while (++fill.word < fill.last) different |= *fill.word ^ fill.eight;
+    uint64_t eight = with * 0x0101010101010101u;
+    if (slack < 8) {
+        if (slack == 0) return true;
+        struct short_fill fill = short_fill_of(end, slack);
+        return ((*fill.word ^ eight) & fill.mask) == 0;
+    }
+    size_t bytes = filled(slack);
+    uint64_t different = (*any_word_at(end) ^ eight) | (*any_word_at(end + bytes - 8) ^ eight);
+    if (bytes > 16) different |= (*any_word_at(end + 8) ^ eight) | (*any_word_at(end + bytes - 16) ^ eight);
     return different == 0;
 }
 

@@ -13,6 +13,7 @@ struct opened {
     char *object;
     size_t slot, size;
     struct trailer trailer;
+    uint64_t word; /* of the trailer */
     enum object_tier tier;
 };
 
@@ -30,7 +31,8 @@ static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opene
     size_t slot = opened->slot;
     if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != tag_of_pointer(pointer)))
         misuse(freed, object, 0);
-    enum trailer_state state = trailer_read(object, slot, trailer_word_of(object, slot), &opened->trailer);
+    opened->word = trailer_word_of(object, slot);
+    enum trailer_state state = trailer_read(object, slot, opened->word, &opened->trailer);
     uint32_t slack = slack_in(opened->trailer.payload, slot);
     if (UNLIKELY(state != LIVE || slack > slot - TRAILER_SIZE)) {
         if (state == FREED) misuse(freed, object, 0);
@@ -73,7 +75,7 @@ static ALWAYS_INLINE uint32_t marks_of(const struct opened *opened) {
 static ALWAYS_INLINE void close_object(const struct opened *opened) {
     char *object = opened->object;
     size_t slack = opened->slot - TRAILER_SIZE - opened->size;
-    uint64_t live = trailer_made(opened->trailer, LIVE), freed = trailer_made(opened->trailer, FREED);
+    uint64_t live = opened->word, freed = trailer_made(opened->trailer, FREED);
     /* relaxed: of two threads that free the same object only one goes on; no other data depends on the word */
     if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer_at(object, opened->slot), &live, freed,
                                                           memory_order_relaxed, memory_order_relaxed)))

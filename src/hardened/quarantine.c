@@ -38,15 +38,19 @@ static struct quarantine *make_quarantine(size_t limit) {
     return made;
 }
 
-/* The calling thread's quarantine, made for the present options. NULL: not wanted, or no memory. */
-static ALWAYS_INLINE struct quarantine *current(void) {
-    struct heap *heap = thread_heap();
+static NOINLINE struct quarantine *make_current(struct heap *heap) {
     size_t limit = option(&options.quarantine);
-    if (LIKELY(heap->quarantine && heap->quarantine->limit == limit)) return heap->quarantine;
     if (heap == &no_heap && (heap_thread_has_ended() || !(heap = heap_attach()))) return NULL;
     quarantine_drain(heap);
     if (UNLIKELY(heap->quarantine)) return heap->quarantine; /* with its old limit */
     return limit ? heap->quarantine = make_quarantine(limit) : NULL;
+}
+
+/* The calling thread's quarantine, made for the present options. NULL: not wanted, or no memory. */
+static ALWAYS_INLINE struct quarantine *current(void) {
+    struct heap *heap = thread_heap();
+    struct quarantine *quarantine = heap->quarantine;
+    return LIKELY(quarantine && quarantine->limit == option(&options.quarantine)) ? quarantine : make_current(heap);
 }
 
 static void report_written(const char *object, size_t size, uint8_t fill) {
