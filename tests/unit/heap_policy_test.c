@@ -2,6 +2,7 @@
  * policy. coarse_test.c tests the policy of the coarse size classes. */
 #include "backend/reclaimer_words.h"
 #include "frontend/heap_pool.h"
+#include "frontend/remote_work.h"
 #include "heap_ends.h"
 
 enum { SMALL = 224 }; /* none of these is cached */
@@ -80,12 +81,27 @@ static void a_pool_in_use_asks_for_another_round(void **state) {
     finish();
 }
 
+/* So a sleeping owner's slabs do not wait for it. */
+static void frees_of_other_threads_ask_for_rounds(void **state) {
+    (void)state;
+    start();
+    unsigned requests = 0;
+    reclaimer_take_request();
+    for (unsigned i = 0; i < 3 * REMOTE_ROUND_FROM; i++) {
+        remote_work_note();
+        requests += reclaimer_take_request();
+    }
+    assert_int_equal(requests, 3);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_slabs_reopen_after_a_share),
         cmocka_unit_test(reopened_slabs_come_back_a_few_at_a_time),
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
         cmocka_unit_test(a_pool_in_use_asks_for_another_round),
+        cmocka_unit_test(frees_of_other_threads_ask_for_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
