@@ -14,6 +14,7 @@ from pathlib import Path
 import checker
 import coverage
 import genmc
+import sample
 import verify_table
 from clients import Client, Programs, clients
 from flavours import setup
@@ -196,6 +197,8 @@ def run(arguments) -> int:
     if arguments.genmc:
         seconds = genmc.LIMIT if arguments.budget == BUDGET else arguments.budget
         return genmc.run(arguments.client, seconds=seconds, table=arguments.table)
+    if arguments.random:
+        return sample.run(arguments, run_program)
     if arguments.coverage:
         options = ["--budget", arguments.budget, "--jobs", arguments.jobs]
         return coverage.run(choose(arguments)[0], arguments.compiler, arguments.level, run_program, options)
@@ -254,7 +257,11 @@ def add_command(commands) -> None:
     command.add_argument("--slow", action="store_true", help="run the slow clients only, and no mutants (.ci/nightly)")
     command.add_argument("--clients", action="store_true", help="run the clients and no mutants")
     command.add_argument("--mutants", action="store_true", help="run the mutants only")
-    command.add_argument("--only", metavar="TEXT", help="run only mutants with this text in the name")
+    command.add_argument("--only", metavar="TEXT", help="run only mutants with this text in the name; random: file")
+    command.add_argument(
+        "--random", type=int, metavar="N", help="draw so many random mutants, and say how many are killed, by what"
+    )
+    command.add_argument("--seed", type=int, default=1, metavar="S", help="of the draw (%(default)s)")
     command.add_argument(
         "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"
     )
@@ -279,5 +286,9 @@ def add_command(commands) -> None:
     )
     command.add_argument("--level", default="-O1", help="optimisation level of the code under test (%(default)s)")
     command.add_argument("--json", type=Path, metavar="FILE", help="write all results to this file")
-    command.add_argument("--table", action="store_true", help="write docs/clients.md anew; with --genmc docs/genmc.md")
+    command.add_argument(
+        "--table",
+        action="store_true",
+        help="write docs/clients.md anew; with --genmc docs/genmc.md, with --random docs/mutants.md",
+    )
     command.set_defaults(run=run)

@@ -1,0 +1,305 @@
+"""./jw verify --random N --seed S: mutants drawn from all that edits.py can make, and how many of them are killed.
+
+Drawn from: the functions that ship and that a quick client executes. A mutant whose objects are those that ship, at the
+level that ships, is equal and does not count. Each other one meets the unit tests and clients that execute its
+function, the fastest first, until one fails. verify/survivors.toml excuses those that none can kill.
+"""
+
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import checker
+import reach
+import sample_table
+from clients import CONSTANTS, INCLUDES, Client, Programs, Symbols, clients, inner, production, write_mutant
+from edits import Edit, edits, read
+from flavours import BUILD, ROOT
+from mutants import Mutant, tomllib
+from unit_programs import UnitPrograms, unit_test
+
+LIMIT = 300  # seconds of a mutant, after which it meets no further program
+OWN_OBJECTS = 1  # seconds
+SLACK = 10  # seconds that a program may always take; beyond them four times what it takes
+SURVIVORS = ROOT / "verify/survivors.toml"
+COUNTED = ("killed", "survived", "excused")
+FAILED, SKIPPED = 1, 77
+PLAIN = ("-g0", "-w", "-fno-lto")  # code alone, without what tells lines and columns
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A client or a unit test, and what it takes."""
+
+    name: str
+    key: str  # with a digest of its text
+    seconds: float
+    is_client: bool
+
+
+class MutatedPrograms(Programs):
+    """Clients over one mutant. Those with the same constants share its objects."""
+
+    stems: set[str]
+
+    def mutated(self, mutant: Mutant, client: Client, objects: dict[str, Path], first: Path) -> dict[str, Path]:
+        place = first.parent / hashlib.sha256(" ".join(client.constants).encode()).hexdigest()[:8]
+        place.mkdir(exist_ok=True)
+        changed = {stem: place / path.name for stem, path in objects.items() if stem in self.stems}
+        for stem, target in changed.items():
+            source = self.sources[stem]
+            if not target.exists():
+                self.compile(
+                    first / inner(source) if source == mutant.path else source, target, client.constants, first
+                )
+        return changed
+
+
+@dataclass(eq=False)
+class Sample:
+    compiler: str
+    run_program: Callable  # of a client, see verify.py
+    library: dict[Path, list[str]]  # of each source that ships: how it is compiled
+    units: UnitPrograms | None
+    of_units: dict[str, dict]  # what each unit test executes, see reach.py
+    of_clients: dict[str, dict]
+    place: Path
+    excuses: dict[str, str] = field(default_factory=dict)
+    limit: float = LIMIT
+    known_code: dict[Path, tuple[bytes, frozenset[str]]] = field(default_factory=dict)
+    symbols: dict[str, Symbols] = field(default_factory=dict)  # of the production objects
+    known: dict[str, Client] = field(default_factory=lambda: {client.name: client for client in clients()})
+
+    def population(self, only: str) -> dict[str, Edit]:
+        """By name."""
+        executed = {(file, line) for row in self.of_clients.values() for file, s in row["lines"].items() for line in s}
+        found: dict[str, Edit] = {}
+        seen: Counter = Counter()
+        for edit in self.all_edits():
+            file = str(edit.path.relative_to(ROOT))
+            if only in file and any((file, line) in executed for line in range(edit.first, edit.last + 1)):
+                name = name_of(edit)
+                found[f"{name}+{seen[name]}" if seen[name] else name] = edit
+                seen[name] += 1
+        return found
+
+    def all_edits(self) -> list[Edit]:
+        """Of the sources that ship and that clients have. They are kept, since it takes a while to find them."""
+        file = self.place / "edits.json"
+        if not file.exists():
+            options = [f"-D{name}={value}" for name, value in CONSTANTS.items()]
+            options += ["-D_GNU_SOURCE", "-DJW_CHECKER=1", *(f"-I{path}" for path in [*INCLUDES, checker.SOURCES])]
+            sources = [path for path in production() if path in self.library]
+            found = edits(sources, options, ROOT / "src")
+            file.write_text(json.dumps([vars(edit) | {"path": str(edit.path)} for edit in found]))
+        return [Edit(**row | {"path": Path(row["path"])}) for row in json.loads(file.read_text())]
+
+    def judges(self, edit: Edit) -> list[Judge]:
+        """Those that execute the function; first those that execute the line. Of optimised code lines are not exact."""
+        file, found = str(edit.path.relative_to(ROOT)), []
+        for name, row in (self.of_units | self.of_clients).items():
+            lines = row["lines"].get(file, ())
+            if row["complete"] and any(edit.first <= line <= edit.last for line in lines):
+                judge = Judge(name, row["key"], row["seconds"], name in self.known)
+                found.append((edit.line not in lines, judge.seconds + self.compiling(judge), judge))
+        return [judge for *_, judge in sorted(found, key=lambda entry: entry[:2])]
+
+    def compiling(self, judge: Judge) -> float:
+        """Clients with constants of their own need objects of their own, too."""
+        return OWN_OBJECTS if judge.is_client and self.known[judge.name].defines else 0
+
+    def shipped(self, source: Path) -> tuple[bytes, frozenset[str]]:
+        """What the compiler makes of it, and our files that it reads."""
+        if source in self.known_code:
+            return self.known_code[source]
+        words = [*self.library[source], *PLAIN]
+        made = subprocess.run([*words, "-S", source, "-o", "-"], stdout=subprocess.PIPE, check=True).stdout
+        listed = subprocess.run([*words, "-MM", source], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.known_code[source] = made, frozenset(word for word in listed.split() if str(ROOT) in word)
+        return self.known_code[source]
+
+    def changed(self, mutant: Mutant, first: Path) -> set[str] | None:
+        """The sources whose objects differ from those that ship; None: one does not compile."""
+        found = set()
+        for source, words in self.library.items():
+            made, files = self.shipped(source)
+            if str(mutant.path) not in files:
+                continue
+            place = first / inner(source) if source == mutant.path else source
+            command = [words[0], f"-I{first}", *words[1:], *PLAIN, "-S", place, "-o", "-"]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            if done.returncode:
+                return None
+            if done.stdout != made:
+                found.add(source.stem)
+        return found
+
+    def judge(self, name: str, edit: Edit, before: dict) -> dict:
+        """`before`: what an earlier run came to; what has met the mutant then need not meet it again."""
+        known = self.judges(edit)
+        judges = [judge for judge in known if judge.key not in before.get("met", ())]
+        row = {"name": name, "file": str(edit.path.relative_to(ROOT)), "line": edit.line, "function": edit.function}
+        row |= {"kind": edit.kind, "old": edit.old, "new": edit.new, "met": before.get("met", [])}
+        if name in self.excuses:
+            return row | {"state": "excused", "why": self.excuses[name]}
+        if before.get("state") in ("killed", "equal", "does not compile") or (before.get("met") and not judges):
+            return before
+        place = self.place / "mutants" / name
+        shutil.rmtree(place, ignore_errors=True)
+        mutant = Mutant(f"random/{name}", edit.path, edit.text().encode("latin-1").decode())
+        place.mkdir(parents=True)
+        start = time.monotonic()
+        first = write_mutant(mutant, place / "source")
+        stems = self.changed(mutant, first)
+        if stems:
+            row |= self.meet(mutant, judges, stems, place)
+            row |= {"met": before.get("met", []) + row["met"], "of": len(known)}
+        else:
+            row["state"] = "does not compile" if stems is None else "equal"
+        shutil.rmtree(place, ignore_errors=True)
+        return row | {"seconds": round(time.monotonic() - start, 1)}
+
+    def meet(self, mutant: Mutant, judges: list[Judge], stems: set[str], place: Path) -> dict:
+        programs = MutatedPrograms(self.compiler, "-O1")
+        programs.stems, programs.symbols = stems, self.symbols
+        start, met = time.monotonic(), []
+        try:
+            for judge in judges:
+                if time.monotonic() - start > self.limit:
+                    break
+                met.append(judge.key)
+                if by := self.fails(programs, mutant, judge, SLACK + round(4 * judge.seconds), place):
+                    return {"state": "killed", "killed": judge.name, "by": by, "met": met}
+        finally:
+            self.symbols = programs.symbols
+            shutil.rmtree(BUILD / "verify/programs" / f"{self.compiler}-O1" / mutant.name, ignore_errors=True)
+        return {"state": "survived", "met": met}
+
+    def fails(self, programs: Programs, mutant: Mutant, judge: Judge, limit: int, place: Path) -> str:
+        """What it says, or that it does not even compile; empty if it notices nothing."""
+        try:
+            if judge.is_client:
+                return self.client_fails(programs, mutant, judge.name, limit)
+            program = self.units.mutated(self.units.tests[judge.name], mutant, programs.stems, place)
+            return unit_fails(program, limit) and unit_fails(program, limit)  # twice: no chance of a busy machine
+        except subprocess.CalledProcessError:
+            return "it does not compile there"
+
+    def client_fails(self, programs: Programs, mutant: Mutant, name: str, limit: int) -> str:
+        result = self.run_program(programs.client(self.known[name], mutant), self.compiler, "--budget", limit)
+        if result.status < 0:
+            return f"signal {-result.status}"
+        return result.report.get("message", "") or "it fails" if result.status == FAILED else ""
+
+
+def unit_fails(program: Path, limit: int) -> str:
+    """The limit is of processor time: a busy machine kills nothing. A test that sleeps has ten times as long."""
+    command = ["prlimit", f"--cpu={limit}", program]
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=10 * limit, text=True, errors="replace"
+        )
+    except subprocess.TimeoutExpired:
+        return f"it sleeps for more than {10 * limit} s"
+    if done.returncode in (0, SKIPPED):
+        return ""
+    wrong = [line for line in done.stdout.splitlines() if "ERROR" in line or "FAILED" in line or "invariant" in line]
+    return (wrong or [f"status {done.returncode}"])[0].strip()
+
+
+def name_of(edit: Edit) -> str:
+    """The same while the line stays as it is, wherever it moves in its function."""
+    whole = read(edit.path)
+    begin = whole.rfind("\n", 0, edit.begin) + 1
+    line = whole[begin : whole.index("\n", edit.begin)].strip()
+    told = "\0".join([line, str(edit.begin - begin), edit.old, edit.new])
+    digest = hashlib.sha256(told.encode()).hexdigest()[:6]
+    return f"{edit.path.name}:{edit.function}:{edit.kind.replace(' ', '-')}:{digest}"
+
+
+def shown(edit: Edit) -> str:
+    """The line as the edit leaves it, or the lines that it writes."""
+    whole = edit.text()
+    begin = whole.rfind("\n", 0, edit.begin) + 1
+    end = whole.index("\n", edit.begin + len(edit.new))
+    return " ".join((edit.new if "\n" in edit.new or edit.new == "{}" else whole[begin:end]).split())
+
+
+def excuses() -> dict[str, str]:
+    if not SURVIVORS.exists():
+        return {}
+    return {
+        entry["name"]: " ".join(entry["excused"].split())
+        for entry in tomllib.loads(SURVIVORS.read_text()).get("survivor", [])
+    }
+
+
+def told(row: dict) -> str:
+    end = {"killed": f"killed by {row.get('killed')}: {row.get('by')}", "survived": "SURVIVED"}.get(
+        row["state"], row["state"]
+    )
+    return f"{row['name']} ({row['file']}:{row['line']}): {end}"
+
+
+def draw(sample: Sample, names: list[str], population: dict[str, Edit], arguments) -> list[dict]:
+    """Judges them in the order of the draw until so many count. What an earlier run said of one stands."""
+    kept = sample.place / "rows"
+    kept.mkdir(parents=True, exist_ok=True)
+
+    def judged(name: str) -> dict:
+        file = kept / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
+        row = sample.judge(name, population[name], json.loads(file.read_text()) if file.exists() else {})
+        if row["state"] != "excused":
+            file.write_text(json.dumps(row))
+        return row
+
+    rows: list[dict] = []
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        while names and (wanted := arguments.random - sum(row["state"] in COUNTED for row in rows)) > 0:
+            drawn, names = names[:wanted], names[wanted:]
+            for row in pool.map(judged, drawn):
+                rows.append(row)
+                counts = Counter(row["state"] for row in rows)
+                print(f"[{sum(counts[state] for state in COUNTED)}/{arguments.random}] {told(row)}", flush=True)
+    return rows
+
+
+def measured(compiler: str, run_program: Callable, jobs: int) -> Sample:
+    """What the programs execute is measured unless it is known for this state of the sources."""
+    place = BUILD / "verify/random" / Programs(compiler, "-O1").state[:12]
+    units = UnitPrograms(place / "objects")
+    quick = [client for client in clients() if not client.slow]
+    of_clients = reach.reach_of_clients(place, quick, compiler, run_program, jobs)
+    library = unit_test("libjwmalloc.so").compile
+    return Sample(
+        compiler, run_program, library, units, reach.reach_of_units(place, units), of_clients, place, excuses()
+    )
+
+
+def run(arguments, run_program: Callable) -> int:
+    sample = measured(arguments.compiler, run_program, arguments.jobs)
+    sample.limit = min(LIMIT, arguments.budget)
+    population = sample.population(arguments.only or "")
+    if unknown := sorted(sample.excuses.keys() - population.keys()) if not arguments.only else []:
+        sys.exit(f"jw verify: {SURVIVORS.relative_to(ROOT)} excuses what is no mutant: {' '.join(unknown)}")
+    names = sorted(population)
+    random.Random(arguments.seed).shuffle(names)
+    rows = [row | {"shown": shown(population[row["name"]])} for row in draw(sample, names, population, arguments)]
+    results = {"seed": arguments.seed, "population": len(population), "only": arguments.only or "", "rows": rows}
+    place = BUILD / "verify/random" / f"seed-{arguments.seed}.json"
+    place.write_text(json.dumps(results, indent=1) + "\n")
+    if arguments.table:
+        sample_table.write(results)
+    survived = [row for row in rows if row["state"] == "survived"]
+    print(*(f"{told(row)}\n    {row['old']}  ->  {row['shown']}" for row in survived), sep="\n")
+    print(sample_table.summary(results))
+    return 1 if survived else 0
