@@ -54,7 +54,7 @@ static void a_childs_first_heap_has_all_classes(void **state) {
     (void)state;
     start();
     fflush(NULL);
-    int status;
+    int status = -1;
     pid_t child = fork();
     if (child == 0) {
         check_classes_after_fork();
