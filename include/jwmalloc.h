@@ -1,11 +1,11 @@
 /* jwmalloc.h - a memory allocator for phones: its public interface.
  *
  * The library that replaces malloc (libjwmalloc) also exports the functions below without the prefix, and all C++
- * operators new and delete. Only with the prefix: purge, reclaim_pause, reclaim_resume, stats_print, options_print,
- * version; and ctl, ctl_name_to_mib and ctl_by_mib, which are jemalloc's mallctl, mallctlnametomib and mallctlbymib. A
- * program then needs this header only for what the standards do not have. The library for use beside the system's
- * malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer or Valgrind's memcheck its objects come
- * from the tool's malloc, with the tool's limits and reports.
+ * operators new and delete. Only with the prefix: malloc_iterate (but for Android), purge, reclaim_pause,
+ * reclaim_resume, stats_print, options_print, version; and ctl, ctl_name_to_mib and ctl_by_mib, which are jemalloc's
+ * mallctl, mallctlnametomib and mallctlbymib. A program then needs this header only for what the standards do not have.
+ * The library for use beside the system's malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer
+ * or Valgrind's memcheck its objects come from the tool's malloc, with the tool's limits and reports.
  *
  * For all functions, unless a comment says otherwise:
  *   Sizes         are bytes. An object may be larger than asked for (jw_malloc_usable_size); all of it may be used.
@@ -26,6 +26,7 @@
 #define JWMALLOC_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define JW_VERSION "0.1.0"
@@ -177,6 +178,13 @@ JW_API void jw_reclaim_resume(void);
  * take one piece longer. With 0 it does one piece. Another level: 0, and nothing is done. */
 enum { JW_PURGE_SHARED, JW_PURGE_THREADS, JW_PURGE_ALL };
 JW_API size_t jw_purge(int level, unsigned long max_us);
+
+/* Calls `callback` for each object in use that begins in [base, base + size), with its usable bytes: what Android calls
+ * malloc_iterate. Exact for objects of threads that make no call meanwhile, as those of the parent in a fork's child;
+ * other threads' newest allocations and frees may be missing. The callback may call any function here. Returns 0; or
+ * -1: ENOTSUP in the hardened build; EAGAIN if memory of many objects was going back to the OS all the time. */
+JW_API int jw_malloc_iterate(uintptr_t base, size_t size, void (*callback)(uintptr_t base, size_t size, void *arg),
+                             void *arg);
 
 /* Receives `length` bytes of text. It is called several times for one report, and may allocate. */
 typedef void jw_write_function(void *cookie, const char *text, size_t length);

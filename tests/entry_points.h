@@ -26,6 +26,7 @@
 #define free_sized jw_free_sized
 #define free_aligned_sized jw_free_aligned_sized
 #define malloc_usable_size jw_malloc_usable_size
+#define malloc_iterate jw_malloc_iterate
 #define malloc_good_size jw_malloc_good_size
 #define malloc_trim jw_malloc_trim
 #define mallinfo jw_mallinfo

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "config/options.h"
 #include "core/allocator.h"
+#include "core/iterate.h"
 #include "core/purge.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
@@ -36,6 +37,13 @@ JW_EXPORT int jw_malloc_trim(size_t pad) {
 
 JW_EXPORT size_t jw_purge(int level, unsigned long max_us) {
     return level < 0 || level >= PURGE_LEVELS ? 0 : purge_for((enum purge_level)level, max_us);
+}
+
+JW_EXPORT int jw_malloc_iterate(uintptr_t base, size_t size, void (*callback)(uintptr_t base, size_t size, void *arg),
+                                void *arg) {
+    if (iterate_objects(base, size, callback, arg)) return 0;
+    errno = JW_SECURE ? ENOTSUP : EAGAIN;
+    return -1;
 }
 
 JW_EXPORT struct jw_mallinfo2 jw_mallinfo2(void) {
@@ -128,6 +136,7 @@ JW_EXPORT void jw_reclaim_resume(void) {
 OVERRIDES(malloc_trim, jw_malloc_trim);
 OVERRIDES(mallinfo2, jw_mallinfo2);
 #if JW_BIONIC
+OVERRIDES(malloc_iterate, jw_malloc_iterate);
 OVERRIDES(mallinfo, jw_mallinfo2); /* bionic's two structures are the same */
 #else
 OVERRIDES(mallinfo, jw_mallinfo);

@@ -191,6 +191,43 @@ static void mallopt_answers_and_leaves_errno_alone(void **state) {
     assert_int_equal(errno, 0);
 }
 
+/* --- malloc_iterate */
+
+enum { SIZES = 12 };
+
+struct wanted {
+    void *objects[SIZES];
+    unsigned told[SIZES], others;
+};
+
+static void look_up(uintptr_t object, size_t size, void *argument) {
+    struct wanted *wanted = argument;
+    unsigned i = 0;
+    while (i < SIZES && (uintptr_t)wanted->objects[i] != object) i++;
+    if (i == SIZES) wanted->others++;
+    else if (size == malloc_usable_size(wanted->objects[i])) wanted->told[i]++;
+}
+
+/* Each object once, with its usable size; from a range that is one object, that one only; no freed one. */
+static void malloc_iterate_tells_of_each_object_in_use(void **state) {
+    (void)state;
+    static const size_t sizes[SIZES] = {1, 16, 128, 1000, 2048, 3000, 8192, 20000, 65536, 1000000, 5000000, 20000000};
+    struct wanted wanted = {.others = 0};
+    for (unsigned i = 0; i < SIZES; i++) assert_non_null(wanted.objects[i] = malloc(sizes[i]));
+    assert_int_equal(malloc_iterate(0, SIZE_MAX, look_up, &wanted), 0);
+    for (unsigned i = 0; i < SIZES; i++) assert_int_equal(wanted.told[i], 1);
+    wanted.others = 0;
+    for (unsigned i = 0; i < SIZES; i++) {
+        uintptr_t object = (uintptr_t)wanted.objects[i];
+        assert_int_equal(malloc_iterate(object, malloc_usable_size(wanted.objects[i]), look_up, &wanted), 0);
+        assert_int_equal(wanted.told[i], 2);
+        free(wanted.objects[i]);
+        assert_int_equal(malloc_iterate(object, 1, look_up, &wanted), 0);
+        assert_int_equal(wanted.told[i], 2);
+    }
+    assert_int_equal(wanted.others, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_size_beyond_memory_is_refused),
@@ -203,6 +240,7 @@ int main(void) {
         cmocka_unit_test(malloc_info_has_bionics_form),
         cmocka_unit_test(malloc_info_matches_mallinfo),
         cmocka_unit_test(mallopt_answers_and_leaves_errno_alone),
+        cmocka_unit_test(malloc_iterate_tells_of_each_object_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,14 @@
 
 #include <limits.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -67,6 +70,47 @@ static void a_purge_goes_on_at_the_next_call(void **state) {
     } while (jw_mallinfo2().keepcost > free_bytes / 20);
     jw_purge(JW_PURGE_ALL, ULONG_MAX);
     assert_int_equal(jw_malloc_trim(0), 0);
+}
+
+enum { KEPT = 3000 };
+static void *kept[KEPT];
+static pthread_barrier_t ready;
+
+/* Keeps every other object, and never calls again. */
+static void *keep_and_wait(void *unused) {
+    for (size_t i = 0; i < KEPT; i++) kept[i] = jw_malloc(i % 50 * 100 + 1);
+    for (size_t i = 1; i < KEPT; i += 2) jw_free(kept[i]);
+    pthread_barrier_wait(&ready);
+    pthread_barrier_wait(&ready);
+    for (size_t i = 0; i < KEPT; i += 2) jw_free(kept[i]);
+    return unused;
+}
+
+static void count_kept(uintptr_t object, size_t size, void *argument) {
+    size_t *counts = argument;
+    for (size_t i = 0; i < KEPT; i += 2)
+        if ((uintptr_t)kept[i] == object && size >= i % 50 * 100 + 1) counts[0]++;
+    counts[1]++;
+}
+
+/* A leak detector forks, and the child asks for the parent's objects. */
+static void a_child_sees_the_objects_of_all_threads(void **state) {
+    (void)state;
+    pthread_t thread;
+    size_t before[2] = {0, 0}, now[2] = {0, 0};
+    int status = 0;
+    assert_int_equal(jw_malloc_iterate(0, SIZE_MAX, count_kept, before), 0);
+    assert_int_equal(pthread_barrier_init(&ready, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, keep_and_wait, NULL), 0);
+    pthread_barrier_wait(&ready);
+    pid_t child = fork();
+    if (child == 0) {
+        bool all = jw_malloc_iterate(0, SIZE_MAX, count_kept, now) == 0;
+        _exit(all && now[0] == KEPT / 2 && now[1] == before[1] + KEPT / 2 ? 0 : 1);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    pthread_barrier_wait(&ready);
+    pthread_join(thread, NULL);
 }
 
 static bool python_accepts_json(const struct text *text) {
@@ -152,6 +196,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_heaps_work),
         cmocka_unit_test(a_purge_goes_on_at_the_next_call),
+        cmocka_unit_test(a_child_sees_the_objects_of_all_threads),
         cmocka_unit_test(statistics_as_text_and_json),
         cmocka_unit_test(statistics_as_jemalloc_prints_them),
         cmocka_unit_test(options_are_listed),

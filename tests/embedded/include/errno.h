@@ -14,6 +14,7 @@ int *mock_errno(void);
 #define EEXIST 17
 #define EINVAL 22
 #define ENOSYS 38
+#define ENOTSUP 95
 #define ETIMEDOUT 110
 
 #endif

@@ -1,0 +1,138 @@
+/* iterate.c - walks the page map and the directory for objects in use (iterate.h). */
+#include "core/iterate.h"
+
+#include "backend/backend.h"
+#include "backend/directory.h"
+#include "backend/knit.h"
+#include "backend/root.h"
+#include "config/policy.h"
+#include "core/start.h"
+#include "frontend/heap.h"
+#include "frontend/slab_cross.h"
+#include "frontend/suspect.h"
+#include "frontend/thread_heap.h"
+#include "midend/mid_slab.h"
+#include "platform/platform.h"
+
+struct iteration {
+    uintptr_t from, last; /* addresses; `last` belongs to it */
+    iterate_function *tell;
+    void *argument;
+};
+
+static void tell_of(const struct iteration *iteration, const void *object, size_t size) {
+    uintptr_t address = (uintptr_t)object;
+    if (address >= iteration->from && address <= iteration->last) iteration->tell(address, size, iteration->argument);
+}
+
+/* --- Small objects ---------------------------------------------------------------------------------------------- */
+
+/* Which objects of a slab are free, by their number. */
+struct free_objects {
+    bool has[GRANULE_SIZE / SMALLEST_OBJECT];
+};
+
+/* Notes those objects of a list that are in the slab. Racy where the heap's thread works, on purpose: so an address is
+ * followed only if it is an object's, in a slab of this class and heap. Hidden from TSan. */
+__attribute__((no_sanitize("thread"))) static NOINLINE void note_list(const struct slab *slab, const void *object,
+                                                                      struct free_objects *free) {
+    const uint64_t key = slab_key(slab);
+    for (unsigned left = LIST_MOST; left > 0 && !link_is_end(object); left--, object = link_next(object, key)) {
+        const struct slab *other = slab_of(object);
+        if (!page_map_owns(object) || !leaf_is_slab(leaf_of(object)) || other->class != slab->class ||
+            !slab_has_key(other, key) || !slab_has_start(object, other))
+            return;
+        if (other == slab) free->has[((uintptr_t)object & (GRANULE_SIZE - 1)) / size_classes[slab->class].size] = true;
+    }
+}
+
+__attribute__((no_sanitize("thread"))) static NOINLINE void tell_of_slab(const struct iteration *iteration,
+                                                                         const struct slab *slab) {
+    struct free_objects free = {{false}};
+    const struct heap *heap = heap_of(slab);
+    struct cross_word word = cross_get_linked(&slab->cross);
+    unsigned class = slab->class, linked = slab->linked;
+    if (!heap || class >= SIZE_CLASS_COUNT || slab_state(slab) == EMPTY || cross_is_taken(word)) return;
+    note_list(slab, slab->freed.first, &free);
+    note_list(slab, heap->local[class].first, &free);
+    if (!cross_is_full(word) && cross_count_of(word) > 0) note_list(slab, cross_first(slab_origin(slab), word), &free);
+    const char *object = granule_address(record_id(slab));
+    for (unsigned i = 0; i < linked; i++, object += size_classes[class].size)
+        if (!free.has[i]) tell_of(iteration, object, size_classes[class].size);
+}
+
+/* --- Mid objects ------------------------------------------------------------------------------------------------ */
+
+/* Adds the bits of the objects in this slab that the cache has. Racy and hidden from TSan, as note_list. */
+__attribute__((no_sanitize("thread"))) static NOINLINE uint32_t cached_bits(const struct mid_cache *cache,
+                                                                            granule_id slab, unsigned class) {
+    uint32_t bits = 0;
+    const char *start = granule_address(slab);
+    uint64_t object = cache->kind == class + 1 ? (uintptr_t)cache->cached : 0;
+    for (unsigned left = MOST_OBJECTS * MOST_OBJECTS; left > 0 && object != 0 && cached_may_lead(object, class + 1);
+         left--) {
+        const char *cached = (const char *)(uintptr_t)object; // NOLINT(performance-no-int-to-ptr)
+        size_t offset = (uintptr_t)cached - (uintptr_t)start;
+        if (offset < (size_t)mid_shapes[class].count * mid_shapes[class].size)
+            bits |= 1u << offset / mid_shapes[class].size;
+        object = cached_link_next(cached, cache->key);
+    }
+    return bits;
+}
+
+static void tell_of_mid_slab(const struct iteration *iteration, granule_id slab, unsigned class) {
+    const struct mid_shape *shape = &mid_shapes[class];
+    uint32_t free = mid_free_bits(mid_word_get(mid_state_at(slab)));
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        const struct heap *heap = heap_by_number(number);
+        if (heap) free |= cached_bits(&heap->mid_caches[class % MID_CACHES], slab, class);
+    }
+    for (unsigned i = 0; i < shape->count; i++)
+        if (!(free & 1u << i)) tell_of(iteration, granule_address(slab) + (size_t)i * shape->size, shape->size);
+}
+
+/* --- Large and huge objects ------------------------------------------------------------------------------------- */
+
+static void tell_of_root(granule_id root, void *context) {
+    const struct iteration *iteration = context;
+    for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
+        struct leaf_word leaf = leaf_get(id);
+        if (leaf_is_slab(leaf)) {
+            const struct slab *slab = record_at(id);
+            if (!slab_has_key(slab, 0)) tell_of_slab(iteration, slab);
+        } else if (leaf_kind(leaf) == MID) {
+            tell_of_mid_slab(iteration, id, leaf_class(leaf));
+        } else if (leaf_kind(leaf) == LARGE) {
+            uint32_t before = leaf_offset(leaf);
+            tell_of(iteration, granule_address(id) + (size_t)before * GRANULE_SIZE,
+                    large_usable(knit_weight(id) - before));
+        }
+    }
+}
+
+/* From the last one to the first. The directory ends where addresses of programs end. */
+static void tell_of_huge(const struct iteration *iteration) {
+    const uintptr_t most = UINTPTR_MAX >> (sizeof(uintptr_t) * 8 - JW_ADDRESS_BITS);
+    uintptr_t at = iteration->last < most ? iteration->last : most, word;
+    for (const char *start; (start = directory_before((const void *)at, false, &word)); at = (uintptr_t)start - 1) {
+        if ((uintptr_t)start < iteration->from) return;
+        tell_of(iteration, start, huge_word_granules(word) << JW_GRANULE_SHIFT);
+    }
+}
+
+bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *argument) {
+    struct iteration iteration = {from, from + size - 1, tell, argument};
+    if (GUARDED || !allocator_start()) return false;
+    if (size == 0) return true;
+    if (iteration.last < from) iteration.last = UINTPTR_MAX;
+    if (heap_has_suspects(thread_heap())) heap_settle_suspects(thread_heap());
+    _Atomic(uint32_t) word = 0;
+    for (unsigned tries = 0; !root_walk_begin(); tries++) {
+        if (tries == WALK_TRIES) return false;
+        platform_futex_wait(&word, 0, WALK_WAIT);
+    }
+    page_map_walk(tell_of_root, &iteration);
+    root_walk_end();
+    tell_of_huge(&iteration);
+    return true;
+}
