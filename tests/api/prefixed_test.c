@@ -113,6 +113,20 @@ static void a_child_sees_the_objects_of_all_threads(void **state) {
     pthread_join(thread, NULL);
 }
 
+typedef void any_function(void);
+
+/* What both platforms' tables ask for, by the same list as the document. */
+static void each_entry_of_the_dispatch_tables_exists(void **state) {
+    (void)state;
+#define ENTRY(platform, name, ours, remark) (any_function *)ours,
+#define LACKS(platform, name, remark)
+    any_function *const volatile entries[] = {
+#include "../../src/api/dispatch.def"
+    };
+    assert_true(sizeof entries / sizeof *entries > 20);
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) assert_non_null(entries[i]);
+}
+
 static bool python_accepts_json(const struct text *text) {
     FILE *python = popen("python3 -c 'import json, sys; sys.exit(not json.load(sys.stdin))'", "w");
     assert_non_null(python);
@@ -197,6 +211,7 @@ int main(void) {
         cmocka_unit_test(both_heaps_work),
         cmocka_unit_test(a_purge_goes_on_at_the_next_call),
         cmocka_unit_test(a_child_sees_the_objects_of_all_threads),
+        cmocka_unit_test(each_entry_of_the_dispatch_tables_exists),
         cmocka_unit_test(statistics_as_text_and_json),
         cmocka_unit_test(statistics_as_jemalloc_prints_them),
         cmocka_unit_test(options_are_listed),

@@ -1,7 +1,8 @@
 """./jw docs: writes the parts of the documents that follow from the source or from other documents.
 
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
-  docs/platforms.md           the table of mallopt's parameters, from src/api/mallopt.def
+  docs/platforms.md           the table of mallopt's parameters, from src/api/mallopt.def; the dispatch tables'
+                              entries, from src/api/dispatch.def
   docs/options.md             the table of options, from src/config/options.def; docs/hardening.md: those of that build
   README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
 
@@ -25,6 +26,7 @@ PLATFORMS = ROOT / "docs/platforms.md"
 OPTIONS = ROOT / "docs/options.md"
 HARDENING = ROOT / "docs/hardening.md"
 PARAMETERS = ROOT / "src/api/mallopt.def"
+DISPATCH = ROOT / "src/api/dispatch.def"
 FIGURES = ROOT / "docs/figures.toml"
 BEGIN, END = "<!-- {}: ./jw docs -->", "<!-- end of generated text -->"
 BAR = 44
@@ -230,6 +232,15 @@ def parameters() -> str:
     return "\n".join(rows)
 
 
+def dispatch() -> str:
+    text = re.sub(r"/\*.*?\*/", "", DISPATCH.read_text(), flags=re.S)
+    rows = ["| platform | entry | served by | remark |", "| --- | --- | --- | --- |"]
+    for _, platform, name, ours, remark in re.findall(r'(ENTRY|LACKS)\((\w+), (\w+), (?:(\w+), )?"([^"]*)"\)', text):
+        served = f"`{ours}`" if ours else "no function"
+        rows.append(f"| {platform} | `{name}` | {served} | {remark} |")
+    return "\n".join(rows)
+
+
 def filled(path: Path, parts: dict[str, str]) -> str:
     """The document with its generated parts."""
     text = path.read_text()
@@ -247,7 +258,7 @@ def generated() -> dict[Path, str]:
     return {
         ATOMICS: atomics(),
         README: filled(README, {"verification": claim(), "figures": bars()}),
-        PLATFORMS: filled(PLATFORMS, {"parameters": parameters()}),
+        PLATFORMS: filled(PLATFORMS, {"parameters": parameters(), "dispatch": dispatch()}),
         OPTIONS: filled(OPTIONS, {"options": options}),
         HARDENING: filled(HARDENING, {"options": hardened_options}),
     }
@@ -362,7 +373,8 @@ def add_command(commands) -> None:
         "docs",
         help="write the generated parts of the documents",
         description="Writes docs/protocols/atomics.md from the tags and declarations in src, the tables of options and "
-        "of mallopt's parameters from options.def and mallopt.def, the README's sentence on verification from "
-        "docs/clients.md, and the README's bars from docs/figures.toml. ./jw check docs compares.",
+        "of mallopt's parameters from options.def and mallopt.def, the dispatch tables from dispatch.def, the README's "
+        "sentence on verification from docs/clients.md, and the README's bars from docs/figures.toml. ./jw check docs "
+        "compares.",
     )
     command.set_defaults(run=run)
