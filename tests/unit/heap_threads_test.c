@@ -5,6 +5,8 @@
 
 #include "backend/reclaimer.h"
 #include "core/allocator.h"
+#include "core/iterate.h"
+#include "core/purge.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/thread_heap.h"
@@ -174,11 +176,52 @@ static void threads_come_and_go(void **state) {
     finish();
 }
 
+static _Atomic(bool) over;
+
+static void *keep_trading(void *argument) {
+    uint64_t randomness = (uintptr_t)argument;
+    trade(&randomness, 20000);
+    return NULL;
+}
+
+static void *keep_purging(void *argument) {
+    uint64_t randomness = (uintptr_t)argument;
+    while (!over) purge_for((enum purge_level)random_below(&randomness, PURGE_LEVELS), random_below(&randomness, 300));
+    return NULL;
+}
+
+static void see(uintptr_t object, size_t size, void *count) {
+    CHECK(object && size > 0);
+    ++*(unsigned *)count;
+}
+
+static void *keep_looking(void *count) {
+    while (!over) iterate_objects(0, SIZE_MAX, see, count);
+    return NULL;
+}
+
+/* Neither disturbs the threads that work, nor needs them to stop. */
+static void purges_and_iterations_beside_threads(void **state) {
+    (void)state;
+    pthread_t traders[3], purger, looker;
+    unsigned seen = 0, left = 0;
+    CHECK(pthread_create(&purger, NULL, keep_purging, (void *)1) == 0);
+    CHECK(pthread_create(&looker, NULL, keep_looking, &seen) == 0);
+    for (uintptr_t i = 0; i < 3; i++) CHECK(pthread_create(&traders[i], NULL, keep_trading, (void *)(i + 2)) == 0);
+    for (unsigned i = 0; i < 3; i++) pthread_join(traders[i], NULL);
+    over = true;
+    pthread_join(purger, NULL);
+    pthread_join(looker, NULL);
+    finish();
+    assert_true(iterate_objects(0, SIZE_MAX, see, &left) && left == 0 && seen > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_threads_at_once),
         cmocka_unit_test(own_frees_race_with_the_return),
         cmocka_unit_test(threads_come_and_go),
+        cmocka_unit_test(purges_and_iterations_beside_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
