@@ -21,7 +21,7 @@ foreach(library jwmalloc jwmalloc-prefixed)
     install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
-# jwmalloc record|profile|guard|stat|report|replay|trace, if the target insight has been built.
+# jwmalloc record|profile|guard|stat|top|map|report|replay|trace, if the target insight has been built.
 if(TARGET jwrecord)
     cmake_path(RELATIVE_PATH prefix BASE_DIRECTORY ${CMAKE_INSTALL_FULL_BINDIR} OUTPUT_VARIABLE bin_to_prefix)
     configure_file(insight/jwmalloc.in insight/jwmalloc @ONLY)

@@ -134,6 +134,33 @@ def add_stat(commands) -> None:
     command.set_defaults(run=runs("watch_stat", "stat"))
 
 
+def add_top(commands) -> None:
+    command = commands.add_parser(
+        "top",
+        help="the heap of a running process, drawn live in the terminal",
+        description="Draws the heap of a process that runs jwmalloc with JWMALLOC_CONF=watch:true, until the process\n"
+        "ends or Ctrl-C comes.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("pid", type=int, metavar="PID")
+    command.add_argument("--interval", type=int, default=1000, metavar="MS", help="between two pictures; 1000")
+    command.add_argument("--once", action="store_true", help="one picture")
+    command.set_defaults(run=runs("watch_top", "top"))
+
+
+def add_map(commands) -> None:
+    command = commands.add_parser(
+        "map",
+        help="a picture of the addresses of a running process's heap",
+        description="Draws where a process that runs jwmalloc with JWMALLOC_CONF=watch:true has roots, slabs, ranges,\n"
+        "and holes.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("pid", type=int, metavar="PID")
+    command.add_argument("--json", action="store_true", help="all runs of granules")
+    command.set_defaults(run=runs("watch_map", "picture"))
+
+
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """Of the words, or of this program's arguments. Ends the program after --help, and if an argument is wrong."""
     parser = argparse.ArgumentParser(prog="jw")
@@ -146,10 +173,14 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     add_report(commands)
     add_replay(commands)
     add_stat(commands)
+    add_top(commands)
+    add_map(commands)
     arguments = parser.parse_args(words)
     if "program" in arguments:
         arguments.program = arguments.program[arguments.program[:1] == ["--"] :]
         outside = {getattr(arguments, name, None) for name in ("on", "off", "dump")} != {None}
         if not arguments.program and not outside:
             parser.error("which program?")
+    if "interval" in arguments and not 10 <= arguments.interval <= 60000:
+        parser.error("--interval is from 10 to 60000")
     return arguments

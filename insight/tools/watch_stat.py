@@ -20,7 +20,7 @@ def table(head: tuple[str, ...], rows: list[tuple]) -> Iterator[str]:
 
 def text(look: dict) -> Iterator[str]:
     statistics, reclamation = look["statistics"], look["reclamation"]
-    yield f"jwmalloc {look['library']} in {watched.program(look)}, process {statistics['pid']}"
+    yield watched.title(look)
     yield (
         f"  {size(statistics['in_objects'])} in {statistics['objects']} objects and large ones; "
         f"{size(statistics['resident'])} resident, {size(statistics['peak'])} at most"

@@ -103,8 +103,9 @@ def duration(nanoseconds: float) -> str:
     return named(nanoseconds, ("ns", "us", "ms", "s"), 1000) if nanoseconds else "-"
 
 
-def program(look: dict) -> str:
-    return Path(look["statistics"]["program"]).name
+def title(look: dict) -> str:
+    statistics = look["statistics"]
+    return f"jwmalloc {look['library']} in {Path(statistics['program']).name}, process {statistics['pid']}"
 
 
 def thread(heap: dict) -> str:

@@ -26,9 +26,9 @@ static void *append(void *array, size_t count, size_t size) {
 
 static void add_run(const struct run *run) {
     struct run *last = state.run_count ? &state.runs[state.run_count - 1] : NULL;
-    bool one_object = run->kind == RUN_LARGE || run->kind == RUN_MID;
+    bool stands_alone = run->kind == RUN_LARGE || run->kind == RUN_MID || run->address % ROOT_SIZE == 0;
     if (!state.wants_runs) return;
-    if (last && !one_object && last->kind == run->kind && last->size == run->size && last->owner == run->owner &&
+    if (last && !stands_alone && last->kind == run->kind && last->size == run->size && last->owner == run->owner &&
         last->address + last->granules * GRANULE_SIZE == run->address) {
         last->granules += run->granules;
         last->used += run->used;

@@ -1,5 +1,5 @@
-"""installed_test.py - the installed command jwmalloc records, profiles, reports and replays, also after its tree
-was moved.
+"""installed_test.py - the installed command jwmalloc records, profiles, watches, reports and replays, also after its
+tree was moved.
 
 usage: installed_test.py BUILD KNOWN CMAKE"""
 
@@ -16,6 +16,10 @@ import started
 
 started.with_packages()
 BUILD, KNOWN, CMAKE = sys.argv[1:]
+
+
+def library(tree: Path) -> Path:
+    return next(tree.glob("lib*/**/libjwmalloc.so"))
 
 
 class Installed(unittest.TestCase):
@@ -43,6 +47,14 @@ class Installed(unittest.TestCase):
             jwmalloc("profile", "-o", profile, "--", KNOWN, "plain")
             self.assertIn(b"known-control", gzip.decompress(profile.read_bytes()))
             jwmalloc("guard", "--rate", 1, "--", KNOWN, "plain")
+            with subprocess.Popen(
+                ["sleep", "100"], env=os.environ | {"JWMALLOC_CONF": "watch:true", "LD_PRELOAD": str(library(tree))}
+            ) as sleeps:
+                while "jwmalloc-watch" not in Path(f"/proc/{sleeps.pid}/maps").read_text():
+                    self.assertIsNone(sleeps.poll())
+                for words in (["stat"], ["top", "--once"], ["map"]):
+                    self.assertIn(f"process {sleeps.pid}", jwmalloc(*words, sleeps.pid))
+                sleeps.kill()
             replayed = json.loads(jwmalloc("replay", "--json", trace))
             self.assertIn("jwmalloc", json.dumps(replayed))
 

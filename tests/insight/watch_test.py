@@ -1,4 +1,4 @@
-"""watch_test.py - what ./jw stat says of a process with known objects agrees with what that says itself.
+"""watch_test.py - what ./jw stat, top and map say of a process with known objects agrees with what that says itself.
 
 usage: watch_test.py BUILD WATCHED LIBRARY"""
 
@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from xml.etree import ElementTree
@@ -22,7 +23,7 @@ BUILD, WATCHED, LIBRARY = (Path(word) for word in sys.argv[1:])
 
 from prometheus_client.openmetrics import parser  # noqa: E402
 
-COMMANDS = ("stat",)
+COMMANDS = ("stat", "top", "map")
 NOBODY = 65534
 PAGE = "<8sII16sIIQQII"
 SMALLS, MIDS, FREED, CHILDS = 1000, 20, 500, 500
@@ -96,7 +97,7 @@ class Watching(unittest.TestCase):
                 self.assertIn(part, done.stderr)
 
     def test_it_agrees_with_the_process(self) -> None:
-        with Program() as program:
+        with Program("watch:true,reclaim_thread:false") as program:  # no round between the two looks
             said = ElementTree.fromstring(program.order("p"))
             seen = look(program.pid)["statistics"]
         for name in ("objects", "in_objects", "pid"):
@@ -232,8 +233,7 @@ class Watching(unittest.TestCase):
 
     def test_no_library(self) -> None:
         with tempfile.TemporaryDirectory() as name:
-            copied(Path(name), LIBRARY.resolve())
-            (Path(name) / LIBRARY.name).symlink_to(LIBRARY.resolve().name)
+            copied(Path(name), LIBRARY)
             with Program(folder=Path(name)) as program:
                 self.refuses(program.pid, "JWMALLOC_CONF=watch:true")
                 program.process.stdin.close()
@@ -283,6 +283,64 @@ class Watching(unittest.TestCase):
             times = slow(seen, path)["times"]
             self.assertEqual(value("jwmalloc_slow_path_seconds_count", path=path), sum(times))
             self.assertEqual(value("jwmalloc_slow_path_seconds_bucket", path=path, le="1.024e-06"), sum(times[:10]))
+
+    def test_map(self) -> None:
+        """Each root's runs follow each other from its start to its end; known objects lie in runs of their kinds."""
+        with Program() as program:
+            done = jw("map", program.pid, "--json")
+            picture = jw("map", program.pid).stdout
+            maps = Path(f"/proc/{program.pid}/maps").read_text()
+        seen = json.loads(done.stdout)
+        at, kinds = {root: root for root in seen["roots"]}, {}
+        for address, length, kind, size, _, used in seen["runs"]:
+            root = address // seen["root_size"] * seen["root_size"]
+            self.assertEqual(at[root], address)
+            at[root] += length
+            kinds.setdefault(kind, []).append((address, length, size, used))
+        self.assertEqual(at, {root: root + seen["root_size"] for root in seen["roots"]})
+        self.assertEqual([length for _, length, *_ in kinds["large"]], [28 * 4096])
+        self.assertEqual(sum(used for _, _, size, used in kinds["mid"] if size == 5120), MIDS * 5120)
+        self.assertGreaterEqual(sum(used for _, _, size, used in kinds["small"] if size == 64), SMALLS * 64)
+        self.assertEqual([length for _, length in seen["huge"]], [10 << 20])
+        mapped = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in maps.splitlines()]
+        for address, length, *_ in kinds["closed"]:
+            self.assertFalse([one for one in mapped if one[0] < address + length and address < one[1]])
+        for address, _ in seen["huge"]:
+            self.assertTrue([one for one in mapped if one[0] <= address < one[1]])
+        for text in ("1 roots of 4 MB", "L  large objects: 112 KB", "huge object of 10 MB"):
+            self.assertIn(text, picture)
+        rows = [line[18:] for line in picture.splitlines() if line.startswith(" " * 4) and "huge" not in line]
+        self.assertTrue({"S", "M", "L", "."} <= set("".join(rows)), picture)
+
+    def test_top(self) -> None:
+        with Program() as program:
+            text = jw("top", program.pid, "--once").stdout
+        for row in (r"(?m)^ huge +10 MB", r"(?m) mid 5 KB +100 KB .* 100 %", rf"(?m)^ {program.pid} "):
+            self.assertRegex(text, row)
+
+    @unittest.skipUnless(shutil.which("tmux"), "without tmux: no terminal to draw in")
+    def test_top_in_a_terminal(self) -> None:
+        """Draws again and again; when the process has ended, says so in one line, and leaves the terminal."""
+        name = f"jw-{os.getpid()}"
+        with tempfile.TemporaryDirectory() as folder, Program() as program:
+            said = Path(folder) / "said"
+            top = f"{sys.executable} -B {TOOLS} --build {BUILD} top {program.pid} --interval 100 2> {said}"
+            tmux = ["tmux", "-L", name]
+            subprocess.run([*tmux, "-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "45", top], check=True)
+            for _ in range(100):
+                drawn = subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, text=True).stdout
+                if f"process {program.pid}" in drawn:
+                    break
+                time.sleep(0.1)
+            self.assertRegex(drawn, r"(?m)^ huge +10 MB")
+            self.assertRegex(drawn, r"slow path +calls +a second")
+            program.process.kill()
+            program.process.wait()
+            for _ in range(100):
+                if said.read_text():
+                    break
+                time.sleep(0.1)
+            self.assertEqual(said.read_text(), f"jw: process {program.pid} has ended\n")
 
     def test_text(self) -> None:
         with Program() as program:

@@ -15,6 +15,8 @@ COMMANDS = {
     "report": "a page about a recorded program, or two to compare",
     "replay": "a recorded program again, on several allocators",
     "stat": "the heap of a running process (watch:true), as text, JSON or OpenMetrics",
+    "top": "the same, drawn live in the terminal",
+    "map": "a picture of its addresses: roots, slabs, ranges, holes",
     "trace": "recorded traces as the text of Android's memory_replay, and back",
 }
 TOOLS = flavours.ROOT / "insight"
