@@ -188,6 +188,8 @@ function(jw_shared name objects)
     # now: binding a function late takes the loader's lock, and could do it inside malloc. nodelete: threads end, and
     # the reclamation thread runs, after any dlclose.
     target_link_options(${name} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)
+    # The names of the ends of a section (base/published.h) are ours alone, also where the compiler joins all files.
+    target_link_options(${name} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/hidden.map)
     # Where libjwwatch.so is, which `watch:true` loads: in the build, and installed.
     set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH TRUE INSTALL_RPATH "$ORIGIN;$ORIGIN/jwmalloc")
     if(jw_compiler_joins AND NOT (JW_CHECKED OR JW_SANITIZE))

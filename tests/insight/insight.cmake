@@ -24,8 +24,10 @@ if(TARGET jwmalloc AND TARGET jwrecord AND NOT CMAKE_CROSSCOMPILING AND CMAKE_SI
     jw_script(insight.guard.preload ${insight}/guard_test.py ${mistakes} $<TARGET_FILE:jwmalloc>)
     jw_program(watched control SOURCES insight/watched.c)
     add_dependencies(watched-control insight)
-    jw_script(insight.watch ${insight}/watch_test.py $<TARGET_FILE_DIR:jwwatch> $<TARGET_FILE:watched-control>
-        $<TARGET_FILE:jwmalloc>)
+    if(NOT JW_SECURE) # the reader does not read the hardened build
+        jw_script(insight.watch ${insight}/watch_test.py $<TARGET_FILE_DIR:jwwatch> $<TARGET_FILE:watched-control>
+            $<TARGET_FILE:jwmalloc>)
+    endif()
     jw_script(insight.installed ${insight}/installed_test.py ${known} ${CMAKE_COMMAND})
     jw_program(replay static SOURCES trace/replay.c ../bench/trace.c)
     jw_script(insight.android ${insight}/android_test.py ${known} $<TARGET_FILE:replay-static>)
