@@ -107,7 +107,7 @@ BIT_SETS = {
     "hardened/trailer.h": "",
     "hardened/zero_size.c": r"\bbit\b",
     "statistics/statistics.c": r"kilobytes << 10|\*text \| 0x20",
-    "midend/mid_cache.c": r"\bMID_IDLE\b",
+    "midend/mid_cache.c": r"\bMID_CACHE_IDLE\b",
     "midend/mid_cache.h": r"JW_MIDEND_UNIT_SHIFT|\* reciprocal >> 32|\b1u << index\b",
     "midend/mid_shapes.c": r"1 << 32\) \+ size",
     "midend/mid_slab.h": r"MID_FREE_BITS >> ",

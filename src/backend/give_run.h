@@ -18,6 +18,13 @@ struct give_run {
     bool refused; /* the OS has refused a run */
 };
 
+static inline void give_run_begin(struct give_run *run, void (*end)(granule_id granule, bool given)) {
+    run->end = end;
+    run->first = 0;
+    run->count = 0;
+    run->refused = false;
+}
+
 /* Adds a granule. */
 void give_run_add(struct give_run *run, granule_id granule);
 

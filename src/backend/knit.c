@@ -21,7 +21,7 @@ static ALWAYS_INLINE struct tree_position find_position(granule_id range) {
     return (struct tree_position){node_at(range + ((1 - slot) << unit)), unit, slot};
 }
 
-void knit_root(granule_id root) {
+void knit_make_root(granule_id root) {
     range_link_set(root, range_link_made(NO_PARENT, 0));
 }
 

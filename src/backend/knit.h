@@ -36,7 +36,7 @@
 enum side { ON_THE_LEFT = 1, ON_THE_RIGHT };
 
 /* Makes a new root one range, which the caller holds. */
-void knit_root(granule_id root);
+void knit_make_root(granule_id root);
 
 /* Whether the held range is a whole root: it has no siblings. */
 bool knit_is_root(granule_id range);

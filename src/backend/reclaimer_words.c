@@ -6,7 +6,7 @@
 
 static struct reclaimer own_words;
 struct reclaimer *reclaimer = &own_words;
-PUBLISHED(reclaimer);
+PUBLISHED(reclaimer); /* NOLINT: the size of the pointer */
 
 void reclaimer_words_start(void) {
     struct reclaimer *words = platform_forgotten_by_fork(sizeof *words);

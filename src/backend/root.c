@@ -128,7 +128,7 @@ granule_id root_create(enum root_use use) {
         place_spare(root); /* the OS may refuse to unmap it, too: then each failing malloc would map one root more */
         return 0;
     }
-    knit_root(root);
+    knit_make_root(root);
     atomic_store_explicit(root_word_at(root), use == FOR_SLABS ? FOR_SLABS | HAS_SLABS : use, memory_order_relaxed);
     leaf_set(root, leaf_held());
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);

@@ -14,8 +14,8 @@
 
 /* Bytes of freed midend objects that a thread keeps in each of its MID_CACHES caches. More bytes are hardly faster, and
  * each cached object keeps a slab from going back. */
-#ifndef JW_MID_CACHE_OBJECTS
-#define JW_MID_CACHE_OBJECTS (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
+#ifndef JW_MID_CACHE_BYTES
+#define JW_MID_CACHE_BYTES (JW_GRANULE_SHIFT == 12 ? 16u << 10 : 2u << JW_GRANULE_SHIFT)
 #endif
 
 enum {
@@ -29,13 +29,13 @@ enum {
 
 /* Classes with at most this many objects a slab cache objects of full slabs (frontend/object_cache.h). With more
  * objects in a slab a full slab is rare. */
-#ifndef JW_OBJECT_CACHE_CAPACITY
-#define JW_OBJECT_CACHE_CAPACITY 16
+#ifndef JW_CACHED_SLAB_OBJECTS
+#define JW_CACHED_SLAB_OBJECTS 16
 #endif
 
 /* Entries of the object cache of a class that has one. Twice as many cost a real trace 100 KB at its peak. */
-#ifndef JW_OBJECT_CACHE
-#define JW_OBJECT_CACHE 16
+#ifndef JW_OBJECT_CACHE_ENTRIES
+#define JW_OBJECT_CACHE_ENTRIES 16
 #endif
 
 enum {

@@ -6,7 +6,7 @@
 
 #define RECIPROCAL(size) ((UINTPTR_MAX - (size) + 1) / (size) + 2)
 #define CAPACITY(size) (GRANULE_SIZE / (size))
-#define CACHE_ROOM(size) (!QUARANTINED && CAPACITY(size) <= JW_OBJECT_CACHE_CAPACITY ? JW_OBJECT_CACHE : 0)
+#define CACHE_ROOM(size) (!QUARANTINED && CAPACITY(size) <= JW_CACHED_SLAB_OBJECTS ? JW_OBJECT_CACHE_ENTRIES : 0)
 #define FREES_UNTIL_REOPEN(size)                                                                                       \
     (CACHE_ROOM(size) > 0 || CAPACITY(size) < JW_REOPEN_SHARE ? 1 : CAPACITY(size) / JW_REOPEN_SHARE)
 #define ROW(size)                                                                                                      \

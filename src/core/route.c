@@ -53,7 +53,7 @@ static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
     return out_of_memory();
 }
 
-static void *refill_and_pop(void *heap, size_t class) {
+static void *refill_small(void *heap, size_t class) {
     void *object = heap_refill(heap, (unsigned)class);
     return LIKELY(object) ? object : refill_without_memory(heap, (unsigned)class);
 }
@@ -63,7 +63,7 @@ static void *allocate_after_the_end(size_t size) {
     struct heap *heap = heap_take_or_create();
     if (!heap) return out_of_memory();
     unsigned class = heap->map[size] / FREE_TARGET_WORDS;
-    void *object = link_is_end(heap->local[class].first) ? refill_and_pop(heap, class)
+    void *object = link_is_end(heap->local[class].first) ? refill_small(heap, class)
                                                          : heap_pop(&heap->local[class].first, heap->key);
     heap_abandon(heap);
     return object;
@@ -146,7 +146,7 @@ static NOINLINE void *allocate_mid(void *threads, size_t size) {
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
-    return watch_call(SLOW_SMALL, refill_and_pop, heap, class);
+    return watch_call(SLOW_SMALL, refill_small, heap, class);
 }
 
 NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {

@@ -85,7 +85,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
 
 _Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's index to the heap's address");
 _Static_assert(NO_CLASS *FREE_TARGET_WORDS <= UINT8_MAX, "a list's index fits in an entry of the map");
-_Static_assert(JW_LOCAL_FREES <= UINT8_MAX && JW_OBJECT_CACHE <= UINT8_MAX, "a budget fits in its entry");
+_Static_assert(JW_LOCAL_FREES <= UINT8_MAX && JW_OBJECT_CACHE_ENTRIES <= UINT8_MAX, "a budget fits in its entry");
 _Static_assert(2 * JW_COARSE_SLABS <= UINT8_MAX, "slabs until the finer classes open fit in an entry (size_map.c)");
 _Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");
 

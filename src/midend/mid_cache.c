@@ -76,16 +76,16 @@ void midend_drain(struct mid_cache *caches) {
 }
 
 /* A bit of misses_left: nothing was allocated from the class since the heap was last collected. */
-#define MID_IDLE 0x80000000u
-_Static_assert(MID_MISSES_UNTIL_DRAIN < MID_IDLE, "the misses stand below the bit");
+#define MID_CACHE_IDLE 0x80000000u
+_Static_assert(MID_MISSES_UNTIL_DRAIN < MID_CACHE_IDLE, "the misses stand below the bit");
 
 void midend_collect(struct mid_cache *caches) {
     for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) {
-        if (cache->misses_left & MID_IDLE) mid_cache_drain(cache);
-        cache->misses_left |= MID_IDLE;
+        if (cache->misses_left & MID_CACHE_IDLE) mid_cache_drain(cache);
+        cache->misses_left |= MID_CACHE_IDLE;
     }
 }
 
 void mid_cache_count_miss(struct mid_cache *cache, unsigned class) {
-    if (cache->kind == class + 1 && cache->cached && (--cache->misses_left & ~MID_IDLE) == 0) drain_cached(cache);
+    if (cache->kind == class + 1 && cache->cached && (--cache->misses_left & ~MID_CACHE_IDLE) == 0) drain_cached(cache);
 }

@@ -7,7 +7,7 @@ struct mid_shape mid_shapes[CLASSES];
 uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];
 unsigned mid_class_count;
 
-_Static_assert(JW_MID_CACHE_OBJECTS / FRONTEND_MAX <= UINT16_MAX, "the objects of a cache fit in a shape");
+_Static_assert(JW_MID_CACHE_BYTES / FRONTEND_MAX <= UINT16_MAX, "the objects of a cache fit in a shape");
 
 /* Finds the smallest slab that has enough objects and whose tail is at most a sixteenth of it. */
 static bool shape_for(uint32_t size, struct mid_shape *shape) {
@@ -18,7 +18,7 @@ static bool shape_for(uint32_t size, struct mid_shape *shape) {
         shape->size = size;
         shape->weight = weight;
         shape->count = (uint16_t)count;
-        shape->cache_room = QUARANTINED ? 0 : (uint16_t)(JW_MID_CACHE_OBJECTS / size);
+        shape->cache_room = QUARANTINED ? 0 : (uint16_t)(JW_MID_CACHE_BYTES / size);
         shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + size - 1) / size);
         return true;
     }

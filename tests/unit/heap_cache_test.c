@@ -111,21 +111,21 @@ static void no_list_ends_with_a_slab_of_before(void **state) {
 /* They spend the same budget, but keep no slab from becoming empty that is not current anyway. */
 static void the_current_slab_s_objects_are_not_cached(void **state) {
     (void)state;
-    enum { SIZE = GRANULE_SIZE / JW_OBJECT_CACHE_CAPACITY };
+    enum { SIZE = GRANULE_SIZE / JW_CACHED_SLAB_OBJECTS };
     if (SIZE > FRONTEND_MAX || !any_is_cached()) skip();
     start();
     heaps[0]->maintenance_ticks = 0; /* or a refill to come collects */
-    void *objects[JW_OBJECT_CACHE_CAPACITY];
-    for (unsigned i = 0; i < JW_OBJECT_CACHE_CAPACITY; i++) objects[i] = allocate_as(0, SIZE);
+    void *objects[JW_CACHED_SLAB_OBJECTS];
+    for (unsigned i = 0; i < JW_CACHED_SLAB_OBJECTS; i++) objects[i] = allocate_as(0, SIZE);
     const struct slab *slab = slab_of(objects[0]);
-    for (unsigned i = 0; i < JW_OBJECT_CACHE_CAPACITY; i++) {
+    for (unsigned i = 0; i < JW_CACHED_SLAB_OBJECTS; i++) {
         free_as(0, objects[i]);
         assert_int_equal(slab->state, CURRENT);
         walk_all();
     }
     assert_false(heaps[0]->cache_spent >> slab->class & 1);
-    for (unsigned i = JW_OBJECT_CACHE_CAPACITY; i-- > 0;) assert_ptr_equal(allocate_as(0, SIZE), objects[i]);
-    for (unsigned i = 0; i < JW_OBJECT_CACHE_CAPACITY; i++) free_as(0, objects[i]);
+    for (unsigned i = JW_CACHED_SLAB_OBJECTS; i-- > 0;) assert_ptr_equal(allocate_as(0, SIZE), objects[i]);
+    for (unsigned i = 0; i < JW_CACHED_SLAB_OBJECTS; i++) free_as(0, objects[i]);
     finish();
 }
 

@@ -18,7 +18,7 @@ static void caches_have_a_size_in_bytes(void **state) {
     start();
     for (unsigned class = 0; class < mid_class_count; class ++) {
         size_t most = mid_shapes[class].cache_room, size = mid_shapes[class].size;
-        assert_true(most * size <= JW_MID_CACHE_OBJECTS && (most + 1) * size > JW_MID_CACHE_OBJECTS);
+        assert_true(most * size <= JW_MID_CACHE_BYTES && (most + 1) * size > JW_MID_CACHE_BYTES);
     }
 }
 

@@ -2,7 +2,6 @@
  * The other tests of Thrift hold with any policy. */
 #include "thrift_world.h"
 
-#include "backend/headroom.h"
 #include "config/policy.h"
 
 static bool more_to_do(void) {
@@ -27,24 +26,9 @@ static void waits_double_for_some_rounds(void **state) {
     finish();
 }
 
-/* While more is wanted than may be cached beside it, pools keep less. */
-static void a_peak_lasts_while_more_is_wanted(void **state) {
-    (void)state;
-    start();
-    assert_false(thrift_is_at_peak());
-    thrift_make_headroom(SIZE_MAX / 4);
-    assert_true(thrift_is_at_peak());
-    thrift_make_headroom(0);
-    assert_false(thrift_is_at_peak());
-    backend_place(a);
-    backend_place(b);
-    finish();
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_double_for_some_rounds),
-        cmocka_unit_test(a_peak_lasts_while_more_is_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void *acquiring_sibling(void *unused) {
 
 int main(void) {
     records_start();
-    knit_root(LEFTMOST);
+    knit_make_root(LEFTMOST);
     granule_id right = knit_split(LEFTMOST, 2);
     assert(right == WANTED);
     pthread_t a = start(releasing, NULL), b = start(acquiring, NULL), c = start(acquiring_sibling, NULL);

@@ -33,7 +33,7 @@ static void *freeing(void *start_at) {
 
 int main(void) {
     records_start();
-    knit_root(LEFTMOST);
+    knit_make_root(LEFTMOST);
     granule_id right = knit_split(LEFTMOST, 1), part = knit_split(LEFTMOST, 1);
     assert(right == NEIGHBOUR && part == PART && knit_weight(LEFTMOST) == 1);
     pthread_t a = start(freeing, (void *)LEFTMOST), b = start(freeing, (void *)PART);

@@ -52,7 +52,7 @@ static void *neighbour(void *unused) {
 
 int main(void) {
     records_start();
-    knit_root(LEFTMOST);
+    knit_make_root(LEFTMOST);
     granule_id right = knit_split(LEFTMOST, 1);
     assert(right == NEIGHBOUR && knit_weight(LEFTMOST) == 2);
     pthread_t a = start(inner, NULL), b = start(neighbour, NULL);

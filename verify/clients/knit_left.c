@@ -42,7 +42,7 @@ static void *acquiring_sibling(void *unused) {
 
 int main(void) {
     records_start();
-    knit_root(WANTED);
+    knit_make_root(WANTED);
     granule_id right = knit_split(WANTED, 2);
     assert(right == NEIGHBOUR);
     pthread_t a = start(relinquishing, NULL), b = start(acquiring, NULL), c = start(acquiring_sibling, NULL);

@@ -39,7 +39,7 @@ static void *freeing(void *which) {
 
 int main(void) {
     records_start();
-    knit_root(LEFTMOST);
+    knit_make_root(LEFTMOST);
     for (granule_id range = LEFTMOST; range < RIGHTMOST; range += 2) knit_split(range, 2);
     pthread_t threads[SIBLINGS];
     for (uintptr_t i = 0; i < SIBLINGS; i++) threads[i] = start(freeing, (void *)i);

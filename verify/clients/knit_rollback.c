@@ -36,7 +36,7 @@ static void *relinquishing(void *unused) {
 
 int main(void) {
     records_start();
-    knit_root(LEFTMOST);
+    knit_make_root(LEFTMOST);
     for (granule_id range = LEFTMOST; range < BEYOND; range += 2) knit_split(range, 2);
     bool released = knit_release(WANTED, MAPPED);
     assert(released);

@@ -50,7 +50,7 @@ int main(void) {
     page_map.node = nodes;
     checker_uninitialised(nodes, RECORDS * sizeof *nodes);
     checker_uninitialised(&nodes[PARENTLESS], RECORDS * sizeof *nodes);
-    knit_root(RANGE);
+    knit_make_root(RANGE);
     pthread_t a = start(freeing, NULL), b = start(taking, NULL);
     finish(a);
     finish(b);

@@ -49,7 +49,7 @@ static void *joining(void *unused) {
 
 int main(void) {
     records_start();
-    knit_root(LEFTMOST);
+    knit_make_root(LEFTMOST);
     granule_id right = knit_split(LEFTMOST, 2);
     assert(right == MIDDLE && knit_weight(MIDDLE) == 6);
     pthread_t a = start(splitting, NULL), b = start(joining, NULL);

@@ -46,7 +46,7 @@ static void *looking(void *unused) {
 
 int main(void) {
     records_start();
-    knit_root(LEFTMOST);
+    knit_make_root(LEFTMOST);
     granule_id right = knit_split(LEFTMOST, 2);
     assert(right == RANGE);
     pthread_t a = start(releasing, NULL), b = start(moving, NULL), c = start(looking, NULL);

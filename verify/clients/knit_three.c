@@ -53,7 +53,7 @@ static void *freeing(void *unused) {
 
 int main(void) {
     records_start();
-    knit_root(LEFTMOST);
+    knit_make_root(LEFTMOST);
     for (granule_id range = LEFTMOST; range < TAIL; range += 2) knit_split(range, 2);
     pthread_t a = start(splitting, NULL), b = start(joining, NULL), c = start(freeing, NULL);
     finish(a);

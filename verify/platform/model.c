@@ -38,10 +38,9 @@
 #define MODEL_STRIDE (GRANULE_SIZE / sizeof(uint64_t))
 #endif
 
-static _Alignas(
-    (size_t)1 << JW_WINDOW_SHIFT) uint64_t region[(MODEL_REGION + MODEL_ROOTS * ROOT_SIZE) / sizeof(uint64_t)];
-static uint64_t *const roots = &region[MODEL_REGION / sizeof(uint64_t)];
 enum { ROOTS_SIZE = MODEL_ROOTS * ROOT_SIZE };
+static _Alignas((size_t)1 << JW_WINDOW_SHIFT) uint64_t region[(MODEL_REGION + ROOTS_SIZE) / sizeof(uint64_t)];
+static uint64_t *const roots = &region[MODEL_REGION / sizeof(uint64_t)];
 static _Atomic(uint32_t) claimed[MODEL_ROOTS];                   /* 0 -> 1: reserve, 1 -> 0: release */
 static _Atomic(uint32_t) unmapped[ROOTS_SIZE / GRANULE_SIZE];    /* parts of a claimed root, by their first granule */
 static _Atomic(uint32_t) parts[MODEL_REGION / GRANULE_SIZE + 1]; /* of tables, by their first granule: as claimed */
@@ -432,17 +431,14 @@ void platform_write(const char *text, size_t length) {
 }
 
 void platform_abort_message(const char *text, size_t length) {
-    (void)text;
-    (void)length;
+    (void)text, (void)length;
 }
 
 void platform_finish_start(void) {
 }
 
 bool platform_call_library(const char *file, const char *name, const void *argument) {
-    (void)file;
-    (void)name;
-    (void)argument;
+    (void)file, (void)name, (void)argument;
     return false;
 }
 
