@@ -172,17 +172,20 @@ JW_API void jw_reclaim_resume(void);
  * this one has ended. Returns the bytes that went meanwhile. No thread is stopped, and none waits that allocates.
  *     JW_PURGE_SHARED    what is cached for all threads: ranges, mappings, spare address space
  *     JW_PURGE_THREADS   also what each thread caches and is free, even if it sleeps, and the heaps of ended threads
- *     JW_PURGE_ALL       also the slabs of the calling thread whose objects are all free; as jw_malloc_trim
+ *     JW_PURGE_ALL       also the slabs of the calling thread whose objects are all free; jw_malloc_trim gives back as
+ *                        much, and may unmap the first root, too
  * A call goes through all of its level at most once after the rest of the last call. The time is looked at after each
- * piece of work: a system call, a heap, a class of sizes of the calling thread, or 4 MB of addresses. So a call may
- * take one piece longer. With 0 it does one piece. Another level: 0, and nothing is done. */
+ * piece of work: a system call, a heap, a class of sizes of the calling thread, or 4 MB of addresses; what waits to be
+ * unmapped is one piece. So a call may take one piece longer. With 0 it does one piece. Another level: 0, and nothing
+ * is done. */
 enum { JW_PURGE_SHARED, JW_PURGE_THREADS, JW_PURGE_ALL };
 JW_API size_t jw_purge(int level, unsigned long max_us);
 
-/* Calls `callback` for each object in use that begins in [base, base + size), with its usable bytes: what Android calls
- * malloc_iterate. Exact for objects of threads that make no call meanwhile, as those of the parent in a fork's child;
- * other threads' newest allocations and frees may be missing. The callback may call any function here. Returns 0; or
- * -1: ENOTSUP in the hardened build; EAGAIN if memory of many objects was going back to the OS all the time. */
+/* Calls `callback` for each object in use that begins in [base, base + size), with its usable bytes: what Android
+ * calls malloc_iterate. Exact for objects of threads that make no call meanwhile, as those of the parent in a fork's
+ * child; other threads' newest allocations and frees may be missing. The callback may call any function here, and must
+ * not fork. Returns 0; or -1: ENOTSUP in the hardened build, and beside a memory tool that has the objects; EAGAIN if
+ * memory of many objects was going back to the OS all the time. */
 JW_API int jw_malloc_iterate(uintptr_t base, size_t size, void (*callback)(uintptr_t base, size_t size, void *arg),
                              void *arg);
 

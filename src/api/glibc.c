@@ -17,6 +17,7 @@
 #include "core/purge.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
+#include "platform/tool.h"
 #include "statistics/statistics.h"
 
 static void write_to_stream(void *cookie, const char *text, size_t length) {
@@ -42,7 +43,7 @@ JW_EXPORT size_t jw_purge(int level, unsigned long max_us) {
 JW_EXPORT int jw_malloc_iterate(uintptr_t base, size_t size, void (*callback)(uintptr_t base, size_t size, void *arg),
                                 void *arg) {
     if (iterate_objects(base, size, callback, arg)) return 0;
-    errno = JW_SECURE ? ENOTSUP : EAGAIN;
+    errno = JW_SECURE || replaced_by_tool() ? ENOTSUP : EAGAIN;
     return -1;
 }
 

@@ -218,7 +218,14 @@ void root_start(void) {
     memory_limit = platform_address_limit();
 }
 
+static _Atomic(uint32_t) forks; /* written in the child of a fork, which has one thread: relaxed */
+
+uint32_t root_forks(void) {
+    return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
 void root_forget_threads(void) {
+    atomic_store_explicit(&forks, root_forks() + 1, memory_order_relaxed);
     atomic_store_explicit(&walkers, 0, memory_order_relaxed);
     atomic_store_explicit(&making_spares, false, memory_order_relaxed);
 }

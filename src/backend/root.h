@@ -83,6 +83,10 @@ size_t root_count(void);
 bool root_walk_begin(void);
 void root_walk_end(void);
 
+/* How many forks lie behind this process. A thread that forks in a walk has no walk in the child: it must not end one
+ * there. */
+uint32_t root_forks(void);
+
 /* Forgets threads that walked, gave roots back or made spares. The child of a fork does not have them. */
 void root_forget_threads(void);
 

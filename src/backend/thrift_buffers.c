@@ -57,10 +57,14 @@ bool thrift_purge_ranges(struct purge *purge) {
         unsigned list = purge->place / RANGE_CLASSES, range_class = RANGE_CLASSES - 1 - purge->place % RANGE_CLASSES;
         unsigned nest = (list < ROOT_USES ? !active : active) + list % ROOT_USES * NESTS_OF_USE;
         granule_id range;
-        for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, range_class)); left--) {
+        bool again = false;
+        for (unsigned left = ROUND_TAKES; left > 0 && !again && (range = range_acquire_from(nest, range_class));
+             left--) {
             size_t stays = give_back_and_place(range, weight_of_class(range_class), true);
-            if (purge_is_over(purge)) return false;
-            if (stays && nest % NESTS_OF_USE == ownership_active()) break; /* it is in this list again */
+            again = stays && nest % NESTS_OF_USE == ownership_active(); /* the range is in this list again */
+            if (!purge_is_over(purge)) continue;
+            purge->place += again; /* else the next call would begin with this range, and each one after it */
+            return false;
         }
     }
     return true;

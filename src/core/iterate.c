@@ -13,6 +13,7 @@
 #include "frontend/thread_heap.h"
 #include "midend/mid_slab.h"
 #include "platform/platform.h"
+#include "platform/tool.h"
 
 struct iteration {
     uintptr_t from, last; /* addresses; `last` belongs to it */
@@ -123,7 +124,7 @@ static void tell_of_huge(const struct iteration *iteration) {
 
 bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *argument) {
     struct iteration iteration = {from, from + size - 1, tell, argument};
-    if (GUARDED || !allocator_start()) return false;
+    if (GUARDED || replaced_by_tool() || !allocator_start()) return false;
     if (size == 0) return true;
     if (iteration.last < from) iteration.last = UINTPTR_MAX;
     if (heap_has_suspects(thread_heap())) heap_settle_suspects(thread_heap());
@@ -132,8 +133,9 @@ bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *
         if (tries == WALK_TRIES) return false;
         platform_futex_wait(&word, 0, WALK_WAIT);
     }
+    uint32_t forks = root_forks();
     page_map_walk(tell_of_root, &iteration);
-    root_walk_end();
+    if (root_forks() == forks) root_walk_end();
     tell_of_huge(&iteration);
     return true;
 }

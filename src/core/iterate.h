@@ -5,7 +5,8 @@
  * allocate or to free may be told of or not. So may one whose second free is a suspect's (frontend/suspect.h), until
  * its heap's thread decides.
  *
- * Threads: any; no other thread is stopped. While the objects of a tier are told of, no root goes. Reads no object in
+ * Threads: any; no other thread is stopped. While the objects of a tier are told of, no root goes,
+ * but in a child that `tell` forks. Reads no object in
  * use, whose pages the program may have protected. In the child of a fork it works at once.
  */
 #ifndef JW_ITERATE_H
@@ -17,9 +18,9 @@
 
 typedef void iterate_function(uintptr_t object, size_t size, void *argument);
 
-/* Calls `tell` for each object that begins in [from, from + size), with its usable bytes. `tell` may allocate and free.
- * False: not done, as roots were being unmapped all the time; or the build is hardened, which hides other threads'
- * objects. */
+/* Calls `tell` for each object that begins in [from, from + size), with its usable bytes. `tell` may allocate and
+ * free. False: not done, as roots were being unmapped all the time; or a tool has the objects (platform/tool.h); or
+ * the build is hardened, which hides other threads' objects. */
 bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *argument);
 
 #endif

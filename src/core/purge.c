@@ -16,7 +16,7 @@ enum step { STEP_OWN, STEP_ENDED, STEP_EMPTIED, STEP_CACHES, STEP_MID, STEP_SHAR
 
 /* Only this file knows the bits. */
 #define PLACES 0x10000000u
-static _Atomic(uint32_t) next_piece;
+static _Atomic(uint32_t) next_pieces[PURGE_LEVELS];
 
 /* True: the step has nothing left. False: the time is over. */
 static bool run_step(enum step step, struct purge *purge) {
@@ -36,8 +36,10 @@ static enum step first_step(enum purge_level level) {
 }
 
 /* The rest of the steps from where the last call has ended; then all steps once, unless these were all. */
-static void run_steps(struct purge *purge, enum step first) {
-    uint32_t word = atomic_load_explicit(&next_piece, memory_order_relaxed), step = word / PLACES;
+static void run_steps(struct purge *purge, enum purge_level level) {
+    _Atomic(uint32_t) *next_piece = &next_pieces[level];
+    uint32_t word = atomic_load_explicit(next_piece, memory_order_relaxed), step = word / PLACES;
+    enum step first = first_step(level);
     purge->place = word % PLACES;
     if (step < first) {
         step = first;
@@ -55,7 +57,7 @@ static void run_steps(struct purge *purge, enum step first) {
         over = purge_is_over(purge);
     }
     word = step < STEPS ? step * PLACES + purge->place % PLACES : 0;
-    atomic_store_explicit(&next_piece, word, memory_order_relaxed);
+    atomic_store_explicit(next_piece, word, memory_order_relaxed);
 }
 
 size_t purge_for(enum purge_level level, uint64_t microseconds) {
@@ -64,6 +66,6 @@ size_t purge_for(enum purge_level level, uint64_t microseconds) {
     if (microseconds != NO_LIMIT && __builtin_add_overflow(platform_microseconds(), microseconds, &purge.until))
         purge.until = NO_LIMIT;
     size_t before = thrift_given_back();
-    run_steps(&purge, first_step(level));
+    run_steps(&purge, level);
     return thrift_given_back() - before;
 }

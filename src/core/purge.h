@@ -1,6 +1,6 @@
 /* purge.h - gives free memory back within a limit of time, and goes on at the next call where the last one has ended.
  *
- *   word   | 31..28 step | 27..0 place in the step |     where the next call begins
+ *   word   | 31..28 step | 27..0 place in the step |     where the next call begins; one word for each level
  *
  *   step        what it does, piece by piece                                           levels
  *   OWN         looks for empty slabs in the calling thread's heap: a class            PURGE_OWN
@@ -15,7 +15,7 @@
  * call makes progress, and what was free before as many calls as there are pieces has gone.
  *
  * Threads: any number at once, beside malloc and free. Each piece is a piece of a round, which may run at any time. No
- * thread is stopped or waited for. The word is a hint: a thread that overwrites another's makes some pieces come twice
+ * thread is stopped or waited for. A word is a hint: a thread that overwrites another's makes some pieces come twice
  * or later. Nothing else passes by it, so it is relaxed.
  */
 #ifndef JW_CORE_PURGE_H

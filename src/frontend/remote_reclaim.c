@@ -119,8 +119,7 @@ bool remote_reclaim_purge(struct purge *purge) {
         over = purge_is_over(purge);
     }
     if (over || pass.run.refused) atomic_store_explicit(&again, true, memory_order_relaxed);
-    while (!end_remote_round())
-        atomic_store_explicit(&again, true, memory_order_relaxed); /* the next round serves it */
+    while (!end_remote_round()) page_map_walk(scan_cross_lists, &pass); /* as remote_reclaim_round, for that thread */
     return !over;
 }
 

@@ -41,7 +41,8 @@ bool remote_reclaim_round(bool now);
 
 struct purge;
 
-/* A step of a purge (core/purge.h): as remote_reclaim_round(true), root by root. */
+/* A step of a purge (core/purge.h): as remote_reclaim_round(true), root by root. If another thread has asked for one
+ * more pass meanwhile, this is one more piece, which looks at all roots. */
 bool remote_reclaim_purge(struct purge *purge);
 
 /* In the child of a fork: forgets that a thread of the parent was in a round. */

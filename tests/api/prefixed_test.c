@@ -113,6 +113,25 @@ static void a_child_sees_the_objects_of_all_threads(void **state) {
     pthread_join(thread, NULL);
 }
 
+static void fork_once(uintptr_t object, size_t size, void *child) {
+    (void)object, (void)size;
+    if (*(pid_t *)child < 0) *(pid_t *)child = fork();
+}
+
+/* Which it must not do: but then only that call in the child is at stake, not the child's later ones. */
+static void a_callback_that_forks_harms_no_later_call(void **state) {
+    (void)state;
+    void *object = jw_malloc(1);
+    size_t counts[2] = {0, 0};
+    pid_t child = -1;
+    int status = 0;
+    int told = jw_malloc_iterate(0, SIZE_MAX, fork_once, &child);
+    if (child == 0) _exit(jw_malloc_iterate(0, SIZE_MAX, count_kept, counts) == 0 && counts[1] > 0 ? 0 : 1);
+    assert_int_equal(told, 0);
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    jw_free(object);
+}
+
 typedef void any_function(void);
 
 /* What both platforms' tables ask for, by the same list as the document. */
@@ -211,6 +230,7 @@ int main(void) {
         cmocka_unit_test(both_heaps_work),
         cmocka_unit_test(a_purge_goes_on_at_the_next_call),
         cmocka_unit_test(a_child_sees_the_objects_of_all_threads),
+        cmocka_unit_test(a_callback_that_forks_harms_no_later_call),
         cmocka_unit_test(each_entry_of_the_dispatch_tables_exists),
         cmocka_unit_test(statistics_as_text_and_json),
         cmocka_unit_test(statistics_as_jemalloc_prints_them),

@@ -55,11 +55,19 @@ static void a_purge_ends_in_time_and_the_next_one_goes_on(void **state) {
 
 static void *objects[SLAB_COUNT];
 
-static void empty_slabs_of(unsigned heap) {
+static void fill_slabs_of(unsigned heap) {
     options.pool_min = SLAB_COUNT;
     options.reclaim_start = SIZE_MAX;
     for (unsigned i = 0; i < SLAB_COUNT; i++) objects[i] = allocate_as(heap, FRONTEND_MAX - SLAB_SIZE);
+}
+
+static void free_filled(unsigned heap) {
     for (unsigned i = 0; i < SLAB_COUNT; i++) free_as(heap, objects[i]);
+}
+
+static void empty_slabs_of(unsigned heap) {
+    fill_slabs_of(heap);
+    free_filled(heap);
 }
 
 static void without_a_limit_one_call_does_all(void **state) {
@@ -110,12 +118,54 @@ static void calls_without_time_do_all_in_the_end(void **state) {
     finish();
 }
 
+static void purge_often(enum purge_level level) {
+    for (unsigned calls = 0; calls < MANY_CALLS; calls++) purge_for(level, 0);
+}
+
+/* The range comes back to the list where the purge stands. The next calls must not take it again and again. */
+static void a_refused_range_holds_no_purge_up(void **state) {
+    (void)state;
+    start();
+    fill_slabs_of(1);
+    cache_ranges();
+    sim_set_operation_time(1);
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    purge_often(PURGE_THREADS);
+    free_filled(1); /* work for an earlier step than the ranges */
+    assert_false(pool_is_empty(&heaps[1]->pool));
+    purge_often(PURGE_THREADS);
+    assert_true(pool_is_empty(&heaps[1]->pool));
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    purge_for(PURGE_THREADS, NO_LIMIT);
+    assert_int_equal(free_granules(MAPPED), 0);
+    end_ranges();
+}
+
+/* Calls of a higher level in between must not make those of a lower one begin anew. */
+static void levels_do_not_disturb_each_other(void **state) {
+    (void)state;
+    start();
+    cache_ranges();
+    empty_slabs_of(1);
+    sim_set_operation_time(1);
+    for (unsigned calls = 0; !pool_is_empty(&heaps[1]->pool); calls++) {
+        assert_true(calls < MANY_CALLS);
+        purge_for(PURGE_THREADS, 0);
+        purge_for(PURGE_SHARED, 0);
+    }
+    end_ranges();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_purge_ends_in_time_and_the_next_one_goes_on),
         cmocka_unit_test(without_a_limit_one_call_does_all),
         cmocka_unit_test(each_level_gives_back_more),
         cmocka_unit_test(calls_without_time_do_all_in_the_end),
+        cmocka_unit_test(a_refused_range_holds_no_purge_up),
+        cmocka_unit_test(levels_do_not_disturb_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
