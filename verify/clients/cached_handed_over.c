@@ -4,7 +4,7 @@
  * bound     2 threads: the end of the owner, 2 allocations and the end of the heap's next thread; 1 free; 2 objects
  *           a slab
  * property  no object is lost or given out twice, and no slab is lost
- * defines   -DJW_OBJECT_CACHE=2
+ * defines   -DJW_OBJECT_CACHE_ENTRIES=2
  */
 #include "verify/clients/frontend_client.h"
 

@@ -3,7 +3,7 @@
  *
  * bound     2 threads: 4 frees and 1 allocation by the owner; 1 free by the other; 2 objects a slab, 2 may be cached
  * property  no object is lost or given out twice, and no slab is lost
- * defines   -DJW_OBJECT_CACHE=2
+ * defines   -DJW_OBJECT_CACHE_ENTRIES=2
  */
 #include "verify/clients/frontend_client.h"
 

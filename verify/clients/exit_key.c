@@ -65,6 +65,10 @@ bool platform_is_privileged(void) {
     return false;
 }
 
+char **platform_environment(void) {
+    return NULL;
+}
+
 void random_places_start(void) {
 }
 

@@ -4,7 +4,7 @@
  *
  * bound     2 threads: 8 frees by the owner; 2 frees by the other; 2 objects a slab, 2 may be cached
  * property  no object is lost or given out twice, and no slab is lost
- * defines   -DJW_OBJECT_CACHE=2
+ * defines   -DJW_OBJECT_CACHE_ENTRIES=2
  */
 #include "verify/clients/frontend_client.h"
 

@@ -3,7 +3,7 @@
  * bound     2 threads; 5 small and 5 mid objects allocated and freed twice; then 1 of each is freed by the
  *           other thread
  * property  an object that is given out begins with 0, unless it was never in a list; no free of it is a double one
- * defines   -DJW_OBJECT_CACHE=2
+ * defines   -DJW_OBJECT_CACHE_ENTRIES=2
  */
 #include "verify/clients/frontend_client.h"
 

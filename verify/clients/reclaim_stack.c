@@ -78,6 +78,10 @@ bool platform_thread_lives(uint32_t number) {
     return false;
 }
 
+bool process_refuses_thread(void) {
+    return false;
+}
+
 void *platform_forgotten_by_fork(size_t size) {
     (void)size;
     return NULL;
