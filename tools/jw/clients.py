@@ -1,5 +1,6 @@
 """The model checker's clients (verify/clients) and their programs: production objects with small constants."""
 
+import functools
 import hashlib
 import re
 import shutil
@@ -61,8 +62,15 @@ class Client:
         return [f"-D{name}={value}" for name, value in CONSTANTS.items() if name not in own] + list(self.defines)
 
 
+@functools.cache
+def asked_for() -> set[str]:
+    """The words of all sources: a constant that is not among them has no effect."""
+    paths = [path for pattern in [*HEADERS, "src/**/*.c", "verify/platform/*.c"] for path in ROOT.glob(pattern)]
+    return set(re.findall(r"\w+", "\n".join(path.read_text() for path in paths)))
+
+
 def read_client(path: Path) -> Client:
-    header = path.read_text().split("*/", 1)[0]
+    header, _, body = path.read_text().partition("*/")
     fields = {}
     for line in re.sub(r"\n \*\s{4,}(?=\S)", " ", header).splitlines():
         if found := re.match(r" \* (bound|property|defines|slow)\b:?\s*(.*)", line):
@@ -70,6 +78,9 @@ def read_client(path: Path) -> Client:
     if not fields.get("bound") or not fields.get("property"):
         raise SystemExit(f"{path}: its header states no bound or no property")
     defines = tuple(fields.get("defines", "").split())
+    for name in [define.removeprefix("-D").split("=")[0] for define in defines]:
+        if name not in asked_for() and not re.search(rf"\b{name}\b", body):
+            raise SystemExit(f"{path}: sets {name}, which no source asks for")
     return Client(path.stem, path, fields["bound"], fields["property"], defines, "slow" in fields)
 
 
