@@ -54,7 +54,6 @@ SUBJECTS = [
     {f"platform/{name}" for name in ("deferred_unmap", "linux", "linux_memory", "linux_process", "linux_thread")},
     {f"midend/{name}" for name in ("mid_cache", "mid_slab", "midend", "midend_round")},
     {"frontend/heap", "frontend/heap_table"},
-    {f"core/{name}" for name in ("allocator", "allocate", "deallocate", "route", "free_suspect")},
 ]
 
 Graph = dict[str, set[str]]

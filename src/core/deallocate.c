@@ -1,14 +1,19 @@
 /* deallocate.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
 #include "core/deallocate.h"
 
-#include "core/free_own.h"
 #include "core/free_suspect.h"
-#include "core/route.h"
+#include "core/route_free.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_reopened.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"
 #include "frontend/thread_heap.h"
+
+static COLD void free_suspect(void *object) {
+    /* not ours: a huge object with the slab's index in the window, or a foreign address */
+    if (!page_map_owns(object)) deallocate_slowly(object, leaf_of(object));
+    else if (small_suspect_may_be_freed(object)) deallocate(object);
+}
 
 static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
     if (UNLIKELY(!slab_has_object(object, slab))) {
@@ -33,7 +38,7 @@ static void free_to_spent_list(struct heap *heap, struct slab *slab, void *objec
     object_cache_renew_budget(heap, slab->class);
 }
 
-void free_own_slowly(struct slab *slab, struct free_target *target, void *object) {
+NOINLINE void free_own_slowly(struct slab *slab, struct free_target *target, void *object) {
     if (UNLIKELY(slab_free_was_invalid(slab, target, object))) {
         /* undoes the count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
         free_target_set_budget(target, target->budget + 1u);

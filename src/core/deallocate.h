@@ -1,8 +1,10 @@
-/* deallocate.h - free: the hit paths of small objects. All other addresses go on to route.c. */
+/* deallocate.h - free: the hit paths of small objects. All other addresses go on to route_free.c. The path of an object
+ * that the calling thread's heap owns is here, as frees with a size (sized.c) take it, too. */
 #ifndef JW_DEALLOCATE_H
 #define JW_DEALLOCATE_H
 
 #include "base/compiler.h"
+#include "frontend/slab_free.h"
 
 /* Frees an object, or reports what is wrong with the address and aborts. NULL: does nothing. */
 void deallocate(void *object);
@@ -11,5 +13,21 @@ void deallocate(void *object);
 /* The exported name of deallocate. The hardened build has its own jw_free (hardened/entry.h). */
 void jw_free(void *object);
 #endif
+
+/* A budget has reached 0: the last object of a partial slab, the free that reopens a full one, the end of a local
+ * list's budget; or misuse (slab_count_free). */
+void free_own_slowly(struct slab *slab, struct free_target *target, void *object);
+
+static ALWAYS_INLINE void push_freed(const struct slab *slab, struct free_target *target, void *object, uint64_t key) {
+    slab_fill(slab, object);
+    free_target_push(target, object, key);
+}
+
+/* Frees an object of the calling thread's heap. `key`: the key of this heap and of the slab. */
+static ALWAYS_INLINE void free_own(struct slab *slab, void *object, uint64_t key) {
+    struct free_target *target = slab->target;
+    if (UNLIKELY(slab_count_free(slab, target, object))) free_own_slowly(slab, target, object);
+    else push_freed(slab, target, object, key);
+}
 
 #endif

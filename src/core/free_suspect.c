@@ -1,11 +1,9 @@
-/* free_suspect.c - frees of suspects: decides at once, or leaves a note for the heap's thread. */
+/* free_suspect.c - decides whether a suspect may be freed, or leaves a note for the heap's thread. */
 #include "core/free_suspect.h"
 
 #include <errno.h>
 
 #include "core/allocate.h"
-#include "core/deallocate.h"
-#include "core/route.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"
@@ -27,12 +25,8 @@ static bool hand_suspect_over(struct heap *heap, void *object, bool mid) {
     return true;
 }
 
-COLD void free_suspect(void *object) {
+COLD bool small_suspect_may_be_freed(void *object) {
     struct slab *slab = slab_of(object);
-    if (!page_map_owns(object)) { /* a huge object with the slab's index in the window, or a foreign address */
-        deallocate_slowly(object, leaf_of(object));
-        return;
-    }
     if (!slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
     /* in the hardened build, the object's trailer has answered before */
     if (!TRAILERS && slab_has_link(object)) {
@@ -40,18 +34,18 @@ COLD void free_suspect(void *object) {
         if (heap == thread_heap()) {
             if (heap_search_lists(heap, object)) misuse(DOUBLE_FREE, object, 0);
         } else if (hand_suspect_over(heap, object, false)) {
-            return;
+            return false;
         }
     }
     link_clear(object);
-    deallocate(object);
+    return true;
 }
 
-COLD void free_mid_suspect(void *object) {
+COLD bool mid_suspect_may_be_freed(void *object) {
     uint32_t number = cached_heap_number(object);
     struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
-    if (heap && heap != thread_heap() && hand_suspect_over(heap, object, true)) return;
+    if (heap && heap != thread_heap() && hand_suspect_over(heap, object, true)) return false;
     if (heap && heap == thread_heap() && mid_is_cached(heap->mid_caches, object)) misuse(DOUBLE_FREE, object, 0);
     link_clear(object);
-    deallocate(object);
+    return true;
 }

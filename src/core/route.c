@@ -1,4 +1,4 @@
-/* route.c - the slow paths of malloc and free: find the tier of a size or an address.
+/* route.c - the slow path of malloc: finds the tier of a size.
  *
  *   allocate_slowly
  *     small   allocate_small          heap_refill; without a heap: attach one
@@ -6,10 +6,6 @@
  *     large   allocate_from_backend   the thread's range cache
  *             allocate_from_any_tier  mid and large sizes that found nothing until here, and huge ones
  *               allocate_above_small  try_tiers; again when this thread's empty slabs are back
- *   deallocate_slowly
- *     large   deallocate_large        an object with which its range begins: into the range cache
- *     mid     mid_cache_free          into the mid cache
- *             deallocate_by_kind      all others, huge objects too
  */
 #include "core/route.h"
 
@@ -19,8 +15,6 @@
 #include "backend/huge.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
-#include "core/allocate.h"
-#include "core/free_suspect.h"
 #include "core/start.h"
 #include "core/watch.h"
 #include "frontend/heap_collect.h"
@@ -30,7 +24,6 @@
 #include "frontend/heap_shortage.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
-#include "platform/misuse.h"
 #include "platform/tool.h"
 
 void *out_of_memory(void) {
@@ -58,13 +51,20 @@ static void *refill_small(void *heap, size_t class) {
     return LIKELY(object) ? object : refill_without_memory(heap, (unsigned)class);
 }
 
+static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class);
+
+/* Allocates a small object where the local list may have objects. */
+static NOINLINE void *pop_or_allocate(struct heap *heap, size_t size) {
+    unsigned class = heap->map[size] / FREE_TARGET_WORDS;
+    if (!link_is_end(heap->local[class].first)) return heap_pop(&heap->local[class].first, heap->key);
+    return allocate_small(heap, size, class);
+}
+
 /* For a thread that has already given up its heap: takes an abandoned heap for one object. */
 static void *allocate_after_the_end(size_t size) {
     struct heap *heap = heap_take_or_create();
     if (!heap) return out_of_memory();
-    unsigned class = heap->map[size] / FREE_TARGET_WORDS;
-    void *object = link_is_end(heap->local[class].first) ? refill_small(heap, class)
-                                                         : heap_pop(&heap->local[class].first, heap->key);
+    void *object = pop_or_allocate(heap, size);
     heap_abandon(heap);
     return object;
 }
@@ -73,7 +73,8 @@ static COLD void *allocate_without_heap(size_t size) {
     if (replaced_by_tool()) return tool_allocate(size);
     if (!allocator_start()) return out_of_memory();
     if (heap_thread_has_ended()) return allocate_after_the_end(size);
-    return heap_attach() ? allocate(size) : out_of_memory();
+    struct heap *heap = heap_attach();
+    return heap ? pop_or_allocate(heap, size) : out_of_memory();
 }
 
 static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
@@ -152,42 +153,7 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
     if (list != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, list / FREE_TARGET_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) /* one test for two sizes: 0 wraps */
-        return LIKELY(size > 0) ? allocate_from_backend(heap, size) : allocate(1);
+        return LIKELY(size > 0) ? allocate_from_backend(heap, size) : pop_or_allocate(heap, 1);
     void *object = midend_allocate_cached(heap->mid_caches, size);
     return LIKELY(object) ? object : watch_call(SLOW_MID, allocate_mid, heap, size);
-}
-
-static void *deallocate_by_kind(void *object, size_t unused) {
-    (void)unused;
-    if (replaced_by_tool()) {
-        tool_deallocate(object);
-        return NULL;
-    }
-    if (!page_map_owns(object)) {
-        huge_free(object);
-        return NULL;
-    }
-    switch (object_kind(object, leaf_of(object))) {
-    case MID:
-        if (UNLIKELY(!midend_free(thread_heap()->mid_caches, object))) free_mid_suspect(object);
-        break;
-    case LARGE: backend_free(object); break;
-    default: misuse(INVALID_FREE, object, 0);
-    }
-    return NULL;
-}
-
-static NOINLINE void deallocate_uncached(void *object) {
-    if (object) watch_call(SLOW_FREE, deallocate_by_kind, object, 0);
-}
-
-static NOINLINE void deallocate_large(void *object) {
-    granule_id range = backend_try_begin_free(object);
-    if (LIKELY(range)) backend_cache_range(&thread_heap()->range_cache, range);
-    else deallocate_uncached(object);
-}
-
-void deallocate_slowly(void *object, struct leaf_word leaf) {
-    if (RANGE_CACHE_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object);
-    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_uncached(object);
 }

@@ -1,4 +1,4 @@
-/* route.h - the slow paths of malloc and free, and the tier of a size: for the files of core/ and hardened/entry.c. */
+/* route.h - the slow path of malloc, and the tier of a size: for the files of core/ and hardened/entry.c. */
 #ifndef JW_ROUTE_H
 #define JW_ROUTE_H
 
@@ -22,9 +22,6 @@ static ALWAYS_INLINE enum serving_tier tier_of(size_t size) {
 /* Serves requests that the hit path cannot serve: the local list is empty. `list`: the list's index in heap->first; the
  * index of NO_CLASS stands for size 0 and sizes above the frontend's. */
 void *allocate_slowly(struct heap *heap, size_t size, unsigned list);
-
-/* Frees that the hit path cannot do: NULL, objects of the other tiers, misuse. */
-void deallocate_slowly(void *object, struct leaf_word leaf);
 
 /* Allocates from the first tier above the small ones that has memory. *dirty_bytes: bytes at the object's start that
  * may not be 0; SIZE_MAX: all may. NULL and ENOMEM: no tier has memory. */

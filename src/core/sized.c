@@ -6,7 +6,6 @@
 #include "core/aligned.h"
 #include "core/deallocate.h"
 #include "core/describe.h"
-#include "core/free_own.h"
 #include "core/realloc.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"

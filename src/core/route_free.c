@@ -1,0 +1,51 @@
+/* route_free.c - the slow path of free: finds the tier of an address.
+ *
+ *   large   deallocate_large     an object with which its range begins: into the range cache
+ *   mid     mid_cache_free       into the mid cache
+ *           deallocate_by_kind   all others, huge objects too
+ */
+#include "core/route_free.h"
+
+#include "backend/backend.h"
+#include "backend/huge.h"
+#include "core/free_suspect.h"
+#include "core/watch.h"
+#include "frontend/thread_heap.h"
+#include "midend/midend.h"
+#include "platform/misuse.h"
+#include "platform/tool.h"
+
+static void *deallocate_by_kind(void *object, size_t unused) {
+    (void)unused;
+    if (replaced_by_tool()) {
+        tool_deallocate(object);
+        return NULL;
+    }
+    if (!page_map_owns(object)) {
+        huge_free(object);
+        return NULL;
+    }
+    switch (object_kind(object, leaf_of(object))) {
+    case MID:
+        while (UNLIKELY(!midend_free(thread_heap()->mid_caches, object)) && mid_suspect_may_be_freed(object)) {}
+        break;
+    case LARGE: backend_free(object); break;
+    default: misuse(INVALID_FREE, object, 0);
+    }
+    return NULL;
+}
+
+static NOINLINE void deallocate_uncached(void *object) {
+    if (object) watch_call(SLOW_FREE, deallocate_by_kind, object, 0);
+}
+
+static NOINLINE void deallocate_large(void *object) {
+    granule_id range = backend_try_begin_free(object);
+    if (LIKELY(range)) backend_cache_range(&thread_heap()->range_cache, range);
+    else deallocate_uncached(object);
+}
+
+void deallocate_slowly(void *object, struct leaf_word leaf) {
+    if (RANGE_CACHE_WAYS > 0 && leaf_same(leaf, leaf_large(0))) deallocate_large(object);
+    else if (UNLIKELY(!mid_cache_free(thread_heap()->mid_caches, object, leaf))) deallocate_uncached(object);
+}
