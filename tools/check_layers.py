@@ -53,7 +53,6 @@ FOREIGN = {("config", "jw_malloc_conf")}
 SUBJECTS = [
     {f"platform/{name}" for name in ("deferred_unmap", "linux", "linux_memory", "linux_process", "linux_thread")},
     {f"midend/{name}" for name in ("mid_cache", "mid_slab", "midend", "midend_round")},
-    {"frontend/heap", "frontend/heap_table"},
 ]
 
 Graph = dict[str, set[str]]

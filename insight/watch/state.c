@@ -1,5 +1,6 @@
 /* state.c - walks the tables of a watched process, with the library's own functions (remote.h). */
 #include "watch/state.h"
+#include "frontend/heap_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "frontend/heap_collect.h"
 #include "frontend/heap_reopened.h"
 #include "frontend/heap_slabs.h"
+#include "frontend/heap_table.h"
 #include "frontend/object_cache.h"
 #include "frontend/thread_heap.h"
 

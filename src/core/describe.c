@@ -7,6 +7,7 @@
 #include "backend/huge.h"
 #include "backend/knit.h"
 #include "frontend/heap.h"
+#include "frontend/heap_table.h"
 #include "frontend/slab_cross.h"
 #include "frontend/slab_links.h"
 #include "midend/midend.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "core/allocate.h"
+#include "frontend/heap_table.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"

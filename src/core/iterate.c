@@ -8,6 +8,7 @@
 #include "config/policy.h"
 #include "core/start.h"
 #include "frontend/heap.h"
+#include "frontend/heap_table.h"
 #include "frontend/slab_cross.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"

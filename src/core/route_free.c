@@ -27,7 +27,8 @@ static void *deallocate_by_kind(void *object, size_t unused) {
     }
     switch (object_kind(object, leaf_of(object))) {
     case MID:
-        while (UNLIKELY(!midend_free(thread_heap()->mid_caches, object)) && mid_suspect_may_be_freed(object)) {}
+        while (UNLIKELY(!midend_free(thread_heap()->mid_caches, object)) && mid_suspect_may_be_freed(object)) {
+        }
         break;
     case LARGE: backend_free(object); break;
     default: misuse(INVALID_FREE, object, 0);

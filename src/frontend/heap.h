@@ -27,7 +27,6 @@
 #include "backend/page_map.h"
 #include "backend/range_cache.h"
 #include "base/mitigations.h"
-#include "frontend/heap_table.h"
 #include "frontend/pool.h"
 #include "midend/mid_cache.h"
 #include "sync/id_stack.h"

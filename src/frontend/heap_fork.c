@@ -5,6 +5,7 @@
 #include "config/policy.h"
 #include "frontend/heap_key.h"
 #include "frontend/heap_pool.h"
+#include "frontend/heap_table.h"
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"

@@ -9,6 +9,7 @@
 #include "frontend/heap_fork.h"
 #include "frontend/heap_pool.h"
 #include "frontend/heap_stacks.h"
+#include "frontend/heap_table.h"
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
 #include "platform/platform.h"

@@ -6,6 +6,7 @@
 #include "backend/thrift.h"
 #include "config/options.h"
 #include "config/policy.h"
+#include "frontend/heap_table.h"
 #include "frontend/slab_lists.h"
 #include "platform/platform.h"
 

@@ -3,6 +3,7 @@
 
 #include "backend/thrift.h"
 #include "frontend/heap_slabs.h"
+#include "frontend/heap_table.h"
 #include "frontend/slab_cross.h"
 #include "platform/assert.h"
 

@@ -9,6 +9,7 @@
 #include "frontend/heap_lifecycle.h"
 #include "frontend/heap_pool.h"
 #include "frontend/heap_stacks.h"
+#include "frontend/heap_table.h"
 #include "frontend/remote_reclaim.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"

@@ -5,6 +5,7 @@
 #include "base/mixed.h"
 #include "config/policy.h"
 #include "frontend/heap_collect.h"
+#include "frontend/heap_table.h"
 #include "frontend/remote_work.h"
 #include "midend/midend.h"
 

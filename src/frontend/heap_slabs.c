@@ -3,6 +3,7 @@
 
 #include "config/policy.h"
 #include "frontend/heap_pool.h"
+#include "frontend/heap_table.h"
 #include "frontend/partial_list.h"
 #include "frontend/size_map.h"
 #include "frontend/slab_cross.h"

@@ -5,6 +5,7 @@
 #include "backend/root.h"
 #include "config/policy.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/heap_table.h"
 #include "frontend/thread_heap.h"
 #include "platform/platform.h"
 

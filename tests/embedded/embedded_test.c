@@ -7,6 +7,7 @@
 #include "check.h"
 #include "embedded/slot.h"
 #include "entry_points.h"
+#include "frontend/heap_table.h"
 #include "frontend/thread_heap.h"
 #include "platform/platform.h"
 

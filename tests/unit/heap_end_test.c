@@ -1,4 +1,5 @@
 /* heap_end_test.c - what becomes of a heap when its thread ends. */
+#include "frontend/heap_table.h"
 #include "heap_ends.h"
 #include "midend/midend.h"
 

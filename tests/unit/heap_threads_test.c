@@ -9,6 +9,7 @@
 #include "core/purge.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/heap_table.h"
 #include "frontend/thread_heap.h"
 #include "heap_walk.h"
 

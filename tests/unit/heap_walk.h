@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "frontend/heap.h"
+#include "frontend/heap_table.h"
 #include "frontend/slab_cross.h"
 
 static inline unsigned list_length(const void *object) {

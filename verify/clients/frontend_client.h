@@ -8,6 +8,7 @@
 #include "core/allocator.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/heap_rounds.h"
+#include "frontend/heap_table.h"
 #include "frontend/thread_heap.h"
 #include "verify/clients/client.h"
 #include "verify/clients/rest.h"

@@ -5,6 +5,7 @@
  *           objects, of which others have freed 1 and the owner 1
  * property  no memory goes while an object of it is in use or waits in a note; each object is freed once, the note, too
  */
+#include "frontend/heap_table.h"
 #include "frontend/suspect.h"
 #include "verify/clients/remote.h"
 
