@@ -52,7 +52,6 @@ FOREIGN = {("config", "jw_malloc_conf")}
 # One subject in several files, which therefore know one another.
 SUBJECTS = [
     {f"platform/{name}" for name in ("deferred_unmap", "linux", "linux_memory", "linux_process", "linux_thread")},
-    {f"midend/{name}" for name in ("mid_cache", "mid_slab", "midend", "midend_round")},
 ]
 
 Graph = dict[str, set[str]]

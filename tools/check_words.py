@@ -107,11 +107,10 @@ BIT_SETS = {
     "hardened/trailer.h": "",
     "hardened/zero_size.c": r"\bbit\b",
     "statistics/statistics.c": r"kilobytes << 10|\*text \| 0x20",
-    "midend/mid_cache.c": r"\bMID_CACHE_IDLE\b",
     "midend/mid_cache.h": r"JW_MIDEND_UNIT_SHIFT|\* reciprocal >> 32|\b1u << index\b",
     "midend/mid_shapes.c": r"1 << 32\) \+ size",
     "midend/mid_slab.h": r"MID_FREE_BITS >> ",
-    "midend/midend.c": r"\b1u << index\b|\bmid_lists_locked\b",
+    "midend/midend.c": r"\bMID_CACHE_IDLE\b|\b1u << index\b|\bmid_lists_locked\b",
     "midend/midend_round.c": r"\b(?:run|free|first)\b",
 }
 HARMLESS = re.compile(

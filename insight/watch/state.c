@@ -1,6 +1,7 @@
 /* state.c - walks the tables of a watched process, with the library's own functions (remote.h). */
 #include "watch/state.h"
 #include "frontend/heap_table.h"
+#include "midend/midend.h"
 
 #include <stdlib.h>
 #include <string.h>

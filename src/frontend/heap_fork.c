@@ -85,6 +85,6 @@ COLD void heap_after_fork(bool child) {
     this_generation++;
     atomic_store_explicit(&scatter_next, true, memory_order_relaxed);
     slab_scatter_secret = heap_derived(0, FOR_SCATTER) | 1;
-    midend_renew_key(heap_derived(0, FOR_MIDEND));
+    mid_cache_renew_key(heap_derived(0, FOR_MIDEND));
     if (thread_heap() != &no_heap) leave_to_parent(thread_heap());
 }

@@ -7,7 +7,7 @@
 #include "frontend/heap_collect.h"
 #include "frontend/heap_table.h"
 #include "frontend/remote_work.h"
-#include "midend/midend.h"
+#include "midend/mid_slab.h"
 
 static bool mid_caches_are_used(const struct heap *heap) {
     bool used = false;
@@ -16,7 +16,7 @@ static bool mid_caches_are_used(const struct heap *heap) {
 }
 
 static COLD uint64_t signs_of(const struct heap *heap) {
-    uint64_t signs = mixed(thrift_change_stamp() + midend_empties_left());
+    uint64_t signs = mixed(thrift_change_stamp() + mid_slab_empties_left());
     signs = mixed(signs + remote_work_count() + ((uint64_t)heap->range_cache.pushes << 32));
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
         signs = mixed(signs ^ (uintptr_t)heap->local[size_class].first) + heap->local[size_class].budget;

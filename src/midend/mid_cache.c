@@ -1,4 +1,4 @@
-/* mid_cache.c - opens a cache for a class, holds and leaves slabs, and gives cached objects back. */
+/* mid_cache.c - opens a cache for a class, holds and leaves slabs, and tells which objects are cached. */
 #include "midend/mid_cache.h"
 
 #include "midend/mid_slab.h"
@@ -6,7 +6,7 @@
 static uint64_t cached_key, parents_key; /* of cached objects' links; of those from before a fork */
 static struct mid_state no_slab;         /* has no bits, ever */
 
-COLD void midend_renew_key(uint64_t random) {
+COLD void mid_cache_renew_key(uint64_t random) {
     parents_key = cached_key;
     cached_key = link_key_of(random);
 }
@@ -51,41 +51,4 @@ bool mid_is_cached(const struct mid_cache *caches, const void *object) {
         for (const void *cached = cache->cached; cached; cached = cached_next(cache, cached))
             if (cached == object) return true;
     return false;
-}
-
-/* Gives the cached objects back to their slabs. No object is cached then until the class is allocated from. */
-static NOINLINE void drain_cached(struct mid_cache *cache) {
-    for (void *object = cache->cached, *next; object; object = next) {
-        cached_check(cache, object);
-        next = cached_next(cache, object);
-        link_clear(object);
-        midend_free(NULL, object);
-    }
-    cache->cached = NULL;
-    cache->room = 0;
-}
-
-void mid_cache_drain(struct mid_cache *cache) {
-    if (cache->cached) drain_cached(cache);
-    cache->room = 0;
-    if (cache->held_bytes) mid_cache_leave(cache);
-}
-
-void midend_drain(struct mid_cache *caches) {
-    for (unsigned i = 0; i < MID_CACHES; i++) mid_cache_drain(&caches[i]);
-}
-
-/* A bit of misses_left: nothing was allocated from the class since the heap was last collected. */
-#define MID_CACHE_IDLE 0x80000000u
-_Static_assert(MID_MISSES_UNTIL_DRAIN < MID_CACHE_IDLE, "the misses stand below the bit");
-
-void midend_collect(struct mid_cache *caches) {
-    for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) {
-        if (cache->misses_left & MID_CACHE_IDLE) mid_cache_drain(cache);
-        cache->misses_left |= MID_CACHE_IDLE;
-    }
-}
-
-void mid_cache_count_miss(struct mid_cache *cache, unsigned class) {
-    if (cache->kind == class + 1 && cache->cached && (--cache->misses_left & ~MID_CACHE_IDLE) == 0) drain_cached(cache);
 }

@@ -78,11 +78,8 @@ void mid_cache_hold(struct mid_cache *cache, granule_id slab);
 /* Leaves the held slab to all threads. */
 NOINLINE void mid_cache_leave(struct mid_cache *cache);
 
-/* Leaves the slab, and gives cached objects back to theirs. */
-void mid_cache_drain(struct mid_cache *cache);
-
-/* Counts a free that found no room. */
-void mid_cache_count_miss(struct mid_cache *cache, unsigned class);
+/* Changes the key of links for objects that are cached from now on. At the start, and in the child of a fork. */
+void mid_cache_renew_key(uint64_t random);
 
 /* The number of the heap that caches the object, if any does. */
 static inline uint32_t cached_heap_number(const void *object) {

@@ -2,6 +2,7 @@
 #include "config/policy.h"
 #include "config/size_classes.h"
 #include "midend/mid_slab.h"
+#include "midend/midend.h"
 
 struct mid_shape mid_shapes[CLASSES];
 uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];

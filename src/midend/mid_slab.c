@@ -6,6 +6,7 @@
 #include "backend/slab_source.h"
 #include "base/published.h"
 #include "platform/assert.h"
+#include "platform/fill.h"
 #include "sync/hint_counter.h"
 #include "sync/id_stack.h"
 
@@ -31,7 +32,7 @@ static bool place_or_defer(granule_id slab, unsigned class) {
     return false;
 }
 
-uint32_t midend_empties_left(void) {
+uint32_t mid_slab_empties_left(void) {
     return hint_counter_read(&empties_left);
 }
 

@@ -1,9 +1,9 @@
 /* mid_slab.h - mid slabs as the midend's own files know them: their shapes, where they wait, and how they get there.
  *
  *   mid_shapes.c          the classes, made once at the start
- *   midend.c              allocation and free
  *   mid_slab.c            a slab is made, placed, taken and retired
  *   mid_cache.c           what a thread keeps
+ *   midend.c              allocation and free
  *   midend_round.c        a round of reclamation
  *   midend_statistics.c   numbers, and the description of an address
  */
@@ -11,7 +11,9 @@
 #define JW_MID_SLAB_H
 
 #include "backend/backend.h"
-#include "midend/midend.h"
+#include "backend/nest.h"
+#include "config/size_classes.h"
+#include "midend/mid_word.h"
 
 enum { MOST_OBJECTS = 28 };
 /* mid_nest has RANGE_CLASSES lists, and a leaf's word has room for LEAF_CLASS + 1 classes. */
@@ -36,9 +38,8 @@ extern unsigned mid_class_count HIDDEN;
 extern struct nest mid_nest HIDDEN;
 extern _Atomic(size_t) mid_slab_counts[CLASSES] HIDDEN;
 
-/* Makes the shapes and the index; asks for the midend's share of rounds. Once, at the start. */
+/* Makes the shapes and the index. Once, at the start. */
 void mid_shapes_start(void);
-void midend_round_start(void);
 
 static inline uint32_t mid_all_free(unsigned class) {
     return MID_FREE_BITS >> (MOST_OBJECTS - mid_shapes[class].count);
@@ -60,6 +61,9 @@ bool mid_slab_place_deferred(void);
 /* Gives back the range of a listed slab if it is empty and the Nest has another one of its class. Another thread may
  * have the slab. */
 void mid_slab_retire_if_empty(granule_id slab, unsigned class);
+
+/* Grows when an empty slab is left in the Nest until the next round. */
+uint32_t mid_slab_empties_left(void);
 
 /* Takes a slab with a free object out of the Nest, or makes one. 0: there is no memory. */
 granule_id mid_slab_take_or_make(unsigned class);

@@ -1,4 +1,4 @@
-/* midend.c - allocation and free of mid objects. */
+/* midend.c - allocation and free of mid objects, and what gives a thread's cached ones back to their slabs. */
 #include "midend/midend.h"
 
 #include "midend/mid_slab.h"
@@ -9,7 +9,7 @@
 static struct hint_counter no_longer_full; /* slabs, since the start */
 
 COLD void midend_start(void) {
-    midend_renew_key(platform_random());
+    mid_cache_renew_key(platform_random());
     mid_shapes_start();
     midend_round_start();
 }
@@ -58,6 +58,32 @@ granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit) {
     return find_object(object, class, bit);
 }
 
+/* Gives the cached objects back to their slabs. No object is cached then until the class is allocated from. */
+static NOINLINE void drain_cached(struct mid_cache *cache) {
+    for (void *object = cache->cached, *next; object; object = next) {
+        cached_check(cache, object);
+        next = cached_next(cache, object);
+        link_clear(object);
+        midend_free(NULL, object);
+    }
+    cache->cached = NULL;
+    cache->room = 0;
+}
+
+static void mid_cache_drain(struct mid_cache *cache) {
+    if (cache->cached) drain_cached(cache);
+    cache->room = 0;
+    if (cache->held_bytes) mid_cache_leave(cache);
+}
+
+/* A bit of misses_left: nothing was allocated from the class since the heap was last collected. */
+#define MID_CACHE_IDLE 0x80000000u
+_Static_assert(MID_MISSES_UNTIL_DRAIN < MID_CACHE_IDLE, "the misses stand below the bit");
+
+static void mid_cache_count_miss(struct mid_cache *cache, unsigned class) {
+    if (cache->kind == class + 1 && cache->cached && (--cache->misses_left & ~MID_CACHE_IDLE) == 0) drain_cached(cache);
+}
+
 bool midend_free(struct mid_cache *caches, void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
@@ -71,6 +97,17 @@ bool midend_free(struct mid_cache *caches, void *object) {
     else if (mid_is_empty(mid_freed(word, bit), mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
     if (caches) mid_cache_count_miss(&caches[class % MID_CACHES], class);
     return true;
+}
+
+void midend_drain(struct mid_cache *caches) {
+    for (unsigned i = 0; i < MID_CACHES; i++) mid_cache_drain(&caches[i]);
+}
+
+void midend_collect(struct mid_cache *caches) {
+    for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) {
+        if (cache->misses_left & MID_CACHE_IDLE) mid_cache_drain(cache);
+        cache->misses_left |= MID_CACHE_IDLE;
+    }
 }
 
 /* Allocates an object of a slab from the Nest, or of a new slab. `cache`: the cache that will hold the slab, NULL:

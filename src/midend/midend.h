@@ -105,11 +105,8 @@ struct purge;
 /* A step of a purge (core/purge.h): as midend_round(true), root by root. */
 bool midend_purge(struct purge *purge);
 
-/* Grows when an empty slab is left in the Nest until the next round. */
-uint32_t midend_empties_left(void);
-
-/* Changes the key of links for objects that are cached from now on. In the child of a fork. */
-void midend_renew_key(uint64_t random);
+/* Asks for the midend's share of rounds. Once, at the start. */
+void midend_round_start(void);
 
 void midend_before_fork(void);
 void midend_after_fork(bool child);

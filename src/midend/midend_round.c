@@ -2,6 +2,7 @@
  * were left alone since the last round (midend.h has the states). */
 #include "backend/purge.h"
 #include "midend/mid_slab.h"
+#include "midend/midend.h"
 
 /* Discards the whole pages among the free objects of a slab that is out of the Nest. False: the OS refuses. */
 static bool discard_free(granule_id slab, const struct mid_shape *shape, uint32_t free) {

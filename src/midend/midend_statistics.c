@@ -1,5 +1,6 @@
 /* midend_statistics.c - what the midend tells: of an address, and in numbers. */
 #include "midend/mid_slab.h"
+#include "midend/midend.h"
 
 void midend_describe(const void *object, struct found *found) {
     unsigned class = 0;

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "midend/mid_slab.h"
+#include "midend/midend.h"
 
 static struct mid_cache caches[MID_CACHES];
 
