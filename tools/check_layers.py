@@ -49,9 +49,10 @@ SOCKETS = {"hardened_hooks"}
 # Weak because the program may have none: (layer, symbol). The platform asks for the system's symbols the same way.
 FOREIGN = {("config", "jw_malloc_conf")}
 
-# One subject in several files, which therefore know one another.
+# Files that know one another, with the reason. The first defers what the system refuses to unmap, also of the second's
+# trimmed mappings, and unmaps it later by a call of the second.
 SUBJECTS = [
-    {f"platform/{name}" for name in ("deferred_unmap", "linux", "linux_memory", "linux_process", "linux_thread")},
+    {"platform/deferred_unmap", "platform/linux_memory"},
 ]
 
 Graph = dict[str, set[str]]

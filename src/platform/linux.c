@@ -1,8 +1,10 @@
-/* linux.c - limits, clock, random numbers, output and abort on Linux. Memory and threads have their own files. */
-#define _GNU_SOURCE 1 /* environ, AT_EMPTY_PATH */
+/* linux.c - limits, clock, numbers of threads and random ones, output and abort on Linux. Memory and threads have their
+ * own files. */
+#define _GNU_SOURCE 1 /* environ, AT_EMPTY_PATH, the recursive mutex's initializer, gettid */
 #include "base/compiler.h"
 #include "base/mixed.h"
 #include "base/published.h"
+#include "platform/host.h"
 #include "platform/linux_call.h"
 #include "platform/linux_start.h"
 #include "platform/platform.h"
@@ -11,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/random.h>
 #include <linux/stat.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -53,6 +56,24 @@ uint64_t platform_microseconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
+
+#if !JW_HOSTED
+
+/* Makes no system call: glibc writes the number of the locking thread into a recursive mutex. bionic and musl keep the
+ * number. */
+uint32_t platform_thread_id(void) {
+#if defined(__GLIBC__)
+    pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    if (pthread_mutex_lock(&mutex) != 0) return 0;
+    uint32_t number = (uint32_t)mutex.__data.__owner;
+    pthread_mutex_unlock(&mutex);
+    return number;
+#else
+    return (uint32_t)gettid();
+#endif
+}
+
+#endif
 
 /* Fallback before the kernel's random numbers are ready: AT_RANDOM, mixed so that two calls differ. */
 static uint64_t random_without_kernel(void) {

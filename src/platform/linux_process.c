@@ -1,8 +1,7 @@
-/* linux_process.c - the process as a whole on Linux: its rights, its forks, the ends of its threads.
+/* linux_process.c - the process as a whole on Linux: its rights, what its children forget, the ends of its threads.
  *
  * Questions that need a call which a sandbox may forbid are asked before main, and the answers are kept.
  */
-#define _GNU_SOURCE 1 /* the recursive mutex's initializer, gettid */
 #include "base/align.h"
 #include "base/compiler.h"
 #include "platform/host.h"
@@ -31,7 +30,7 @@ void *platform_forgotten_by_fork(size_t size) {
     return forgotten + from;
 }
 
-void platform_start(void) {
+void process_start(void) {
     size_t page = platform_page_size();
     forgotten = platform_reserve(page, page, "jwmalloc: forgotten by fork");
     if (forgotten != NULL &&
@@ -42,8 +41,10 @@ void platform_start(void) {
     forgotten_used = 0;
     _Atomic(uint32_t) *word = platform_forgotten_by_fork(sizeof *word);
     if (word != NULL) process = word;
-    threads_start();
-    random_places_start();
+}
+
+void process_forget(void) {
+    atomic_store_explicit(process, 0, memory_order_relaxed);
 }
 
 bool platform_in_borrowed_memory(void) {
@@ -111,24 +112,10 @@ struct rights rights_at_start(void) {
                            .realtime = atomic_load_explicit(&realtime, memory_order_relaxed)};
 }
 
-/* --- threads and forks of the program */
+/* --- threads of the program */
 
 #if !JW_HOSTED
 #include <pthread.h>
-
-/* Makes no system call: glibc writes the number of the locking thread into a recursive mutex. bionic and musl keep the
- * number. */
-uint32_t platform_thread_id(void) {
-#if defined(__GLIBC__)
-    pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-    if (pthread_mutex_lock(&mutex) != 0) return 0;
-    uint32_t number = (uint32_t)mutex.__data.__owner;
-    pthread_mutex_unlock(&mutex);
-    return number;
-#else
-    return (uint32_t)gettid();
-#endif
-}
 
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     /* The key's number plus 1. Two first threads may both make a key: one of them deletes its own. */
@@ -147,21 +134,4 @@ bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     }
     return pthread_setspecific((pthread_key_t)(key - 1), value) == 0;
 }
-
-static void host_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
-    pthread_atfork(prepare, parent, child);
-}
 #endif
-
-static void (*child_handler)(void);
-
-static void child_of_fork(void) {
-    threads_forget(); /* there is only this thread */
-    atomic_store_explicit(process, 0, memory_order_relaxed);
-    child_handler();
-}
-
-void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
-    child_handler = child;
-    host_on_fork(prepare, parent, child_of_fork);
-}

@@ -1,5 +1,5 @@
-/* linux_start.h - the steps of the process's start that linux_process.c calls in other files, and the rights that the
- * process had at its start. */
+/* linux_start.h - the steps of the process's start and of its forks, each in the file of its subject, and the rights that
+ * the process had at its start. */
 #ifndef JW_LINUX_START_H
 #define JW_LINUX_START_H
 
@@ -15,6 +15,11 @@ struct rights rights_at_start(void);
 /* Whether there must be no thread of ours. Valgrind makes calls of its own on each thread, which our filter refuses. It
  * takes a thread without libc's pthread_create for a mistake. Known after platform_read_rights. */
 bool process_refuses_thread(void);
+
+/* process_start makes the memory that a fork's child finds empty. process_forget: the process has no number yet; called
+ * in the child of libc's fork. */
+void process_start(void);
+void process_forget(void);
 
 /* Draws what platform_random_place makes its numbers from. */
 void random_places_start(void);

@@ -69,16 +69,7 @@ char **platform_environment(void) {
     return NULL;
 }
 
-void random_places_start(void) {
-}
-
 void memory_names_end(void) {
-}
-
-void threads_start(void) {
-}
-
-void threads_forget(void) {
 }
 
 static void *asking(void *value) {
