@@ -32,6 +32,10 @@ endif()
 # A program that links an archive may be larger.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set(jw_near_options -mcmodel=tiny)
+    # Functions and loops begin at any instruction: at each 16th byte they are 0.6 KB longer. The hit paths begin lines
+    # of the cache in any case (base/compiler.h). A function saves its registers in one place: each place of its own is
+    # a row of the unwind tables. So they are 0.4 KB shorter.
+    set(jw_dense_options -fno-align-functions -fno-align-jumps -fno-align-loops -fno-shrink-wrap-separate)
 endif()
 
 # The first word of an object is read in one piece: compilers would read it byte by byte, since the end of a list is at
@@ -78,7 +82,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     check_c_source_compiles("int main(void) { return 0; }" jw_compiler_joins)
     unset(CMAKE_REQUIRED_FLAGS)
     # Fewer copies of a function with several callers.
-    set(jw_fast_options --param=max-inline-insns-auto=5)
+    set(jw_fast_options --param=max-inline-insns-auto=5 ${jw_dense_options})
     set(jw_small_options -fno-inline-small-functions)
 endif()
 
@@ -194,7 +198,8 @@ function(jw_shared name objects)
     # Where libjwwatch.so is, which `watch:true` loads: in the build, and installed.
     set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH TRUE INSTALL_RPATH "$ORIGIN;$ORIGIN/jwmalloc")
     if(jw_compiler_joins AND NOT (JW_CHECKED OR JW_SANITIZE))
-        target_link_options(${name} PRIVATE ${jw_compile_options} -O2 -flto=1 -flto-partition=one -fuse-linker-plugin)
+        target_link_options(${name} PRIVATE
+            ${jw_compile_options} -O2 ${jw_dense_options} -flto=1 -flto-partition=one -fuse-linker-plugin)
     endif()
     jw_interface(${name})
 endfunction()
