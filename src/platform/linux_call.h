@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+#include "base/compiler.h"
+
 /* For the assembler code of a new thread: no frame is above its first one, so unwinders stop there. `return_address`:
  * the register's name in unwind tables. Both macros are empty where the compiler makes no such tables. */
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM
@@ -41,9 +43,15 @@ enum { ARGUMENTS_MAX = 6 };
 #define ARGUMENTS(...) ((const long[ARGUMENTS_MAX]){__VA_ARGS__})
 #define ARGUMENT(value) ((long)(value))
 
-static inline long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
+/* With the number last, arguments that a function of ours passes on are in the kernel's registers already. */
+// NOLINTNEXTLINE(readability-function-size): the kernel's six arguments
+static inline long enter_kernel(long a, long b, long c, long d, long e, long f, long number) {
     atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
-    return raw_call(number, arguments);
+    return raw_call(number, (const long[ARGUMENTS_MAX]){a, b, c, d, e, f});
+}
+
+static ALWAYS_INLINE long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
+    return enter_kernel(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5], number);
 }
 
 /* The kernel's errors are the last page of addresses. */
