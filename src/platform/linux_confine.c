@@ -64,31 +64,37 @@ bool platform_thread_confine(bool always) {
         REFUSED_CALL
 
 /* misuse() and a broken invariant make the calls from SYS_write on: one line to standard error, then SIGABRT. */
+static const struct sock_filter filter_program[] = {
+    LOAD(arch),
+    IF_EQUAL(OWN_ARCHITECTURE, 1, 0),
+    REFUSED_CALL,
+    LOAD(nr),
+    CALL(SYS_futex),
+    CALL(SYS_madvise),
+    CALL(SYS_munmap),
+    CALL_WITHOUT(SYS_mprotect, 2, PROT_EXEC),
+    CALL_WITHOUT(RAW_MMAP, 2, PROT_EXEC),
+    CALL(SYS_mremap),
+    CALL(SYS_restart_syscall),
+    CALL(SYS_exit),
+    CALL_WITH(SYS_write, 0, 2),
+    CALL(SYS_getpid),
+    CALL(SYS_gettid),
+    CALL(SYS_rt_sigprocmask),
+    CALL_WITH(SYS_rt_sigaction, 0, SIGABRT),
+    CALL(SYS_rt_sigreturn),
+    CALL(SYS_exit_group),
+    CALL_WITH(SYS_tgkill, 0, 0),
+    REFUSED_CALL,
+};
+/* tgkill's first argument: the process, which the filter is told when it is installed. */
+enum { PROGRAM_LENGTH = sizeof filter_program / sizeof *filter_program, PROCESS_AT = PROGRAM_LENGTH - 4 };
+
 static bool install_filter(uint32_t process) {
-    struct sock_filter program[] = {
-        LOAD(arch),
-        IF_EQUAL(OWN_ARCHITECTURE, 1, 0),
-        REFUSED_CALL,
-        LOAD(nr),
-        CALL(SYS_futex),
-        CALL(SYS_madvise),
-        CALL(SYS_munmap),
-        CALL_WITHOUT(SYS_mprotect, 2, PROT_EXEC),
-        CALL_WITHOUT(RAW_MMAP, 2, PROT_EXEC),
-        CALL(SYS_mremap),
-        CALL(SYS_restart_syscall),
-        CALL(SYS_exit),
-        CALL_WITH(SYS_write, 0, 2),
-        CALL(SYS_getpid),
-        CALL(SYS_gettid),
-        CALL(SYS_rt_sigprocmask),
-        CALL_WITH(SYS_rt_sigaction, 0, SIGABRT),
-        CALL_WITH(SYS_tgkill, 0, process),
-        CALL(SYS_rt_sigreturn),
-        CALL(SYS_exit_group),
-        REFUSED_CALL,
-    };
-    struct sock_fprog filter = {sizeof program / sizeof *program, program};
+    struct sock_filter program[PROGRAM_LENGTH];
+    memcpy(program, filter_program, sizeof program);
+    program[PROCESS_AT].k = process;
+    struct sock_fprog filter = {PROGRAM_LENGTH, program};
     return kernel_call(SYS_prctl, ARGUMENTS(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ARGUMENT(&filter))) == 0;
 }
 
