@@ -4,12 +4,13 @@
 enum { DIGITS_MAX = 20 }; /* of 2^64 - 1 in decimal */
 
 static void print_byte(struct print_buffer *buffer, char byte) {
+    buffer->column = byte == '\n' ? 0 : buffer->column + 1;
     if (buffer->length == buffer->size) print_flush(buffer);
     if (buffer->length < buffer->size) buffer->data[buffer->length++] = byte;
 }
 
-static void print_spaces(struct print_buffer *buffer, unsigned count) {
-    while (count-- > 0) print_byte(buffer, ' ');
+void print_to_column(struct print_buffer *buffer, size_t column) {
+    while (buffer->column < column) print_byte(buffer, ' ');
 }
 
 void print_bytes(struct print_buffer *buffer, const char *bytes, size_t length) {
@@ -20,12 +21,6 @@ void print_text(struct print_buffer *buffer, const char *text) {
     while (*text != '\0') print_byte(buffer, *text++);
 }
 
-void print_text_padded(struct print_buffer *buffer, const char *text, unsigned width) {
-    unsigned length = 0;
-    for (; text[length] != '\0'; length++) print_byte(buffer, text[length]);
-    if (length < width) print_spaces(buffer, width - length);
-}
-
 void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned width) {
     char digits[DIGITS_MAX];
     unsigned count = 0;
@@ -33,7 +28,7 @@ void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned
         digits[DIGITS_MAX - ++count] = (char)('0' + value % 10);
         value /= 10;
     } while (value != 0);
-    if (count < width) print_spaces(buffer, width - count);
+    if (count < width) print_to_column(buffer, buffer->column + width - count);
     print_bytes(buffer, digits + DIGITS_MAX - count, count);
 }
 

@@ -13,7 +13,7 @@ typedef void print_sink(void *cookie, const char *text, size_t length);
 
 struct print_buffer {
     char *data;
-    size_t size, length;
+    size_t size, length, column; /* column: bytes since the last end of a line */
     print_sink *sink; /* NULL: the text stays in the buffer */
     void *cookie;
 };
@@ -26,8 +26,8 @@ void print_hex(struct print_buffer *buffer, uint64_t value); /* with 0x in front
 /* Right-aligned in `width` columns; wider values are printed whole. */
 void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned width);
 
-/* Left-aligned in `width` columns. */
-void print_text_padded(struct print_buffer *buffer, const char *text, unsigned width);
+/* Spaces up to this column. */
+void print_to_column(struct print_buffer *buffer, size_t column);
 
 /* Bytes that the program chose: at most `limit` of them, unprintable ones as '?', so that a message stays one line. */
 void print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit);

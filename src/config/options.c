@@ -298,32 +298,22 @@ int options_exchange(size_t number, size_t *value, const size_t *wanted) {
 }
 
 void options_print(struct print_buffer *out) {
-    enum { NAME_WIDTH = 18, VALUE_WIDTH = 10, RANGE_WIDTH = 17, UNIT_WIDTH = 26 };
-    print_text_padded(out, "name", NAME_WIDTH);
-    print_text_padded(out, "default", VALUE_WIDTH);
-    print_text_padded(out, "range", RANGE_WIDTH);
-    print_text_padded(out, "unit", UNIT_WIDTH);
-    print_text(out, "meaning\n");
+    enum { DEFAULT_AT = 18, RANGE_AT = 28, UNIT_AT = 45, MEANING_AT = 71 };
+    print_text(out, "name              default   range            unit                      meaning\n");
     for (const struct row *row = rows; row < rows + ROWS; row++) {
-        char cell[LINE];
-        struct print_buffer text = {.data = cell, .size = sizeof cell - 1};
-        print_text_padded(out, text_of(row->name_at), NAME_WIDTH);
-        print_value(&text, row, row->initial);
-        cell[text.length] = '\0';
-        print_text_padded(out, cell, VALUE_WIDTH);
-        text.length = 0;
-        print_range(&text, row);
-        cell[text.length] = '\0';
-        print_text_padded(out, cell, RANGE_WIDTH);
-        print_text_padded(out, row->kind == CHOICE || row->kind == BOOL ? "-" : text_of(row->unit_at), UNIT_WIDTH);
+        print_text(out, text_of(row->name_at));
+        print_to_column(out, DEFAULT_AT);
+        print_value(out, row, row->initial);
+        print_to_column(out, RANGE_AT);
+        print_range(out, row);
+        print_to_column(out, UNIT_AT);
+        print_text(out, row->kind >= BOOL ? "-" : text_of(row->unit_at));
+        print_to_column(out, MEANING_AT);
         print_text(out, text_of(row->meaning_at));
         print_text(out, "\n");
     }
-    print_text_padded(out, path_name, NAME_WIDTH);
-    print_text_padded(out, "-", VALUE_WIDTH);
-    print_text_padded(out, "a path", RANGE_WIDTH);
-    print_text_padded(out, "-", UNIT_WIDTH);
-    print_text(out, "where statistics at exit go, behind what is there; opened at start\n");
+    print_text(out, "stats_file        -         a path           -                         "
+                    "where statistics at exit go, behind what is there; opened at start\n");
 }
 
 void options_print_values(struct print_buffer *out) {

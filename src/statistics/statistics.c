@@ -167,13 +167,12 @@ int statistics_read(size_t number, size_t *value) {
 
 /* --- Text ------------------------------------------------------------------------------------------------------- */
 
-enum { PROGRAM_MOST = 128, LABEL_WIDTH = 18, NUMBER_WIDTH = 14 };
+enum { PROGRAM_MOST = 128, NUMBER_AT = 20, NUMBER_WIDTH = 14 };
 
 static void print_line(struct print_buffer *out, const char *name, uint64_t value, const char *unit) {
-    unsigned width = LABEL_WIDTH;
     print_text(out, "  ");
-    for (; *name != '\0'; name++, width--) print_bytes(out, *name == '_' ? " " : name, 1);
-    print_text_padded(out, "", width);
+    for (; *name != '\0'; name++) print_bytes(out, *name == '_' ? " " : name, 1);
+    print_to_column(out, NUMBER_AT);
     print_unsigned_padded(out, value, NUMBER_WIDTH);
     print_text(out, unit);
     print_text(out, "\n");
