@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "platform/platform.h"
 
-enum kind { NUMBER, SIZE, BOOL, CHOICE };
+enum kind { NUMBER, SIZE, BOOL, CHOICE }; /* up to SIZE: numbers; from BOOL on: one of some names */
 
 /* All texts, one behind the other: a table of pointers would cost a relocation each. */
 struct option_texts {
@@ -71,6 +71,11 @@ static const char *text_of(unsigned place) {
     return (const char *)&option_texts + place;
 }
 
+/* The names that an option of these kinds may have, as "a|b|c". */
+static const char *choices_of(const struct row *row) {
+    return row->kind == BOOL ? "false|true" : text_of(row->unit_at);
+}
+
 static _Atomic(size_t) *value_in_force(const struct row *row) {
     return (_Atomic(size_t) *)((char *)&options + row->value_at);
 }
@@ -95,11 +100,10 @@ static bool same(struct span span, const char *word) {
 /* The number of the choice in "a|b|c", or -1. */
 static int find_choice(const char *choices, struct span span) {
     for (int number = 0;; number++) {
-        const char *bar = strchr(choices, '|');
-        size_t width = bar == NULL ? strlen(choices) : (size_t)(bar - choices);
+        size_t width = strcspn(choices, "|");
         if (width == span.length && memcmp(choices, span.text, width) == 0) return number;
-        if (bar == NULL) return -1;
-        choices = bar + 1;
+        choices += width;
+        if (*choices++ == '\0') return -1;
     }
 }
 
@@ -128,22 +132,17 @@ static bool parse_number(struct span span, bool suffixes, uint64_t *value) {
 }
 
 static bool parse_value(const struct row *row, struct span span, uint64_t *value) {
-    int choice;
-    switch (row->kind) {
-    case BOOL: choice = find_choice("false|true", span); break;
-    case CHOICE: choice = find_choice(text_of(row->unit_at), span); break;
-    default: return parse_number(span, row->kind == SIZE, value) && *value >= row->least && *value <= row->most;
-    }
+    if (row->kind <= SIZE)
+        return parse_number(span, row->kind == SIZE, value) && *value >= row->least && *value <= row->most;
+    int choice = find_choice(choices_of(row), span);
     *value = (uint64_t)choice;
     return choice >= 0;
 }
 
 /* Prints a value: a choice by its name, a size with the largest suffix that leaves a whole number. */
 static void print_value(struct print_buffer *out, const struct row *row, uint64_t value) {
-    if (row->kind == BOOL) {
-        print_text(out, value ? "true" : "false");
-    } else if (row->kind == CHOICE) {
-        const char *name = text_of(row->unit_at);
+    if (row->kind >= BOOL) {
+        const char *name = choices_of(row);
         for (; value > 0; value--) name += strcspn(name, "|") + 1;
         print_bytes(out, name, strcspn(name, "|"));
     } else {
@@ -155,7 +154,7 @@ static void print_value(struct print_buffer *out, const struct row *row, uint64_
 }
 
 static void print_range(struct print_buffer *out, const struct row *row) {
-    if (row->kind == BOOL || row->kind == CHOICE) {
+    if (row->kind >= BOOL) {
         print_text(out, row->kind == BOOL ? "true|false" : text_of(row->unit_at));
         return;
     }
@@ -192,7 +191,7 @@ static COLD void complain(const char *source, const struct row *row, struct span
     } else {
         print_text(&out, ", expected ");
         print_range(&out, row);
-        if (row->kind == NUMBER || row->kind == SIZE) {
+        if (row->kind <= SIZE) {
             print_text(&out, " ");
             print_text(&out, text_of(row->unit_at));
         }
@@ -291,7 +290,7 @@ int options_exchange(size_t number, size_t *value, const size_t *wanted) {
     const struct row *row = &rows[number];
     *value = option(value_in_force(row));
     if (wanted == NULL) return 0;
-    if (row->kind > SIZE || row->value_at >= offsetof(struct options, stats)) return EPERM;
+    if (row->kind >= BOOL || row->value_at >= offsetof(struct options, stats)) return EPERM;
     if (*wanted < row->least || *wanted > row->most) return EINVAL;
     atomic_store_explicit(value_in_force(row), *wanted, memory_order_relaxed);
     return 0;
