@@ -14,7 +14,7 @@ typedef void print_sink(void *cookie, const char *text, size_t length);
 struct print_buffer {
     char *data;
     size_t size, length, column; /* column: bytes since the last end of a line */
-    print_sink *sink; /* NULL: the text stays in the buffer */
+    print_sink *sink;            /* NULL: the text stays in the buffer */
     void *cookie;
 };
 

@@ -165,59 +165,11 @@ int statistics_read(size_t number, size_t *value) {
     return 0;
 }
 
-/* --- Text ------------------------------------------------------------------------------------------------------- */
+/* --- Text, JSON and XML: the same report ------------------------------------------------------------------------ */
 
 enum { PROGRAM_MOST = 128, NUMBER_AT = 20, NUMBER_WIDTH = 14 };
 
-static void print_line(struct print_buffer *out, const char *name, uint64_t value, const char *unit) {
-    print_text(out, "  ");
-    for (; *name != '\0'; name++) print_bytes(out, *name == '_' ? " " : name, 1);
-    print_to_column(out, NUMBER_AT);
-    print_unsigned_padded(out, value, NUMBER_WIDTH);
-    print_text(out, unit);
-    print_text(out, "\n");
-}
-
-static void print_fields(struct print_buffer *out, const struct statistics *statistics, unsigned tier) {
-    for (const struct field *field = fields; field < fields + FIELDS; field++)
-        if (field->tier == tier)
-            print_line(out, field->name, value_of(statistics, field), field->bytes ? " bytes" : "");
-}
-
-static void print_classes(struct print_buffer *out, const struct classes *classes) {
-    if (classes->count == 0) return;
-    print_text(out, classes->columns == SLAB_COLUMNS ? "          size         slabs       objects      capacity\n"
-                                                     : " granules from   free mapped free unmapped\n");
-    const uint64_t *row = classes->rows;
-    for (unsigned i = 0; i < classes->count; i++, row += classes->columns) {
-        if (row[1] == 0 && row[2] == 0) continue; /* no slabs, no ranges */
-        for (unsigned column = 0; column < classes->columns; column++)
-            print_unsigned_padded(out, row[column], NUMBER_WIDTH);
-        print_text(out, "\n");
-    }
-}
-
-static void print_as_text(struct print_buffer *out, const struct statistics *statistics) {
-    print_text(out, "jwmalloc " JW_VERSION " in ");
-    print_foreign(out, platform_program(), strlen(platform_program()), PROGRAM_MOST);
-    print_text(out, "\n");
-    print_fields(out, statistics, PART_PROCESS);
-    print_line(out, "in_objects", statistics->objects + statistics->huge.bytes, " bytes");
-    print_line(out, "system_calls", statistics->system_calls, "");
-    for (unsigned tier = 0; tier < TIERS; tier++) {
-        struct classes classes = classes_of(statistics, tier);
-        print_text(out, tier_texts[tier].name);
-        print_text(out, ": ");
-        print_text(out, tier_texts[tier].about);
-        print_text(out, "\n");
-        print_fields(out, statistics, tier);
-        print_classes(out, &classes);
-    }
-}
-
-/* --- JSON and XML: the same tree -------------------------------------------------------------------------------- */
-
-/* The pieces that open something come before NODE_END. Only in XML the members of a list have a name. */
+/* The pieces of JSON and XML that open something come before NODE_END. Only in XML the members of a list have a name. */
 enum node { NODE_TEXT, NODE_NUMBER, NODE_TREE, NODE_LIST, NODE_MEMBER, NODE_END, NODE_LIST_END };
 
 /* How a piece looks: $ stands for its name, # for its number, @ for its text; a comma is left out before the first
@@ -226,9 +178,11 @@ static const char looks[2][NODE_LIST_END + 1][12] = {
     {",\"$\":\"@\"", ",\"$\":#", ",\"$\":{", ",\"$\":[", ",{", "}", "]"},
     {"<$>@</$>", "<$>#</$>", "<$>", "<$>", "<$>", "</$>", "</$>"}};
 
-struct tree {
+struct report {
     struct print_buffer *out;
-    bool xml, first; /* first: no comma comes before the next piece */
+    const struct statistics *statistics;
+    enum statistics_form form;
+    bool first; /* no comma comes before the next piece */
     const char *text;
 };
 
@@ -240,49 +194,85 @@ static void print_plain(struct print_buffer *out, const char *text) {
     }
 }
 
-static void print_node(struct tree *tree, enum node node, const char *name, uint64_t number) {
-    for (const char *look = looks[tree->xml][node]; *look != '\0'; look++) {
-        if (*look == '$') print_text(tree->out, name);
-        else if (*look == '#') print_unsigned(tree->out, number);
-        else if (*look == '@') print_plain(tree->out, tree->text);
-        else if (*look != ',' || !tree->first) print_bytes(tree->out, look, 1);
+static void print_node(struct report *report, enum node node, const char *name, uint64_t number) {
+    for (const char *look = looks[report->form == AS_XML][node]; *look != '\0'; look++) {
+        if (*look == '$') print_text(report->out, name);
+        else if (*look == '#') print_unsigned(report->out, number);
+        else if (*look == '@') print_plain(report->out, report->text);
+        else if (*look != ',' || !report->first) print_bytes(report->out, look, 1);
     }
-    tree->first = node >= NODE_TREE && node < NODE_END;
+    report->first = node >= NODE_TREE && node < NODE_END;
 }
 
-static void print_tree_fields(struct tree *tree, const struct statistics *statistics, unsigned tier) {
+static void print_number(struct report *report, const char *name, uint64_t value, bool bytes) {
+    struct print_buffer *out = report->out;
+    if (report->form != AS_TEXT) {
+        print_node(report, NODE_NUMBER, name, value);
+        return;
+    }
+    print_text(out, "  ");
+    for (; *name != '\0'; name++) print_bytes(out, *name == '_' ? " " : name, 1);
+    print_to_column(out, NUMBER_AT);
+    print_unsigned_padded(out, value, NUMBER_WIDTH);
+    print_text(out, bytes ? " bytes\n" : "\n");
+}
+
+static void print_fields(struct report *report, unsigned tier) {
     for (const struct field *field = fields; field < fields + FIELDS; field++)
-        if (field->tier == tier) print_node(tree, NODE_NUMBER, field->name, value_of(statistics, field));
+        if (field->tier == tier) print_number(report, field->name, value_of(report->statistics, field), field->bytes);
 }
 
-static void print_tree_classes(struct tree *tree, const struct classes *classes) {
+static void print_row(struct report *report, const uint64_t *row, unsigned columns) {
+    bool text = report->form == AS_TEXT;
+    if (text && row[1] == 0 && row[2] == 0) return; /* no slabs, no ranges */
+    if (!text) print_node(report, NODE_MEMBER, "class", 0);
+    for (unsigned column = 0; column < columns; column++) {
+        if (text) print_unsigned_padded(report->out, row[column], NUMBER_WIDTH);
+        else print_node(report, NODE_NUMBER, column_names[columns == RANGE_COLUMNS][column], row[column]);
+    }
+    if (text) print_text(report->out, "\n");
+    else print_node(report, NODE_END, "class", 0);
+}
+
+static void print_classes(struct report *report, const struct classes *classes) {
+    const uint64_t *row = classes->rows;
     if (classes->count == 0) return;
-    print_node(tree, NODE_LIST, "classes", 0);
-    const uint64_t *number = classes->rows;
-    for (unsigned i = 0; i < classes->count; i++) {
-        print_node(tree, NODE_MEMBER, "class", 0);
-        for (unsigned column = 0; column < classes->columns; column++)
-            print_node(tree, NODE_NUMBER, column_names[classes->columns == RANGE_COLUMNS][column], *number++);
-        print_node(tree, NODE_END, "class", 0);
-    }
-    print_node(tree, NODE_LIST_END, "classes", 0);
+    if (report->form != AS_TEXT) print_node(report, NODE_LIST, "classes", 0);
+    else
+        print_text(report->out, classes->columns == SLAB_COLUMNS
+                                    ? "          size         slabs       objects      capacity\n"
+                                    : " granules from   free mapped free unmapped\n");
+    for (unsigned i = 0; i < classes->count; i++, row += classes->columns) print_row(report, row, classes->columns);
+    if (report->form != AS_TEXT) print_node(report, NODE_LIST_END, "classes", 0);
 }
 
-static void print_as_tree(struct print_buffer *out, const struct statistics *statistics, bool xml) {
-    struct tree tree = {.out = out, .xml = xml, .text = platform_program()};
-    print_text(out, xml ? "<malloc version=\"jwmalloc-" JW_VERSION "\">" : "{\"version\":\"" JW_VERSION "\"");
-    print_node(&tree, NODE_TEXT, "program", 0);
-    print_tree_fields(&tree, statistics, PART_PROCESS);
-    print_node(&tree, NODE_NUMBER, "in_objects", statistics->objects + statistics->huge.bytes);
-    print_node(&tree, NODE_NUMBER, "system_calls", statistics->system_calls);
-    for (unsigned tier = 0; tier < TIERS; tier++) {
-        struct classes classes = classes_of(statistics, tier);
-        print_node(&tree, NODE_TREE, tier_texts[tier].name, 0);
-        print_tree_fields(&tree, statistics, tier);
-        print_tree_classes(&tree, &classes);
-        print_node(&tree, NODE_END, tier_texts[tier].name, 0);
+static void print_tier(struct report *report, unsigned tier) {
+    struct classes classes = classes_of(report->statistics, tier);
+    const char *name = tier_texts[tier].name;
+    if (report->form != AS_TEXT) {
+        print_node(report, NODE_TREE, name, 0);
+    } else {
+        print_text(report->out, name);
+        print_text(report->out, ": ");
+        print_text(report->out, tier_texts[tier].about);
+        print_text(report->out, "\n");
     }
-    print_text(out, xml ? "</malloc>\n" : "}\n");
+    print_fields(report, tier);
+    print_classes(report, &classes);
+    if (report->form != AS_TEXT) print_node(report, NODE_END, name, 0);
+}
+
+static void print_head(struct report *report) {
+    static const char heads[][40] = {[AS_TEXT] = "jwmalloc " JW_VERSION " in ",
+                                     [AS_JSON] = "{\"version\":\"" JW_VERSION "\"",
+                                     [AS_XML] = "<malloc version=\"jwmalloc-" JW_VERSION "\">"};
+    print_text(report->out, heads[report->form]);
+    if (report->form != AS_TEXT) {
+        print_node(report, NODE_TEXT, "program", 0);
+    } else {
+        print_foreign(report->out, report->text, strlen(report->text), PROGRAM_MOST);
+        print_text(report->out, "\n");
+    }
 }
 
 /* --- The report -------------------------------------------------------------------------------------------------- */
@@ -290,8 +280,14 @@ static void print_as_tree(struct print_buffer *out, const struct statistics *sta
 void statistics_print(print_sink *sink, void *cookie, enum statistics_form form, const struct statistics *statistics) {
     char data[1024 + 1]; /* a sink may write an end mark behind the text */
     struct print_buffer out = {.data = data, .size = sizeof data - 1, .sink = sink, .cookie = cookie};
-    if (form == AS_TEXT) print_as_text(&out, statistics);
-    else print_as_tree(&out, statistics, form == AS_XML);
+    struct report report = {.out = &out, .statistics = statistics, .form = form, .text = platform_program()};
+    print_head(&report);
+    print_fields(&report, PART_PROCESS);
+    print_number(&report, "in_objects", statistics->objects + statistics->huge.bytes, true);
+    print_number(&report, "system_calls", statistics->system_calls, false);
+    for (unsigned tier = 0; tier < TIERS; tier++) print_tier(&report, tier);
+    static const char ends[][12] = {[AS_TEXT] = "", [AS_JSON] = "}\n", [AS_XML] = "</malloc>\n"};
+    print_text(&out, ends[form]);
     print_flush(&out);
 }
 
