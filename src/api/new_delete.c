@@ -18,6 +18,7 @@
 #include "base/print.h"
 #include "core/hit_path.h"
 #include "platform/catch.h"
+#include "platform/instructions.h"
 #include "platform/platform.h"
 
 /* size_t in a mangled name. */
@@ -155,7 +156,7 @@ OUR(delete_array, "_ZdaPv");
 OUR(delete_object_aligned, "_ZdlPv" ALIGNED);
 OUR(delete_array_aligned, "_ZdaPv" ALIGNED);
 
-#define IS_OURS(form) LIKELY(reached.form == our_##form)
+#define IS_OURS(form) LIKELY(word_is((const uintptr_t *)&reached.form, (uintptr_t)our_##form))
 #define ARE_OURS(form, other) (IS_OURS(form) && IS_OURS(other))
 
 HIT_PATH void *new_object(size_t size) {

@@ -1,13 +1,18 @@
-/* hit_path.h - the hit path of malloc, for malloc itself and for operator new. */
+/* hit_path.h - the hit path of malloc, for malloc itself and for operator new; what it shares with frees of a size. */
 #ifndef JW_HIT_PATH_H
 #define JW_HIT_PATH_H
 
 #include "frontend/heap_pop.h"
 #include "frontend/thread_heap.h"
 
+/* The index in heap->first of the size's local list. */
+static ALWAYS_INLINE unsigned list_of_size(const struct heap *heap, size_t size) {
+    return heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
+}
+
 /* `heap` is the calling thread's. NULL: the link in the local list at *list is not near (allocate.c). */
 static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *list) {
-    *list = heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
+    *list = list_of_size(heap, size);
     void *object = heap->first[*list];
     if (UNLIKELY(STRICT_LINKS || !link_may_be_read(object))) return NULL;
     uint64_t distance = link_distance(object, thread_key());

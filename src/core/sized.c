@@ -6,6 +6,7 @@
 #include "core/aligned.h"
 #include "core/deallocate.h"
 #include "core/describe.h"
+#include "core/hit_path.h"
 #include "core/realloc.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
@@ -50,13 +51,21 @@ void deallocate_sized(void *object, size_t alignment, size_t size) {
     deallocate(object);
 }
 
-/* If the size belongs to the slab's class, free goes on as in deallocate.c. The record of an address that is in no slab
- * may name any class, but its key is 0. */
+/* A size that this thread's malloc does not serve from the slab's class, or an object that is not its own. */
+static NOINLINE void deallocate_of_size_slowly(void *object, size_t size) {
+    struct slab *slab = slab_of(object);
+    bool right = size - 1 < FRONTEND_MAX && size_class_serves(slab->class, size);
+    if (LIKELY(right && !slab_has_key(slab, 0))) deallocate(object);
+    else deallocate_sized(object, 1, size);
+}
+
+/* If this thread's malloc serves the size from the slab's class, free goes on as in deallocate.c. The record of an
+ * address that is in no slab may name any class, but its key is 0. */
 HIT_PATH void deallocate_of_size(void *object, size_t size) {
+    unsigned list = list_of_size(thread_heap(), size);
     struct slab *slab = slab_of(object);
     uint64_t key = thread_key();
-    bool right = size - 1 < FRONTEND_MAX && size_class_serves(slab->class, size);
+    bool right = slab->class == (uint8_t)(list / FREE_TARGET_WORDS);
     if (LIKELY(right && slab_has_key(slab, key))) free_own(slab, object, key);
-    else if (LIKELY(right && !slab_has_key(slab, 0))) deallocate(object);
-    else deallocate_sized(object, 1, size);
+    else deallocate_of_size_slowly(object, size);
 }
