@@ -52,6 +52,16 @@ static void mappings_come_and_go(void **state) {
     assert_int_equal(sim_reserved(), tables);
 }
 
+/* Tables that were never written read as zero: no object begins there. */
+static void words_never_written_are_none(void **state) {
+    (void)state;
+    start_backend();
+    granule_id root = root_create(FOR_SLABS);
+    assert_int_equal(leaf_kind(leaf_get(root + 1)), NONE);
+    assert_true(leaf_same(leaf_get(root + 1), leaf_none()));
+    assert_true(root_destroy(root));
+}
+
 static unsigned visited;
 
 static void visit(granule_id id, void *context) {
@@ -82,6 +92,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_are_found_and_never_shared),
         cmocka_unit_test(mappings_come_and_go),
+        cmocka_unit_test(words_never_written_are_none),
         cmocka_unit_test(refusals_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
