@@ -17,6 +17,11 @@ void __VERIFIER_assume(int condition);
 /* Any number below n: each is explored. */
 unsigned checker_choose(unsigned n);
 
+/* From now on the calling thread may stop for good before each of its atomic writes, locks and SC fences: each is
+ * explored. To join a thread that has stopped returns at once, with PTHREAD_CANCELED, and orders nothing. 0: it may not
+ * stop any more. Only our checker stops threads. */
+void checker_may_stop(int may);
+
 /* What this execution came to, for tests that compare sets of outcomes. At most 16 values; counts when it completes. */
 void checker_outcome(unsigned n, const int *values);
 
@@ -52,6 +57,9 @@ static inline unsigned checker_choose(unsigned n) {
 }
 #endif
 
+static inline void checker_may_stop(int may) {
+    (void)may;
+}
 static inline void checker_outcome(unsigned n, const int *values) {
     (void)n, (void)values;
 }

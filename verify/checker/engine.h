@@ -43,7 +43,7 @@ enum {
 /* As the compilers pass them to the __tsan functions. */
 enum order { RELAXED, CONSUME, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST };
 
-enum operation { LOAD, STORE, RMW, CAS, LOCK, ONCE, FENCE, CREATE, JOIN, CHOOSE };
+enum operation { LOAD, STORE, RMW, CAS, LOCK, ONCE, FENCE, CREATE, JOIN, CHOOSE, STOP };
 
 /* ---- Views: per location, the label of the newest store known. Labels grow along modification order. */
 
@@ -119,7 +119,7 @@ struct location {
 
 /* ---- Threads. */
 
-enum thread_state { ABSENT, READY, WAITING, JOINING, BLOCKED, DONE };
+enum thread_state { ABSENT, READY, WAITING, JOINING, BLOCKED, DONE, STOPPED };
 
 /* A read that chooses a store, or waits for one. */
 struct request {
@@ -144,7 +144,7 @@ struct thread {
     const struct location *last_read, *spun_on; /* spun_on: yielded after reading this value there */
     uint64_t last_value, spun_value;
     unsigned joins;
-    bool joined;
+    bool joined, may_stop;
     uint32_t repeats;          /* loads in a row that told it nothing new */
     uintptr_t pc;              /* where it waits */
     uint64_t callers[CALLERS]; /* a hash of each, and of those below */
@@ -177,8 +177,9 @@ struct run {
     unsigned stores, sequence;
     unsigned events;
     unsigned postponements;
-    bool active; /* client code is running under the engine */
-    bool vain;   /* a dead end */
+    bool active;  /* client code is running under the engine */
+    bool vain;    /* a dead end */
+    bool stopped; /* a thread has stopped for good */
     uint64_t steps, number;
 };
 
@@ -191,12 +192,17 @@ static inline struct thread *self(void) {
     return &run.thread[run.current];
 }
 
+static inline bool has_ended(const struct thread *thread) {
+    return thread->state == DONE || thread->state == STOPPED;
+}
+
 void *run_allocate(size_t size); /* until the end of the run */
 void run_release(void);
 bool run_execution(void); /* true: complete, false: a dead end */
 void run_end_if_vain(void);
-void run_wait(void);            /* gives the processor to the scheduler */
-_Noreturn void run_block(void); /* this thread goes no further; the execution is a dead end */
+void run_wait(void);                 /* gives the processor to the scheduler */
+_Noreturn void run_block(void);      /* this thread goes no further; the execution is a dead end */
+void run_may_stop(uint64_t address); /* before what other threads can notice: here this thread may stop for good */
 struct event *event_log(enum operation operation, uint64_t address, unsigned size, enum order order);
 
 bool may_postpone(void);

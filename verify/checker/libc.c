@@ -190,6 +190,7 @@ void outcome_commit(void) {
 EXPORT void checker_outcome(unsigned n, const int *values);
 EXPORT void __VERIFIER_assume(int condition);
 EXPORT unsigned checker_choose(unsigned n);
+EXPORT void checker_may_stop(int may);
 EXPORT void checker_forbid(const void *p, size_t n);
 EXPORT void checker_allow(void *p, size_t n, int zero);
 EXPORT void checker_uninitialised(const void *p, size_t n);
@@ -211,6 +212,10 @@ EXPORT unsigned checker_choose(unsigned n) {
     unsigned pick = choose(n, CHOOSE, 0);
     event_log(CHOOSE, 0, 0, RELAXED)->value = pick;
     return pick;
+}
+
+EXPORT void checker_may_stop(int may) {
+    self()->may_stop = run.active && may;
 }
 
 EXPORT void checker_forbid(const void *p, size_t n) {

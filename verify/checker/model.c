@@ -262,6 +262,7 @@ void model_store(uint64_t address, unsigned size, uint64_t value, enum order ord
         memory_set(address, size, value);
         return;
     }
+    run_may_stop(address);
     struct location *location = location_at(address, size);
     shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
     attempt(location);
@@ -300,6 +301,7 @@ uint64_t model_update(uint64_t address, unsigned size, enum update update, uint6
         memory_set(address, size, updated(update, old, operand));
         return old;
     }
+    run_may_stop(address);
     struct location *location = location_at(address, size);
     shadow_access(address, size, ATOMIC_ACCESS | WRITE_ACCESS);
     attempt(location);
@@ -320,6 +322,7 @@ static bool exchange_in_memory(uint64_t address, unsigned size, uint64_t *expect
 bool model_compare_exchange(struct request wanted, uint64_t *expected, uint64_t value, unsigned size,
                             const enum order orders[2], uint64_t address) {
     if (!run.active) return exchange_in_memory(address, size, expected, value);
+    run_may_stop(address);
     struct location *location = location_at(address, size);
     shadow_access(address, size, ATOMIC_ACCESS | READ_ACCESS);
     attempt(location);
@@ -347,6 +350,7 @@ bool model_compare_exchange(struct request wanted, uint64_t *expected, uint64_t 
 
 void model_fence(enum order order) {
     if (!run.active || order == RELAXED) return;
+    if (order == SEQ_CST) run_may_stop(0);
     struct thread *thread = self();
     event_log(FENCE, 0, 0, order);
     if (order != RELEASE) {

@@ -76,8 +76,8 @@ _Noreturn void stop_unable(const char *format, ...) {
 
 /* ---- Failures */
 
-static const char *const operation_names[] = {"load", "store", "rmw",    "cas",  "lock",
-                                              "once", "fence", "create", "join", "choose"};
+static const char *const operation_names[] = {"load",  "store",  "rmw",  "cas",    "lock", "once",
+                                              "fence", "create", "join", "choose", "stop"};
 static const char *const order_names[] = {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"};
 
 static void print_values(const struct event *event) {
@@ -104,6 +104,8 @@ static void print_event(unsigned number, const char *place) {
         print_values(event);
     } else if (event->operation == FENCE) {
         printf(" %s", order_names[event->order]);
+    } else if (event->operation == STOP) {
+        printf(" for good");
     } else {
         printf(event->operation == CHOOSE ? " %u" : " T%u",
                (unsigned)(event->operation == CHOOSE ? event->value : event->address));

@@ -72,7 +72,7 @@ static bool is_stuck(const struct thread *thread) {
 
 static bool can_go(const struct thread *thread) {
     return thread->state == READY || (thread->state == WAITING && can_wake(thread)) ||
-           (thread->state == JOINING && run.thread[thread->joins].state == DONE);
+           (thread->state == JOINING && has_ended(&run.thread[thread->joins]));
 }
 
 /* Would an active thread go on to give this one what it waits for? */
@@ -154,6 +154,19 @@ _Noreturn void run_block(void) {
     __builtin_trap();
 }
 
+/* A thread that has stopped writes nothing any more, so no other one may hope for it. */
+void run_may_stop(uint64_t address) {
+    struct thread *thread = self();
+    if (!thread->may_stop) return;
+    run_end_if_vain();
+    if (choose(2, STOP, address) == 0) return;
+    event_log(STOP, address, 0, RELAXED);
+    run.stopped = true;
+    thread->state = STOPPED;
+    fiber_leave();
+    __builtin_trap();
+}
+
 struct event *event_log(enum operation operation, uint64_t address, unsigned size, enum order order) {
     struct thread *thread = self();
     if (++thread->events > THREAD_EVENTS)
@@ -176,7 +189,7 @@ static void reset(void) {
     run_release();
     run.threads = 1;
     run.current = run.locations = run.stores = run.sequence = run.events = run.postponements = 0;
-    run.vain = false;
+    run.vain = run.stopped = false;
     run.steps = 0;
     run.number++;
     choice_position = 0;
@@ -186,7 +199,7 @@ static void reset(void) {
         thread->events = thread->spurious = 0;
         thread->last_read = thread->spun_on = NULL;
         thread->repeats = 0;
-        thread->joined = false;
+        thread->joined = thread->may_stop = false;
         thread->happened = thread->acquirable = thread->released = thread->depends = (struct clock){{0}};
         view_clear(&thread->current);
         view_clear(&thread->pending);
@@ -231,7 +244,7 @@ static unsigned next_thread(bool *left, bool *postponed) {
     *left = *postponed = false;
     for (unsigned i = 0; i < run.threads; i++) {
         const struct thread *thread = &run.thread[i];
-        if (thread->state == DONE) continue;
+        if (has_ended(thread)) continue;
         *left = true;
         if (thread->state == BLOCKED || (thread->state == WAITING && !is_stuck(thread))) *postponed = true;
         if (next == THREADS && can_go(thread)) next = i;
@@ -260,7 +273,7 @@ bool run_execution(void) {
         }
     }
     run.current = 0;
-    heap_check_leaks();
+    if (!run.stopped) heap_check_leaks();
     run.active = false;
     outcome_commit();
     return true;

@@ -23,6 +23,25 @@ COUNTS = {
     "Rx Wy1 | Ry Wx1": 3,
     "Wx1 Wy1.rel | Ry.acq Rx": 3,
 }
+# Two threads that may stop before each of two updates: they stop early, late or not at all, in each order of updates.
+STOPS = """
+#include "verify/clients/client.h"
+static _Atomic(int) count;
+static void *adding(void *unused) {
+    checker_may_stop(1);
+    atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+    return unused;
+}
+int main(void) {
+    pthread_t a = start(adding, NULL), b = start(adding, NULL);
+    void *ends[2];
+    pthread_join(a, &ends[0]);
+    pthread_join(b, &ends[1]);
+    checker_outcome(2, (int[]){ends[0] == PTHREAD_CANCELED, ends[1] == PTHREAD_CANCELED});
+    return 0;
+}
+"""
 LARGE = [
     "Wx1 Ay1 Rz | Wy2 Az1 Rx | Wz3 Ax1 Ry",
     "Rx Ry Wz1 | Ry Rz Wx1 | Rz Rx Wy1",
@@ -56,6 +75,14 @@ class Exploration(unittest.TestCase):
             with self.subTest(text):
                 result = harness.run(program, TARGET, "--audit", PROGRAM=number)
                 self.assertEqual((result.status, result.report.get("executions")), (0, count), result.output)
+
+    def test_threads_stop_at_each_of_their_steps(self) -> None:
+        source = harness.BUILD / "stops.c"
+        source.write_text(STOPS)
+        result = harness.run(harness.build(source, TARGET, "stops"), TARGET, "--audit", "--outcomes")
+        orders = [1, 1, 1, 1, 2, 3, 1, 3, 6]  # of i and j updates, i and j from 0 to 2
+        self.assertEqual((result.status, result.report.get("executions")), (0, sum(orders)), result.output)
+        self.assertEqual({(0, 0), (0, 1), (1, 0), (1, 1)}, result.outcomes)
 
     def test_no_graph_comes_twice(self) -> None:
         for number in range(self.size):

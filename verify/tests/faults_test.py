@@ -106,6 +106,8 @@ SEEDED_FAULTS = {
     "recycled": ("model.c", "run.location[i].newest = NULL;", ";"),
     "mixed_size": ("model.c", "forget_other_size(location);\n    }", ";\n    }"),
     "livelock": ("threads.c", "self()->spun_on = self()->last_read;", ""),
+    "stopped_lock": ("schedule.c", "if (!thread->may_stop) return;", "return;"),
+    "stopped_holder": ("schedule.c", "if (!thread->may_stop) return;", "return;"),
     "nondeterministic": ("explore.c", "compare(choice, options, operation, address);", ""),
     "assertion": ("schedule.c", "memory_restore();", ""),
 }
