@@ -17,7 +17,8 @@
  *   HELD       0; hardened build: the next     the holder, in transit, or a thread that caches it
  *              range in region_stack.h
  *
- * Only this file knows the bits. The tables of the words are in page_map.h.
+ * Only this file knows the bits. Each function is one expression on a value, often of constants: a call would need more
+ * instructions. The tables of the words are in page_map.h.
  */
 #ifndef JW_LEAF_WORD_H
 #define JW_LEAF_WORD_H

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "platform/platform.h"
-
 struct purge {
     uint64_t until; /* microseconds; NO_LIMIT: it does all */
     uint32_t place;
@@ -18,8 +16,7 @@ struct purge {
 
 #define NO_LIMIT UINT64_MAX
 
-static inline bool purge_is_over(const struct purge *purge) {
-    return purge->until != NO_LIMIT && platform_microseconds() >= purge->until;
-}
+/* Whether the time is over. */
+bool purge_is_over(const struct purge *purge);
 
 #endif

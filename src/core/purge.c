@@ -11,6 +11,7 @@
 #include "frontend/heap_rounds.h"
 #include "frontend/remote_reclaim.h"
 #include "midend/midend.h"
+#include "platform/platform.h"
 
 enum step { STEP_OWN, STEP_ENDED, STEP_EMPTIED, STEP_CACHES, STEP_MID, STEP_SHARED, STEP_RANGES, STEPS };
 

@@ -4,7 +4,9 @@
 #include "backend/thrift.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/heap_table.h"
+#include "frontend/remote_work.h"
 #include "frontend/slab_cross.h"
+#include "frontend/slab_lists.h"
 #include "platform/assert.h"
 
 /* Tells the owner of a slab that this thread's push has cleared the full mark. */

@@ -6,6 +6,7 @@
 #include "config/policy.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/heap_table.h"
+#include "frontend/slab_lists.h"
 #include "frontend/thread_heap.h"
 #include "platform/platform.h"
 

@@ -160,17 +160,6 @@ static ALWAYS_INLINE void free_target_set_budget(struct free_target *target, uns
     __atomic_store_n(&target->budget, (uint16_t)budget, __ATOMIC_RELAXED);
 }
 
-/* Objects given out, or waiting in the local or the cross list. */
-static inline unsigned slab_out(const struct slab *slab) {
-    switch (slab_state(slab)) {
-    case PARTIAL: return slab->freed.budget;
-    case FULL: return slab->linked - (size_classes[slab->class].frees_until_reopen - slab->freed.budget);
-    case WANTED: return slab->linked - (1u - slab->freed.budget);
-    case EMPTY: return 0;
-    default: return slab->freed.budget - 1u;
-    }
-}
-
 /* The address of the slab less 1. Not of an EMPTY slab: its origin is poisoned. */
 static inline char *slab_origin(const struct slab *slab) {
     return (char *)slab->origin; // NOLINT(performance-no-int-to-ptr)

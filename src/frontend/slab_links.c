@@ -22,3 +22,9 @@ NOINLINE void *slab_next_far(const void *object, uint64_t distance) {
     void *next = link_followed(object, distance);
     return link_is_end(next) ? LINK_END : next;
 }
+
+unsigned slab_list_length(const void *object) {
+    unsigned length = 0;
+    for (; !link_is_end(object); object = slab_next(object, slab_key(slab_of(object)))) length++;
+    return length;
+}

@@ -50,17 +50,14 @@ static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
     return next;
 }
 
-static inline unsigned slab_list_length(const void *object) {
-    unsigned length = 0;
-    for (; !link_is_end(object); object = slab_next(object, slab_key(slab_of(object)))) length++;
-    return length;
-}
-
 /* Checked builds: verifies that nothing has written to a free object. */
 static ALWAYS_INLINE void slab_check_fill(const void *object) {
     if (!JW_FILL) return;
     if (!slab_may_list(object, link_next(object, slab_key(slab_of(object))))) misuse(WRITE_AFTER_FREE, object, 0);
     fill_check(object, sizeof(link_word), size_classes[slab_of(object)->class].size);
 }
+
+/* The number of objects of a list. */
+unsigned slab_list_length(const void *object);
 
 #endif

@@ -103,3 +103,13 @@ void slab_drain_cross(struct slab *slab) {
     slab_move_to_freed(slab, first);
     free_target_set_budget(&slab->freed, slab->freed.budget - count);
 }
+
+unsigned slab_out(const struct slab *slab) {
+    switch (slab_state(slab)) {
+    case PARTIAL: return slab->freed.budget;
+    case FULL: return slab->linked - (size_classes[slab->class].frees_until_reopen - slab->freed.budget);
+    case WANTED: return slab->linked - (1u - slab->freed.budget);
+    case EMPTY: return 0;
+    default: return slab->freed.budget - 1u;
+    }
+}

@@ -44,4 +44,7 @@ void slab_move_to_freed(struct slab *slab, void *first);
 /* Moves the whole cross list to the freed list. */
 void slab_drain_cross(struct slab *slab);
 
+/* Objects given out, or waiting in the local or the cross list. */
+unsigned slab_out(const struct slab *slab);
+
 #endif

@@ -7,6 +7,7 @@
 #include "frontend/slab_cross.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
+#include "frontend/slab_lists.h"
 #include "midend/midend.h"
 #include "platform/misuse.h"
 

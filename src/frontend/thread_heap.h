@@ -27,10 +27,6 @@ static ALWAYS_INLINE uint64_t thread_key(void) {
     return thread_heap()->key;
 }
 
-static inline void thread_set_heap(struct heap *heap) {
-    host_word_set(heap);
-}
-
 #else
 
 struct thread {
@@ -49,18 +45,10 @@ static ALWAYS_INLINE uint64_t thread_key(void) {
     return thread.key;
 }
 
-static inline void thread_set_heap(struct heap *heap) {
-    thread.heap = heap;
-    thread.key = heap->key;
-}
-
 #endif
 
 /* Makes the heap the calling thread's, with its range cache. &no_heap: the thread has no heap from then on. */
-static inline void heap_enter(struct heap *heap) {
-    thread_set_heap(heap);
-    range_cache_enter(heap == &no_heap ? NULL : &heap->range_cache);
-}
+void heap_enter(struct heap *heap);
 
 /* Writes the calling thread's number into its heap; after a fork it has a new one. */
 void heap_note_thread(void);

@@ -14,8 +14,8 @@
  *   mid_word_make           the thread that makes the slab        listed = 1, each object's bit = 1
  *   mid_word_retire         the thread that gives its range back  0
  *
- * midend.h has the states of a slab, which are made of these. Only this file knows the bits. Progress: lock-free, and
- * wait-free where the step is one operation.
+ * midend.h has the states of a slab, which are made of these. Only this file and mid_word.c know the bits. Inline are
+ * the two hit paths and what reads a value. Progress: lock-free, and wait-free where the step is one operation.
  */
 #ifndef JW_MID_WORD_H
 #define JW_MID_WORD_H
@@ -26,7 +26,6 @@
 
 #include "backend/page_map.h"
 #include "base/mitigations.h"
-#include "platform/assert.h"
 #include "platform/random.h"
 
 struct mid_word {
@@ -75,17 +74,8 @@ static inline bool mid_is_seen(struct mid_word word) {
     return word.raw & MID_SEEN;
 }
 
-/* `all`: the bits of the objects that the slab has. */
-static inline struct mid_word mid_empty(uint32_t all) {
-    return (struct mid_word){MID_LISTED | all};
-}
-
 static inline bool mid_is_empty(struct mid_word word, uint32_t all) {
     return word.raw == (MID_LISTED | all);
-}
-
-static inline struct mid_word mid_full(void) {
-    return (struct mid_word){0};
 }
 
 /* The bit of the object that is given out: the first free one, or in the hardened build any. */
@@ -95,20 +85,9 @@ static ALWAYS_INLINE uint32_t mid_choose_bit(uint32_t bits) {
     return bits & -bits;
 }
 
-/* Returns the word after the object is given out. `hold`: the slab is held from then on, unless it is full. */
-static inline struct mid_word mid_allocated(struct mid_word word, uint32_t bit, bool hold) {
-    uint32_t rest = word.raw & ~(bit | MID_SEEN | MID_GIVEN_BACK);
-    return rest & MID_FREE_BITS ? (struct mid_word){rest | (hold ? MID_HELD : 0)} : mid_full();
-}
-
 /* Returns the word after the object is freed. */
 static inline struct mid_word mid_freed(struct mid_word word, uint32_t bit) {
     return (struct mid_word){(word.raw & ~(MID_SEEN | MID_GIVEN_BACK)) | bit | MID_LISTED};
-}
-
-/* Returns the word after the holder has left the slab. */
-static inline struct mid_word mid_left(struct mid_word word) {
-    return word.raw & MID_FREE_BITS ? (struct mid_word){word.raw & ~MID_HELD} : mid_full();
 }
 
 static ALWAYS_INLINE struct mid_word mid_word_get(const struct mid_state *state) {
@@ -122,67 +101,6 @@ static inline struct mid_word mid_word_get_taken(const struct mid_state *state) 
     return (struct mid_word){atomic_load_explicit(&state->raw, memory_order_acquire)};
 }
 
-/* Allocates an object of a slab that the caller has out of the Nest; `hold`: the caller will hold the slab. Returns the
- * object's bit. *now: the word after that. */
-static inline uint32_t mid_word_allocate(struct mid_state *state, bool hold, struct mid_word *now) {
-    struct mid_word word = mid_word_get(state);
-    uint32_t bit;
-    do {
-        invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
-        bit = mid_choose_bit(mid_free_bits(word));
-        *now = mid_allocated(word, bit, hold);
-        /* [MW2] acquire: the object's last user is done with it; release: the slab's words, for threads that free into
-         * the full slab; pairs [MW3]; clients midend_claim_deferred midend_full_words */
-    } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word.raw, now->raw, memory_order_acq_rel,
-                                                    memory_order_relaxed));
-    return bit;
-}
-
-/* Frees an object. *word: on call, the word as last read; on return, the word just before the free. False: the object
- * was free already. */
-static inline bool mid_word_free(struct mid_state *state, uint32_t bit, struct mid_word *word) {
-    struct mid_word now;
-    do {
-        if (mid_has_free(*word, bit)) return false;
-        now = mid_freed(*word, bit);
-        /* [MW3] release: the object's last use; acquire: the slab's words, from the thread that filled it; pairs
-         * [MW1] [MW2] [MH1]; clients midend_free_allocate midend_full_words */
-    } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word->raw, now.raw, memory_order_acq_rel,
-                                                    memory_order_relaxed));
-    return true;
-}
-
-/* The holder leaves the slab to all threads. Returns the word after that. */
-static inline struct mid_word mid_word_leave(struct mid_state *state) {
-    struct mid_word word = mid_word_get(state), now;
-    do {
-        invariant(mid_is_held(word) && mid_is_listed(word));
-        now = mid_left(word);
-        /* relaxed: since MW2 the holder has changed no other word of the slab; placing publishes its frees */
-    } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word.raw, now.raw, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    return now;
-}
-
-/* Notes that a round has looked at a slab that it has out of the Nest; `discarded`: and given its free pages back.
- * `word`: as mid_word_get_taken has read it. False: an object was freed since then, and nothing is noted. */
-static inline bool mid_word_mark(struct mid_state *state, struct mid_word word, bool discarded) {
-    uint32_t marked = word.raw | (discarded ? MID_GIVEN_BACK : MID_SEEN);
-    /* relaxed: only rounds ask for these bits */
-    return atomic_compare_exchange_strong_explicit(&state->raw, &word.raw, marked, memory_order_relaxed,
-                                                   memory_order_relaxed);
-}
-
-/* Begins the word of a slab that no other thread knows yet. `all`: the bits of the objects that it has. */
-static inline void mid_word_make(struct mid_state *state, uint32_t all) {
-    atomic_store_explicit(&state->raw, mid_empty(all).raw, memory_order_relaxed);
-}
-
-/* Ends the word of a slab that no other thread can know. */
-static inline void mid_word_retire(struct mid_state *state) {
-    atomic_store_explicit(&state->raw, mid_full().raw, memory_order_relaxed);
-}
-
 /* Allocates an object of the held slab. The object's bit is set until then: only the holder clears bits. */
 static ALWAYS_INLINE void mid_word_allocate_held(struct mid_state *state, uint32_t bit) {
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client mid_cache_freed */
@@ -194,5 +112,26 @@ static ALWAYS_INLINE bool mid_word_free_held(struct mid_state *state, uint32_t b
     /* relaxed: the next user is the holder itself, or comes after the holder has let go */
     return !(atomic_fetch_or_explicit(&state->raw, bit, memory_order_relaxed) & bit);
 }
+
+/* Allocates an object of a slab that the caller has out of the Nest; `hold`: the caller will hold the slab. Returns the
+ * object's bit. *now: the word after that. */
+uint32_t mid_word_allocate(struct mid_state *state, bool hold, struct mid_word *now);
+
+/* Frees an object. *word: on call, the word as last read; on return, the word just before the free. False: the object
+ * was free already. */
+bool mid_word_free(struct mid_state *state, uint32_t bit, struct mid_word *word);
+
+/* The holder leaves the slab to all threads. Returns the word after that. */
+struct mid_word mid_word_leave(struct mid_state *state);
+
+/* Notes that a round has looked at a slab that it has out of the Nest; `discarded`: and given its free pages back.
+ * `word`: as mid_word_get_taken has read it. False: an object was freed since then, and nothing is noted. */
+bool mid_word_mark(struct mid_state *state, struct mid_word word, bool discarded);
+
+/* Begins the word of a slab that no other thread knows yet. `all`: the bits of the objects that it has. */
+void mid_word_make(struct mid_state *state, uint32_t all);
+
+/* Ends the word of a slab that no other thread can know. */
+void mid_word_retire(struct mid_state *state);
 
 #endif

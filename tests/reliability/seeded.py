@@ -88,7 +88,7 @@ MISTAKES = {
         "",
         "WRONG",
     ),
-    "bit": Mistake("midend/mid_word.h", "        if (mid_has_free(*word, bit)) return false;\n", "", "WRONG"),
+    "bit": Mistake("midend/mid_word.c", "        if (mid_has_free(*word, bit)) return false;\n", "", "WRONG"),
     "trace": Mistake(
         "backend/large_object.c", "    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));\n", "", "WRONG"
     ),

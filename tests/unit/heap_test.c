@@ -1,6 +1,7 @@
 /* heap_test.c - heaps, one thread playing several. */
 #include "frontend/heap_collect.h"
 #include "frontend/slab_cross.h"
+#include "frontend/slab_lists.h"
 #include "heap_players.h"
 
 enum { OBJECTS = 3000, STEPS = 60000, WALK_PERIOD = 50 };

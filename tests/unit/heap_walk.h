@@ -6,6 +6,7 @@
 #include "frontend/heap.h"
 #include "frontend/heap_table.h"
 #include "frontend/slab_cross.h"
+#include "frontend/slab_lists.h"
 
 static inline unsigned list_length(const void *object) {
     unsigned length = 0;
