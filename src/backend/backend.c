@@ -97,7 +97,7 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
 
 void backend_place(granule_id range) {
     leaf_set(range, leaf_held());
-    thrift_free(range, knit_weight(range));
+    thrift_place_freed(range, knit_weight(range));
 }
 
 /* Several threads may fork at once: each unlocks what it locked. */

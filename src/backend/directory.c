@@ -51,7 +51,7 @@ static void *made_table(_Atomic(void *) *entry, size_t size) {
     /* [HD2] release: the zeros of the table, whose memory may be used memory; pairs [HD1]; client directory_tables */
     if (atomic_compare_exchange_strong_explicit(entry, &known, made, memory_order_release, memory_order_relaxed))
         return made;
-    fenced_release(made, size);
+    fenced_unmap(made, size);
     return table(entry);
 }
 

@@ -19,9 +19,9 @@ struct hardened_hooks {
     /* Called once, after the options were read and before any object is made. */
     void (*at_start)(void);
 
-    /* As backend_fetch and backend_place, for a slab of that kind and of `weight` granules (backend/slab_source.h). */
-    void *(*slab_fetch)(unsigned kind, uint32_t weight, bool *zeroed);
-    void (*slab_place)(unsigned kind, granule_id range, uint32_t weight);
+    /* As backend_fetch and backend_place, for a slab of `weight` granules of that region (slab_source.h). */
+    void *(*slab_fetch)(unsigned region, uint32_t weight, bool *zeroed);
+    void (*slab_place)(unsigned region, granule_id range, uint32_t weight);
 
     /* Called before a small object of `size` bytes that was never given out comes into a list. */
     void (*object_is_new)(char *object, size_t size);

@@ -161,7 +161,7 @@ size_t huge_begin_free(void *object) {
 /* A mapping that waits to be unmapped begins with a link. */
 bool huge_finish_free(char *object, size_t size, bool closed) {
     bool gone = closed && !platform_protect(object, unit(), true);
-    if (gone && !platform_release(object, size + huge_guard())) return false;
+    if (gone && !platform_unmap(object, size + huge_guard())) return false;
     huge_bytes_wait(-(intptr_t)size);
     if (gone) count_huge(-1, -(intptr_t)size);
     else retire_mapping(object, size);
@@ -184,7 +184,7 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
     enum platform_moved result = platform_move(object, target, old);
     if (result == MOVED) {
         set_word(target, word_of_size(target_size));
-        if (GUARDED) platform_release(object + old, huge_guard()); /* if refused, it stays, without access */
+        if (GUARDED) platform_unmap(object + old, huge_guard()); /* if refused, it stays, without access */
         count_huge(-1, -(intptr_t)old);
         return target;
     }
@@ -198,7 +198,7 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
 /* In the hardened build a mapping can only become smaller here. The caller makes the new guard. */
 static bool resize_mapping(char *object, size_t old, size_t new) {
     if (!GUARDED) return platform_resize(object, old, new);
-    if (new > old || !platform_release(object + new + huge_guard(), old - new)) return false;
+    if (new > old || !platform_unmap(object + new + huge_guard(), old - new)) return false;
     platform_discard(object + new, huge_guard());
     return true;
 }

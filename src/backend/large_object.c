@@ -76,7 +76,7 @@ void backend_cache_range(struct range_cache *cache, granule_id range) {
 void backend_free(void *object) {
     uint32_t weight;
     granule_id range = begin_free_large(object, &weight);
-    thrift_free(range, weight);
+    thrift_place_freed(range, weight);
 }
 
 #if QUARANTINED
@@ -103,7 +103,7 @@ bool backend_shrink(void *object, size_t size) {
         granule_id rest = knit_split(range, weight);
         now = rest - range;
         leaf_set(rest, leaf_held());
-        thrift_free(rest, before - now);
+        thrift_place_freed(rest, before - now);
     }
     if (offset == 0) note_weight(range, now);
     return true;

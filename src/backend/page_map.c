@@ -202,7 +202,7 @@ static bool make_tables(unsigned shift) {
     char *tables = fenced_reserve(size, "jwmalloc: records"), *records = NULL;
     if (tables) records = platform_reserve_readable(records_size, "jwmalloc: slabs");
     if (!records) {
-        if (tables) fenced_release(tables, size);
+        if (tables) fenced_unmap(tables, size);
         return false;
     }
     platform_huge_pages(records, records_size, false);

@@ -155,7 +155,7 @@ void page_map_disown(char *root) {
 
 bool page_map_give_back(char *root) {
     page_map_disown(root);
-    if (!platform_release(root, ROOT_SIZE)) {
+    if (!platform_unmap(root, ROOT_SIZE)) {
         atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root,
                               memory_order_relaxed);
         return false;

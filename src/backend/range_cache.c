@@ -75,7 +75,7 @@ static NOINLINE void push_or_free(struct range_cache *cache, struct cell *slot, 
             return;
         }
     }
-    thrift_free(range, weight);
+    thrift_place_freed(range, weight);
 }
 
 void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight) {
@@ -114,7 +114,7 @@ bool range_cache_drain(struct range_cache *cache, bool now) {
         if (!range) continue;
         invariant(leaf_same(leaf_get(range), leaf_held()) && knit_weight(range) == weight);
         atomic_fetch_add_explicit(&cache->drained, weight, memory_order_relaxed);
-        if (now) thrift_free(range, weight);
+        if (now) thrift_place_freed(range, weight);
         else give_back_and_place(range, weight, false);
     }
     return left;

@@ -56,7 +56,7 @@ PUBLISHED(closed);
 bool root_close_part(granule_id part) {
     static _Atomic(uint32_t) used; /* each part has an entry of its own, to which a thread may put it back */
     if (atomic_load_explicit(&used, memory_order_relaxed) == CLOSED_PARTS ||
-        !platform_release(granule_address(part), knit_weight(part) * GRANULE_SIZE))
+        !platform_unmap(granule_address(part), knit_weight(part) * GRANULE_SIZE))
         return false;
     uint32_t index = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
     cell_fill(&closed[index], part); /* publishes the range's words, and that it is unmapped */

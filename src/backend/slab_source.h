@@ -6,15 +6,15 @@
 #include "backend/hardened_hooks.h"
 #include "config/size_classes.h"
 
-/* A slab's kind is its class: one of the frontend, or one of the midend. The hardened build keeps kinds apart. */
-enum { MID_KINDS = SIZE_CLASS_COUNT, SLAB_KINDS = MID_KINDS + LEAF_CLASS + 1 };
+/* Each class of the frontend and of the midend has a region. Only the hardened build keeps regions apart. */
+enum { MID_REGIONS = SIZE_CLASS_COUNT, SLAB_REGIONS = MID_REGIONS + LEAF_CLASS + 1 };
 
-static inline void *slab_fetch(unsigned kind, enum root_use use, uint32_t weight, bool *zeroed) {
-    return JW_SECURE ? hardened_hooks.slab_fetch(kind, weight, zeroed) : backend_fetch(use, weight, zeroed);
+static inline void *slab_fetch(unsigned region, enum root_use use, uint32_t weight, bool *zeroed) {
+    return JW_SECURE ? hardened_hooks.slab_fetch(region, weight, zeroed) : backend_fetch(use, weight, zeroed);
 }
 
-static inline void slab_place(unsigned kind, granule_id range, uint32_t weight) {
-    if (JW_SECURE) hardened_hooks.slab_place(kind, range, weight);
+static inline void slab_place(unsigned region, granule_id range, uint32_t weight) {
+    if (JW_SECURE) hardened_hooks.slab_place(region, range, weight);
     else backend_place(range);
 }
 

@@ -45,8 +45,9 @@ enum round_stage { ROUND_OBJECTS, ROUND_SLABS, ROUND_RANGES, ROUND_STAGES };
 typedef bool (*round_hook)(void);
 void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
 
-/* Frees a held range: into the mapped Nest or, above the watermark, back to the OS. */
-void thrift_free(granule_id range, uint32_t weight);
+/* Places a held range that a free has left: into the mapped Nest or, above the watermark, back to the OS. Then calls
+ * thrift_notice. */
+void thrift_place_freed(granule_id range, uint32_t weight);
 
 /* Called after ranges were placed mapped, or deferred: when enough is cached, starts or wakes the thread, or runs a
  * round. */

@@ -25,7 +25,7 @@ void thrift_rejoin_unmapped(void);
  * then a later round must try again. */
 bool thrift_take_refusals(void);
 
-/* Places a held range as thrift_free does, but does not call thrift_notice. */
+/* Places a held range as thrift_place_freed does, but does not call thrift_notice. */
 void thrift_place(granule_id range, uint32_t weight);
 
 #endif

@@ -156,7 +156,7 @@ void thrift_wake(void) {
     if (reclaimer_sleeps()) reclaimer_wake();
 }
 
-void thrift_free(granule_id range, uint32_t weight) {
+void thrift_place_freed(granule_id range, uint32_t weight) {
     thrift_place(range, weight);
     thrift_notice();
 }

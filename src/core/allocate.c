@@ -10,27 +10,28 @@
 #include "core/hit_path.h"
 #include "core/route.h"
 
-static NOINLINE void *pop_slowly(struct heap *heap, unsigned list) {
-    return heap_pop(&heap->first[list], heap->key);
+static NOINLINE void *pop_slowly(struct heap *heap, unsigned list_index) {
+    return heap_pop(&heap->first[list_index], heap->key);
 }
 
 /* Allocates if the link of the first object is not near: the list is empty, the object is its last one, the next object
  * is in another root, or a program has written the link. */
-static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned list) {
-    void *object = heap->first[list];
-    if (link_is_end(object)) return allocate_slowly(heap, size, list);
-    if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, list);
-    heap->first[list] = LINK_END;
+static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned list_index) {
+    void *object = heap->first[list_index];
+    if (link_is_end(object)) return allocate_slowly(heap, size, list_index);
+    if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, list_index);
+    heap->first[list_index] = LINK_END;
     link_clear(object);
     return object;
 }
 
 HIT_PATH void *allocate(size_t size) {
     struct heap *heap = thread_heap();
-    unsigned list;
-    void *object = allocate_near(heap, size, &list);
-    if (STRICT_LINKS && LIKELY(!link_is_end(heap->first[list]))) return heap_pop(&heap->first[list], heap->key);
-    return LIKELY(object) ? object : allocate_far(heap, size, list);
+    unsigned list_index;
+    void *object = allocate_near(heap, size, &list_index);
+    if (STRICT_LINKS && LIKELY(!link_is_end(heap->first[list_index])))
+        return heap_pop(&heap->first[list_index], heap->key);
+    return LIKELY(object) ? object : allocate_far(heap, size, list_index);
 }
 
 #if !JW_SECURE /* the hardened build has them in hardened/entry.c */

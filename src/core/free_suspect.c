@@ -17,7 +17,7 @@ static bool hand_suspect_over(struct heap *heap, void *object, bool mid) {
     struct suspect *note = allocate(sizeof *note);
     errno = before; /* free must not change errno */
     if (!note) {
-        heap_release_suspects(heap, 1);
+        heap_unreserve_suspects(heap, 1);
         return false;
     }
     note->object = object;

@@ -6,18 +6,18 @@
 #include "frontend/thread_heap.h"
 
 /* The index in heap->first of the size's local list. */
-static ALWAYS_INLINE unsigned list_of_size(const struct heap *heap, size_t size) {
-    return heap->map[size & -(size_t)(size <= FRONTEND_MAX)];
+static ALWAYS_INLINE unsigned list_index_of_size(const struct heap *heap, size_t size) {
+    return heap->size_map[size & -(size_t)(size <= FRONTEND_MAX)];
 }
 
-/* `heap` is the calling thread's. NULL: the link in the local list at *list is not near (allocate.c). */
-static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *list) {
-    *list = list_of_size(heap, size);
-    void *object = heap->first[*list];
+/* `heap` is the calling thread's. NULL: the link in the local list at *list_index is not near (allocate.c). */
+static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *list_index) {
+    *list_index = list_index_of_size(heap, size);
+    void *object = heap->first[*list_index];
     if (UNLIKELY(STRICT_LINKS || !link_may_be_read(object))) return NULL;
     uint64_t distance = link_distance(object, thread_key());
     if (UNLIKELY(!link_may_be_followed(distance, ROOT_SIZE))) return NULL;
-    return heap_pop_near(&heap->first[*list], object, distance);
+    return heap_pop_near(&heap->first[*list_index], object, distance);
 }
 
 #endif

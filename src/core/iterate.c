@@ -71,7 +71,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE uint32_t cached_bits(cons
                                                                             granule_id slab, unsigned class) {
     uint32_t bits = 0;
     const char *start = granule_address(slab);
-    uint64_t object = cache->kind == class + 1 ? (uintptr_t)cache->cached : 0;
+    uint64_t object = cache->class_plus_1 == class + 1 ? (uintptr_t)cache->cached : 0;
     for (unsigned left = MOST_OBJECTS * MOST_OBJECTS; left > 0 && object != 0 && cached_may_lead(object, class + 1);
          left--) {
         const char *cached = (const char *)(uintptr_t)object; // NOLINT(performance-no-int-to-ptr)

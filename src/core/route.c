@@ -55,7 +55,7 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 
 /* Allocates a small object where the local list may have objects. */
 static NOINLINE void *pop_or_allocate(struct heap *heap, size_t size) {
-    unsigned class = heap->map[size] / FREE_TARGET_WORDS;
+    unsigned class = heap->size_map[size] / FREE_TARGET_WORDS;
     if (!link_is_end(heap->local[class].first)) return heap_pop(&heap->local[class].first, heap->key);
     return allocate_small(heap, size, class);
 }
@@ -150,8 +150,8 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
     return watch_call(SLOW_SMALL, refill_small, heap, class);
 }
 
-NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list) {
-    if (list != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, list / FREE_TARGET_WORDS);
+NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list_index) {
+    if (list_index != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, list_index / FREE_TARGET_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) /* one test for two sizes: 0 wraps */
         return LIKELY(size > 0) ? allocate_from_backend(heap, size) : pop_or_allocate(heap, 1);
     void *object = midend_allocate_cached(heap->mid_caches, size);

@@ -50,7 +50,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
         void *first[(SIZE_CLASS_COUNT + 1) * FREE_TARGET_WORDS];
     };
     /* Of each size: its class, as an index into `first`. Each heap has a copy, so malloc loads no second address. */
-    uint8_t map[FRONTEND_MAX + 1];
+    uint8_t size_map[FRONTEND_MAX + 1];
     uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
     /* With 64-bit pointers this cache line ends after `generation`. */

@@ -70,10 +70,10 @@ static void subtract_local(const struct heap *heap, struct frontend_statistics *
 /* Takes off the objects that a mid cache holds: `most - room`, if it holds any. */
 __attribute__((no_sanitize("thread"))) static NOINLINE void subtract_cache(const struct mid_cache *cache,
                                                                            struct midend_statistics *statistics) {
-    unsigned kind = cache->kind, cached = cache->cached ? cache->most - cache->room : 0;
-    if (kind - 1 >= statistics->class_count || cached > statistics->classes[kind - 1].objects) return;
-    statistics->classes[kind - 1].objects -= cached;
-    statistics->in_use -= cached * statistics->classes[kind - 1].size;
+    unsigned class_plus_1 = cache->class_plus_1, cached = cache->cached ? cache->most - cache->room : 0;
+    if (class_plus_1 - 1 >= statistics->class_count || cached > statistics->classes[class_plus_1 - 1].objects) return;
+    statistics->classes[class_plus_1 - 1].objects -= cached;
+    statistics->in_use -= cached * statistics->classes[class_plus_1 - 1].size;
 }
 
 COLD void heap_subtract_cached_objects(struct midend_statistics *statistics) {

@@ -60,7 +60,7 @@ static bool make_chunk(uint32_t number) {
     /* [CH2] release: the chunk is mapped; pairs [CH1]; client heap_create */
     if (!atomic_compare_exchange_strong_explicit(&chunks[number / CHUNK_HEAPS], &expected, chunk, memory_order_release,
                                                  memory_order_relaxed))
-        fenced_release(chunk, size);
+        fenced_unmap(chunk, size);
     return true;
 }
 

@@ -7,7 +7,7 @@
 
 static void map_sizes(struct heap *heap, unsigned class, unsigned to) {
     unsigned first = class > 0 ? size_classes[class - 1].size + 1u : 1;
-    memset(heap->map + first, (int)(to * FREE_TARGET_WORDS), size_classes[class].size + 1u - first);
+    memset(heap->size_map + first, (int)(to * FREE_TARGET_WORDS), size_classes[class].size + 1u - first);
 }
 
 COLD void size_map_open(struct heap *heap, unsigned coarse) {
@@ -23,7 +23,7 @@ static uint8_t slabs_until_open(unsigned coarse) {
 
 COLD void size_map_start(struct heap *heap) {
     bool coarse = JW_COARSE_SLABS > 0 && heap->number > 1;
-    heap->map[0] = NO_CLASS * FREE_TARGET_WORDS;
+    heap->size_map[0] = NO_CLASS * FREE_TARGET_WORDS;
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
         unsigned to = coarse ? size_class_coarse(size_class) : size_class;
         map_sizes(heap, size_class, to);

@@ -1,4 +1,4 @@
-/* size_map.h - which class a heap gives each size: heap->map, which malloc reads.
+/* size_map.h - which class a heap gives each size: heap->size_map, which malloc reads.
  *
  * A new heap's map sends a size to its coarse class (config/size_classes.h). The finer classes open for good: the heap
  * keeps its map when its thread ends. Slabs that are there keep their class.

@@ -65,11 +65,11 @@ static void settle_mid(struct heap *heap, void *object) {
 
 COLD bool heap_reserve_suspect(struct heap *heap) {
     if (atomic_fetch_add_explicit(&heap->suspect_count, 1, memory_order_relaxed) < SUSPECTS_MOST) return true;
-    heap_release_suspects(heap, 1);
+    heap_unreserve_suspects(heap, 1);
     return false;
 }
 
-COLD void heap_release_suspects(struct heap *heap, uint32_t count) {
+COLD void heap_unreserve_suspects(struct heap *heap, uint32_t count) {
     atomic_fetch_sub_explicit(&heap->suspect_count, count, memory_order_relaxed);
 }
 
@@ -88,7 +88,7 @@ COLD void heap_settle_suspects(struct heap *heap) {
         else settle_small(heap, object);
         settled++;
     }
-    heap_release_suspects(heap, settled);
+    heap_unreserve_suspects(heap, settled);
 }
 
 COLD void heap_push_suspect(struct heap *heap, struct suspect *note) {

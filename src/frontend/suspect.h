@@ -41,7 +41,7 @@ bool heap_search_lists(const struct heap *heap, const void *object);
 bool heap_reserve_suspect(struct heap *heap);
 
 /* Gives back the places of `count` notes. By any thread. */
-void heap_release_suspects(struct heap *heap, uint32_t count);
+void heap_unreserve_suspects(struct heap *heap, uint32_t count);
 
 /* Hands a note to the heap, whose thread settles its question. By any thread that has reserved a place. */
 void heap_push_suspect(struct heap *heap, struct suspect *note);

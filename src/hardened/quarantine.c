@@ -114,5 +114,5 @@ void quarantine_drain(struct heap *heap) {
     while (quarantine->count > 0) quarantine_pop(quarantine);
     if (UNLIKELY(!large_ring_drain(&quarantine->large))) return;
     heap->quarantine = NULL;
-    fenced_release(quarantine, size_for(quarantine->entries));
+    fenced_unmap(quarantine, size_for(quarantine->entries));
 }

@@ -12,10 +12,10 @@
 /* Slabs with pages are in two ages, which change roles with each round. */
 enum { WITHOUT_PAGES = 2, AGES };
 
-static struct versioned_stack regions[SLAB_KINDS][AGES];
-static _Atomic(uint32_t) region_fresh;               /* the age of slabs that were placed since the last round */
-static _Atomic(uint32_t) region_places;              /* slabs placed since the start, for rounds */
-static _Atomic(uint32_t) region_weights[SLAB_KINDS]; /* granules of a slab without its guard */
+static struct versioned_stack regions[SLAB_REGIONS][AGES];
+static _Atomic(uint32_t) region_fresh;                 /* the age of slabs that were placed since the last round */
+static _Atomic(uint32_t) region_places;                /* slabs placed since the start, for rounds */
+static _Atomic(uint32_t) region_weights[SLAB_REGIONS]; /* granules of a slab without its guard */
 
 _Atomic(size_t) unused_bytes[2];
 
@@ -24,13 +24,13 @@ static size_t bytes_of(granule_id range) {
 }
 
 /* The bytes are counted before the push, and taken off after the pop. So the count is never below 0. */
-static void region_push(unsigned kind, unsigned age, granule_id range) {
+static void region_push(unsigned region, unsigned age, granule_id range) {
     unused_note(age == WITHOUT_PAGES, bytes_of(range));
-    region_stack_push(&regions[kind][age], range);
+    region_stack_push(&regions[region][age], range);
 }
 
-static granule_id region_pop(unsigned kind, unsigned age) {
-    granule_id range = region_stack_pop(&regions[kind][age]);
+static granule_id region_pop(unsigned region, unsigned age) {
+    granule_id range = region_stack_pop(&regions[region][age]);
     if (range) unused_note(age == WITHOUT_PAGES, -bytes_of(range));
     return range;
 }
@@ -40,13 +40,13 @@ static uint32_t fresh_age(void) {
 }
 
 /* Gives the pages of up to ROUND_TAKES slabs back. False: the OS refuses, and the rest of the work is left. */
-static bool discard_age(unsigned kind, unsigned age) {
+static bool discard_age(unsigned region, unsigned age) {
     /* bounded: other threads may place slabs as fast as this loop takes them */
     for (unsigned left = ROUND_TAKES; left > 0; left--) {
-        granule_id range = region_pop(kind, age);
+        granule_id range = region_pop(region, age);
         if (!range) return true;
         bool given = give_back_pages(granule_address(range), bytes_of(range));
-        region_push(kind, given ? WITHOUT_PAGES : age, range);
+        region_push(region, given ? WITHOUT_PAGES : age, range);
         if (!given) return false;
     }
     return true;
@@ -55,10 +55,10 @@ static bool discard_age(unsigned kind, unsigned age) {
 static bool round_of_regions(bool now) {
     uint32_t fresh = fresh_age(), idle = fresh ^ 1;
     bool more = false;
-    for (unsigned kind = 0; kind < SLAB_KINDS; kind++) {
-        more |= !discard_age(kind, idle);
-        if (now) more |= !discard_age(kind, fresh);
-        more |= !versioned_stack_is_empty(&regions[kind][fresh]);
+    for (unsigned region = 0; region < SLAB_REGIONS; region++) {
+        more |= !discard_age(region, idle);
+        if (now) more |= !discard_age(region, fresh);
+        more |= !versioned_stack_is_empty(&regions[region][fresh]);
     }
     atomic_store_explicit(&region_fresh, idle, memory_order_relaxed);
     bool left;
@@ -80,20 +80,20 @@ void regions_start(void) {
 
 COLD bool regions_give_up(void) {
     bool any = false, left;
-    for (unsigned kind = 0; kind < SLAB_KINDS; kind++)
+    for (unsigned region = 0; region < SLAB_REGIONS; region++)
         for (unsigned age = 0; age < AGES; age++)
-            for (granule_id range; (range = region_pop(kind, age)); any = true)
-                guarded_place(range, atomic_load_explicit(&region_weights[kind], memory_order_relaxed),
+            for (granule_id range; (range = region_pop(region, age)); any = true)
+                guarded_place(range, atomic_load_explicit(&region_weights[region], memory_order_relaxed),
                               age == WITHOUT_PAGES && platform_page_size() <= GRANULE_SIZE ? UNMAPPED : MAPPED);
     if (guard_round(&left)) any = true;
     return any;
 }
 
-void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed) {
+void *region_fetch(unsigned region, uint32_t weight, bool *zeroed) {
     uint32_t fresh = fresh_age();
-    granule_id range = region_pop(kind, fresh);
-    if (!range) range = region_pop(kind, fresh ^ 1);
-    if (!range) range = region_pop(kind, WITHOUT_PAGES);
+    granule_id range = region_pop(region, fresh);
+    if (!range) range = region_pop(region, fresh ^ 1);
+    if (!range) range = region_pop(region, WITHOUT_PAGES);
     *zeroed = true;
     if (range) return granule_address(range);
     void *slab = guarded_fetch(FOR_SLABS, weight, zeroed);
@@ -109,11 +109,11 @@ static bool too_much_waits(void) {
     return !reclaimer_lives() && free_granules(MAPPED) + here > watermark_minimum();
 }
 
-void region_place(unsigned kind, granule_id range, uint32_t weight) {
-    atomic_store_explicit(&region_weights[kind], weight, memory_order_relaxed);
+void region_place(unsigned region, granule_id range, uint32_t weight) {
+    atomic_store_explicit(&region_weights[region], weight, memory_order_relaxed);
     bool given = too_much_waits() && give_back_pages(granule_address(range), bytes_of(range));
     if (given) thrift_count_sync_reclaim();
-    region_push(kind, given ? WITHOUT_PAGES : fresh_age(), range);
+    region_push(region, given ? WITHOUT_PAGES : fresh_age(), range);
     uint32_t places = atomic_fetch_add_explicit(&region_places, 1, memory_order_relaxed);
     if (places % REGION_ROUND_FROM != REGION_ROUND_FROM - 1) return;
     thrift_wake();

@@ -16,10 +16,10 @@
 
 #include "backend/root.h"
 
-/* As guarded_fetch and guarded_place (guard.h), for a slab of that kind (backend/slab_source.h). *zeroed: nothing but
+/* As guarded_fetch and guarded_place (guard.h), for a slab of that region (backend/slab_source.h). *zeroed: nothing but
  * zeros, and trailers of the same class. */
-void *region_fetch(unsigned kind, uint32_t weight, bool *zeroed);
-void region_place(unsigned kind, granule_id range, uint32_t weight);
+void *region_fetch(unsigned region, uint32_t weight, bool *zeroed);
+void region_place(unsigned region, granule_id range, uint32_t weight);
 
 /* Gives all empty slabs to the backend, for any use, and ranges whose guards could not be opened before. Called when
  * there is no memory. False: there were none. */

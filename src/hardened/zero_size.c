@@ -19,7 +19,7 @@ void zero_size_start(void) {
     size_t size = (size_t)JW_ZERO_SIZE_OBJECTS * ZERO_UNIT;
     char *region = (char *)platform_reserve(size, platform_page_size(), "jwmalloc: zero size");
     if (region && platform_protect(region, size, false)) zero_region = (uintptr_t)region;
-    else if (region) platform_release(region, size);
+    else if (region) platform_unmap(region, size);
 }
 
 void *zero_size_allocate(void) {

@@ -19,7 +19,7 @@ void mid_cache_open(struct mid_cache *cache, unsigned class) {
     cache->bytes = shape->count * shape->size;
     cache->size = shape->size;
     cache->reciprocal = shape->reciprocal;
-    cache->kind = class + 1;
+    cache->class_plus_1 = class + 1;
     cache->room = 0;
     cache->most = shape->cache_room;
     cache->misses_left = MID_MISSES_UNTIL_DRAIN;
@@ -35,7 +35,7 @@ void mid_cache_hold(struct mid_cache *cache, granule_id slab) {
 
 NOINLINE void mid_cache_leave(struct mid_cache *cache) {
     granule_id slab = granule_of(cache->start);
-    unsigned class = cache->kind - 1;
+    unsigned class = cache->class_plus_1 - 1;
     cache->held_bytes = 0;
     cache->state = &no_slab;
     if (mid_is_listed(mid_word_leave(mid_state_at(slab)))) mid_slab_place(slab, class);

@@ -12,8 +12,8 @@
  *   misses_left  how many frees may find no room until the class is allocated from again; then all cached objects go
  *                back, and there is no room. So a thread that only frees keeps none
  *
- * Inline are the hit paths of malloc and free (mid_cache_pop, mid_cache_free) and their steps; mid_cache.c has the rest.
- * The hardened build has no cached objects.
+ * Inline are the hit paths of malloc and free (mid_cache_pop, mid_cache_free) and their steps. The rest is in
+ * mid_cache.c. The hardened build has no cached objects.
  */
 #ifndef JW_MID_CACHE_H
 #define JW_MID_CACHE_H
@@ -32,7 +32,7 @@ struct mid_cache {
     char *start;                      /* of the slab */
     struct mid_state *state;          /* the slab's; a word without bits where there is none */
     uint32_t held_bytes;              /* bytes of the slab's objects, 0: there is no slab */
-    uint32_t kind;                    /* class + 1, 0: none yet */
+    uint32_t class_plus_1;            /* 0: it serves none yet */
     uint32_t bytes, size, reciprocal; /* of the class: of a slab's objects, of one, and to divide by that */
     uint32_t room, most, misses_left; /* most: the room while nothing is cached */
     void *cached;                     /* the first cached object, NULL: none */
@@ -42,18 +42,18 @@ struct mid_cache {
 
 /* Whether a cached object's link may lead there: to another object of the class, as far as a few loads tell, or to the
  * end. All sizes of the midend are multiples of its unit. */
-static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned kind) {
+static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned class_plus_1) {
     if (next == 0) return true;
     const void *object = (const void *)(uintptr_t)next;
     struct leaf_word leaf = leaf_of(object);
     return (uintptr_t)object == next && !(next & ((1u << JW_MIDEND_UNIT_SHIFT) - 1)) && page_map_owns(object) &&
-           (leaf_kind(leaf) == MID || leaf_kind(leaf) == INTERIOR) && leaf_class(leaf) == kind - 1;
+           (leaf_kind(leaf) == MID || leaf_kind(leaf) == INTERIOR) && leaf_class(leaf) == class_plus_1 - 1;
 }
 
 /* The cached object behind this one, NULL: none. A link that leads elsewhere was written by the program. */
 static ALWAYS_INLINE void *cached_next(const struct mid_cache *cache, const void *object) {
     uint64_t next = cached_link_next(object, cache->key);
-    if (UNLIKELY(!cached_may_lead(next, cache->kind))) misuse(WRITE_AFTER_FREE, object, 0);
+    if (UNLIKELY(!cached_may_lead(next, cache->class_plus_1))) misuse(WRITE_AFTER_FREE, object, 0);
     return (void *)(uintptr_t)next;
 }
 
@@ -89,7 +89,7 @@ static inline uint32_t cached_heap_number(const void *object) {
 
 /* Checked builds: whether a cached object is as it was left. */
 static ALWAYS_INLINE void cached_check(const struct mid_cache *cache, const void *object) {
-    if (JW_FILL && !cached_may_lead(cached_link_next(object, cache->key), cache->kind))
+    if (JW_FILL && !cached_may_lead(cached_link_next(object, cache->key), cache->class_plus_1))
         misuse(WRITE_AFTER_FREE, object, 0);
     if (JW_FILL && cached_heap_number(object) != cache->heap) misuse(WRITE_AFTER_FREE, object, sizeof(link_word));
     fill_check(object, 2 * sizeof(link_word), cache->size);
@@ -115,7 +115,7 @@ static ALWAYS_INLINE void *cached_pop(struct mid_cache *cache) {
 /* Takes a cached object, or a free object of the held slab. NULL: there is none, or the cache serves another class, or
  * no class yet. */
 static ALWAYS_INLINE void *mid_cache_pop(struct mid_cache *cache, unsigned class) {
-    if (UNLIKELY(cache->kind != class + 1)) return NULL;
+    if (UNLIKELY(cache->class_plus_1 != class + 1)) return NULL;
     cache->misses_left = MID_MISSES_UNTIL_DRAIN;
     if (!QUARANTINED && cache->cached) return cached_pop(cache);
     uint32_t bits = mid_free_bits(mid_word_get(cache->state));
@@ -143,7 +143,7 @@ static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const vo
     if (distance >= cache->held_bytes) {
         if (QUARANTINED || UNLIKELY(cache->room == 0)) return false;
         granule_id slab = leaf_start(granule_of(object), leaf);
-        if (!leaf_is_mid(leaf_get(slab), cache->kind - 1)) return false;
+        if (!leaf_is_mid(leaf_get(slab), cache->class_plus_1 - 1)) return false;
         *state = mid_state_at(slab);
         distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
         if (UNLIKELY(distance >= cache->bytes)) return false; /* a tail's, or foreign */

@@ -22,7 +22,7 @@ void mid_slab_retire(granule_id slab, unsigned class) {
     for (uint32_t i = 1; i < mid_shapes[class].weight; i++) leaf_set(slab + i, leaf_none());
     mid_word_retire(mid_state_at(slab));
     atomic_fetch_sub_explicit(&mid_slab_counts[class], 1, memory_order_relaxed);
-    slab_place(MID_KINDS + class, slab, mid_shapes[class].weight);
+    slab_place(MID_REGIONS + class, slab, mid_shapes[class].weight);
 }
 
 /* Places the slab in the Nest or, if the Nest is busy, pushes it to the deferred list: false. */
@@ -70,7 +70,7 @@ bool mid_slab_place_deferred(void) {
 
 static granule_id make_mid_slab(unsigned class) {
     bool zeroed;
-    void *start = slab_fetch(MID_KINDS + class, FOR_RANGES, mid_shapes[class].weight, &zeroed);
+    void *start = slab_fetch(MID_REGIONS + class, FOR_RANGES, mid_shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
     if (TRAILERS && !zeroed) memset(start, 0, (size_t)mid_shapes[class].weight << JW_GRANULE_SHIFT);

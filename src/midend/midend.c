@@ -81,7 +81,8 @@ static void mid_cache_drain(struct mid_cache *cache) {
 _Static_assert(MID_MISSES_UNTIL_DRAIN < MID_CACHE_IDLE, "the misses stand below the bit");
 
 static void mid_cache_count_miss(struct mid_cache *cache, unsigned class) {
-    if (cache->kind == class + 1 && cache->cached && (--cache->misses_left & ~MID_CACHE_IDLE) == 0) drain_cached(cache);
+    if (cache->class_plus_1 == class + 1 && cache->cached && (--cache->misses_left & ~MID_CACHE_IDLE) == 0)
+        drain_cached(cache);
 }
 
 bool midend_free(struct mid_cache *caches, void *object) {
@@ -118,7 +119,7 @@ static void *allocate_from_another_slab(struct mid_cache *cache, unsigned class)
 }
 
 static void *mid_cache_refill(struct mid_cache *cache, unsigned class) {
-    if (LIKELY(cache->kind == class + 1)) {
+    if (LIKELY(cache->class_plus_1 == class + 1)) {
         if (cache->held_bytes) mid_cache_leave(cache);
         cache->room = cache->most;
     } else {

@@ -42,7 +42,7 @@ void midend_statistics(const struct mid_cache *caches, struct midend_statistics 
     page_map_walk(count_free, statistics);
     for (unsigned i = 0; i < MID_CACHES; i++)
         for (const void *object = caches[i].cached; object; object = cached_next(&caches[i], object))
-            statistics->classes[caches[i].kind - 1].objects--;
+            statistics->classes[caches[i].class_plus_1 - 1].objects--;
     for (unsigned mid_class = 0; mid_class < mid_class_count; mid_class++)
         statistics->in_use += statistics->classes[mid_class].objects * mid_shapes[mid_class].size;
 }

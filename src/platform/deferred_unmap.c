@@ -13,7 +13,7 @@ struct deferred {
 static struct pointer_stack refused_mappings;
 
 bool unmap_or_defer(void *address, size_t size) {
-    if (size == 0 || platform_release(address, size)) return true;
+    if (size == 0 || platform_unmap(address, size)) return true;
     platform_discard(address, size);
     struct deferred *mapping = address;
     mapping->size = size;

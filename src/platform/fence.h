@@ -21,7 +21,7 @@ static inline void *fenced_reserve(size_t size, const char *name) {
 
 /* A deferred unmap writes its link to the first page. Where the kernel refuses to make the fence writable, the fences
  * stay mapped. */
-static inline void fenced_release(void *address, size_t size) {
+static inline void fenced_unmap(void *address, size_t size) {
     size_t fence = GUARDED ? platform_page_size() : 0;
     char *area = (char *)address - fence;
     if (fence && !platform_protect(area, fence, true)) unmap_or_defer(address, size);

@@ -192,7 +192,7 @@ bool platform_protect(void *address, size_t size, bool accessible) {
     return kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection)) == 0;
 }
 
-bool platform_release(void *address, size_t size) {
+bool platform_unmap(void *address, size_t size) {
     if (!unmap((uintptr_t)address, size)) return false;
     /* The next mapping may use the free place above: so the addresses in use stay close together. */
     uintptr_t end = (uintptr_t)address + size;

@@ -35,7 +35,7 @@ void process_start(void) {
     forgotten = platform_reserve(page, page, "jwmalloc: forgotten by fork");
     if (forgotten != NULL &&
         kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(forgotten), ARGUMENT(page), MADV_WIPEONFORK)) != 0) {
-        platform_release(forgotten, page); /* before Linux 4.14: only libc's forks can be noticed */
+        platform_unmap(forgotten, page); /* before Linux 4.14: only libc's forks can be noticed */
         forgotten = NULL;
     }
     forgotten_used = 0;

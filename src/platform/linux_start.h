@@ -1,5 +1,5 @@
-/* linux_start.h - the steps of the process's start and of its forks, each in the file of its subject, and the rights that
- * the process had at its start. */
+/* linux_start.h - the steps of the process's start and of its forks, each in the file of its subject; and the rights
+ * that the process had at its start. */
 #ifndef JW_LINUX_START_H
 #define JW_LINUX_START_H
 

@@ -49,7 +49,7 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
 bool platform_is_mapped(void *address, size_t size);
 
 /* Gives the mapping [address, address + size) back. False when the kernel refuses: then it is still mapped. */
-bool platform_release(void *address, size_t size);
+bool platform_unmap(void *address, size_t size);
 
 /* Gives back the memory of every whole OS page in [address, address + size) and keeps the addresses: these pages read
  * as zero afterwards. Pages that are only partly inside do not change. False when refused: then the memory is still

@@ -186,7 +186,7 @@ static void release_pages(void *address, size_t size) {
     put_block(first, first + (uint32_t)(size / page_size));
 }
 
-bool platform_release(void *address, size_t size) {
+bool platform_unmap(void *address, size_t size) {
     if (!allowed(SIM_RELEASE)) return false;
     release_pages(address, size);
     return true;

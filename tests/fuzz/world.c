@@ -80,7 +80,7 @@ static void make_directory(void) {
     size_t page = platform_page_size();
     char *first = platform_reserve(page, page, "test");
     EXPECT(first && directory_make_word(first) && directory_make_word(first + JW_SIM_ARENA - ROOT_SIZE));
-    EXPECT(platform_release(first, page));
+    EXPECT(platform_unmap(first, page));
 }
 
 /* The tables and one chunk of heaps, with nothing in them. In a thread of its own, whose heap goes with it. */

@@ -16,7 +16,7 @@ static void start(void) {
     options = default_options;
     char *first = platform_reserve(SIZE, SIZE, "test"); /* the directory's tables for the whole arena */
     assert_true(directory_make_word(first) && directory_make_word(first + JW_SIM_ARENA - ROOT_SIZE));
-    assert_true(platform_release(first, SIZE));
+    assert_true(platform_unmap(first, SIZE));
     options.reclaim_thread = THREAD_TRUE;
     before = sim_reserved();
 }

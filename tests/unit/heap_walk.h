@@ -67,10 +67,10 @@ static inline void walk_local(const struct heap *heap, unsigned class) {
 
 /* The map (frontend/size_map.h): each size has its own class or its coarse one, as the slabs in use say. */
 static inline void walk_map(const struct heap *heap, const unsigned *in_use) {
-    CHECK(heap->map[0] == NO_CLASS * FREE_TARGET_WORDS);
+    CHECK(heap->size_map[0] == NO_CLASS * FREE_TARGET_WORDS);
     for (size_t size = 1; size <= FRONTEND_MAX; size++) {
         unsigned fine = size_class_of(size), coarse = size_class_coarse(fine);
-        CHECK(heap->map[size] == FREE_TARGET_WORDS * (heap->coarse_slabs[coarse] > 0 ? coarse : fine));
+        CHECK(heap->size_map[size] == FREE_TARGET_WORDS * (heap->coarse_slabs[coarse] > 0 ? coarse : fine));
     }
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         unsigned until_open = JW_COARSE_SLABS * (size_class_capacity(class) <= COARSE_FEW_OBJECTS ? 2 : 1);

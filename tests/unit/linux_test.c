@@ -26,11 +26,11 @@ static void no_guess_leads_into_the_region(void **state) {
     if (region == 0) return;
     char *root = (char *)region + SIZE - BIG;
     assert_int_equal(platform_reserve_at(root, BIG, true, "jwmalloc: test"), RESERVED);
-    assert_true(platform_release(root, BIG));
+    assert_true(platform_unmap(root, BIG));
     char *block = platform_reserve(BIG, BIG, "jwmalloc: test");
     assert_non_null(block);
     assert_false((uintptr_t)block - region < SIZE);
-    assert_true(platform_release(block, BIG));
+    assert_true(platform_unmap(block, BIG));
 }
 
 static void aligned_mappings_cost_about_one_call(void **state) {
@@ -44,11 +44,11 @@ static void aligned_mappings_cost_about_one_call(void **state) {
         assert_int_equal(blocks[i][BIG - 1], 0);
         blocks[i][BIG - 1] = 1;
     }
-    for (unsigned i = 0; i < COUNT; i++) assert_true(platform_release(blocks[i], BIG));
+    for (unsigned i = 0; i < COUNT; i++) assert_true(platform_unmap(blocks[i], BIG));
     uint64_t before = platform_system_calls();
     for (unsigned i = 0; i < COUNT; i++) assert_non_null(blocks[i] = platform_reserve(BIG, BIG, "jwmalloc: test"));
     assert_true(platform_system_calls() - before <= 3 * COUNT); /* map and name, and now and then a wrong guess */
-    for (unsigned i = 0; i < COUNT; i++) assert_true(platform_release(blocks[i], BIG));
+    for (unsigned i = 0; i < COUNT; i++) assert_true(platform_unmap(blocks[i], BIG));
 }
 
 static void discarding_spares_partly_covered_pages(void **state) {
@@ -61,7 +61,7 @@ static void discarding_spares_partly_covered_pages(void **state) {
     assert_int_equal(block[page], 0);
     assert_int_equal(block[3 * page - 1], 0);
     assert_int_equal(block[3 * page], 1);
-    assert_true(platform_release(block, 4 * page));
+    assert_true(platform_unmap(block, 4 * page));
 }
 
 static void pages_move_without_a_copy(void **state) {
@@ -80,7 +80,7 @@ static void pages_move_without_a_copy(void **state) {
         assert_int_equal(platform_move(from, to, MB), MOVE_REFUSED);
         to[0] = 1; /* it is still there */
     }
-    assert_true(platform_release(to, 2 * MB));
+    assert_true(platform_unmap(to, 2 * MB));
 }
 
 static _Atomic(uint32_t) go, runs;

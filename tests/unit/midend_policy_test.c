@@ -80,7 +80,7 @@ static void classes_that_take_turns_make_no_room(void **state) {
     for (unsigned i = 0; i < MANY; i++) {
         unsigned class = i % 2 * MID_CACHES;
         char *object = allocate_held(mid_shapes[class].size);
-        assert_true(cache_of(class)->kind == class + 1 && cache_of(class)->room == 0);
+        assert_true(cache_of(class)->class_plus_1 == class + 1 && cache_of(class)->room == 0);
         free_held(object);
         assert_true(is_set(object));
     }

@@ -24,8 +24,8 @@ static void the_whole_arena_is_given_and_given_again(void **state) {
         assert_int_equal((uintptr_t)blocks[i] % BIG, 0);
     }
     assert_null(platform_reserve(JW_SIM_PAGE, JW_SIM_PAGE, ""));
-    for (unsigned i = 0; i < BIGS; i += 2) assert_true(platform_release(blocks[i], BIG));
-    for (unsigned i = 1; i < BIGS; i += 2) assert_true(platform_release(blocks[i], BIG));
+    for (unsigned i = 0; i < BIGS; i += 2) assert_true(platform_unmap(blocks[i], BIG));
+    for (unsigned i = 1; i < BIGS; i += 2) assert_true(platform_unmap(blocks[i], BIG));
     assert_int_equal(sim_reserved(), 0);
     assert_non_null(platform_reserve(JW_SIM_ARENA, JW_SIM_PAGE, ""));
 }
@@ -39,7 +39,7 @@ static void memory_comes_back_zero(void **state) {
     assert_int_equal(block[JW_SIM_PAGE - 1], 1);
     assert_true(sim_is_zero(block + JW_SIM_PAGE, 2 * JW_SIM_PAGE));
     assert_int_equal(block[3 * JW_SIM_PAGE], 1);
-    assert_true(platform_release(block, 4 * JW_SIM_PAGE));
+    assert_true(platform_unmap(block, 4 * JW_SIM_PAGE));
     char *again = platform_reserve(4 * JW_SIM_PAGE, JW_SIM_PAGE, "");
     assert_true(sim_is_zero(again, 4 * JW_SIM_PAGE));
 }
@@ -51,10 +51,10 @@ static void refusals_begin_when_told(void **state) {
     void *first = platform_reserve(JW_SIM_PAGE, JW_SIM_PAGE, "");
     assert_non_null(first);
     assert_true(platform_discard(first, JW_SIM_PAGE));
-    assert_false(platform_release(first, JW_SIM_PAGE));
+    assert_false(platform_unmap(first, JW_SIM_PAGE));
     assert_null(platform_reserve(JW_SIM_PAGE, JW_SIM_PAGE, ""));
     sim_fail_only(SIM_DISCARD);
-    assert_true(platform_release(first, JW_SIM_PAGE));
+    assert_true(platform_unmap(first, JW_SIM_PAGE));
     uint64_t refused = sim_refused();
     assert_false(platform_discard(first, JW_SIM_PAGE));
     assert_int_equal(sim_refused(), refused + 1);
@@ -83,7 +83,7 @@ static void *churn(void *number) {
         unsigned i = (unsigned)random_below(&random, 8);
         if (blocks[i].at != NULL) {
             for (size_t k = 0; k < blocks[i].size; k += 512) CHECK(blocks[i].at[k] == (uintptr_t)number);
-            CHECK(platform_release(blocks[i].at, blocks[i].size));
+            CHECK(platform_unmap(blocks[i].at, blocks[i].size));
             blocks[i].at = NULL;
             continue;
         }
@@ -96,7 +96,7 @@ static void *churn(void *number) {
         memset(blocks[i].at, (int)(uintptr_t)number, blocks[i].size);
     }
     for (unsigned i = 0; i < 8; i++)
-        if (blocks[i].at != NULL) CHECK(platform_release(blocks[i].at, blocks[i].size));
+        if (blocks[i].at != NULL) CHECK(platform_unmap(blocks[i].at, blocks[i].size));
     return NULL;
 }
 

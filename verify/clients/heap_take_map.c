@@ -16,8 +16,8 @@ static bool is_open(const struct heap *heap) {
     unsigned fine = size_class_of(SIZE), coarse = size_class_of(COARSE);
     bool open = heap->coarse_slabs[coarse] == 0;
     assert(size_class_coarse(fine) == coarse);
-    assert(heap->map[SIZE] == (open ? fine : coarse) * FREE_TARGET_WORDS);
-    assert(heap->map[COARSE] == coarse * FREE_TARGET_WORDS);
+    assert(heap->size_map[SIZE] == (open ? fine : coarse) * FREE_TARGET_WORDS);
+    assert(heap->size_map[COARSE] == coarse * FREE_TARGET_WORDS);
     return open;
 }
 

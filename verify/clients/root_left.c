@@ -16,7 +16,7 @@ static void *mapping(void *unused) {
     char *address = platform_reserve(ROOT_SIZE, ROOT_SIZE, "client");
     if (!address) return NULL;
     assert(!page_map_owns(address));
-    bool released = platform_release(address, ROOT_SIZE);
+    bool released = platform_unmap(address, ROOT_SIZE);
     assert(released);
     return NULL;
 }
@@ -32,7 +32,7 @@ int main(void) {
     finish(a);
     finish(b);
     while (count-- > 0) {
-        bool released = platform_release(others[count], ROOT_SIZE);
+        bool released = platform_unmap(others[count], ROOT_SIZE);
         assert(released);
     }
     end();

@@ -20,7 +20,7 @@ int main(void) {
     place(first, UNMAPPED);
     place(second, UNMAPPED);
     for (unsigned i = 0; i < OTHERS; i++) {
-        bool released = platform_release(others[i], ROOT_SIZE);
+        bool released = platform_unmap(others[i], ROOT_SIZE);
         assert(released);
     }
     end();

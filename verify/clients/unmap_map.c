@@ -48,7 +48,7 @@ static void *using(void *unused) {
     if (!memory) return NULL;
     fill(memory, GRANULE_SIZE, 1);
     expect(memory, GRANULE_SIZE, 1);
-    bool released = platform_release(memory, GRANULE_SIZE);
+    bool released = platform_unmap(memory, GRANULE_SIZE);
     assert(released);
     return NULL;
 }

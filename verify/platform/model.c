@@ -208,7 +208,7 @@ bool platform_protect(void *address, size_t size, bool accessible) {
     return !refused();
 }
 
-bool platform_release(void *address, size_t size) {
+bool platform_unmap(void *address, size_t size) {
     if (!in_roots(address)) return true;
     int left = atomic_load_explicit(&model_releases_refused, memory_order_relaxed);
     while (left > 0)
