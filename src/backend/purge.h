@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/granule_id.h"
+
 struct purge {
     uint64_t until; /* microseconds; NO_LIMIT: it does all */
     uint32_t place;
@@ -18,5 +20,8 @@ struct purge {
 
 /* Whether the time is over. */
 bool purge_is_over(const struct purge *purge);
+
+/* Calls `visit` for root by root: the place is the next root's slot. False: the time is over. */
+bool purge_walk(struct purge *purge, void (*visit)(granule_id root, void *context), void *context);
 
 #endif

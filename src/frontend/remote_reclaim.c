@@ -113,11 +113,7 @@ bool remote_reclaim_round(bool now) {
 bool remote_reclaim_purge(struct purge *purge) {
     if (!begin_remote_round(true)) return true; /* the thread in the round makes one more pass */
     struct pass pass = {.now = true, .run.end = end_giving};
-    bool over = false;
-    for (granule_id root; !over && (root = page_map_next(&purge->place));) {
-        scan_cross_lists(root, &pass);
-        over = purge_is_over(purge);
-    }
+    bool over = !purge_walk(purge, scan_cross_lists, &pass);
     if (over || pass.run.refused) atomic_store_explicit(&again, true, memory_order_relaxed);
     while (!end_remote_round()) page_map_walk(scan_cross_lists, &pass); /* as remote_reclaim_round, for that thread */
     return !over;

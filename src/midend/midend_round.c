@@ -68,11 +68,7 @@ bool midend_round(bool now) {
 bool midend_purge(struct purge *purge) {
     struct round round = {.now = true};
     mid_slab_place_deferred();
-    for (granule_id root; (root = page_map_next(&purge->place));) {
-        scan_root(root, &round);
-        if (purge_is_over(purge)) return false;
-    }
-    return true;
+    return purge_walk(purge, scan_root, &round);
 }
 
 static bool round_of_mid_slabs(void) {
