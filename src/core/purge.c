@@ -3,9 +3,9 @@
 
 #include <stdbool.h>
 
-#include "backend/purge.h"
 #include "backend/thrift.h"
 #include "backend/thrift_buffers.h"
+#include "backend/timed_purge.h"
 #include "core/start.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_rounds.h"

@@ -3,8 +3,8 @@
 
 #include <limits.h>
 
-#include "backend/purge.h"
 #include "backend/thrift.h"
+#include "backend/timed_purge.h"
 #include "frontend/heap_pool.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/object_cache.h"

@@ -1,8 +1,8 @@
 /* heap_rounds.c - the frontend's part of rounds and purges: drains heaps without a thread, and looks at all others. */
 #include "frontend/heap_rounds.h"
 
-#include "backend/purge.h"
 #include "backend/thrift.h"
+#include "backend/timed_purge.h"
 #include "config/policy.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_fork.h"

@@ -2,7 +2,7 @@
 #include "frontend/remote_reclaim.h"
 
 #include "backend/give_run.h"
-#include "backend/purge.h"
+#include "backend/timed_purge.h"
 #include "frontend/heap.h"
 #include "frontend/remote_work.h"
 #include "platform/assert.h"

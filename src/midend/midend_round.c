@@ -1,6 +1,6 @@
 /* midend_round.c - reclamation's rounds over the midend. Empty slabs go back, and so do the pages of free objects that
  * were left alone since the last round (midend.h has the states). */
-#include "backend/purge.h"
+#include "backend/timed_purge.h"
 #include "midend/mid_slab.h"
 #include "midend/midend.h"
 

@@ -4,7 +4,7 @@
 #include "heap_players.h"
 
 #include "backend/backend.h"
-#include "backend/purge.h"
+#include "backend/timed_purge.h"
 #include "core/purge.h"
 
 enum { RANGES = 24, WEIGHT = 8, SLAB_SIZE = 224, SLAB_COUNT = 400, COST = 100, MANY_CALLS = 2000 };

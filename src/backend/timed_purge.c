@@ -1,5 +1,5 @@
-/* purge.c - the time of a purge, and its walk over the roots. */
-#include "backend/purge.h"
+/* timed_purge.c - the time of a purge, and its walk over the roots. */
+#include "backend/timed_purge.h"
 
 #include "backend/page_map.h"
 #include "platform/platform.h"

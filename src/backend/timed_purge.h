@@ -1,10 +1,10 @@
-/* purge.h - where a purge with a limit of time is, and when it must end (core/purge.h).
+/* timed_purge.h - where a purge with a limit of time is, and when it must end (core/purge.h).
  *
  * A step of the purge does its work piece by piece. `place` is the next piece; the step counts it. After each piece the
  * step asks whether the time is over.
  */
-#ifndef JW_PURGE_H
-#define JW_PURGE_H
+#ifndef JW_TIMED_PURGE_H
+#define JW_TIMED_PURGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
