@@ -16,9 +16,9 @@ PUBLISHED(roots);
 /* | 31..16 roots being given back | 15..0 walkers |. A root is given back only while there is no walker, and a walk
  * begins only while no root is given back. Both enter by a read-modify-write, so the later one sees the earlier. */
 static _Atomic(uint32_t) walkers;
-#define ONE_RELEASE 0x10000u
+#define ONE_ROOT_GOING 0x10000u
 #define WALKER_MASK 0xffffu
-#define RELEASES_MAX 0xffffu
+#define ROOTS_GOING_MAX 0xffffu
 
 static struct cell spares[JW_SPARE_ROOTS]; /* each a spare root */
 PUBLISHED(spares);
@@ -180,8 +180,8 @@ size_t root_spares(void) {
 
 bool root_destroy(granule_id root) {
     /* [WK1] acquire: the walkers' reads of the memory; pairs [WK4]; client root_walker */
-    uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_RELEASE, memory_order_acquire);
-    invariant(before < ONE_RELEASE * RELEASES_MAX);
+    uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_ROOT_GOING, memory_order_acquire);
+    invariant(before < ONE_ROOT_GOING * ROOTS_GOING_MAX);
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
         leaf_set(root, leaf_none());
@@ -190,8 +190,8 @@ bool root_destroy(granule_id root) {
     }
     if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
     /* [WK2] release: the root is gone from the page map; pairs [WK3]; client root_walker */
-    before = atomic_fetch_sub_explicit(&walkers, ONE_RELEASE, memory_order_release);
-    invariant(before >= ONE_RELEASE);
+    before = atomic_fetch_sub_explicit(&walkers, ONE_ROOT_GOING, memory_order_release);
+    invariant(before >= ONE_ROOT_GOING);
     return gone;
 }
 
@@ -203,7 +203,7 @@ bool root_walk_begin(void) {
     /* [WK3] acquire: the roots that are gone; pairs [WK2]; client root_walker */
     uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire);
     invariant((before & WALKER_MASK) < WALKER_MASK);
-    if (before < ONE_RELEASE) return true;
+    if (before < ONE_ROOT_GOING) return true;
     root_walk_end();
     return false;
 }

@@ -53,7 +53,7 @@ granule_id root_create(enum root_use use);
  *   closed   0 -> part   the one thread that makes the first root, after unmapping; a thread that could not open it
  *            part -> 0   by exchange: a thread that needs a range
  */
-enum { CLOSED_PARTS = 4 };
+enum { CLOSED_PARTS = 4 }; /* entries, not policy: FIRST_PART decides how many halves are closed */
 _Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is closed has an entry of `closed` (root.c)");
 
 /* Unmaps a held range without pages, and keeps it. Called by one thread, larger parts first. False when the OS refuses:

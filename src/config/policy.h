@@ -1,7 +1,7 @@
 /* policy.h - how often, how many, how long: the numbers that the allocator decides by. Each stands here once, with its
  * unit and its reason. None is part of a layout (geometry.h has those). They trade speed for memory: the allocator is
  * right with any of them that the assertions here accept. What a user may set is an option (options.def). The platform,
- * a layer below, keeps its own numbers.
+ * a layer below, has its numbers in platform/platform_policy.h.
  *
  * A number with JW_ before its name can be set from outside (-DJW_...), for the model-checking clients.
  */
@@ -163,8 +163,8 @@ enum {
     /* Slabs in a pool at which a round is asked for: with granules of 4 KB as much as `reclaim_start`. */
     POOL_ROUND_FROM = 32,
     /* Each time that other threads have freed into this many slabs at which their owners do not look, a round is asked
-     * for. The number is POOL_ROUND_FROM. With fewer, the reclamation thread wakes for less than `reclaim_start`. */
-    REMOTE_ROUND_FROM = 32,
+     * for. With fewer, the reclamation thread wakes for less than `reclaim_start`. */
+    REMOTE_ROUND_FROM = POOL_ROUND_FROM,
     /* Each time that this many full mid slabs were freed into, a round is asked for. As many free objects of 2 to 14 KB
      * are 64 to 448 KB, about `reclaim_start`. */
     MID_ROUND_FROM = 32,

@@ -2,7 +2,7 @@
 #include "platform/deferred_unmap.h"
 
 #include "platform/platform.h"
-#include "platform/tries.h"
+#include "platform/platform_policy.h"
 #include "sync/pointer_stack.h"
 
 struct deferred {

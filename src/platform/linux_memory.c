@@ -6,8 +6,8 @@
 #include "platform/linux_call.h"
 #include "platform/linux_start.h"
 #include "platform/platform.h"
+#include "platform/platform_policy.h"
 #include "platform/tags.h"
-#include "platform/tries.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -19,11 +19,9 @@
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
-/* No mapping of ours is below: near address 0 are the kernel's forbidden pages and fixed-address programs. */
+/* No mapping of ours is below: near address 0 are the kernel's forbidden pages and fixed-address programs. Not policy:
+ * where the system has put them. */
 #define LOWEST_ADDRESS ((uintptr_t)16 << 20)
-
-/* Only the place of a freed mapping of at least this many bytes is tried again. */
-#define WORTH_RETURNING ((size_t)1 << 20)
 
 /* A guess where the next aligned mapping can end. The kernel places mappings downwards, so the place below the last one
  * is most often free. An aligned address then costs one call instead of three. Any value is correct. */
@@ -132,7 +130,6 @@ void *platform_reserve_readable(size_t size, const char *name) {
 extern void __tsan_init(void) __attribute__((weak));
 
 /* Below the region: mappings of platform_reserve_apart, one behind the other. */
-#define APART_ROOM ((uintptr_t)1 << (sizeof(uintptr_t) > 4 ? 30 : 20))
 static _Atomic(uintptr_t) apart;
 static uintptr_t apart_end;
 

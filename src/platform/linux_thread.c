@@ -10,7 +10,7 @@
 #include "platform/linux_start.h"
 #include "platform/plain_thread.h"
 #include "platform/platform.h"
-#include "platform/tries.h"
+#include "platform/platform_policy.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,9 +23,7 @@
 #include <gnu/libc-version.h>
 #endif
 
-/* One OS page of a stack is its guard; 28 KB are left with pages of 4 KB. Two stacks: the next thread can start while
- * the last one has returned but not left its stack. */
-enum { STACK_SIZE = 32 * 1024, STACKS = 2, CLAIMED = 1 };
+enum { CLAIMED = 1 };
 
 /* 0: free; CLAIMED: a starting thread has it; else the number of its thread, which the kernel clears when the thread
  * ends. Zero again in the child of any fork, which has the stacks but not the thread. */

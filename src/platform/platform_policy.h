@@ -1,0 +1,35 @@
+/* platform_policy.h - how often and how long the platform tries, and how much it maps: each number with its unit and
+ * its reason. config/policy.h, a layer above, has those of the allocator. */
+#ifndef JW_PLATFORM_POLICY_H
+#define JW_PLATFORM_POLICY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    /* Tries to ask whether a word is still mapped: the OS may refuse this call, too. */
+    HOLDS_TRIES = 16,
+    /* Looks whether the kernel still counts a thread that has ended, one each millisecond. After a second the kernel
+     * may have given the thread's number to a thread of the program. */
+    THREAD_GONE_TRIES = 1000,
+    /* Milliseconds between two looks whether a thread has left its stack: a start that fails wakes no waiter. */
+    STACK_LEFT_WAIT = 10,
+    /* Bytes of the reclamation thread's stack, with its guard of one OS page: 28 KB are left with pages of 4 KB. */
+    STACK_SIZE = 32 * 1024,
+    /* The thread's stacks: the next thread can start while the last one has returned but not left its stack. */
+    STACKS = 2,
+};
+
+/* Bytes, at least, of a freed mapping whose place the next aligned mapping tries. Smaller places are too many. */
+#define WORTH_RETURNING ((size_t)1 << 20)
+
+/* Bytes of addresses for the mappings of platform_reserve_apart, which lie one behind the other below the region. On 32
+ * bits no more can be spared. */
+#define APART_ROOM ((uintptr_t)1 << (sizeof(uintptr_t) > 4 ? 30 : 20))
+
+/* Deferred mappings that one call of unmap_deferred offers to the OS, which may refuse each of them for ever. */
+#ifndef JW_DEFERRED_UNMAP_TRIES
+#define JW_DEFERRED_UNMAP_TRIES 8
+#endif
+
+#endif
