@@ -3,6 +3,8 @@
  * right with any of them that the assertions here accept. What a user may set is an option (options.def). The platform,
  * a layer below, has its numbers in platform/platform_policy.h.
  *
+ * docs/protocols/thrift.md has all limits on unused memory in one table.
+ *
  * A number with JW_ before its name can be set from outside (-DJW_...), for the model-checking clients.
  */
 #ifndef JW_POLICY_H
