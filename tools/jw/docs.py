@@ -4,7 +4,8 @@
   docs/platforms.md           the table of mallopt's parameters, from src/api/mallopt.def; the dispatch tables'
                               entries, from src/api/dispatch.def
   docs/options.md             the table of options, from src/config/options.def; docs/hardening.md: those of that build
-  README.md                   the sentence on verification, from docs/clients.md; the bars, from docs/figures.toml
+  README.md                   the sentence on verification, from docs/clients.md; the bars and the measured numbers of
+                              other sentences, from docs/figures.toml
 
 ./jw check docs tells whether they are up to date, and which links, names of files, tags and clients in
 them lead nowhere."""
@@ -210,6 +211,20 @@ def bars() -> str:
     return "\n".join(lines[:-1])
 
 
+def said(text: str) -> str:
+    """The document with the values of docs/figures.toml in its sentences."""
+    for sentence in tomllib.loads(FIGURES.read_text())["sentence"]:
+        words = re.split(r"\{(\w+)\}", sentence["text"])
+        literals = [r"\s+".join(map(re.escape, re.split(r"\s+", literal))) for literal in words[::2]]
+        numbers = [f"{sentence['values'][name]:,}" for name in words[1::2]]
+        pattern = r"[\d,.]*\d".join(f"({literal})" for literal in literals)
+        texts = "".join(rf"\g<{i}>{number}" for i, number in enumerate([*numbers, ""], 1))
+        text, times = re.subn(pattern, texts, text)
+        if times != 1:
+            raise SystemExit(f"README.md: a sentence of {FIGURES.name} stands there {times} times: {sentence['text']}")
+    return text
+
+
 def values(text: str) -> str:
     """Of VALUES(from, to), or NEVER."""
     if text == "NEVER":
@@ -257,7 +272,7 @@ def generated() -> dict[Path, str]:
     options, hardened_options = options_table.parts()
     return {
         ATOMICS: atomics(),
-        README: filled(README, {"verification": claim(), "figures": bars()}),
+        README: said(filled(README, {"verification": claim(), "figures": bars()})),
         PLATFORMS: filled(PLATFORMS, {"parameters": parameters(), "dispatch": dispatch()}),
         OPTIONS: filled(OPTIONS, {"options": options}),
         HARDENING: filled(HARDENING, {"options": hardened_options}),
@@ -374,7 +389,7 @@ def add_command(commands) -> None:
         help="write the generated parts of the documents",
         description="Writes docs/protocols/atomics.md from the tags and declarations in src, the tables of options and "
         "of mallopt's parameters from options.def and mallopt.def, the dispatch tables from dispatch.def, the README's "
-        "sentence on verification from docs/clients.md, and the README's bars from docs/figures.toml. ./jw check docs "
-        "compares.",
+        "sentence on verification from docs/clients.md, and the README's measured numbers from docs/figures.toml. "
+        "./jw check docs compares.",
     )
     command.set_defaults(run=run)
