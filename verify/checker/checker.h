@@ -18,9 +18,14 @@ void __VERIFIER_assume(int condition);
 unsigned checker_choose(unsigned n);
 
 /* From now on the calling thread may stop for good before each of its atomic writes, locks and SC fences: each is
- * explored. To join a thread that has stopped returns at once, with PTHREAD_CANCELED, and orders nothing. 0: it may not
- * stop any more. Only our checker stops threads. */
+ * explored. To join a thread that has stopped returns at once, with PTHREAD_CANCELED. 0: it may not stop any more. Only
+ * our checker stops threads. */
 void checker_may_stop(int may);
+
+/* How many steps of a thread happen before this point. Threads are numbered as they are created, main is 0. Of the
+ * calling thread itself: a number of its own, at least 1. An operation has ended before another one begins, if the
+ * second one's thread then knows of at least as many steps as the first one's thread had made in the end. */
+unsigned checker_known_steps(unsigned thread);
 
 /* What this execution came to, for tests that compare sets of outcomes. At most 16 values; counts when it completes. */
 void checker_outcome(unsigned n, const int *values);
@@ -59,6 +64,10 @@ static inline unsigned checker_choose(unsigned n) {
 
 static inline void checker_may_stop(int may) {
     (void)may;
+}
+static inline unsigned checker_known_steps(unsigned thread) {
+    (void)thread;
+    return 0;
 }
 static inline void checker_outcome(unsigned n, const int *values) {
     (void)n, (void)values;

@@ -191,6 +191,7 @@ EXPORT void checker_outcome(unsigned n, const int *values);
 EXPORT void __VERIFIER_assume(int condition);
 EXPORT unsigned checker_choose(unsigned n);
 EXPORT void checker_may_stop(int may);
+EXPORT unsigned checker_known_steps(unsigned thread);
 EXPORT void checker_forbid(const void *p, size_t n);
 EXPORT void checker_allow(void *p, size_t n, int zero);
 EXPORT void checker_uninitialised(const void *p, size_t n);
@@ -216,6 +217,11 @@ EXPORT unsigned checker_choose(unsigned n) {
 
 EXPORT void checker_may_stop(int may) {
     self()->may_stop = run.active && may;
+}
+
+EXPORT unsigned checker_known_steps(unsigned thread) {
+    if (thread >= THREADS) stop_unable("there is no thread %u", thread);
+    return self()->happened.at[thread];
 }
 
 EXPORT void checker_forbid(const void *p, size_t n) {

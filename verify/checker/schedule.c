@@ -162,6 +162,7 @@ void run_may_stop(uint64_t address) {
     if (choose(2, STOP, address) == 0) return;
     event_log(STOP, address, 0, RELAXED);
     run.stopped = true;
+    thread->happened.at[run.current]++;
     thread->state = STOPPED;
     fiber_leave();
     __builtin_trap();

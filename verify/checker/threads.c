@@ -54,7 +54,6 @@ EXPORT int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attrib
     return 0;
 }
 
-/* To join a thread that has stopped tells nothing of what it did: where it really stops, nothing tells that. */
 EXPORT int __wrap_pthread_join(pthread_t thread, void **result) {
     ENTER();
     unsigned number = (unsigned)thread - 1;
@@ -67,11 +66,9 @@ EXPORT int __wrap_pthread_join(pthread_t thread, void **result) {
     joiner->state = READY;
     joined->joined = true;
     event_log(JOIN, number, 0, RELAXED);
+    clock_join(&joiner->happened, &joined->happened);
     clock_join(&joiner->depends, &joined->depends);
-    if (joined->state == DONE) {
-        clock_join(&joiner->happened, &joined->happened);
-        view_join(&joiner->current, view_freeze(&joined->current));
-    }
+    view_join(&joiner->current, view_freeze(&joined->current));
     if (!result) return 0;
     shadow_access((uint64_t)result, sizeof *result, WRITE_ACCESS);
     *result = joined->state == DONE ? joined->result : PTHREAD_CANCELED;
