@@ -169,7 +169,7 @@ int statistics_read(size_t number, size_t *value) {
 
 enum { PROGRAM_MOST = 128, NUMBER_AT = 20, NUMBER_WIDTH = 14 };
 
-/* The pieces of JSON and XML that open something come before NODE_END. Only in XML the members of a list have a name. */
+/* Pieces of JSON and XML that open something come before NODE_END. Only in XML the members of a list have a name. */
 enum node { NODE_TEXT, NODE_NUMBER, NODE_TREE, NODE_LIST, NODE_MEMBER, NODE_END, NODE_LIST_END };
 
 /* How a piece looks: $ stands for its name, # for its number, @ for its text; a comma is left out before the first
