@@ -6,6 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 BUILD = Path(__file__).resolve().parents[2] / "build"
+COMMANDS = {
+    "record": "record every allocation of a program",
+    "profile": "sample what a program allocates and keeps; for pprof",
+    "guard": "put some of a program's objects between inaccessible pages, and name its mistakes",
+    "report": "make a page about a recorded program, or about two to compare them",
+    "replay": "make a recorded program's calls again, on several allocators",
+    "stat": "show the heap of a running process (watch:true), as text, JSON or OpenMetrics",
+    "top": "draw the heap of a running process live in the terminal",
+    "map": "draw the addresses of a running process's heap: roots, slabs, ranges, holes",
+    "trace": "write recorded traces as the text of Android's memory_replay, and read them back",
+}
 
 
 def runs(module: str, function: str) -> Callable[[argparse.Namespace], int]:
@@ -13,64 +24,81 @@ def runs(module: str, function: str) -> Callable[[argparse.Namespace], int]:
     return lambda arguments: getattr(importlib.import_module(module), function)(arguments)
 
 
-def add_record(commands) -> None:
-    command = commands.add_parser(
-        "record",
-        help="record every allocation of a program",
-        description="Runs PROGRAM and writes each allocation and free of it and of its children into a file.\n"
-        "Returns the program's exit status; 1 if the file could not be written.",
+def add_command(commands, name: str, description: str):
+    return commands.add_parser(
+        name,
+        help=COMMANDS[name],
+        description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("-o", "--output", type=Path, default=Path("app.jwt"), help="default: app.jwt")
+
+
+def add_program(command) -> None:
+    """The arguments of a command that runs a program beside one of our libraries."""
     command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
-    command.add_argument("--stacks", action="store_true", help="with the call stack of each allocation")
-    command.add_argument("--sample", type=int, default=100, metavar="MS", help="resident memory is read so often")
     command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+
+
+def add_record(commands) -> None:
+    command = add_command(
+        commands,
+        "record",
+        "Runs PROGRAM and writes each allocation and free of it and of its children into a file.\n"
+        "Returns the program's exit status; 1 if the file could not be written.",
+    )
+    command.add_argument("-o", "--output", type=Path, default=Path("app.jwt"), help="default: app.jwt")
+    command.add_argument("--stacks", action="store_true", help="with the call stack of each allocation")
+    command.add_argument(
+        "--sample", type=int, default=100, metavar="MS", help="between two readings of resident memory; 100"
+    )
+    add_program(command)
     command.set_defaults(run=runs("recorder", "record"))
 
 
 def add_profile(commands) -> None:
-    command = commands.add_parser(
+    command = add_command(
+        commands,
         "profile",
-        help="samples of what a program allocates and keeps, for pprof",
-        description="Runs PROGRAM and writes which call stacks allocate how much, and keep how much, by samples; each\n"
+        "Runs PROGRAM and writes which call stacks allocate how much, and keep how much, by samples; each\n"
         "further process has a file of its own. While it runs, --on, --off and --dump act on it from outside.\n"
         "Returns the program's exit status; 1 if the file could not be written.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("-o", "--output", type=Path, default=Path("app.pb.gz"), help="default: app.pb.gz")
-    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
-    command.add_argument("--rate", type=int, default=512 << 10, metavar="BYTES", help="a sample in so many; 524288")
+    command.add_argument(
+        "--rate", type=int, default=512 << 10, metavar="BYTES", help="one sample in so many, on average; 524288"
+    )
     command.add_argument("--seed", type=int, default=0, help="choose the same bytes each time")
     command.add_argument("--begin-off", action="store_true", help="no samples until --on")
     command.add_argument("--symbolize", action="store_true", help="write functions' names, too")
     command.add_argument("--on", type=int, metavar="PID", help="take samples in this process's run from now on")
     command.add_argument("--off", type=int, metavar="PID", help="take no more")
     command.add_argument("--dump", type=int, metavar="PID", help="write what this process has until now")
-    command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+    add_program(command)
     command.set_defaults(run=runs("profiler", "profile"))
 
 
 def add_guard(commands) -> None:
-    command = commands.add_parser(
+    command = add_command(
+        commands,
         "guard",
-        help="some of a program's objects between inaccessible pages",
-        description="Runs PROGRAM with one allocation in so many between inaccessible pages. An overflow, a use after\n"
+        "Runs PROGRAM with one allocation in so many between inaccessible pages. An overflow, a use after\n"
         "free, a double or invalid free of these is named with its stacks, and ends the process.\n"
         "Returns the program's exit status.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("--rate", type=int, default=5000, metavar="N", help="one allocation in so many; 5000")
-    command.add_argument("--slots", type=int, default=256, metavar="N", help="guarded objects at a time; 256")
-    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("--rate", type=int, default=5000, metavar="N", help="guard one allocation in so many; 5000")
+    command.add_argument(
+        "--slots", type=int, default=256, metavar="N", help="guarded objects at one time, at most; 256"
+    )
     command.add_argument("-o", "--output", type=Path, help="add what is found to this file; default: standard error")
-    command.add_argument("--symbolize", action="store_true", help="functions' names, after the program has ended")
-    command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
+    command.add_argument("--symbolize", action="store_true", help="write functions' names, after the program has ended")
+    add_program(command)
     command.set_defaults(run=runs("guard", "guard"))
 
 
 def add_trace(commands) -> None:
-    command = commands.add_parser("trace", help="traces as the text of Android's memory_replay, and back")
+    command = add_command(
+        commands, "trace", "Writes a recorded trace as the text of Android's memory_replay, or makes one of it."
+    )
     kinds = command.add_subparsers(metavar="export|import", required=True)
     for name, does, function in (
         ("export", "writes one process of a trace as text, or as a zip if OUTPUT is called so", "export"),
@@ -85,10 +113,10 @@ def add_trace(commands) -> None:
 
 
 def add_report(commands) -> None:
-    command = commands.add_parser(
+    command = add_command(
+        commands,
         "report",
-        help="a page about a recorded program",
-        description="Makes one page, without links to anything else, of a trace; or of two, to compare them.",
+        "Makes one page, without links to anything else, of a trace; or of two, to compare them.",
     )
     command.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
     command.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
@@ -98,21 +126,22 @@ def add_report(commands) -> None:
 
 
 def add_replay(commands) -> None:
-    command = commands.add_parser(
+    command = add_command(
+        commands,
         "replay",
-        help="a recorded program again, on several allocators",
-        description="Makes the calls of a recorded process again, by as many threads in the same order, with\n"
+        "Makes the calls of a recorded process again, by as many threads in the same order, with\n"
         "the system's malloc, with jwmalloc, and with each LIBRARY. Objects are written, and verified when\n"
         "they end. Time is that of the threads' turns, without what they wait. Memory is the growth of the\n"
         "resident size: at most, in the middle of all samples, and some time (--rest) after the last call.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("trace", type=Path)
     command.add_argument("--lib", action="append", default=[], type=Path, metavar="LIBRARY", help="one more allocator")
     command.add_argument("--process", type=int, help="default: the one with the most events")
     command.add_argument("--timing", choices=("compressed", "kept"), default="compressed", help="default: compressed")
     command.add_argument("--runs", type=int, default=1, help="the time is that of the best one; default: 1")
-    command.add_argument("--rest", type=int, default=1500, metavar="MS", help="default: 1500")
+    command.add_argument(
+        "--rest", type=int, default=1500, metavar="MS", help="from the last call to the last reading; 1500"
+    )
     command.add_argument("--step", type=int, default=100000, help="calls between two entries of live bytes in the JSON")
     command.add_argument("-o", "--output", type=Path, help="a page with the table and a plot")
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -120,12 +149,11 @@ def add_replay(commands) -> None:
 
 
 def add_stat(commands) -> None:
-    command = commands.add_parser(
+    command = add_command(
+        commands,
         "stat",
-        help="the heap of a running process, as text, JSON or OpenMetrics",
-        description="Reads the heap of a process that runs jwmalloc with JWMALLOC_CONF=watch:true. The process is not\n"
+        "Reads the heap of a process that runs jwmalloc with JWMALLOC_CONF=watch:true. The process is not\n"
         "stopped, and does nothing for it.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("pid", type=int, metavar="PID")
     form = command.add_mutually_exclusive_group()
@@ -135,12 +163,11 @@ def add_stat(commands) -> None:
 
 
 def add_top(commands) -> None:
-    command = commands.add_parser(
+    command = add_command(
+        commands,
         "top",
-        help="the heap of a running process, drawn live in the terminal",
-        description="Draws the heap of a process that runs jwmalloc with JWMALLOC_CONF=watch:true, until the process\n"
+        "Draws the heap of a process that runs jwmalloc with JWMALLOC_CONF=watch:true, until the process\n"
         "ends or Ctrl-C comes.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("pid", type=int, metavar="PID")
     command.add_argument("--interval", type=int, default=1000, metavar="MS", help="between two pictures; 1000")
@@ -149,12 +176,11 @@ def add_top(commands) -> None:
 
 
 def add_map(commands) -> None:
-    command = commands.add_parser(
+    command = add_command(
+        commands,
         "map",
-        help="a picture of the addresses of a running process's heap",
-        description="Draws where a process that runs jwmalloc with JWMALLOC_CONF=watch:true has roots, slabs, ranges,\n"
+        "Draws where a process that runs jwmalloc with JWMALLOC_CONF=watch:true has roots, slabs, ranges,\n"
         "and holes.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("pid", type=int, metavar="PID")
     command.add_argument("--json", action="store_true", help="all runs of granules")

@@ -128,7 +128,7 @@ def add_arguments(command) -> None:
 
 def add_command(commands) -> None:
     add_arguments(
-        commands.add_parser("entropy", help="how random the places of objects are", description=__doc__,
+        commands.add_parser("entropy", help="measure how random the places of objects are", description=__doc__,
                             formatter_class=argparse.RawDescriptionHelpFormatter)
     )  # fmt: skip
 

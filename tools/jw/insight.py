@@ -8,18 +8,10 @@ from pathlib import Path
 
 import flavours
 
-COMMANDS = {
-    "record": "record every allocation of a program",
-    "profile": "samples of what a program allocates and keeps, for pprof",
-    "guard": "some of a program's objects between inaccessible pages: mistakes are named",
-    "report": "a page about a recorded program, or two to compare",
-    "replay": "a recorded program again, on several allocators",
-    "stat": "the heap of a running process (watch:true), as text, JSON or OpenMetrics",
-    "top": "the same, drawn live in the terminal",
-    "map": "a picture of its addresses: roots, slabs, ranges, holes",
-    "trace": "recorded traces as the text of Android's memory_replay, and back",
-}
 TOOLS = flavours.ROOT / "insight"
+sys.path.append(str(TOOLS / "tools"))
+import arguments as insight_arguments  # noqa: E402
+
 VENV = flavours.BUILD / "insight-venv"
 
 
@@ -53,10 +45,7 @@ def call(*words: object) -> int:
 
 def parse(*words: str) -> None:
     """Ends the program after --help, and if an argument is wrong: before anything is installed or built."""
-    sys.path.append(str(TOOLS / "tools"))
-    import arguments
-
-    arguments.parse(list(words))
+    insight_arguments.parse(list(words))
 
 
 def run(arguments) -> int:
@@ -69,7 +58,7 @@ def run(arguments) -> int:
 
 
 def add_command(commands) -> None:
-    for name, does in COMMANDS.items():
+    for name, does in insight_arguments.COMMANDS.items():
         command = commands.add_parser(name, help=does, add_help=False, prefix_chars="\0")
         command.add_argument("words", nargs="*")
         command.set_defaults(run=run, command=name)

@@ -257,11 +257,13 @@ def add_command(commands) -> None:
     command.add_argument("--slow", action="store_true", help="run the slow clients only, and no mutants (.ci/nightly)")
     command.add_argument("--clients", action="store_true", help="run the clients and no mutants")
     command.add_argument("--mutants", action="store_true", help="run the mutants only")
-    command.add_argument("--only", metavar="TEXT", help="run only mutants with this text in the name; random: file")
+    command.add_argument(
+        "--only", metavar="TEXT", help="run only mutants with this text in the name; with --random: in the file's name"
+    )
     command.add_argument(
         "--random", type=int, metavar="N", help="draw so many random mutants, and say how many are killed, by what"
     )
-    command.add_argument("--seed", type=int, default=1, metavar="S", help="of the draw (%(default)s)")
+    command.add_argument("--seed", type=int, default=1, metavar="S", help="seed of that draw (%(default)s)")
     command.add_argument(
         "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"
     )
