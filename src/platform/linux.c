@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <linux/random.h>
 #include <linux/stat.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -58,6 +57,7 @@ uint64_t platform_microseconds(void) {
 }
 
 #if !JW_HOSTED
+#include <pthread.h>
 
 /* Makes no system call: glibc writes the number of the locking thread into a recursive mutex. bionic and musl keep the
  * number. */
