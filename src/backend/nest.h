@@ -36,7 +36,7 @@ struct nest {
 /* Puts a held range where other threads find it. False when the bitmap is full and the list is busy. */
 bool nest_place(struct nest *nest, unsigned class, granule_id range);
 
-/* Takes any range of the class; 0 when there is none, or the list that has one is busy. */
+/* Takes any range of the class; 0 when there is none, or the list that has one is busy, or ranges come and go. */
 granule_id nest_take(struct nest *nest, unsigned class);
 
 /* Takes this range. False when the range is not there (any more), the list is busy, or another thread is just looking

@@ -56,7 +56,7 @@ static ALWAYS_INLINE uint32_t owned_stack_pop(struct owned_stack *stack, owned_n
     return first;
 }
 
-/* Returns the first element, which links to the others; 0: the stack was empty. */
+/* Returns the first element, which links to the others; 0: the stack was empty, or its owner was in a pop. */
 static ALWAYS_INLINE uint32_t owned_stack_take_all(struct owned_stack *stack) {
     if (owned_stack_is_empty(stack)) return 0;
     /* [OS3] acquire: the elements and their links; pairs [OS1] [OS2]; client owned_stack_take */

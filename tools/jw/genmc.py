@@ -208,6 +208,7 @@ LIMIT = 60  # seconds of processor time for each client and model
 MODELS = ("rc11", "imm")
 # Why a client is not given to GenMC.
 CHOICE = "chooses what the OS refuses: GenMC has no choice between values"
+OPERATIONS = "chooses between operations: GenMC has no choice between values"
 ADDRESSES = "has huge objects: GenMC's addresses begin at 2^63, where their directory has no place"
 PLATFORM = "of the platform layer itself, whose system calls GenMC cannot read"
 
@@ -232,6 +233,8 @@ def judge(client: Client, genmc: str | None, seconds: int) -> dict:
         return {"unread": PLATFORM}
     if "model_faults_left" in text:
         return {"unread": CHOICE}
+    if "checker_choose" in text:
+        return {"unread": OPERATIONS}
     if "backend/huge.h" in text or "backend/directory.h" in text:
         return {"unread": ADDRESSES}
     ir = readable(client, genmc)
