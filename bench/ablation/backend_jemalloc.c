@@ -51,6 +51,12 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     return memory;
 }
 
+granule_id backend_fetch_granules(uint32_t *count, bool *zeroed) {
+    *count = 1;
+    void *memory = backend_fetch(FOR_SLABS, 1, zeroed);
+    return memory ? granule_of(memory) : 0;
+}
+
 static void give_back(granule_id range) {
     char *memory = granule_address(range);
     leaf_set(range, leaf_none());

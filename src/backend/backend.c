@@ -48,9 +48,9 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
 
 /* Called when no mapped range of the use is free. Tries a range without pages, then a mapped range of the other use.
  * FETCH_AT_LAST: then gives back unused memory, and tries again. */
-static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, enum fetch_effort effort,
+static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
                                          enum slot_code *state) {
-    thrift_make_headroom(weight);
+    thrift_make_headroom(most);
     *state = UNMAPPED;
     granule_id range = acquire_unmapped(use, weight);
     if (!range && (range = range_acquire(root_other_use(use), MAPPED, weight))) *state = MAPPED;
@@ -59,7 +59,8 @@ static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, enu
 }
 
 /* Acquires a free range of at least the weight, and tells its state. 0: there is none. */
-static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_effort effort, enum slot_code *state) {
+static granule_id acquire_best(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
+                               enum slot_code *state) {
     *state = MAPPED;
     granule_id range = acquire_for_use(use, MAPPED, weight);
     if (!range && range_place_deferred()) {
@@ -68,25 +69,43 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, enum fetch_ef
     }
     /* before memory without pages: a larger range from this thread's range cache */
     if (!range && use == FOR_RANGES) range = range_cache_pop_larger(weight);
-    if (!range && effort != FETCH_FROM_ROOTS) range = acquire_as_last_resort(use, weight, effort, state);
+    if (!range && effort != FETCH_FROM_ROOTS) range = acquire_as_last_resort(use, weight, most, effort, state);
     else if (!range && (range = acquire_for_use(use, UNMAPPED, weight))) *state = UNMAPPED;
     return range;
 }
 
-granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort effort, bool *zeroed) {
+/* Fetches as range_fetch does; of untouched memory up to `most` granules, at most NODE_SLOTS. */
+static granule_id fetch_up_to(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
+                              bool *zeroed) {
     enum slot_code state;
-    weight = weight_round_up(weight);
-    granule_id range = acquire_best(use, weight, effort, &state);
+    granule_id range = acquire_best(use, weight, most, effort, &state);
     if (!range) return 0;
     if (use == FOR_SLABS && UNLIKELY(!root_admits_slabs(range))) {
         range_place(range, state);
         return 0;
     }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
+    if (*zeroed && most > weight) {
+        uint32_t found = knit_weight(range);
+        weight = found < most ? found : most;
+    }
     uint64_t random = state == UNMAPPED ? first_range_random() : 0;
     if (random) return first_range_cut(range, weight, state, random);
     range_cut(range, weight, state);
     return range;
+}
+
+granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort effort, bool *zeroed) {
+    weight = weight_round_up(weight);
+    return fetch_up_to(use, weight, weight, effort, zeroed);
+}
+
+granule_id backend_fetch_granules(uint32_t *count, bool *zeroed) {
+    granule_id first = fetch_up_to(FOR_SLABS, 1, *count, FETCH_WITH_ROOT, zeroed);
+    if (!first) return 0;
+    *count = knit_weight(first);
+    for (granule_id rest = first; rest < first + *count - 1;) rest = knit_split(rest, 1);
+    return first;
 }
 
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {

@@ -13,6 +13,14 @@ static inline void *slab_fetch(unsigned region, enum root_use use, uint32_t weig
     return JW_SECURE ? hardened_hooks.slab_fetch(region, weight, zeroed) : backend_fetch(use, weight, zeroed);
 }
 
+/* As backend_fetch_granules; in the hardened build one granule. */
+static inline granule_id slab_fetch_granules(unsigned region, uint32_t *count, bool *zeroed) {
+    if (!CLASSES_APART) return backend_fetch_granules(count, zeroed);
+    *count = 1;
+    const void *start = slab_fetch(region, FOR_SLABS, 1, zeroed);
+    return start ? granule_of(start) : 0;
+}
+
 static inline void slab_place(unsigned region, granule_id range, uint32_t weight) {
     if (JW_SECURE) hardened_hooks.slab_place(region, range, weight);
     else backend_place(range);

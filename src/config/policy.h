@@ -131,6 +131,11 @@ enum {
     /* Divisor: a pool gives back a half of the slabs that it has not needed for a while, then a half of the rest. The
      * program may grow again. */
     POOL_UNUSED_PART = 2,
+    /* Granules that a refill fetches at a time, where their memory is untouched: an eighth of the slabs that the heap
+     * has in use (divisor), at most eight. The others wait in the pool, and have no pages until they are used. With
+     * one each time, 60,000 objects of 16 to 900 B took 6.5 instead of 3.8 million instructions. */
+    FETCHED_PART = 8,
+    FETCHED_MOST = 8,
     /* The first heap of a fork's child takes a random number of slabs ahead, below this, so that siblings differ. */
     SCATTER_SLABS = 16,
     /* Above this number of inherited heaps, all are drained. Else there would be more and more of them where each child

@@ -70,13 +70,14 @@ bool heap_pool_round(struct heap *heap, bool now) {
     return false;
 }
 
-struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
+struct slab *heap_pop_empty(struct heap *heap, unsigned class, bool *untouched) {
     struct slab *slab = pool_pop(&heap->pool);
     for (unsigned left = GIVE_AT_ONCE; CLASSES_APART && slab && slab->class != class; left--) {
         place_cleared(slab);
         slab = left > 0 ? pool_pop(&heap->pool) : NULL;
     }
     if (!slab) return NULL;
+    *untouched = slab->linked == 0;
     slab_set_origin(slab, slab->origin - ORIGIN_POISON);
     if (slab->class != class) {
         slab_clear_links(slab);
@@ -85,22 +86,32 @@ struct slab *heap_pop_empty(struct heap *heap, unsigned class) {
     return slab;
 }
 
-struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed) {
-    char *start = slab_fetch(class, FOR_SLABS, 1, zeroed);
-    if (!start) return NULL;
-    heap->wants_slabs = false;
-    struct slab *slab = slab_of(start);
-    slab_format(slab, start, class);
+/* Makes a held granule a slab of the class. */
+static struct slab *make_slab(struct heap *heap, granule_id granule, unsigned class) {
+    struct slab *slab = record_at(granule);
+    slab_format(slab, granule_address(granule), class);
     __atomic_store_n(&slab->key, (uintptr_t)heap->key, __ATOMIC_RELAXED);
-    leaf_set(granule_of(start), leaf_slab(heap->number));
+    leaf_set(granule, leaf_slab(heap->number));
     return slab;
+}
+
+static void push_new(struct heap *heap, struct slab *slab) {
+    slab_set_state(slab, EMPTY);
+    slab_set_origin(slab, slab->origin + ORIGIN_POISON);
+    pool_push(&heap->pool, slab);
+}
+
+struct slab *heap_fetch_slab(struct heap *heap, unsigned class, bool *zeroed) {
+    uint32_t count = heap->in_use_count / FETCHED_PART;
+    count = count < 1 ? 1 : count > FETCHED_MOST ? FETCHED_MOST : count;
+    granule_id first = slab_fetch_granules(class, &count, zeroed);
+    if (!first) return NULL;
+    heap->wants_slabs = false;
+    while (--count > 0) push_new(heap, make_slab(heap, first + count, class));
+    return make_slab(heap, first, class);
 }
 
 COLD void heap_scatter(struct heap *heap, unsigned count) {
     bool zeroed;
-    for (struct slab *slab; count > 0 && (slab = heap_fetch_slab(heap, 0, &zeroed)); count--) {
-        slab_set_state(slab, EMPTY);
-        slab_set_origin(slab, slab->origin + ORIGIN_POISON);
-        pool_push(&heap->pool, slab);
-    }
+    for (struct slab *slab; count > 0 && (slab = heap_fetch_slab(heap, 0, &zeroed)); count--) push_new(heap, slab);
 }

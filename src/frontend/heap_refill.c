@@ -22,7 +22,7 @@ static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *fir
 /* Refills from a slab without objects. */
 static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     bool untouched = false;
-    struct slab *slab = heap_pop_empty(heap, class);
+    struct slab *slab = heap_pop_empty(heap, class, &untouched);
     if (!slab) slab = heap_fetch_slab(heap, class, &untouched);
     if (!slab) return NULL;
     heap->in_use_count++;

@@ -1,4 +1,5 @@
 /* pool_rounds_test.c - what rounds do with the empty slabs that a thread keeps: two rounds give the pages back. */
+#include "frontend/heap_pool.h"
 #include "heap_players.h"
 
 enum { COUNT = 4 * POOL_ROUND_FROM, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
@@ -90,11 +91,34 @@ static void refused_pages_stay(void **state) {
     refused = false;
 }
 
+/* A heap with many slabs fetches untouched ones together. A round gives back those that it does not use. */
+static void untouched_slabs_come_together(void **state) {
+    (void)state;
+    unsigned fetches = 0, most = 0;
+    start();
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) {
+        unsigned before = heaps[1]->pool.count;
+        objects[i] = allocate_as(1, FRONTEND_MAX);
+        unsigned now = heaps[1]->pool.count;
+        fetches += now > before;
+        if (now <= most) continue;
+        most = now;
+        walk_all();
+        heap_pool_round(heaps[1], true);
+        assert_true(pool_is_empty(&heaps[1]->pool));
+    }
+    assert_int_equal(most, FETCHED_MOST - 1);
+    assert_true(fetches <= COUNT / 4);
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) free_as(1, objects[i]);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_rounds_give_a_sleeping_threads_pool_back),
         cmocka_unit_test(slabs_side_by_side_go_back_together),
         cmocka_unit_test(refused_pages_stay),
+        cmocka_unit_test(untouched_slabs_come_together),
     };
     CHECK(allocator_start());
     return cmocka_run_group_tests(tests, NULL, NULL);
