@@ -6,7 +6,7 @@ set -euo pipefail
 declare -A packages=(
     [python]="python3:python3"
     [build]="python3:python3 gcc:gcc :libc6-dev cmake:cmake ninja:ninja-build objdump:binutils"
-    [tests]="g++:g++ :libcmocka-dev valgrind:valgrind"
+    [tests]="g++:g++ :libcmocka-dev valgrind:valgrind tmux:tmux"
     [programs]="git:git sqlite3:sqlite3 redis-server:redis-server redis-benchmark:redis-tools node:nodejs"
     [clang]="clang-16:clang-16"
     [fuzz]="clang-16:clang-16 :libclang-rt-16-dev"

@@ -219,8 +219,9 @@ bool remote_look(struct watch_page *page) {
     forget();
     errno = 0;
     bool there = copy_variables();
-    if (!there && errno == EPERM)
-        fail("process %d: the system refuses to read its memory; its own user or root may (docs/insight.md)", process);
+    if (!there && errno != ESRCH && errno != EFAULT && errno != 0)
+        fail("process %d: the system refuses to read its memory (%s): see \"Who may look\" in docs/insight.md", process,
+             strerror(errno));
     *page = (struct watch_page){.version = 0};
     return there && read_page(page_file, page);
 }

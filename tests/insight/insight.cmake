@@ -23,10 +23,17 @@ if(TARGET jwmalloc AND TARGET jwrecord AND NOT CMAKE_CROSSCOMPILING AND CMAKE_SI
     jw_script(insight.guard ${insight}/guard_test.py ${mistakes})
     jw_script(insight.guard.preload ${insight}/guard_test.py ${mistakes} $<TARGET_FILE:jwmalloc>)
     jw_program(watched control SOURCES insight/watched.c)
-    add_dependencies(watched-control insight)
+    add_executable(watched-fixed insight/watched.c)
+    jw_compile(watched-fixed)
+    target_link_options(watched-fixed PRIVATE -no-pie)
+    add_dependencies(watched-control insight watched-fixed)
     if(NOT JW_SECURE) # the reader does not read the hardened build
         jw_script(insight.watch ${insight}/watch_test.py $<TARGET_FILE_DIR:jwwatch> $<TARGET_FILE:watched-control>
             $<TARGET_FILE:jwmalloc>)
+        foreach(program cpython redis node gcc)
+            jw_script(insight.${program} ${insight}/programs_test.py $<TARGET_FILE_DIR:jwwatch> $<TARGET_FILE:jwmalloc>
+                ${program})
+        endforeach()
     endif()
     jw_script(insight.installed ${insight}/installed_test.py ${known} ${CMAKE_COMMAND})
     jw_program(replay static SOURCES trace/replay.c ../bench/trace.c)

@@ -3,9 +3,12 @@
 usage: watch_test.py BUILD WATCHED LIBRARY"""
 
 import contextlib
+import ctypes
+import errno
 import io
 import json
 import os
+import platform
 import shutil
 import struct
 import subprocess
@@ -32,10 +35,12 @@ SMALLS, MIDS, FREED, CHILDS = 1000, 20, 500, 500
 class Program:
     """A running watched.c. `folder`: where the libraries are; `user`: of the process."""
 
-    def __init__(self, options: str = "watch:true", folder: Path = BUILD, user: int | None = None):
+    def __init__(
+        self, options: str = "watch:true", folder: Path = BUILD, user: int | None = None, program: Path = WATCHED
+    ):
         environment = os.environ | {"JWMALLOC_CONF": options, "LD_PRELOAD": str(folder / LIBRARY.name)}
         self.process = subprocess.Popen(
-            [WATCHED if user is None else folder / WATCHED.name],
+            [program if user is None else folder / WATCHED.name],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
             user=user, group=user,
         )  # fmt: skip
@@ -84,6 +89,19 @@ def copied(folder: Path, *paths: Path) -> None:
     for path in paths:
         shutil.copy(path, folder)
         (folder / path.name).chmod(0o755)
+
+
+def refuse_to_read(error: int) -> None:
+    """From now on process_vm_readv fails in this process and its children: by a filter of system calls (seccomp)."""
+    load, jump_if, give, number = 0x20, 0x15, 0x06, 310
+    program = struct.pack(
+        "HBBIHBBIHBBIHBBI", load, 0, 0, 0, jump_if, 0, 1, number, give, 0, 0, 0x50000 | error, give, 0, 0, 0x7FFF0000
+    )
+    code = ctypes.create_string_buffer(program)
+    words = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(code)))
+    system = ctypes.CDLL(None)
+    if system.prctl(38, 1, 0, 0, 0) or system.prctl(22, 2, words, 0, 0):  # no new privileges; the filter
+        os._exit(3)
 
 
 class Watching(unittest.TestCase):
@@ -261,6 +279,25 @@ class Watching(unittest.TestCase):
                 done = as_nobody(program.pid)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn(f"process {program.pid} is another user's", done.stderr)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the filter has this processor's numbers")
+    def test_a_system_that_refuses(self) -> None:
+        """As Yama does with ptrace_scope 2, a container's filter, and a kernel without process_vm_readv."""
+        with Program() as program:
+            for error, said in ((errno.EPERM, "Operation not permitted"), (errno.ENOSYS, "Function not implemented")):
+                done = subprocess.run(
+                    [BUILD / "jwwatch-reader", str(program.pid)], capture_output=True, text=True,
+                    preexec_fn=lambda error=error: refuse_to_read(error),
+                )  # fmt: skip
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertEqual(
+                    done.stderr, f"process {program.pid}: the system refuses to read its memory ({said}): "
+                    'see "Who may look" in docs/insight.md\n')  # fmt: skip
+
+    def test_a_program_at_a_fixed_address(self) -> None:
+        """Debian's python3 is one, as the reader is: its variables without a file lie above 4 MB."""
+        with Program(program=Path(str(WATCHED).replace("-control", "-fixed"))) as program:
+            self.assertGreater(look(program.pid)["statistics"]["in_objects"], 10 << 20)
 
     def test_openmetrics(self) -> None:
         with Program("watch:true,reclaim_thread:false") as program:  # as above
