@@ -1,5 +1,6 @@
 """The commands of ./jw about recorded programs: tools/jw/insight.py starts this with the packages that it needs."""
 
+import os
 import sys
 
 import arguments
@@ -9,10 +10,19 @@ from errors import TraceError
 def main() -> int:
     parsed = arguments.parse()
     try:
-        return parsed.run(parsed)
+        status = parsed.run(parsed)
+        sys.stdout.flush()
     except TraceError as error:
         print(f"jw: {error}", file=sys.stderr)
-        return 1
+    except MemoryError:
+        print("jw: there is not enough memory for this", file=sys.stderr)
+    except OSError as error:  # files that were named have a TraceError
+        if not isinstance(error, BrokenPipeError):  # `| head` has what it wants
+            print(f"jw: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python's end writes the rest
+    else:
+        return status
+    return 1
 
 
 sys.exit(main())

@@ -9,6 +9,7 @@ The times may be missing, as they are in older traces: then each line is a micro
 import argparse
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from errors import TraceError
 from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END
 
 MICROSECOND = 1000
+LONGEST = 4096  # bytes of a line
 
 
 def pairs_of_reallocs(events: analysis.Events) -> tuple[np.ndarray, np.ndarray]:
@@ -92,6 +94,8 @@ def lines(trace: traceio.Trace, process: int):
 
 def chosen_process(trace: traceio.Trace, wanted: int | None) -> int:
     found = analysis.processes(trace)
+    if trace.cut:
+        print("jw: the trace is cut off or damaged; what is before that is used", file=sys.stderr)
     if not found:
         raise TraceError("the trace has no events")
     if wanted is not None and wanted not in found:
@@ -124,11 +128,11 @@ def text_lines(path: Path):
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive, archive.open(archive.infolist()[0]) as text:
-                yield from text
+                yield from iter(lambda: text.readline(LONGEST), b"")
         else:
             with path.open("rb") as text:
-                yield from text
-    except (OSError, IndexError, zipfile.BadZipFile) as error:
+                yield from iter(lambda: text.readline(LONGEST), b"")
+    except (OSError, EOFError, IndexError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise TraceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -143,6 +147,8 @@ class Importer:
     def line(self, number: int, line: bytes) -> None:
         thread, operation, *words = line.split()
         values = [int(word, 0) for word in words]
+        if not 0 <= min(values) <= max(values) <= traceio.MOST:
+            raise ValueError("a number")
         tid = int(thread.rstrip(b":"))
         rows = self.rows.setdefault(tid, [])
         fields = {b"malloc": 2, b"calloc": 3, b"memalign": 3, b"realloc": 3, b"free": 1, b"thread_done": 1}[operation]
@@ -161,6 +167,8 @@ class Importer:
         elif operation == b"free":
             rows.append((start, pointer, 0, FREE, 0))
         elif operation == b"calloc":
+            if values[1] * values[2] > traceio.MOST:
+                raise ValueError("a size")
             rows.append((end, pointer, values[1] * values[2], CALLOC, 0))
         elif operation == b"memalign":
             rows.append((end, pointer, values[2], ALIGNED, max(values[1].bit_length() - 1, 0)))

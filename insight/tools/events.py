@@ -4,6 +4,7 @@ Between two events of one address the memory is free, because a free is timed be
 it (record/entry.c). So events sorted by address and time pair up."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -116,15 +117,18 @@ def doubtful_count(address: np.ndarray, allocates: np.ndarray) -> int:
 
 def inherited(trace: Trace, process: int) -> np.ndarray | None:
     """What a forked child has of its parent: the objects that were alive at the fork, as events of that moment."""
-    about = next((record for record in trace.of("process") if record["process"] == process), {})
-    parent = about.get("parent", 0)
-    if not parent or not any(owner == parent for owner, _ in trace.streams):
-        return None
-    events, _ = merged(trace, parent, inherited(trace, parent))
-    events = events[events["time"] <= about["time"]]
-    allocates = (events["kind"] != FREE) & (events["kind"] != REALLOC_BEGIN)
-    alive = events[allocates & (paired(events["address"], allocates) == NOBODY)].copy()
-    alive["time"] = about["time"]
+    births = {record["process"]: record for record in trace.of("process")}
+    owners = {owner for owner, _ in trace.streams}
+    line = [process]  # of ancestors; each is older than its child
+    while (parent := births.get(line[-1], {}).get("parent")) and parent in owners:
+        line.append(parent)
+    alive = None
+    for child, parent in reversed(list(pairwise(line))):
+        events, _ = merged(trace, parent, alive)
+        events = events[events["time"] <= births[child]["time"]]
+        allocates = (events["kind"] != FREE) & (events["kind"] != REALLOC_BEGIN)
+        alive = events[allocates & (paired(events["address"], allocates) == NOBODY)].copy()
+        alive["time"] = births[child]["time"]
     return alive
 
 

@@ -87,11 +87,12 @@ def rates(events: Events, end: int) -> dict[str, np.ndarray]:
     """Figure 2, bottom: operations a second by time; and in the busiest millisecond."""
     allocates, bins = events.allocates, bins_of(events.time, end)
     seconds = max(end, 1) / BINS / 1e9
-    slices = np.bincount(events.time // MS) if len(events.time) else np.zeros(1, np.int64)
+    ends = np.flatnonzero(np.diff(events.time // MS, append=-1)) + 1  # of milliseconds with an event
+    busiest = np.diff(ends, prepend=0).max(initial=0)
     return {
         "allocations": np.bincount(bins[allocates], minlength=BINS) / seconds,
         "frees": np.bincount(bins[~allocates], minlength=BINS) / seconds,
-        "busiest": np.int64(slices.max() * 1000),
+        "busiest": np.int64(busiest * 1000),
     }
 
 
@@ -164,6 +165,8 @@ def pages_of(objects: Objects) -> Pages:
 
 def shares_by(lifetime: np.ndarray, weight: np.ndarray, moments: np.ndarray) -> np.ndarray:
     """Figure 5: the share of all that lived at most so long."""
+    if not len(lifetime):
+        return np.zeros(len(moments))
     order = np.argsort(lifetime)
     total = np.cumsum(weight[order])
     at = np.searchsorted(lifetime[order], moments, side="right")

@@ -7,6 +7,7 @@ addresses are made up."""
 import gzip
 import io
 import sys
+import zlib
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from errors import TraceError
 from traceio import DEFINITION, EVENT, FRAMES, FREE, MALLOC, STACK
 
 MILLISECOND = 1_000_000
+LONGEST = 1 << 20  # bytes of a line: a function of C++ has a long name
+LATEST = 1 << 40  # in ms, of a time
+DAMAGED = (EOFError, OSError, zlib.error, zstandard.ZstdError)
 BASE = 0x10000
 
 
@@ -34,9 +38,24 @@ def opened(path: Path) -> io.BufferedIOBase | None:
         text = path.open("rb")
     try:
         words = text.readline(200).split()
-    except (zstandard.ZstdError, OSError):
+    except DAMAGED as error:
+        raise TraceError(f"{path}: cannot be read: {error}") from None
+    if not words and start[:2] in (b"\x28\xb5", b"\x1f\x8b"):
+        raise TraceError(f"{path}: cannot be read: cut off")
+    if words[:1] != [b"v"] or len(words) != 3:
         return None
-    return text if words[:1] == [b"v"] and len(words) == 3 and words[2] in (b"2", b"3") else None
+    if words[2] not in (b"2", b"3"):
+        said = words[2].decode(errors="replace")
+        raise TraceError(f"{path}: a file of heaptrack in its format {said}; this program reads 2 and 3")
+    return text
+
+
+def numbers(text: bytes) -> list[int]:
+    """Hexadecimal, and as small as what heaptrack writes."""
+    found = [int(word, 16) for word in text.split()]
+    if not 0 <= min(found) <= max(found) <= traceio.MOST:
+        raise ValueError("a number")
+    return found
 
 
 class Importer:
@@ -56,33 +75,42 @@ class Importer:
     def line(self, line: bytes) -> None:
         kind, rest = line[:1], line[2:]
         if kind == b"+":
-            self.allocation(int(rest, 16))
+            self.allocation(numbers(rest)[0])
         elif kind == b"-":
-            number = int(rest, 16)
+            number = numbers(rest)[0]
             if self.live[number]:
                 address = self.live[number].pop()
                 self.free[number].append(address)
                 self.rows.append((address, 0, 0, FREE))
         elif kind == b"a":
-            size, stack = (int(word, 16) for word in rest.split())
-            self.kinds.append((size, stack))
-            self.live.append([])
-            self.free.append([])
+            self.kind(*numbers(rest))
         elif kind == b"t":
-            place, caller = (int(word, 16) for word in rest.split())
-            self.stacks.append((place, caller))
+            self.stack(*numbers(rest))
         elif kind == b"i":
-            self.place([int(word, 16) for word in rest.split()])
+            self.place(numbers(rest))
         elif kind == b"s":
             self.strings.append(rest.split(b" ", 1)[1].rstrip(b"\n").decode(errors="replace"))
         elif kind == b"c":
-            self.times.append((len(self.rows), int(rest, 16)))
+            self.times.append((len(self.rows), min(numbers(rest)[0], LATEST)))
         elif kind == b"R":
-            self.samples.append((self.times[-1][1], int(rest, 16)))
+            self.samples.append((self.times[-1][1], min(numbers(rest)[0], LATEST)))
         elif kind == b"X":
             self.command = rest.decode(errors="replace").strip()
         elif kind == b"I":
-            self.page = int(rest.split()[0], 16)
+            self.page = min(numbers(rest)[0], 1 << 20)
+
+    def kind(self, size: int, stack: int) -> None:
+        if stack >= len(self.stacks):
+            raise ValueError("a stack")
+        self.kinds.append((size, stack))
+        self.live.append([])
+        self.free.append([])
+
+    def stack(self, place: int, caller: int) -> None:
+        """A caller's stack stands before its own, so that there is no circle."""
+        if place > len(self.places) or caller >= len(self.stacks):
+            raise ValueError("a place")
+        self.stacks.append((place, caller))
 
     def allocation(self, number: int) -> None:
         size, stack = self.kinds[number]
@@ -129,14 +157,26 @@ class Importer:
         return np.array(lines, DEFINITION)
 
 
+def read_lines(text: io.BufferedIOBase, path: Path) -> Importer:
+    """Of a file that is cut off, what it has: a killed program leaves such a one."""
+    importer, number, line = Importer(), 1, b"\n"
+    try:
+        for line in iter(lambda: text.readline(LONGEST), b""):
+            number += 1
+            if line.endswith(b"\n"):
+                importer.line(line)
+    except (ValueError, IndexError, TypeError):  # TypeError: too few or too many numbers
+        said = line[:60].decode(errors="replace").strip()
+        raise TraceError(f"{path}:{number}: not a line of heaptrack: {said}") from None
+    except DAMAGED:
+        line = b""
+    if not line.endswith(b"\n"):
+        print(f"jw trace: {path}: cut off in or after line {number}; what is before that is used", file=sys.stderr)
+    return importer
+
+
 def import_file(text: io.BufferedIOBase, path: Path, output: Path) -> int:
-    importer = Importer()
-    for number, line in enumerate(text, 2):
-        try:
-            importer.line(line)
-        except (ValueError, IndexError):
-            said = line[:60].decode(errors="replace").strip()
-            raise TraceError(f"{path}:{number}: not a line of heaptrack: {said}") from None
+    importer = read_lines(text, path)
     events = importer.events()
     if not len(events):
         raise TraceError(f"{path}: has no event")

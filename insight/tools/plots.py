@@ -24,6 +24,7 @@ mpl.rcParams.update(
 )  # fmt: skip
 WIDTH, DOTS = 4.6, 200
 BLUE, ORANGE, GREEN, RED, GREY = "#2563a8", "#d9730d", "#2e8b57", "#b3261e", "#9aa0a6"
+FEW_THREADS = 8  # places of bars, so that one thread's is not a wall
 HEAT, FILL = "plasma_r", "YlGnBu"
 UNITS = ("B", "KB", "MB", "GB", "TB")
 SECOND = 1e9
@@ -161,7 +162,8 @@ def thread_bars(counts: list[list[int]], axes) -> None:
         if len(counts) < 60:
             axes.axvline(at, color=GREY, linewidth=0.6)
     axes.set_yscale("log")
-    axes.set_xlim(0, at)
+    axes.set_ylim(bottom=1)
+    axes.set_xlim(0, max(at, FEW_THREADS))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(False, axis="x")
     axes.yaxis.set_major_formatter(COUNTS)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -135,9 +136,9 @@ def write_page(path: Path, trace: Path, results: dict[str, dict]) -> None:
     picture = figure(
         plots.drawn(lambda axes: draw(results, axes), 3.2), "Resident memory", "Growth since the start of the replay."
     )
-    text = page(f"{trace.name} replayed", f"<h1>{trace.name}</h1>", table(*rows(results)), picture)
+    text = page(f"{trace.name} replayed", f"<h1>{escape(trace.name)}</h1>", table(*rows(results)), picture)
     try:
-        path.write_text(text)
+        path.write_text(text, "utf-8", "replace")
     except OSError as error:
         raise TraceError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -29,7 +29,9 @@ figure{margin:0;overflow:hidden}
 figure img{width:100%;height:auto;display:block}figcaption{font-size:.88em;color:#444;margin-top:2px}
 figcaption b{color:#222}.wide{overflow-x:auto}table{border-collapse:collapse;font-size:13px}
 td,th{padding:3px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid #eee}th{background:#f5f5f5}
-td:first-child,th:first-child{text-align:left}li{margin:.35em 0}small,.small{color:#666;font-size:.85em}"""
+td:first-child,th:first-child{text-align:left}
+@media(max-width:480px){table{font-size:12px}td,th{padding:3px 4px}th{white-space:normal}ul{padding-left:20px}}
+li{margin:.35em 0}small,.small{color:#666;font-size:.85em}"""
 
 
 class Progress:
@@ -168,8 +170,8 @@ def advice(about: dict) -> list[str]:
         knee = f" 90 % are free again within {duration(pages['p90'])}." if pages["p90"] is not None else ""
         late = f" 99 % within {duration(pages['p99'])}." if pages["p99"] is not None else ""
         said.append(
-            f"Of all lives of pages, {gone:.1%} are over within 500 ms, which is the interval between two rounds of "
-            f"reclamation (reclaim_interval).{knee}{late} "
+            f"Of all lives of pages, {share(gone, 1)} are over within 500 ms, which is the interval between two rounds "
+            f"of reclamation (reclaim_interval).{knee}{late} "
             + (
                 "The interval is beyond the knee: pages that are still free after it mostly stay free, and giving them "
                 "back costs little."
@@ -323,7 +325,7 @@ def report(arguments: argparse.Namespace) -> int:
         text = page_of_two(arguments.traces, processes, tell)
     tell.done()
     try:
-        arguments.output.write_text(text)
+        arguments.output.write_text(text, "utf-8", "replace")  # a path may be any bytes
     except OSError as error:
         raise TraceError(f"{arguments.output}: cannot be written: {error.strerror}") from error
     print(f"jw report: {arguments.output}", file=sys.stderr)

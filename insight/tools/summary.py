@@ -103,23 +103,24 @@ def lifetimes(process: Process) -> dict:
 def threads(process: Process) -> list[dict]:
     """By activity, the most active first."""
     events, objects = process.events, process.objects
-    size = int(events.thread.max()) + 1 if len(events.thread) else 0
+    numbers, of_events = np.unique(events.thread, return_inverse=True)
+    of_objects, size = np.searchsorted(numbers, objects.thread), len(numbers)
     names = names_of_threads(process.trace)
     ended = {record["thread"]: record["time"] for record in process.trace.of("thread_end")
              if record["process"] == process.number}  # fmt: skip
     columns = {
-        "events": np.bincount(events.thread, minlength=size),
-        "allocations": np.bincount(objects.thread, minlength=size),
-        "allocated_bytes": np.bincount(objects.thread, objects.size, size),
-        "freed_by_others": np.bincount(objects.thread[objects.crossing], minlength=size),
-        "end_bytes": np.bincount(objects.thread[~objects.freed], objects.size[~objects.freed], size),
+        "events": np.bincount(of_events, minlength=size),
+        "allocations": np.bincount(of_objects, minlength=size),
+        "allocated_bytes": np.bincount(of_objects, objects.size, size),
+        "freed_by_others": np.bincount(of_objects[objects.crossing], minlength=size),
+        "end_bytes": np.bincount(of_objects[~objects.freed], objects.size[~objects.freed], size),
     }
     found = []
-    for thread in np.argsort(-columns["events"], kind="stable").tolist():
-        if columns["events"][thread]:
-            numbers = {name: int(column[thread]) for name, column in columns.items()}
-            name = names.get((process.number, thread), "before the fork" if thread == 0 else "")
-            found.append({"thread": thread, "name": name, **numbers, "ended": thread in ended})
+    for at in np.argsort(-columns["events"], kind="stable").tolist():
+        thread = int(numbers[at])
+        name = names.get((process.number, thread), "before the fork" if thread == 0 else "")
+        row = {key: int(column[at]) for key, column in columns.items()}
+        found.append({"thread": thread, "name": name, **row, "ended": thread in ended})
     return found
 
 

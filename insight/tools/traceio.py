@@ -3,6 +3,7 @@
 A trace is a header and chunks. A chunk of events belongs to one thread of one process; the other chunks are JSON. Each
 is complete in itself, so that a file that was cut off is readable up to its last whole chunk."""
 
+import contextlib
 import json
 import os
 import struct
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
+import records
 from errors import TraceError
 
 MAGIC, VERSION = b"\x89JWT\r\n\x1a\n", 1
@@ -19,6 +21,7 @@ HEADER = struct.Struct("<8sII")
 CHUNK = struct.Struct("<4sHHIIIIIQQ")
 CHUNK_MAGIC = b"JWCK"
 EVENTS, JSON, DEFINITIONS = 1, 2, 3
+MOST, MOST_THREADS = 1 << 62, (1 << 31) - 1  # a foreign file may have any number
 WIDE_TIMES, STACKS = 1, 2  # flags: deltas of 64 bits; a column of stacks
 
 MALLOC, CALLOC, ALIGNED, REALLOC_BEGIN, REALLOC_END, FREE = range(1, 7)
@@ -64,7 +67,8 @@ class Writer:
             while done < len(view):
                 done += os.write(self.file, view[done:])
         except OSError as error:
-            os.ftruncate(self.file, self.size)
+            with contextlib.suppress(OSError):  # a device has no size
+                os.ftruncate(self.file, self.size)
             raise TraceError(f"{self.path}: cannot be written: {error.strerror}") from error
         self.size += done
 
@@ -103,6 +107,8 @@ class Writer:
 
 
 def unpacked_events(raw: bytes, flags: int, count: int, first: int) -> np.ndarray:
+    if count > len(raw):
+        raise ValueError("a count")
     events, at = np.zeros(count, EVENT), 0
 
     def column(kind: str) -> np.ndarray:
@@ -112,15 +118,32 @@ def unpacked_events(raw: bytes, flags: int, count: int, first: int) -> np.ndarra
         return values
 
     deltas = column("<u8" if flags & WIDE_TIMES else "<u4")
+    if first + deltas.sum(dtype=np.float64) > MOST:
+        raise ValueError("a time")
     events["time"] = np.cumsum(deltas, dtype=np.uint64) + np.uint64(first)
     events["address"], events["size"] = column("<u8"), column("<u8")
     if flags & STACKS:
         events["stack"] = column("<u4")
     events["kind"], events["alignment"] = column("u1"), column("u1")
+    if at != len(raw):
+        raise ValueError("a length")
+    check_events(events)
     return events
 
 
+def check_events(events: np.ndarray) -> None:
+    """Sizes of calls that failed may be any; a realloc says its size before it has failed."""
+    kind, address = events["kind"], events["address"]
+    began = kind == REALLOC_BEGIN
+    wrong = (kind < MALLOC) | (kind > FREE) | (address > MOST) | (events["alignment"] > 62)
+    wrong |= (events["size"] > MOST) & ~began & ((kind != REALLOC_END) | (address != 0))
+    if wrong.any():
+        raise ValueError("an event")
+
+
 def unpacked_definitions(raw: bytes, count: int) -> np.ndarray:
+    if count * DEFINITION.itemsize != len(raw):
+        raise ValueError("a count")
     events, at = np.zeros(count, DEFINITION), 0
     for name in DEFINITION.names:
         events[name] = np.frombuffer(raw, DEFINITION[name], count, at)
@@ -137,53 +160,87 @@ def chunks(data: memoryview, at: int):
             return
         magic, kind, flags, process, thread, count, raw_size, size, first, _ = CHUNK.unpack_from(data, at)
         body = data[at + CHUNK.size : at + CHUNK.size + size]
-        if magic != CHUNK_MAGIC or len(body) != size:
+        if magic != CHUNK_MAGIC or len(body) != size or max(process, thread) > MOST_THREADS:
             yield None
             return
         try:
-            raw = unpacker.decompress(body, max_output_size=raw_size)
+            raw = unpacker.decompress(body) if zstandard.frame_content_size(body) == raw_size else None
         except zstandard.ZstdError:
+            raw = None
+        if raw is None:
             yield None
             return
-        yield kind, flags, process, thread, count, first, raw
+        yield at, (kind, flags, process, thread, count, first, raw)
         at += CHUNK.size + size
 
 
-def read(path: Path | str, progress=None) -> Trace:
+def mapped(path: Path | str) -> memoryview:
     try:
-        data = memoryview(np.memmap(path, np.uint8, "r")) if os.path.getsize(path) else memoryview(b"")
+        return memoryview(np.memmap(path, np.uint8, "r")) if os.path.getsize(path) else memoryview(b"")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise TraceError(f"{path}: cannot be read: {why}") from error
+
+
+def read_header(data: memoryview, path: Path | str) -> tuple[Trace, int]:
+    """An empty trace, and where the chunks begin."""
     if len(data) < HEADER.size or bytes(data[:8]) != MAGIC:
         raise TraceError(f"{path}: not a trace of ./jw record")
     _, version, length = HEADER.unpack_from(data)
     if version != VERSION:
         raise TraceError(f"{path}: a trace of version {version}; this program reads version {VERSION}")
+    if HEADER.size + length > len(data):
+        raise TraceError(f"{path}: cut off in its header")
     try:
-        trace = Trace(json.loads(bytes(data[HEADER.size : HEADER.size + length])))
-    except ValueError:
-        raise TraceError(f"{path}: cut off in its header") from None
-    parts: dict[tuple[int, int], list[np.ndarray]] = {}
-    said: dict[tuple[int, int], list[np.ndarray]] = {}
-    done = 0
-    for chunk in chunks(data, HEADER.size + length):
+        about = json.loads(bytes(data[HEADER.size : HEADER.size + length]))
+        records.check(about, records.ABOUT, all_of_them=False)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path}: damaged in its header: {error}") from None
+    return Trace(about), HEADER.size + length
+
+
+class Reading:
+    """The chunks of each thread, until all are read."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.events: dict[tuple[int, int], list[np.ndarray]] = {}
+        self.definitions: dict[tuple[int, int], list[np.ndarray]] = {}
+        self.count = 0
+
+    def add(self, parts: tuple) -> None:
+        """A ValueError if the chunk is not as docs/formats.md says."""
+        kind, flags, process, thread, count, first, raw = parts
+        if kind == EVENTS:
+            self.events.setdefault((process, thread), []).append(unpacked_events(raw, flags, count, first))
+            self.count += count
+        elif kind == JSON:
+            self.trace.records.append(records.read(raw))
+        elif kind == DEFINITIONS:
+            self.definitions.setdefault((process, thread), []).append(unpacked_definitions(raw, count))
+
+    def finish(self) -> None:
+        for (process, _), pieces in self.definitions.items():
+            self.trace.definitions.setdefault(process, []).append(np.concatenate(pieces))
+        for key, pieces in self.events.items():
+            self.trace.streams[key] = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+            pieces.clear()
+
+
+def read(path: Path | str, progress=None) -> Trace:
+    data = mapped(path)
+    trace, start = read_header(data, path)
+    reading = Reading(trace)
+    for chunk in chunks(data, start):
         if chunk is None:
             trace.cut = True
             break
-        kind, flags, process, thread, count, first, raw = chunk
-        if kind == EVENTS:
-            parts.setdefault((process, thread), []).append(unpacked_events(raw, flags, count, first))
-            done += count
-            if progress:
-                progress(done)
-        elif kind == JSON:
-            trace.records.append(json.loads(raw))
-        elif kind == DEFINITIONS:
-            said.setdefault((process, thread), []).append(unpacked_definitions(raw, count))
-    for (process, _), pieces in said.items():
-        trace.definitions.setdefault(process, []).append(np.concatenate(pieces))
-    for key, pieces in parts.items():
-        trace.streams[key] = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-        pieces.clear()
+        at, parts = chunk
+        try:
+            reading.add(parts)
+        except (ValueError, RecursionError) as error:
+            raise TraceError(f"{path}: damaged: the chunk at byte {at}: {error}") from None
+        if progress:
+            progress(reading.count)
+    reading.finish()
     return trace
