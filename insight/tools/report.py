@@ -115,19 +115,28 @@ def pictures(process: Process, counts: list[list[int]], tell) -> str:
     return f'<div class="plots">{"".join(shown)}</div>'
 
 
-def flame_graphs(flames: dict[str, allocators.Flame], said: list[str], tell) -> str:
+def flame_graphs(flames: allocators.Flames, tell) -> str:
     """With their own library, which draws them in the reader's browser."""
-    if not flames:
+    if not flames.kinds:
         return ""
     parts = ["<h2>Who allocated</h2>"]
-    if said:
-        parts.append(f'<p class="small">{escape(" ".join(said))}</p>')
-    for number, flame in enumerate(flames.values()):
+    if flames.said:
+        parts.append(f'<p class="small">{escape(" ".join(flames.said))}</p>')
+
+    def add(title: str, words: str, drawn: str) -> None:
+        parts.append(f"<figure><figcaption><b>{title}.</b> {escape(words)}</figcaption>{drawn}</figure>")
+
+    for number, flame in enumerate(flames.kinds.values()):
         tell(f"drawing: {flame.title.lower()}")
         total = f"{amount(flame.tree.bytes)} in {count(flame.tree.objects)} objects"
         words = f"{total}. {flame.words} A part is as wide as what it and its callees allocated; tap it to look closer."
-        caption = f"<figcaption><b>{escape(flame.title)}.</b> {escape(words)}</figcaption>"
-        parts.append(f"<figure>{caption}{allocators.drawn(flame, number == 0)}</figure>")
+        add(flame.title, words, allocators.drawn(flame, number == 0))
+    tell("drawing: over time")
+    add(
+        "Over time",
+        "What was alive at each of twelve moments: move the knob.",
+        allocators.drawn_over_time(flames.moments),
+    )
     return "".join(parts)
 
 
@@ -257,7 +266,7 @@ def load(path: Path, wanted: int | None, tell: Progress) -> tuple[Process, list[
 def page_of_one(path: Path, process: Process, counts: list[list[int]], tell: Progress) -> str:
     about = summary.summary_of(process)
     tell("names of functions")
-    flames, callers_said = allocators.flames_of(process)
+    flames = allocators.flames_of(process)
     command = " ".join(about["command"] or [])
     said = "".join(f"<li>{escape(one)}</li>" for one in advice(about))
     more = f" {len(counts)} processes were recorded; this is number {process.number}." if len(counts) > 1 else ""
@@ -266,7 +275,7 @@ def page_of_one(path: Path, process: Process, counts: list[list[int]], tell: Pro
         f"<h1>{escape(about['program'])}</h1><p class=\"small\">{escape(command)}: {escape(path.name)}, "
         f"{escape(process.trace.about.get('date', ''))}.{more}</p>",
         notes(about, process.trace), tiles(about), pictures(process, counts, tell),
-        flame_graphs(flames, callers_said, tell), tables(about),
+        flame_graphs(flames, tell), tables(about),
         f"<h2>What this means for tuning</h2><ul>{said}</ul>",
     )  # fmt: skip
 
@@ -313,7 +322,7 @@ def report(arguments: argparse.Namespace) -> int:
     processes = [process for process, _ in loaded]
     if arguments.json:
         abouts = [
-            summary.summary_of(process) | {"callers": allocators.numbers_of(*allocators.flames_of(process))}
+            summary.summary_of(process) | {"callers": allocators.numbers_of(allocators.flames_of(process))}
             for process in processes
         ]
         tell.done()

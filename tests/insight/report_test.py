@@ -200,11 +200,24 @@ class Report(unittest.TestCase):
         self.assertEqual(
             callers["short_lived"]["stacks"], [{"bytes": 800, "objects": 2, "frames": ["inlined", "spends", "main"]}]
         )
+        moments = callers["over_time"]  # the first one is 0.75 ms after the start
+        self.assertEqual([one["bytes"] for one in moments], [1000] * 11 + [64])
+        self.assertEqual(moments[0]["stacks"], [{"bytes": 1000, "objects": 1, "frames": ["keeps", "main"]}])
+        self.assertAlmostEqual(moments[3]["seconds"], 0.003, places=6)
         page = self.folder / "page.html"
         self.jw("report", self.path, "-o", page)
         text = page.read_text()
         self.assertNotRegex(text, r'<(script|link|img)[^>]* (src|href)="(?!data:)')
-        for word in ("Alive at the peak", "Alive at the end", "Short-lived", "keeps", "spends", "0xd1"):
+        for word in (
+            "Over time",
+            "alive at ",
+            "Alive at the peak",
+            "Alive at the end",
+            "Short-lived",
+            "keeps",
+            "spends",
+            "0xd1",
+        ):
             self.assertIn(word, text)
 
     def test_names_of_a_file_that_was_built_again(self) -> None:
