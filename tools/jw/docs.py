@@ -332,7 +332,7 @@ def unknown_names() -> list[str]:
     text = "\n".join(path.read_text(errors="ignore") for path in files if path.suffix not in (".zip", ".jwt", ".pyc"))
     words = set(re.findall(r"\w+", text)) | EXAMPLES
     tools = "\n".join(path.read_text() for path in files if path.suffix in (".py", ".sh") and "tests" not in path.parts)
-    commands = set(re.findall(r'add_parser\(\s*"(\w+)"', tools)) | {"run"}  # tools/run.sh
+    commands = set(re.findall(r'add_(?:parser|command)\((?:\s*commands,)?\s*"(\w+)"', tools)) | {"run"}  # tools/run.sh
     found = []
     for path in pages():
         page, place = path.read_text(), path.relative_to(ROOT)
