@@ -62,7 +62,7 @@ MISTAKES = {
     ),
     "classes mixed": seed(
         "hardened/regions.c",
-        "region_push(kind, given ? WITHOUT_PAGES : fresh_age(), range);",
+        "region_push(region, given ? WITHOUT_PAGES : fresh_age(), range);",
         "guarded_place(range, weight, MAPPED);",
         "types_stay_apart",
     ),
