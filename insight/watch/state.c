@@ -1,7 +1,5 @@
 /* state.c - walks the tables of a watched process, with the library's own functions (remote.h). */
 #include "watch/state.h"
-#include "frontend/heap_table.h"
-#include "midend/midend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +9,10 @@
 #include "backend/ownership.h"
 #include "backend/reclaimer_words.h"
 #include "backend/thrift_counters.h"
+#include "frontend/heap_table.h"
+#include "frontend/slab_lists.h"
 #include "midend/mid_slab.h"
+#include "midend/midend.h"
 #include "platform/sim.h"
 #include "sync/cell.h"
 #include "watch/remote.h"
