@@ -17,6 +17,7 @@ from pathlib import Path
 
 import options_table
 import orders
+import sample_table
 import verify_table
 from mutants import tomllib
 
@@ -183,15 +184,17 @@ def tag_key(tag: str) -> tuple[str, int]:
 def claim() -> str:
     """What the model checker has shown, in one paragraph."""
     shown = verify_table.read()
+    drawn, killed, excused = sample_table.read()
     were = "was" if len(shown.incomplete) == 1 else "were"
     partly = f"; {len(shown.incomplete)} {were} stopped at the time limit: {', '.join(sorted(shown.incomplete))}"
     return textwrap.fill(
         f"`./jw verify` runs {shown.clients} small clients of the allocator's own code under the memory model RC11, "
-        "which excludes load buffering. Each client has a bound: one to four threads and a few operations. For "
+        "which excludes load buffering. Each has a bound: one to four threads, a few operations. For "
         f"{shown.clients - len(shown.incomplete)} clients every execution within the bound was explored, "
-        "at the commit that the client's row names"
-        f"{partly if shown.incomplete else ''}. Of {shown.mutants} mutants of the source the clients reject "
-        f"{shown.killed}; {shown.excused} are excused, each with a reason ([docs/clients.md](docs/clients.md)).",
+        "at their rows' commits"
+        f"{partly if shown.incomplete else ''}. Of {shown.mutants} mutants of the source they reject "
+        f"{shown.killed}; {shown.excused} are excused, with reasons ([clients](docs/clients.md)). "
+        f"Of {drawn} random ones {killed} are killed, {excused} excused ([mutants](docs/mutants.md)).",
         118,
         break_on_hyphens=False,
         break_long_words=False,

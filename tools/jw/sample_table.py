@@ -1,5 +1,6 @@
 """docs/mutants.md: what came of the random mutants, from ./jw verify --random N --seed S --table."""
 
+import re
 from collections import Counter, defaultdict
 
 from flavours import ROOT
@@ -32,6 +33,13 @@ def summary(results: dict) -> str:
         f"{counts['excused']} excused, {counts['survived']} survive: {rate(counts)} killed; besides, "
         f"{counts['equal']} equal, {counts['does not compile']} do not compile"
     )
+
+
+def read() -> tuple[int, int, int]:
+    """Of the document's sample: how many mutants were drawn, killed and excused."""
+    pattern = r"^seed \d+: (\d+) mutants of \d+, (\d+) killed, (\d+) excused"
+    drawn, killed, excused = map(int, re.search(pattern, DOCUMENT.read_text(), re.M).groups())
+    return drawn, killed, excused
 
 
 def shown(text: str) -> str:
