@@ -176,13 +176,13 @@ unsigned nest_next_class(const struct nest *nest, unsigned class) {
     return RANGE_CLASSES;
 }
 
-bool nest_has_two(const struct nest *nest, unsigned class) {
+bool nest_has_more(const struct nest *nest, unsigned class, unsigned number) {
     const struct nest_class *from = &nest->classes[class];
-    int count = __builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
+    unsigned count = (unsigned)__builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
     granule_id first = atomic_load_explicit(&from->list, memory_order_relaxed) & ID_MASK;
     /* a hint: another thread may just have taken the range, and then its link may have any value */
-    if (count < 2 && first) count += range_next(first) ? 2 : 1;
-    return count > 1;
+    if (count <= number && first) count += range_next(first) ? 2 : 1;
+    return count > number;
 }
 
 size_t nest_count(struct nest *nest, unsigned class) {

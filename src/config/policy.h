@@ -14,6 +14,13 @@
 
 /* ---- Caches of objects ---- */
 
+/* Bytes of a midend class's slabs that are kept in the Nest until the next round though they are empty, besides one
+ * slab. With one slab alone, a pair of malloc and free in a burst of 64 objects of 4 KB took 725 instead of 351
+ * instructions. */
+#ifndef JW_MID_KEPT_BYTES
+#define JW_MID_KEPT_BYTES (256u << 10)
+#endif
+
 /* Bytes of freed midend objects that a thread keeps in each of its MID_CACHES caches. More bytes are hardly faster, and
  * each cached object keeps a slab from going back. */
 #ifndef JW_MID_CACHE_BYTES

@@ -36,6 +36,12 @@ uint32_t mid_slab_empties_left(void) {
     return hint_counter_read(&empties_left);
 }
 
+/* An empty slab stays in the Nest until the next round if no more slabs of the class than this number are there. While
+ * the program grows beyond its peak it is one slab: others may need the memory. */
+static unsigned most_kept(unsigned class) {
+    return 1 + (thrift_is_at_peak() ? 0 : (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / mid_shapes[class].weight);
+}
+
 /* Gives back the range of a listed slab that may have become empty. If another thread has the slab, that thread looks
  * again after it has placed the slab. The slab may also be gone, and its words may belong to another range. But
  * nest_take_given takes only a listed slab of this class. */
@@ -44,7 +50,7 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
      * midend_states */
     atomic_thread_fence(memory_order_seq_cst);
     if (!mid_is_empty(mid_word_get(mid_state_at(slab)), mid_all_free(class))) return;
-    if (!nest_has_two(&mid_nest, class)) { /* the class keeps one until the next round */
+    if (!nest_has_more(&mid_nest, class, most_kept(class))) {
         hint_counter_add(&empties_left);
         return;
     }

@@ -58,7 +58,7 @@ NOINLINE void mid_slab_place(granule_id slab, unsigned class);
 /* Places the deferred slabs: the Nest was busy when they were to be placed. True: there were some. */
 bool mid_slab_place_deferred(void);
 
-/* Gives back the range of a listed slab if it is empty and the Nest has another one of its class. Another thread may
+/* Gives back the range of a listed slab if it is empty and the Nest has enough others of its class. Another thread may
  * have the slab. */
 void mid_slab_retire_if_empty(granule_id slab, unsigned class);
 

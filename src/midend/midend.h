@@ -10,8 +10,8 @@
  *   full      0     0       none        free: sets the bit and LISTED in one step; that thread places the slab
  *   partial   0     1       some        allocate: takes the slab from the Nest, clears a bit, and holds it or places it
  *                                       again; clearing the last bit clears LISTED too and the slab stays out
- *   empty     0     1       all         stays as its class's only one until the next round, else: take it from the
- *                                       Nest, give the range back
+ *   empty     0     1       all         stays until the next round while its class has few in the Nest, else: take it
+ *                                       from the Nest, give the range back
  *   held      1     1       any         the holder lets go of it: full without a bit, else partial or empty and placed
  *
  * LISTED means: in the Nest, deferred, or in the hands of a thread that will place it. Only the thread that took a slab

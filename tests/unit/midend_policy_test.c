@@ -162,6 +162,27 @@ static void many_free_objects_ask_for_a_round(void **state) {
     finish();
 }
 
+/* They wait for the next burst up to a limit, until a round; at the peak only one does. */
+static void slabs_of_a_burst_stay(void **state) {
+    (void)state;
+    static char *objects[(3 + (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / 2) * MOST_OBJECTS];
+    start();
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        unsigned most = 1 + (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / mid_shapes[class].weight;
+        unsigned count = (most + 2) * mid_shapes[class].count;
+        for (unsigned burst = 0; burst < 2; burst++) {
+            for (unsigned i = 0; i < count; i++) objects[i] = midend_allocate(NULL, mid_shapes[class].size, 1);
+            bool at_peak = thrift_is_at_peak() && burst == 0;
+            if (!at_peak) thrift_forget_peak();
+            for (unsigned i = 0; i < count; i++) midend_free(NULL, objects[i]);
+            assert_int_equal(mid_slab_counts[class], at_peak ? 1 : most);
+        }
+        midend_round(false);
+        assert_int_equal(mid_slab_counts[class], 0);
+    }
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slabs_waste_little),
@@ -171,6 +192,7 @@ int main(void) {
         cmocka_unit_test(frees_until_reopen_end),
         cmocka_unit_test(classes_that_take_turns_make_no_room),
         cmocka_unit_test(what_is_idle_goes),
+        cmocka_unit_test(slabs_of_a_burst_stay),
         cmocka_unit_test(idle_threads_drain_their_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

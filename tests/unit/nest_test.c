@@ -41,14 +41,15 @@ static void slots_fill_first_then_the_list(void **state) {
     for (granule_id id = 1; id <= JW_NEST_SLOTS + EXTRA; id++) {
         assert_true(place(0, id));
         assert_int_equal(nest_count(&nests[0], CLASS), id);
-        assert_int_equal(nest_has_two(&nests[0], CLASS), id > 1);
+        assert_int_equal(nest_has_more(&nests[0], CLASS, 1), id > 1);
+        assert_int_equal(nest_has_more(&nests[0], CLASS, 8), id > 8);
         assert_int_equal((nests[0].classes[CLASS].list & ID_MASK) != 0, id > JW_NEST_SLOTS);
     }
     bool seen[JW_NEST_SLOTS + EXTRA + 1] = {false};
     for (unsigned left = JW_NEST_SLOTS + EXTRA; left > 0; left--) {
         granule_id id = nest_take(&nests[0], CLASS);
         assert_true(id >= 1 && id <= JW_NEST_SLOTS + EXTRA && !seen[id]);
-        assert_int_equal(nest_has_two(&nests[0], CLASS), left - 1 > 1);
+        assert_int_equal(nest_has_more(&nests[0], CLASS, 1), left - 1 > 1);
         seen[id] = true;
         assert_int_equal(nest_count(&nests[0], CLASS), left - 1);
     }

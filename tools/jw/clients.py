@@ -31,6 +31,7 @@ CONSTANTS = {
     "JW_HEAPS_PER_CHUNK": 2,
     "JW_OBJECT_CACHE_ENTRIES": 0,
     "JW_COARSE_SLABS": 0,
+    "JW_MID_KEPT_BYTES": 0,
     "JW_CHECKED": 1,
     "JW_FILL": 0,
 }
