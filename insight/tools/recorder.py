@@ -99,6 +99,12 @@ class Rings:
 
     def offer(self) -> None:
         """Keeps rings ahead of the threads; the more there are, the smaller is each."""
+        try:
+            self.make_rings()
+        except OSError as error:  # the memory behind the folder is full
+            raise TraceError(f"{self.folder}: cannot be written: {error.strerror}") from error
+
+    def make_rings(self) -> None:
         while self.offered < min(int(self.words[TAKEN]) + AHEAD, MOST_RINGS):
             slot_page = SLOTS + SLOT * self.offered & ~4095
             capacity = BLOCK if len(self.live) < 32 else 8192 if len(self.live) < 256 else 2048
@@ -146,7 +152,7 @@ class Recorder:
     def poll(self, everything: bool = False) -> bool:
         """Moves events on. True if some ring was filling up."""
         busy = False
-        self.rings.offer()
+        self.guard(self.rings.offer)
         for number, count in self.rings.waiting():
             while count:
                 busy |= count > self.rings.capacities[number] // 4

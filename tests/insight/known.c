@@ -72,6 +72,34 @@ static void forks(int raw) {
     free(objects[0]);
 }
 
+/* Each child frees the object that its parent allocated for it. */
+static void many_forks(void) {
+    for (int i = 0; i < 1000; i++) {
+        int status;
+        objects[0] = malloc(BIG + 4000);
+        pid_t child = fork();
+        if (child == 0) {
+            free(objects[0]);
+            _exit(0);
+        }
+        if (waitpid(child, &status, 0) != child || status != 0) abort();
+        free(objects[0]);
+    }
+}
+
+static void *oddly_named(void *argument) {
+    prctl(PR_SET_NAME, "</script><b>$x_2");
+    return short_lived(argument);
+}
+
+static void many_threads(void) {
+    enum { MANY = 500 };
+    static pthread_t thread[MANY];
+    for (uintptr_t i = 0; i < MANY; i++)
+        if (pthread_create(&thread[i], NULL, oddly_named, (void *)i) != 0) abort();
+    for (int i = 0; i < MANY; i++) pthread_join(thread[i], NULL);
+}
+
 /* More than a ring holds; then the end without a word. */
 static void killed(void) {
     for (int i = 0; i < 200000; i++) free(malloc(BIG + 6000));
@@ -115,6 +143,8 @@ int main(int count, char **arguments) {
     else if (strcmp(what, "killed") == 0) killed();
     else if (strcmp(what, "long") == 0) long_loop();
     else if (strcmp(what, "crowd") == 0) crowd();
+    else if (strcmp(what, "many_forks") == 0) many_forks();
+    else if (strcmp(what, "many_threads") == 0) many_threads();
     else if (strcmp(what, "exec") == 0) {
         free(malloc(BIG + 7000));
         execl(arguments[0], arguments[0], "plain", NULL);

@@ -4,6 +4,7 @@ usage: record_test.py BUILD KNOWN [LIBRARY]    with LIBRARY, an allocator, prelo
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -187,6 +188,52 @@ class Recording(unittest.TestCase):
         events = self.own(trace, 1, 8000)
         self.check_stacks(trace, events)
         self.assertEqual(self.functions(trace, 1, np.unique(events.stack[events.allocates])), {("busy",)})
+
+    def test_a_thousand_forks(self) -> None:
+        trace = self.record(KNOWN, "many_forks")
+        self.assertEqual(len(trace.of("process")), 1001)
+        parent, child = self.own(trace, 1), self.own(trace, 1001)
+        self.assertEqual((len(parent.size), parent.live()[-1]), (2000, 0))
+        self.assertEqual(child.size.tolist(), [BIG + 4000] * 2)  # its parent's, and its free
+
+    def test_five_hundred_threads_with_an_odd_name(self) -> None:
+        trace = self.record(KNOWN, "many_threads")
+        events = self.own(trace, 1, 2000)
+        self.assertEqual(sorted(events.size[events.allocates].tolist()), [BIG + 2000 + i for i in range(500)])
+        self.assertEqual(len(set(events.thread.tolist())), 500)
+        page = self.folder / "page.html"
+        done = self.jw("report", self.path, "-o", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("&lt;/script&gt;&lt;b&gt;$x_", page.read_text())
+        self.assertNotIn("</script><b>", page.read_text())
+
+    @unittest.skipUnless(os.getuid() == 0 and shutil.which("unshare"), "no right to mount")
+    def test_full_memory_ends_the_recording_and_not_the_program(self) -> None:
+        """The program fills the memory in which the next rings would be; each further process needs one."""
+        mark = self.folder / "mark"
+        again = " ".join(f"{KNOWN} threads;" for _ in range(8))
+        program = f"dd if=/dev/zero of=/dev/shm/full bs=1M 2>{self.folder}/dd; {again} touch {mark}"
+        command = [sys.executable, "-B", TOOLS, "--build", BUILD, "record", "-o", self.path, "--", "sh", "-c", program]
+        mounted = 'mount -t tmpfs -o size=300m tmpfs /dev/shm || exit 77; exec "$@"'
+        words = ["unshare", "-m", "sh", "-c", mounted, "sh", *map(str, command)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=100)
+        if done.returncode == 77:
+            self.skipTest("no right to mount")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("cannot be written: No space left on device; the recording ends here", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertTrue(mark.exists())
+        self.assertFalse(traceio.read(self.path).cut)
+
+    def test_a_killed_recorder_leaves_a_readable_file(self) -> None:
+        """What was written by then; the program goes on."""
+        command = [sys.executable, "-B", TOOLS, "--build", BUILD, "record", "-o", self.path, "--", KNOWN, "long"]
+        killed = subprocess.Popen([str(word) for word in command])
+        while not self.path.exists() or self.path.stat().st_size < 100000:
+            self.assertIsNone(killed.poll())
+        killed.kill()
+        killed.wait()
+        self.assertGreater(sum(len(events) for events in traceio.read(self.path).streams.values()), 0)
 
     def test_a_recording_of_the_time_before_stacks(self) -> None:
         self.check_plain(traceio.read(Path(__file__).with_name("version1.jwt")), 1)
