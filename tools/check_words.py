@@ -19,6 +19,7 @@ HEADERS = {
     "backend/leaf_word.h",
     "backend/range_link.h",
     "backend/node_word.h",
+    "midend/mid_hold.h",
     "midend/mid_word.h",
     "frontend/cross_list.h",
     "hardened/quarantine_entry.h",
@@ -38,6 +39,7 @@ BITS = {
     "backend/range_link.h": [r"\bLINK_IN_LIST\b", r"\bPOSITION_[A-Z]+_SHIFT\b"],
     "backend/node_word.h": [r"\bCODE_(?:BITS|MASK)\b", r"\bALL_CODES\b"],
     "midend/mid_word.h": [r"\bMID_(?:HELD|LISTED|GIVEN_BACK|SEEN)\b"],
+    "midend/mid_hold.h": [r"\bHOLD_BUSY\b"],
     "backend/slot_word.h": [r"\bSLOT_GONE\b", r"\bSLOT_DISOWNED\b"],
     "backend/directory.h": [r"\bHUGE_GONE\b"],
     "backend/range_cache.h": [r"\bRANGE_CACHE_OLD\b"],
@@ -109,10 +111,11 @@ BIT_SETS = {
     "hardened/trailer.h": "",
     "hardened/zero_size.c": r"\bbit\b",
     "statistics/statistics.c": r"kilobytes << 10|\*text \| 0x20",
+    "midend/mid_cache.c": r"\bmisses [&|] mark\b",
     "midend/mid_cache.h": r"JW_MIDEND_UNIT_SHIFT|\* reciprocal >> 32|\b1u << index\b",
     "midend/mid_shapes.c": r"1 << 32\) \+ size",
     "midend/mid_slab.h": r"MID_FREE_BITS >> ",
-    "midend/midend.c": r"\bMID_CACHE_IDLE\b|\b1u << index\b|\bmid_lists_locked\b",
+    "midend/midend.c": r"\b1u << index\b|\bbits & mid_free_bits\(|\bmid_lists_locked\b",
     "midend/midend_round.c": r"\b(?:run|free|first)\b",
 }
 HARMLESS = re.compile(

@@ -13,6 +13,7 @@
 #include "frontend/remote_reclaim.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"
+#include "midend/midend.h"
 #include "platform/host.h"
 
 /* Takes up to `most` heaps from the stack, drains all of them, then pushes them to the other stack. Returns how
@@ -49,12 +50,15 @@ static bool frontend_pass(bool now) {
     bool more = heap_drain_abandoned();
     heap_visit_inherited(now ? heap_drain : heap_drain_if_freed_into, heap_push_drained);
     bool soon = remote_reclaim_round(now);
+    unsigned held = 0;
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
         if (!heap) continue;
         more |= heap_pool_round(heap, now);
         soon |= range_cache_drain(&heap->range_cache, now);
+        held += midend_round_of_caches(heap->mid_caches, now);
     }
+    soon |= held >= MID_ROUND_FROM;
     if (soon) thrift_wake(); /* they are given back by the next round, at its usual time */
     return more | soon;
 }
@@ -75,6 +79,7 @@ bool heap_purge_caches(struct purge *purge) {
         if (!heap) continue;
         heap_pool_round(heap, true);
         range_cache_drain(&heap->range_cache, true);
+        midend_round_of_caches(heap->mid_caches, true);
         if (purge_is_over(purge)) return false;
     }
     return true;

@@ -23,6 +23,7 @@
 
 #include "backend/page_map.h"
 #include "config/policy.h"
+#include "midend/mid_hold.h"
 #include "midend/mid_word.h"
 #include "platform/fill.h"
 #include "sync/free_link.h"
@@ -34,10 +35,14 @@ struct mid_cache {
     uint32_t held_bytes;              /* bytes of the slab's objects, 0: there is no slab */
     uint32_t class_plus_1;            /* 0: it serves none yet */
     uint32_t bytes, size, reciprocal; /* of the class: of a slab's objects, of one, and to divide by that */
-    uint32_t room, most, misses_left; /* most: the room while nothing is cached */
-    void *cached;                     /* the first cached object, NULL: none */
-    uint64_t key;                     /* of the links; a copy for the hit paths */
-    uint32_t heap;                    /* number of the heap that the cache belongs to */
+    uint32_t room;
+    uint16_t most;                /* the room while nothing is cached */
+    _Atomic(uint8_t) misses_left; /* with the marks of mid_cache.c */
+    struct mid_state left;        /* the slab's word as a round has left it; full: no round has. A hint */
+    struct mid_hold hold;         /* the slab, for rounds */
+    uint32_t heap;                /* number of the heap that the cache belongs to */
+    void *cached;                 /* the first cached object, NULL: none */
+    uint64_t key;                 /* of the links; a copy for the hit paths */
 };
 
 /* Whether a cached object's link may lead there: to another object of the class, as far as a few loads tell, or to the
@@ -76,11 +81,33 @@ void mid_cache_open(struct mid_cache *cache, unsigned class);
 /* Lets the cache hold the slab, which the caller has. */
 void mid_cache_hold(struct mid_cache *cache, granule_id slab);
 
+/* Leaves a slab to all threads that was held and is in no hold any more. */
+NOINLINE void mid_slab_leave(granule_id slab);
+
+extern struct mid_state mid_no_slab HIDDEN; /* has no bits, ever */
+
 /* Leaves the held slab to all threads. */
-NOINLINE void mid_cache_leave(struct mid_cache *cache);
+static ALWAYS_INLINE void mid_cache_leave(struct mid_cache *cache) {
+    granule_id slab = hold_end(&cache->hold);
+    cache->held_bytes = 0;
+    cache->state = &mid_no_slab;
+    if (slab) mid_slab_leave(slab);
+}
 
 /* Changes the key of links for objects that are cached from now on. At the start, and in the child of a fork. */
 void mid_cache_renew_key(uint64_t random);
+
+/* Called by a round: whether nothing was allocated from the class since the last call. */
+bool mid_cache_sleeps(struct mid_cache *cache);
+
+/* Called when the thread's heap is collected: whether nothing was allocated from the class since the last call. */
+bool mid_cache_idles(struct mid_cache *cache);
+
+/* Counts a free for which the cache had no room. Returns whether that was the last one allowed. */
+bool mid_cache_misses(struct mid_cache *cache);
+
+/* Lets the next hold count. A thread's first one is, and the first one after a round has been here. */
+void mid_cache_count_next_hold(struct mid_cache *cache);
 
 /* The number of the heap that caches the object, if any does. */
 static inline uint32_t cached_heap_number(const void *object) {
@@ -112,18 +139,23 @@ static ALWAYS_INLINE void *cached_pop(struct mid_cache *cache) {
     return object;
 }
 
+/* Also removes the marks that say that the cache is idle. */
+static ALWAYS_INLINE void mid_cache_renew_misses(struct mid_cache *cache) {
+    atomic_store_explicit(&cache->misses_left, MID_MISSES_UNTIL_DRAIN, memory_order_relaxed);
+}
+
 /* Takes a cached object, or a free object of the held slab. NULL: there is none, or the cache serves another class, or
  * no class yet. */
 static ALWAYS_INLINE void *mid_cache_pop(struct mid_cache *cache, unsigned class) {
     if (UNLIKELY(cache->class_plus_1 != class + 1)) return NULL;
-    cache->misses_left = MID_MISSES_UNTIL_DRAIN;
+    mid_cache_renew_misses(cache);
     if (!QUARANTINED && cache->cached) return cached_pop(cache);
     uint32_t bits = mid_free_bits(mid_word_get(cache->state));
     if (UNLIKELY(bits == 0)) return NULL;
     cache->room = cache->most;
-    uint32_t bit = mid_choose_bit(bits);
-    mid_word_allocate_held(cache->state, bit);
-    char *object = cache->start + (size_t)__builtin_ctz(bit) * cache->size;
+    uint32_t index = mid_choose(bits);
+    if (UNLIKELY(!mid_word_allocate_held(cache->state, 1u << index))) return NULL;
+    char *object = cache->start + (size_t)index * cache->size;
     fill_check(object, 0, cache->size);
     return object;
 }

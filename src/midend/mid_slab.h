@@ -3,6 +3,7 @@
  *   mid_shapes.c          the classes, made once at the start
  *   mid_slab.c            a slab is made, placed, taken and retired
  *   mid_cache.c           what a thread keeps
+ *   mid_hold.h            which slab a thread holds, for rounds
  *   midend.c              allocation and free
  *   midend_round.c        a round of reclamation
  *   midend_statistics.c   numbers, and the description of an address
@@ -64,6 +65,9 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class);
 
 /* Grows when an empty slab is left in the Nest until the next round. */
 uint32_t mid_slab_empties_left(void);
+
+/* Frees objects of a slab, or says that one is free already and aborts. Returns the slab's word after that. */
+struct mid_word mid_slab_free(granule_id slab, unsigned class, uint32_t bits);
 
 /* Takes a slab with a free object out of the Nest, or makes one. 0: there is no memory. */
 granule_id mid_slab_take_or_make(unsigned class);

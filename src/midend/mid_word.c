@@ -3,15 +3,6 @@
 
 #include "platform/assert.h"
 
-/* `all`: the bits of the objects that the slab has. */
-static struct mid_word mid_empty(uint32_t all) {
-    return (struct mid_word){MID_LISTED | all};
-}
-
-static struct mid_word mid_full(void) {
-    return (struct mid_word){0};
-}
-
 /* Returns the word after the object is given out. `hold`: the slab is held from then on, unless it is full. */
 static struct mid_word mid_allocated(struct mid_word word, uint32_t bit, bool hold) {
     uint32_t rest = word.raw & ~(bit | MID_SEEN | MID_GIVEN_BACK);
@@ -25,16 +16,16 @@ static struct mid_word mid_left(struct mid_word word) {
 
 uint32_t mid_word_allocate(struct mid_state *state, bool hold, struct mid_word *now) {
     struct mid_word word = mid_word_get(state);
-    uint32_t bit;
+    uint32_t index;
     do {
         invariant(!mid_is_held(word) && mid_is_listed(word) && mid_free_bits(word));
-        bit = mid_choose_bit(mid_free_bits(word));
-        *now = mid_allocated(word, bit, hold);
+        index = mid_choose(mid_free_bits(word));
+        *now = mid_allocated(word, 1u << index, hold);
         /* [MW2] acquire: the object's last user is done with it; release: the slab's words, for threads that free into
          * the full slab; pairs [MW3]; clients midend_claim_deferred midend_full_words */
     } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word.raw, now->raw, memory_order_acq_rel,
                                                     memory_order_relaxed));
-    return bit;
+    return index;
 }
 
 bool mid_word_free(struct mid_state *state, uint32_t bit, struct mid_word *word) {
@@ -43,7 +34,7 @@ bool mid_word_free(struct mid_state *state, uint32_t bit, struct mid_word *word)
         if (mid_has_free(*word, bit)) return false;
         now = mid_freed(*word, bit);
         /* [MW3] release: the object's last use; acquire: the slab's words, from the thread that filled it; pairs
-         * [MW1] [MW2] [MH1]; clients midend_free_allocate midend_full_words */
+         * [MW1] [MW2] [MH1] [MH2]; clients midend_free_allocate midend_full_words */
     } while (!atomic_compare_exchange_weak_explicit(&state->raw, &word->raw, now.raw, memory_order_acq_rel,
                                                     memory_order_relaxed));
     return true;

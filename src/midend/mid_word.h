@@ -6,6 +6,7 @@
  *   mid_word_allocate       the thread that has the slab out of   bit = seen = given back = 0; held = 1, if that thread
  *                           the Nest                              will hold the slab. No bit left: 0
  *   mid_word_allocate_held  the holder: the hit path of malloc    bit = 0
+ *   mid_word_allocate_all   a round that is in the hold           each bit = 0
  *   mid_word_free           any thread                            bit = listed = 1, seen = given back = 0
  *   mid_word_free_held      the holder: the hit path of free      bit = 1
  *   mid_word_leave          the holder                            held = 0. No bit left: 0
@@ -78,11 +79,20 @@ static inline bool mid_is_empty(struct mid_word word, uint32_t all) {
     return word.raw == (MID_LISTED | all);
 }
 
-/* The bit of the object that is given out: the first free one, or in the hardened build any. */
-static ALWAYS_INLINE uint32_t mid_choose_bit(uint32_t bits) {
+/* `all`: the bits of the objects that the slab has. */
+static inline struct mid_word mid_empty(uint32_t all) {
+    return (struct mid_word){MID_LISTED | all};
+}
+
+static inline struct mid_word mid_full(void) {
+    return (struct mid_word){0};
+}
+
+/* The number of the object that is given out: the first free one, or in the hardened build any. */
+static ALWAYS_INLINE uint32_t mid_choose(uint32_t bits) {
     uint32_t passed = RANDOM_ORDER ? random_less((uint32_t)__builtin_popcount(bits)) : 0;
     for (; passed > 0; passed--) bits &= bits - 1;
-    return bits & -bits;
+    return (uint32_t)__builtin_ctz(bits);
 }
 
 /* Returns the word after the object is freed. */
@@ -94,6 +104,15 @@ static ALWAYS_INLINE struct mid_word mid_word_get(const struct mid_state *state)
     return (struct mid_word){atomic_load_explicit(&state->raw, memory_order_relaxed)};
 }
 
+/* Rounds note in a cache how they have left the word of the held slab: a hint. */
+static inline void mid_word_note(struct mid_state *note, struct mid_word word) {
+    atomic_store_explicit(&note->raw, word.raw, memory_order_relaxed);
+}
+
+static inline bool mid_same(struct mid_word one, struct mid_word other) {
+    return one.raw == other.raw;
+}
+
 /* Reads the word of a slab that the caller has just taken out of the Nest. */
 static inline struct mid_word mid_word_get_taken(const struct mid_state *state) {
     /* [MW1] acquire: the objects' last uses come before their pages' discarding, or the range's next; pairs [MW3];
@@ -101,20 +120,26 @@ static inline struct mid_word mid_word_get_taken(const struct mid_state *state) 
     return (struct mid_word){atomic_load_explicit(&state->raw, memory_order_acquire)};
 }
 
-/* Allocates an object of the held slab. The object's bit is set until then: only the holder clears bits. */
-static ALWAYS_INLINE void mid_word_allocate_held(struct mid_state *state, uint32_t bit) {
+/* Allocates an object of the held slab. False: a round has just allocated all. */
+static ALWAYS_INLINE bool mid_word_allocate_held(struct mid_state *state, uint32_t bit) {
     /* [MH1] acquire: the object's last user is done with it; pairs [MW3]; client mid_cache_freed */
-    atomic_fetch_xor_explicit(&state->raw, bit, memory_order_acquire);
+    return atomic_fetch_and_explicit(&state->raw, ~bit, memory_order_acquire) & bit;
+}
+
+/* Allocates all free objects of a slab in whose hold the calling round is. Returns their bits. */
+static inline uint32_t mid_word_allocate_all(struct mid_state *state) {
+    /* [MH2] acquire: the objects' last users are done with them; pairs [MW3] [MH3]; client mid_cache_held_round */
+    return atomic_fetch_and_explicit(&state->raw, ~MID_FREE_BITS, memory_order_acquire) & MID_FREE_BITS;
 }
 
 /* Frees an object of the held slab. False: it was free already. */
 static ALWAYS_INLINE bool mid_word_free_held(struct mid_state *state, uint32_t bit) {
-    /* relaxed: the next user is the holder itself, or comes after the holder has let go */
-    return !(atomic_fetch_or_explicit(&state->raw, bit, memory_order_relaxed) & bit);
+    /* [MH3] release: the object's last use; pairs [MH2]; client mid_cache_held_round */
+    return !(atomic_fetch_or_explicit(&state->raw, bit, memory_order_release) & bit);
 }
 
 /* Allocates an object of a slab that the caller has out of the Nest; `hold`: the caller will hold the slab. Returns the
- * object's bit. *now: the word after that. */
+ * object's number. *now: the word after that. */
 uint32_t mid_word_allocate(struct mid_state *state, bool hold, struct mid_word *now);
 
 /* Frees an object. *word: on call, the word as last read; on return, the word just before the free. False: the object

@@ -14,6 +14,10 @@ COLD void midend_start(void) {
     midend_round_start();
 }
 
+static char *mid_object(granule_id slab, unsigned class, uint32_t index) {
+    return granule_address(slab) + (size_t)index * mid_shapes[class].size;
+}
+
 static unsigned class_for(size_t size, size_t alignment) {
     unsigned mid_class = mid_class_of(size);
     while (mid_class < mid_class_count && mid_shapes[mid_class].size & (alignment - 1)) mid_class++;
@@ -24,10 +28,10 @@ static unsigned class_for(size_t size, size_t alignment) {
  * placed again if there is no `cache` for it. */
 static void *allocate_from_slab(granule_id slab, unsigned class, struct mid_cache *cache) {
     struct mid_word now;
-    uint32_t bit = mid_word_allocate(mid_state_at(slab), cache != NULL, &now);
+    uint32_t index = mid_word_allocate(mid_state_at(slab), cache != NULL, &now);
     if (mid_is_held(now)) mid_cache_hold(cache, slab);
     else if (mid_is_listed(now)) mid_slab_place(slab, class);
-    char *object = granule_address(slab) + (size_t)__builtin_ctz(bit) * mid_shapes[class].size;
+    char *object = mid_object(slab, class, index);
     fill_check(object, 0, mid_shapes[class].size);
     return object;
 }
@@ -58,6 +62,15 @@ granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit) {
     return find_object(object, class, bit);
 }
 
+struct mid_word mid_slab_free(granule_id slab, unsigned class, uint32_t bits) {
+    struct mid_word word = mid_word_get(mid_state_at(slab));
+    if (UNLIKELY(!mid_word_free(mid_state_at(slab), bits, &word)))
+        misuse(DOUBLE_FREE, mid_object(slab, class, (uint32_t)__builtin_ctz(bits & mid_free_bits(word))), 0);
+    if (!mid_is_listed(word)) place_no_longer_full(slab, class);
+    else if (mid_is_empty(mid_freed(word, bits), mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
+    return mid_freed(word, bits);
+}
+
 /* Gives the cached objects back to their slabs. No object is cached then until the class is allocated from. */
 static NOINLINE void drain_cached(struct mid_cache *cache) {
     for (void *object = cache->cached, *next; object; object = next) {
@@ -76,13 +89,8 @@ static void mid_cache_drain(struct mid_cache *cache) {
     if (cache->held_bytes) mid_cache_leave(cache);
 }
 
-/* A bit of misses_left: nothing was allocated from the class since the heap was last collected. */
-#define MID_CACHE_IDLE 0x80000000u
-_Static_assert(MID_MISSES_UNTIL_DRAIN < MID_CACHE_IDLE, "the misses stand below the bit");
-
 static void mid_cache_count_miss(struct mid_cache *cache, unsigned class) {
-    if (cache->class_plus_1 == class + 1 && cache->cached && (--cache->misses_left & ~MID_CACHE_IDLE) == 0)
-        drain_cached(cache);
+    if (cache->class_plus_1 == class + 1 && cache->cached && mid_cache_misses(cache)) drain_cached(cache);
 }
 
 bool midend_free(struct mid_cache *caches, void *object) {
@@ -93,21 +101,16 @@ bool midend_free(struct mid_cache *caches, void *object) {
     struct mid_word word = mid_word_get(mid_state_at(slab));
     if (!mid_has_free(word, bit) && UNLIKELY(mid_may_be_cached(object)) && mid_has_link(object, class)) return false;
     if (!mid_has_free(word, bit)) fill_write(object, 0, mid_shapes[class].size);
-    if (!mid_word_free(mid_state_at(slab), bit, &word)) misuse(DOUBLE_FREE, object, 0);
-    if (!mid_is_listed(word)) place_no_longer_full(slab, class);
-    else if (mid_is_empty(mid_freed(word, bit), mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
+    mid_slab_free(slab, class, bit);
     if (caches) mid_cache_count_miss(&caches[class % MID_CACHES], class);
     return true;
 }
 
-void midend_drain(struct mid_cache *caches) {
-    for (unsigned i = 0; i < MID_CACHES; i++) mid_cache_drain(&caches[i]);
-}
-
-void midend_collect(struct mid_cache *caches) {
+void midend_drain_caches(struct mid_cache *caches, bool idle) {
     for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) {
-        if (cache->misses_left & MID_CACHE_IDLE) mid_cache_drain(cache);
-        cache->misses_left |= MID_CACHE_IDLE;
+        if (!mid_cache_idles(cache) && idle) continue;
+        mid_cache_drain(cache);
+        mid_cache_count_next_hold(cache);
     }
 }
 

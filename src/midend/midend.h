@@ -36,7 +36,8 @@
  * set where all objects are free, or the slab is held.
  *
  * A thread holds the slabs that it last allocated from. So an allocation from these, or a free to them, is at most one
- * read-modify-write of the word. Other threads free into a held slab as into a listed one. The holder leaves the slab,
+ * read-modify-write of the word. Other threads free into a held slab as into a listed one. A round gives back the free
+ * pages of slabs whose holders sleep (docs/protocols/mid-cache.md). The holder leaves the slab,
  * and then looks whether the slab is empty, in five cases:
  *
  *   it takes a slab of another class in its place
@@ -76,11 +77,18 @@ void *midend_allocate_uncached(struct mid_cache *caches, size_t size);
  * nothing done, where the object's first word is a link: it may be cached. */
 bool midend_free(struct mid_cache *caches, void *object);
 
-/* Drains the calling thread's caches: it leaves its slabs, and its cached objects go back to theirs. */
-void midend_drain(struct mid_cache *caches);
+/* Drains the calling thread's caches: it leaves its slabs, and its cached objects go back to theirs. `idle`: only those
+ * that the thread has not allocated from since the last call. */
+void midend_drain_caches(struct mid_cache *caches, bool idle);
 
-/* Drains those caches that the thread has not allocated from since the last call. Called by periodic maintenance. */
-void midend_collect(struct mid_cache *caches);
+static inline void midend_drain(struct mid_cache *caches) {
+    midend_drain_caches(caches, false);
+}
+
+/* Called by periodic maintenance. */
+static inline void midend_collect(struct mid_cache *caches) {
+    midend_drain_caches(caches, true);
+}
 
 /* Usable bytes of an object of a mid slab. 0: the address is not one, or the object is cached in these caches, which
  * are the calling thread's. */
@@ -99,6 +107,10 @@ size_t midend_good_size(size_t size, size_t alignment);
 /* Gives back empty slabs, and free pages of slabs that were left alone since the last round; `now`: of all slabs. True:
  * there is more for a later round. */
 bool midend_round(bool now);
+
+/* A round's look at the slabs that a thread holds, which may be another one's: gives back free pages, if the thread has
+ * not allocated there since the last round; `now`: in any case. Returns how many slabs a later round has to look at. */
+unsigned midend_round_of_caches(struct mid_cache *caches, bool now);
 
 struct purge;
 

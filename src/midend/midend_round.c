@@ -43,6 +43,40 @@ static bool scan_slab(granule_id slab, unsigned class, bool now) {
     return more;
 }
 
+/* Gives back the pages of what is free in a slab that a thread holds. Meanwhile the round has the objects: it allocates
+ * all, and frees them again. Returns the slab's word after that, or mid_full(): the OS refuses, or there is
+ * nothing. */
+static struct mid_word discard_held(struct mid_hold *hold) {
+    granule_id slab = hold_enter(hold);
+    if (!slab) return mid_full();
+    uint32_t objects = mid_word_allocate_all(mid_state_at(slab));
+    if (!hold_exit(hold, slab)) mid_slab_leave(slab);
+    if (!objects) return mid_full();
+    unsigned class = mid_class_of_slab(slab);
+    bool given = discard_free(slab, &mid_shapes[class], objects);
+    struct mid_word word = mid_slab_free(slab, class, objects);
+    return given ? word : mid_full();
+}
+
+/* A round's look at a slab that a thread holds. True: the next round has to look again. What the OS refuses, a round
+ * that comes for another reason tries again. */
+static bool scan_hold(struct mid_cache *cache, bool now) {
+    granule_id slab = hold_look(&cache->hold);
+    if (!slab) return false;
+    bool sleeps = mid_cache_sleeps(cache);
+    struct mid_word word = mid_word_get(mid_state_at(slab)), left = sleeps ? mid_word_get(&cache->left) : mid_full();
+    bool has_pages = mid_free_bits(word) && !mid_same(word, left);
+    if (has_pages && (sleeps || now)) left = discard_held(&cache->hold);
+    mid_word_note(&cache->left, left);
+    return has_pages && !sleeps && !now;
+}
+
+unsigned midend_round_of_caches(struct mid_cache *caches, bool now) {
+    unsigned more = 0;
+    for (struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++) more += scan_hold(cache, now);
+    return more;
+}
+
 struct round {
     bool now, more;
 };

@@ -1,0 +1,66 @@
+/* mid_hold.h - which mid slab a thread holds: a word of its mid cache. A round marks it busy, so that the slab stays
+ * held while the round allocates what is free there (midend_round.c).
+ *
+ *   word   | 31..25 zero | 24 busy | 23..0 slab, 0: none |
+ *
+ *   transition    by            word
+ *   hold_begin    the holder    0 -> slab              [HO1] release: the slab's words
+ *   hold_enter    a round       slab -> slab, busy     [HO2] acquire: as HO1
+ *   hold_exit     the round     slab, busy -> slab     [HO3] release: what the round did to the slab's word
+ *   hold_end      the holder    slab, any -> 0         [HO4] acquire: as HO3; release: the holder's steps in the word
+ *
+ * The thread whose step removes the slab from the word leaves the slab (mid_word_leave): the holder, or the round that
+ * finds at its exit that the holder has ended the hold meanwhile. Only the holder begins one, so no slab comes back to
+ * the word while a round is busy with it: it is still held. The round is busy for a few instructions, and the holder
+ * never waits for it. A fork's child whose parent had a round there loses the slab.
+ *
+ * Invariant: while the word has a slab, that slab is held. Progress: wait-free. Clients mid_cache_held_*. */
+#ifndef JW_MID_HOLD_H
+#define JW_MID_HOLD_H
+
+#include "backend/page_map.h"
+
+struct mid_hold {
+    _Atomic(uint32_t) raw;
+};
+
+#define HOLD_BUSY (1u << 24)
+_Static_assert(HOLD_BUSY > ID_MASK, "a slab's number fits below the mark");
+
+/* A hint: the slab; 0: none. */
+static inline granule_id hold_look(const struct mid_hold *hold) {
+    return atomic_load_explicit(&hold->raw, memory_order_relaxed) & ID_MASK;
+}
+
+static inline void hold_begin(struct mid_hold *hold, granule_id slab) {
+    /* [HO1] release: the slab's words; pairs [HO2]; client mid_cache_held_anew */
+    atomic_store_explicit(&hold->raw, slab, memory_order_release);
+}
+
+/* Returns the slab, which stays held until hold_exit; 0: there is none, or another round is there. */
+static inline granule_id hold_enter(struct mid_hold *hold) {
+    uint32_t slab = atomic_load_explicit(&hold->raw, memory_order_relaxed);
+    if (slab == 0 || slab & HOLD_BUSY) return 0;
+    /* [HO2] acquire: the slab's words; pairs [HO1]; client mid_cache_held_anew */
+    return atomic_compare_exchange_strong_explicit(&hold->raw, &slab, slab | HOLD_BUSY, memory_order_acquire,
+                                                   memory_order_relaxed)
+               ? slab
+               : 0;
+}
+
+/* False: the holder has ended the hold meanwhile, and the caller must leave the slab. */
+static inline bool hold_exit(struct mid_hold *hold, granule_id slab) {
+    uint32_t busy = slab | HOLD_BUSY;
+    /* [HO3] release: the slab's word; acquire: the holder's steps in it; pairs [HO4]; kept: only load buffering, which
+     * the checker does not explore, could turn the order of two read-modify-writes of the slab's word */
+    return atomic_compare_exchange_strong_explicit(&hold->raw, &busy, slab, memory_order_release, memory_order_acquire);
+}
+
+/* Returns the slab that the caller must leave; 0: a round will. */
+static inline granule_id hold_end(struct mid_hold *hold) {
+    /* [HO4] acquire: the slab's word; release: the holder's steps in it; pairs [HO3]; kept: as HO3 */
+    uint32_t word = atomic_exchange_explicit(&hold->raw, 0, memory_order_acq_rel);
+    return word & HOLD_BUSY ? 0 : word;
+}
+
+#endif
