@@ -103,6 +103,7 @@ BIT_SETS = {
     "hardened/fill_words.h": "",
     "hardened/large.c": r"waiting\.untouched &=",
     "hardened/open.h": r"trailer\.payload & ",
+    "hardened/quarantine.c": r"\b2u << \(31|\brandom\b|& quarantine->mask\b",
     "hardened/regions.c": r"fresh(?:_age\(\), idle = fresh)? \^ 1|guard_round\(\) \| more",
     "hardened/retag.h": "",
     "hardened/seal.h": r"slack_shift\(",

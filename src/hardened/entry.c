@@ -10,6 +10,7 @@
 #include "hardened/large.h"
 #include "hardened/open.h"
 #include "hardened/quarantine.h"
+#include "hardened/quarantine_ring.h"
 #include "hardened/regions.h"
 #include "hardened/retag.h"
 #include "hardened/seal.h"
@@ -18,34 +19,41 @@
 
 /* Returns a new object's tag, as bits of a payload. `last`: the payload of the slot's last trailer, which has the last
  * tag. */
-static ALWAYS_INLINE uint32_t new_tag(const char *object, size_t slot, uint32_t last) {
+static ALWAYS_INLINE uint32_t new_tag(const char *object, size_t slot, uint64_t last) {
     if (!tags_active || slot >= BACKEND_MIN) return 0;
     return (uint32_t)tag_for(object, slot, last >> PAYLOAD_TAG_SHIFT & TAG_MASK) << PAYLOAD_TAG_SHIFT;
 }
 
-/* Reports a free slot that the program has written to. */
-static ALWAYS_INLINE void check_free(const char *object, size_t slot, bool trailer_is_right) {
-    size_t size = slot - TRAILER_SIZE;
-    if (option(&options.zero_on_free) && UNLIKELY(!is_zero(object, size)))
-        misuse(WRITE_AFTER_FREE, object, fill_left(object, size, 0));
-    if (UNLIKELY(!trailer_is_right)) misuse(WRITE_AFTER_FREE, object, size);
+static COLD void report_not_zero(const char *object, size_t slot) {
+    misuse(WRITE_AFTER_FREE, object, fill_left(object, slot - TRAILER_SIZE, 0));
 }
 
-static ALWAYS_INLINE void *seal_small(char *object, size_t slot, size_t size) {
-    ASSUME(slot <= FRONTEND_MAX && size <= slot - TRAILER_SIZE);
+/* Reports a free slot that the program has written to: before its trailer, or there. */
+static ALWAYS_INLINE void check_zero(const char *object, size_t slot) {
+    if (UNLIKELY(!is_zero_but_last(object, slot))) report_not_zero(object, slot);
+}
+
+static ALWAYS_INLINE void check_freed(const char *object, size_t slot, bool trailer_is_right) {
+    if (UNLIKELY(!trailer_is_right)) misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
+}
+
+static ALWAYS_INLINE void *seal_small(char *object, size_t slot, size_t size, enum keyed_way way, bool cleared) {
+    ASSUME(slot <= FRONTEND_MAX && slot % SMALLEST_OBJECT == 0 && size <= slot - TRAILER_SIZE);
+    if (cleared) check_zero(object, slot);
     uint64_t word = trailer_word_of(object, slot);
-    struct trailer last = trailer_told(object, slot, word);
-    check_free(object, slot, word == trailer_made(last, FREED));
-    return seal(object, slot, last, size, new_tag(object, slot, last.payload));
+    struct trailer last = trailer_by(object, slot, TAGGED ? trailer_payload(word, slot) : 0, way);
+    check_freed(object, slot, word == trailer_made(last, FREED));
+    return seal(object, slot, last, size, new_tag(object, slot, last.payload), true);
 }
 
 /* Seals an object of the midend: its slot has no trailer if it is new, or if its pages were given back. */
 static void *seal_mid(char *object, size_t slot, size_t size) {
     struct trailer last;
     uint64_t word = trailer_word_of(object, slot);
-    enum trailer_state state = trailer_read(object, slot, word, &last);
-    check_free(object, slot, state == FREED || word == 0);
-    return seal(object, slot, last, size, new_tag(object, slot, last.payload));
+    enum trailer_state state = trailer_read(object, slot, word, &last, keyed_way());
+    if (option(&options.zero_on_free)) check_zero(object, slot);
+    check_freed(object, slot, state == FREED || word == 0);
+    return seal(object, slot, last, size, new_tag(object, slot, last.payload), true);
 }
 
 /* Makes an object of a slot from the allocator. `zeroed`: the slot's contents are zero, or need not be zero. */
@@ -53,12 +61,13 @@ static NOINLINE void *seal_new(char *object, size_t size, bool zeroed) {
     if (UNLIKELY(!object)) return NULL;
     struct leaf_word leaf = leaf_of(object);
     if (page_map_owns(object) && leaf_is_slab(leaf))
-        return seal_small(object, size_classes[slab_of(object)->class].size, size);
+        return seal_small(object, size_classes[slab_of(object)->class].size, size, keyed_way(),
+                          option(&options.zero_on_free));
     size_t slot = object_size(object);
     if (page_map_owns(object) && object_kind(object, leaf) == MID) return seal_mid(object, slot, size);
     if (!zeroed) memset(object, 0, slot);
     uint32_t marks = large_guard(object, slot) ? PAYLOAD_GUARDED : 0;
-    return seal(object, slot, trailer_for(object, slot, 0), size, marks | new_tag(object, slot, 0));
+    return seal(object, slot, trailer_for(object, slot, 0), size, marks | new_tag(object, slot, 0), true);
 }
 
 /* Allocates above the frontend's sizes. Large memory may be known to be zero. */
@@ -97,12 +106,30 @@ static NOINLINE void *allocate_unusual(size_t size) {
     return allocate_sealed(size, option(&options.zero_on_free));
 }
 
-JW_EXPORT void *jw_malloc(size_t size) {
-    if (UNLIKELY(size - 1 >= FRONTEND_MAX - TRAILER_SIZE)) return allocate_unusual(size);
-    size_t slot = slot_for(size);
-    char *object = (char *)allocate(slot);
-    return LIKELY(object) ? seal_small(object, size_classes[slab_of(object)->class].size, size)
+/* Makes an object of the allocator's next slot. */
+static NOINLINE void *allocate_small_sealed(size_t size) {
+    char *object = (char *)allocate(slot_for(size));
+    return LIKELY(object) ? seal_small(object, size_classes[slab_of(object)->class].size, size, keyed_way(),
+                                       option(&options.zero_on_free))
                           : try_again(size, false);
+}
+
+static ALWAYS_INLINE void *malloc_by(size_t size, enum keyed_way way, bool cleared) {
+    if (UNLIKELY(size - 1 >= FRONTEND_MAX - TRAILER_SIZE)) return allocate_unusual(size);
+    struct heap *heap = thread_heap();
+    unsigned list = heap->map[slot_for(size)];
+    struct quarantine *quarantine = heap->quarantine;
+    char *object = released_take(quarantine, list);
+    return LIKELY(object) ? seal_small(object, quarantine->slot[list], size, way, cleared)
+                          : allocate_small_sealed(size);
+}
+
+static NOINLINE void *malloc_unusually(size_t size) {
+    return malloc_by(size, keyed_way(), option(&options.zero_on_free));
+}
+
+JW_EXPORT void *jw_malloc(size_t size) {
+    return LIKELY(secrets.usual) ? malloc_by(size, USUAL_WAY, true) : malloc_unusually(size);
 }
 
 void *hardened_allocate_zeroed(size_t size) {
@@ -129,6 +156,7 @@ void *hardened_allocate_aligned(size_t alignment, size_t size) {
 }
 
 static NOINLINE void free_elsewhere(void *object) {
+    if (!object) return;
     struct opened opened;
     if (UNLIKELY(!open_elsewhere(object, &opened, DOUBLE_FREE))) {
         if (zero_size_owns(object)) {
@@ -145,15 +173,30 @@ static NOINLINE void free_elsewhere(void *object) {
     else quarantine_push_large(opened.object, opened.trailer.payload & PAYLOAD_GUARDED);
 }
 
-JW_EXPORT void jw_free(void *object) {
-    if (!object) return;
+static ALWAYS_INLINE void free_by(void *object, enum keyed_way way) {
     struct opened opened;
-    if (UNLIKELY(!open_small(object, &opened, DOUBLE_FREE))) {
+    if (UNLIKELY(!open_small(object, &opened, DOUBLE_FREE, way))) {
         free_elsewhere(object);
         return;
     }
     close_object(&opened);
-    quarantine_push(opened.object, opened.slot);
+    struct quarantine *quarantine = thread_heap()->quarantine;
+    if (quarantine_may_put(quarantine, opened.slot)) {
+        quarantine_put(quarantine, opened.object, opened.slot);
+        clear_but_last(opened.object, opened.slot);
+    } else {
+        quarantine_push(opened.object, opened.slot);
+    }
+}
+
+static NOINLINE void free_unusually(void *object) {
+    free_by(object, keyed_way());
+}
+
+/* Of NULL, too: no slab is there. */
+JW_EXPORT void jw_free(void *object) {
+    if (LIKELY(secrets.usual)) free_by(object, USUAL_WAY);
+    else free_unusually(object);
 }
 
 /* Frees an object, and compares the size with the exact size in the trailer. */

@@ -3,9 +3,9 @@
  *
  *     slot    | the program's bytes | slack: its first bytes filled | trailer |
  *
- *   malloc    slot from the allocator (free, says its trailer) -> sealed: fill, LIVE trailer, tag
+ *   malloc    slot from the quarantine or the allocator (free, says its trailer) -> sealed: fill, LIVE trailer, tag
  *   free      opened: tag, trailer and fill are checked, trailer FREED, tag 0 -> cleared or filled -> quarantine ->
- *             checked again -> allocator
+ *             checked again -> malloc or the allocator
  *
  * entry.c has malloc and free, entry_realloc.c realloc; seal.h makes an object, open.h checks one that comes back.
  *

@@ -1,4 +1,5 @@
-/* fill_words.h - the fill behind an object, written and compared by whole words, and memory that should be zero. */
+/* fill_words.h - the fill behind an object, and memory that is cleared and should stay zero: by words and by pairs of
+ * words. */
 #ifndef JW_FILL_WORDS_H
 #define JW_FILL_WORDS_H
 
@@ -8,15 +9,13 @@
 
 #include "base/compiler.h"
 #include "config/policy.h"
+#include "platform/instructions.h"
 
-_Static_assert(FILLED_MOST > 0 && FILLED_MOST % sizeof(uint64_t) == 0, "the fill is whole words");
+_Static_assert(FILLED_MOST == 4 * sizeof(uint64_t), "a fill is at most four words");
 
-/* Returns how many of the slack's first bytes are filled: the rest of the word in which the request ends, and whole
- * words behind it. With the used bytes of that first word, they are at most FILLED_MOST bytes. The slack ends at a
- * multiple of 8 B. Little-endian processors only. */
+/* Returns how many of the slack's first bytes are filled. Little-endian processors only. */
 static ALWAYS_INLINE size_t filled(size_t slack) {
-    size_t most = FILLED_MOST - -slack % 8;
-    return slack < most ? slack : most;
+    return slack < FILLED_MOST ? slack : FILLED_MOST;
 }
 
 typedef uint64_t __attribute__((may_alias)) filled_word;
@@ -28,46 +27,52 @@ static ALWAYS_INLINE any_word *any_word_at(const char *at) {
     return (any_word *)(uintptr_t)at; // NOLINT(performance-no-int-to-ptr)
 }
 
-/* A slack of less than a word: the word in which the request ends, and which of its bytes belong to the slack. No other
- * byte is written, as another thread may read the trailer behind. */
-struct short_fill {
-    filled_word *word;
-    uint64_t mask;
-};
-
-static ALWAYS_INLINE struct short_fill short_fill_of(const char *end, size_t slack) {
-    size_t used = -slack % 8;
-    filled_word *word = (filled_word *)(uintptr_t)(end - used); // NOLINT(performance-no-int-to-ptr)
-    return (struct short_fill){word, ~(uint64_t)0 << used * 8};
+/* A slack of less than a word is in the last word before the trailer. No byte behind that word is written, as another
+ * thread may read the trailer. */
+static ALWAYS_INLINE filled_word *last_word(const char *end, size_t slack) {
+    return (filled_word *)(uintptr_t)(end + slack - 8); // NOLINT(performance-no-int-to-ptr)
 }
 
-/* A fill of 8 to FILLED_MOST bytes is two or four words, which may overlap. */
-_Static_assert(FILLED_MOST <= 4 * sizeof(uint64_t), "four words are enough");
+/* The word without its bytes before a slack of 0 to 7 bytes. Two shifts, as no shift is by 64 bits. */
+static ALWAYS_INLINE uint64_t slack_of_word(uint64_t word, size_t slack) {
+    return word >> 8 * (7 - slack) >> 8;
+}
 
-static ALWAYS_INLINE void slack_fill(char *end, size_t slack, uint8_t with) {
+static ALWAYS_INLINE uint64_t word_of_slack(uint64_t bytes, size_t slack) {
+    return bytes << 8 * (7 - slack) << 8;
+}
+
+/* A fill of 8 to FILLED_MOST bytes is two or four words, which may overlap. `fresh`: the program has no bytes before
+ * the slack yet, and they may become 0. */
+static ALWAYS_INLINE void slack_fill(char *end, size_t slack, uint8_t with, bool fresh) {
     uint64_t eight = with * 0x0101010101010101u;
     if (slack < 8) {
-        if (slack == 0) return;
-        struct short_fill fill = short_fill_of(end, slack);
-        *fill.word = (*fill.word & ~fill.mask) | (eight & fill.mask);
+        filled_word *last = last_word(end, slack);
+        uint64_t before = fresh ? 0 : *last & ~word_of_slack(~(uint64_t)0, slack);
+        *last = before | word_of_slack(eight, slack);
+        return;
+    }
+    if (slack <= 16) {
+        *any_word_at(end) = *any_word_at(end + slack - 8) = eight;
         return;
     }
     size_t bytes = filled(slack);
-    *any_word_at(end) = *any_word_at(end + bytes - 8) = eight;
-    if (bytes > 16) *any_word_at(end + 8) = *any_word_at(end + bytes - 16) = eight;
+    *any_word_at(end) = *any_word_at(end + 8) = eight;
+    *any_word_at(end + bytes - 16) = *any_word_at(end + bytes - 8) = eight;
 }
 
-static ALWAYS_INLINE bool slack_is_filled(const char *end, size_t slack, uint8_t with) {
+/* The bits that differ from the fill in two words. */
+static ALWAYS_INLINE uint64_t fill_difference(const char *one, const char *other, uint64_t fill) {
+    return (*any_word_at(one) ^ fill) | (*any_word_at(other) ^ fill);
+}
+
+/* Whether a filled byte has changed: not 0. */
+static ALWAYS_INLINE uint64_t slack_differs(const char *end, size_t slack, uint8_t with) {
     uint64_t eight = with * 0x0101010101010101u;
-    if (slack < 8) {
-        if (slack == 0) return true;
-        struct short_fill fill = short_fill_of(end, slack);
-        return ((*fill.word ^ eight) & fill.mask) == 0;
-    }
-    size_t bytes = filled(slack);
-    uint64_t different = (*any_word_at(end) ^ eight) | (*any_word_at(end + bytes - 8) ^ eight);
-    if (bytes > 16) different |= (*any_word_at(end + 8) ^ eight) | (*any_word_at(end + bytes - 16) ^ eight);
-    return different == 0;
+    if (slack < 8) return slack_of_word(*last_word(end, slack) ^ eight, slack);
+    if (slack <= 16) return fill_difference(end, end + slack - 8, eight);
+    const char *last = end + filled(slack) - 8;
+    return fill_difference(end, end + 8, eight) | fill_difference(last - 8, last, eight);
 }
 
 /* Number of the first bytes, of `size`, that still have their fill. */
@@ -77,33 +82,48 @@ static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
     return left;
 }
 
-typedef uint64_t __attribute__((vector_size(16), may_alias, aligned(8))) filled_pair;
+enum { PAIR = sizeof(word_pair), FEW_PAIRS = 4 * PAIR };
 
-static ALWAYS_INLINE void add_two_pairs(filled_pair *sum, const char *at) {
-    *sum |= ((const filled_pair *)at)[0] | ((const filled_pair *)at)[1];
+/* Adds the bits of a pair by one instruction, whose operand is in memory. */
+static ALWAYS_INLINE void add_pair(word_pair *sum, const word_pair *at) {
+    *sum |= *at;
+    pair_computed_now(sum);
 }
 
-/* Whether all bytes are zero: `from` and `size` are multiples of eight. */
-static ALWAYS_INLINE bool is_zero(const char *from, size_t size) {
-    enum { TWO = 2 * sizeof(filled_pair), FOUR = 2 * TWO };
-    const char *end = from + size;
-    if (size < TWO) {
-        uint64_t words = 0;
-        for (; from < end; from += sizeof words) words |= *(const filled_word *)from;
-        return words == 0;
+static ALWAYS_INLINE void add_four(word_pair *sum, const word_pair *at) {
+    add_pair(sum, &at[0]);
+    add_pair(sum, &at[1]);
+    add_pair(sum, &at[2]);
+    add_pair(sum, &at[3]);
+}
+
+/* Whether all bytes but the last eight are zero. `size` is a multiple of 16, and so is the address. */
+static ALWAYS_INLINE bool is_zero_but_last(const char *from, size_t size) {
+    const word_pair *at = (const word_pair *)from, *last = (const word_pair *)(from + size) - 1;
+    word_pair sum = {*(const filled_word *)last, 0};
+    if (size <= FEW_PAIRS) {
+        if (size > PAIR) sum |= at[0];
+        if (size > 2 * PAIR) sum |= at[1] | last[-1];
+    } else {
+        add_four(&sum, last - 4); /* some of these may be read again */
+        for (; at < last - 4; at += 4) add_four(&sum, at);
     }
-    filled_pair sum = {0, 0};
-    add_two_pairs(&sum, from);
-    add_two_pairs(&sum, end - TWO); /* this read may overlap others, and so may the next ones */
-    if (size > FOUR) {
-        const char *last = end - FOUR;
-        add_two_pairs(&sum, last);
-        for (from += TWO; from < last; from += FOUR) {
-            add_two_pairs(&sum, from);
-            add_two_pairs(&sum, from + TWO);
-        }
-    }
+    pair_computed_now(&sum); /* here all ways meet */
     return (sum[0] | sum[1]) == 0;
+}
+
+/* Clears all but the last eight bytes, as above. */
+static ALWAYS_INLINE void clear_but_last(char *from, size_t size) {
+    word_pair *at = (word_pair *)from, *last = (word_pair *)(from + size) - 1;
+    const word_pair zero = {0, 0};
+    *(filled_word *)last = 0;
+    if (size <= FEW_PAIRS) {
+        if (size > PAIR) at[0] = zero;
+        if (size > 2 * PAIR) at[1] = last[-1] = zero;
+    } else {
+        last[-1] = last[-2] = last[-3] = last[-4] = zero;
+        for (; at < last - 4; at += 4) at[0] = at[1] = at[2] = at[3] = zero;
+    }
 }
 
 #endif

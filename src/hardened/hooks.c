@@ -28,7 +28,7 @@ static void start_hardened(void) {
 static void object_is_new(char *object, size_t size) {
     struct trailer last, first = trailer_for(object, size, 0);
     uint64_t word = tags_active ? atomic_load_explicit(trailer_of(object, size), memory_order_relaxed) : 0;
-    if (!tags_active || trailer_read(object, size, word, &last) != FREED) last = first;
+    if (!tags_active || trailer_read(object, size, word, &last, keyed_way()) != FREED) last = first;
     memset(object, 0, size - TRAILER_SIZE);
     atomic_store_explicit(trailer_of(object, size), trailer_made(last, FREED), memory_order_relaxed);
 }
@@ -36,7 +36,7 @@ static void object_is_new(char *object, size_t size) {
 static bool object_waits(const char *object, size_t size) {
     struct trailer trailer;
     uint64_t word = atomic_load_explicit(trailer_of(object, size), memory_order_relaxed);
-    return trailer_read(object, size, word, &trailer) == FREED;
+    return trailer_read(object, size, word, &trailer, keyed_way()) == FREED;
 }
 
 static uint64_t moved(uint64_t *from, _Atomic(size_t) *bytes) {

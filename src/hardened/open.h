@@ -26,14 +26,15 @@ static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
 }
 
 /* Ends the process if the trailer does not say that the object is in use. */
-static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opened, enum misuse freed) {
+static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opened, enum misuse freed,
+                                       enum keyed_way way) {
     char *object = opened->object;
     size_t slot = opened->slot;
     if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != tag_of_pointer(pointer)))
         misuse(freed, object, 0);
     opened->word = trailer_word_of(object, slot);
-    enum trailer_state state = trailer_read(object, slot, opened->word, &opened->trailer);
-    uint32_t slack = slack_in(opened->trailer.payload, slot);
+    enum trailer_state state = trailer_read(object, slot, opened->word, &opened->trailer, way);
+    size_t slack = slack_in(opened->trailer.payload, slot);
     if (UNLIKELY(state != LIVE || slack > slot - TRAILER_SIZE)) {
         if (state == FREED) misuse(freed, object, 0);
         misuse(OVERFLOW, object, slot - TRAILER_SIZE);
@@ -42,7 +43,8 @@ static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opene
 }
 
 /* Checks the program's pointer. False: no small object is there. */
-static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened, enum misuse freed) {
+static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened, enum misuse freed,
+                                     enum keyed_way way) {
     char *object = opened->object = (char *)with_tag(pointer, 0);
     const struct slab *slab = slab_of(object);
     /* slab_has_start finds foreign addresses only where addresses are longer than an index into the window: on 64
@@ -53,8 +55,8 @@ static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened,
     opened->tier = IN_SLAB;
     opened->slot = size_classes[slab->class].size;
     ASSUME(opened->slot <= FRONTEND_MAX); /* so the trailer's format is a constant */
-    check_in_use(pointer, opened, freed);
     check_neighbour(object, opened->slot);
+    check_in_use(pointer, opened, freed, way);
     return true;
 }
 
@@ -63,12 +65,12 @@ bool open_elsewhere(const void *pointer, struct opened *opened, enum misuse free
 
 /* Checks the program's pointer. False: no object in use is there; the allocator will report that. */
 static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened, enum misuse freed) {
-    return open_small(pointer, opened, freed) || open_elsewhere(pointer, opened, freed);
+    return open_small(pointer, opened, freed, keyed_way()) || open_elsewhere(pointer, opened, freed);
 }
 
 /* Tag and guard of the object. */
 static ALWAYS_INLINE uint32_t marks_of(const struct opened *opened) {
-    return opened->trailer.payload & ((1u << slack_shift(opened->slot)) - 1);
+    return (uint32_t)opened->trailer.payload & ((1u << slack_shift(opened->slot)) - 1);
 }
 
 /* Marks the object as free; from now on the allocator may access it. */
@@ -82,8 +84,8 @@ static ALWAYS_INLINE void close_object(const struct opened *opened) {
         misuse(DOUBLE_FREE, object, 0);
     if (tags_active && opened->slot < BACKEND_MIN) tag_memory(object, opened->size ? opened->size : 1, 0);
     const char *end = object + opened->size;
-    uint8_t fill = opened->trailer.canary;
-    if (UNLIKELY(!slack_is_filled(end, slack, fill)))
+    uint8_t fill = (uint8_t)opened->trailer.canary;
+    if (UNLIKELY(slack_differs(end, slack, fill)))
         misuse(OVERFLOW, object, opened->size + fill_left(end, filled(slack), fill));
 }
 

@@ -11,18 +11,11 @@
 #include "frontend/thread_heap.h"
 #include "hardened/fill_words.h"
 #include "hardened/large.h"
-#include "hardened/quarantine_entry.h"
+#include "hardened/quarantine_ring.h"
 #include "hardened/trailer.h"
 #include "platform/fence.h"
 #include "platform/misuse.h"
 #include "platform/random.h"
-
-struct quarantine {
-    size_t limit, bytes; /* the option's value when the ring was made; bytes of the objects in it */
-    struct large_ring large;
-    uint32_t entries, first, count;
-    struct quarantine_entry ring[];
-};
 
 static size_t size_for(uint32_t entries) {
     return align_up(sizeof(struct quarantine) + entries * sizeof(struct quarantine_entry), platform_page_size());
@@ -30,11 +23,19 @@ static size_t size_for(uint32_t entries) {
 
 static struct quarantine *make_quarantine(size_t limit) {
     size_t wanted = limit / QUARANTINE_ENTRY_BYTES;
-    uint32_t entries = wanted < QUARANTINE_LEAST_ENTRIES ? QUARANTINE_LEAST_ENTRIES : (uint32_t)wanted;
+    uint32_t most = wanted < QUARANTINE_LEAST_ENTRIES ? QUARANTINE_LEAST_ENTRIES : (uint32_t)wanted;
+    uint32_t entries = 2u << (31 - __builtin_clz(most - 1)); /* the next power of two */
     struct quarantine *made = (struct quarantine *)fenced_reserve(size_for(entries), "jwmalloc: quarantine");
     if (!made) return NULL;
     made->limit = limit;
-    made->entries = entries;
+    made->most = made->end = most;
+    made->mask = entries - 1;
+    made->cleared = option(&options.zero_on_free) ? CLEARED_INLINE : 0;
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        uint32_t size = size_classes[class].size, many = RELEASED_BYTES / size;
+        made->slot[class * FREE_TARGET_WORDS] = size;
+        made->released_most[class * FREE_TARGET_WORDS] = many < RELEASED_MOST ? many : RELEASED_MOST;
+    }
     return made;
 }
 
@@ -58,49 +59,68 @@ static void report_written(const char *object, size_t size, uint8_t fill) {
     if (UNLIKELY(left != size)) misuse(WRITE_AFTER_FREE, object, left);
 }
 
-/* Gives the object to the allocator. Reports a write to the object after its free. Of a cleared object only the first
- * word is checked here, which the allocator is about to overwrite; malloc checks the rest (entry.c). */
-static ALWAYS_INLINE void leave_quarantine(char *object, size_t slot) {
-    if (!option(&options.zero_on_free)) report_written(object, slot - TRAILER_SIZE, address_byte(object));
+/* Reports a write to an object that leaves the ring. Of a cleared object only the first word is checked here, which the
+ * allocator may overwrite; malloc checks the rest (entry.c). */
+static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cleared) {
+    if (UNLIKELY(!cleared)) report_written(object, slot - TRAILER_SIZE, (uint8_t)address_byte(object));
     else if (UNLIKELY(*(const filled_word *)object != 0)) report_written(object, sizeof(filled_word), 0);
-    deallocate(object);
 }
 
-static ALWAYS_INLINE uint32_t wrapped(const struct quarantine *quarantine, uint32_t at) {
-    return at < quarantine->entries ? at : at - quarantine->entries;
+/* Gives an object to malloc, if it is a small one of this heap, which has the key, or to the allocator. */
+static ALWAYS_INLINE void release(struct quarantine *quarantine, char *object, uint64_t key) {
+    struct slab *slab = slab_of(object);
+    bool own = slab_has_key(slab, key);
+    if (UNLIKELY(!own || !released_put(quarantine, slab->class * FREE_TARGET_WORDS, object))) deallocate(object);
 }
 
-static void quarantine_pop(struct quarantine *quarantine) {
-    struct quarantine_entry entry = quarantine->ring[quarantine->first];
-    size_t slot = entry_slot(entry);
-    quarantine->first = wrapped(quarantine, quarantine->first + 1);
-    quarantine->count--;
-    quarantine->bytes -= slot;
-    leave_quarantine(entry_object(entry), slot);
+/* Takes one of the `window` oldest objects out of the ring. `random`: 16 random bits. */
+static ALWAYS_INLINE struct quarantine_entry quarantine_pop(struct quarantine *quarantine, uint32_t window,
+                                                            uint64_t random) {
+    uint32_t head = quarantine->head++, at = head + (uint32_t)(random * window >> 16);
+    struct quarantine_entry *first = &quarantine->ring[head & quarantine->mask];
+    struct quarantine_entry *chosen = &quarantine->ring[at & quarantine->mask], entry = *chosen;
+    *chosen = *first;
+    quarantine->bytes -= entry_slot(entry);
+    return entry;
 }
 
-/* The new entry changes places with a random one of the newest: an eighth of all and four. So each object waits for all
- * others but these, and a random number more. */
-static ALWAYS_INLINE void put_in_quarantine(struct quarantine *quarantine, struct quarantine_entry entry) {
-    uint32_t window = quarantine->count / QUARANTINE_SHUFFLED_PART + QUARANTINE_SHUFFLED_LEAST;
-    uint32_t back = random_less((window < quarantine->count ? window : quarantine->count) + 1);
-    uint32_t last = wrapped(quarantine, quarantine->first + quarantine->count++);
-    uint32_t at = last >= back ? last - back : last + quarantine->entries - back;
-    quarantine->ring[last] = quarantine->ring[at];
-    quarantine->ring[at] = entry;
+/* Of the oldest objects, which one leaves is random: each object waits for all others but an eighth and four, and a
+ * random number more. */
+static ALWAYS_INLINE uint32_t window_of(uint32_t count) {
+    uint32_t window = count / QUARANTINE_SHUFFLED_PART + QUARANTINE_SHUFFLED_LEAST;
+    return window < count ? window : count;
+}
+
+/* Makes room for an object, and for some more: so few frees come here. */
+static void make_room(struct quarantine *quarantine, size_t slot) {
+    size_t bytes = quarantine->limit - quarantine->limit / QUARANTINE_SPARE_PART;
+    bytes = slot < bytes ? bytes - slot : 0;
+    uint32_t count = quarantine->tail - quarantine->head;
+    uint32_t most = quarantine->most - quarantine->most / QUARANTINE_SPARE_PART - 1;
+    uint32_t window = window_of(count);
+    const uint64_t key = thread_key();
+    const bool cleared = option(&options.zero_on_free);
+    uint64_t random = 0;
+    for (; quarantine->bytes > bytes || count > most; count--, random >>= 16) {
+        if (random == 0) random = random_word();
+        if (UNLIKELY(window > count)) window = count;
+        struct quarantine_entry entry = quarantine_pop(quarantine, window, random & UINT16_MAX);
+        check_leaving(entry_object(entry), entry_slot(entry), cleared);
+        release(quarantine, entry_object(entry), key);
+    }
+    quarantine->end = quarantine->head + quarantine->most;
 }
 
 void quarantine_push(char *object, size_t slot) {
+    memset(object, option(&options.zero_on_free) ? 0 : (int)address_byte(object), slot - TRAILER_SIZE);
     struct quarantine *quarantine = current();
-    memset(object, option(&options.zero_on_free) ? 0 : address_byte(object), slot - TRAILER_SIZE);
-    if (UNLIKELY(!quarantine || slot > quarantine->limit / QUARANTINE_PART)) {
+    if (!quarantine || slot > quarantine->limit / QUARANTINE_PART) {
         deallocate(object);
         return;
     }
-    while (quarantine->count == quarantine->entries || quarantine->bytes + slot > quarantine->limit)
-        quarantine_pop(quarantine);
-    quarantine->bytes += slot;
-    put_in_quarantine(quarantine, entry_made(object, slot));
+    if (quarantine->bytes + slot > quarantine->limit || quarantine->tail == quarantine->end)
+        make_room(quarantine, slot);
+    quarantine_put(quarantine, object, slot);
 }
 
 void quarantine_push_large(char *object, bool guarded) {
@@ -111,8 +131,15 @@ void quarantine_push_large(char *object, bool guarded) {
 void quarantine_drain(struct heap *heap) {
     struct quarantine *quarantine = heap->quarantine;
     if (!quarantine) return;
-    while (quarantine->count > 0) quarantine_pop(quarantine);
+    while (quarantine->tail != quarantine->head) {
+        struct quarantine_entry entry = quarantine_pop(quarantine, 1, 0);
+        check_leaving(entry_object(entry), entry_slot(entry), option(&options.zero_on_free));
+        deallocate(entry_object(entry));
+    }
+    quarantine->end = quarantine->head + quarantine->most;
+    for (unsigned list = 0; list < RELEASED_LISTS; list += FREE_TARGET_WORDS)
+        for (char *object; (object = released_take(quarantine, list));) deallocate(object);
     if (UNLIKELY(!large_ring_drain(&quarantine->large))) return;
     heap->quarantine = NULL;
-    fenced_unmap(quarantine, size_for(quarantine->entries));
+    fenced_unmap(quarantine, size_for(quarantine->mask + 1));
 }

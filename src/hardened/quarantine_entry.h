@@ -20,7 +20,7 @@ _Static_assert(JW_ADDRESS_BITS <= ENTRY_SHIFT, "an address fits in an entry");
 _Static_assert(BACKEND_MIN >> ENTRY_UNIT_SHIFT <= UINT16_MAX, "a slot's size fits in an entry");
 
 static ALWAYS_INLINE struct quarantine_entry entry_made(const char *object, size_t slot) {
-    return (struct quarantine_entry){(uint64_t)(slot >> ENTRY_UNIT_SHIFT) << ENTRY_SHIFT | (uintptr_t)object};
+    return (struct quarantine_entry){(uint64_t)slot << (ENTRY_SHIFT - ENTRY_UNIT_SHIFT) | (uintptr_t)object};
 }
 
 static ALWAYS_INLINE size_t entry_slot(struct quarantine_entry entry) {

@@ -21,20 +21,22 @@ static ALWAYS_INLINE uint64_t trailer_word_of(const char *object, size_t slot) {
     return atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed);
 }
 
-static ALWAYS_INLINE uint32_t slack_in(uint32_t payload, size_t slot) {
-    return payload >> slack_shift(slot);
+static ALWAYS_INLINE size_t slack_in(uint64_t payload, size_t slot) {
+    return (size_t)(payload >> slack_shift(slot));
 }
 
 /* Writes fill, trailer and tag of an object of `size` bytes in its slot. `trailer`: what trailers of the address have
- * in common. `marks`: tag and guard of the payload. */
-static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, size_t size, uint32_t marks) {
+ * in common. `marks`: tag and guard of the payload. `fresh`: the program has no bytes there yet. */
+static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, size_t size, uint32_t marks,
+                                bool fresh) {
     size_t slack = slot - TRAILER_SIZE - size;
-    if (UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS refused: the tail counts as in use */
+    if (slot >= BACKEND_MIN &&
+        UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS refused: the tail counts as in use */
         slack = SLACK_MOST;
         size = slot - TRAILER_SIZE - slack;
     }
-    slack_fill(object + size, slack, trailer.canary);
-    trailer.payload = (uint32_t)slack << slack_shift(slot) | marks;
+    slack_fill(object + size, slack, (uint8_t)trailer.canary, fresh);
+    trailer.payload = (uint64_t)slack << slack_shift(slot) | marks;
     atomic_store_explicit(trailer_of(object, slot), trailer_made(trailer, LIVE), memory_order_relaxed);
     if (!tags_active || slot >= BACKEND_MIN) return object;
     unsigned tag = marks >> PAYLOAD_TAG_SHIFT & TAG_MASK;

@@ -1,10 +1,22 @@
 /* secret.c - draws the secrets of the process (secret.h). */
 #include "hardened/secret.h"
 
+#include "config/options.h"
 #include "platform/platform.h"
 #include "sync/free_link.h"
 
 struct secrets secrets;
+
+/* The round keys come from the same secret: where there is AES, SipHash makes nothing else of it. */
+static void aes_begin(const uint64_t key[2]) {
+#if JW_AES
+    for (unsigned i = 0; i <= AES_ROUNDS; i++)
+        secrets.aes.round[i] = (aes_block){siphash(key, 2 * i, 7), siphash(key, 2 * i + 1, 7)};
+    secrets.has_aes = aes_is_there();
+#else
+    (void)key;
+#endif
+}
 
 void secrets_start(void) {
     uint64_t key[2];
@@ -12,6 +24,8 @@ void secrets_start(void) {
         key[i] = platform_random();
         secrets.place[i] = platform_random() | i;
     }
-    sip_begin(&secrets.trailer, key);
+    sip_begin(&secrets.sip, key);
+    aes_begin(key);
     link_secret = platform_random();
+    secrets.usual = keyed_way() == USUAL_WAY && option(&options.zero_on_free);
 }

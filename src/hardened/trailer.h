@@ -4,19 +4,19 @@
  *   trailer   | code | state: 2 bits | payload | 15..8 zero | 7..0 canary |
  *   payload   slots below BACKEND_MIN: | 20..5 slack | 4..1 memory tag | 0 guarded |
  *             others: | 30..1 slack | 0 guarded |
- *   slack     bytes between the request's end and the trailer
+ *   slack     bytes between the request's end and the trailer; 0 of a FREED object
  *   canary    of the address, never 0: the final 0 of a string that is one byte too long changes it. The byte behind it
  *             is 0: a string without an end ends there, before the code
- *   code      of SipHash-1-3 (siphash.h) of the address with the process's secret of 128 bits, mixed
- *             with the payload: LIVE has the upper bits, FREED others. So a word tells nothing about the secret or
- *             another address
+ *   code      of factor * payload + addend, which are 128 bits of a keyed function of the address (secret.h): LIVE has
+ *             the top bits, FREED lower ones. So a word tells nothing about the secrets, another address or the other
+ *             state
  *
  *   state     left by
- *   LIVE      free, by compare-exchange: of two threads only one goes on; the payload stays
+ *   LIVE      free, by compare-exchange: of two threads only one goes on; of the payload the tag stays
  *   FREED     malloc
  *
  * The thread that frees the object behind the trailer reads the word relaxed; both states are right then. It looks at
- * what needs no hash: the canary, the zero byte and the payload's bound.
+ * what needs no code: the canary, the zero byte and the payload's bound.
  */
 #ifndef JW_TRAILER_H
 #define JW_TRAILER_H
@@ -25,16 +25,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/mixed.h"
-#include "base/siphash.h"
+#include "base/mitigations.h"
 #include "config/geometry.h"
 #include "hardened/secret.h"
+#include "platform/instructions.h"
 
 typedef _Atomic(uint64_t) trailer_word;
 enum trailer_state { BROKEN, LIVE, FREED };
 enum { PAYLOAD_SHIFT = 16, PAYLOAD_GUARDED = 1, PAYLOAD_TAG_SHIFT = 1, TAG_MASK = 15 };
 enum { SHORT_PAYLOAD = 21, SHORT_SLACK_SHIFT = 5, LONG_PAYLOAD = 31, LONG_SLACK_SHIFT = 1, SLACK_MOST = (1 << 30) - 1 };
-enum { TRAILER_SIZE = 8 };
+enum { TRAILER_SIZE = 8, FREED_SHIFT = 24 };
 
 _Static_assert(BACKEND_MIN - 1 <= UINT32_MAX >> (32 - (SHORT_PAYLOAD - SHORT_SLACK_SHIFT)), "a short slack fits");
 _Static_assert(TAG_MASK << PAYLOAD_TAG_SHIFT < 1 << SHORT_SLACK_SHIFT && PAYLOAD_GUARDED < 1 << PAYLOAD_TAG_SHIFT &&
@@ -50,9 +50,9 @@ static inline trailer_word *trailer_of(const char *object, size_t slot) {
 
 /* The values from which both words of an object, LIVE and FREED, are made. */
 struct trailer {
-    uint64_t hash; /* of the address */
-    uint32_t payload;
-    uint8_t canary, bits; /* of the payload */
+    struct keyed keyed; /* of the address */
+    uint64_t payload, canary;
+    unsigned bits; /* of the payload */
 };
 
 static ALWAYS_INLINE unsigned payload_bits(size_t slot) {
@@ -64,40 +64,50 @@ static ALWAYS_INLINE unsigned slack_shift(size_t slot) {
 }
 
 /* What the words of an address have in common. */
-static ALWAYS_INLINE struct trailer trailer_for(const void *object, size_t slot, uint32_t payload) {
-    uint64_t hash = sip_of(&secrets.trailer, (uintptr_t)object, 7);
-    return (struct trailer){hash, payload, address_byte(object), (uint8_t)payload_bits(slot)};
+static ALWAYS_INLINE struct trailer trailer_by(const void *object, size_t slot, uint64_t payload, enum keyed_way way) {
+    return (struct trailer){keyed_of(object, way), payload, address_byte(object), payload_bits(slot)};
 }
 
+static ALWAYS_INLINE struct trailer trailer_for(const void *object, size_t slot, uint64_t payload) {
+    return trailer_by(object, slot, payload, keyed_way());
+}
+
+/* What is left of the payload of a FREED object: its tag. */
+static ALWAYS_INLINE uint64_t payload_left(uint64_t payload, unsigned bits) {
+    return TAGGED && bits == SHORT_PAYLOAD ? payload & TAG_MASK << PAYLOAD_TAG_SHIFT : 0;
+}
+
+/* The word of a LIVE object, or of the same object when it is FREED. */
 static ALWAYS_INLINE uint64_t trailer_made(struct trailer trailer, enum trailer_state state) {
-    uint64_t told = (uint64_t)trailer.payload | (uint64_t)state << trailer.bits;
-    uint64_t mix = mixed(trailer.hash ^ trailer.payload); /* once for both states */
-    if (state == FREED) mix = mix << 32 | mix >> 32;
-    uint64_t code = mix & ~(uint64_t)0 << (PAYLOAD_SHIFT + trailer.bits + 2);
+    uint64_t payload = state == FREED ? payload_left(trailer.payload, trailer.bits) : trailer.payload;
+    uint64_t told = payload | (uint64_t)state << trailer.bits;
+    uint64_t code = trailer.keyed.factor * payload + trailer.keyed.addend;
+    unsigned shift = PAYLOAD_SHIFT + trailer.bits + 2;
+    code = computed_now(code >> (state == FREED ? shift - FREED_SHIFT : shift)) << shift; /* cheaper than a mask */
     return code | told << PAYLOAD_SHIFT | trailer.canary;
 }
 
 /* The payload that a word tells, right or not. */
-static ALWAYS_INLINE uint32_t trailer_payload(uint64_t word, size_t slot) {
-    return (uint32_t)(word >> PAYLOAD_SHIFT) & ((1u << payload_bits(slot)) - 1);
+static ALWAYS_INLINE uint64_t trailer_payload(uint64_t word, size_t slot) {
+    return word >> PAYLOAD_SHIFT & (((uint64_t)1 << payload_bits(slot)) - 1);
 }
 
 /* The trailer of the word's payload. */
-static ALWAYS_INLINE struct trailer trailer_told(const void *object, size_t slot, uint64_t word) {
-    return trailer_for(object, slot, trailer_payload(word, slot));
+static ALWAYS_INLINE struct trailer trailer_told(const void *object, size_t slot, uint64_t word, enum keyed_way way) {
+    return trailer_by(object, slot, trailer_payload(word, slot), way);
 }
 
 /* Decodes a word: BROKEN, or a state. *trailer is the one of the word's payload. */
 static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, size_t slot, uint64_t word,
-                                                     struct trailer *trailer) {
-    *trailer = trailer_told(object, slot, word);
+                                                     struct trailer *trailer, enum keyed_way way) {
+    *trailer = trailer_told(object, slot, word, way);
     if (LIKELY(word == trailer_made(*trailer, LIVE))) return LIVE;
     return word == trailer_made(*trailer, FREED) ? FREED : BROKEN;
 }
 
-/* Whether the word may be the trailer of the object. Needs no hash. */
+/* Whether the word may be the trailer of the object. Needs no code. */
 static ALWAYS_INLINE bool trailer_may_be(const void *object, size_t slot, uint64_t word) {
-    uint32_t slack = trailer_payload(word, slot) >> slack_shift(slot);
+    uint64_t slack = trailer_payload(word, slot) >> slack_shift(slot);
     return (uint16_t)word == address_byte(object) && slack <= slot - TRAILER_SIZE;
 }
 

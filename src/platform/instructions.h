@@ -119,6 +119,18 @@ static ALWAYS_INLINE uint64_t computed_now(uint64_t value) {
     return value;
 }
 
+/* Two words at once. */
+typedef uint64_t word_pair __attribute__((vector_size(16), may_alias, aligned(16)));
+
+static ALWAYS_INLINE void pair_computed_now(word_pair *value) {
+#if defined __x86_64__ && !JW_CHECKED
+    __asm__("" : "+x"(*value));
+#elif defined __aarch64__ && !JW_CHECKED
+    __asm__("" : "+w"(*value));
+#endif
+    (void)value;
+}
+
 static ALWAYS_INLINE uint32_t half_computed_now(uint32_t value) {
 #if !JW_CHECKED
     __asm__("" : "+r"(value));

@@ -106,6 +106,18 @@ static void write_after_free_small(void) {
 static void write_after_free_start(void) {
     write_after_free(100, 3);
 }
+/* So many objects are freed that malloc takes none of those that leave the quarantine: the rest goes to the allocator's
+ * lists, whose links are in the first bytes. */
+static void write_after_free_start_many(void) {
+    enum { BEFORE = 3000, AFTER = 10000 };
+    static char *others[BEFORE + AFTER];
+    char *bytes = object(100);
+    for (unsigned i = 0; i < BEFORE + AFTER; i++) others[i] = object(100);
+    for (unsigned i = 0; i < BEFORE; i++) free(others[i]);
+    free(bytes);
+    bytes[3] ^= 1;
+    for (unsigned i = BEFORE; i < BEFORE + AFTER; i++) free(others[i]);
+}
 static void write_after_free_end(void) {
     write_after_free(100, 99);
 }
@@ -380,6 +392,7 @@ static const struct promise cases[] = {
     CASE(overflow_into_guard_mid),
     CASE(write_after_free_small),
     CASE(write_after_free_start),
+    CASE(write_after_free_start_many),
     CASE(write_after_free_end),
     CASE(write_after_free_mid),
     CASE(forged_link),

@@ -39,6 +39,7 @@ PROMISES = {
     "overflow_into_guard_mid": Promise("fault", "guard_rate:1"),
     "write_after_free_small": WRITTEN,
     "write_after_free_start": Promise("write after free", seen_by_all=True),
+    "write_after_free_start_many": WRITTEN,
     "write_after_free_end": WRITTEN,
     "write_after_free_mid": WRITTEN,
     "forged_link": Promise("write after free", "quarantine:0", seen_by_all=True),

@@ -26,7 +26,7 @@ ENTRY, OPEN = "hardened/entry.c", "hardened/open.h"
 QUARANTINE, LARGE = "hardened/quarantine.c", "hardened/large.c"
 MISTAKES = {
     "trailer": seed(OPEN, "state != LIVE || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"),
-    "fill": seed(OPEN, "!slack_is_filled(end, slack, fill)", "!end", "overflow_small_slack"),
+    "fill": seed(OPEN, "slack_differs(end, slack, fill)", "!end", "overflow_small_slack"),
     "neighbour": seed(OPEN, "    check_neighbour(object, opened->slot);\n", "", "overflow_into_next"),
     "guard": seed(
         "hardened/guard.c",
@@ -34,8 +34,8 @@ MISTAKES = {
         "if (!slab)",
         "overflow_into_guard",
     ),
-    "quarantine": seed(QUARANTINE, "slot > quarantine->limit / QUARANTINE_PART", "slot > 8", "quarantine_delays"),
-    "written": seed(ENTRY, "!is_zero(object, size)", "!object", "write_after_free_small"),
+    "quarantine": seed(QUARANTINE, "return limit ?", "return !limit ?", "quarantine_delays"),
+    "written": seed(ENTRY, "!is_zero_but_last(object, slot)", "!object", "write_after_free_small"),
     "link": seed("frontend/slab_links.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed(
         "frontend/slab_lists.c", "unsigned other = next_below(&state, i + 1);", "unsigned other = i;", "order_small"
@@ -43,13 +43,14 @@ MISTAKES = {
     "mid order": seed("midend/mid_word.h", "random_less((uint32_t)__builtin_popcount(bits))", "0", "order_mid"),
     "seed": seed("platform/random.c", "seed_secret[i] = platform_random();", "seed_secret[i] = i;", "order_small"),
     "children": seed("core/fork.c", "if (JW_SECURE) hardened_hooks.child_begins();", "", "order_of_children"),
-    "written first": seed(QUARANTINE, "left != size", "left > size", "write_after_free_start"),
+    "written first": seed(QUARANTINE, "left != size", "left > size", "write_after_free_start_many"),
     "cleared": seed(
         QUARANTINE,
         "    memset(object, option(&options.zero_on_free)",
         "    if (slot < 64) memset(object, 0",
         "zero_on_free",
     ),
+    "cleared at once": seed(ENTRY, "        clear_but_last(opened.object, opened.slot);\n", "", "contents_go"),
     "emptied": seed(LARGE, "waiting.untouched = empty_large(&waiting);", "", "contents_go"),
     "closed": seed(
         LARGE, "waiting.untouched &= platform_protect(waiting.start, waiting.size, false)", "", "read_after_free_large"
@@ -73,7 +74,7 @@ MISTAKES = {
         ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
     ),
     "shuffled": seed(
-        QUARANTINE, "uint32_t back = random_less(", "uint32_t back = 0 * random_less(", "quarantine_is_random"
+        QUARANTINE, "(uint32_t)(random * window >> 16)", "(uint32_t)(0 * random * window)", "quarantine_is_random"
     ),
     "delivery": seed(
         ENTRY,
