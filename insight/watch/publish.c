@@ -101,5 +101,5 @@ __attribute__((visibility("default"))) void jw_watch(const struct watch_offer *o
     make_page();
     if (!page) return;
     pthread_atfork(NULL, NULL, child_of_fork);
-    atomic_store_explicit(offered->watcher, &times, memory_order_relaxed);
+    if (offered->watcher) atomic_store_explicit(offered->watcher, &times, memory_order_relaxed);
 }

@@ -19,6 +19,9 @@
 /* Freed objects wait in a quarantine (hardened/quarantine.h). No cache gives them out next. */
 #define QUARANTINED JW_SECURE
 
+/* No variable holds a function's address, which an attacker could change: slow paths are not timed (core/watch.h). */
+#define WITHOUT_WATCHER JW_SECURE
+
 /* The objects of a slab are given out in random order. */
 #define RANDOM_ORDER JW_SECURE
 

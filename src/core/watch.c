@@ -10,7 +10,12 @@
 #include "platform/host.h"
 #include "platform/platform.h"
 
+#if !WITHOUT_WATCHER
 _Atomic(const struct watcher *) watcher;
+#define WATCHER &watcher
+#else
+#define WATCHER NULL
+#endif
 
 /* Numbers that differ where one of their parts does, as digits. */
 #define LAYOUT_OF_BUILD                                                                                                \
@@ -31,7 +36,7 @@ COLD void watch_start(void) {
                                              .entry = sizeof(struct published),
                                              .table = PUBLISHED_BEGIN,
                                              .end = PUBLISHED_END,
-                                             .watcher = &watcher};
+                                             .watcher = WATCHER};
     if (JW_HOSTED || !option(&options.watch)) return;
     if (!platform_call_library("libjwwatch.so", "jw_watch", &offer)) platform_write(missing, sizeof missing - 1);
 }

@@ -5,7 +5,7 @@
  * copies them, and what they lead to, with process_vm_readv: no signal, no stop, no lock, and no cost here. Only slow
  * paths are timed for the reader alone.
  *
- *   watcher   NULL -> libjwwatch.so's functions   a constructor, before main
+ *   watcher   NULL -> libjwwatch.so's functions   a constructor, before main. There is none in the hardened build
  *
  * Relaxed: the functions and their data are there before any thread of the program. Progress: wait-free. */
 #ifndef JW_WATCH_H
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/mitigations.h"
 
 /* Slow paths whose time is counted: a refill of small objects, a mid object or a range that no cache of the thread has,
  * a free of what no cache has room for. */
@@ -31,10 +32,10 @@ struct watcher {
 
 /* What libjwwatch.so's function jw_watch gets. */
 struct watch_offer {
-    char library[16];        /* its version */
-    uint32_t layout, entry;  /* watch_layout(); bytes of an entry */
-    const void *table, *end; /* of the published variables */
-    _Atomic(const struct watcher *) *watcher;
+    char library[16];                         /* its version */
+    uint32_t layout, entry;                   /* watch_layout(); bytes of an entry */
+    const void *table, *end;                  /* of the published variables */
+    _Atomic(const struct watcher *) *watcher; /* NULL: slow paths are not timed */
 };
 
 /* Differs where the tables of two builds have another shape. The variables' sizes are compared, too. */
@@ -47,6 +48,7 @@ extern _Atomic(const struct watcher *) watcher HIDDEN;
 
 /* Calls the function of a slow path. */
 static ALWAYS_INLINE void *watch_call(enum slow_path path, slow_call function, void *what, size_t number) {
+    if (WITHOUT_WATCHER) return function(what, number);
     const struct watcher *now = atomic_load_explicit(&watcher, memory_order_relaxed);
     return UNLIKELY(now != NULL) ? now->call(path, function, what, number) : function(what, number);
 }
