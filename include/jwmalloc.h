@@ -1,9 +1,10 @@
 /* jwmalloc.h - a memory allocator for phones: its public interface.
  *
  * The library that replaces malloc (libjwmalloc) also exports the functions below without the prefix, and all C++
- * operators new and delete. Only with the prefix: malloc_iterate (but for Android), purge, reclaim_pause,
- * reclaim_resume, stats_print, options_print, version; and ctl, ctl_name_to_mib and ctl_by_mib, which are jemalloc's
- * mallctl, mallctlnametomib and mallctlbymib. A program then needs this header only for what the standards do not have.
+ * operators new and delete. Only with the prefix: malloc_iterate, malloc_disable, malloc_enable (but for Android),
+ * purge, reclaim_pause, reclaim_resume, stats_print, options_print, version; and ctl, ctl_name_to_mib and ctl_by_mib,
+ * which are jemalloc's mallctl, mallctlnametomib and mallctlbymib. A program then needs this header only for what the
+ * standards do not have.
  * The library for use beside the system's malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer
  * or Valgrind's memcheck its objects come from the tool's malloc, with the tool's limits and reports.
  *
@@ -188,6 +189,15 @@ JW_API size_t jw_purge(int level, unsigned long max_us);
  * memory of many objects was going back to the OS all the time. */
 JW_API int jw_malloc_iterate(uintptr_t base, size_t size, void (*callback)(uintptr_t base, size_t size, void *arg),
                              void *arg);
+
+/* Holds off the allocations of all other threads, until any thread calls jw_malloc_enable: what Android calls
+ * malloc_disable. A thread that allocates meanwhile waits, and so does one that frees an object with a mapping of its
+ * own, or calls jw_malloc_disable. Most other frees go on. The calling thread goes on, too, but should wait for no
+ * other one, which may be held off with a lock that it owns. A call that has begun before may end later, one of each
+ * thread. In a fork's child all may allocate. Nothing happens beside a memory tool that has the objects, or if there
+ * is no memory for a first object of the calling thread. */
+JW_API void jw_malloc_disable(void);
+JW_API void jw_malloc_enable(void);
 
 /* Receives `length` bytes of text. It is called several times for one report, and may allocate. */
 typedef void jw_write_function(void *cookie, const char *text, size_t length);

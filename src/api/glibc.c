@@ -15,6 +15,9 @@
 #include "core/allocator.h"
 #include "core/iterate.h"
 #include "core/purge.h"
+#include "frontend/heap_lifecycle.h"
+#include "frontend/hold.h"
+#include "frontend/thread_heap.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
 #include "platform/tool.h"
@@ -95,6 +98,15 @@ JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned f
     statistics_report(write, cookie, flags & JW_STATS_JSON ? AS_JSON : AS_TEXT);
 }
 
+JW_EXPORT void jw_malloc_disable(void) {
+    if (replaced_by_tool() || !allocator_start()) return;
+    if (thread_heap() != &no_heap || (!heap_thread_has_ended() && heap_attach())) hold_others();
+}
+
+JW_EXPORT void jw_malloc_enable(void) {
+    hold_end();
+}
+
 /* A receiver of text with an end mark, for which the report's buffer has one byte more. */
 struct receiver {
     void (*write)(void *cookie, const char *text);
@@ -137,6 +149,8 @@ JW_EXPORT void jw_reclaim_resume(void) {
 OVERRIDES(malloc_trim, jw_malloc_trim);
 OVERRIDES(mallinfo2, jw_mallinfo2);
 #if JW_BIONIC
+OVERRIDES(malloc_disable, jw_malloc_disable);
+OVERRIDES(malloc_enable, jw_malloc_enable);
 OVERRIDES(malloc_iterate, jw_malloc_iterate);
 OVERRIDES(mallinfo, jw_mallinfo2); /* bionic's two structures are the same */
 #else

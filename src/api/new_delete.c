@@ -160,7 +160,7 @@ OUR(delete_array_aligned, "_ZdaPv" ALIGNED);
 #define ARE_OURS(form, other) (IS_OURS(form) && IS_OURS(other))
 
 HIT_PATH void *new_object(size_t size) {
-    unsigned list_index;
+    size_t list_index;
     void *object = allocate_near(thread_heap(), size, &list_index);
     return LIKELY(object != NULL) ? object : make_slowly(size);
 }

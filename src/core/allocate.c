@@ -10,13 +10,13 @@
 #include "core/hit_path.h"
 #include "core/route.h"
 
-static NOINLINE void *pop_slowly(struct heap *heap, unsigned list_index) {
+static NOINLINE void *pop_slowly(struct heap *heap, size_t list_index) {
     return heap_pop(&heap->first[list_index], heap->key);
 }
 
 /* Allocates if the link of the first object is not near: the list is empty, the object is its last one, the next object
  * is in another root, or a program has written the link. */
-static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned list_index) {
+static NOINLINE void *allocate_far(struct heap *heap, size_t size, size_t list_index) {
     void *object = heap->first[list_index];
     if (link_is_end(object)) return allocate_slowly(heap, size, list_index);
     if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return pop_slowly(heap, list_index);
@@ -27,7 +27,7 @@ static NOINLINE void *allocate_far(struct heap *heap, size_t size, unsigned list
 
 HIT_PATH void *allocate(size_t size) {
     struct heap *heap = thread_heap();
-    unsigned list_index;
+    size_t list_index;
     void *object = allocate_near(heap, size, &list_index);
     if (STRICT_LINKS && LIKELY(!link_is_end(heap->first[list_index])))
         return heap_pop(&heap->first[list_index], heap->key);

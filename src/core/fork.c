@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/hardened_hooks.h"
 #include "frontend/heap_fork.h"
+#include "frontend/hold.h"
 #include "frontend/remote_reclaim.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
@@ -21,6 +22,7 @@ static void after_fork(void) {
 }
 
 static void after_fork_in_child(void) {
+    hold_end();
     if (JW_SECURE) hardened_hooks.child_begins();
     midend_after_fork(true);
     backend_after_fork(true);

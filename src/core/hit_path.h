@@ -4,14 +4,15 @@
 
 #include "frontend/heap_pop.h"
 #include "frontend/thread_heap.h"
+#include "platform/instructions.h"
 
 /* The index in heap->first of the size's local list. */
-static ALWAYS_INLINE unsigned list_index_of_size(const struct heap *heap, size_t size) {
-    return heap->size_map[size & -(size_t)(size <= FRONTEND_MAX)];
+static ALWAYS_INLINE size_t list_index_of_size(const struct heap *heap, size_t size) {
+    return byte_load(&heap->size_map[size & -(size_t)(size <= FRONTEND_MAX)]);
 }
 
 /* `heap` is the calling thread's. NULL: the link in the local list at *list_index is not near (allocate.c). */
-static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, unsigned *list_index) {
+static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, size_t *list_index) {
     *list_index = list_index_of_size(heap, size);
     void *object = heap->first[*list_index];
     if (UNLIKELY(STRICT_LINKS || !link_may_be_read(object))) return NULL;

@@ -22,8 +22,11 @@
 #include "frontend/heap_pop.h"
 #include "frontend/heap_refill.h"
 #include "frontend/heap_shortage.h"
+#include "frontend/hold.h"
+#include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
+#include "platform/instructions.h"
 #include "platform/tool.h"
 
 void *out_of_memory(void) {
@@ -55,7 +58,7 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 
 /* Allocates a small object where the local list may have objects. */
 static NOINLINE void *pop_or_allocate(struct heap *heap, size_t size) {
-    unsigned class = heap->size_map[size] / FREE_TARGET_WORDS;
+    unsigned class = (unsigned)byte_load(&heap->size_map[size]) / FREE_TARGET_WORDS;
     if (!link_is_end(heap->local[class].first)) return heap_pop(&heap->local[class].first, heap->key);
     return allocate_small(heap, size, class);
 }
@@ -101,6 +104,7 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
 
 /* Requests above the frontend's sizes, and smaller ones with alignments that no small class has. */
 void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
+    hold_wait();
     *dirty_bytes = SIZE_MAX; /* also of a tool's object */
     if (thread_heap() == &no_heap && replaced_by_tool()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
@@ -145,13 +149,21 @@ static NOINLINE void *allocate_mid(void *threads, size_t size) {
     return LIKELY(object) ? object : allocate_from_backend(heap, size);
 }
 
+/* For a heap whose map has HELD_OFF. */
+static COLD void *allocate_later(struct heap *heap, size_t size) {
+    size_map_write(heap);
+    return pop_or_allocate(heap, size);
+}
+
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
+    if (UNLIKELY(class == HELD_OFF)) return allocate_later(heap, size);
     return watch_call(SLOW_SMALL, refill_small, heap, class);
 }
 
-NOINLINE void *allocate_slowly(struct heap *heap, size_t size, unsigned list_index) {
-    if (list_index != NO_CLASS * FREE_TARGET_WORDS) return allocate_small(heap, size, list_index / FREE_TARGET_WORDS);
+NOINLINE void *allocate_slowly(struct heap *heap, size_t size, size_t list_index) {
+    if (list_index != NO_CLASS * FREE_TARGET_WORDS)
+        return allocate_small(heap, size, (unsigned)list_index / FREE_TARGET_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) /* one test for two sizes: 0 wraps */
         return LIKELY(size > 0) ? allocate_from_backend(heap, size) : pop_or_allocate(heap, 1);
     void *object = midend_allocate_cached(heap->mid_caches, size);

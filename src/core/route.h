@@ -21,7 +21,7 @@ static ALWAYS_INLINE enum serving_tier tier_of(size_t size) {
 
 /* Serves requests that the hit path cannot serve: the local list is empty. `list_index`: in heap->first; the
  * index of NO_CLASS stands for size 0 and sizes above the frontend's. */
-void *allocate_slowly(struct heap *heap, size_t size, unsigned list_index);
+void *allocate_slowly(struct heap *heap, size_t size, size_t list_index);
 
 /* Allocates from the first tier above the small ones that has memory. *dirty_bytes: bytes at the object's start that
  * may not be 0; SIZE_MAX: all may. NULL and ENOMEM: no tier has memory. */

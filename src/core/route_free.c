@@ -10,6 +10,7 @@
 #include "backend/huge.h"
 #include "core/free_suspect.h"
 #include "core/watch.h"
+#include "frontend/hold.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
 #include "platform/misuse.h"
@@ -37,7 +38,9 @@ static void *deallocate_by_kind(void *object, size_t unused) {
 }
 
 static NOINLINE void deallocate_uncached(void *object) {
-    if (object) watch_call(SLOW_FREE, deallocate_by_kind, object, 0);
+    if (!object) return;
+    hold_wait();
+    watch_call(SLOW_FREE, deallocate_by_kind, object, 0);
 }
 
 static NOINLINE void deallocate_large(void *object) {

@@ -62,7 +62,7 @@ static NOINLINE void deallocate_of_size_slowly(void *object, size_t size) {
 /* If this thread's malloc serves the size from the slab's class, free goes on as in deallocate.c. The record of an
  * address that is in no slab may name any class, but its key is 0. */
 HIT_PATH void deallocate_of_size(void *object, size_t size) {
-    unsigned list_index = list_index_of_size(thread_heap(), size);
+    size_t list_index = list_index_of_size(thread_heap(), size);
     struct slab *slab = slab_of(object);
     uint64_t key = thread_key();
     bool right = slab->class == (uint8_t)(list_index / FREE_TARGET_WORDS);

@@ -11,8 +11,9 @@
  *
  * budget[class] goes with it: frees to a new local list until it needs attention, fewer while the class is coarse.
  *
- * Invariant: each entry of the map is the size's own class or its coarse one; its own, if coarse_slabs of the coarse
- * class is 0. All of it belongs to the heap's thread.
+ * Invariant: each entry of the map is the size's own class, if coarse_slabs of the coarse class is 0, else the coarse
+ * one; or HELD_OFF. All of it belongs to the heap's thread, but for HELD_OFF, which another thread writes (hold.h). So
+ * the entries are atomic, each a byte.
  */
 #ifndef JW_SIZE_MAP_H
 #define JW_SIZE_MAP_H
@@ -21,6 +22,12 @@
 
 /* Makes a new heap's map. */
 void size_map_start(struct heap *heap);
+
+/* Writes each entry as the counts say. It may wait, as malloc does (hold.h). */
+void size_map_write(struct heap *heap);
+
+/* Class of a request of 1 to FRONTEND_MAX bytes. */
+unsigned size_map_class(const struct heap *heap, size_t size);
 
 /* Opens the finer classes of a coarse one. */
 void size_map_open(struct heap *heap, unsigned coarse);

@@ -45,7 +45,7 @@ void mid_cache_hold(struct mid_cache *cache, granule_id slab) {
     cache->start = granule_address(slab);
     cache->state = mid_state_at(slab);
     cache->held_bytes = cache->bytes;
-    hold_begin(&cache->hold, slab);
+    mid_hold_begin(&cache->hold, slab);
     count_hold(cache);
 }
 

@@ -88,7 +88,7 @@ extern struct mid_state mid_no_slab HIDDEN; /* has no bits, ever */
 
 /* Leaves the held slab to all threads. */
 static ALWAYS_INLINE void mid_cache_leave(struct mid_cache *cache) {
-    granule_id slab = hold_end(&cache->hold);
+    granule_id slab = mid_hold_end(&cache->hold);
     cache->held_bytes = 0;
     cache->state = &mid_no_slab;
     if (slab) mid_slab_leave(slab);

@@ -47,10 +47,10 @@ static bool scan_slab(granule_id slab, unsigned class, bool now) {
  * all, and frees them again. Returns the slab's word after that, or mid_full(): the OS refuses, or there is
  * nothing. */
 static struct mid_word discard_held(struct mid_hold *hold) {
-    granule_id slab = hold_enter(hold);
+    granule_id slab = mid_hold_enter(hold);
     if (!slab) return mid_full();
     uint32_t objects = mid_word_allocate_all(mid_state_at(slab));
-    if (!hold_exit(hold, slab)) mid_slab_leave(slab);
+    if (!mid_hold_exit(hold, slab)) mid_slab_leave(slab);
     if (!objects) return mid_full();
     unsigned class = mid_class_of_slab(slab);
     bool given = discard_free(slab, &mid_shapes[class], objects);
@@ -61,7 +61,7 @@ static struct mid_word discard_held(struct mid_hold *hold) {
 /* A round's look at a slab that a thread holds. True: the next round has to look again. What the OS refuses, a round
  * that comes for another reason tries again. */
 static bool scan_hold(struct mid_cache *cache, bool now) {
-    granule_id slab = hold_look(&cache->hold);
+    granule_id slab = mid_hold_look(&cache->hold);
     if (!slab) return false;
     bool sleeps = mid_cache_sleeps(cache);
     struct mid_word word = mid_word_get(mid_state_at(slab)), left = sleeps ? mid_word_get(&cache->left) : mid_full();

@@ -53,6 +53,21 @@ static ALWAYS_INLINE uintptr_t word_load(const uintptr_t *word) {
 #endif
 }
 
+/* byte_load: loads the byte, relaxed. It is in assembler for the same reason as word_is. */
+static ALWAYS_INLINE uintptr_t byte_load(const uint8_t *byte) {
+#if JW_X86_64_FORMS && !JW_CHECKED
+    uintptr_t loaded;
+    __asm__("movzbl %[byte], %k[loaded]" : [loaded] "=r"(loaded) : [byte] "m"(*byte));
+    return loaded;
+#elif defined __aarch64__ && !JW_CHECKED
+    uintptr_t loaded;
+    __asm__("ldrb %w[loaded], %[byte]" : [loaded] "=r"(loaded) : [byte] "m"(*byte));
+    return loaded;
+#else
+    return __atomic_load_n(byte, __ATOMIC_RELAXED);
+#endif
+}
+
 /* difference_less_borrow: address - *origin, and 1 less where the half word is below the mark. This is a subtraction
  * with the borrow of another one, which GCC does not find for x86-64. The mark is a constant. `shared`: another thread
  * may write the origin; the load is relaxed. */

@@ -126,7 +126,7 @@ def plain_words() -> list[Word]:
     found = {}
     for path in (ROOT / "src").rglob("*.[ch]"):
         for struct, name in BUILTIN.findall(path.read_text()):
-            declared = re.compile(rf"^ +[\w ]+[ *](?:\w+, )*{name}(?:, \w+)*;", re.M)
+            declared = re.compile(rf"^ +[\w ]+[ *](?:\w+, )*{name}(?:\[.*\])?(?:, \w+)*;", re.M)
             headers = [header for header in path.parent.glob("*.h") if declared.search(header.read_text())]
             headers.sort(key=lambda header: (header.stem != struct, header))
             found |= {(header, name): Word(header, name, "plain") for header in headers[:1]}

@@ -1,0 +1,44 @@
+/* hold_write - a thread holds off another one that writes its heap's map at that moment.
+ *
+ * bound     2 threads: 1 hold; 1 entry of a map is written
+ * property  the writer either finds its entry HELD_OFF, or goes on before the hold or after its end; none of the
+ *           holder's own entries is HELD_OFF
+ */
+#include "frontend/hold.h"
+#include "verify/clients/frontend_client.h"
+
+enum { SIZE = 48 };
+
+static struct heap *its;
+static _Atomic(bool) held;
+
+static bool is_held(const struct heap *heap, size_t size) {
+    return __atomic_load_n(&heap->map[size], __ATOMIC_RELAXED) == HELD_OFF * FREE_TARGET_WORDS;
+}
+
+static void *writing(void *unused) {
+    (void)unused;
+    heap_enter(its);
+    __atomic_store_n(&its->map[SIZE], size_class_of(SIZE) * FREE_TARGET_WORDS, __ATOMIC_RELAXED); /* as size_map.c */
+    hold_look();
+    if (atomic_load_explicit(&held, memory_order_acquire)) assert(is_held(its, SIZE));
+    return NULL;
+}
+
+int main(void) {
+    start_allocator();
+    uint64_t *own = get(SIZE, 1);
+    its = heap_take_or_create();
+    assert(its);
+    pthread_t writer = start(writing, NULL);
+    hold_others();
+    assert(!is_held(thread.heap, 0) && !is_held(thread.heap, SIZE));
+    atomic_store_explicit(&held, true, memory_order_release);
+    atomic_store_explicit(&held, false, memory_order_relaxed);
+    hold_end();
+    finish(writer);
+    heap_abandon(its);
+    give(own, SIZE, 1);
+    expect_nothing_left();
+    return 0;
+}
