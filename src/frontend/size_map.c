@@ -1,6 +1,8 @@
 /* size_map.c - makes a heap's map from sizes to classes, and opens the finer classes in it. */
 #include "frontend/size_map.h"
 
+#include <string.h>
+
 #include "config/policy.h"
 #include "frontend/hold.h"
 
@@ -51,5 +53,9 @@ COLD void size_map_start(struct heap *heap) {
         if (heap->coarse_slabs[size_class] > 0 && size_classes[size_class].cache_room > JW_FIRST_OBJECT_CACHE)
             heap->budget[size_class] = JW_FIRST_OBJECT_CACHE;
     }
-    size_map_write(heap);
+    /* Plain: the heap has no thread yet. A holder that writes HELD_OFF meanwhile is seen by the look. */
+    heap->map[0] = NO_CLASS * FREE_TARGET_WORDS;
+    for (unsigned size = 1; size <= FRONTEND_MAX; size += 8)
+        memset(heap->map + size, (int)(size_map_class(heap, size) * FREE_TARGET_WORDS), 8);
+    hold_look();
 }
