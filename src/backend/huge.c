@@ -3,6 +3,7 @@
 
 #include "backend/directory.h"
 #include "backend/mapping_cache.h"
+#include "backend/page_map.h"
 #include "backend/thrift.h"
 #include "base/align.h"
 #include "base/compiler.h"
@@ -64,10 +65,11 @@ static void unmap_huge(char *mapping, size_t size) {
     if (!unmap_or_defer(mapping, size)) thrift_wake();
 }
 
-/* Makes a mapping and its directory tables. The directory does not have the object yet. */
+/* Makes a mapping and its directory tables. The directory does not have the object yet. Where no other addresses are
+ * left, the kernel maps at those of a closed part (root.h). free would take an object there for one of the root's. */
 static char *reserve_mapping_once(size_t size, size_t alignment) {
     char *object = platform_reserve(size + huge_guard(), alignment, "jwmalloc: huge");
-    if (!object || directory_make_word(object)) return object;
+    if (!object || (!page_map_owns(object) && directory_make_word(object))) return object;
     unmap_huge(object, size + huge_guard());
     return NULL;
 }

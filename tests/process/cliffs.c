@@ -12,6 +12,7 @@
  *   pages        roots get no transparent huge pages unless they are wanted: what was given back stays so
  *   small        what a small program is charged, in each way, is at most 4 MB above glibc's
  *   mappings     the program itself has nearly all mappings: other objects, and a file, can be had all the same
+ *   addresses    the program itself has all addresses that are left in pieces of 4 MB: what can be had is freed again
  *   madvise      a kernel that refuses madvise, and a limit of the address space: what is free is one piece again
  *   vain         the same, but nothing is one piece: a malloc that fails again does not offer all of it again
  */
@@ -361,6 +362,37 @@ static void mappings(void) {
     fclose(file);
 }
 
+/* The kernel may map the objects wherever something is free: also inside a root of which a part is not mapped. */
+static void addresses(void) {
+    enum { OBJECTS = 300, STEPS = 100000 };
+    static unsigned char *objects[OBJECTS];
+    static size_t sizes[OBJECTS];
+    unsigned random = 1;
+    for (int i = 0; i < 20; i++) objects[i] = malloc(3 * MB); /* other roots: no part of the first one is opened */
+    for (int i = 0; i < 20; i++) free(objects[i]);
+    memset(objects, 0, sizeof objects);
+    for (size_t size = SIZE_MAX / 4 + 1; size >= 4 * MB; size /= 2) {
+        while (mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED) {
+        }
+    }
+    for (int step = 0; step < STEPS; step++) {
+        random = random * 1103515245 + 12345;
+        size_t place = random / 65536 % OBJECTS;
+        unsigned char *object = objects[place];
+        if (object != NULL) {
+            CHECK(object[0] == place % 251 && object[sizes[place] - 1] == place % 251);
+            free(object);
+            objects[place] = NULL;
+        } else if ((object = malloc(1000 + random % 299000)) != NULL) {
+            objects[place] = object;
+            sizes[place] = 1000 + random % 299000;
+            object[0] = object[sizes[place] - 1] = (unsigned char)(place % 251);
+        } else {
+            CHECK(errno == ENOMEM);
+        }
+    }
+}
+
 int main(int count, char **arguments) {
     CHECK(count == 2);
     free(malloc(100));
@@ -378,6 +410,7 @@ int main(int count, char **arguments) {
     if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
     if (strcmp(name, "pages") == 0) pages();
     if (strcmp(name, "mappings") == 0) mappings();
+    if (strcmp(name, "addresses") == 0) addresses();
     if (strcmp(name, "again") == 0) {
         size_t before = status("VmData");
         reach_again(RLIMIT_DATA, before);
