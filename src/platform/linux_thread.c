@@ -148,6 +148,9 @@ static void wait_for_clearing(_Atomic(uint32_t) *word, uint32_t number) {
     long soon[2] = {0, STACK_LEFT_WAIT * 1000000L};
     /* not private, because the kernel's wake is not */
     kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(word), FUTEX_WAIT, ARGUMENT(number), ARGUMENT(soon)));
+    /* The kernel wakes one waiter only: the thread that ends, or the one that has made it. */
+    if (atomic_load_explicit(word, memory_order_relaxed) != number)
+        kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(word), FUTEX_WAKE, INT32_MAX));
 }
 
 /* Bounded, since long after the thread's end the kernel may have given its number to a thread of the program. */
