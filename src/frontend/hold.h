@@ -1,7 +1,7 @@
 /* hold.h - one thread holds off the allocations of all others (malloc_disable).
  *
- *   holder       | 31..0 number of the heap whose thread allocates alone; 0: each thread may allocate |
- *   heap->size_map[]  of each size: the index of its list; HELD_OFF: a list that is always empty and belongs to no class
+ *   holder            | 31..0 number of the heap whose thread allocates alone; 0: each thread may allocate |
+ *   heap->size_map[]  of each size: the index of its list; HELD_OFF: a list that is always empty, of no class
  *
  *   transition   by                            words
  *   hold         the thread that holds off     holder: 0 -> its heap's number; fence [HO1]; then each entry of each

@@ -117,7 +117,7 @@ static NOINLINE void *allocate_small_sealed(size_t size) {
 static ALWAYS_INLINE void *malloc_by(size_t size, enum keyed_way way, bool cleared) {
     if (UNLIKELY(size - 1 >= FRONTEND_MAX - TRAILER_SIZE)) return allocate_unusual(size);
     struct heap *heap = thread_heap();
-    unsigned list = heap->map[slot_for(size)];
+    unsigned list = heap->size_map[slot_for(size)];
     struct quarantine *quarantine = heap->quarantine;
     char *object = released_take(quarantine, list);
     return LIKELY(object) ? seal_small(object, quarantine->slot[list], size, way, cleared)
