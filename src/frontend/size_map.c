@@ -54,8 +54,8 @@ COLD void size_map_start(struct heap *heap) {
             heap->budget[size_class] = JW_FIRST_OBJECT_CACHE;
     }
     /* Plain: the heap has no thread yet. A holder that writes HELD_OFF meanwhile is seen by the look. */
-    heap->map[0] = NO_CLASS * FREE_TARGET_WORDS;
+    heap->size_map[0] = NO_CLASS * FREE_TARGET_WORDS;
     for (unsigned size = 1; size <= FRONTEND_MAX; size += 8)
-        memset(heap->map + size, (int)(size_map_class(heap, size) * FREE_TARGET_WORDS), 8);
+        memset(heap->size_map + size, (int)(size_map_class(heap, size) * FREE_TARGET_WORDS), 8);
     hold_look();
 }
