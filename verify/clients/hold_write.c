@@ -13,13 +13,13 @@ static struct heap *its;
 static _Atomic(bool) held;
 
 static bool is_held(const struct heap *heap, size_t size) {
-    return __atomic_load_n(&heap->map[size], __ATOMIC_RELAXED) == HELD_OFF * FREE_TARGET_WORDS;
+    return __atomic_load_n(&heap->size_map[size], __ATOMIC_RELAXED) == HELD_OFF * FREE_TARGET_WORDS;
 }
 
 static void *writing(void *unused) {
     (void)unused;
     heap_enter(its);
-    __atomic_store_n(&its->map[SIZE], size_class_of(SIZE) * FREE_TARGET_WORDS, __ATOMIC_RELAXED); /* as size_map.c */
+    __atomic_store_n(&its->size_map[SIZE], size_class_of(SIZE) * FREE_TARGET_WORDS, __ATOMIC_RELAXED); /* as size_map.c */
     hold_look();
     if (atomic_load_explicit(&held, memory_order_acquire)) assert(is_held(its, SIZE));
     return NULL;
