@@ -16,7 +16,7 @@ from pathlib import Path
 from bit_words import Solver, Tables, UnknownError
 
 HEADER = Path(__file__).resolve().parents[1] / "src/platform/instructions.h"
-WIDTHS = {"uintptr_t": 64, "uint64_t": 64, "uint32_t": 32, "any_half": 32, "uint16_t": 16, "bool": 1}
+WIDTHS = {"uintptr_t": 64, "uint64_t": 64, "uint32_t": 32, "any_half": 32, "uint16_t": 16, "uint8_t": 8, "bool": 1}
 
 
 # ---- The C forms, each as text and as a term. A term gets the values of the parameters (of pointers: of their words)
@@ -31,6 +31,10 @@ def stated_word_is(ops, at: Values):
 
 def stated_word_load(ops, at: Values):
     return at["word"], {}
+
+
+def stated_byte_load(ops, at: Values):
+    return ops.join(at["byte"], ops.number(0, 7 * ops.width(at["byte"]))), {}
 
 
 def stated_difference(ops, at: Values):
@@ -55,6 +59,7 @@ def stated_computed_now(ops, at: Values):
 STATED: dict[str, tuple[str, Callable]] = {
     "word_is": ("return __atomic_load_n(word, __ATOMIC_RELAXED) == (uintptr_t)value;", stated_word_is),
     "word_load": ("return __atomic_load_n(word, __ATOMIC_RELAXED);", stated_word_load),
+    "byte_load": ("return __atomic_load_n(byte, __ATOMIC_RELAXED);", stated_byte_load),
     "difference_less_borrow": (
         "uint32_t unused; uintptr_t from = shared ? word_load(origin) : *origin; "
         "return address - __builtin_sub_overflow(*half, mark, &unused) - from;",
@@ -93,7 +98,7 @@ class Machine:
         self.overwritten: set[str] = set()
 
     def operand(self, text: str) -> Operand:
-        found = re.fullmatch(r"%\[(\w+)\]", text)
+        found = re.fullmatch(r"%[kw]?\[(\w+)\]", text)
         if not found or found.group(1) not in self.operands:
             raise UnknownError(f"operand {text}")
         return self.operands[found.group(1)]
@@ -145,6 +150,10 @@ class Machine:
         texts = [text.strip() for text in rest.split(",")]
         if mnemonic == "ldr" and len(texts) == 2:  # AArch64: the register first
             self.write(texts[0], self.read(texts[1], 64 // self.ops.scale))
+        elif (mnemonic == "ldrb" and texts[0][:3] == "%w[") or (mnemonic == "movzbl" and texts[-1][:3] == "%k["):
+            byte, register = texts if mnemonic == "movzbl" else texts[::-1]
+            width = 8 // self.ops.scale  # a write of the register's lower half clears the upper one
+            self.write(register, self.ops.join(self.read(byte, width), self.ops.number(0, 7 * width)))
         elif found and len(texts) == (1 if found.group(1) == "dec" else 2):  # x86-64: the destination last
             width = {"b": 8, "w": 16, "l": 32, "q": 64}[found.group(2)] // self.ops.scale
             source = self.read(texts[0], width) if len(texts) == 2 else self.ops.number(1, width)
@@ -315,6 +324,11 @@ def difference(form: Form, ops) -> str:
     return inputs
 
 
+def left_of(body: str) -> int:
+    """Statements of assembler that are not empty. An empty one whose operand is read and written changes nothing."""
+    return re.sub(r'__asm__\("" : "\+\w"\(\*?\w+\)\);', "", body).count("__asm__")
+
+
 def proofs(header: str, ops: type, only: str = "") -> list[tuple[str, str]]:
     """Each assembler form of the header, or of one function, with a difference from the C form, or an empty text."""
     bodies = functions(header)
@@ -324,8 +338,10 @@ def proofs(header: str, ops: type, only: str = "") -> list[tuple[str, str]]:
             raise UnknownError(f"{name}: its C form is not what STATED has: {c_forms.get(name)}")
     if re.search(r"\b(?:__asm|asm)\b", re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)):
         raise UnknownError("assembler that is not written as __asm__")
-    forms = [Form(*one) for one in bodies if "__asm__" in one[2]]
-    if len(forms) != header.count("__asm__") or {form.function for form in forms} != set(STATED):
+    nothing = [body for name, _, body in bodies if name.removesuffix("_in_asm") not in STATED and not left_of(body)]
+    forms = [Form(*one) for one in bodies if "__asm__" in one[2] and one[2] not in nothing]
+    unstated = sum(body.count("__asm__") for body in nothing)
+    if len(forms) + unstated != header.count("__asm__") or {form.function for form in forms} != set(STATED):
         raise UnknownError("a statement of assembler that is in no known function, or a function without one")
     return [
         (

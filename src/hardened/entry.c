@@ -173,6 +173,14 @@ static NOINLINE void free_elsewhere(void *object) {
     else quarantine_push_large(opened.object, opened.trailer.payload & PAYLOAD_GUARDED);
 }
 
+/* Whether free may clear the object and put it into the ring at once: the ring was made for the present options, and
+ * has room. */
+static ALWAYS_INLINE bool quarantine_may_put(const struct quarantine *quarantine, size_t slot) {
+    return LIKELY(quarantine) && LIKELY(quarantine->limit == option(&options.quarantine)) &&
+           LIKELY(slot <= quarantine->cleared) && LIKELY(quarantine->bytes + slot <= quarantine->limit) &&
+           LIKELY(quarantine->tail != quarantine->end);
+}
+
 static ALWAYS_INLINE void free_by(void *object, enum keyed_way way) {
     struct opened opened;
     if (UNLIKELY(!open_small(object, &opened, DOUBLE_FREE, way))) {

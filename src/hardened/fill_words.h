@@ -82,7 +82,8 @@ static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
     return left;
 }
 
-enum { PAIR = sizeof(word_pair), FEW_PAIRS = 4 * PAIR };
+#define PAIR sizeof(word_pair)
+#define FEW_PAIRS (4 * PAIR)
 
 /* Adds the bits of a pair by one instruction, whose operand is in memory. */
 static ALWAYS_INLINE void add_pair(word_pair *sum, const word_pair *at) {

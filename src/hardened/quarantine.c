@@ -33,8 +33,9 @@ static struct quarantine *make_quarantine(size_t limit) {
     made->cleared = option(&options.zero_on_free) ? CLEARED_INLINE : 0;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         uint32_t size = size_classes[class].size, many = RELEASED_BYTES / size;
-        made->slot[class * FREE_TARGET_WORDS] = size;
-        made->released_most[class * FREE_TARGET_WORDS] = many < RELEASED_MOST ? many : RELEASED_MOST;
+        size_t list = (size_t) class * FREE_TARGET_WORDS;
+        made->slot[list] = size;
+        made->released_most[list] = many < RELEASED_MOST ? many : RELEASED_MOST;
     }
     return made;
 }

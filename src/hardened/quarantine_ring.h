@@ -36,14 +36,6 @@ struct quarantine {
     struct quarantine_entry ring[];
 };
 
-/* Whether free may clear the object and put it into the ring at once: the ring was made for the present options, and
- * has room. */
-static ALWAYS_INLINE bool quarantine_may_put(const struct quarantine *quarantine, size_t slot) {
-    return LIKELY(quarantine) && LIKELY(quarantine->limit == option(&options.quarantine)) &&
-           LIKELY(slot <= quarantine->cleared) && LIKELY(quarantine->bytes + slot <= quarantine->limit) &&
-           LIKELY(quarantine->tail != quarantine->end);
-}
-
 static ALWAYS_INLINE void quarantine_put(struct quarantine *quarantine, const char *object, size_t slot) {
     quarantine->ring[quarantine->tail++ & quarantine->mask] = entry_made(object, slot);
     quarantine->bytes += slot;

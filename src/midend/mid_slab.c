@@ -13,8 +13,9 @@
 struct nest mid_nest;
 _Atomic(size_t) mid_slab_counts[CLASSES];
 PUBLISHED(mid_slab_counts);
-static struct hint_counter empties_left; /* how often an empty slab was left in the Nest */
-static struct id_stack deferred;         /* slabs whose Nest was busy, through their links */
+static struct hint_counter no_longer_full; /* slabs, since the start */
+static struct hint_counter empties_left;   /* how often an empty slab was left in the Nest */
+static struct id_stack deferred;           /* slabs whose Nest was busy, through their links */
 
 /* The slab is out of the Nest and all its objects are free: no other thread can know it. */
 void mid_slab_retire(granule_id slab, unsigned class) {
@@ -92,4 +93,20 @@ granule_id mid_slab_take_or_make(unsigned class) {
     granule_id slab = nest_take(&mid_nest, class);
     if (!slab && mid_slab_place_deferred()) slab = nest_take(&mid_nest, class);
     return slab ? slab : make_mid_slab(class);
+}
+
+/* Places a slab that is no longer full. After many of these a round is asked for, also if no range has become free: the
+ * round gives back pages of free objects. */
+static void place_no_longer_full(granule_id slab, unsigned class) {
+    mid_slab_place(slab, class);
+    if (hint_counter_add(&no_longer_full) % MID_ROUND_FROM == 0) thrift_wake();
+}
+
+struct mid_word mid_slab_free(granule_id slab, unsigned class, uint32_t bits) {
+    struct mid_word word = mid_word_get(mid_state_at(slab));
+    if (UNLIKELY(!mid_word_free(mid_state_at(slab), bits, &word)))
+        misuse(DOUBLE_FREE, mid_object(slab, class, (uint32_t)__builtin_ctz(bits & mid_free_bits(word))), 0);
+    if (!mid_is_listed(word)) place_no_longer_full(slab, class);
+    else if (mid_is_empty(mid_freed(word, bits), mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
+    return mid_freed(word, bits);
 }

@@ -66,6 +66,11 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class);
 /* Grows when an empty slab is left in the Nest until the next round. */
 uint32_t mid_slab_empties_left(void);
 
+/* The object with that number. */
+static inline char *mid_object(granule_id slab, unsigned class, uint32_t index) {
+    return granule_address(slab) + (size_t)index * mid_shapes[class].size;
+}
+
 /* Frees objects of a slab, or says that one is free already and aborts. Returns the slab's word after that. */
 struct mid_word mid_slab_free(granule_id slab, unsigned class, uint32_t bits);
 

@@ -4,18 +4,11 @@
 #include "midend/mid_slab.h"
 #include "platform/host.h"
 #include "platform/platform.h"
-#include "sync/hint_counter.h"
-
-static struct hint_counter no_longer_full; /* slabs, since the start */
 
 COLD void midend_start(void) {
     mid_cache_renew_key(platform_random());
     mid_shapes_start();
     midend_round_start();
-}
-
-static char *mid_object(granule_id slab, unsigned class, uint32_t index) {
-    return granule_address(slab) + (size_t)index * mid_shapes[class].size;
 }
 
 static unsigned class_for(size_t size, size_t alignment) {
@@ -36,13 +29,6 @@ static void *allocate_from_slab(granule_id slab, unsigned class, struct mid_cach
     return object;
 }
 
-/* Places a slab that is no longer full. After many of these a round is asked for, also if no range has become free: the
- * round gives back pages of free objects. */
-static void place_no_longer_full(granule_id slab, unsigned class) {
-    mid_slab_place(slab, class);
-    if (hint_counter_add(&no_longer_full) % MID_ROUND_FROM == 0) thrift_wake();
-}
-
 /* The slab of an object and the object's bit; 0: no object begins at the address. */
 static ALWAYS_INLINE granule_id find_object(const void *object, unsigned *class, uint32_t *bit) {
     granule_id slab = granule_start(granule_of(object));
@@ -60,15 +46,6 @@ static ALWAYS_INLINE granule_id find_object(const void *object, unsigned *class,
 
 granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit) {
     return find_object(object, class, bit);
-}
-
-struct mid_word mid_slab_free(granule_id slab, unsigned class, uint32_t bits) {
-    struct mid_word word = mid_word_get(mid_state_at(slab));
-    if (UNLIKELY(!mid_word_free(mid_state_at(slab), bits, &word)))
-        misuse(DOUBLE_FREE, mid_object(slab, class, (uint32_t)__builtin_ctz(bits & mid_free_bits(word))), 0);
-    if (!mid_is_listed(word)) place_no_longer_full(slab, class);
-    else if (mid_is_empty(mid_freed(word, bits), mid_all_free(class))) mid_slab_retire_if_empty(slab, class);
-    return mid_freed(word, bits);
 }
 
 /* Gives the cached objects back to their slabs. No object is cached then until the class is allocated from. */

@@ -54,19 +54,23 @@ static ALWAYS_INLINE uintptr_t word_load(const uintptr_t *word) {
 }
 
 /* byte_load: loads the byte, relaxed. It is in assembler for the same reason as word_is. */
-static ALWAYS_INLINE uintptr_t byte_load(const uint8_t *byte) {
-#if JW_X86_64_FORMS && !JW_CHECKED
+static ALWAYS_INLINE uintptr_t byte_load_in_c(const uint8_t *byte) {
+    return __atomic_load_n(byte, __ATOMIC_RELAXED);
+}
+
+#if JW_X86_64_FORMS
+static ALWAYS_INLINE uintptr_t byte_load_in_asm(const uint8_t *byte) {
     uintptr_t loaded;
     __asm__("movzbl %[byte], %k[loaded]" : [loaded] "=r"(loaded) : [byte] "m"(*byte));
     return loaded;
-#elif defined __aarch64__ && !JW_CHECKED
+}
+#elif defined __aarch64__
+static ALWAYS_INLINE uintptr_t byte_load_in_asm(const uint8_t *byte) {
     uintptr_t loaded;
     __asm__("ldrb %w[loaded], %[byte]" : [loaded] "=r"(loaded) : [byte] "m"(*byte));
     return loaded;
-#else
-    return __atomic_load_n(byte, __ATOMIC_RELAXED);
-#endif
 }
+#endif
 
 /* difference_less_borrow: address - *origin, and 1 less where the half word is below the mark. This is a subtraction
  * with the borrow of another one, which GCC does not find for x86-64. The mark is a constant. `shared`: another thread
@@ -156,8 +160,10 @@ static ALWAYS_INLINE uint32_t half_computed_now(uint32_t value) {
 /* The forms of this build. */
 #if (JW_X86_64_FORMS || defined __aarch64__) && !JW_CHECKED
 #define word_is word_is_in_asm
+#define byte_load byte_load_in_asm
 #else
 #define word_is word_is_in_c
+#define byte_load byte_load_in_c
 #endif
 
 #if JW_X86_64_FORMS && !JW_CHECKED

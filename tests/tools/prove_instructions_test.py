@@ -42,6 +42,7 @@ REFUSED = [
     ("difference_less_borrow_in_asm", "sbbq", "decq %[address]\\n\\tsbbq", "without & was written"),
     ("difference_less_borrow_in_asm", "sbbq", "adcq", "instruction adcq"),
     ("word_load", "ldr", "ldar", "instruction ldar"),
+    ("byte_load_in_asm", "%k[loaded]", "%[loaded]", "instruction movzbl"),
     ("product_is_at_most_in_asm", "imulq", "imull", "width"),
     ("product_is_at_most_in_asm", '"+&r"', '"+r"', "without & was written"),
     ("product_is_at_most_in_asm", '"=@ccae"', '"=@ccge"', "condition ge"),

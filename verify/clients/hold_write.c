@@ -19,7 +19,8 @@ static bool is_held(const struct heap *heap, size_t size) {
 static void *writing(void *unused) {
     (void)unused;
     heap_enter(its);
-    __atomic_store_n(&its->size_map[SIZE], size_class_of(SIZE) * FREE_TARGET_WORDS, __ATOMIC_RELAXED); /* as size_map.c */
+    __atomic_store_n(&its->size_map[SIZE], size_class_of(SIZE) * FREE_TARGET_WORDS,
+                     __ATOMIC_RELAXED); /* as size_map.c */
     hold_look();
     if (atomic_load_explicit(&held, memory_order_acquire)) assert(is_held(its, SIZE));
     return NULL;
