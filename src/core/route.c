@@ -162,7 +162,7 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 }
 
 NOINLINE void *allocate_slowly(struct heap *heap, size_t size, size_t list_index) {
-    if (list_index != NO_CLASS * FREE_TARGET_WORDS)
+    if (list_index != (size_t)NO_CLASS * FREE_TARGET_WORDS)
         return allocate_small(heap, size, (unsigned)list_index / FREE_TARGET_WORDS);
     if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) /* one test for two sizes: 0 wraps */
         return LIKELY(size > 0) ? allocate_from_backend(heap, size) : pop_or_allocate(heap, 1);

@@ -49,7 +49,8 @@ static void place_given(granule_id granule, bool given) {
 }
 
 void heap_place_pool(struct heap *heap, bool give_back) {
-    struct give_run run = {.end = place_given};
+    struct give_run run;
+    give_run_begin(&run, place_given);
     for (struct slab *slab = pool_take_all(&heap->pool), *next; slab; slab = next) {
         next = slab_by_id(&slab->freed.next);
         clear_slab(slab);

@@ -98,7 +98,10 @@ static _Atomic(bool) again; /* the next round must look; relaxed: written and re
 
 bool remote_reclaim_round(bool now) {
     if (!begin_remote_round(now)) return false;
-    struct pass pass = {.now = now, .run.end = end_giving};
+    struct pass pass;
+    pass.now = now;
+    pass.soon = false;
+    give_run_begin(&pass.run, end_giving);
     for (;; pass.now = true) {
         bool wanted = remote_work_begin_period();
         if (wanted || pass.now || atomic_load_explicit(&again, memory_order_relaxed)) {
@@ -112,7 +115,10 @@ bool remote_reclaim_round(bool now) {
 
 bool remote_reclaim_purge(struct purge *purge) {
     if (!begin_remote_round(true)) return true; /* the thread in the round makes one more pass */
-    struct pass pass = {.now = true, .run.end = end_giving};
+    struct pass pass;
+    pass.now = true;
+    pass.soon = false;
+    give_run_begin(&pass.run, end_giving);
     bool over = !purge_walk(purge, scan_cross_lists, &pass);
     if (over || pass.run.refused) atomic_store_explicit(&again, true, memory_order_relaxed);
     while (!end_remote_round()) page_map_walk(scan_cross_lists, &pass); /* as remote_reclaim_round, for that thread */

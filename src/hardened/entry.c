@@ -43,7 +43,7 @@ static ALWAYS_INLINE void *seal_small(char *object, size_t slot, size_t size, en
     uint64_t word = trailer_word_of(object, slot);
     struct trailer last = trailer_by(object, slot, TAGGED ? trailer_payload(word, slot) : 0, way);
     check_freed(object, slot, word == trailer_made(last, FREED));
-    return seal(object, slot, last, size, new_tag(object, slot, last.payload), true);
+    return seal(object, slot, trailer_marked(last, new_tag(object, slot, last.payload)), size, true);
 }
 
 /* Seals an object of the midend: its slot has no trailer if it is new, or if its pages were given back. */
@@ -53,7 +53,7 @@ static void *seal_mid(char *object, size_t slot, size_t size) {
     enum trailer_state state = trailer_read(object, slot, word, &last, keyed_way());
     if (option(&options.zero_on_free)) check_zero(object, slot);
     check_freed(object, slot, state == FREED || word == 0);
-    return seal(object, slot, last, size, new_tag(object, slot, last.payload), true);
+    return seal(object, slot, trailer_marked(last, new_tag(object, slot, last.payload)), size, true);
 }
 
 /* Makes an object of a slot from the allocator. `zeroed`: the slot's contents are zero, or need not be zero. */
@@ -67,7 +67,8 @@ static NOINLINE void *seal_new(char *object, size_t size, bool zeroed) {
     if (page_map_owns(object) && object_kind(object, leaf) == MID) return seal_mid(object, slot, size);
     if (!zeroed) memset(object, 0, slot);
     uint32_t marks = large_guard(object, slot) ? PAYLOAD_GUARDED : 0;
-    return seal(object, slot, trailer_for(object, slot, 0), size, marks | new_tag(object, slot, 0), true);
+    return seal(object, slot, trailer_marked(trailer_for(object, slot, 0), marks | new_tag(object, slot, 0)), size,
+                true);
 }
 
 /* Allocates above the frontend's sizes. Large memory may be known to be zero. */

@@ -14,7 +14,7 @@ static void *resize(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t old = opened->size, kept = size < old ? size : old;
     if (option(&options.zero_on_free)) memset(opened->object + kept, 0, size + old - 2 * kept);
-    return seal(opened->object, opened->slot, opened->trailer, size, marks_of(opened), false);
+    return seal(opened->object, opened->slot, trailer_marked(opened->trailer, marks_of(opened)), size, false);
 }
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
@@ -25,7 +25,7 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     /* reallocate would leave an object in place that shrinks by less than half, but here the slack has a bound */
     char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
     if (!moved) {
-        seal(opened->object, opened->slot, opened->trailer, opened->size, marks_of(opened), false);
+        seal(opened->object, opened->slot, trailer_marked(opened->trailer, marks_of(opened)), opened->size, false);
         return NULL;
     }
     uint32_t marks = marks_of(opened);
@@ -34,7 +34,7 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
         if (marks & PAYLOAD_GUARDED) guard_end();
         marks = large_guard(moved, slot) ? PAYLOAD_GUARDED : 0;
     }
-    return seal(moved, slot, trailer_for(moved, slot, 0), size, marks, false);
+    return seal(moved, slot, trailer_marked(trailer_for(moved, slot, 0), marks), size, false);
 }
 
 /* Whether the object keeps its slot: the new slot fits into it, uses more than half of it or is very small, and needs

@@ -25,10 +25,16 @@ static ALWAYS_INLINE size_t slack_in(uint64_t payload, size_t slot) {
     return (size_t)(payload >> slack_shift(slot));
 }
 
+/* With other marks, which are the tag and the guard of the payload. */
+static ALWAYS_INLINE struct trailer trailer_marked(struct trailer trailer, uint32_t marks) {
+    trailer.payload = marks;
+    return trailer;
+}
+
 /* Writes fill, trailer and tag of an object of `size` bytes in its slot. `trailer`: what trailers of the address have
- * in common. `marks`: tag and guard of the payload. `fresh`: the program has no bytes there yet. */
-static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, size_t size, uint32_t marks,
-                                bool fresh) {
+ * in common, and as its payload the marks. `fresh`: the program has no bytes there yet. */
+static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, size_t size, bool fresh) {
+    uint32_t marks = (uint32_t)trailer.payload;
     size_t slack = slot - TRAILER_SIZE - size;
     if (slot >= BACKEND_MIN &&
         UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS refused: the tail counts as in use */
