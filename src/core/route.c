@@ -149,10 +149,11 @@ static NOINLINE void *allocate_mid(void *threads, size_t size) {
     return LIKELY(object) ? object : allocate_from_backend(heap, size);
 }
 
-/* For a heap whose map has HELD_OFF. */
+/* For a heap whose map has HELD_OFF, for each size. */
 static COLD void *allocate_later(struct heap *heap, size_t size) {
     size_map_write(heap);
-    return pop_or_allocate(heap, size);
+    if (size - 1 < FRONTEND_MAX) return pop_or_allocate(heap, size);
+    return allocate_slowly(heap, size, (size_t)NO_CLASS * FREE_TARGET_WORDS);
 }
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "backend/reclaimer.h"
 #include "backend/slab_source.h"
 #include "base/published.h"
 #include "platform/assert.h"
@@ -37,10 +38,12 @@ uint32_t mid_slab_empties_left(void) {
     return hint_counter_read(&empties_left);
 }
 
-/* An empty slab stays in the Nest until the next round if no more slabs of the class than this number are there. While
- * the program grows beyond its peak it is one slab: others may need the memory. */
+/* An empty slab stays in the Nest until the next round if no more slabs of the class than this number are there. It is
+ * one slab while the program grows beyond its peak, because others may need the memory; and where no thread comes for
+ * rounds, because a program that falls quiet would keep them. */
 static unsigned most_kept(unsigned class) {
-    return 1 + (thrift_is_at_peak() ? 0 : (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / mid_shapes[class].weight);
+    bool one = thrift_is_at_peak() || JW_MID_KEPT_BYTES == 0 || !reclaimer_lives();
+    return 1 + (one ? 0 : (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / mid_shapes[class].weight);
 }
 
 /* Gives back the range of a listed slab that may have become empty. If another thread has the slab, that thread looks

@@ -162,25 +162,32 @@ static void many_free_objects_ask_for_a_round(void **state) {
     finish();
 }
 
-/* They wait for the next burst up to a limit, until a round; at the peak only one does. */
+/* They wait for the next burst up to a limit, until a round; at the peak, or without the thread, only one does. */
+static void use_in_bursts(unsigned class, bool thread) {
+    static char *objects[(3 + (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / 2) * MOST_OBJECTS];
+    unsigned most = 1 + (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / mid_shapes[class].weight;
+    unsigned count = (most + 2) * mid_shapes[class].count;
+    for (unsigned burst = 0; burst < 2; burst++) {
+        for (unsigned i = 0; i < count; i++) objects[i] = midend_allocate(NULL, mid_shapes[class].size, 1);
+        bool at_peak = thrift_is_at_peak() && burst == 0;
+        if (!at_peak) thrift_forget_peak();
+        for (unsigned i = 0; i < count; i++) midend_free(NULL, objects[i]);
+        assert_int_equal(mid_slab_counts[class], at_peak || !thread ? 1 : most);
+    }
+}
+
 static void slabs_of_a_burst_stay(void **state) {
     (void)state;
-    static char *objects[(3 + (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / 2) * MOST_OBJECTS];
-    start();
-    for (unsigned class = 0; class < mid_class_count; class ++) {
-        unsigned most = 1 + (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / mid_shapes[class].weight;
-        unsigned count = (most + 2) * mid_shapes[class].count;
-        for (unsigned burst = 0; burst < 2; burst++) {
-            for (unsigned i = 0; i < count; i++) objects[i] = midend_allocate(NULL, mid_shapes[class].size, 1);
-            bool at_peak = thrift_is_at_peak() && burst == 0;
-            if (!at_peak) thrift_forget_peak();
-            for (unsigned i = 0; i < count; i++) midend_free(NULL, objects[i]);
-            assert_int_equal(mid_slab_counts[class], at_peak ? 1 : most);
+    for (int thread = THREAD_FALSE; thread <= THREAD_TRUE; thread++) {
+        start();
+        options.reclaim_thread = thread;
+        for (unsigned class = 0; class < mid_class_count; class ++) {
+            use_in_bursts(class, thread == THREAD_TRUE);
+            midend_round(false);
+            assert_int_equal(mid_slab_counts[class], 0);
         }
-        midend_round(false);
-        assert_int_equal(mid_slab_counts[class], 0);
+        finish();
     }
-    finish();
 }
 
 int main(void) {
