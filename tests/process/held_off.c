@@ -24,7 +24,7 @@ static void pause_for(unsigned milliseconds) {
     struct timespec from, now;
     clock_gettime(CLOCK_MONOTONIC, &from);
     do clock_gettime(CLOCK_MONOTONIC, &now);
-    while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < milliseconds);
+    while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < (long)milliseconds);
 }
 
 /* What the threads do, over and over: a small, a mid, a large and a huge object, and the other functions. */
