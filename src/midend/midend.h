@@ -37,8 +37,8 @@
  *
  * A thread holds the slabs that it last allocated from. So an allocation from these, or a free to them, is at most one
  * read-modify-write of the word. Other threads free into a held slab as into a listed one. A round gives back the free
- * pages of slabs whose holders sleep (docs/protocols/mid-cache.md). The holder leaves the slab,
- * and then looks whether the slab is empty, in five cases:
+ * pages of slabs whose holders sleep (docs/protocols/mid-cache.md). The holder leaves the slab, and then looks whether
+ * the slab is empty, in five cases:
  *
  *   it takes a slab of another class in its place
  *   the slab has no object left

@@ -4,7 +4,7 @@
  *
  * These are the ten rounds of AES-128. The 11 round keys may be any, also random and independent ones. Nothing
  * here may be called where the processor lacks the instructions (aes_is_there). Checked builds have none of it, because
- * the sanitizers cannot see into assembler. Verified by tests/unit/aes_test.c with the example of the standard.
+ * the sanitizers cannot see into assembler. Test: unit/trailer_test.c, with the example of the standard (FIPS 197).
  */
 #ifndef JW_AES_H
 #define JW_AES_H
