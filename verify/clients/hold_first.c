@@ -3,22 +3,13 @@
  * bound     2 threads: 1 hold; 1 allocation of the midend and 1 free by the other, which begins behind the hold
  * property  it gets its object after the holder has let go, and sees what the holder did
  */
-#include <sched.h>
+#include "verify/clients/hold_client.h"
 
-#include "frontend/hold.h"
-#include "verify/clients/frontend_client.h"
-
-enum { SIZE = 48, MID_SIZE = 200 };
-
-static _Atomic(bool) held;
-static uint64_t done;
+enum { MID_SIZE = 200 };
 
 static void *allocating(void *unused) {
     (void)unused;
-    while (!atomic_load_explicit(&held, memory_order_acquire)) sched_yield();
-    uint64_t *object = get(MID_SIZE, 2);
-    assert(done == 1);
-    give(object, MID_SIZE, 2);
+    use_behind_hold(MID_SIZE);
     model_thread_exit();
     return NULL;
 }
@@ -29,13 +20,6 @@ int main(void) {
     struct heap *left = heap_take_or_create();
     assert(left);
     heap_abandon(left);
-    pthread_t other = start(allocating, NULL);
-    hold_others();
-    atomic_store_explicit(&held, true, memory_order_release);
-    done = 1;
-    hold_end();
-    finish(other);
-    give(own, SIZE, 1);
-    expect_nothing_left();
+    hold_off(allocating, own);
     return 0;
 }

@@ -6,9 +6,8 @@
  * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  no page of an object is given back that a thread has; the slab is left once, and nothing is lost
  */
-#include "verify/clients/midend_slabs.h"
+#include "verify/clients/mid_cache_held.h"
 
-static struct mid_cache mid_caches[MID_CACHES];
 static void *object;
 
 static void *holding(void *unused) {
@@ -16,12 +15,6 @@ static void *holding(void *unused) {
     give_held(mid_caches, object, 1);
     object = take_held(mid_caches, 2);
     midend_drain(mid_caches);
-    return NULL;
-}
-
-static void *reclaiming(void *unused) {
-    (void)unused;
-    midend_round_of_caches(mid_caches, true);
     return NULL;
 }
 
