@@ -1,13 +1,11 @@
-/* linux_memory.c - address space and pages from the Linux kernel. */
-#define _GNU_SOURCE 1 /* MREMAP_FIXED */
+/* linux_memory.c - address space from the Linux kernel: aligned, at chosen places, named, moved. */
 #include "base/align.h"
-#include "base/compiler.h"
 #include "platform/deferred_unmap.h"
 #include "platform/linux_call.h"
+#include "platform/linux_pages.h"
 #include "platform/linux_start.h"
 #include "platform/platform.h"
 #include "platform/platform_policy.h"
-#include "platform/tags.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,48 +21,12 @@
  * where the system has put them. */
 #define LOWEST_ADDRESS ((uintptr_t)16 << 20)
 
-/* A guess where the next aligned mapping can end. The kernel places mappings downwards, so the place below the last one
- * is most often free. An aligned address then costs one call instead of three. Any value is correct. */
-static _Atomic(uintptr_t) next_end;
-
-/* The kernel orders an unmapping before a later mapping of the same addresses. This word expresses that order in C11,
- * for thread sanitizers and model checkers. */
-static _Atomic(uint32_t) unmappings;
-
-static void before_unmapping(void) {
-    /* [UM1] release: the last uses of the memory; pairs [UM2]; client unmap_map */
-    atomic_fetch_add_explicit(&unmappings, 1, memory_order_release);
-}
-
-static void after_mapping(void) {
-    /* [UM2] acquire: the last uses of the memory that was mapped here; pairs [UM1]; client unmap_map */
-    atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
-}
-
-static long writable(void) {
-    return PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
-}
-
-/* `address` is a wish: if something is mapped there, the kernel maps elsewhere. MAP_FIXED_NOREPLACE would avoid that
- * second mapping, but Chromium's filter kills a process that uses a flag it does not know. */
-static uintptr_t map_as(long protection, uintptr_t address, size_t size) {
-    long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection,
-                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
-    after_mapping();
-    return kernel_failed(result) ? 0 : (uintptr_t)result;
-}
-
 static uintptr_t map(uintptr_t address, size_t size) {
-    return map_as(writable(), address, size);
-}
-
-static bool unmap(uintptr_t address, size_t size) {
-    before_unmapping();
-    return size == 0 || kernel_call(SYS_munmap, ARGUMENTS(ARGUMENT(address), ARGUMENT(size))) == 0;
+    return pages_map(address, size, pages_writable());
 }
 
 static uintptr_t map_at_guess(size_t size, size_t alignment) {
-    uintptr_t end = atomic_load_explicit(&next_end, memory_order_relaxed);
+    uintptr_t end = pages_next_end();
     if (end < LOWEST_ADDRESS || size > end - LOWEST_ADDRESS) return 0;
     uintptr_t wanted = align_down(end - size, alignment);
     if (wanted < LOWEST_ADDRESS) return 0;
@@ -114,14 +76,14 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
     } else {
         address = map_at_guess(size, alignment);
         if (address == 0) address = map_and_trim(size, alignment);
-        if (address != 0) atomic_store_explicit(&next_end, address, memory_order_relaxed);
+        if (address != 0) pages_set_next_end(address);
     }
     if (address != 0) name_mapping(address, size, name);
     return (void *)address;
 }
 
 void *platform_reserve_readable(size_t size, const char *name) {
-    uintptr_t address = map_as(PROT_READ, 0, size);
+    uintptr_t address = pages_map(0, size, PROT_READ);
     if (address != 0) name_mapping(address, size, name);
     return (void *)address;
 }
@@ -132,8 +94,6 @@ extern void __tsan_init(void) __attribute__((weak));
 /* Below the region: mappings of platform_reserve_apart, one behind the other. */
 static _Atomic(uintptr_t) apart;
 static uintptr_t apart_end;
-
-static uintptr_t region_start, region_end; /* no mapping is put there but by platform_reserve_at */
 
 /* A random part of the second to fifth eighth of the addresses. Programs lie below that or from two thirds on; the
  * kernel's own mappings lie at the top. */
@@ -154,8 +114,7 @@ uintptr_t platform_region(size_t size, size_t alignment) {
         apart_end = align_down((uintptr_t)(region - platform_random() % below), page);
         atomic_store_explicit(&apart, apart_end - room, memory_order_relaxed);
     }
-    region_start = region;
-    region_end = region + size;
+    pages_exclude(region, region + size); /* no mapping is put there but by platform_reserve_at */
     return region;
 }
 
@@ -170,7 +129,7 @@ void *platform_reserve_apart(size_t size, const char *name) {
 }
 
 enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
-    uintptr_t wanted = (uintptr_t)address, got = map_as(writes ? writable() : PROT_READ, wanted, size);
+    uintptr_t wanted = (uintptr_t)address, got = pages_map(wanted, size, writes ? pages_writable() : PROT_READ);
     if (got == 0) return RESERVE_REFUSED;
     if (got == wanted) {
         name_mapping(wanted, size, name);
@@ -178,40 +137,6 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
     }
     unmap_or_defer((void *)got, size);
     return RESERVE_TAKEN;
-}
-
-bool platform_is_mapped(void *address, size_t size) {
-    return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), MADV_NORMAL)) != -ENOMEM;
-}
-
-bool platform_protect(void *address, size_t size, bool accessible) {
-    long protection = accessible ? writable() : PROT_NONE;
-    return kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection)) == 0;
-}
-
-bool platform_unmap(void *address, size_t size) {
-    if (!unmap((uintptr_t)address, size)) return false;
-    /* The next mapping may use the free place above: so the addresses in use stay close together. */
-    uintptr_t end = (uintptr_t)address + size;
-    bool in_region = end > region_start && end <= region_end;
-    if (size >= WORTH_RETURNING && !in_region && end > atomic_load_explicit(&next_end, memory_order_relaxed))
-        atomic_store_explicit(&next_end, end, memory_order_relaxed);
-    return true;
-}
-
-bool platform_discard(void *address, size_t size) {
-    uintptr_t page = platform_page_size();
-    uintptr_t from = align_up((uintptr_t)address, page);
-    uintptr_t to = align_down((uintptr_t)address + size, page);
-    if (from >= to) return true;
-    /* Not MADV_FREE: its pages would still count as ours until the kernel is short of memory. */
-    return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(from), ARGUMENT(to - from), MADV_DONTNEED)) == 0;
-}
-
-bool platform_resize(void *address, size_t old_size, size_t new_size) {
-    before_unmapping();
-    return !kernel_failed(
-        kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
 }
 
 /* Whether moves succeed. A mark that is written to the target before a move tells afterwards whether the target is
@@ -232,10 +157,7 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
     uint32_t before = atomic_load_explicit(&moving, memory_order_relaxed);
     uint32_t mark = (uint32_t)((uintptr_t)to >> 12) * 0x9e3779b9u | 1;
     if (before != MOVES) *(volatile uint32_t *)to = mark;
-    before_unmapping();
-    long result = kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(from), ARGUMENT(size), ARGUMENT(size),
-                                                    MREMAP_MAYMOVE | MREMAP_FIXED, ARGUMENT(to)));
-    if (!kernel_failed(result)) {
+    if (pages_move((uintptr_t)from, (uintptr_t)to, size)) {
         if (before == UNTRIED) atomic_store_explicit(&moving, MOVES, memory_order_relaxed);
         return MOVED;
     }
@@ -246,9 +168,4 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
     if (got == (uintptr_t)to) return MOVE_REFUSED;
     if (got != 0) unmap_or_defer((void *)got, size);
     return before != MOVES && holds((uintptr_t)to, mark) ? MOVE_REFUSED : MOVE_LOST_TARGET;
-}
-
-void platform_huge_pages(void *address, size_t size, bool wanted) {
-    long advice = wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
-    kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), advice));
 }

@@ -9,13 +9,8 @@
 #include "verify/clients/kernel.h"
 
 #define RAW_MMAP SYS_mmap
-#include "platform/linux_memory.c"
+#include "platform/linux_pages.c"
 #include "verify/clients/client.h"
-
-/* of linux.c; not called here */
-uint64_t platform_random(void) {
-    return 0;
-}
 
 static _Alignas(GRANULE_SIZE) uint64_t page[GRANULE_SIZE / sizeof(uint64_t)];
 static _Atomic(uint32_t) mapped; /* | unmappings when the page was last unmapped | 0: is it mapped? | */
@@ -44,7 +39,7 @@ size_t platform_page_size(void) {
 
 static void *using(void *unused) {
     (void)unused;
-    uint64_t *memory = platform_reserve(GRANULE_SIZE, GRANULE_SIZE, "client");
+    uint64_t *memory = (uint64_t *)pages_map(0, GRANULE_SIZE, pages_writable());
     if (!memory) return NULL;
     fill(memory, GRANULE_SIZE, 1);
     expect(memory, GRANULE_SIZE, 1);

@@ -1,0 +1,100 @@
+/* linux_pages.c - pages from the Linux kernel. */
+#define _GNU_SOURCE 1 /* MREMAP_FIXED */
+#include "platform/linux_pages.h"
+
+#include "base/align.h"
+#include "platform/linux_call.h"
+#include "platform/platform.h"
+#include "platform/platform_policy.h"
+#include "platform/tags.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+/* The kernel orders an unmapping before a later mapping of the same addresses. This word expresses that order in C11,
+ * for thread sanitizers and model checkers. */
+static _Atomic(uint32_t) unmappings;
+
+static void before_unmapping(void) {
+    /* [UM1] release: the last uses of the memory; pairs [UM2]; client unmap_map */
+    atomic_fetch_add_explicit(&unmappings, 1, memory_order_release);
+}
+
+static void after_mapping(void) {
+    /* [UM2] acquire: the last uses of the memory that was mapped here; pairs [UM1]; client unmap_map */
+    atomic_fetch_add_explicit(&unmappings, 0, memory_order_acquire);
+}
+
+long pages_writable(void) {
+    return PROT_READ | PROT_WRITE | (tags_active ? PROTECTION_TAGS : 0);
+}
+
+/* MAP_FIXED_NOREPLACE would avoid the second mapping. But Chromium's filter kills a process that uses a flag that the
+ * filter does not know. */
+uintptr_t pages_map(uintptr_t wish, size_t size, long protection) {
+    long result = kernel_call(RAW_MMAP, ARGUMENTS(ARGUMENT(wish), ARGUMENT(size), protection,
+                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
+    after_mapping();
+    return kernel_failed(result) ? 0 : (uintptr_t)result;
+}
+
+static _Atomic(uintptr_t) next_end;
+static uintptr_t excluded_start, excluded_end;
+
+uintptr_t pages_next_end(void) {
+    return atomic_load_explicit(&next_end, memory_order_relaxed);
+}
+
+void pages_set_next_end(uintptr_t end) {
+    atomic_store_explicit(&next_end, end, memory_order_relaxed);
+}
+
+void pages_exclude(uintptr_t start, uintptr_t end) {
+    excluded_start = start;
+    excluded_end = end;
+}
+
+bool platform_is_mapped(void *address, size_t size) {
+    return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), MADV_NORMAL)) != -ENOMEM;
+}
+
+bool platform_protect(void *address, size_t size, bool accessible) {
+    long protection = accessible ? pages_writable() : PROT_NONE;
+    return kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection)) == 0;
+}
+
+bool platform_unmap(void *address, size_t size) {
+    before_unmapping();
+    if (size != 0 && kernel_call(SYS_munmap, ARGUMENTS(ARGUMENT(address), ARGUMENT(size))) != 0) return false;
+    /* The next mapping may use the free place above: so the addresses in use stay close together. */
+    uintptr_t end = (uintptr_t)address + size;
+    bool excluded = end > excluded_start && end <= excluded_end;
+    if (size >= WORTH_RETURNING && !excluded && end > pages_next_end()) pages_set_next_end(end);
+    return true;
+}
+
+bool platform_discard(void *address, size_t size) {
+    uintptr_t page = platform_page_size();
+    uintptr_t from = align_up((uintptr_t)address, page);
+    uintptr_t to = align_down((uintptr_t)address + size, page);
+    if (from >= to) return true;
+    /* Not MADV_FREE: its pages would still count as ours until the kernel is short of memory. */
+    return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(from), ARGUMENT(to - from), MADV_DONTNEED)) == 0;
+}
+
+bool platform_resize(void *address, size_t old_size, size_t new_size) {
+    before_unmapping();
+    return !kernel_failed(
+        kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
+}
+
+bool pages_move(uintptr_t from, uintptr_t to, size_t size) {
+    before_unmapping();
+    return !kernel_failed(kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(from), ARGUMENT(size), ARGUMENT(size),
+                                                            MREMAP_MAYMOVE | MREMAP_FIXED, ARGUMENT(to))));
+}
+
+void platform_huge_pages(void *address, size_t size, bool wanted) {
+    long advice = wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+    kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), advice));
+}
