@@ -42,7 +42,8 @@ COLD void hold_others(void) {
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t number = heap_count(); number > 0; number--) {
         struct heap *heap = heap_by_number(number);
-        if (heap && number != own) mark_held_off(heap);
+        /* [HO6] acquire: the map's first entries; pairs [HO5]; client hold_new */
+        if (heap && number != own && atomic_load_explicit(&heap->has_map, memory_order_acquire)) mark_held_off(heap);
     }
 }
 

@@ -2,10 +2,12 @@
  *
  *   holder            | 31..0 number of the heap whose thread allocates alone; 0: each thread may allocate |
  *   heap->size_map[]  of each size: the index of its list; HELD_OFF: a list that is always empty, of no class
+ *   heap->has_map     false -> true: the map of a new heap is written
  *
  *   transition   by                            words
  *   hold         the thread that holds off     holder: 0 -> its heap's number; fence [HO1]; then each entry of each
- *                                              other heap: HELD_OFF
+ *                                              other heap that has a map [HO6]: HELD_OFF
+ *   make         a new heap's thread           all entries; has_map [HO5]; then as write
  *   write        the heap's thread             some entries: the sizes' lists; fence [HO2]; then it waits while another
  *                                              thread is the holder
  *   let go       any thread; a fork's child    holder: 0 [HO4]; wakes those that wait
@@ -16,7 +18,7 @@
  *
  * Invariant: a thread that goes on after its write finds HELD_OFF from the return of `hold` on. Why: one of the two
  * fences is the first. If it is HO1, the thread sees the holder and waits. If it is HO2, HELD_OFF comes after the
- * thread's value.
+ * thread's value. So it is with has_map: if the holder does not find it, the new heap's thread sees the holder.
  *
  * Progress: a thread that is held off waits for the holder; so does a second thread that wants to hold.
  * Clients hold_*.

@@ -53,9 +53,11 @@ COLD void size_map_start(struct heap *heap) {
         if (heap->coarse_slabs[size_class] > 0 && size_classes[size_class].cache_room > JW_FIRST_OBJECT_CACHE)
             heap->budget[size_class] = JW_FIRST_OBJECT_CACHE;
     }
-    /* Plain: the heap has no thread yet. A holder that writes HELD_OFF meanwhile is seen by the look. */
+    /* plain: no other thread touches the map before has_map */
     heap->size_map[0] = NO_CLASS * FREE_TARGET_WORDS;
     for (unsigned size = 1; size <= FRONTEND_MAX; size += 8)
         memset(heap->size_map + size, (int)(size_map_class(heap, size) * FREE_TARGET_WORDS), 8);
+    /* [HO5] release: the map; pairs [HO6]; client hold_new */
+    atomic_store_explicit(&heap->has_map, true, memory_order_release);
     hold_look();
 }

@@ -13,7 +13,7 @@
  *
  * Invariant: each entry of the map is the size's own class, if coarse_slabs of the coarse class is 0, else the coarse
  * one; or HELD_OFF. All of it belongs to the heap's thread, but for HELD_OFF, which another thread writes (hold.h). So
- * the entries are atomic, each a byte.
+ * the entries of a map that is made are atomic, each a byte.
  */
 #ifndef JW_SIZE_MAP_H
 #define JW_SIZE_MAP_H

@@ -1,0 +1,37 @@
+/* hold_new - a thread holds off another one that makes its heap at that moment.
+ *
+ * bound     2 threads: 1 hold; 1 new heap
+ * property  the thread goes on before the hold or after its end, or finds each size of its map HELD_OFF
+ */
+#include "frontend/hold.h"
+#include "verify/clients/frontend_client.h"
+
+enum { SIZE = 48 };
+
+static struct heap *its;
+static _Atomic(bool) held;
+
+static void *making(void *unused) {
+    (void)unused;
+    its = heap_take_or_create();
+    assert(its && its->number > 1);
+    if (!atomic_load_explicit(&held, memory_order_acquire)) return NULL;
+    for (unsigned size = 0; size <= FRONTEND_MAX; size++)
+        assert(__atomic_load_n(&its->size_map[size], __ATOMIC_RELAXED) == HELD_OFF * FREE_TARGET_WORDS);
+    return NULL;
+}
+
+int main(void) {
+    start_allocator();
+    uint64_t *own = get(SIZE, 1);
+    pthread_t maker = start(making, NULL);
+    hold_others();
+    atomic_store_explicit(&held, true, memory_order_release);
+    atomic_store_explicit(&held, false, memory_order_relaxed);
+    hold_end();
+    finish(maker);
+    heap_abandon(its);
+    give(own, SIZE, 1);
+    expect_nothing_left();
+    return 0;
+}
