@@ -19,7 +19,8 @@ enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
 enum { STATS_OFF, STATS_EXIT };
 enum { STATS_TEXT, STATS_JSON };
 
-/* One word for each option, atomic because mallopt may write one at any time. Values above SIZE_MAX become SIZE_MAX. */
+/* One word for each option, atomic because jw_ctl and mallopt may write one at any time. Values above SIZE_MAX become
+ * SIZE_MAX. */
 struct options {
 #define OPTION(kind, name, initial, least, most, unit, meaning) _Atomic(size_t) name; /* NOLINT: name is a member */
 #include "config/options.def"

@@ -18,7 +18,8 @@
 #include "platform/tags.h"
 
 /* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED if there is no memory for the tables. If two threads make the
- * process's first allocation at once, one waits for the other here. No other part of malloc and free waits. */
+ * process's first allocation at once, one waits for the other here. Otherwise only jw_malloc_disable
+ * makes malloc and free wait (frontend/hold.h). */
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 
