@@ -74,7 +74,6 @@ static const struct sock_filter filter_program[] = {
     CALL(SYS_munmap),
     CALL_WITHOUT(SYS_mprotect, 2, PROT_EXEC),
     CALL_WITHOUT(RAW_MMAP, 2, PROT_EXEC),
-    CALL(SYS_mremap),
     CALL(SYS_restart_syscall),
     CALL(SYS_exit),
     CALL_WITH(SYS_write, 0, 2),
