@@ -190,10 +190,10 @@ JW_API size_t jw_purge(int level, unsigned long max_us);
 JW_API int jw_malloc_iterate(uintptr_t base, size_t size, void (*callback)(uintptr_t base, size_t size, void *arg),
                              void *arg);
 
-/* Holds off the allocations of all other threads, until any thread calls jw_malloc_enable: what Android calls
+/* Makes the allocations of all other threads wait until any thread calls jw_malloc_enable: what Android calls
  * malloc_disable. A thread that allocates meanwhile waits, and so does one that frees an object with a mapping of its
  * own, or calls jw_malloc_disable. Most other frees go on. The calling thread goes on, too, but should wait for no
- * other one, which may be held off with a lock that it owns. A call that has begun before may end later, one of each
+ * other one, which may wait in malloc with a lock that it owns. A call that has begun before may end later, one of each
  * thread. In a fork's child all may allocate. Nothing happens beside a memory tool that has the objects, or if there
  * is no memory for a first object of the calling thread. */
 JW_API void jw_malloc_disable(void);

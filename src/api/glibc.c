@@ -15,8 +15,8 @@
 #include "core/allocator.h"
 #include "core/iterate.h"
 #include "core/purge.h"
+#include "frontend/disable.h"
 #include "frontend/heap_lifecycle.h"
-#include "frontend/hold.h"
 #include "frontend/thread_heap.h"
 #include "jwmalloc.h"
 #include "platform/platform.h"
@@ -100,11 +100,11 @@ JW_EXPORT void jw_stats_print(jw_write_function *write, void *cookie, unsigned f
 
 JW_EXPORT void jw_malloc_disable(void) {
     if (replaced_by_tool() || !allocator_start()) return;
-    if (thread_heap() != &no_heap || (!heap_thread_has_ended() && heap_attach())) hold_others();
+    if (thread_heap() != &no_heap || (!heap_thread_has_ended() && heap_attach())) disable_others();
 }
 
 JW_EXPORT void jw_malloc_enable(void) {
-    hold_end();
+    disable_end();
 }
 
 /* A receiver of text with an end mark, for which the report's buffer has one byte more. */

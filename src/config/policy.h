@@ -284,8 +284,8 @@ enum {
     WALK_TRIES = 100,
     /* Milliseconds between two of these tries: another thread's munmap of a root ends meanwhile. */
     WALK_WAIT = 1,
-    /* Milliseconds after which a thread that is held off looks again, whatever became of its wake. */
-    HOLD_WAIT = 1000,
+    /* Milliseconds after which a disabled thread looks again, whatever became of its wake. */
+    DISABLED_WAIT = 1000,
     /* Tries for an address region for the tables, as something else may be there. */
     REGION_TRIES = 4,
 };

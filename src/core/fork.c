@@ -3,8 +3,8 @@
 
 #include "backend/backend.h"
 #include "backend/hardened_hooks.h"
+#include "frontend/disable.h"
 #include "frontend/heap_fork.h"
-#include "frontend/hold.h"
 #include "frontend/remote_reclaim.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
@@ -22,7 +22,7 @@ static void after_fork(void) {
 }
 
 static void after_fork_in_child(void) {
-    hold_end();
+    disable_end();
     if (JW_SECURE) hardened_hooks.child_begins();
     midend_after_fork(true);
     backend_after_fork(true);

@@ -10,7 +10,7 @@
 #include "core/deallocate.h"
 #include "core/object_size.h"
 #include "core/route.h"
-#include "frontend/hold.h"
+#include "frontend/disable.h"
 
 _Atomic(bool) shrunk_in_place;
 
@@ -39,7 +39,7 @@ static void *resize_above_small(void *object, size_t size, size_t old) {
 }
 
 static NOINLINE void *reallocate_above_small(void *object, size_t size) {
-    hold_wait();
+    disable_wait();
     size_t old = object_size(object);
     if (size > PTRDIFF_MAX) return out_of_memory();
     void *resized = resize_above_small(object, size, old);

@@ -17,12 +17,12 @@
 #include "backend/thrift.h"
 #include "core/start.h"
 #include "core/watch.h"
+#include "frontend/disable.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/heap_pop.h"
 #include "frontend/heap_refill.h"
 #include "frontend/heap_shortage.h"
-#include "frontend/hold.h"
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
@@ -104,7 +104,7 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
 
 /* Requests above the frontend's sizes, and smaller ones with alignments that no small class has. */
 void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
-    hold_wait();
+    disable_wait();
     *dirty_bytes = SIZE_MAX; /* also of a tool's object */
     if (thread_heap() == &no_heap && replaced_by_tool()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
@@ -149,7 +149,7 @@ static NOINLINE void *allocate_mid(void *threads, size_t size) {
     return LIKELY(object) ? object : allocate_from_backend(heap, size);
 }
 
-/* For a heap whose map has HELD_OFF, for each size. */
+/* For a heap whose map has DISABLED, for each size. */
 static COLD void *allocate_later(struct heap *heap, size_t size) {
     size_map_write(heap);
     if (size - 1 < FRONTEND_MAX) return pop_or_allocate(heap, size);
@@ -158,7 +158,7 @@ static COLD void *allocate_later(struct heap *heap, size_t size) {
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
     if (UNLIKELY(heap == &no_heap)) return allocate_without_heap(size);
-    if (UNLIKELY(class == HELD_OFF)) return allocate_later(heap, size);
+    if (UNLIKELY(class == DISABLED)) return allocate_later(heap, size);
     return watch_call(SLOW_SMALL, refill_small, heap, class);
 }
 

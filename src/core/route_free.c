@@ -10,7 +10,7 @@
 #include "backend/huge.h"
 #include "core/free_suspect.h"
 #include "core/watch.h"
-#include "frontend/hold.h"
+#include "frontend/disable.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
 #include "platform/misuse.h"
@@ -39,7 +39,7 @@ static void *deallocate_by_kind(void *object, size_t unused) {
 
 static NOINLINE void deallocate_uncached(void *object) {
     if (!object) return;
-    hold_wait();
+    disable_wait();
     watch_call(SLOW_FREE, deallocate_by_kind, object, 0);
 }
 

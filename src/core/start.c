@@ -19,7 +19,7 @@
 
 /* NOT_STARTED -> STARTING -> STARTED; back to NOT_STARTED if there is no memory for the tables. If two threads make the
  * process's first allocation at once, one waits for the other here. Otherwise only jw_malloc_disable
- * makes malloc and free wait (frontend/hold.h). */
+ * makes malloc and free wait (frontend/disable.h). */
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 

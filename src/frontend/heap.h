@@ -5,7 +5,7 @@
  * thread_heap.h has the calling thread's.
  *
  *   fields                        written by
- *   local to partial              the heap's thread; the map also a thread that holds it off (hold.h)
+ *   local to partial              the heap's thread; the map also the disabler (disable.h)
  *   - a new line of the cache -
  *   reopened, suspects            any thread pushes (heap_reopened.h, suspect.h); the heap's thread takes all
  *   suspect_count                 any thread
@@ -34,8 +34,8 @@
 
 /* The class without objects. It stands for size 0 and for sizes above FRONTEND_MAX. */
 #define NO_CLASS SIZE_CLASS_COUNT
-/* The other one: malloc waits (hold.h). */
-#define HELD_OFF (NO_CLASS + 1)
+/* The other list without objects: malloc of its sizes waits (disable.h). */
+#define DISABLED (NO_CLASS + 1)
 
 /* The heap's last malloc that failed (heap_shortage.h). */
 struct shortage {
@@ -47,12 +47,12 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     /* Of each class: the first object of the local list, or an end (a link), and the number of frees that may still go
      * to the list (object_cache.h). At offset 0, because malloc adds an index to the heap's address. */
     union {
-        _Alignas(64) struct free_target local[HELD_OFF + 1];
+        _Alignas(64) struct free_target local[DISABLED + 1];
         /* The same words as malloc reads them: each FREE_TARGET_WORDS-th word is the first object of a list. */
-        void *first[(HELD_OFF + 1) * FREE_TARGET_WORDS];
+        void *first[(DISABLED + 1) * FREE_TARGET_WORDS];
     };
-    /* Of each size: its class, as an index into `first`; or HELD_OFF (hold.h). Each heap has a copy, so malloc loads no
-     * second address. */
+    /* Of each size: its class, as an index into `first`; or DISABLED (disable.h). Each heap has a copy, so malloc loads
+     * no second address. */
     uint8_t size_map[FRONTEND_MAX + 1];
     uint8_t coarse_slabs[SIZE_CLASS_COUNT], budget[SIZE_CLASS_COUNT]; /* size_map.h */
     struct slab *current[SIZE_CLASS_COUNT], *partial[SIZE_CLASS_COUNT];
@@ -62,7 +62,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Atomic(uint32_t) suspect_count;       /* notes that are pushed and not settled yet; or more */
     _Atomic(uint32_t) abandoned_next;      /* number of the next heap in the same stack (heap_table.h) */
     _Atomic(bool) abandoned;               /* a hint for threads that push: they must ask for a round */
-    _Atomic(bool) has_map;                 /* size_map is written, so others may write HELD_OFF to it (hold.h) */
+    _Atomic(bool) has_map;                 /* size_map is written, so others may write DISABLED to it (disable.h) */
     bool thread_is_counted;                /* the end of its thread is to be told (backend/reclaimer.h) */
     struct pool pool;
 #if QUARANTINED
@@ -87,7 +87,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
 };
 
 _Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's index to the heap's address");
-_Static_assert(HELD_OFF *FREE_TARGET_WORDS <= UINT8_MAX, "a list's index fits in an entry of the map");
+_Static_assert(DISABLED *FREE_TARGET_WORDS <= UINT8_MAX, "a list's index fits in an entry of the map");
 _Static_assert(JW_LOCAL_FREES <= UINT8_MAX && JW_OBJECT_CACHE_ENTRIES <= UINT8_MAX, "a budget fits in its entry");
 _Static_assert(2 * JW_COARSE_SLABS <= UINT8_MAX, "slabs until the finer classes open fit in an entry (size_map.c)");
 _Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");

@@ -5,12 +5,12 @@
 #include "backend/thrift.h"
 #include "base/published.h"
 #include "config/policy.h"
+#include "frontend/disable.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_fork.h"
 #include "frontend/heap_pool.h"
 #include "frontend/heap_stacks.h"
 #include "frontend/heap_table.h"
-#include "frontend/hold.h"
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
 #include "platform/platform.h"
@@ -78,7 +78,7 @@ static struct heap *new_heap(void) {
     if (!heap) return NULL;
     heap_renew(heap);
     for (unsigned i = 0; i < MID_CACHES; i++) heap->mid_caches[i].heap = heap->number;
-    heap->local[NO_CLASS].first = heap->local[HELD_OFF].first = LINK_END;
+    heap->local[NO_CLASS].first = heap->local[DISABLED].first = LINK_END;
     size_map_start(heap);
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
         heap->local[size_class].first = LINK_END;
@@ -88,7 +88,7 @@ static struct heap *new_heap(void) {
 }
 
 struct heap *heap_take_or_create(void) {
-    hold_wait();
+    disable_wait();
     unsigned stack = heap_waiting_stack();
     struct heap *heap = pop_of_this_generation(stack);
     if (!heap) heap = pop_of_this_generation(!stack);

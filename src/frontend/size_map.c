@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/policy.h"
-#include "frontend/hold.h"
+#include "frontend/disable.h"
 
 /* Sizes up to that one, from the largest size of the class before on. */
 static void map_sizes(struct heap *heap, unsigned first, unsigned last, unsigned to) {
@@ -29,14 +29,14 @@ COLD void size_map_write(struct heap *heap) {
     map_sizes(heap, 0, 0, NO_CLASS);
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
         map_class(heap, size_class, class_now(heap, size_class));
-    hold_look();
+    disable_look();
 }
 
 COLD void size_map_open(struct heap *heap, unsigned coarse) {
     heap->budget[coarse] = (uint8_t)size_classes[coarse].budget;
     for (unsigned size_class = coarse; size_class > 0 && size_class_coarse(size_class - 1) == coarse; size_class--)
         map_class(heap, size_class - 1, size_class - 1);
-    hold_look();
+    disable_look();
 }
 
 /* Slabs in use at which the finer classes open. */
@@ -57,7 +57,7 @@ COLD void size_map_start(struct heap *heap) {
     heap->size_map[0] = NO_CLASS * FREE_TARGET_WORDS;
     for (unsigned size = 1; size <= FRONTEND_MAX; size += 8)
         memset(heap->size_map + size, (int)(size_map_class(heap, size) * FREE_TARGET_WORDS), 8);
-    /* [HO5] release: the map; pairs [HO6]; client hold_new */
+    /* [DI5] release: the map; pairs [DI6]; client disable_new */
     atomic_store_explicit(&heap->has_map, true, memory_order_release);
-    hold_look();
+    disable_look();
 }

@@ -12,8 +12,8 @@
  * budget[class] goes with it: frees to a new local list until it needs attention, fewer while the class is coarse.
  *
  * Invariant: each entry of the map is the size's own class, if coarse_slabs of the coarse class is 0, else the coarse
- * one; or HELD_OFF. All of it belongs to the heap's thread, but for HELD_OFF, which another thread writes (hold.h). So
- * the entries of a map that is made are atomic, each a byte.
+ * one; or DISABLED. All of it belongs to the heap's thread, but for DISABLED, which another thread writes (disable.h).
+ * So the entries of a map that is made are atomic, each a byte.
  */
 #ifndef JW_SIZE_MAP_H
 #define JW_SIZE_MAP_H
@@ -23,7 +23,7 @@
 /* Makes a new heap's map. */
 void size_map_start(struct heap *heap);
 
-/* Writes each entry as the counts say. It may wait, as malloc does (hold.h). */
+/* Writes each entry as the counts say. It may wait, as malloc does (disable.h). */
 void size_map_write(struct heap *heap);
 
 /* Class of a request of 1 to FRONTEND_MAX bytes. */

@@ -1,24 +1,24 @@
-/* hold_again - two threads hold off all others at once.
+/* disable_again - two threads disable all others at once.
  *
- * bound     2 threads: 1 hold each
- * property  one is the holder at a time, and sees what the other has done
+ * bound     2 threads: each disables the others once
+ * property  one is the disabler at a time, and sees what the other has done
  */
-#include "frontend/hold.h"
+#include "frontend/disable.h"
 #include "verify/clients/frontend_client.h"
 
 static struct heap *its;
 static uint64_t done;
 
-static void hold(void) {
-    hold_others();
+static void disable(void) {
+    disable_others();
     done++;
-    hold_end();
+    disable_end();
 }
 
-static void *holding(void *unused) {
+static void *disabling(void *unused) {
     (void)unused;
     heap_enter(its);
-    hold();
+    disable();
     heap_enter(&no_heap);
     heap_abandon(its);
     return NULL;
@@ -29,8 +29,8 @@ int main(void) {
     uint64_t *own = get(48, 1);
     its = heap_take_or_create();
     assert(its);
-    pthread_t other = start(holding, NULL);
-    hold();
+    pthread_t other = start(disabling, NULL);
+    disable();
     finish(other);
     assert(done == 2);
     give(own, 48, 1);

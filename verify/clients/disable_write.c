@@ -1,10 +1,10 @@
-/* hold_write - a thread holds off another one that writes its heap's map at that moment.
+/* disable_write - a thread disables another one that writes its heap's map at that moment.
  *
- * bound     2 threads: 1 hold; 1 entry of a map is written
- * property  the writer either finds its entry HELD_OFF, or goes on before the hold or after its end; none of the
- *           holder's own entries is HELD_OFF
+ * bound     2 threads: 1 disables; 1 entry of a map is written
+ * property  the writer either finds its entry DISABLED, or goes on before that or after its end; none of the
+ *           disabler's own entries is DISABLED
  */
-#include "frontend/hold.h"
+#include "frontend/disable.h"
 #include "verify/clients/frontend_client.h"
 
 enum { SIZE = 48 };
@@ -13,7 +13,7 @@ static struct heap *its;
 static _Atomic(bool) held;
 
 static bool is_held(const struct heap *heap, size_t size) {
-    return __atomic_load_n(&heap->size_map[size], __ATOMIC_RELAXED) == HELD_OFF * FREE_TARGET_WORDS;
+    return __atomic_load_n(&heap->size_map[size], __ATOMIC_RELAXED) == DISABLED * FREE_TARGET_WORDS;
 }
 
 static void *writing(void *unused) {
@@ -21,7 +21,7 @@ static void *writing(void *unused) {
     heap_enter(its);
     __atomic_store_n(&its->size_map[SIZE], size_class_of(SIZE) * FREE_TARGET_WORDS,
                      __ATOMIC_RELAXED); /* as size_map.c */
-    hold_look();
+    disable_look();
     if (atomic_load_explicit(&held, memory_order_acquire)) assert(is_held(its, SIZE));
     return NULL;
 }
@@ -32,11 +32,11 @@ int main(void) {
     its = heap_take_or_create();
     assert(its);
     pthread_t writer = start(writing, NULL);
-    hold_others();
+    disable_others();
     assert(!is_held(thread.heap, 0) && !is_held(thread.heap, SIZE));
     atomic_store_explicit(&held, true, memory_order_release);
     atomic_store_explicit(&held, false, memory_order_relaxed);
-    hold_end();
+    disable_end();
     finish(writer);
     heap_abandon(its);
     give(own, SIZE, 1);

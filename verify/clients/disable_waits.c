@@ -1,0 +1,26 @@
+/* disable_waits - a thread with a heap allocates while another one disables it.
+ *
+ * bound     2 threads: 1 disables; 1 allocation and 1 free by the other, which begins behind it
+ * property  it gets its object after the disabler has enabled the others, and sees what the disabler did
+ */
+#include "verify/clients/disable_client.h"
+
+static struct heap *its;
+
+static void *allocating(void *unused) {
+    (void)unused;
+    heap_enter(its);
+    use_behind_disable(SIZE);
+    heap_enter(&no_heap);
+    heap_abandon(its);
+    return NULL;
+}
+
+int main(void) {
+    start_allocator();
+    uint64_t *own = get(SIZE, 1);
+    its = heap_take_or_create();
+    assert(its);
+    disable_and_run(allocating, own);
+    return 0;
+}
