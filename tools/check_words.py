@@ -77,7 +77,7 @@ BIT_SETS = {
     "backend/page_map_tables.h": r"\bmask\b",
     "backend/range_cache.h": "",
     "backend/root.c": r"\bFOR_SLABS \| HAS_SLABS\b|& HAS_SLABS\b|& WALKER_MASK\b",
-    "backend/root.h": r"& FOR_RANGES\b",
+    "backend/root.h": r"& FOR_OTHER_RANGES\b",
     "backend/shortage.c": r"\bsigns\b",
     "backend/slot_word.h": "",
     "backend/thrift_rounds.c": r"more \| unmap_deferred|reclaim_interval\) << quiet",

@@ -53,7 +53,7 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
 
 granule_id backend_fetch_granules(uint32_t *count, bool *zeroed) {
     *count = 1;
-    void *memory = backend_fetch(FOR_SLABS, 1, zeroed);
+    void *memory = backend_fetch(FOR_SMALL_SLABS, 1, zeroed);
     return memory ? granule_of(memory) : 0;
 }
 

@@ -26,8 +26,8 @@ void range_cut(granule_id range, uint32_t weight, enum slot_code state) {
  * or an unmapped one while there is no second root. Not in the hardened build. */
 static granule_id acquire_for_use(enum root_use use, enum slot_code state, uint32_t weight) {
     granule_id range = range_acquire(use, state, weight);
-    bool both = !CLASSES_APART && use == FOR_RANGES && (state == MAPPED || root_count() <= 1);
-    return range || !both ? range : range_acquire(FOR_SLABS, state, weight);
+    bool both = !CLASSES_APART && use == FOR_OTHER_RANGES && (state == MAPPED || root_count() <= 1);
+    return range || !both ? range : range_acquire(FOR_SMALL_SLABS, state, weight);
 }
 
 /* A part of the first root that was not mapped until now. */
@@ -42,7 +42,8 @@ static granule_id open_part(enum root_use use, uint32_t weight) {
 static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire_for_use(use, UNMAPPED, weight);
     if (!range) range = open_part(use, weight);
-    if (!range && !root_window_is_full()) range = root_create(!CLASSES_APART && root_count() == 0 ? FOR_SLABS : use);
+    if (!range && !root_window_is_full())
+        range = root_create(!CLASSES_APART && root_count() == 0 ? FOR_SMALL_SLABS : use);
     return range ? range : range_acquire(root_other_use(use), UNMAPPED, weight);
 }
 
@@ -68,7 +69,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, uint32_t most
         thrift_notice();
     }
     /* before memory without pages: a larger range from this thread's range cache */
-    if (!range && use == FOR_RANGES) range = range_cache_pop_larger(weight);
+    if (!range && use == FOR_OTHER_RANGES) range = range_cache_pop_larger(weight);
     if (!range && effort != FETCH_FROM_ROOTS) range = acquire_as_last_resort(use, weight, most, effort, state);
     else if (!range && (range = acquire_for_use(use, UNMAPPED, weight))) *state = UNMAPPED;
     return range;
@@ -80,7 +81,7 @@ static granule_id fetch_up_to(enum root_use use, uint32_t weight, uint32_t most,
     enum slot_code state;
     granule_id range = acquire_best(use, weight, most, effort, &state);
     if (!range) return 0;
-    if (use == FOR_SLABS && UNLIKELY(!root_admits_slabs(range))) {
+    if (use == FOR_SMALL_SLABS && UNLIKELY(!root_admits_slabs(range))) {
         range_place(range, state);
         return 0;
     }
@@ -101,7 +102,7 @@ granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort eff
 }
 
 granule_id backend_fetch_granules(uint32_t *count, bool *zeroed) {
-    granule_id first = fetch_up_to(FOR_SLABS, 1, *count, FETCH_WITH_ROOT, zeroed);
+    granule_id first = fetch_up_to(FOR_SMALL_SLABS, 1, *count, FETCH_WITH_ROOT, zeroed);
     if (!first) return 0;
     *count = knit_weight(first);
     for (granule_id rest = first; rest < first + *count - 1;) rest = knit_split(rest, 1);

@@ -27,7 +27,7 @@ void *backend_allocate_cached(struct range_cache *cache, size_t size) {
 void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
     uint32_t weight = granules_for(size + large_slack(alignment) + LARGE_GUARD);
     granule_id range =
-        range_fetch(FOR_RANGES, weight, root_may_serve_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
+        range_fetch(FOR_OTHER_RANGES, weight, root_may_serve_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
     if (!range) return NULL;
     char *object = (char *)align_up((uintptr_t)granule_address(range), alignment);
     granule_id offset = granule_of(object) - range;
@@ -114,7 +114,7 @@ bool backend_shrink(void *object, size_t size) {
 static uint32_t join_any_right(granule_id range, enum slot_code *state) {
     *state = MAPPED;
     uint32_t more = range_join_right(range, MAPPED);
-    if (more || (root_use(range) == FOR_SLABS && root_count() > 1)) return more;
+    if (more || (root_use(range) == FOR_SMALL_SLABS && root_count() > 1)) return more;
     *state = UNMAPPED;
     return range_join_right(range, UNMAPPED);
 }

@@ -152,7 +152,7 @@ static bool list_take_given(struct nest_class *class, granule_id range, struct l
     return there;
 }
 
-bool nest_take_given(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf) {
+bool nest_take_this(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf) {
     struct nest_class *from = &nest->classes[class];
     struct range_link link = range_link_get(range);
     if (range_link_in_list(link)) return list_take_given(from, range, leaf);

@@ -41,7 +41,7 @@ granule_id nest_take(struct nest *nest, unsigned class);
 
 /* Takes this range. False when the range is not there (any more), the list is busy, or another thread is just looking
  * into its slot. `leaf`: the range's leaf word while it waits in this nest, without the previous range. */
-bool nest_take_given(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf);
+bool nest_take_this(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf);
 
 /* First class from `class` on that may have a range; RANGE_CLASSES when there is none. */
 unsigned nest_next_class(const struct nest *nest, unsigned class);

@@ -93,7 +93,7 @@ static bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code sta
     struct leaf_word leaf = leaf_get(sibling);
     unsigned nest = leaf_nest(leaf);
     if (leaf_kind(leaf) == FREE && nest_is_unmapped(nest) == (state == UNMAPPED) &&
-        nest_take_given(&ownership.nests[nest], class_of_weight(weight), sibling, leaf_free(nest)))
+        nest_take_this(&ownership.nests[nest], class_of_weight(weight), sibling, leaf_free(nest)))
         return true;
     note_rollback();
     if (was == LEFT || !knit_release(sibling, was)) knit_relinquish(sibling);
@@ -148,7 +148,7 @@ static enum placing place_halves(granule_id range, uint32_t weight, bool root, e
     if (!nest_place(&ownership.nests[nest], class_of_weight(weight), range)) return REFUSED_BY_NEST;
     if (root || knit_release(range, state)) return PLACED;
     note_rollback();
-    if (!nest_take_given(&ownership.nests[nest], class_of_weight(weight), range, leaf)) {
+    if (!nest_take_this(&ownership.nests[nest], class_of_weight(weight), range, leaf)) {
         knit_relinquish(range);
         return PLACED;
     }

@@ -124,12 +124,13 @@ static granule_id new_root(void) {
 granule_id root_create(enum root_use use) {
     granule_id root = new_root();
     if (!root) return 0;
-    if (use == FOR_SLABS && !page_map_admit_slabs(root)) {
+    if (use == FOR_SMALL_SLABS && !page_map_admit_slabs(root)) {
         place_spare(root); /* the OS may refuse to unmap it, too: then each failing malloc would map one root more */
         return 0;
     }
     knit_make_root(root);
-    atomic_store_explicit(root_word_at(root), use == FOR_SLABS ? FOR_SLABS | HAS_SLABS : use, memory_order_relaxed);
+    atomic_store_explicit(root_word_at(root), use == FOR_SMALL_SLABS ? FOR_SMALL_SLABS | HAS_SLABS : use,
+                          memory_order_relaxed);
     leaf_set(root, leaf_held());
     atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
     atomic_store_explicit(&root_made, true, memory_order_relaxed);

@@ -16,25 +16,25 @@
 #include "backend/page_map.h"
 #include "config/policy.h"
 
-/* What a root's ranges are for. The first root serves all uses. Another root serves another use only if no other memory
- * is left; but mapped ranges of a root for slabs serve all uses (backend.c). So the granules of slabs are close
- * together, and few pages have records (page_map.h). In the hardened build each root, also the first, has one use until
- * no other memory is left. A root's word is in the node table, where no node's word is. A thread that holds a range of
- * the root reads the word.
+/* What a root's ranges are for: slabs of the frontend, which have records; or mid slabs and large objects. The first
+ * root serves all uses. Another root serves another use only if no other memory is left; but mapped ranges of a root
+ * for small slabs serve all uses (backend.c). So the granules of slabs are close together, and few pages have records
+ * (page_map.h). In the hardened build each root, also the first, has one use until no other memory is left. A root's
+ * word is in the node table, where no node's word is. A thread that holds a range of the root reads the word.
  *
  *   word   | 1 slabs may be in it: its records can be written | 0 use |
  */
-enum root_use { FOR_SLABS, FOR_RANGES, ROOT_USES };
+enum root_use { FOR_SMALL_SLABS, FOR_OTHER_RANGES, ROOT_USES };
 #define HAS_SLABS 2u
-_Static_assert(FOR_RANGES == 1 && ROOT_USES == HAS_SLABS, "the use is one bit, below HAS_SLABS");
+_Static_assert(FOR_OTHER_RANGES == 1 && ROOT_USES == HAS_SLABS, "the use is one bit, below HAS_SLABS");
 
 static inline enum root_use root_other_use(enum root_use use) {
-    return use == FOR_SLABS ? FOR_RANGES : FOR_SLABS;
+    return use == FOR_SMALL_SLABS ? FOR_OTHER_RANGES : FOR_SMALL_SLABS;
 }
 
 static inline enum root_use root_use(granule_id range) {
     uint32_t word = atomic_load_explicit(root_word_at(root_of(range)), memory_order_relaxed);
-    return (enum root_use)(word & FOR_RANGES);
+    return (enum root_use)(word & FOR_OTHER_RANGES);
 }
 
 /* Whether the held range may be a slab. In a root for other uses, the OS is asked to make the records writable. */

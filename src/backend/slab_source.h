@@ -17,7 +17,7 @@ static inline void *slab_fetch(unsigned region, enum root_use use, uint32_t weig
 static inline granule_id slab_fetch_granules(unsigned region, uint32_t *count, bool *zeroed) {
     if (!CLASSES_APART) return backend_fetch_granules(count, zeroed);
     *count = 1;
-    const void *start = slab_fetch(region, FOR_SLABS, 1, zeroed);
+    const void *start = slab_fetch(region, FOR_SMALL_SLABS, 1, zeroed);
     return start ? granule_of(start) : 0;
 }
 

@@ -96,10 +96,10 @@ void *region_fetch(unsigned region, uint32_t weight, bool *zeroed) {
     if (!range) range = region_pop(region, WITHOUT_PAGES);
     *zeroed = true;
     if (range) return granule_address(range);
-    void *slab = guarded_fetch(FOR_SLABS, weight, zeroed);
+    void *slab = guarded_fetch(FOR_SMALL_SLABS, weight, zeroed);
     if (slab) return slab;
     regions_give_up();
-    return guarded_fetch(FOR_SLABS, weight, zeroed);
+    return guarded_fetch(FOR_SMALL_SLABS, weight, zeroed);
 }
 
 /* Without the reclamation thread no round comes while the program is quiet. Then only the minimum may wait, here and in

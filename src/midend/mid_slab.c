@@ -48,7 +48,7 @@ static unsigned most_kept(unsigned class) {
 
 /* Gives back the range of a listed slab that may have become empty. If another thread has the slab, that thread looks
  * again after it has placed the slab. The slab may also be gone, and its words may belong to another range. But
- * nest_take_given takes only a listed slab of this class. */
+ * nest_take_this takes only a listed slab of this class. */
 void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
     /* [MF1] seq_cst: a thread empties a slab, another places it: one sees what the other did; pairs [MF1]; client
      * midend_states */
@@ -58,7 +58,7 @@ void mid_slab_retire_if_empty(granule_id slab, unsigned class) {
         hint_counter_add(&empties_left);
         return;
     }
-    if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return;
+    if (!nest_take_this(&mid_nest, class, slab, leaf_mid(class))) return;
     struct mid_word word = mid_word_get_taken(mid_state_at(slab));
     if (mid_is_empty(word, mid_all_free(class))) mid_slab_retire(slab, class);
     else if (place_or_defer(slab, class)) mid_slab_retire_if_empty(slab, class);
@@ -80,7 +80,7 @@ bool mid_slab_place_deferred(void) {
 
 static granule_id make_mid_slab(unsigned class) {
     bool zeroed;
-    void *start = slab_fetch(MID_REGIONS + class, FOR_RANGES, mid_shapes[class].weight, &zeroed);
+    void *start = slab_fetch(MID_REGIONS + class, FOR_OTHER_RANGES, mid_shapes[class].weight, &zeroed);
     if (!start) return 0;
     granule_id slab = granule_of(start);
     if (TRAILERS && !zeroed) memset(start, 0, (size_t)mid_shapes[class].weight << JW_GRANULE_SHIFT);

@@ -32,7 +32,7 @@ static bool discard_or_mark(granule_id slab, unsigned class, struct mid_word wor
 static bool scan_slab(granule_id slab, unsigned class, bool now) {
     struct mid_word word = mid_word_get(mid_state_at(slab));
     if (!mid_is_listed(word) || mid_is_held(word) || mid_is_given_back(word)) return false;
-    if (!nest_take_given(&mid_nest, class, slab, leaf_mid(class))) return true;
+    if (!nest_take_this(&mid_nest, class, slab, leaf_mid(class))) return true;
     word = mid_word_get_taken(mid_state_at(slab));
     if (mid_is_empty(word, mid_all_free(class))) {
         mid_slab_retire(slab, class);

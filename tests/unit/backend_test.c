@@ -66,7 +66,7 @@ static struct block *fetch(uint64_t *randomness) {
     uint32_t granules = 1 + (uint32_t)random_below(randomness, most < ROOT_GRANULES / 2 ? most : ROOT_GRANULES / 2);
     size_t alignment = large ? GRANULE_SIZE << random_below(randomness, 5) : 1;
     struct block *block = large ? backend_allocate(granules * GRANULE_SIZE, alignment, &zeroed)
-                                : backend_fetch(FOR_SLABS, granules, &zeroed);
+                                : backend_fetch(FOR_SMALL_SLABS, granules, &zeroed);
     CHECK(block && (uintptr_t)block % alignment == 0 && (uintptr_t)block % GRANULE_SIZE == 0);
     if (!large) granules = knit_weight(granule_of(block));
     size_t size = large ? backend_usable_size(block) : granules * GRANULE_SIZE;

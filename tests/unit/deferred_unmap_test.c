@@ -120,7 +120,7 @@ static void a_refused_root_goes_with_the_next_round(void **state) {
     (void)state;
     start();
     bool zeroed;
-    granule_id range = granule_of(backend_fetch(FOR_SLABS, ROOT_GRANULES, &zeroed));
+    granule_id range = granule_of(backend_fetch(FOR_SMALL_SLABS, ROOT_GRANULES, &zeroed));
     backend_place(range);
     sim_fail_after(1); /* madvise is granted */
     thrift_purge();

@@ -148,7 +148,7 @@ static void random_histories_agree_with_the_model(void **state) {
     for (unsigned history = 0; history < HISTORIES; history++) {
         start_backend();
         randomness = history;
-        granule_id id = root_create(FOR_SLABS);
+        granule_id id = root_create(FOR_SMALL_SLABS);
         struct node *root = model_node(NULL, id, ROOT_GRANULES, IN_USE);
         for (unsigned number = 0; number < STEPS; number++) {
             step(root);
@@ -168,7 +168,7 @@ static void the_example_of_the_design(void **state) {
     (void)state;
     if (ROOT_GRANULES < 64) return;
     start_backend();
-    granule_id root = root_create(FOR_SLABS);
+    granule_id root = root_create(FOR_SMALL_SLABS);
     while (knit_weight(root) != 64) knit_split(root, 64);
     granule_id fifty_six = knit_split(root, 2);
     assert_int_equal(knit_weight(root), 8);
@@ -197,7 +197,7 @@ static void the_example_of_the_design(void **state) {
 static void a_root_has_no_siblings(void **state) {
     (void)state;
     start_backend();
-    granule_id root = root_create(FOR_SLABS);
+    granule_id root = root_create(FOR_SMALL_SLABS);
     table_word *node = page_map.node;
     page_map.node = NULL;
     enum slot_code was;

@@ -71,8 +71,8 @@ static void a_given_range_is_taken_from_anywhere(void **state) {
         for (unsigned left = ALL; left > 0;) {
             unsigned at = (unsigned)random_below(&randomness, left);
             granule_id id = waiting[at];
-            assert_true(nest_take_given(&nests[0], CLASS, id, leaf_in(0)));
-            assert_false(nest_take_given(&nests[0], CLASS, id, leaf_in(0)));
+            assert_true(nest_take_this(&nests[0], CLASS, id, leaf_in(0)));
+            assert_false(nest_take_this(&nests[0], CLASS, id, leaf_in(0)));
             waiting[at] = waiting[--left];
             assert_int_equal(nest_count(&nests[0], CLASS), left);
         }
@@ -85,8 +85,8 @@ static void a_range_elsewhere_is_not_there(void **state) {
     start();
     for (granule_id id = 1; id <= 2 * JW_NEST_SLOTS; id++) assert_true(place(0, id));
     for (granule_id id = 1; id <= 2 * JW_NEST_SLOTS; id++) {
-        assert_false(nest_take_given(&nests[1], CLASS, id, leaf_in(1)));
-        assert_false(nest_take_given(&nests[0], CLASS + 1, id, leaf_mid(0)));
+        assert_false(nest_take_this(&nests[1], CLASS, id, leaf_in(1)));
+        assert_false(nest_take_this(&nests[0], CLASS + 1, id, leaf_mid(0)));
     }
     assert_int_equal(nest_count(&nests[0], CLASS), 2 * JW_NEST_SLOTS);
     assert_int_equal(nests[1].classes[CLASS].list, 0); /* unlocked again */
@@ -101,13 +101,13 @@ static void a_busy_list_sends_everyone_elsewhere(void **state) {
     lock_by_hand();
     assert_false(place(0, last + 1));
     assert_int_equal(nest_count(&nests[0], CLASS), JW_NEST_SLOTS);
-    assert_false(nest_take_given(&nests[0], CLASS, last, leaf_in(0)));
+    assert_false(nest_take_this(&nests[0], CLASS, last, leaf_in(0)));
     for (unsigned left = JW_NEST_SLOTS; left > 0; left--) assert_true(nest_take(&nests[0], CLASS) <= JW_NEST_SLOTS);
     assert_int_equal(nest_take(&nests[0], CLASS), 0);
     assert_int_equal(nest_next_class(&nests[0], 0), CLASS); /* the hint stays: there is something */
     assert_true(place(0, last + 1));                        /* a slot is free again */
     unlock_by_hand();
-    assert_true(nest_take_given(&nests[0], CLASS, last - 1, leaf_in(0)));
+    assert_true(nest_take_this(&nests[0], CLASS, last - 1, leaf_in(0)));
     assert_int_equal(nest_take(&nests[0], CLASS), last + 1);
     assert_int_equal(nest_take(&nests[0], CLASS), last);
     assert_int_equal(nest_take(&nests[0], CLASS), 0);
@@ -133,7 +133,7 @@ static void a_late_hint_does_not_cost_the_slot(void **state) {
     start();
     assert_true(place(0, 1));
     uintptr_t hint = nests[0].classes[CLASS].summary;
-    assert_true(nest_take_given(&nests[0], CLASS, 1, leaf_in(0)));
+    assert_true(nest_take_this(&nests[0], CLASS, 1, leaf_in(0)));
     nests[0].classes[CLASS].summary |= hint;
     assert_int_equal(nest_take(&nests[0], CLASS), 0);
     assert_int_equal(nest_count(&nests[0], CLASS), 0);
@@ -164,7 +164,7 @@ static void *wander(void *argument) {
         unsigned from = (unsigned)random_below(&randomness, NESTS_TESTED);
         granule_id id = 1 + (granule_id)random_below(&randomness, wanderers);
         if (random_below(&randomness, 2)) {
-            if (!nest_take_given(&nests[from], CLASS, id, leaf_in(from))) continue;
+            if (!nest_take_this(&nests[from], CLASS, id, leaf_in(from))) continue;
         } else if (!(id = nest_take(&nests[from], CLASS))) continue;
         CHECK(atomic_exchange(&holder[id], self) == 0);
         unsigned to = (unsigned)random_below(&randomness, NESTS_TESTED);

@@ -53,7 +53,7 @@ static void start(void) {
     tables = sim_reserved();
     for (unsigned i = 0; i < 4; i++) {
         bool zeroed;
-        four[i] = granule_of(backend_fetch(FOR_SLABS, 4, &zeroed));
+        four[i] = granule_of(backend_fetch(FOR_SMALL_SLABS, 4, &zeroed));
         assert_int_equal(four[i], four[0] + 4 * i);
         assert_int_equal(knit_weight(four[i]), 4);
     }
@@ -99,7 +99,7 @@ static enum slot_code finish_theft(granule_id range) {
 }
 
 static void steal_from_nest(granule_id range) {
-    CHECK(nest_take_given(&ownership.nests[0], FOUR, range, leaf_free(0)));
+    CHECK(nest_take_this(&ownership.nests[0], FOUR, range, leaf_free(0)));
 }
 
 static void what_knit_has_in_use_goes_back_into_nest(void **state) {
@@ -107,11 +107,11 @@ static void what_knit_has_in_use_goes_back_into_nest(void **state) {
     start();
     range_place(four[0], MAPPED);
     assert_int_equal(knit_acquire(four[0]), MAPPED);
-    assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), 0);
+    assert_int_equal(range_acquire(FOR_SMALL_SLABS, MAPPED, 4), 0);
     assert_true(ownership.rollbacks >= 1 && ownership.rollbacks <= 8); /* a bounded number of tries */
     assert_int_equal(waiting_in(0), 4);
     assert_true(knit_release(four[0], MAPPED));
-    assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), four[0]);
+    assert_int_equal(range_acquire(FOR_SMALL_SLABS, MAPPED, 4), four[0]);
     assert_true(leaf_same(leaf_get(four[0]), leaf_held()));
     check_books();
     place_all_but(4, 4);
@@ -129,7 +129,7 @@ static void what_cannot_go_back_is_deferred(void **state) {
     range_place(four[0], MAPPED);
     watched = four[0];
     before_acquire = take_knit_and_block_nest;
-    assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), 0);
+    assert_int_equal(range_acquire(FOR_SMALL_SLABS, MAPPED, 4), 0);
     busy[0] = false;
     assert_int_equal(ownership.deferred.first, four[0]);
     assert_true(leaf_same(leaf_get(four[0]), leaf_deferred(false, false)));
@@ -138,7 +138,7 @@ static void what_cannot_go_back_is_deferred(void **state) {
     assert_true(leaf_same(leaf_get(four[0]), leaf_deferred(false, false)));
     range_place(four[1], MAPPED); /* and no partner for a join */
     assert_int_equal(knit_weight(four[1]), 4);
-    assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), four[1]);
+    assert_int_equal(range_acquire(FOR_SMALL_SLABS, MAPPED, 4), four[1]);
     assert_true(knit_release(four[0], MAPPED));
     assert_true(range_place_deferred());
     assert_false(range_place_deferred());
@@ -178,7 +178,7 @@ static void who_finds_nothing_places_what_was_deferred(void **state) {
     busy[0] = false;
     assert_int_equal(ownership.deferred.first, four[0]);
     bool zeroed;
-    assert_int_equal(granule_of(backend_fetch(FOR_SLABS, 4, &zeroed)), four[0]);
+    assert_int_equal(granule_of(backend_fetch(FOR_SMALL_SLABS, 4, &zeroed)), four[0]);
     assert_int_equal(ownership.deferred.first, 0);
     place_all_but(4, 4);
     finish();
@@ -196,7 +196,7 @@ static void a_refused_release_joins(void **state) {
     range_place(four[1], MAPPED);
     assert_int_equal(ownership.rollbacks, 1);
     assert_int_equal(nest_count(&ownership.nests[0], FOUR), 0);
-    assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 8), four[0]);
+    assert_int_equal(range_acquire(FOR_SMALL_SLABS, MAPPED, 8), four[0]);
     assert_int_equal(knit_weight(four[0]), 8);
     range_place(four[0], MAPPED);
     check_books();
@@ -251,7 +251,7 @@ static void a_left_range_heals_when_it_is_taken(void **state) {
     (void)state;
     start();
     leave_one_in_nest();
-    granule_id first = range_acquire(FOR_SLABS, MAPPED, 4), second = range_acquire(FOR_SLABS, MAPPED, 4);
+    granule_id first = range_acquire(FOR_SMALL_SLABS, MAPPED, 4), second = range_acquire(FOR_SMALL_SLABS, MAPPED, 4);
     assert_true(first + second == four[0] + four[1]);
     range_place(first, MAPPED);
     range_place(second, MAPPED);
@@ -275,7 +275,7 @@ static void a_left_range_of_another_state_is_left_again(void **state) {
     range_place(four[2], MAPPED);
     assert_int_equal(knit_weight(four[2]), 4);
     check_books();
-    assert_int_equal(range_acquire(FOR_SLABS, UNMAPPED, 4), four[1]);
+    assert_int_equal(range_acquire(FOR_SMALL_SLABS, UNMAPPED, 4), four[1]);
     range_place(four[1], MAPPED);
     assert_int_equal(knit_weight(four[0]), 12);
     range_place(four[3], MAPPED);
@@ -306,18 +306,18 @@ static void a_root_that_cannot_go_waits(void **state) {
     place_all_but(3, 4);
     sim_fail_after(0);
     thrift_purge();
-    for (granule_id range; (range = range_acquire(FOR_SLABS, MAPPED, 1));) range_place(range, UNMAPPED);
+    for (granule_id range; (range = range_acquire(FOR_SMALL_SLABS, MAPPED, 1));) range_place(range, UNMAPPED);
     range_place(four[3], UNMAPPED);
     sim_fail_after(SIM_NEVER);
     assert_int_equal(root_count(), 1);
     assert_int_equal(free_granules(UNMAPPED), ROOT_GRANULES);
-    granule_id root = range_acquire(FOR_SLABS, UNMAPPED, 4);
+    granule_id root = range_acquire(FOR_SMALL_SLABS, UNMAPPED, 4);
     assert_true(knit_is_root(root));
     assert_true(root_walk_begin()); /* a walker, too, keeps it */
     range_place(root, UNMAPPED);
     assert_int_equal(root_count(), 1);
     root_walk_end();
-    root = range_acquire(FOR_SLABS, UNMAPPED, 4);
+    root = range_acquire(FOR_SMALL_SLABS, UNMAPPED, 4);
     range_place(root, UNMAPPED);
     finish();
 }
@@ -330,8 +330,8 @@ static void both_buffers_are_searched(void **state) {
     range_place(four[2], MAPPED);
     assert_int_equal(waiting_in(0), 4);
     assert_int_equal(waiting_in(1), 4);
-    assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), four[2]); /* the active one first */
-    assert_int_equal(range_acquire(FOR_SLABS, MAPPED, 4), four[0]);
+    assert_int_equal(range_acquire(FOR_SMALL_SLABS, MAPPED, 4), four[2]); /* the active one first */
+    assert_int_equal(range_acquire(FOR_SMALL_SLABS, MAPPED, 4), four[0]);
     range_place(four[0], MAPPED);
     ownership.active ^= 1;
     range_place(four[1], MAPPED); /* joins across buffers, into the active one */

@@ -9,7 +9,7 @@ static void slots_are_found_and_never_shared(void **state) {
     size_t tables = sim_reserved();
     granule_id roots[SLOTS];
     unsigned count = 0;
-    while (count < SLOTS && (roots[count] = root_create(FOR_SLABS))) {
+    while (count < SLOTS && (roots[count] = root_create(FOR_SMALL_SLABS))) {
         char *address = granule_address(roots[count]);
         assert_true((uintptr_t)address % ROOT_SIZE == 0 && granule_of(address) == roots[count]);
         assert_true(page_map_owns(address) && page_map_owns(address + ROOT_SIZE - 1));
@@ -56,7 +56,7 @@ static void mappings_come_and_go(void **state) {
 static void words_never_written_are_none(void **state) {
     (void)state;
     start_backend();
-    granule_id root = root_create(FOR_SLABS);
+    granule_id root = root_create(FOR_SMALL_SLABS);
     assert_int_equal(leaf_kind(leaf_get(root + 1)), NONE);
     assert_true(leaf_same(leaf_get(root + 1), leaf_none()));
     assert_true(root_destroy(root));
@@ -72,9 +72,9 @@ static void refusals_change_nothing(void **state) {
     (void)state;
     start_backend();
     sim_fail_after(0);
-    assert_int_equal(root_create(FOR_SLABS), 0);
+    assert_int_equal(root_create(FOR_SMALL_SLABS), 0);
     sim_fail_after(SIM_NEVER);
-    granule_id root = root_create(FOR_SLABS);
+    granule_id root = root_create(FOR_SMALL_SLABS);
     sim_fail_after(0);
     assert_false(root_destroy(root));
     sim_fail_after(SIM_NEVER);

@@ -22,7 +22,7 @@ static void cache_ranges(void) {
     options.cache_min = SIZE_MAX;
     options.reclaim_start = SIZE_MAX;
     for (unsigned i = 0; i < 2 * RANGES; i++) {
-        ranges[i] = granule_of(backend_fetch(FOR_RANGES, WEIGHT, &zeroed));
+        ranges[i] = granule_of(backend_fetch(FOR_OTHER_RANGES, WEIGHT, &zeroed));
         memset(granule_address(ranges[i]), 0xa5, WEIGHT * GRANULE_SIZE);
     }
     qsort(ranges, 2 * RANGES, sizeof *ranges, by_address);

@@ -19,9 +19,9 @@ static size_t tables;
 static void two_roots(granule_id roots[2]) {
     start_backend();
     tables = sim_reserved();
-    roots[0] = root_create(FOR_RANGES);
+    roots[0] = root_create(FOR_OTHER_RANGES);
     assert_true(roots[0] && root_spares() == 0 && sim_reserved() == tables + ROOT_SIZE);
-    roots[1] = root_create(FOR_RANGES);
+    roots[1] = root_create(FOR_OTHER_RANGES);
     assert_int_equal(root_spares(), JW_SPARE_ROOTS);
     assert_int_equal(sim_reserved(), tables + (2 + JW_SPARE_ROOTS) * ROOT_SIZE);
     assert_true(root_count() == 2 &&
@@ -40,14 +40,14 @@ static void spares_come_before_the_os_is_asked(void **state) {
     two_roots(roots);
     sim_fail_after(0);
     for (unsigned i = 2; i < 2 + JW_SPARE_ROOTS; i++) {
-        roots[i] = root_create(FOR_RANGES);
+        roots[i] = root_create(FOR_OTHER_RANGES);
         char *address = granule_address(roots[i]);
         assert_true(roots[i] && page_map_owns(address) && knit_is_root(roots[i]) && sim_is_zero(address, ROOT_SIZE));
         memset(record_at(roots[i]), 1, ROOT_GRANULES * RECORD_SIZE);
         memset(address, 1, ROOT_SIZE);
         for (unsigned other = 0; other < i; other++) assert_int_not_equal(roots[i], roots[other]);
     }
-    assert_int_equal(root_create(FOR_RANGES), 0);
+    assert_int_equal(root_create(FOR_OTHER_RANGES), 0);
     sim_fail_after(SIM_NEVER);
     none_left(roots, 2 + JW_SPARE_ROOTS);
 }
@@ -57,7 +57,7 @@ static void rounds_give_back_what_nobody_wants(void **state) {
     granule_id roots[3];
     two_roots(roots);
     assert_true(root_round());
-    roots[2] = root_create(FOR_RANGES);
+    roots[2] = root_create(FOR_OTHER_RANGES);
     assert_true(root_round());
     assert_int_equal(root_spares(), JW_SPARE_ROOTS - 1);
     assert_false(root_round());
@@ -92,10 +92,10 @@ static void refusals_leave_one_root_or_none(void **state) {
         granule_id roots[2];
         start_backend();
         tables = sim_reserved();
-        roots[0] = root_create(FOR_RANGES);
+        roots[0] = root_create(FOR_OTHER_RANGES);
         sim_fail_only(SIM_RESERVE | SIM_PROTECT);
         sim_fail_after(n);
-        roots[1] = root_create(FOR_RANGES);
+        roots[1] = root_create(FOR_OTHER_RANGES);
         sim_fail_after(SIM_NEVER);
         sim_fail_only(SIM_ANY);
         none_left(roots, roots[1] ? 2 : 1);
@@ -111,7 +111,7 @@ static void refused_roots_stay_spares(void **state) {
     sim_fail_only(SIM_RELEASE | SIM_PROTECT);
     sim_fail_after(0);
     assert_false(root_unmap_spares());
-    for (unsigned i = 0; i < 3; i++) assert_int_equal(root_create(FOR_SLABS), 0);
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(root_create(FOR_SMALL_SLABS), 0);
     assert_int_equal(root_spares(), JW_SPARE_ROOTS);
     sim_fail_after(SIM_NEVER);
     sim_fail_only(SIM_ANY);
@@ -127,10 +127,10 @@ static void taken_slots_are_left_out(void **state) {
     thrift_purge();
     char *next = granule_address(roots[1]) + ROOT_SIZE;
     assert_true(page_map_claim(next)); /* as a mapping elsewhere that shares the slot */
-    probe = root_create(FOR_RANGES);
+    probe = root_create(FOR_OTHER_RANGES);
     assert_true(probe && probe != granule_of(next));
     for (unsigned i = 0; i <= JW_SPARE_ROOTS; i++) {
-        granule_id root = root_spares() > 0 ? root_create(FOR_RANGES) : 0;
+        granule_id root = root_spares() > 0 ? root_create(FOR_OTHER_RANGES) : 0;
         assert_int_not_equal(root, granule_of(next));
         if (root) assert_true(root_destroy(root));
     }
@@ -152,11 +152,11 @@ static void a_child_makes_spares_whoever_was_at_it(void **state) {
     two_roots(roots);
     root_unmap_spares();
     at_reserve = hold_up;
-    if (setjmp(held_up) == 0) root_create(FOR_RANGES); /* another thread is at it */
-    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_RANGES)));
+    if (setjmp(held_up) == 0) root_create(FOR_OTHER_RANGES); /* another thread is at it */
+    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_OTHER_RANGES)));
     assert_int_equal(root_spares(), 0);
     root_forget_threads();
-    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_RANGES)));
+    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_OTHER_RANGES)));
     assert_int_equal(root_spares(), JW_SPARE_ROOTS);
     none_left(roots, 2);
 }
@@ -166,22 +166,22 @@ static void parts_are_closed_and_opened(void **state) {
     (void)state;
     start_backend();
     tables = sim_reserved();
-    granule_id left = root_create(FOR_SLABS), parts[2] = {knit_split(left, ROOT_GRANULES / 2), 0};
+    granule_id left = root_create(FOR_SMALL_SLABS), parts[2] = {knit_split(left, ROOT_GRANULES / 2), 0};
     parts[1] = knit_split(left, ROOT_GRANULES / 4);
     for (unsigned i = 0; i < 2; i++) {
         leaf_set(parts[i], leaf_held());
         assert_true(root_close_part(parts[i]));
     }
     assert_int_equal(sim_reserved(), tables + ROOT_SIZE / 4);
-    assert_int_equal(root_open_part(FOR_SLABS, ROOT_GRANULES * 3 / 4), 0);
+    assert_int_equal(root_open_part(FOR_SMALL_SLABS, ROOT_GRANULES * 3 / 4), 0);
     sim_fail_after(0);
-    assert_int_equal(root_open_part(FOR_SLABS, 1), 0);
+    assert_int_equal(root_open_part(FOR_SMALL_SLABS, 1), 0);
     sim_fail_after(SIM_NEVER);
-    granule_id other = root_create(FOR_RANGES); /* from now on the first root is for slabs only */
-    assert_int_equal(root_open_part(FOR_RANGES, 1), 0);
-    assert_int_equal(root_open_part(FOR_SLABS, 1), parts[1]); /* the smallest that suffices */
-    assert_int_equal(root_open_part(FOR_SLABS, 1), parts[0]);
-    assert_int_equal(root_open_part(FOR_SLABS, 1), 0);
+    granule_id other = root_create(FOR_OTHER_RANGES); /* from now on the first root is for slabs only */
+    assert_int_equal(root_open_part(FOR_OTHER_RANGES, 1), 0);
+    assert_int_equal(root_open_part(FOR_SMALL_SLABS, 1), parts[1]); /* the smallest that suffices */
+    assert_int_equal(root_open_part(FOR_SMALL_SLABS, 1), parts[0]);
+    assert_int_equal(root_open_part(FOR_SMALL_SLABS, 1), 0);
     assert_true(sim_is_zero(granule_address(left), ROOT_SIZE));
     for (unsigned i = 0; i < 2; i++) range_place(parts[i], UNMAPPED);
     range_place(left, UNMAPPED);
@@ -194,17 +194,17 @@ static void nothing_is_mapped_ahead_in_locked_memory(void **state) {
     granule_id roots[4];
     start_backend();
     tables = sim_reserved();
-    roots[0] = root_create(FOR_RANGES);
+    roots[0] = root_create(FOR_OTHER_RANGES);
     sim_fail_only(SIM_DISCARD);
     sim_fail_after(0);
     for (unsigned i = 1; i < 3; i++) {
-        roots[i] = root_create(FOR_RANGES);
+        roots[i] = root_create(FOR_OTHER_RANGES);
         assert_true(roots[i] && root_spares() == 0 && sim_reserved() == tables + (i + 1) * ROOT_SIZE);
     }
     sim_fail_after(SIM_NEVER);
     sim_fail_only(SIM_ANY);
     root_forget_threads();
-    roots[3] = root_create(FOR_RANGES);
+    roots[3] = root_create(FOR_OTHER_RANGES);
     assert_int_equal(root_spares(), JW_SPARE_ROOTS);
     none_left(roots, 4);
 }

@@ -25,10 +25,10 @@ static granule_id first[2], second[2];
 
 static void start(void) {
     start_backend();
-    first[0] = fetch(FOR_RANGES, HALF);
-    first[1] = fetch(FOR_RANGES, HALF);
-    second[0] = fetch(FOR_RANGES, HALF);
-    second[1] = fetch(FOR_RANGES, HALF);
+    first[0] = fetch(FOR_OTHER_RANGES, HALF);
+    first[1] = fetch(FOR_OTHER_RANGES, HALF);
+    second[0] = fetch(FOR_OTHER_RANGES, HALF);
+    second[1] = fetch(FOR_OTHER_RANGES, HALF);
     assert_int_equal(root_count(), 2);
 }
 
@@ -50,15 +50,15 @@ static void only_the_first_root_gives_all(void **state) {
     (void)state;
     start();
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(root_use(first[i]), FOR_SLABS);
-        assert_int_equal(root_use(second[i]), FOR_RANGES);
+        assert_int_equal(root_use(first[i]), FOR_SMALL_SLABS);
+        assert_int_equal(root_use(second[i]), FOR_OTHER_RANGES);
     }
-    granule_id slab = fetch(FOR_SLABS, 1), range = fetch(FOR_RANGES, 2);
-    assert_int_equal(root_use(slab), FOR_SLABS);
-    assert_int_equal(root_use(range), FOR_RANGES);
+    granule_id slab = fetch(FOR_SMALL_SLABS, 1), range = fetch(FOR_OTHER_RANGES, 2);
+    assert_int_equal(root_use(slab), FOR_SMALL_SLABS);
+    assert_int_equal(root_use(range), FOR_OTHER_RANGES);
     assert_int_equal(root_count(), 4);
-    assert_int_equal(slot_of(fetch(FOR_SLABS, 1)), slot_of(slab));
-    assert_int_equal(slot_of(fetch(FOR_RANGES, 2)), slot_of(range));
+    assert_int_equal(slot_of(fetch(FOR_SMALL_SLABS, 1)), slot_of(slab));
+    assert_int_equal(slot_of(fetch(FOR_OTHER_RANGES, 2)), slot_of(range));
     backend_place(slab);
     backend_place(slab + 1);
     backend_place(range);
@@ -71,13 +71,13 @@ static void only_the_first_root_gives_all(void **state) {
 static void a_root_in_the_same_place_has_its_own_use(void **state) {
     (void)state;
     start();
-    granule_id range = fetch(FOR_RANGES, ROOT_GRANULES);
-    assert_int_equal(root_use(range), FOR_RANGES);
+    granule_id range = fetch(FOR_OTHER_RANGES, ROOT_GRANULES);
+    assert_int_equal(root_use(range), FOR_OTHER_RANGES);
     backend_place(range);
     thrift_purge();
     assert_int_equal(root_count(), 2);
-    granule_id slab = fetch(FOR_SLABS, 1);
-    assert_int_equal(root_use(slab), FOR_SLABS); /* in the same place, unless the window ends there */
+    granule_id slab = fetch(FOR_SMALL_SLABS, 1);
+    assert_int_equal(root_use(slab), FOR_SMALL_SLABS); /* in the same place, unless the window ends there */
     backend_place(slab);
     place_all();
     finish();
@@ -88,12 +88,12 @@ static void what_waits_with_pages_is_for_ranges_only(void **state) {
     start();
     backend_place(first[0]);
     backend_place(second[0]);
-    assert_int_equal(fetch(FOR_RANGES, HALF), second[0]); /* of their own first */
-    assert_int_equal(fetch(FOR_RANGES, HALF), first[0]);
+    assert_int_equal(fetch(FOR_OTHER_RANGES, HALF), second[0]); /* of their own first */
+    assert_int_equal(fetch(FOR_OTHER_RANGES, HALF), first[0]);
     backend_place(second[0]);
-    granule_id slab = fetch(FOR_SLABS, 1); /* never among the others: that would cost a page of records */
+    granule_id slab = fetch(FOR_SMALL_SLABS, 1); /* never among the others: that would cost a page of records */
     assert_int_equal(root_count(), 3);
-    assert_int_equal(root_use(slab), FOR_SLABS);
+    assert_int_equal(root_use(slab), FOR_SMALL_SLABS);
     second[0] = 0;
     backend_place(slab);
     place_all();
@@ -105,10 +105,10 @@ static void memory_without_pages_is_not_for_ranges(void **state) {
     start();
     backend_place(first[0]);
     thrift_purge();
-    granule_id range = fetch(FOR_RANGES, HALF);
+    granule_id range = fetch(FOR_OTHER_RANGES, HALF);
     assert_int_equal(root_count(), 3);
-    assert_int_equal(root_use(range), FOR_RANGES);
-    assert_int_equal(fetch(FOR_SLABS, HALF), first[0]);
+    assert_int_equal(root_use(range), FOR_OTHER_RANGES);
+    assert_int_equal(fetch(FOR_SMALL_SLABS, HALF), first[0]);
     backend_place(range);
     place_all();
     finish();
@@ -136,8 +136,8 @@ static void elsewhere(enum root_use use, granule_id *ranges) {
 
 static void without_new_roots_any_will_do(void **state) {
     (void)state;
-    elsewhere(FOR_SLABS, second);
-    elsewhere(FOR_RANGES, first);
+    elsewhere(FOR_SMALL_SLABS, second);
+    elsewhere(FOR_OTHER_RANGES, first);
 }
 
 static void a_refused_root_goes_later(void **state) {
@@ -165,10 +165,10 @@ static void look_at_root(granule_id root, void *context) {
     seen->roots[root_use(root)]++;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         if (!(leaf_is_slab(leaf_get(id)))) continue;
-        assert_int_equal(root_use(id), FOR_SLABS);
+        assert_int_equal(root_use(id), FOR_SMALL_SLABS);
         seen->slabs++;
     }
-    if (root_use(root) == FOR_RANGES) assert_true(sim_is_zero(record_at(root), ROOT_GRANULES * RECORD_SIZE));
+    if (root_use(root) == FOR_OTHER_RANGES) assert_true(sim_is_zero(record_at(root), ROOT_GRANULES * RECORD_SIZE));
 }
 
 static void pages_of_records_are_few(void **state) {
@@ -182,8 +182,8 @@ static void pages_of_records_are_few(void **state) {
             if (!objects[i]) assert_non_null(objects[i] = jw_malloc(random_below(&randomness, (size_t)16 << i % 13)));
         struct seen seen = {0};
         page_map_walk(look_at_root, &seen);
-        assert_true(seen.roots[FOR_RANGES] >= 2);
-        assert_true(seen.slabs > 0 && seen.roots[FOR_SLABS] <= 2 + seen.slabs / HALF);
+        assert_true(seen.roots[FOR_OTHER_RANGES] >= 2);
+        assert_true(seen.slabs > 0 && seen.roots[FOR_SMALL_SLABS] <= 2 + seen.slabs / HALF);
         for (unsigned i = 0; i < OBJECTS; i++) {
             if (random_below(&randomness, 16) == 0) continue;
             jw_free(objects[i]);

@@ -60,7 +60,7 @@ static void a_join_restarts_the_countdown(void **state) {
 }
 
 static void reuse_a_in_the_first_wait(unsigned number) {
-    if (number == 1) CHECK(range_acquire(FOR_SLABS, MAPPED, BIG) == a);
+    if (number == 1) CHECK(range_acquire(FOR_SMALL_SLABS, MAPPED, BIG) == a);
 }
 
 static void what_is_reused_stays(void **state) {
@@ -80,7 +80,7 @@ static void little_memory_starts_no_thread(void **state) {
     (void)state;
     start();
     backend_place(one);
-    one = range_acquire(FOR_SLABS, MAPPED, 1);
+    one = range_acquire(FOR_SMALL_SLABS, MAPPED, 1);
     assert_null(sim_take_thread());
     backend_place(a);
     assert_non_null(sim_take_thread());
@@ -290,7 +290,7 @@ static void free_often(unsigned times) {
     while (times-- > 0) {
         backend_place(one);
         sim_advance(1);
-        CHECK(range_acquire(FOR_SLABS, MAPPED, 1) == one);
+        CHECK(range_acquire(FOR_SMALL_SLABS, MAPPED, 1) == one);
     }
 }
 
@@ -406,9 +406,9 @@ static void only_the_last_way_to_memory_purges(void **state) {
     thrift_on_round(ROUND_SLABS, NULL, purged);
     sim_fail_after(0);
     purges = 0;
-    assert_null(backend_fetch(FOR_RANGES, ROOT_GRANULES, &zeroed));
+    assert_null(backend_fetch(FOR_OTHER_RANGES, ROOT_GRANULES, &zeroed));
     assert_int_equal(purges, 0);
-    assert_null(backend_fetch(FOR_SLABS, ROOT_GRANULES, &zeroed));
+    assert_null(backend_fetch(FOR_SMALL_SLABS, ROOT_GRANULES, &zeroed));
     assert_int_equal(purges, 0);
     assert_null(backend_allocate(ROOT_SIZE - LARGE_GUARD, 1, &zeroed));
     assert_int_equal(purges, 1);
@@ -433,7 +433,7 @@ static void parts_of_pages_stay(void **state) {
     assert_int_equal(thrift_purge(), 0);
     assert_int_equal(free_granules(MAPPED), 1);
     assert_true(is_dirty(one) && is_dirty(keeper));
-    for (granule_id range; (range = range_acquire(FOR_SLABS, MAPPED, 1));) range_place(range, UNMAPPED);
+    for (granule_id range; (range = range_acquire(FOR_SMALL_SLABS, MAPPED, 1));) range_place(range, UNMAPPED);
     range_place(before, UNMAPPED);
     range_place(keeper, UNMAPPED);
     assert_int_equal(root_count(), 0);

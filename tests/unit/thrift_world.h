@@ -26,7 +26,7 @@ static granule_id before, one, keeper, a, b; /* keeper: stays in use, so that th
 
 static granule_id fetch(uint32_t weight) {
     bool zeroed;
-    granule_id range = granule_of(backend_fetch(FOR_SLABS, weight, &zeroed));
+    granule_id range = granule_of(backend_fetch(FOR_SMALL_SLABS, weight, &zeroed));
     memset(granule_address(range), 0xa5, weight * GRANULE_SIZE);
     return range;
 }

@@ -18,7 +18,7 @@ static void *freeing(void *unused) {
 
 static void *making(void *unused) {
     (void)unused;
-    granule_id root = root_create(FOR_SLABS);
+    granule_id root = root_create(FOR_SMALL_SLABS);
     if (root == 0) return NULL;
     own(root);
     leaf_set(root, leaf_large(0));

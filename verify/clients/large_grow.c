@@ -27,7 +27,7 @@ static void *growing(void *unused) {
 static void *freeing(void *unused) {
     (void)unused;
     place(after, MAPPED);
-    granule_id range = range_acquire(FOR_SLABS, MAPPED, 1);
+    granule_id range = range_acquire(FOR_SMALL_SLABS, MAPPED, 1);
     if (range) fetched = own(range);
     return NULL;
 }

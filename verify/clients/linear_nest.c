@@ -31,7 +31,7 @@ static void take(unsigned thread) {
 
 static void take_given(unsigned thread, granule_id range) {
     struct operation *operation = begin_operation(thread, TAKE_GIVEN, range);
-    bool taken = nest_take_given(&nest, CLASS, range, leaf_free(0));
+    bool taken = nest_take_this(&nest, CLASS, range, leaf_free(0));
     if (taken) hold(range);
     end_operation(operation, thread, taken);
 }

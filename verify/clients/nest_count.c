@@ -26,7 +26,7 @@ static void *counting(void *unused) {
 
 static void *moving(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest, FROM, MOVED, leaf_free(0))) place(TO, MOVED);
+    if (nest_take_this(&nest, FROM, MOVED, leaf_free(0))) place(TO, MOVED);
     return NULL;
 }
 

@@ -45,7 +45,7 @@ static void *placer(void *unused) {
 
 static void *taker(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest, CLASS, DEEP, leaf_free(0))) hold(DEEP);
+    if (nest_take_this(&nest, CLASS, DEEP, leaf_free(0))) hold(DEEP);
     return NULL;
 }
 

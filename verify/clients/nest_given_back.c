@@ -34,7 +34,7 @@ static void *replacing(void *unused) {
 
 static void *taker_of_given(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest, CLASS, FIRST, leaf_free(0))) hold(FIRST);
+    if (nest_take_this(&nest, CLASS, FIRST, leaf_free(0))) hold(FIRST);
     return NULL;
 }
 

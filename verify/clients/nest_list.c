@@ -22,7 +22,7 @@ static void *placer(void *unused) {
 
 static void *taker_of_given(void *range) {
     granule_id wanted = (granule_id)(uintptr_t)range;
-    if (nest_take_given(&nest, CLASS, wanted, leaf_free(0))) hold(wanted);
+    if (nest_take_this(&nest, CLASS, wanted, leaf_free(0))) hold(wanted);
     return NULL;
 }
 

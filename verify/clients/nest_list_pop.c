@@ -14,7 +14,7 @@ static bool kept;
 
 static void *taker_of_given(void *unused) {
     (void)unused;
-    if (!nest_take_given(&nest, CLASS, RANGE, leaf_free(0))) return NULL;
+    if (!nest_take_this(&nest, CLASS, RANGE, leaf_free(0))) return NULL;
     hold(RANGE);
     kept = true;
     return NULL;

@@ -13,7 +13,7 @@ static struct nest nest;
 
 static void *taker(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest, CLASS, WANTED, leaf_free(0))) hold(WANTED);
+    if (nest_take_this(&nest, CLASS, WANTED, leaf_free(0))) hold(WANTED);
     return NULL;
 }
 

@@ -24,7 +24,7 @@ static void place(unsigned which, granule_id range) {
 
 static void *mover(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest[0], 0, RANGE, leaf_in(0))) {
+    if (nest_take_this(&nest[0], 0, RANGE, leaf_in(0))) {
         hold(RANGE);
         place(1, RANGE);
     } else {
@@ -36,7 +36,7 @@ static void *mover(void *unused) {
 
 static void *taker(void *unused) {
     (void)unused;
-    if (nest_take_given(&nest[0], 0, RANGE, leaf_in(0))) hold(RANGE), kept = true;
+    if (nest_take_this(&nest[0], 0, RANGE, leaf_in(0))) hold(RANGE), kept = true;
     return NULL;
 }
 

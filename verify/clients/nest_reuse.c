@@ -30,7 +30,7 @@ static void *moving(void *unused) {
 
 static void *taker(void *wanted) {
     granule_id range = (granule_id)(uintptr_t)wanted;
-    if (leaf_same(leaf_get(range), leaf_none()) || !nest_take_given(&nest, CLASS, range, leaf_free(0))) return NULL;
+    if (leaf_same(leaf_get(range), leaf_none()) || !nest_take_this(&nest, CLASS, range, leaf_free(0))) return NULL;
     hold(range);
     kept[range]++;
     return NULL;

@@ -37,7 +37,7 @@ static void *taker(void *unused) {
 
 static void *taker_of_given(void *unused) {
     (void)unused;
-    if (leaf_same(leaf_get(RANGE), leaf_free(0)) && nest_take_given(&nest, CLASS, RANGE, leaf_free(0))) take(RANGE);
+    if (leaf_same(leaf_get(RANGE), leaf_free(0)) && nest_take_this(&nest, CLASS, RANGE, leaf_free(0))) take(RANGE);
     return NULL;
 }
 

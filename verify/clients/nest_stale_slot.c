@@ -21,7 +21,7 @@ static void *placer(void *unused) {
 
 static void *taker(void *unused) {
     (void)unused;
-    bool taken = nest_take_given(&nest, 0, RANGE, leaf_free(0));
+    bool taken = nest_take_this(&nest, 0, RANGE, leaf_free(0));
     assert(!taken);
     return NULL;
 }

@@ -17,7 +17,7 @@ static void *freeing(void *unused) {
 
 static void *acquiring(void *unused) {
     (void)unused;
-    got = own(range_acquire(FOR_SLABS, MAPPED, 4));
+    got = own(range_acquire(FOR_SMALL_SLABS, MAPPED, 4));
     return NULL;
 }
 

@@ -22,7 +22,7 @@ int main(void) {
     finish(a);
     finish(b);
     assert(free_granules(MAPPED) == ROOT_GRANULES && ownership.deferrals == 0);
-    granule_id root = range_acquire(FOR_SLABS, MAPPED, ROOT_GRANULES);
+    granule_id root = range_acquire(FOR_SMALL_SLABS, MAPPED, ROOT_GRANULES);
     assert(root == ROOT_GRANULES && knit_is_root(root));
     range_place(root, UNMAPPED);
     end();

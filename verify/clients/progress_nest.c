@@ -27,7 +27,7 @@ static void take(unsigned which) {
         if (range) hold(range);
     } else {
         granule_id range = which == TAKE_FROM_LIST ? IN_LIST : IN_SLOT;
-        if (nest_take_given(&nest, CLASS, range, leaf_free(0))) hold(range);
+        if (nest_take_this(&nest, CLASS, range, leaf_free(0))) hold(range);
     }
 }
 

@@ -12,7 +12,7 @@
 static granule_id first;
 
 static void make(void) {
-    granule_id root = root_create(FOR_RANGES);
+    granule_id root = root_create(FOR_OTHER_RANGES);
     assert(root);
     own(root);
 }
@@ -32,7 +32,7 @@ static void visit(granule_id root, void *unused) {
 
 int main(void) {
     begin();
-    first = root_create(FOR_RANGES);
+    first = root_create(FOR_OTHER_RANGES);
     assert(first);
     finish(start(stopping, NULL));
     make();

@@ -48,7 +48,7 @@ int main(void) {
     assert(range_cache_granules(&range_cache) == 4 && free_granules(MAPPED) == 0);
     keep(&range_cache, three, SIZE); /* there are two ways */
     assert(range_cache_granules(&range_cache) == 4 && free_granules(MAPPED) == 2);
-    range_place(range_acquire(FOR_SLABS, MAPPED, 2), UNMAPPED);
+    range_place(range_acquire(FOR_SMALL_SLABS, MAPPED, 2), UNMAPPED);
     two = backend_allocate_cached(&range_cache, SIZE);
     assert(two == one && range_cache_granules(&range_cache) == 2); /* the first one */
     fill(two, SIZE, 1);

@@ -39,7 +39,7 @@ static inline granule_id fetch_for(enum root_use use, uint32_t weight) {
 }
 
 static inline granule_id fetch(uint32_t weight) {
-    return fetch_for(FOR_SLABS, weight);
+    return fetch_for(FOR_SMALL_SLABS, weight);
 }
 
 /* Frees a range in that state, or as the backend does it. */
@@ -55,8 +55,8 @@ static inline void give(granule_id range) {
 }
 
 static inline granule_id acquire_any(enum slot_code state) {
-    granule_id range = range_acquire(FOR_SLABS, state, 1);
-    return range ? range : range_acquire(FOR_RANGES, state, 1);
+    granule_id range = range_acquire(FOR_SMALL_SLABS, state, 1);
+    return range ? range : range_acquire(FOR_OTHER_RANGES, state, 1);
 }
 
 static inline void join_all_unmapped(void) {

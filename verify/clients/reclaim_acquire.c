@@ -16,7 +16,7 @@ static void *reclaiming(void *unused) {
 
 static void *acquiring(void *unused) {
     (void)unused;
-    got = own(range_acquire(FOR_SLABS, MAPPED, ROOT_GRANULES));
+    got = own(range_acquire(FOR_SMALL_SLABS, MAPPED, ROOT_GRANULES));
     return NULL;
 }
 

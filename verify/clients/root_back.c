@@ -16,7 +16,7 @@ static void *freeing(void *range) {
 
 static void *fetching(void *unused) {
     (void)unused;
-    got = own(root_create(FOR_SLABS));
+    got = own(root_create(FOR_SMALL_SLABS));
     return NULL;
 }
 

@@ -25,7 +25,7 @@ int main(void) {
     char *others[8];
     unsigned count = 0;
     begin();
-    granule_id root = root_create(FOR_RANGES);
+    granule_id root = root_create(FOR_OTHER_RANGES);
     assert(root);
     while ((others[count] = platform_reserve(ROOT_SIZE, ROOT_SIZE, "client"))) count++;
     pthread_t a = start(freeing, (void *)(uintptr_t)root), b = start(mapping, NULL);

@@ -18,7 +18,7 @@ static void *closing(void *unused) {
 
 static void *opening(void *range) {
     uint32_t weight = range == &opened[0] ? 4 : 2;
-    granule_id part = root_open_part(FOR_SLABS, weight);
+    granule_id part = root_open_part(FOR_SMALL_SLABS, weight);
     *(granule_id *)range = part;
     if (!part) return NULL;
     assert(knit_weight(part) >= weight && leaf_same(leaf_get(part), leaf_held()));
@@ -30,7 +30,7 @@ static void *opening(void *range) {
 int main(void) {
     begin();
     model_has_parts = true;
-    left = root_create(FOR_SLABS);
+    left = root_create(FOR_SMALL_SLABS);
     right = knit_split(left, 4);
     leaf_set(right, leaf_held());
     middle = knit_split(left, 2);
@@ -46,7 +46,7 @@ int main(void) {
     model_faults_left = 0;
     for (unsigned i = 0; i < 2; i++)
         if (opened[i]) place(opened[i], UNMAPPED);
-    for (granule_id part; (part = root_open_part(FOR_SLABS, 1));) place(own(part), UNMAPPED);
+    for (granule_id part; (part = root_open_part(FOR_SMALL_SLABS, 1));) place(own(part), UNMAPPED);
     place(left, UNMAPPED);
     end();
     return 0;

@@ -12,10 +12,10 @@ int main(void) {
     char *others[OTHERS];
     begin();
     others[0] = platform_reserve(ROOT_SIZE, ROOT_SIZE, "client");
-    granule_id first = own(root_create(FOR_RANGES));
+    granule_id first = own(root_create(FOR_OTHER_RANGES));
     assert(first == 2 * ROOT_GRANULES);
     for (unsigned i = 1; i < OTHERS; i++) others[i] = platform_reserve(ROOT_SIZE, ROOT_SIZE, "client");
-    granule_id second = own(root_create(FOR_RANGES)); /* the spare one's slot would be 2 */
+    granule_id second = own(root_create(FOR_OTHER_RANGES)); /* the spare one's slot would be 2 */
     assert(second == ROOT_GRANULES && root_spares() == 0 && model_reserved_roots() == OTHERS + 2);
     place(first, UNMAPPED);
     place(second, UNMAPPED);

@@ -10,7 +10,7 @@
 static granule_id first, made[2];
 
 static void *making(void *root) {
-    *(granule_id *)root = own(root_create(FOR_RANGES));
+    *(granule_id *)root = own(root_create(FOR_OTHER_RANGES));
     return NULL;
 }
 
@@ -22,7 +22,7 @@ static void *giving_back(void *unused) {
 
 int main(void) {
     begin();
-    first = own(root_create(FOR_RANGES));
+    first = own(root_create(FOR_OTHER_RANGES));
     pthread_t a = start(making, &made[0]), b = start(making, &made[1]), c = start(giving_back, NULL);
     finish(a);
     finish(b);

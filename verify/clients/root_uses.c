@@ -17,7 +17,7 @@ static void *freeing(void *unused) {
 
 static void *fetching(void *unused) {
     (void)unused;
-    got = fetch_for(FOR_RANGES, 4);
+    got = fetch_for(FOR_OTHER_RANGES, 4);
     return NULL;
 }
 
@@ -29,18 +29,18 @@ static void look(granule_id root, void *unused) {
 
 int main(void) {
     begin();
-    granule_id first = fetch_for(FOR_RANGES, ROOT_GRANULES); /* before there is another, the root is for all */
-    assert(root_use(first) == FOR_SLABS);
-    freed = fetch_for(FOR_RANGES, 4);
+    granule_id first = fetch_for(FOR_OTHER_RANGES, ROOT_GRANULES); /* before there is another, the root is for all */
+    assert(root_use(first) == FOR_SMALL_SLABS);
+    freed = fetch_for(FOR_OTHER_RANGES, 4);
     pthread_t a = start(freeing, NULL), b = start(fetching, NULL);
     finish(a);
     finish(b);
-    assert(root_use(got) == FOR_RANGES);
+    assert(root_use(got) == FOR_OTHER_RANGES);
     while (range_place_deferred()) continue;
     page_map_walk(look, NULL);
     place(first, MAPPED);
-    granule_id slab = fetch_for(FOR_SLABS, 1);
-    assert(root_use(slab) == FOR_SLABS);
+    granule_id slab = fetch_for(FOR_SMALL_SLABS, 1);
+    assert(root_use(slab) == FOR_SMALL_SLABS);
     place(slab, MAPPED);
     place(got, MAPPED);
     end();

@@ -36,7 +36,7 @@ static void *freeing(void *unused) {
 
 int main(void) {
     begin();
-    granule_id root = root_create(FOR_SLABS);
+    granule_id root = root_create(FOR_SMALL_SLABS);
     assert(root == SLAB);
     *(uint64_t *)granule_address(root) = WORDS;
     leaf_set(root, leaf_slab(1));

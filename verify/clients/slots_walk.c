@@ -11,7 +11,7 @@ static granule_id made[2];
 static unsigned visits[SLOTS];
 
 static void *making(void *root) {
-    *(granule_id *)root = own(root_create(FOR_SLABS));
+    *(granule_id *)root = own(root_create(FOR_SMALL_SLABS));
     return NULL;
 }
 
