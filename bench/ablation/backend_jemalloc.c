@@ -6,6 +6,7 @@
  */
 #include "backend/backend.h"
 
+#include "backend/large_object.h"
 #include "platform/misuse.h"
 
 /* Of jemalloc, built with the prefix je_. */
@@ -67,7 +68,7 @@ void backend_place(granule_id range) {
     give_back(range);
 }
 
-void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
+void *large_allocate(size_t size, size_t alignment, bool *zeroed) {
     int shift = alignment > GRANULE_SIZE ? __builtin_ctzll(alignment) : JW_GRANULE_SHIFT;
     char *object = fetch(size, shift);
     if (!object) return NULL;
@@ -77,17 +78,17 @@ void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
 }
 
 /* jemalloc has caches of its own: nothing is cached before it. */
-void *backend_allocate_cached(struct range_cache *cache, size_t size) {
+void *large_allocate_cached(struct range_cache *cache, size_t size) {
     (void)cache, (void)size;
     return NULL;
 }
 
-granule_id backend_try_begin_free(void *object) {
+granule_id large_try_begin_free(void *object) {
     (void)object;
     return 0;
 }
 
-void backend_cache_range(struct range_cache *cache, granule_id range) {
+void large_cache(struct range_cache *cache, granule_id range) {
     (void)cache;
     give_back(range);
 }
@@ -97,26 +98,26 @@ static bool is_large(const void *object) {
            leaf_same(leaf_get(granule_of(object)), leaf_large(0));
 }
 
-void backend_free(void *object) {
+void large_free(void *object) {
     if (!is_large(object)) misuse(INVALID_FREE, object, 0);
     give_back(granule_of(object));
 }
 
-size_t backend_usable_size(const void *object) {
+size_t large_usable_size(const void *object) {
     return is_large(object) ? je_sallocx(object, GRANULE_FLAGS) : 0;
 }
 
-bool backend_shrink(void *object, size_t size) {
+bool large_shrink(void *object, size_t size) {
     if (!is_large(object)) return false;
     je_xallocx(object, size, 0, GRANULE_FLAGS);
     return true;
 }
 
-bool backend_grow(void *object, size_t size) {
+bool large_grow(void *object, size_t size) {
     return is_large(object) && je_xallocx(object, size, 0, GRANULE_FLAGS) >= size;
 }
 
-size_t backend_good_size(size_t size) {
+size_t large_good_size(size_t size) {
     return (size + GRANULE_SIZE - 1) & ~(size_t)(GRANULE_SIZE - 1);
 }
 

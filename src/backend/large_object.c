@@ -1,7 +1,8 @@
 /* large_object.c - large objects: allocate, free, shrink and grow the range that each of them has. */
-#include "backend/backend.h"
+#include "backend/large_object.h"
 #include "backend/range_fetch.h"
 #include "backend/root.h"
+#include "backend/thrift.h"
 #include "base/align.h"
 #include "base/compiler.h"
 #include "platform/assert.h"
@@ -17,14 +18,14 @@ static ALWAYS_INLINE void note_weight(granule_id range, uint32_t weight) {
     if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));
 }
 
-void *backend_allocate_cached(struct range_cache *cache, size_t size) {
+void *large_allocate_cached(struct range_cache *cache, size_t size) {
     granule_id range = range_cache_pop(cache, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1);
     if (!range) return NULL;
     leaf_set(range, leaf_large(0)); /* the weight is still noted */
     return granule_address(range);
 }
 
-void *backend_allocate(size_t size, size_t alignment, bool *zeroed) {
+void *large_allocate(size_t size, size_t alignment, bool *zeroed) {
     uint32_t weight = granules_for(size + large_slack(alignment) + LARGE_GUARD);
     granule_id range =
         range_fetch(FOR_OTHER_RANGES, weight, root_may_serve_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
@@ -63,36 +64,36 @@ static ALWAYS_INLINE granule_id begin_free_large(void *object, uint32_t *weight)
     return range;
 }
 
-granule_id backend_try_begin_free(void *object) {
+granule_id large_try_begin_free(void *object) {
     granule_id range = granule_of(object);
     bool ours = ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 && page_map_owns(object);
     return ours && leaf_change(range, leaf_large(0), leaf_held()) ? range : 0; /* relaxed: as above */
 }
 
-void backend_cache_range(struct range_cache *cache, granule_id range) {
+void large_cache(struct range_cache *cache, granule_id range) {
     range_cache_push(cache, range, noted_weight(range));
 }
 
-void backend_free(void *object) {
+void large_free(void *object) {
     uint32_t weight;
     granule_id range = begin_free_large(object, &weight);
     thrift_place_freed(range, weight);
 }
 
 #if QUARANTINED
-granule_id backend_begin_free(void *object) {
+granule_id large_begin_free(void *object) {
     uint32_t weight;
     return begin_free_large(object, &weight);
 }
 #endif
 
-size_t backend_usable_size(const void *object) {
+size_t large_usable_size(const void *object) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
-    return range ? large_usable(knit_weight(range) - offset) : 0;
+    return range ? large_bytes_in(knit_weight(range) - offset) : 0;
 }
 
-bool backend_shrink(void *object, size_t size) {
+bool large_shrink(void *object, size_t size) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);
     if (!range) return false;
@@ -119,7 +120,7 @@ static uint32_t join_any_right(granule_id range, enum slot_code *state) {
     return range_join_right(range, UNMAPPED);
 }
 
-bool backend_grow(void *object, size_t size) {
+bool large_grow(void *object, size_t size) {
     uint32_t offset, granules = granules_for(size);
     granule_id range = range_of(object, &offset);
     if (!range || size > BACKEND_MAX || offset + granules > ROOT_GRANULES) return false;
@@ -138,6 +139,6 @@ bool backend_grow(void *object, size_t size) {
     return true;
 }
 
-size_t backend_good_size(size_t size) {
-    return large_usable(weight_round_up(granules_for(size + LARGE_GUARD)));
+size_t large_good_size(size_t size) {
+    return large_bytes_in(weight_round_up(granules_for(size + LARGE_GUARD)));
 }

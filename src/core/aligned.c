@@ -1,8 +1,8 @@
 /* aligned.c - objects at a multiple of a power of two, and the size that such a request gets. */
 #include "core/aligned.h"
 
-#include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/large_object.h"
 #include "core/allocate.h"
 #include "core/route.h"
 #include "core/start.h"
@@ -29,5 +29,5 @@ size_t good_size(size_t alignment, size_t size) {
     size_t small = small_size(alignment > 16 ? alignment : 1, size);
     if (small) return small;
     if (tier_of(size) < TIER_LARGE && alignment <= GRANULE_SIZE) return midend_good_size(size, alignment);
-    return fits_range(size, alignment) ? backend_good_size(size + large_slack(alignment)) : huge_good_size(size);
+    return large_fits(size, alignment) ? large_good_size(size + large_slack(alignment)) : huge_good_size(size);
 }

@@ -2,10 +2,10 @@
  * the bounds of the tables. */
 #include "core/describe.h"
 
-#include "backend/backend.h"
 #include "backend/hardened_hooks.h"
 #include "backend/huge.h"
 #include "backend/knit.h"
+#include "backend/large_object.h"
 #include "frontend/heap.h"
 #include "frontend/heap_table.h"
 #include "frontend/slab_cross.h"
@@ -30,7 +30,7 @@ static COLD void describe_small(const void *object, struct found *found) {
 static COLD void describe_large(const void *object, granule_id range, struct found *found) {
     uint32_t offset = leaf_offset(leaf_get(range));
     found->tier = TIER_LARGE;
-    found->size = large_usable(knit_weight(range) - offset);
+    found->size = large_bytes_in(knit_weight(range) - offset);
     found->state = object == granule_address(range) + offset * GRANULE_SIZE ? FOUND_IN_USE : FOUND_INSIDE;
 }
 

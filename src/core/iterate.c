@@ -1,9 +1,9 @@
 /* iterate.c - walks the page map and the directory for objects in use (iterate.h). */
 #include "core/iterate.h"
 
-#include "backend/backend.h"
 #include "backend/directory.h"
 #include "backend/knit.h"
+#include "backend/large_object.h"
 #include "backend/root.h"
 #include "config/policy.h"
 #include "core/start.h"
@@ -108,7 +108,7 @@ static void tell_of_root(granule_id root, void *context) {
         } else if (leaf_kind(leaf) == LARGE) {
             uint32_t before = leaf_offset(leaf);
             tell_of(iteration, granule_address(id) + (size_t)before * GRANULE_SIZE,
-                    large_usable(knit_weight(id) - before));
+                    large_bytes_in(knit_weight(id) - before));
         }
     }
 }

@@ -1,8 +1,8 @@
 /* object_size.c - the size of an object in use, of any tier. */
 #include "core/object_size.h"
 
-#include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/large_object.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"
@@ -28,7 +28,7 @@ ALWAYS_INLINE size_t size_if_live(const void *object) {
     } else {
         enum leaf_kind kind = object_kind(object, leaf);
         if (kind == MID) size = midend_usable_size(thread_heap()->mid_caches, object);
-        if (kind == LARGE) size = backend_usable_size(object);
+        if (kind == LARGE) size = large_usable_size(object);
     }
     return size;
 }

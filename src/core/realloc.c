@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/large_object.h"
 #include "core/aligned.h"
 #include "core/allocate.h"
 #include "core/deallocate.h"
@@ -33,8 +33,8 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
 static void *resize_above_small(void *object, size_t size, size_t old) {
     bool fits = may_keep_in_place(old, size);
     if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
-    if (!GUARDED && size > old && backend_grow(object, size)) return object;
-    bool cut = (fits || (size >= BACKEND_MIN && size < old)) && backend_shrink(object, size);
+    if (!GUARDED && size > old && large_grow(object, size)) return object;
+    bool cut = (fits || (size >= BACKEND_MIN && size < old)) && large_shrink(object, size);
     return fits || cut ? object : NULL;
 }
 

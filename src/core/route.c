@@ -11,8 +11,8 @@
 
 #include <errno.h>
 
-#include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/large_object.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
 #include "core/start.h"
@@ -35,7 +35,7 @@ void *out_of_memory(void) {
 }
 
 bool room_may_help(size_t size, size_t alignment) {
-    size_t addresses = fits_range(size, alignment) ? size : huge_addresses(size, alignment);
+    size_t addresses = large_fits(size, alignment) ? size : huge_addresses(size, alignment);
     return addresses > 0 && thrift_may_help(addresses);
 }
 
@@ -89,8 +89,8 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
     if (tier < TIER_LARGE && alignment <= GRANULE_SIZE)
         object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
-    if (fits_range(size, alignment)) {
-        object = backend_allocate(size, alignment, &zeroed);
+    if (large_fits(size, alignment)) {
+        object = large_allocate(size, alignment, &zeroed);
         if (LIKELY(object)) {
             if (zeroed) *dirty_bytes = 0;
             return object;
@@ -133,7 +133,7 @@ static NOINLINE void *allocate_from_any_tier(void *unused, size_t size) {
 
 static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
     void *object = NULL;
-    if (RANGE_CACHE_WAYS > 0 && LIKELY(size <= BACKEND_MAX)) object = backend_allocate_cached(&heap->range_cache, size);
+    if (RANGE_CACHE_WAYS > 0 && LIKELY(size <= BACKEND_MAX)) object = large_allocate_cached(&heap->range_cache, size);
     return LIKELY(object) ? object : watch_call(SLOW_LARGE, allocate_from_any_tier, NULL, size);
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backend/backend.h"
+#include "backend/large_object.h"
 #include "base/serving_tier.h"
 #include "config/size_classes.h"
 #include "frontend/heap.h"
@@ -16,7 +16,7 @@
 static ALWAYS_INLINE enum serving_tier tier_of(size_t size) {
     if (size <= FRONTEND_MAX) return TIER_SMALL;
     if (size < BACKEND_MIN) return TIER_MID;
-    return fits_range(size, 1) ? TIER_LARGE : TIER_HUGE;
+    return large_fits(size, 1) ? TIER_LARGE : TIER_HUGE;
 }
 
 /* Serves requests that the hit path cannot serve: the local list is empty. `list_index`: in heap->first; the

@@ -6,8 +6,8 @@
  */
 #include "core/route_free.h"
 
-#include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/large_object.h"
 #include "core/free_suspect.h"
 #include "core/watch.h"
 #include "frontend/disable.h"
@@ -31,7 +31,7 @@ static void *deallocate_by_kind(void *object, size_t unused) {
         while (UNLIKELY(!midend_free(thread_heap()->mid_caches, object)) && mid_suspect_may_be_freed(object)) {
         }
         break;
-    case LARGE: backend_free(object); break;
+    case LARGE: large_free(object); break;
     default: misuse(INVALID_FREE, object, 0);
     }
     return NULL;
@@ -44,8 +44,8 @@ static NOINLINE void deallocate_uncached(void *object) {
 }
 
 static NOINLINE void deallocate_large(void *object) {
-    granule_id range = backend_try_begin_free(object);
-    if (LIKELY(range)) backend_cache_range(&thread_heap()->range_cache, range);
+    granule_id range = large_try_begin_free(object);
+    if (LIKELY(range)) large_cache(&thread_heap()->range_cache, range);
     else deallocate_uncached(object);
 }
 

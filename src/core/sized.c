@@ -1,8 +1,8 @@
 /* sized.c - frees with a size or an alignment: reports a value that does not fit the object. */
 #include "core/sized.h"
 
-#include "backend/backend.h"
 #include "backend/huge.h"
+#include "backend/large_object.h"
 #include "core/aligned.h"
 #include "core/deallocate.h"
 #include "core/describe.h"
@@ -34,7 +34,7 @@ static COLD bool has_size(const struct found *found, size_t alignment, size_t si
     if (found->tier == TIER_HUGE) return huge_may_serve(found->size, size);
     /* a range also serves a size for which the midend has no memory; an alignment may leave fewer usable bytes in it */
     return found->tier == TIER_LARGE &&
-           (found->size == backend_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));
+           (found->size == large_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));
 }
 
 static COLD void check_sized(const void *object, size_t alignment, size_t size) {

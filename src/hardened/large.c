@@ -5,6 +5,7 @@
 
 #include "backend/huge.h"
 #include "backend/knit.h"
+#include "backend/large_object.h"
 #include "backend/ownership.h"
 #include "hardened/guard.h"
 #include "hardened/regions.h"
@@ -71,7 +72,7 @@ static void put_large(struct large_ring *ring, const struct waiting_large *waiti
 static struct waiting_large taken_large(char *object, bool guarded) {
     if (!page_map_owns(object))
         return (struct waiting_large){object, huge_begin_free(object) + huge_guard(), true, guarded, false};
-    granule_id range = backend_begin_free(object);
+    granule_id range = large_begin_free(object);
     size_t size = (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
     return (struct waiting_large){granule_address(range), size, false, guarded, false};
 }

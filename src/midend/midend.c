@@ -1,6 +1,7 @@
 /* midend.c - allocation and free of mid objects, and what gives a thread's cached ones back to their slabs. */
 #include "midend/midend.h"
 
+#include "backend/large_object.h"
 #include "midend/mid_slab.h"
 #include "platform/host.h"
 #include "platform/platform.h"
@@ -133,7 +134,7 @@ size_t midend_usable_size(const struct mid_cache *caches, const void *object) {
 
 size_t midend_good_size(size_t size, size_t alignment) {
     unsigned class = class_for(size, alignment);
-    return class < mid_class_count ? mid_shapes[class].size : backend_good_size(size);
+    return class < mid_class_count ? mid_shapes[class].size : large_good_size(size);
 }
 
 OF_FORKING_THREAD uint64_t mid_lists_locked;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "backend/backend.h"
+#include "backend/large_object.h"
 #include "backend/reclaimer.h"
 
 enum { THREADS = 4, SHARED = 48, ROUNDS = 4, STEPS = 8000, CROWDED_STEPS = 150000, MOST_GRANULES = 96 };
@@ -30,8 +31,8 @@ static void check_and_free(struct block *block) {
     uintptr_t *all = (uintptr_t *)block;
     for (size_t i = 64; i < words; i += 64) CHECK(all[i] == (uintptr_t)block + i);
     if (block->large) {
-        CHECK(backend_usable_size(block) == (size_t)(block->end - (char *)block));
-        backend_free(block);
+        CHECK(large_usable_size(block) == (size_t)(block->end - (char *)block));
+        large_free(block);
     } else {
         CHECK(knit_weight(granule_of(block)) == block->granules);
         backend_place(granule_of(block));
@@ -40,20 +41,20 @@ static void check_and_free(struct block *block) {
 
 /* A large object gives its end away, as realloc does. */
 static void shrink(struct block *block, uint64_t *randomness) {
-    size_t size = backend_usable_size(block), wanted = size - random_below(randomness, size - size / 4);
-    CHECK(backend_shrink(block, wanted) && backend_usable_size(block) >= wanted);
-    CHECK(backend_usable_size(block) <= size);
-    block->end = (char *)block + backend_usable_size(block);
+    size_t size = large_usable_size(block), wanted = size - random_below(randomness, size - size / 4);
+    CHECK(large_shrink(block, wanted) && large_usable_size(block) >= wanted);
+    CHECK(large_usable_size(block) <= size);
+    block->end = (char *)block + large_usable_size(block);
 }
 
 /* A large object takes what is free behind it, or stays as it is. */
 static void grow(struct block *block, uint64_t *randomness) {
-    size_t size = backend_usable_size(block), wanted = size + 1 + random_below(randomness, size);
-    bool grown = backend_grow(block, wanted);
-    CHECK(backend_usable_size(block) == size || (grown && backend_usable_size(block) >= wanted));
+    size_t size = large_usable_size(block), wanted = size + 1 + random_below(randomness, size);
+    bool grown = large_grow(block, wanted);
+    CHECK(large_usable_size(block) == size || (grown && large_usable_size(block) >= wanted));
     if (!grown) return;
     atomic_fetch_add(&grown_objects, 1);
-    block->end = (char *)block + backend_usable_size(block);
+    block->end = (char *)block + large_usable_size(block);
     mark(block);
 }
 
@@ -65,11 +66,11 @@ static struct block *fetch(uint64_t *randomness) {
     if (crowded) most = 3;
     uint32_t granules = 1 + (uint32_t)random_below(randomness, most < ROOT_GRANULES / 2 ? most : ROOT_GRANULES / 2);
     size_t alignment = large ? GRANULE_SIZE << random_below(randomness, 5) : 1;
-    struct block *block = large ? backend_allocate(granules * GRANULE_SIZE, alignment, &zeroed)
+    struct block *block = large ? large_allocate(granules * GRANULE_SIZE, alignment, &zeroed)
                                 : backend_fetch(FOR_SMALL_SLABS, granules, &zeroed);
     CHECK(block && (uintptr_t)block % alignment == 0 && (uintptr_t)block % GRANULE_SIZE == 0);
     if (!large) granules = knit_weight(granule_of(block));
-    size_t size = large ? backend_usable_size(block) : granules * GRANULE_SIZE;
+    size_t size = large ? large_usable_size(block) : granules * GRANULE_SIZE;
     CHECK(size >= granules * GRANULE_SIZE);
     if (zeroed) {
         CHECK(bytes_are_zero(block, size < 65536 ? size : 65536));
@@ -136,20 +137,20 @@ static void what_is_cut_off_is_free(void **state) {
     (void)state;
     bool zeroed;
     reclaimer_pause(); /* a round would give back what waits */
-    char *object = backend_allocate(ROOT_SIZE, 1, &zeroed);
+    char *object = large_allocate(ROOT_SIZE, 1, &zeroed);
     intptr_t before = ownership.cached[0];
-    assert_true(backend_shrink(object, ROOT_SIZE / 2 + 2 * GRANULE_SIZE));
-    assert_int_equal(backend_usable_size(object), ROOT_SIZE / 8 * 5);
+    assert_true(large_shrink(object, ROOT_SIZE / 2 + 2 * GRANULE_SIZE));
+    assert_int_equal(large_usable_size(object), ROOT_SIZE / 8 * 5);
     assert_int_equal(ownership.cached[0] - before, ROOT_GRANULES / 8 * 3);
-    assert_true(backend_shrink(object, ROOT_SIZE / 8 * 5 - 1)); /* not a granule less */
-    assert_int_equal(backend_usable_size(object), ROOT_SIZE / 8 * 5);
-    assert_false(backend_shrink(object + GRANULE_SIZE, 1));
-    backend_free(object);
+    assert_true(large_shrink(object, ROOT_SIZE / 8 * 5 - 1)); /* not a granule less */
+    assert_int_equal(large_usable_size(object), ROOT_SIZE / 8 * 5);
+    assert_false(large_shrink(object + GRANULE_SIZE, 1));
+    large_free(object);
 
-    object = backend_allocate(ROOT_SIZE / 4, 16 * GRANULE_SIZE, &zeroed); /* may begin within its range */
-    assert_true(backend_shrink(object, GRANULE_SIZE + 1));
-    assert_true(backend_usable_size(object) >= 2 * GRANULE_SIZE);
-    backend_free(object);
+    object = large_allocate(ROOT_SIZE / 4, 16 * GRANULE_SIZE, &zeroed); /* may begin within its range */
+    assert_true(large_shrink(object, GRANULE_SIZE + 1));
+    assert_true(large_usable_size(object) >= 2 * GRANULE_SIZE);
+    large_free(object);
     finish();
     reclaimer_resume();
 }
@@ -158,33 +159,33 @@ static void an_object_grows_in_place(void **state) {
     (void)state;
     bool zeroed;
     reclaimer_pause();
-    char *object = backend_allocate(BACKEND_MIN, 1, &zeroed);
+    char *object = large_allocate(BACKEND_MIN, 1, &zeroed);
     memset(object, 1, BACKEND_MIN);
-    assert_true(backend_grow(object, ROOT_SIZE / 2 + 1));
-    assert_true(backend_usable_size(object) >= ROOT_SIZE / 2 + 1 && backend_usable_size(object) < ROOT_SIZE);
+    assert_true(large_grow(object, ROOT_SIZE / 2 + 1));
+    assert_true(large_usable_size(object) >= ROOT_SIZE / 2 + 1 && large_usable_size(object) < ROOT_SIZE);
     assert_true(object[0] == 1 && object[BACKEND_MIN - 1] == 1);
-    char *behind = backend_allocate(ROOT_SIZE / 8, 1, &zeroed);
-    size_t size = backend_usable_size(object);
-    if (behind == object + size) assert_false(backend_grow(object, size + 1));
-    assert_int_equal(backend_usable_size(object), size);
-    assert_false(backend_grow(object, BACKEND_MAX + 1));
-    assert_false(backend_grow(object + GRANULE_SIZE, ROOT_SIZE));
-    backend_free(behind);
-    backend_free(object);
+    char *behind = large_allocate(ROOT_SIZE / 8, 1, &zeroed);
+    size_t size = large_usable_size(object);
+    if (behind == object + size) assert_false(large_grow(object, size + 1));
+    assert_int_equal(large_usable_size(object), size);
+    assert_false(large_grow(object, BACKEND_MAX + 1));
+    assert_false(large_grow(object + GRANULE_SIZE, ROOT_SIZE));
+    large_free(behind);
+    large_free(object);
     finish();
     reclaimer_resume();
 }
 
 static void free_twice(void) {
     bool zeroed;
-    void *object = backend_allocate(BACKEND_MIN, 1, &zeroed);
-    backend_free(object);
-    backend_free(object);
+    void *object = large_allocate(BACKEND_MIN, 1, &zeroed);
+    large_free(object);
+    large_free(object);
 }
 
 static void free_inside(void) {
     bool zeroed;
-    backend_free((char *)backend_allocate(4 * GRANULE_SIZE, 1, &zeroed) + GRANULE_SIZE);
+    large_free((char *)large_allocate(4 * GRANULE_SIZE, 1, &zeroed) + GRANULE_SIZE);
 }
 
 static void misuse_is_told(void **state) {

@@ -410,7 +410,7 @@ static void only_the_last_way_to_memory_purges(void **state) {
     assert_int_equal(purges, 0);
     assert_null(backend_fetch(FOR_SMALL_SLABS, ROOT_GRANULES, &zeroed));
     assert_int_equal(purges, 0);
-    assert_null(backend_allocate(ROOT_SIZE - LARGE_GUARD, 1, &zeroed));
+    assert_null(large_allocate(ROOT_SIZE - LARGE_GUARD, 1, &zeroed));
     assert_int_equal(purges, 1);
     thrift_on_round(ROUND_SLABS, NULL, NULL);
     backend_place(a);

@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "backend/backend.h"
+#include "backend/large_object.h"
 
 enum { BIG = 64 };
 

@@ -22,7 +22,7 @@ static void *making(void *unused) {
     if (root == 0) return NULL;
     own(root);
     leaf_set(root, leaf_large(0));
-    assert(huge_usable_size(granule_address(root)) == 0 && backend_usable_size(granule_address(root)) == ROOT_SIZE);
+    assert(huge_usable_size(granule_address(root)) == 0 && large_usable_size(granule_address(root)) == ROOT_SIZE);
     assert(huge_usable_size(second) == 2 * ROOT_SIZE);
     leaf_set(root, leaf_held());
     range_place(root, UNMAPPED);

@@ -12,8 +12,8 @@ static char *object;
 
 static void *cutting(void *unused) {
     (void)unused;
-    bool cut = backend_shrink(object, GRANULE_SIZE + 1);
-    assert(cut && backend_usable_size(object) == 2 * GRANULE_SIZE);
+    bool cut = large_shrink(object, GRANULE_SIZE + 1);
+    assert(cut && large_usable_size(object) == 2 * GRANULE_SIZE);
     assert(*(uint64_t *)object == 1 && *(uint64_t *)(object + GRANULE_SIZE) == 2);
     return NULL;
 }
@@ -28,7 +28,7 @@ int main(void) {
     bool zeroed;
     begin();
     before = fetch(1);
-    object = backend_allocate(3 * GRANULE_SIZE, 2 * GRANULE_SIZE, &zeroed); /* and a granule before it */
+    object = large_allocate(3 * GRANULE_SIZE, 2 * GRANULE_SIZE, &zeroed); /* and a granule before it */
     after = fetch(2);
     assert(granule_of(object) == before + 2 && after == before + 5);
     *(uint64_t *)object = 1;
@@ -36,7 +36,7 @@ int main(void) {
     pthread_t a = start(cutting, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
-    backend_free(object);
+    large_free(object);
     place(before, MAPPED);
     end();
     return 0;

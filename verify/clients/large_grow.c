@@ -14,10 +14,10 @@ static bool grown;
 
 static void *growing(void *unused) {
     (void)unused;
-    bool too_much = backend_grow(object, 6 * GRANULE_SIZE); /* the last range is in use */
-    assert(!too_much && backend_usable_size(object) == GRANULE_SIZE);
-    grown = backend_grow(object, 3 * GRANULE_SIZE);
-    size_t size = backend_usable_size(object);
+    bool too_much = large_grow(object, 6 * GRANULE_SIZE); /* the last range is in use */
+    assert(!too_much && large_usable_size(object) == GRANULE_SIZE);
+    grown = large_grow(object, 3 * GRANULE_SIZE);
+    size_t size = large_usable_size(object);
     assert(grown ? size >= 3 * GRANULE_SIZE : size == GRANULE_SIZE);
     assert(*(uint64_t *)object == 1);
     if (grown) *(uint64_t *)(object + 2 * GRANULE_SIZE) = 2;
@@ -36,7 +36,7 @@ int main(void) {
     bool zeroed;
     begin();
     before = fetch(1);
-    object = backend_allocate(GRANULE_SIZE, 2 * GRANULE_SIZE, &zeroed);
+    object = large_allocate(GRANULE_SIZE, 2 * GRANULE_SIZE, &zeroed);
     granule_id range = granule_start(granule_of(object));
     *(uint64_t *)object = 1;
     after = fetch(2);
@@ -46,7 +46,7 @@ int main(void) {
     finish(b);
     assert(*(uint64_t *)object == 1 && (!grown || *(uint64_t *)(object + 2 * GRANULE_SIZE) == 2));
     assert(leaf_same(leaf_get(range), leaf_large(granule_of(object) - range)));
-    backend_free(object);
+    large_free(object);
     if (fetched) place(fetched, MAPPED);
     place(before, MAPPED);
     place(last, MAPPED);

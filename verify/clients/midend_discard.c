@@ -34,7 +34,7 @@ int main(void) {
     finish(b);
     if (taken) give(taken, 2);
     give(objects[3], 1);
-    backend_free(rest);
+    large_free(rest);
     expect_nothing_left();
     return 0;
 }

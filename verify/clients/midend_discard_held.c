@@ -34,7 +34,7 @@ int main(void) {
     pthread_t a = start(reclaiming, NULL), b = start(holding, NULL);
     finish(a);
     finish(b);
-    backend_free(rest);
+    large_free(rest);
     expect_nothing_left();
     return 0;
 }

@@ -31,7 +31,7 @@ int main(void) {
     take_slab(objects, 1);
     void *other = take(2);
     bool zeroed;
-    void *rest = backend_allocate(4 * GRANULE_SIZE, 1, &zeroed);
+    void *rest = large_allocate(4 * GRANULE_SIZE, 1, &zeroed);
     assert(rest);
     model_reservations_left = 0;
     midend_round(true); /* the round to come has no business with the other slab */
@@ -40,7 +40,7 @@ int main(void) {
     finish(a);
     finish(b);
     give(other, 2);
-    backend_free(rest);
+    large_free(rest);
     if (range) {
         expect(granule_address(range), 2 * GRANULE_SIZE, 3);
         backend_place(range);

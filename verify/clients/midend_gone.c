@@ -14,7 +14,7 @@ static void *reclaiming(void *unused) {
     thrift_purge();
     bool zeroed;
     for (unsigned i = 0; i < 2; i++) {
-        ranges[i] = backend_allocate(GRANULE_SIZE, 1, &zeroed);
+        ranges[i] = large_allocate(GRANULE_SIZE, 1, &zeroed);
         if (ranges[i]) fill(ranges[i], GRANULE_SIZE, 2 + i);
     }
     return NULL;
@@ -30,7 +30,7 @@ int main(void) {
     begin();
     bool zeroed;
     object = take(1);
-    rest = backend_allocate(6 * GRANULE_SIZE, 1, &zeroed);
+    rest = large_allocate(6 * GRANULE_SIZE, 1, &zeroed);
     assert(rest);
     model_reservations_left = 0;
     pthread_t a = start(reclaiming, NULL), b = start(freeing, NULL);
@@ -39,9 +39,9 @@ int main(void) {
     for (unsigned i = 0; i < 2; i++) {
         if (!ranges[i]) continue;
         expect(ranges[i], GRANULE_SIZE, 2 + i);
-        backend_free(ranges[i]);
+        large_free(ranges[i]);
     }
-    backend_free(rest);
+    large_free(rest);
     expect_nothing_left();
     return 0;
 }

@@ -26,13 +26,13 @@ int main(void) {
     begin();
     bool zeroed;
     object = take(1);
-    rest = backend_allocate(6 * GRANULE_SIZE, 1, &zeroed);
+    rest = large_allocate(6 * GRANULE_SIZE, 1, &zeroed);
     assert(rest);
     pthread_t a = start(reclaiming, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
     give(taken, 2);
-    backend_free(rest);
+    large_free(rest);
     expect_nothing_left();
     return 0;
 }

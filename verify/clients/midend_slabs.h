@@ -3,6 +3,7 @@
 #define JW_MIDEND_SLABS_H
 
 #include "backend/backend.h"
+#include "backend/large_object.h"
 #include "core/allocator.h"
 #include "midend/midend.h"
 #include "verify/clients/client.h"
@@ -45,7 +46,7 @@ static inline void give_held(struct mid_cache *caches, void *object, uint64_t va
 /* The rest of the root that the only slab is in: nothing else is left to allocate from. */
 static inline void *take_rest(void) {
     bool zeroed;
-    void *rest = backend_allocate(6 * GRANULE_SIZE, 1, &zeroed);
+    void *rest = large_allocate(6 * GRANULE_SIZE, 1, &zeroed);
     assert(rest);
     model_reservations_left = 0;
     return rest;

@@ -12,7 +12,7 @@ static void *reclaiming(void *unused) {
     (void)unused;
     thrift_purge();
     bool zeroed;
-    range = backend_allocate(2 * GRANULE_SIZE, 1, &zeroed);
+    range = large_allocate(2 * GRANULE_SIZE, 1, &zeroed);
     if (range) fill(range, 2 * GRANULE_SIZE, 2);
     return NULL;
 }
@@ -30,10 +30,10 @@ int main(void) {
     pthread_t a = start(reclaiming, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
-    backend_free(rest);
+    large_free(rest);
     if (range) {
         expect(range, 2 * GRANULE_SIZE, 2);
-        backend_free(range);
+        large_free(range);
     }
     expect_nothing_left();
     return 0;

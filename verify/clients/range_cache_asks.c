@@ -20,12 +20,12 @@ int main(void) {
     bool zeroed;
     begin();
     begin_reclamation();
-    void *object = backend_allocate(SIZE, 1, &zeroed);
+    void *object = large_allocate(SIZE, 1, &zeroed);
     thrift_on_round(ROUND_SLABS, on_round, NULL);
     run_started(); /* the new root has started one */
     range_cache_enter(&range_cache);
-    granule_id range = backend_try_begin_free(object);
-    backend_cache_range(&range_cache, range);
+    granule_id range = large_try_begin_free(object);
+    large_cache(&range_cache, range);
     range_cache_enter(NULL);
     run_started();
     assert(range_cache_granules(&range_cache) == 0 && free_granules(MAPPED) == 0);

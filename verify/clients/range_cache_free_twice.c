@@ -13,8 +13,8 @@ static _Atomic(unsigned) told;
 
 static void *freeing(void *range_cache) {
     range_cache_enter(range_cache);
-    granule_id range = backend_try_begin_free(object);
-    if (range) backend_cache_range(range_cache, range);
+    granule_id range = large_try_begin_free(object);
+    if (range) large_cache(range_cache, range);
     else atomic_fetch_add_explicit(&told, 1, memory_order_relaxed);
     range_cache_enter(NULL);
     return NULL;
@@ -23,7 +23,7 @@ static void *freeing(void *range_cache) {
 int main(void) {
     bool zeroed;
     begin();
-    object = backend_allocate(SIZE, 1, &zeroed);
+    object = large_allocate(SIZE, 1, &zeroed);
     assert(object);
     pthread_t a = start(freeing, &range_caches[0]), b = start(freeing, &range_caches[1]);
     finish(a);

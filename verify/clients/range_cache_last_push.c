@@ -20,7 +20,7 @@ static bool on_round(void) {
 static void *pushing(void *unused) {
     (void)unused;
     range_cache_enter(&range_cache);
-    backend_cache_range(&range_cache, backend_try_begin_free(object));
+    large_cache(&range_cache, large_try_begin_free(object));
     range_cache_enter(NULL);
     return NULL;
 }
@@ -35,7 +35,7 @@ int main(void) {
     bool zeroed;
     begin();
     options.reclaim_start = 0;
-    object = backend_allocate(SIZE, 1, &zeroed);
+    object = large_allocate(SIZE, 1, &zeroed);
     thrift_on_round(ROUND_SLABS, on_round, NULL);
     atomic_store_explicit(&reclaimer->state, ROUNDS_BY_FREES, memory_order_relaxed);
     atomic_store_explicit(&model_milliseconds, option(&options.reclaim_interval), memory_order_relaxed);

@@ -10,9 +10,9 @@ static struct range_cache range_cache;
 static void *object;
 
 static void keep(void *freed) {
-    granule_id range = backend_try_begin_free(freed);
+    granule_id range = large_try_begin_free(freed);
     assert(range);
-    backend_cache_range(&range_cache, range);
+    large_cache(&range_cache, range);
 }
 
 static void *owning(void *unused) {
@@ -20,7 +20,7 @@ static void *owning(void *unused) {
     range_cache_enter(&range_cache);
     fill(object, SIZE, 1);
     keep(object);
-    if ((object = backend_allocate_cached(&range_cache, SIZE))) {
+    if ((object = large_allocate_cached(&range_cache, SIZE))) {
         fill(object, SIZE, 2);
         keep(object);
     }
@@ -32,7 +32,7 @@ static void *owning(void *unused) {
 static void own_beside(void *(*other)(void *)) {
     bool zeroed;
     begin();
-    object = backend_allocate(SIZE, 1, &zeroed);
+    object = large_allocate(SIZE, 1, &zeroed);
     assert(object);
     pthread_t a = start(owning, NULL), b = start(other, NULL);
     finish(a);

@@ -11,9 +11,9 @@ static struct range_cache range_cache;
 
 static void keep(void *object, uint32_t granules) {
     size_t before = range_cache_granules(&range_cache);
-    granule_id range = backend_try_begin_free(object);
+    granule_id range = large_try_begin_free(object);
     assert(range && knit_weight(range) == granules);
-    backend_cache_range(&range_cache, range);
+    large_cache(&range_cache, range);
     assert(range_cache_granules(&range_cache) == before + granules);
 }
 
@@ -21,13 +21,13 @@ int main(void) {
     bool zeroed;
     begin();
     range_cache_enter(&range_cache);
-    char *shrunk = backend_allocate(3 * GRANULE_SIZE, 1, &zeroed), *one = backend_allocate(GRANULE_SIZE, 1, &zeroed);
-    char *grown = backend_allocate(2 * GRANULE_SIZE, 1, &zeroed);
+    char *shrunk = large_allocate(3 * GRANULE_SIZE, 1, &zeroed), *one = large_allocate(GRANULE_SIZE, 1, &zeroed);
+    char *grown = large_allocate(2 * GRANULE_SIZE, 1, &zeroed);
     assert(shrunk && one && grown);
-    bool resized = backend_shrink(shrunk, 2 * GRANULE_SIZE);
+    bool resized = large_shrink(shrunk, 2 * GRANULE_SIZE);
     assert(resized);
     keep(shrunk, 2);
-    resized = backend_grow(grown, 3 * GRANULE_SIZE);
+    resized = large_grow(grown, 3 * GRANULE_SIZE);
     if (resized) keep(grown, 3);
     assert(resized);
     keep(one, 1);

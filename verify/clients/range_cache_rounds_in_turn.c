@@ -15,18 +15,18 @@ static struct range_cache range_cache, late, nobodys;
 
 static void *allocated(size_t size) {
     bool zeroed;
-    void *object = backend_allocate_cached(&range_cache, size);
-    if (!object) object = backend_allocate(size, 1, &zeroed);
-    assert(object && backend_usable_size(object) >= size);
+    void *object = large_allocate_cached(&range_cache, size);
+    if (!object) object = large_allocate(size, 1, &zeroed);
+    assert(object && large_usable_size(object) >= size);
     fill(object, size, 1);
     return object;
 }
 
 static void keep(struct range_cache *of, void *object, size_t size) {
     expect(object, size, 1);
-    granule_id range = backend_try_begin_free(object);
-    assert(range && backend_usable_size(object) == 0 && backend_try_begin_free(object) == 0);
-    backend_cache_range(of, range);
+    granule_id range = large_try_begin_free(object);
+    assert(range && large_usable_size(object) == 0 && large_try_begin_free(object) == 0);
+    large_cache(of, range);
 }
 
 static void rounds(size_t first, size_t second) {
@@ -49,7 +49,7 @@ int main(void) {
     keep(&range_cache, three, SIZE); /* there are two ways */
     assert(range_cache_granules(&range_cache) == 4 && free_granules(MAPPED) == 2);
     range_place(range_acquire(FOR_SMALL_SLABS, MAPPED, 2), UNMAPPED);
-    two = backend_allocate_cached(&range_cache, SIZE);
+    two = large_allocate_cached(&range_cache, SIZE);
     assert(two == one && range_cache_granules(&range_cache) == 2); /* the first one */
     fill(two, SIZE, 1);
     range_cache_drain(&range_cache, false);

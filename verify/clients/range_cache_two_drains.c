@@ -27,11 +27,11 @@ int main(void) {
     bool zeroed;
     begin();
     range_cache_enter(&range_cache);
-    for (size_t i = 0; i < OBJECTS; i++) objects[i] = backend_allocate(i < 2 ? SIZE : GRANULE_SIZE, 1, &zeroed);
+    for (size_t i = 0; i < OBJECTS; i++) objects[i] = large_allocate(i < 2 ? SIZE : GRANULE_SIZE, 1, &zeroed);
     for (size_t i = 0; i < OBJECTS; i++) {
-        granule_id range = backend_try_begin_free(objects[i]);
+        granule_id range = large_try_begin_free(objects[i]);
         assert(range);
-        backend_cache_range(&range_cache, range);
+        large_cache(&range_cache, range);
         if (i == 0) range_cache_drain(&range_cache, false);
     }
     assert(range_cache_granules(&range_cache) == 5);

@@ -3,6 +3,7 @@
 #define JW_RANGES_H
 
 #include "backend/backend.h"
+#include "backend/large_object.h"
 #include "backend/root.h"
 #include "config/options.h"
 #include "platform/platform.h"
