@@ -3,7 +3,7 @@
 A file's own names are its static functions and variables, its enumerators and its macros. The platform's files of one
 processor each (arch_*.h) are alternatives, so they count as one file. Two kinds of names may stand in several files:
 a macro that the file undefines again, as a list of X-macros needs, and a name that begins with an underscore, because
-the system has defined what it means (_GNU_SOURCE).
+the system has defined what it means (_GNU_SOURCE). A source's static function names its object: at least two words.
 """
 
 import re
@@ -49,6 +49,10 @@ def complaints(source: Path) -> list[str]:
         idea = re.sub(r"/arch_\w+\.h$", "/arch_*.h", name)
         text = COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), path.read_text())
         text = POINTER.sub(r"\1", WITH_PARENTHESES.sub("", text))
+        if path.suffix == ".c":
+            single = [match for match in FUNCTION.finditer(text) if "_" not in match[1]]
+            lines = [(text[: match.start()].count("\n") + 1, match[1]) for match in single]
+            found += [f"src/{name}:{line}: {word}() does not name its object" for line, word in lines]
         for place, word in sorted(own_names(text)):
             other = first.setdefault(word, idea)
             if other != idea and not word.startswith("_"):

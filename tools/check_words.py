@@ -88,7 +88,7 @@ BIT_SETS = {
     "frontend/heap_fork.c": r"heap_derived\(",
     "frontend/heap_key.c": r"\bnumber << 8\b|\bkey_made\(",
     "frontend/heap_key.h": "",
-    "frontend/heap_lifecycle.c": r"&waiting\b",
+    "frontend/heap_lifecycle.c": r"&waiting_stack\b",
     "frontend/heap_refill.c": r"\bcache_spent\b",
     "frontend/heap_rounds.c": r"more \| soon",
     "frontend/heap_shortage.c": r"\bsigns\b",

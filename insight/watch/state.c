@@ -72,7 +72,7 @@ static void look_at_mid(granule_id id, struct run *run) {
 
 /* Whether the first root's range has no addresses. */
 static bool is_closed(granule_id id) {
-    const struct cell *closed = remote_variable("closed");
+    const struct cell *closed = remote_variable("closed_parts");
     for (int i = 0; i < CLOSED_PARTS; i++)
         if (cell_look(&closed[i]) == id) return true;
     return false;
@@ -106,7 +106,7 @@ static bool begins_range(struct leaf_word leaf) {
 }
 
 static bool is_spare(granule_id root) {
-    const struct cell *spares = remote_variable("spares");
+    const struct cell *spares = remote_variable("spare_roots");
     for (int i = 0; i < JW_SPARE_ROOTS; i++)
         if (cell_look(&spares[i]) == root) return true;
     return false;

@@ -13,7 +13,7 @@
 #include "jwmalloc.h"
 #include "platform/platform.h"
 
-static COLD void *fail(int error) {
+static COLD void *fail_with(int error) {
     errno = error;
     return NULL;
 }
@@ -24,7 +24,7 @@ static bool is_power_of_two(size_t number) {
 
 JW_EXPORT void *jw_calloc(size_t count, size_t size) {
     size_t total;
-    if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
+    if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail_with(ENOMEM);
     return serve_zeroed(total);
 }
 
@@ -39,7 +39,7 @@ OVERRIDES(realloc, jw_realloc);
 
 static inline void *resize_array(void *(*resize)(void *object, size_t size), void *object, size_t count, size_t size) {
     size_t total;
-    if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail(ENOMEM);
+    if (UNLIKELY(__builtin_mul_overflow(count, size, &total))) return fail_with(ENOMEM);
     return resize(object, total);
 }
 
@@ -60,7 +60,7 @@ JW_EXPORT void *reallocarray(void *object, size_t count, size_t size) {
 #endif
 
 JW_EXPORT void *jw_aligned_alloc(size_t alignment, size_t size) {
-    if (UNLIKELY(!is_power_of_two(alignment))) return fail(EINVAL);
+    if (UNLIKELY(!is_power_of_two(alignment))) return fail_with(EINVAL);
     return serve_aligned(alignment, size);
 }
 
@@ -75,7 +75,7 @@ JW_EXPORT int jw_posix_memalign(void **object, size_t alignment, size_t size) {
 }
 
 JW_EXPORT void *jw_memalign(size_t alignment, size_t size) {
-    if (UNLIKELY(alignment > SIZE_MAX / 2 + 1)) return fail(EINVAL);
+    if (UNLIKELY(alignment > SIZE_MAX / 2 + 1)) return fail_with(EINVAL);
     size_t power = 1;
     while (power < alignment) power *= 2;
     return serve_aligned(power, size);
@@ -87,7 +87,7 @@ JW_EXPORT void *jw_valloc(size_t size) {
 
 JW_EXPORT void *jw_pvalloc(size_t size) {
     size_t page = platform_page_size(), rounded;
-    if (UNLIKELY(__builtin_add_overflow(size, page - 1, &rounded))) return fail(ENOMEM);
+    if (UNLIKELY(__builtin_add_overflow(size, page - 1, &rounded))) return fail_with(ENOMEM);
     return serve_aligned(page, align_down(rounded, page));
 }
 

@@ -62,7 +62,7 @@ static void *try_once(size_t size, size_t alignment) {
 }
 
 /* False: the function threw an exception, which is caught. */
-static bool survives(void (*function)(void *argument), void *argument) {
+static bool function_survives(void (*function)(void *argument), void *argument) {
     void *exception = call_catching(function, argument);
     if (exception == NULL) return true;
     if (begin_catch != NULL && end_catch != NULL) {
@@ -83,7 +83,7 @@ static COLD void *retry_with_handler(size_t size, size_t alignment, bool may_thr
         if (handler == NULL && may_throw) give_up(size);
         if (handler == NULL) return NULL;
         if (may_throw) handler();
-        else if (!survives(call_handler, (void *)(uintptr_t)handler)) return NULL;
+        else if (!function_survives(call_handler, (void *)(uintptr_t)handler)) return NULL;
         void *object = try_once(size, alignment);
         if (object != NULL) return object;
     }
@@ -194,7 +194,7 @@ static void ask_program(void *argument) {
 /* Calls the program's form, which may throw. */
 static COLD void *make_by_program(size_t size, size_t alignment, bool array) {
     struct request wanted = {.size = size, .alignment = alignment, .array = array};
-    return survives(ask_program, &wanted) ? wanted.object : NULL;
+    return function_survives(ask_program, &wanted) ? wanted.object : NULL;
 }
 
 static void *make_nothrow(size_t size, bool array) {

@@ -37,31 +37,31 @@ static size_t last_of(uint64_t address) {
     return (size_t)(address >> JW_GRANULE_SHIFT) % LAST_WORDS;
 }
 
-static void *table(_Atomic(void *) *entry) {
+static void *load_table(_Atomic(void *) *entry) {
     /* [HD1] acquire: the table's zeros; pairs [HD2]; client directory_tables */
     return atomic_load_explicit(entry, memory_order_acquire);
 }
 
 static void *made_table(_Atomic(void *) *entry, size_t size) {
-    void *known = table(entry);
+    void *known = load_table(entry);
     if (known) return known;
     size = align_up(size, platform_page_size());
     void *made = fenced_reserve(size, "jwmalloc: directory");
-    if (!made) return table(entry);
+    if (!made) return load_table(entry);
     /* [HD2] release: the zeros of the table, whose memory may be used memory; pairs [HD1]; client directory_tables */
     if (atomic_compare_exchange_strong_explicit(entry, &known, made, memory_order_release, memory_order_relaxed))
         return made;
     fenced_unmap(made, size);
-    return table(entry);
+    return load_table(entry);
 }
 
 static struct middle *middle_table(uint64_t address) {
-    return top_of(address) < TOP_TABLES ? table(&directory.top[top_of(address)]) : NULL;
+    return top_of(address) < TOP_TABLES ? load_table(&directory.top[top_of(address)]) : NULL;
 }
 
 static struct last *last_table(uint64_t address) {
     struct middle *middle = middle_table(address);
-    return middle ? table(&middle->tables[middle_of(address)]) : NULL;
+    return middle ? load_table(&middle->tables[middle_of(address)]) : NULL;
 }
 
 huge_word *directory_make_word(const void *object) {
@@ -84,7 +84,7 @@ uintptr_t directory_get(const void *object) {
 }
 
 /* The last address before the aligned block of 2^shift bytes that contains the address. */
-static uint64_t before(uint64_t address, unsigned shift) {
+static uint64_t address_before(uint64_t address, unsigned shift) {
     return (address >> shift << shift) - 1;
 }
 
@@ -94,13 +94,13 @@ char *directory_before(const void *object, bool gone, uintptr_t *word) {
     for (; at != UINT64_MAX;) {
         struct last *last = last_table(at);
         if (!last) {
-            at = before(at, middle_table(at) ? LAST_SHIFT : MIDDLE_SHIFT);
+            at = address_before(at, middle_table(at) ? LAST_SHIFT : MIDDLE_SHIFT);
             continue;
         }
         *word = atomic_load_explicit(&last->words[last_of(at)], memory_order_relaxed);
         // NOLINTNEXTLINE(performance-no-int-to-ptr)
         if (*word && gone == huge_word_is_gone(*word)) return (char *)align_down((uintptr_t)at, GRANULE_SIZE);
-        at = before(at, JW_GRANULE_SHIFT);
+        at = address_before(at, JW_GRANULE_SHIFT);
     }
     return NULL;
 }

@@ -24,21 +24,21 @@ static void count_huge(intptr_t number, intptr_t size) {
 }
 
 /* Sizes and addresses are multiples of this. */
-static size_t unit(void) {
+static size_t mapping_unit(void) {
     return platform_page_size() > GRANULE_SIZE ? platform_page_size() : GRANULE_SIZE;
 }
 
 size_t huge_good_size(size_t size) {
-    size = align_up(size, unit());
+    size = align_up(size, mapping_unit());
     return size <= PTRDIFF_MAX && size >> JW_GRANULE_SHIFT <= UINT32_MAX ? size : 0;
 }
 
 size_t huge_guard(void) {
-    return GUARDED ? unit() : 0;
+    return GUARDED ? mapping_unit() : 0;
 }
 
 static size_t huge_alignment(size_t alignment) {
-    size_t least = option(&options.huge_pages) ? ROOT_SIZE : unit();
+    size_t least = option(&options.huge_pages) ? ROOT_SIZE : mapping_unit();
     return alignment < least ? least : alignment;
 }
 
@@ -121,8 +121,9 @@ void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
 /* Caches the mapping, with as much of its memory as may wait. False: the caller must unmap the mapping. */
 static bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
-    size_t room = align_down(watermark_room(watermark_renew()), unit()), mapped = size < room ? size : room;
-    struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : unit()}, old;
+    size_t room = align_down(watermark_room(watermark_renew()), mapping_unit()), mapped = size < room ? size : room;
+    struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : mapping_unit()},
+                          old;
     if (mapped < size && !give_back_pages(object + mapped, size - mapped)) return false;
     if (!mapping_cache_push(&mapping, &old)) return false;
     if (old.start) unmap_huge(old.start, old.size + huge_guard());
@@ -162,7 +163,7 @@ size_t huge_begin_free(void *object) {
 
 /* A mapping that waits to be unmapped begins with a link. */
 bool huge_finish_free(char *object, size_t size, bool closed) {
-    bool gone = closed && !platform_protect(object, unit(), true);
+    bool gone = closed && !platform_protect(object, mapping_unit(), true);
     if (gone && !platform_unmap(object, size + huge_guard())) return false;
     huge_bytes_wait(-(intptr_t)size);
     if (gone) count_huge(-1, -(intptr_t)size);
@@ -234,9 +235,9 @@ void *huge_resize(void *object, size_t size) {
     if (new < old) shrink_object(object, old, new);
     if (new <= old || resize_in_place(object, old, new)) return object;
     size_t roomy = with_room(new);
-    char *target = roomy ? reserve_mapping(roomy, unit()) : NULL;
+    char *target = roomy ? reserve_mapping(roomy, mapping_unit()) : NULL;
     if (target) return move_object(object, old, target, roomy);
-    target = reserve_mapping(new, unit());
+    target = reserve_mapping(new, mapping_unit());
     return target ? move_object(object, old, target, new) : NULL;
 }
 

@@ -10,18 +10,18 @@
 #include "platform/platform.h"
 #include "sync/cell.h"
 
-static _Atomic(size_t) roots;
-PUBLISHED(roots);
+static _Atomic(size_t) root_total;
+PUBLISHED(root_total);
 
 /* | 31..16 roots being given back | 15..0 walkers |. A root is given back only while there is no walker, and a walk
  * begins only while no root is given back. Both enter by a read-modify-write, so the later one sees the earlier. */
-static _Atomic(uint32_t) walkers;
+static _Atomic(uint32_t) root_walkers;
 #define ONE_ROOT_GOING 0x10000u
 #define WALKER_MASK 0xffffu
 #define ROOTS_GOING_MAX 0xffffu
 
-static struct cell spares[JW_SPARE_ROOTS]; /* each a spare root */
-PUBLISHED(spares);
+static struct cell spare_roots[JW_SPARE_ROOTS]; /* each a spare root */
+PUBLISHED(spare_roots);
 static size_t memory_limit = SIZE_MAX;
 /* Booleans, but not bytes, which RISC-V cannot exchange. making_spares: stays set where memory is locked. root_made: a
  * root was made since the last round. */
@@ -36,12 +36,12 @@ static void unmap_spare(granule_id root) {
 
 static void place_spare(granule_id root) {
     for (unsigned i = 0; i < JW_SPARE_ROOTS; i++)
-        if (cell_put(&spares[i], root)) return; /* publishes the slot's claim */
+        if (cell_put(&spare_roots[i], root)) return; /* publishes the slot's claim */
     unmap_spare(root);
 }
 
 static granule_id take_spare_at(unsigned i) {
-    return cell_look(&spares[i]) ? cell_take(&spares[i]) : 0;
+    return cell_look(&spare_roots[i]) ? cell_take(&spare_roots[i]) : 0;
 }
 
 static granule_id take_spare(void) {
@@ -50,8 +50,8 @@ static granule_id take_spare(void) {
     return root;
 }
 
-static struct cell closed[CLOSED_PARTS]; /* a held range without addresses */
-PUBLISHED(closed);
+static struct cell closed_parts[CLOSED_PARTS]; /* a held range without addresses */
+PUBLISHED(closed_parts);
 
 bool root_close_part(granule_id part) {
     static _Atomic(uint32_t) used; /* each part has an entry of its own, to which a thread may put it back */
@@ -59,13 +59,13 @@ bool root_close_part(granule_id part) {
         !platform_unmap(granule_address(part), knit_weight(part) * GRANULE_SIZE))
         return false;
     uint32_t index = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
-    cell_fill(&closed[index], part); /* publishes the range's words, and that it is unmapped */
+    cell_fill(&closed_parts[index], part); /* publishes the range's words, and that it is unmapped */
     return true;
 }
 
 granule_id root_open_part(enum root_use use, uint32_t weight) {
     for (unsigned i = CLOSED_PARTS; i-- > 0;) { /* the smallest first */
-        granule_id part = cell_look(&closed[i]) ? cell_take(&closed[i]) : 0;
+        granule_id part = cell_look(&closed_parts[i]) ? cell_take(&closed_parts[i]) : 0;
         if (!part) continue;
         size_t size = knit_weight(part) * GRANULE_SIZE;
         bool fits = knit_weight(part) >= weight && (root_use(part) == use || (!CLASSES_APART && root_count() <= 1));
@@ -73,7 +73,7 @@ granule_id root_open_part(enum root_use use, uint32_t weight) {
             platform_huge_pages(granule_address(part), size, option(&options.huge_pages));
             return part;
         }
-        cell_fill(&closed[i], part);
+        cell_fill(&closed_parts[i], part);
     }
     return 0;
 }
@@ -132,7 +132,7 @@ granule_id root_create(enum root_use use) {
     atomic_store_explicit(root_word_at(root), use == FOR_SMALL_SLABS ? FOR_SMALL_SLABS | HAS_SLABS : use,
                           memory_order_relaxed);
     leaf_set(root, leaf_held());
-    atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&root_total, 1, memory_order_relaxed);
     atomic_store_explicit(&root_made, true, memory_order_relaxed);
     return root;
 }
@@ -175,13 +175,13 @@ bool root_round(void) {
 
 size_t root_spares(void) {
     size_t count = 0;
-    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) count += cell_look(&spares[i]) != 0;
+    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) count += cell_look(&spare_roots[i]) != 0;
     return count;
 }
 
 bool root_destroy(granule_id root) {
     /* [WK1] acquire: the walkers' reads of the memory; pairs [WK4]; client root_walker */
-    uint32_t before = atomic_fetch_add_explicit(&walkers, ONE_ROOT_GOING, memory_order_acquire);
+    uint32_t before = atomic_fetch_add_explicit(&root_walkers, ONE_ROOT_GOING, memory_order_acquire);
     invariant(before < ONE_ROOT_GOING * ROOTS_GOING_MAX);
     bool gone = (before & WALKER_MASK) == 0;
     if (gone) {
@@ -189,20 +189,20 @@ bool root_destroy(granule_id root) {
         gone = page_map_give_back(granule_address(root));
         if (!gone) leaf_set(root, leaf_held());
     }
-    if (gone) atomic_fetch_sub_explicit(&roots, 1, memory_order_relaxed);
+    if (gone) atomic_fetch_sub_explicit(&root_total, 1, memory_order_relaxed);
     /* [WK2] release: the root is gone from the page map; pairs [WK3]; client root_walker */
-    before = atomic_fetch_sub_explicit(&walkers, ONE_ROOT_GOING, memory_order_release);
+    before = atomic_fetch_sub_explicit(&root_walkers, ONE_ROOT_GOING, memory_order_release);
     invariant(before >= ONE_ROOT_GOING);
     return gone;
 }
 
 size_t root_count(void) {
-    return atomic_load_explicit(&roots, memory_order_relaxed);
+    return atomic_load_explicit(&root_total, memory_order_relaxed);
 }
 
 bool root_walk_begin(void) {
     /* [WK3] acquire: the roots that are gone; pairs [WK2]; client root_walker */
-    uint32_t before = atomic_fetch_add_explicit(&walkers, 1, memory_order_acquire);
+    uint32_t before = atomic_fetch_add_explicit(&root_walkers, 1, memory_order_acquire);
     invariant((before & WALKER_MASK) < WALKER_MASK);
     if (before < ONE_ROOT_GOING) return true;
     root_walk_end();
@@ -211,7 +211,7 @@ bool root_walk_begin(void) {
 
 void root_walk_end(void) {
     /* [WK4] release: this walker's reads are over before a root is unmapped; pairs [WK1]; client root_walker */
-    uint32_t before = atomic_fetch_sub_explicit(&walkers, 1, memory_order_release);
+    uint32_t before = atomic_fetch_sub_explicit(&root_walkers, 1, memory_order_release);
     invariant((before & WALKER_MASK) > 0);
 }
 
@@ -219,14 +219,14 @@ void root_start(void) {
     memory_limit = platform_address_limit();
 }
 
-static _Atomic(uint32_t) forks; /* written in the child of a fork, which has one thread: relaxed */
+static _Atomic(uint32_t) fork_count; /* written in the child of a fork, which has one thread: relaxed */
 
 uint32_t root_forks(void) {
-    return atomic_load_explicit(&forks, memory_order_relaxed);
+    return atomic_load_explicit(&fork_count, memory_order_relaxed);
 }
 
 void root_forget_threads(void) {
-    atomic_store_explicit(&forks, root_forks() + 1, memory_order_relaxed);
-    atomic_store_explicit(&walkers, 0, memory_order_relaxed);
+    atomic_store_explicit(&fork_count, root_forks() + 1, memory_order_relaxed);
+    atomic_store_explicit(&root_walkers, 0, memory_order_relaxed);
     atomic_store_explicit(&making_spares, false, memory_order_relaxed);
 }

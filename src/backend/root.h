@@ -50,11 +50,12 @@ granule_id root_create(enum root_use use);
  * held range without addresses, so no neighbour joins it, and its root stays. Nothing of ours is mapped there
  * meanwhile, as the kernel maps nothing there by itself (page_map.h).
  *
- *   closed   0 -> part   the one thread that makes the first root, after unmapping; a thread that could not open it
- *            part -> 0   by exchange: a thread that needs a range
+ *   a closed part   0 -> part   the one thread that makes the first root, after unmapping; a thread that could not
+ *                               open it
+ *                   part -> 0   by exchange: a thread that needs a range
  */
 enum { CLOSED_PARTS = 4 }; /* entries, not policy: FIRST_PART decides how many halves are closed */
-_Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is closed has an entry of `closed` (root.c)");
+_Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is closed has an entry of closed_parts");
 
 /* Unmaps a held range without pages, and keeps it. Called by one thread, larger parts first. False when the OS refuses:
  * then the caller still holds it. */

@@ -85,7 +85,7 @@ extern const char *jw_malloc_conf __attribute__((weak, visibility("default")));
 
 static const char path_name[] = "stats_file";
 char options_stats_file[OPTIONS_PATH];
-_Static_assert(OPTIONS_PATH == 256, "complain() says how long a path may be");
+_Static_assert(OPTIONS_PATH == 256, "report_bad_item() says how long a path may be");
 
 /* Part of a source's text, without an end mark. */
 struct span {
@@ -93,7 +93,7 @@ struct span {
     size_t length;
 };
 
-static bool same(struct span span, const char *word) {
+static bool span_is(struct span span, const char *word) {
     return strlen(word) == span.length && memcmp(span.text, word, span.length) == 0;
 }
 
@@ -168,12 +168,12 @@ static void write_options(void *cookie, const char *text, size_t length) {
     platform_write(text, length);
 }
 
-static COLD void complain(const char *source, const struct row *row, struct span name, struct span value) {
+static COLD void report_bad_item(const char *source, const struct row *row, struct span name, struct span value) {
     char data[LINE];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_options};
     print_text(&out, "jwmalloc: ");
     print_text(&out, source);
-    bool path = same(name, path_name);
+    bool path = span_is(name, path_name);
     print_text(&out, row == NULL && !path ? ": unknown option " : ": bad value in ");
     print_foreign(&out, name.text, name.length, FOREIGN_MAX);
     print_text(&out, ":");
@@ -207,19 +207,19 @@ static void apply_item(const char *source, struct span item) {
     while (name.length < item.length && item.text[name.length] != ':' && item.text[name.length] != '=') name.length++;
     size_t before_value = name.length < item.length ? name.length + 1 : name.length;
     struct span value = {item.text + before_value, item.length - before_value};
-    if (same(name, path_name) && value.length > 0 && value.length < sizeof options_stats_file) {
+    if (span_is(name, path_name) && value.length > 0 && value.length < sizeof options_stats_file) {
         memcpy(options_stats_file, value.text, value.length);
         options_stats_file[value.length] = '\0';
         return;
     }
     for (const struct row *row = rows; row < rows + ROWS; row++) {
-        if (!same(name, text_of(row->name_at))) continue;
+        if (!span_is(name, text_of(row->name_at))) continue;
         uint64_t number = 0;
         if (parse_value(row, value, &number)) *value_in_force(row) = CUT(number);
-        else complain(source, row, name, value);
+        else report_bad_item(source, row, name, value);
         return;
     }
-    complain(source, NULL, name, value);
+    report_bad_item(source, NULL, name, value);
 }
 
 /* Items end at a comma or white space; from a # on, the rest of the line is a comment. */
@@ -255,7 +255,7 @@ static void read_environment(char **environment) {
         }
 }
 
-static COLD void confirm(void) {
+static COLD void print_in_force(void) {
     char data[LINE];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_options};
     print_text(&out, "jwmalloc: options in force: ");
@@ -274,7 +274,7 @@ bool options_read(void) {
         options_apply("jw_malloc_conf", jw_malloc_conf, strlen(jw_malloc_conf));
     if (!platform_is_privileged()) read_environment(environment);
     if (!options.mapping_names) platform_end_names();
-    if (options.confirm) confirm();
+    if (options.confirm) print_in_force();
     if (options.stats == STATS_EXIT) platform_keep_output(options_stats_file[0] ? options_stats_file : NULL);
     return true;
 }

@@ -12,7 +12,7 @@
 #include "sync/versioned_stack.h"
 
 static uint32_t this_generation;
-static struct versioned_stack inherited;
+static struct versioned_stack inherited_heaps;
 static _Atomic(uint32_t) inherited_count;
 static _Atomic(uint32_t) scatter_next; /* the next heap of the process gets its slabs in random order */
 
@@ -27,7 +27,7 @@ bool heap_is_older(const struct heap *heap) {
 
 void heap_push_inherited(struct heap *heap) {
     atomic_fetch_add_explicit(&inherited_count, 1, memory_order_relaxed);
-    versioned_stack_push(&inherited, heap->number, heap_set_next);
+    versioned_stack_push(&inherited_heaps, heap->number, heap_set_next);
 }
 
 bool heap_has_many_inherited(void) {
@@ -36,7 +36,7 @@ bool heap_has_many_inherited(void) {
 
 void heap_visit_inherited(void (*visit)(struct heap *heap), void (*push)(struct heap *heap)) {
     struct heap *visited = NULL, *heap;
-    for (uint32_t number; (number = versioned_stack_pop(&inherited, heap_next)) != 0;) {
+    for (uint32_t number; (number = versioned_stack_pop(&inherited_heaps, heap_next)) != 0;) {
         heap = heap_by_number(number);
         atomic_fetch_sub_explicit(&inherited_count, 1, memory_order_relaxed);
         visit(heap);

@@ -20,12 +20,12 @@ static struct fork_seeds {
 } *fork_seeds;
 OF_FORKING_THREAD uint64_t child_secret[2]; /* the next child's secret, while this thread forks */
 
-static NOINLINE uint64_t hashed(const uint64_t secret[2], uint64_t number, unsigned purpose) {
+static NOINLINE uint64_t hash_for(const uint64_t secret[2], uint64_t number, unsigned purpose) {
     return siphash(secret, number << 8 | purpose, 7); /* numbers of heaps and forks have less than 48 bits */
 }
 
 uint64_t heap_derived(uint64_t number, enum heap_purpose purpose) {
-    return hashed(heap_secret, number, purpose);
+    return hash_for(heap_secret, number, purpose);
 }
 
 /* The own bits differ between heaps, so a link that is read tells the key of no other heap. */
@@ -41,7 +41,7 @@ static void take_secret(void) {
         if (!child_secret[i])
             child_secret[i] = platform_random(); /* at the start, or if a handler has forked between the two steps */
         heap_secret[i] = child_secret[i];
-        if (fork_seeds) fork_seeds->key[i] = hashed(child_secret, 0, FOR_SEEDS + i);
+        if (fork_seeds) fork_seeds->key[i] = hash_for(child_secret, 0, FOR_SEEDS + i);
     }
     if (fork_seeds) atomic_store_explicit(&fork_seeds->forks, 1, memory_order_relaxed); /* one thread */
     child_secret[0] = child_secret[1] = 0;
@@ -51,7 +51,7 @@ COLD void heap_keys_before_fork(void) {
     uint64_t fork = fork_seeds ? atomic_load_explicit(&fork_seeds->forks, memory_order_relaxed) : 0;
     if (fork) fork = atomic_fetch_add_explicit(&fork_seeds->forks, 1, memory_order_relaxed);
     for (unsigned i = 0; i < 2; i++)
-        child_secret[i] = fork ? hashed(fork_seeds->key, fork, FOR_CHILD + i) : platform_random();
+        child_secret[i] = fork ? hash_for(fork_seeds->key, fork, FOR_CHILD + i) : platform_random();
 }
 
 COLD void heap_keys_after_fork(bool child) {

@@ -33,8 +33,8 @@ bool heap_thread_has_ended(void) {
 }
 #endif
 
-static struct versioned_stack abandoned[2];
-static _Atomic(uint32_t) waiting; /* index of the waiting stack; relaxed: either stack will do */
+static struct versioned_stack abandoned_stacks[2];
+static _Atomic(uint32_t) waiting_stack; /* index of the waiting stack; relaxed: either stack will do */
 static _Atomic(uint32_t) abandoned_count;
 PUBLISHED(abandoned_count);
 
@@ -46,11 +46,11 @@ void heap_push_abandoned(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->abandoned, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&abandoned_count, 1,
                               memory_order_relaxed); /* before the push: the count is never too low */
-    versioned_stack_push(&abandoned[stack], heap->number, heap_set_next);
+    versioned_stack_push(&abandoned_stacks[stack], heap->number, heap_set_next);
 }
 
 struct heap *heap_pop_abandoned(unsigned stack) {
-    uint32_t number = versioned_stack_pop(&abandoned[stack], heap_next);
+    uint32_t number = versioned_stack_pop(&abandoned_stacks[stack], heap_next);
     if (!number) return NULL;
     atomic_fetch_sub_explicit(&abandoned_count, 1, memory_order_relaxed);
     struct heap *heap = heap_by_number(number);
@@ -66,11 +66,11 @@ static struct heap *pop_of_this_generation(unsigned stack) {
 }
 
 unsigned heap_waiting_stack(void) {
-    return atomic_load_explicit(&waiting, memory_order_relaxed) & 1;
+    return atomic_load_explicit(&waiting_stack, memory_order_relaxed) & 1;
 }
 
 void heap_set_waiting_stack(unsigned stack) {
-    atomic_store_explicit(&waiting, stack, memory_order_relaxed);
+    atomic_store_explicit(&waiting_stack, stack, memory_order_relaxed);
 }
 
 static struct heap *new_heap(void) {

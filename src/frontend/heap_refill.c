@@ -12,7 +12,7 @@
 #include "frontend/slab_lists.h"
 #include "platform/assert.h"
 
-static ALWAYS_INLINE void *refilled(struct heap *heap, unsigned class, void *first) {
+static ALWAYS_INLINE void *pop_refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class].first = first;
     heap->local[class].budget = heap->budget[class];
     heap->cache_spent &= ~(1u << class);
@@ -29,7 +29,7 @@ static NOINLINE void *refill_anew(struct heap *heap, unsigned class) {
     size_map_count_slab(heap, class);
     heap_make_current(heap, slab);
     if (!untouched || RANDOM_ORDER || JW_FILL || UNLIKELY(slab_scatter_secret))
-        return refilled(heap, class, slab_refill(slab));
+        return pop_refilled(heap, class, slab_refill(slab));
     /* Gives out the first object and writes no link: the program is about to touch the object. So the page fault is the
      * program's, not malloc's. */
     slab->linked++;
@@ -61,7 +61,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
     if (slab) {
         do {
             void *first = slab_refill(slab);
-            if (first) return refilled(heap, class, first);
+            if (first) return pop_refilled(heap, class, first);
         } while (!heap_make_full(heap, slab));
         heap_leave_current(heap, class);
     }
@@ -72,7 +72,7 @@ static NOINLINE void *refill_slowly(struct heap *heap, unsigned class) {
     heap_make_current(heap, slab);
     void *first = slab_refill(slab);
     invariant(first); /* a partial slab has an object in one of its lists */
-    return refilled(heap, class, first);
+    return pop_refilled(heap, class, first);
 }
 
 void *heap_refill(struct heap *heap, unsigned class) {
@@ -80,5 +80,5 @@ void *heap_refill(struct heap *heap, unsigned class) {
     heap_maintain(heap);
     struct slab *slab = heap->current[class];
     void *first = slab ? slab_refill_freed(slab) : NULL;
-    return first ? refilled(heap, class, first) : refill_slowly(heap, class);
+    return first ? pop_refilled(heap, class, first) : refill_slowly(heap, class);
 }

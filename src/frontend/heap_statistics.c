@@ -11,7 +11,7 @@
 #include "platform/platform.h"
 
 /* Racy copy of fields that the slab's owner changes, on purpose. Hidden from TSan. */
-__attribute__((no_sanitize("thread"))) static NOINLINE void snapshot(const struct slab *slab, struct slab *view) {
+__attribute__((no_sanitize("thread"))) static NOINLINE void slab_snapshot(const struct slab *slab, struct slab *view) {
     view->class = slab->class;
     atomic_init(&view->state, atomic_load_explicit(&slab->state, memory_order_relaxed));
     view->freed.budget = slab->freed.budget;
@@ -21,7 +21,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void snapshot(const struc
 
 static void count_slab(const struct slab *slab, struct frontend_statistics *statistics) {
     struct slab view;
-    snapshot(slab, &view);
+    slab_snapshot(slab, &view);
     unsigned class = view.class;
     struct cross_word word = cross_get(&view.cross);
     if (cross_is_taken(word) && !cross_is_kept(word)) {

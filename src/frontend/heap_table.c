@@ -13,18 +13,18 @@ enum { CHUNK_HEAPS = JW_HEAPS_PER_CHUNK };
 _Static_assert((uint64_t)HEAP_CHUNKS *CHUNK_HEAPS <= 1u << KEY_NUMBER_BITS,
                "a heap's number fits in a key and in a leaf");
 
-static _Atomic(struct heap *) chunks[HEAP_CHUNKS];
-static _Atomic(uint32_t) created;
-PUBLISHED(chunks);
-PUBLISHED(created);
+static _Atomic(struct heap *) heap_chunks[HEAP_CHUNKS];
+static _Atomic(uint32_t) heaps_created;
+PUBLISHED(heap_chunks);
+PUBLISHED(heaps_created);
 
 uint32_t heap_count(void) {
-    return atomic_load_explicit(&created, memory_order_relaxed);
+    return atomic_load_explicit(&heaps_created, memory_order_relaxed);
 }
 
 struct heap *heap_by_number(uint32_t number) {
     /* [CH1] acquire: the chunk is mapped; pairs [CH2]; client heap_create */
-    struct heap *chunk = atomic_load_explicit(&chunks[number / CHUNK_HEAPS], memory_order_acquire);
+    struct heap *chunk = atomic_load_explicit(&heap_chunks[number / CHUNK_HEAPS], memory_order_acquire);
     return chunk ? &chunk[number % CHUNK_HEAPS] : NULL;
 }
 
@@ -58,8 +58,8 @@ static bool make_chunk(uint32_t number) {
     if (!chunk) return false;
     platform_huge_pages(chunk, size, false);
     /* [CH2] release: the chunk is mapped; pairs [CH1]; client heap_create */
-    if (!atomic_compare_exchange_strong_explicit(&chunks[number / CHUNK_HEAPS], &expected, chunk, memory_order_release,
-                                                 memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&heap_chunks[number / CHUNK_HEAPS], &expected, chunk,
+                                                 memory_order_release, memory_order_relaxed))
         fenced_unmap(chunk, size);
     return true;
 }
@@ -68,7 +68,7 @@ struct heap *heap_create(void) {
     uint32_t number = heap_count();
     do {
         if (!make_chunk(number + 1)) return NULL;
-    } while (!atomic_compare_exchange_weak_explicit(&created, &number, number + 1, memory_order_relaxed,
+    } while (!atomic_compare_exchange_weak_explicit(&heaps_created, &number, number + 1, memory_order_relaxed,
                                                     memory_order_relaxed));
     struct heap *heap = heap_by_number(++number);
     heap->number = number;

@@ -94,7 +94,7 @@ static bool end_remote_round(void) {
     return false;
 }
 
-static _Atomic(bool) again; /* the next round must look; relaxed: written and read in rounds only */
+static _Atomic(bool) remote_again; /* the next round must look; relaxed: written and read in rounds only */
 
 bool remote_reclaim_round(bool now) {
     if (!begin_remote_round(now)) return false;
@@ -104,10 +104,10 @@ bool remote_reclaim_round(bool now) {
     give_run_begin(&pass.run, end_giving);
     for (;; pass.now = true) {
         bool wanted = remote_work_begin_period();
-        if (wanted || pass.now || atomic_load_explicit(&again, memory_order_relaxed)) {
+        if (wanted || pass.now || atomic_load_explicit(&remote_again, memory_order_relaxed)) {
             pass.soon = pass.run.refused = false;
             page_map_walk(scan_cross_lists, &pass);
-            atomic_store_explicit(&again, pass.soon || pass.run.refused, memory_order_relaxed);
+            atomic_store_explicit(&remote_again, pass.soon || pass.run.refused, memory_order_relaxed);
         }
         if (end_remote_round()) return pass.soon;
     }
@@ -120,7 +120,7 @@ bool remote_reclaim_purge(struct purge *purge) {
     pass.soon = false;
     give_run_begin(&pass.run, end_giving);
     bool over = !purge_walk(purge, scan_cross_lists, &pass);
-    if (over || pass.run.refused) atomic_store_explicit(&again, true, memory_order_relaxed);
+    if (over || pass.run.refused) atomic_store_explicit(&remote_again, true, memory_order_relaxed);
     while (!end_remote_round()) page_map_walk(scan_cross_lists, &pass); /* as remote_reclaim_round, for that thread */
     return !over;
 }

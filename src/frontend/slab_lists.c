@@ -41,7 +41,7 @@ static uint32_t next_below(uint64_t *state, uint32_t limit) {
 }
 
 /* Links the objects in random order: in the hardened build, and in the child of a fork. Returns the first object. */
-static void *shuffle(char *first, unsigned count, unsigned size, uint64_t key) {
+static void *link_shuffled(char *first, unsigned count, unsigned size, uint64_t key) {
     uint16_t order[MOST_SHUFFLED];
     uint64_t state = mixed(slab_scatter_secret ^ (uintptr_t)first);
     void *next = LINK_END;
@@ -71,7 +71,7 @@ static void *link_batch(struct slab *slab) {
     slab->linked = (slab->linked + batch) & INT16_MAX;
     free_target_set_budget(&slab->freed, slab->freed.budget + batch);
     const uint64_t key = slab_key(slab);
-    if (RANDOM_ORDER || UNLIKELY(slab_scatter_secret)) return shuffle(first, batch, shape->size, key);
+    if (RANDOM_ORDER || UNLIKELY(slab_scatter_secret)) return link_shuffled(first, batch, shape->size, key);
     for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
     link_write(last, LINK_END, key);
     return first;

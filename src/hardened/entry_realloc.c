@@ -10,7 +10,7 @@
 #include "hardened/zero_size.h"
 
 /* Resizes within the slot; the tag stays. */
-static void *resize(const struct opened *opened, size_t size) {
+static void *resize_in_slot(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t old = opened->size, kept = size < old ? size : old;
     if (option(&options.zero_on_free)) memset(opened->object + kept, 0, size + old - 2 * kept);
@@ -63,7 +63,7 @@ void *hardened_reallocate(void *object, size_t size) {
     struct opened opened;
     if (UNLIKELY(!open_object(object, &opened, INVALID_POINTER))) return reallocate_unknown(object, size);
     size_t slot = slot_for(size);
-    if (size > 0 && keeps_slot(opened.slot, slot)) return resize(&opened, size);
+    if (size > 0 && keeps_slot(opened.slot, slot)) return resize_in_slot(&opened, size);
     bool huge = opened.tier == WITH_PAGES && !page_map_owns(opened.object);
     if (huge && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
     return reallocate_anew(object, opened.size, size);

@@ -11,16 +11,17 @@
 #include "platform/random.h"
 #include "sync/id_stack.h"
 
-static _Atomic(uint32_t) guards, most_guards = GUARDS_MOST;
+static _Atomic(uint32_t) guard_count, most_guards = GUARDS_MOST;
 
 /* A reserve of mappings, which guard_refused unmaps for other uses: pages with access and without in turn. 0: not made
  * yet; KEPT_NONE: given up, or being made. */
-static _Atomic(uintptr_t) kept;
+static _Atomic(uintptr_t) kept_mappings;
 enum { KEPT_NONE = 1, KEPT_SIZE = KEPT_MAPPINGS * GRANULE_SIZE };
 
 static COLD void keep_mappings(void) {
     uintptr_t none = 0;
-    if (!atomic_compare_exchange_strong_explicit(&kept, &none, KEPT_NONE, memory_order_relaxed, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&kept_mappings, &none, KEPT_NONE, memory_order_relaxed,
+                                                 memory_order_relaxed))
         return;
     char *pages = platform_reserve(KEPT_SIZE, GRANULE_SIZE, "jwmalloc: kept");
     /* the first page stays accessible: its mapping may wait to be unmapped */
@@ -28,14 +29,14 @@ static COLD void keep_mappings(void) {
         platform_protect(pages + at, GRANULE_SIZE, false);
     /* if a guard was refused meanwhile, the process needs these mappings for other uses at once */
     if (pages && atomic_load_explicit(&most_guards, memory_order_relaxed) == GUARDS_MOST)
-        atomic_store_explicit(&kept, (uintptr_t)pages, memory_order_relaxed);
+        atomic_store_explicit(&kept_mappings, (uintptr_t)pages, memory_order_relaxed);
     else if (pages) unmap_or_defer(pages, KEPT_SIZE);
 }
 
 COLD void guard_refused(void) {
-    uint32_t now = atomic_load_explicit(&guards, memory_order_relaxed);
+    uint32_t now = atomic_load_explicit(&guard_count, memory_order_relaxed);
     atomic_store_explicit(&most_guards, now / 2, memory_order_relaxed);
-    uintptr_t pages = atomic_exchange_explicit(&kept, KEPT_NONE, memory_order_relaxed);
+    uintptr_t pages = atomic_exchange_explicit(&kept_mappings, KEPT_NONE, memory_order_relaxed);
     if (pages > KEPT_NONE) unmap_or_defer((void *)pages, KEPT_SIZE); // NOLINT(performance-no-int-to-ptr)
 }
 
@@ -44,7 +45,7 @@ bool guards_in_ranges(void) {
 }
 
 bool guard_begin(void) {
-    uint32_t before = atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed);
+    uint32_t before = atomic_fetch_add_explicit(&guard_count, 1, memory_order_relaxed);
     if (before == GUARDS_BEFORE_KEPT && platform_page_size() <= GRANULE_SIZE) keep_mappings();
     if (before < atomic_load_explicit(&most_guards, memory_order_relaxed)) return true;
     guard_end();
@@ -52,13 +53,13 @@ bool guard_begin(void) {
 }
 
 void guard_end(void) {
-    atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&guard_count, 1, memory_order_relaxed);
 }
 
 /* Ranges whose guard the OS refused to make writable again (the limit of data was reached), linked by their link words.
  * They are closed as a whole, which makes room below the limit. Rounds try again, and so does a thread that needs
  * memory. */
-static struct id_stack shut;
+static struct id_stack shut_ranges;
 
 static size_t bytes_of_range(granule_id range) {
     return (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
@@ -66,7 +67,7 @@ static size_t bytes_of_range(granule_id range) {
 
 static void push_shut(granule_id range) {
     leaf_set(range, leaf_held());
-    id_stack_push(&shut, range, range_set_next);
+    id_stack_push(&shut_ranges, range, range_set_next);
 }
 
 static bool open_guard(granule_id range) {
@@ -94,7 +95,7 @@ static bool open_root(granule_id range, granule_id *left, bool *placed) {
 
 /* One root after the other: a root that is whole is unmapped, which makes room for the next one's guards. */
 bool guard_round(bool *left) {
-    granule_id range = id_stack_take_all(&shut);
+    granule_id range = id_stack_take_all(&shut_ranges);
     bool placed = false;
     while (range && open_root(range, &range, &placed)) continue;
     *left = range;
@@ -127,7 +128,7 @@ void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
 void guard_open(granule_id range, enum slot_code state) {
     guard_end();
     /* while other ranges are shut, this range is shut, too: that makes room to open their guards */
-    if (id_stack_is_empty(&shut) && open_guard(range)) {
+    if (id_stack_is_empty(&shut_ranges) && open_guard(range)) {
         if (state == MAPPED) backend_place(range);
         else range_place(range, state);
     } else {

@@ -39,15 +39,15 @@ static bool object_waits(const char *object, size_t size) {
     return trailer_read(object, size, word, &trailer, keyed_way()) == FREED;
 }
 
-static uint64_t moved(uint64_t *from, _Atomic(size_t) *bytes) {
+static uint64_t move_bytes(uint64_t *from, _Atomic(size_t) *bytes) {
     uint64_t most = atomic_load_explicit(bytes, memory_order_relaxed), some = most < *from ? most : *from;
     *from -= some;
     return some;
 }
 
 static void leave_out_unused(struct backend_statistics *statistics) {
-    statistics->cached_mapped += moved(&statistics->in_use, &unused_bytes[false]);
-    statistics->cached_unmapped += moved(&statistics->in_use, &unused_bytes[true]);
+    statistics->cached_mapped += move_bytes(&statistics->in_use, &unused_bytes[false]);
+    statistics->cached_unmapped += move_bytes(&statistics->in_use, &unused_bytes[true]);
 }
 
 const struct hardened_hooks hardened_hooks = {

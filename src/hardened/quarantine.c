@@ -49,7 +49,7 @@ static NOINLINE struct quarantine *make_current(struct heap *heap) {
 }
 
 /* The calling thread's quarantine, made for the present options. NULL: not wanted, or no memory. */
-static ALWAYS_INLINE struct quarantine *current(void) {
+static ALWAYS_INLINE struct quarantine *current_quarantine(void) {
     struct heap *heap = thread_heap();
     struct quarantine *quarantine = heap->quarantine;
     return LIKELY(quarantine && quarantine->limit == option(&options.quarantine)) ? quarantine : make_current(heap);
@@ -68,7 +68,7 @@ static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cl
 }
 
 /* Gives an object to malloc, if it is a small one of this heap, which has the key, or to the allocator. */
-static ALWAYS_INLINE void release(struct quarantine *quarantine, char *object, uint64_t key) {
+static ALWAYS_INLINE void place_released(struct quarantine *quarantine, char *object, uint64_t key) {
     struct slab *slab = slab_of(object);
     bool own = slab_has_key(slab, key);
     if (UNLIKELY(!own || !released_put(quarantine, slab->class * FREE_TARGET_WORDS, object))) deallocate(object);
@@ -107,14 +107,14 @@ static void make_room(struct quarantine *quarantine, size_t slot) {
         if (UNLIKELY(window > count)) window = count;
         struct quarantine_entry entry = quarantine_pop(quarantine, window, random & UINT16_MAX);
         check_leaving(entry_object(entry), entry_slot(entry), cleared);
-        release(quarantine, entry_object(entry), key);
+        place_released(quarantine, entry_object(entry), key);
     }
     quarantine->end = quarantine->head + quarantine->most;
 }
 
 void quarantine_push(char *object, size_t slot) {
     memset(object, option(&options.zero_on_free) ? 0 : (int)address_byte(object), slot - TRAILER_SIZE);
-    struct quarantine *quarantine = current();
+    struct quarantine *quarantine = current_quarantine();
     if (!quarantine || slot > quarantine->limit / QUARANTINE_PART) {
         deallocate(object);
         return;
@@ -125,7 +125,7 @@ void quarantine_push(char *object, size_t slot) {
 }
 
 void quarantine_push_large(char *object, bool guarded) {
-    struct quarantine *quarantine = current();
+    struct quarantine *quarantine = current_quarantine();
     large_push(quarantine ? &quarantine->large : NULL, object, guarded);
 }
 

@@ -16,7 +16,7 @@ _Atomic(size_t) mid_slab_counts[CLASSES];
 PUBLISHED(mid_slab_counts);
 static struct hint_counter no_longer_full; /* slabs, since the start */
 static struct hint_counter empties_left;   /* how often an empty slab was left in the Nest */
-static struct id_stack deferred;           /* slabs whose Nest was busy, through their links */
+static struct id_stack deferred_slabs;     /* slabs whose Nest was busy, through their links */
 
 /* The slab is out of the Nest and all its objects are free: no other thread can know it. */
 void mid_slab_retire(granule_id slab, unsigned class) {
@@ -30,7 +30,7 @@ void mid_slab_retire(granule_id slab, unsigned class) {
 /* Places the slab in the Nest or, if the Nest is busy, pushes it to the deferred list: false. */
 static bool place_or_defer(granule_id slab, unsigned class) {
     if (nest_place(&mid_nest, class, slab)) return true;
-    id_stack_push(&deferred, slab, range_set_next);
+    id_stack_push(&deferred_slabs, slab, range_set_next);
     return false;
 }
 
@@ -69,7 +69,7 @@ void mid_slab_place(granule_id slab, unsigned class) {
 }
 
 bool mid_slab_place_deferred(void) {
-    granule_id slab = id_stack_take_all(&deferred);
+    granule_id slab = id_stack_take_all(&deferred_slabs);
     if (!slab) return false;
     for (granule_id next; slab; slab = next) {
         next = range_next(slab);

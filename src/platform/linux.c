@@ -138,13 +138,13 @@ struct kept_file {
 };
 static struct kept_file kept_output, report_output;
 
-static bool identify(long descriptor, struct statx *file) {
+static bool identify_file(long descriptor, struct statx *file) {
     return kernel_call(SYS_statx, ARGUMENTS(descriptor, ARGUMENT(""), AT_EMPTY_PATH, STATX_INO, ARGUMENT(file))) == 0;
 }
 
-static void keep(struct kept_file *kept, long descriptor) {
+static void keep_file(struct kept_file *kept, long descriptor) {
     enum { OUT_OF_THE_WAY = 100 }; /* programs expect to get the low numbers, in order */
-    if (!identify(descriptor, &kept->file)) return;
+    if (!identify_file(descriptor, &kept->file)) return;
     long copy = kernel_call(SYS_fcntl, ARGUMENTS(descriptor, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY));
     if (kernel_failed(copy)) return;
     /* [OU1] release: the file's identity; pairs [OU2]; client kept_output */
@@ -153,13 +153,13 @@ static void keep(struct kept_file *kept, long descriptor) {
 
 void platform_keep_output(const char *report) {
     enum { ONLY_THE_OWNERS = 0600 };
-    keep(&kept_output, STDERR_FILENO);
+    keep_file(&kept_output, STDERR_FILENO);
     if (report == NULL) return;
     long file = kernel_call(SYS_openat, ARGUMENTS(AT_FDCWD, ARGUMENT(report),
                                                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
                                                   ONLY_THE_OWNERS));
     if (kernel_failed(file)) return;
-    keep(&report_output, file);
+    keep_file(&report_output, file);
     kernel_call(SYS_close, ARGUMENTS(file));
 }
 
@@ -172,8 +172,8 @@ static long kept_descriptor(const struct kept_file *kept) {
 static bool has_kept_file(long descriptor, const struct kept_file *kept) {
     struct statx now = {0};
     const struct statx *then = &kept->file;
-    return identify(descriptor, &now) && now.stx_ino == then->stx_ino && now.stx_dev_major == then->stx_dev_major &&
-           now.stx_dev_minor == then->stx_dev_minor;
+    return identify_file(descriptor, &now) && now.stx_ino == then->stx_ino &&
+           now.stx_dev_major == then->stx_dev_major && now.stx_dev_minor == then->stx_dev_minor;
 }
 
 /* The descriptor, if it still refers to that file; else standard error. */
@@ -186,7 +186,7 @@ static long still_kept(const struct kept_file *kept) {
 static long open_output(void) {
     struct statx now = {0};
     if (atomic_load_explicit(&kept_output.descriptor, memory_order_relaxed) == 0) return STDERR_FILENO;
-    return identify(STDERR_FILENO, &now) ? STDERR_FILENO : still_kept(&kept_output);
+    return identify_file(STDERR_FILENO, &now) ? STDERR_FILENO : still_kept(&kept_output);
 }
 
 static void write_all(long output, const char *text, size_t length) {
@@ -220,7 +220,7 @@ static void write_without_signal(long output, const char *text, size_t length) {
 void platform_write_report(const char *text, size_t length) {
     struct statx now = {0};
     long report = still_kept(&report_output);
-    if (report == STDERR_FILENO && !identify(STDERR_FILENO, &now)) report = still_kept(&kept_output);
+    if (report == STDERR_FILENO && !identify_file(STDERR_FILENO, &now)) report = still_kept(&kept_output);
     if (report != STDERR_FILENO || (kept_descriptor(&kept_output) != 0 && has_kept_file(STDERR_FILENO, &kept_output)))
         write_without_signal(report, text, length);
 }

@@ -21,7 +21,7 @@
  * where the system has put them. */
 #define LOWEST_ADDRESS ((uintptr_t)16 << 20)
 
-static uintptr_t map(uintptr_t address, size_t size) {
+static uintptr_t map_writable(uintptr_t address, size_t size) {
     return pages_map(address, size, pages_writable());
 }
 
@@ -30,7 +30,7 @@ static uintptr_t map_at_guess(size_t size, size_t alignment) {
     if (end < LOWEST_ADDRESS || size > end - LOWEST_ADDRESS) return 0;
     uintptr_t wanted = align_down(end - size, alignment);
     if (wanted < LOWEST_ADDRESS) return 0;
-    uintptr_t got = map(wanted, size);
+    uintptr_t got = map_writable(wanted, size);
     if (got == 0 || (got & (alignment - 1)) == 0) return got;
     unmap_or_defer((void *)got, size);
     return 0;
@@ -39,7 +39,7 @@ static uintptr_t map_at_guess(size_t size, size_t alignment) {
 static uintptr_t map_and_trim(size_t size, size_t alignment) {
     size_t extra = alignment - platform_page_size();
     if (size > SIZE_MAX - extra) return 0;
-    uintptr_t got = map(0, size + extra);
+    uintptr_t got = map_writable(0, size + extra);
     if (got == 0) return 0;
     uintptr_t address = align_up(got, alignment);
     unmap_or_defer((void *)got, address - got);
@@ -50,17 +50,17 @@ static uintptr_t map_and_trim(size_t size, size_t alignment) {
 /* Kernels from 5.17 on, and Android's, store a mapping's name. After a refusal the call is not made again. Nor is it
  * made after the start: a filter that the program installs may kill for it. Where libc itself names mappings, filters
  * let the call pass. */
-static _Atomic(bool) nameless;
+static _Atomic(bool) names_ended;
 
 static void name_mapping(uintptr_t address, size_t size, const char *name) {
-    if (atomic_load_explicit(&nameless, memory_order_relaxed)) return;
+    if (atomic_load_explicit(&names_ended, memory_order_relaxed)) return;
     long result = kernel_call(
         SYS_prctl, ARGUMENTS(PR_SET_VMA, PR_SET_VMA_ANON_NAME, ARGUMENT(address), ARGUMENT(size), ARGUMENT(name)));
-    if (result == -EINVAL) atomic_store_explicit(&nameless, true, memory_order_relaxed);
+    if (result == -EINVAL) atomic_store_explicit(&names_ended, true, memory_order_relaxed);
 }
 
 void platform_end_names(void) {
-    atomic_store_explicit(&nameless, true, memory_order_relaxed);
+    atomic_store_explicit(&names_ended, true, memory_order_relaxed);
 }
 
 void memory_names_end(void) {
@@ -72,7 +72,7 @@ void memory_names_end(void) {
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
     uintptr_t address;
     if (alignment <= platform_page_size()) {
-        address = map(0, size);
+        address = map_writable(0, size);
     } else {
         address = map_at_guess(size, alignment);
         if (address == 0) address = map_and_trim(size, alignment);
@@ -92,7 +92,7 @@ void *platform_reserve_readable(size_t size, const char *name) {
 extern void __tsan_init(void) __attribute__((weak));
 
 /* Below the region: mappings of platform_reserve_apart, one behind the other. */
-static _Atomic(uintptr_t) apart;
+static _Atomic(uintptr_t) apart_next;
 static uintptr_t apart_end;
 
 /* A random part of the second to fifth eighth of the addresses. Programs lie below that or from two thirds on; the
@@ -100,7 +100,7 @@ static uintptr_t apart_end;
 uintptr_t platform_region(size_t size, size_t alignment) {
     const uint64_t near = (uint64_t)512 << 30;
     size_t page = platform_page_size();
-    uint64_t top = map(0, page), from = top / 8, most = top / 2;
+    uint64_t top = map_writable(0, page), from = top / 8, most = top / 2;
     if (top == 0) return 0;
     unmap_or_defer((void *)(uintptr_t)top, page);
     if (__tsan_init) {
@@ -112,7 +112,7 @@ uintptr_t platform_region(size_t size, size_t alignment) {
     uint64_t room = APART_ROOM, below = from / 4;
     if (from > 4 * room && !__tsan_init) { /* each try for a region chooses the place anew */
         apart_end = align_down((uintptr_t)(region - platform_random() % below), page);
-        atomic_store_explicit(&apart, apart_end - room, memory_order_relaxed);
+        atomic_store_explicit(&apart_next, apart_end - room, memory_order_relaxed);
     }
     pages_exclude(region, region + size); /* no mapping is put there but by platform_reserve_at */
     return region;
@@ -121,7 +121,7 @@ uintptr_t platform_region(size_t size, size_t alignment) {
 void *platform_reserve_apart(size_t size, const char *name) {
     size_t page = platform_page_size();
     uintptr_t at = 0;
-    if (apart_end) at = atomic_fetch_add_explicit(&apart, size + page, memory_order_relaxed) + page;
+    if (apart_end) at = atomic_fetch_add_explicit(&apart_next, size + page, memory_order_relaxed) + page;
     if (at != 0 && at < apart_end && size < apart_end - at &&
         platform_reserve_at((void *)at, size, true, name) == RESERVED)
         return (void *)at;
@@ -142,9 +142,9 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
 /* Whether moves succeed. A mark that is written to the target before a move tells afterwards whether the target is
  * still ours. The mark costs a page, or a huge page, so it is left out from the first success to the first refusal. */
 enum { UNTRIED, MOVES, MOVES_FAIL };
-static _Atomic(uint32_t) moving;
+static _Atomic(uint32_t) move_state;
 
-static bool holds(uintptr_t address, uint32_t mark) {
+static bool word_holds(uintptr_t address, uint32_t mark) {
     long no_time[2] = {0}; /* for an address that is not mapped or not readable the call returns an error */
     for (int tries = 0; tries < HOLDS_TRIES; tries++)
         if (kernel_call(SYS_futex, ARGUMENTS(ARGUMENT(address), FUTEX_WAIT_PRIVATE, ARGUMENT(mark),
@@ -154,18 +154,18 @@ static bool holds(uintptr_t address, uint32_t mark) {
 }
 
 enum platform_moved platform_move(void *from, void *to, size_t size) {
-    uint32_t before = atomic_load_explicit(&moving, memory_order_relaxed);
+    uint32_t before = atomic_load_explicit(&move_state, memory_order_relaxed);
     uint32_t mark = (uint32_t)((uintptr_t)to >> 12) * 0x9e3779b9u | 1;
     if (before != MOVES) *(volatile uint32_t *)to = mark;
     if (pages_move((uintptr_t)from, (uintptr_t)to, size)) {
-        if (before == UNTRIED) atomic_store_explicit(&moving, MOVES, memory_order_relaxed);
+        if (before == UNTRIED) atomic_store_explicit(&move_state, MOVES, memory_order_relaxed);
         return MOVED;
     }
-    atomic_store_explicit(&moving, MOVES_FAIL, memory_order_relaxed);
+    atomic_store_explicit(&move_state, MOVES_FAIL, memory_order_relaxed);
     /* The kernel may unmap the target before it checks the source, which is several mappings if the program has used
      * mprotect in it. So map the target again. If the target is still mapped, this call does not change it. */
-    uintptr_t got = map((uintptr_t)to, size);
+    uintptr_t got = map_writable((uintptr_t)to, size);
     if (got == (uintptr_t)to) return MOVE_REFUSED;
     if (got != 0) unmap_or_defer((void *)got, size);
-    return before != MOVES && holds((uintptr_t)to, mark) ? MOVE_REFUSED : MOVE_LOST_TARGET;
+    return before != MOVES && word_holds((uintptr_t)to, mark) ? MOVE_REFUSED : MOVE_LOST_TARGET;
 }

@@ -28,17 +28,18 @@ enum { CLAIMED = 1 };
 /* 0: free; CLAIMED: a starting thread has it; else the number of its thread, which the kernel clears when the thread
  * ends. Zero again in the child of any fork, which has the stacks but not the thread. */
 static _Atomic(uint32_t) first_words[STACKS];
-static _Atomic(uint32_t) *busy = first_words;
+static _Atomic(uint32_t) *stack_owners = first_words;
 
-/* The number of a stack's last thread. The kernel clears the one in `busy` a little before the thread is gone. */
+/* The number of a stack's last thread. The kernel clears the one in `stack_owners` a little before the thread has
+ * gone. */
 static _Atomic(uint32_t) last_numbers[STACKS];
 
 /* The function that the thread runs: the same in every call. */
 static _Atomic(uintptr_t) body_to_run;
 
-static void run(void) {
+static void run_body(void) {
     for (unsigned stack = 0; stack < STACKS; stack++) {
-        uint32_t number = atomic_load_explicit(&busy[stack], memory_order_relaxed);
+        uint32_t number = atomic_load_explicit(&stack_owners[stack], memory_order_relaxed);
         if (number > CLAIMED) atomic_store_explicit(&last_numbers[stack], number, memory_order_relaxed);
     }
     ((void (*)(void))atomic_load_explicit(&body_to_run, memory_order_relaxed))();
@@ -47,7 +48,7 @@ static void run(void) {
 #if PLAIN_THREAD
 
 static void *run_plain(void *word) {
-    run();
+    run_body();
     /* [ST5] release: the thread's work; pairs [ST4]; kept: in builds for sanitizers only */
     atomic_store_explicit((_Atomic(uint32_t) *)word, 0, memory_order_release);
     return NULL;
@@ -55,7 +56,7 @@ static void *run_plain(void *word) {
 
 static bool create_thread(unsigned stack) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, run_plain, &busy[stack]) != 0) return false;
+    if (pthread_create(&thread, NULL, run_plain, &stack_owners[stack]) != 0) return false;
     pthread_detach(thread);
     return true;
 }
@@ -66,7 +67,7 @@ static bool create_thread(unsigned stack) {
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |                 \
      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
 
-static char *lowest[STACKS]; /* written by the thread that claimed the stack; kept from the first start on */
+static char *lowest_addresses[STACKS]; /* written by the thread that claimed the stack; kept from the first start on */
 
 static char *make_stack(size_t guard, size_t size) {
     char *mapping = platform_reserve(guard + size, guard, "jwmalloc: reclaim stack");
@@ -90,7 +91,7 @@ static long clone_as_new_libc(const char *stack, size_t size, _Atomic(uint32_t) 
                                 .stack_size = size,
                                 .tls = (uintptr_t)tls};
     const long arguments[5] = {ARGUMENT(&wanted), sizeof wanted};
-    return raw_thread(SYS_clone3, arguments, run);
+    return raw_thread(SYS_clone3, arguments, run_body);
 #else
     (void)stack, (void)size, (void)word, (void)tls;
     return -ENOSYS;
@@ -100,15 +101,15 @@ static long clone_as_new_libc(const char *stack, size_t size, _Atomic(uint32_t) 
 static bool create_thread(unsigned stack) {
     size_t guard = platform_page_size();
     size_t size = guard < STACK_SIZE ? STACK_SIZE - guard : guard;
-    if (lowest[stack] == NULL) lowest[stack] = make_stack(guard, size);
-    if (lowest[stack] == NULL) return false;
+    if (lowest_addresses[stack] == NULL) lowest_addresses[stack] = make_stack(guard, size);
+    if (lowest_addresses[stack] == NULL) return false;
     long area[4], tls = raw_tls(area);
     atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
-    long number = clone_as_new_libc(lowest[stack] + guard, size, &busy[stack], tls);
+    long number = clone_as_new_libc(lowest_addresses[stack] + guard, size, &stack_owners[stack], tls);
     if (number == -ENOSYS) {
-        const long arguments[5] =
-            CLONE_ARGUMENTS(CLONE_FLAGS, ARGUMENT(lowest[stack] + guard + size), ARGUMENT(&busy[stack]), tls);
-        number = raw_thread(SYS_clone, arguments, run);
+        const long arguments[5] = CLONE_ARGUMENTS(CLONE_FLAGS, ARGUMENT(lowest_addresses[stack] + guard + size),
+                                                  ARGUMENT(&stack_owners[stack]), tls);
+        number = raw_thread(SYS_clone, arguments, run_body);
     }
     return number > 0;
 }
@@ -122,7 +123,7 @@ static unsigned claim_stack(void) {
         uint32_t gone = 0;
         /* [ST2] acquire: the stack's place; the thread has left it, as the kernel cleared the word; pairs [ST3];
          * client reclaim_stack */
-        if (atomic_compare_exchange_strong_explicit(&busy[stack], &gone, CLAIMED, memory_order_acquire,
+        if (atomic_compare_exchange_strong_explicit(&stack_owners[stack], &gone, CLAIMED, memory_order_acquire,
                                                     memory_order_relaxed))
             break;
     }
@@ -140,7 +141,7 @@ enum platform_start platform_thread_start(void (*body)(void)) {
     bool started = create_thread(stack);
     kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
     /* [ST3] release: the stack's place; pairs [ST2]; client reclaim_stack */
-    if (!started) atomic_store_explicit(&busy[stack], 0, memory_order_release);
+    if (!started) atomic_store_explicit(&stack_owners[stack], 0, memory_order_release);
     return started ? START_STARTED : START_REFUSED;
 }
 
@@ -168,19 +169,20 @@ void platform_threads_gone(bool entirely) {
         uint32_t number;
         /* [ST4] acquire: the thread's work, as the kernel cleared the word; pairs [ST5]; kept: the kernel orders the
          * thread's end before the program's next calls */
-        while ((number = atomic_load_explicit(&busy[stack], memory_order_acquire)) != 0)
-            wait_for_clearing(&busy[stack], number);
+        while ((number = atomic_load_explicit(&stack_owners[stack], memory_order_acquire)) != 0)
+            wait_for_clearing(&stack_owners[stack], number);
         if (entirely) wait_for_end(stack);
     }
 }
 
 void threads_forget(void) {
-    for (unsigned stack = 0; stack < STACKS; stack++) atomic_store_explicit(&busy[stack], 0, memory_order_relaxed);
+    for (unsigned stack = 0; stack < STACKS; stack++)
+        atomic_store_explicit(&stack_owners[stack], 0, memory_order_relaxed);
 }
 
 void threads_start(void) {
     _Atomic(uint32_t) *words = platform_forgotten_by_fork(sizeof first_words);
-    if (words != NULL) busy = words;
+    if (words != NULL) stack_owners = words;
 }
 
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {

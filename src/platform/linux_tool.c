@@ -43,7 +43,7 @@ bool tool_ask(void) {
     return there;
 }
 
-static void *made(void *object) {
+static void *tool_result(void *object) {
     inside = false;
     if (object == NULL) errno = ENOMEM; /* not every tool's malloc sets it */
     return object;
@@ -59,13 +59,13 @@ static bool is_too_much(size_t size) {
 void *tool_allocate(size_t size) {
     if (is_too_much(size)) return NULL;
     inside = true;
-    return made(malloc(size));
+    return tool_result(malloc(size));
 }
 
 void *tool_allocate_zeroed(size_t size) {
     if (is_too_much(size)) return NULL;
     inside = true;
-    return made(calloc(1, size));
+    return tool_result(calloc(1, size));
 }
 
 void *tool_allocate_aligned(size_t alignment, size_t size) {
@@ -73,13 +73,13 @@ void *tool_allocate_aligned(size_t alignment, size_t size) {
     if (is_too_much(size)) return NULL;
     inside = true;
     if (posix_memalign(&object, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) != 0) object = NULL;
-    return made(object);
+    return tool_result(object);
 }
 
 void *tool_reallocate(void *object, size_t size) {
     if (is_too_much(size)) return NULL;
     inside = true;
-    return made(realloc(object, size));
+    return tool_result(realloc(object, size));
 }
 
 void tool_deallocate(void *object) {

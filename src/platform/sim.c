@@ -41,12 +41,12 @@ static _Thread_local struct {
     uint32_t id;
 } this_thread;
 
-static unsigned char *base(void) {
+static unsigned char *arena_base(void) {
     uintptr_t start = (uintptr_t)arena;
     return arena + (-start & (JW_SIM_ALIGNMENT - 1));
 }
 
-static bool allowed(enum sim_operation operation) {
+static bool call_allowed(enum sim_operation operation) {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
     if (!(atomic_load_explicit(&refusable, memory_order_relaxed) & operation)) return true;
     int64_t left = atomic_load_explicit(&successes_left, memory_order_relaxed);
@@ -91,7 +91,7 @@ static void put_block(uint32_t first, uint32_t end) {
 }
 
 /* Where an aligned run of `pages` starts in the free pages [first, end); `end` when it does not fit. */
-static uint32_t fit(uint32_t first, uint32_t end, uint32_t pages, uint32_t alignment) {
+static uint32_t fit_run(uint32_t first, uint32_t end, uint32_t pages, uint32_t alignment) {
     uint32_t start = (uint32_t)align_up(first, alignment);
     return start <= end && end - start >= pages ? start : end;
 }
@@ -101,7 +101,7 @@ static bool reserve_from_table(uint32_t pages, uint32_t alignment, uint32_t *sta
         uint64_t block = atomic_load_explicit(&free_blocks[i], memory_order_relaxed);
         if (block == 0) continue;
         uint32_t end = block_end(block);
-        *start = fit(block_first(block), end, pages, alignment);
+        *start = fit_run(block_first(block), end, pages, alignment);
         if (*start == end || !take_block(&free_blocks[i], block)) continue;
         put_block(block_first(block), *start);
         put_block(*start + pages, end);
@@ -114,7 +114,7 @@ static bool reserve_from_mark(uint32_t pages, uint32_t alignment, uint32_t *star
     uint32_t total = (uint32_t)(JW_SIM_ARENA / page_size);
     uint32_t first = atomic_load_explicit(&mark, memory_order_relaxed);
     do {
-        *start = fit(first, total, pages, alignment);
+        *start = fit_run(first, total, pages, alignment);
         if (*start == total) return false;
     } while (!atomic_compare_exchange_weak_explicit(&mark, &first, *start + pages, memory_order_relaxed,
                                                     memory_order_relaxed));
@@ -132,12 +132,12 @@ size_t platform_address_limit(void) {
 
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
     (void)name;
-    if (!allowed(SIM_RESERVE) || size > JW_SIM_ARENA || alignment > JW_SIM_ALIGNMENT) return NULL;
+    if (!call_allowed(SIM_RESERVE) || size > JW_SIM_ARENA || alignment > JW_SIM_ALIGNMENT) return NULL;
     uint32_t pages = (uint32_t)(size / page_size), start;
     uint32_t aligned = alignment < page_size ? 1 : (uint32_t)(alignment / page_size);
     if (!reserve_from_table(pages, aligned, &start) && !reserve_from_mark(pages, aligned, &start)) return NULL;
     atomic_fetch_add_explicit(&reserved_pages, pages, memory_order_relaxed);
-    return base() + start * page_size;
+    return arena_base() + start * page_size;
 }
 
 void *platform_reserve_readable(size_t size, const char *name) {
@@ -155,8 +155,8 @@ uintptr_t platform_region(size_t size, size_t alignment) {
 
 enum platform_reserved platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
     (void)writes, (void)name;
-    if (!allowed(SIM_RESERVE)) return RESERVE_REFUSED;
-    uint32_t first = (uint32_t)((size_t)((unsigned char *)address - base()) / page_size);
+    if (!call_allowed(SIM_RESERVE)) return RESERVE_REFUSED;
+    uint32_t first = (uint32_t)((size_t)((unsigned char *)address - arena_base()) / page_size);
     uint32_t end = first + (uint32_t)(size / page_size);
     for (unsigned i = 0; i < FREE_BLOCKS; i++) {
         uint64_t block = atomic_load_explicit(&free_blocks[i], memory_order_relaxed);
@@ -176,24 +176,24 @@ bool platform_is_mapped(void *address, size_t size) {
 
 bool platform_protect(void *address, size_t size, bool accessible) {
     (void)address, (void)size, (void)accessible;
-    return allowed(SIM_PROTECT);
+    return call_allowed(SIM_PROTECT);
 }
 
 static void release_pages(void *address, size_t size) {
-    uint32_t first = (uint32_t)((size_t)((unsigned char *)address - base()) / page_size);
+    uint32_t first = (uint32_t)((size_t)((unsigned char *)address - arena_base()) / page_size);
     memset(address, 0, size);
     atomic_fetch_sub_explicit(&reserved_pages, (uint32_t)(size / page_size), memory_order_relaxed);
     put_block(first, first + (uint32_t)(size / page_size));
 }
 
 bool platform_unmap(void *address, size_t size) {
-    if (!allowed(SIM_RELEASE)) return false;
+    if (!call_allowed(SIM_RELEASE)) return false;
     release_pages(address, size);
     return true;
 }
 
 bool platform_discard(void *address, size_t size) {
-    if (!allowed(SIM_DISCARD)) return false;
+    if (!call_allowed(SIM_DISCARD)) return false;
     uintptr_t from = align_up((uintptr_t)address, page_size);
     uintptr_t to = align_down((uintptr_t)address + size, page_size);
     if (from < to) memset((void *)from, 0, to - from);
@@ -202,13 +202,13 @@ bool platform_discard(void *address, size_t size) {
 
 /* A mapping can only become smaller, as if the place above it were always taken. */
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
-    if (!allowed(SIM_RESIZE) || new_size > old_size) return false;
+    if (!call_allowed(SIM_RESIZE) || new_size > old_size) return false;
     if (new_size < old_size) release_pages((unsigned char *)address + new_size, old_size - new_size);
     return true;
 }
 
 enum platform_moved platform_move(void *from, void *to, size_t size) {
-    if (!allowed(SIM_MOVE)) return MOVE_REFUSED;
+    if (!call_allowed(SIM_MOVE)) return MOVE_REFUSED;
     memcpy(to, from, size);
     release_pages(from, size);
     return MOVED;
@@ -242,14 +242,14 @@ void platform_futex_wake(_Atomic(uint32_t) *word) {
 }
 
 enum platform_start platform_thread_start(void (*body)(void)) {
-    if (!allowed(SIM_THREAD)) return START_REFUSED;
+    if (!call_allowed(SIM_THREAD)) return START_REFUSED;
     atomic_store_explicit(&waiting_body, (uintptr_t)body, memory_order_relaxed);
     return START_STARTED;
 }
 
 bool platform_thread_confine(bool always) {
     (void)always;
-    return allowed(SIM_CONFINE);
+    return call_allowed(SIM_CONFINE);
 }
 
 void platform_threads_gone(bool entirely) {
@@ -276,7 +276,7 @@ bool platform_rights_known(void) {
 }
 
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
-    if (!allowed(SIM_EXIT)) return false;
+    if (!call_allowed(SIM_EXIT)) return false;
     this_thread.at_exit = at_exit;
     this_thread.value = value;
     return true;
@@ -382,7 +382,7 @@ uint64_t platform_system_calls(void) {
 }
 
 void sim_reset(void) {
-    memset(base(), 0, atomic_load_explicit(&mark, memory_order_relaxed) * page_size);
+    memset(arena_base(), 0, atomic_load_explicit(&mark, memory_order_relaxed) * page_size);
     atomic_store_explicit(&mark, 0, memory_order_relaxed);
     for (unsigned i = 0; i < FREE_BLOCKS; i++) atomic_store_explicit(&free_blocks[i], 0, memory_order_relaxed);
     atomic_store_explicit(&reserved_pages, 0, memory_order_relaxed);
@@ -434,7 +434,7 @@ size_t sim_reserved(void) {
 
 bool sim_is_zero(const void *address, size_t size) {
     const unsigned char *bytes = address;
-    if (bytes < base() || bytes + size > base() + JW_SIM_ARENA) return false;
+    if (bytes < arena_base() || bytes + size > arena_base() + JW_SIM_ARENA) return false;
     for (size_t i = 0; i < size; i++)
         if (bytes[i] != 0) return false;
     return true;

@@ -98,7 +98,7 @@ static struct classes classes_of(const struct statistics *s, unsigned tier) {
     }
 }
 
-static uint64_t difference(uint64_t more, uint64_t less) {
+static uint64_t count_difference(uint64_t more, uint64_t less) {
     return more > less ? more - less : 0; /* values of different moments may contradict each other */
 }
 
@@ -112,11 +112,11 @@ void statistics_gather(struct statistics *statistics) {
     statistics->system_calls = platform_system_calls();
     /* the backend counts these slabs as in use */
     uint64_t given_back = statistics->frontend.given_back;
-    statistics->backend.in_use = difference(statistics->backend.in_use, given_back);
+    statistics->backend.in_use = count_difference(statistics->backend.in_use, given_back);
     statistics->backend.cached_unmapped += given_back;
     uint64_t slabs = statistics->midend.reserved + statistics->frontend.reserved;
     statistics->objects =
-        difference(statistics->backend.in_use, slabs) + statistics->midend.in_use + statistics->frontend.in_use;
+        count_difference(statistics->backend.in_use, slabs) + statistics->midend.in_use + statistics->frontend.in_use;
 }
 
 /* Bytes from a line of /proc/self/status, such as "VmRSS:     1234 kB". */

@@ -24,20 +24,25 @@ class Names(unittest.TestCase):
         self.assertEqual(check_names.complaints(ROOT / "src"), [])
 
     def test_the_same_name_twice(self) -> None:
-        body = "static COLD bool give(void) {\n    return true;\n}\n"
+        body = "static COLD bool give_one(void) {\n    return true;\n}\n"
         found = self.complaints({"a/x.c": body, "b/y.c": "\n" + body})
-        self.assertEqual(found, ["src/b/y.c:2: give is a name of src/a/x.c, too"])
+        self.assertEqual(found, ["src/b/y.c:2: give_one is a name of src/a/x.c, too"])
+
+    def test_a_function_without_an_object(self) -> None:
+        found = self.complaints({"a/x.c": "\nstatic COLD bool give(void) {\n}\nbool take(void) {\n}\n"})
+        self.assertEqual(found, ["src/a/x.c:2: give() does not name its object"])
+        self.assertEqual(self.complaints({"a/x.h": "static inline int mixed(void) {\n}\n"}), [])
 
     def test_attributes_and_pointers(self) -> None:
-        body = "static ALWAYS_INLINE void *take(struct list *list,\n                  size_t size) {\n}\n"
-        attributed = 'static __attribute__((section(".text.hot"))) struct list *take(int a) {\n}\n'
+        body = "static ALWAYS_INLINE void *take_one(struct list *list,\n                  size_t size) {\n}\n"
+        attributed = 'static __attribute__((section(".text.hot"))) struct list *take_one(int a) {\n}\n'
         self.assertEqual(len(self.complaints({"a/x.c": body, "b/y.c": attributed})), 1)
 
     def test_words_before_static(self) -> None:
-        first = "static bool give(void) {\n}\n"
+        first = "static bool give_one(void) {\n}\n"
         for words in ("NOINLINE static bool", "COLD NOINLINE static bool", "CALLED_AT_EXIT void"):
-            found = self.complaints({"a/x.c": first, "b/y.c": f"{words} give(void) {{\n}}\n"})
-            self.assertEqual(found, ["src/b/y.c:1: give is a name of src/a/x.c, too"])
+            found = self.complaints({"a/x.c": first, "b/y.c": f"{words} give_one(void) {{\n}}\n"})
+            self.assertEqual(found, ["src/b/y.c:1: give_one is a name of src/a/x.c, too"])
 
     def test_each_kind(self) -> None:
         files = {
@@ -61,10 +66,10 @@ class Names(unittest.TestCase):
         self.assertEqual(self.complaints({"a/x.c": "#define _GNU_SOURCE\n", "b/y.c": "#define _GNU_SOURCE\n"}), [])
 
     def test_what_may_be(self) -> None:
-        declared = "static bool give(void);\nstatic int table[] = {1};\n/* static int give(void) { */\n"
-        files = {"a/x.c": "static bool give(void) {\n}\n", "b/y.c": declared}
+        declared = "static bool give_one(void);\nstatic int table[] = {1};\n/* static int give_one(void) { */\n"
+        files = {"a/x.c": "static bool give_one(void) {\n}\n", "b/y.c": declared}
         self.assertEqual(self.complaints(files), [])
-        call = "static long raw(int number) {\n}\n"
+        call = "static long raw_call(int number) {\n}\n"
         self.assertEqual(self.complaints({"p/arch_x.h": call, "p/arch_y.h": call}), [])
 
 

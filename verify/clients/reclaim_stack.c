@@ -109,6 +109,6 @@ int main(void) {
     finish(a);
     finish(b);
     for (unsigned i = 0; i < atomic_load_explicit(&made, memory_order_relaxed); i++) finish(threads[i]);
-    for (unsigned i = 0; i < STACKS; i++) assert(atomic_load_explicit(&busy[i], memory_order_relaxed) == 0);
+    for (unsigned i = 0; i < STACKS; i++) assert(atomic_load_explicit(&stack_owners[i], memory_order_relaxed) == 0);
     return 0;
 }
