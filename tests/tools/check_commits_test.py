@@ -26,6 +26,19 @@ class Commits(unittest.TestCase):
         self.assertEqual(len(check_commits.complaints("more work", "Because.")), 1)
         self.assertEqual(len(check_commits.complaints("x: y", "\n")), 1)
 
+    def test_one_change_a_commit(self) -> None:
+        self.assertEqual(check_commits.joined("verify, docs: the table has dates, and hours"), [])
+        self.assertEqual(len(check_commits.joined("docs: one table; a figure mended")), 1)
+        self.assertEqual(len(check_commits.joined("core, midend, tests: what failed")), 1)
+
+    def test_names_of_commits(self) -> None:
+        text = "measured at 41b73a3, GenMC b03f01e\n    load nodes -> f000000, 4096123 times"
+        self.assertEqual(check_commits.named(text), {"41b73a3"})
+
+    def test_a_lost_commit_is_found(self) -> None:
+        with mock.patch.object(check_commits, "named", lambda text: {"dead0ff"}):
+            self.assertIn("README.md: no commit dead0ff in this history", check_commits.lost())
+
     def test_without_history(self) -> None:
         with tempfile.TemporaryDirectory() as directory, mock.patch.object(check_commits, "ROOT", Path(directory)):
             self.assertEqual(check_commits.main(), 0)
