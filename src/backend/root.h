@@ -97,6 +97,7 @@ bool root_round(void);
 
 /* Unmaps all spares. Returns whether the OS took one. */
 bool root_unmap_spares(void);
+/* Returns the number of spare roots: a snapshot. */
 size_t root_spares(void);
 
 #endif

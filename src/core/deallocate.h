@@ -14,8 +14,8 @@ void deallocate(void *object);
 void jw_free(void *object);
 #endif
 
-/* A budget has reached 0: the last object of a partial slab, the free that reopens a full one, the end of a local
- * list's budget; or misuse (slab_count_free). */
+/* Finishes a free for which slab_count_free has returned true. The budget is spent: by the last object of a partial
+ * slab, by the free that reopens a full one, or of a local list. Or no object in use begins there. */
 void free_own_slowly(struct slab *slab, struct free_target *target, void *object);
 
 static ALWAYS_INLINE void push_freed(const struct slab *slab, struct free_target *target, void *object, uint64_t key) {

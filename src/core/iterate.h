@@ -5,9 +5,9 @@
  * allocate or to free may be told of or not. So may one whose second free is a suspect's (frontend/suspect.h), until
  * its heap's thread decides.
  *
- * Threads: any; no other thread is stopped. While the objects of a tier are told of, no root goes,
- * but in a child that `tell` forks. Reads no object in
- * use, whose pages the program may have protected. In the child of a fork it works at once.
+ * Threads: any; no other thread is stopped. No root is unmapped while the objects of a tier are told of, except in a
+ * child that `tell` forks. No object in use is read: the program may have protected its pages. In the child of a fork
+ * it works at once.
  */
 #ifndef JW_ITERATE_H
 #define JW_ITERATE_H

@@ -63,7 +63,7 @@ static NOINLINE void *pop_or_allocate(struct heap *heap, size_t size) {
     return allocate_small(heap, size, class);
 }
 
-/* For a thread that has already given up its heap: takes an abandoned heap for one object. */
+/* Serves a thread that has already given up its heap: takes an abandoned heap for one object. */
 static void *allocate_after_the_end(size_t size) {
     struct heap *heap = heap_take_or_create();
     if (!heap) return out_of_memory();
@@ -149,7 +149,7 @@ static NOINLINE void *allocate_mid(void *threads, size_t size) {
     return LIKELY(object) ? object : allocate_from_backend(heap, size);
 }
 
-/* For a heap whose map has DISABLED, for each size. */
+/* Serves a heap whose map has DISABLED for each size: writes the map anew, and may wait (disable.h). */
 static COLD void *allocate_later(struct heap *heap, size_t size) {
     size_map_write(heap);
     if (size - 1 < FRONTEND_MAX) return pop_or_allocate(heap, size);

@@ -51,7 +51,7 @@ void deallocate_sized(void *object, size_t alignment, size_t size) {
     deallocate(object);
 }
 
-/* A size that this thread's malloc does not serve from the slab's class, or an object that is not its own. */
+/* Frees an object that is not this thread's, or whose size this thread's malloc serves from another class. */
 static NOINLINE void deallocate_of_size_slowly(void *object, size_t size) {
     struct slab *slab = slab_of(object);
     bool right = size - 1 < FRONTEND_MAX && size_class_serves(slab->class, size);

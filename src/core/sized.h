@@ -10,7 +10,7 @@
 /* Frees an object, NULL too, or reports that it does not have the alignment (1: any) and size that the program says. */
 void deallocate_sized(void *object, size_t alignment, size_t size);
 
-/* The same for alignment 1: the hit path. */
+/* Frees as deallocate_sized does with alignment 1. This is the hit path. */
 void deallocate_of_size(void *object, size_t size);
 
 #endif

@@ -60,7 +60,7 @@ static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened,
     return true;
 }
 
-/* The same for objects of the other tiers. False: no object in use is there. */
+/* Checks the pointer as open_small does, for the other tiers. False: no object in use is there. */
 bool open_elsewhere(const void *pointer, struct opened *opened, enum misuse freed);
 
 /* Checks the program's pointer. False: no object in use is there; the allocator will report that. */

@@ -13,7 +13,7 @@
  * same by itself where it can (quarantine_may_put). */
 void quarantine_push(char *object, size_t slot);
 
-/* The same of an object with pages of its own (large.h). */
+/* Takes a closed object that has pages of its own (large.h). */
 void quarantine_push_large(char *object, bool guarded);
 
 /* Gives all objects of the heap's quarantine, released ones too, to the allocator. Called by the heap's thread. What

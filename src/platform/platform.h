@@ -75,7 +75,7 @@ void platform_huge_pages(void *address, size_t size, bool wanted);
 /* Milliseconds of a clock that never goes back. No system call where the kernel has a vDSO. */
 uint64_t platform_milliseconds(void);
 
-/* The same in microseconds, and exact; dearer. */
+/* Microseconds of a clock that never goes back. It is exact, and costs more than the other. */
 uint64_t platform_microseconds(void);
 
 /* Sleeps until the word differs from `expected`, a wake comes, or `milliseconds` have passed (may wake early). */
