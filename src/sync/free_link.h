@@ -17,7 +17,8 @@
  * The next object is nearly always in the same root. Then the two addresses differ only in the bits of an offset: the
  * link is near, and one test of `word ^ key` sees it (link_is_near). Any other link is followed only after the page map
  * has confirmed its target. malloc never gives out an object whose word is no link. So a word that a program wrote into
- * a free object ends in "write after free". That is when this object is given out, or the object it links to.
+ * a free object ends in "write after free", unless it reads as a near link: for that it must have 25 bits of the key
+ * right. The line comes when this object is given out, or the object it links to.
  *
  * One compare tells whether a word may be a link. Few words of programs look like one; negative numbers do. An object
  * that is given out has 0 there. But a program may write any word, also an old link: a word alone proves no double
@@ -59,7 +60,8 @@ static inline uint64_t link_key_of(uint64_t random) {
     return random | (uint64_t)LINK_MARK << 32;
 }
 
-/* In the hardened build each address has its own key: a program that reads one link cannot forge another. */
+/* In the hardened build each address has its own key, so one link does not directly tell another's. mixed() is no
+ * cipher: no more is claimed. */
 static ALWAYS_INLINE uint64_t link_key_at(const void *object, uint64_t key) {
     return STRICT_LINKS ? key ^ mixed(link_secret ^ (uintptr_t)object) >> 16 : key;
 }
