@@ -1,5 +1,6 @@
-/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of at most seven bytes: a keyed function. A value
- * tells nothing about the key, and nothing about the value for another message. An address fits in seven bytes.
+/* siphash.h - SipHash-1-3 (Aumasson and Bernstein, 2012) of messages of at most seven bytes: a keyed function. No
+ * attack is known by which a value tells of the key, or of the value for another message. An address fits in seven
+ * bytes.
  *
  * Used by trailers (hardened/trailer.h) and for the keys of heaps (frontend/heap_key.c).
  * tests/unit/trailer_test.c compares it with another implementation.

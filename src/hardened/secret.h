@@ -29,7 +29,7 @@ static ALWAYS_INLINE uint64_t address_byte(const void *object) {
     return (((uintptr_t)object ^ secrets.place[0]) * secrets.place[1] >> 56) | 1;
 }
 
-/* Two words that tell nothing about the secrets, nor about the words of another address. */
+/* Two words. No attack is known by which they tell of the secrets, or of the words of another address. */
 struct keyed {
     uint64_t factor, addend;
 };

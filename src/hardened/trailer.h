@@ -8,8 +8,8 @@
  *   canary    of the address, never 0: the final 0 of a string that is one byte too long changes it. The byte behind it
  *             is 0: a string without an end ends there, before the code
  *   code      of factor * payload + addend, which are 128 bits of a keyed function of the address (secret.h): LIVE has
- *             the top bits, FREED lower ones. So a word tells nothing about the secrets, another address or the other
- *             state
+ *             the top bits, FREED lower ones. No attack is known by which a word tells of the secrets, of another
+ *             address or of the other state
  *
  *   state     left by
  *   LIVE      free, by compare-exchange: of two threads only one goes on; of the payload the tag stays
