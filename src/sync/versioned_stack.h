@@ -14,8 +14,8 @@
  * ABA: an element may be popped and pushed again while another thread is in a pop. Each pop raises the version, so the
  * compare-exchange of the slow thread fails: no word comes twice within 2^32 pops. At 10^7 pops a second these take
  * seven minutes. A thread that is stopped in its pop for longer may go wrong, but only if the pops meanwhile are a
- * multiple of 2^32, and the same element is the first one again. For an unknown number of pops that is a chance of at
- * most one in 2^32.
+ * multiple of 2^32, and the same element is the first one again. If all numbers of pops are as likely as their
+ * neighbours, the chance is at most one in 2^32.
  * Progress: lock-free; a loop repeats only when another thread changed the word.
  * Verified by verify/clients/versioned_stack_push_pop.c, and region_stack.c with links in leaf words. Used by abandoned
  * and inherited heaps (frontend/heap_lifecycle.c, heap_fork.c) and empty slabs (hardened/region_stack.h). */
