@@ -74,7 +74,7 @@ def read_client(path: Path) -> Client:
     header, _, body = path.read_text().partition("*/")
     fields = {}
     for line in re.sub(r"\n \*\s{4,}(?=\S)", " ", header).splitlines():
-        if found := re.match(r" \* (bound|property|defines|slow)\b:?\s*(.*)", line):
+        if found := re.match(r" \* (bound|property|defines|slow)\b\s*(.*)", line):
             fields[found.group(1)] = found.group(2).strip()
     if not fields.get("bound") or not fields.get("property"):
         raise SystemExit(f"{path}: its header states no bound or no property")

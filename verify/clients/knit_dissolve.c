@@ -2,7 +2,7 @@
  *
  * bound     3 threads, one free each with every join that it allows; the root has 16 granules
  * property  the last one holds the whole root; the node's word is no longer used once it is dissolved
- * defines: -DJW_ROOT_SHIFT=12
+ * defines   -DJW_ROOT_SHIFT=12
  */
 #include "backend/knit.h"
 #include "verify/clients/records.h"

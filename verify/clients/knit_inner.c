@@ -3,7 +3,7 @@
  * bound     2 threads: split below, release a part, take it back by its number, join, release | acquire the sibling and
  *           join, else release, else again; the root has 16 granules
  * property  the last thread holds the whole root, by then a root again; every place is found where it last was
- * defines: -DJW_ROOT_SHIFT=12
+ * defines   -DJW_ROOT_SHIFT=12
  */
 #include "backend/knit.h"
 #include "verify/clients/records.h"

@@ -1,7 +1,7 @@
 /* mid_cache_freed - an object of a held slab is freed by another thread while the holder frees one and allocates.
  *
  * bound     2 threads, 1 free; 1 free and 2 allocations by the holder; a held slab of 4 objects, all in use
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  every object is its holder's alone; nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

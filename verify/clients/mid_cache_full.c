@@ -2,7 +2,7 @@
  * holder lets go of it and allocates without holding.
  *
  * bound     2 threads, 1 free; letting go and 1 allocation; a slab of 4 objects
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  the slab is in the Nest while it has a free object, and only then
  */
 #include "verify/clients/midend_slabs.h"

@@ -2,7 +2,7 @@
  * looks at what the thread holds.
  *
  * bound     2 threads: 1 round, 1 allocation, 1 free and leaving the slab; 1 round over the holder's caches
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  the round sees the slab that is held, not the one before it in the same place; nothing is lost
  */
 #include "verify/clients/mid_cache_held.h"

@@ -3,7 +3,7 @@
  *
  * bound     2 threads: 1 free, 1 allocation, 1 free and leaving the slab; 1 round over the holder's caches; a slab of 4
  *           objects, 1 of them in use
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  no page of an object is given back that a thread has; the slab is left once, and nothing is lost
  */
 #include "verify/clients/mid_cache_held.h"

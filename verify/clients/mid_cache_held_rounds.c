@@ -1,7 +1,7 @@
 /* mid_cache_held_rounds - two rounds look at a slab that a thread holds, while another thread frees into it.
  *
  * bound     3 threads: 1 round over the holder's caches | the same | 1 free; a slab of 4 objects, 1 of them in use
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  no page of an object is given back that a thread has; the holder finds its slab as it was, and nothing is
  *           lost
  */

@@ -1,7 +1,7 @@
 /* mid_cache_reuse - what a holder has freed itself is allocated by others after it has let go.
  *
  * bound     2 threads, 2 frees into a held slab of 4 objects, all in use, and letting go; 2 allocations
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  every object is its holder's alone; nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

@@ -1,7 +1,7 @@
 /* mid_cache_round - a round comes while a holder frees the last object of its slab and lets go of it.
  *
  * bound     2 threads: 1 free and letting go; 1 round
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  the slab is held or given back, never both; nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

@@ -3,7 +3,7 @@
  *
  * bound     2 threads: 2 frees and 1 allocation by a thread that holds another slab, and letting go; 1 free and 1
  *           allocation; a slab of 4 objects, all in use
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  every object is its holder's alone; what was cached is found again, and nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

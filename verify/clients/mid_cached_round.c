@@ -2,7 +2,7 @@
  *
  * bound     2 threads: 1 round that gives all back; 2 frees and 1 allocation by a thread that holds another slab, and
  *           letting go; a slab of 4 objects, of which 1 is in use
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  no page of an object is given back that a thread has, cached or in use; nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

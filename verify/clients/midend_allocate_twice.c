@@ -1,7 +1,7 @@
 /* midend_allocate_twice - two threads allocate from one slab, whose last objects these are.
  *
  * bound     2 threads, 1 allocation each; a slab with 2 free objects
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  every object is its holder's alone; a slab that one of them does not find, holding the other's objects, is
  *           not lost
  */

@@ -1,7 +1,7 @@
 /* midend_claim_deferred - an object is freed and allocated again; the slab finds its place in the Nest taken.
  *
  * bound     2 threads, 2 frees and 1 allocation; 1 slot, the lists locked as by a fork
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1
  * property  the object is its holder's alone (elsewhere the fence of a placed slab would order its two users)
  */
 #include "verify/clients/midend_slabs.h"

@@ -1,7 +1,7 @@
 /* midend_deferred - slabs whose Nest is busy are deferred by the freeing thread, and placed by the allocating one.
  *
  * bound     2 threads, 3 frees into full slabs and 1 allocation; 1 slot, the lists locked as by a fork
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1
  * property  no slab is lost or found twice
  */
 #include "verify/clients/midend_slabs.h"

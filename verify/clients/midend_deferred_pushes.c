@@ -1,7 +1,7 @@
 /* midend_deferred_pushes - two threads defer slabs at once; a third frees into one of these.
  *
  * bound     3 threads, 1 free each; 1 slot, which is taken, and the lists locked as by a fork
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_NEST_SLOTS=1
  * property  no slab is lost; the allocating thread finds them
  */
 #include "verify/clients/midend_slabs.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: 1 round that gives all back; 1 free and 1 allocation; a slab of 4 objects, of which 2 are in
  *           use; no other memory
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  pages are given back only of objects that no thread has; nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

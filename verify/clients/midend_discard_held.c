@@ -2,7 +2,7 @@
  *
  * bound     2 threads: 1 round that gives all back; 1 allocation and 2 frees by a holder, which lets go of the slab; a
  *           slab of 4 objects, of which 1 is in use; no other memory
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  pages are given back only of objects that no thread has; what the holder leaves empty is found again
  */
 #include "verify/clients/midend_slabs.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: 1 round that gives all back, and 1 taking of the slab's range out of the backend's Nest; 1 free;
  *           another slab of the class is in the Nest; no other memory
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  the range is its holder's alone, and nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

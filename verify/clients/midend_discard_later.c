@@ -1,7 +1,7 @@
 /* midend_discard_later - rounds give a free page of a slab back once it was left alone, with what is freed meanwhile.
  *
  * bound     2 threads: the reclamation thread; 1 free; a slab of 4 objects, of which 2 are in use
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  the first round leaves the page as it is; in the end each page of free objects is given back
  */
 #include "config/options.h"

@@ -2,7 +2,7 @@
  * still looks at it.
  *
  * bound     2 threads: 1 free; 1 allocation and its free; another slab of the class is in the Nest
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  the slab is given back by one of them, and nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

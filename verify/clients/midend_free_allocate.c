@@ -1,7 +1,7 @@
 /* midend_free_allocate - an object of a listed slab is freed while another thread allocates from that slab.
  *
  * bound     2 threads, 1 free and 2 allocations; a slab of 4 objects, of which 2 are in use
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  every object is its holder's alone; one empty slab is kept
  */
 #include "verify/clients/midend_slabs.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: an allocation that takes a slab from the list and fills it; a free into that slab after one into
  *           another full slab
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  the slab's words say where it waits, so that it is given back when it is empty; nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

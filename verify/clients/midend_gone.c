@@ -2,7 +2,7 @@
  * word may belong to another range.
  *
  * bound     2 threads, 1 free; 1 round and 2 ranges from the slab's range, which the root has no other of
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  every range is its holder's alone; nothing is lost or given back twice
  */
 #include "verify/clients/midend_slabs.h"

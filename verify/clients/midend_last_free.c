@@ -1,7 +1,7 @@
 /* midend_last_free - the last two objects of a slab are freed while a third thread allocates.
  *
  * bound     3 threads, 1 free each of two, 1 allocation; another slab of the class is in the Nest
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  an empty slab is given back or allocated from, never both; of two slabs one at most stays empty
  */
 #include "verify/clients/midend_slabs.h"

@@ -2,7 +2,7 @@
  * range may be another slab of the same class.
  *
  * bound     2 threads, 1 free; 1 round and 1 allocation from the slab's range, which the root has no other of
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  every object is its holder's alone; nothing is lost or given back twice
  */
 #include "verify/clients/midend_slabs.h"

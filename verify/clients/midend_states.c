@@ -1,7 +1,7 @@
 /* midend_states - a full slab becomes partial and then empty, by two threads.
  *
  * bound     2 threads, 1 and 3 frees of the 4 objects of a slab; another slab of the class is in the Nest
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  the slab is given back by one of them, and nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

@@ -1,7 +1,7 @@
 /* midend_trim - reclamation's round takes a slab whose last object is being freed; its range is given out again.
  *
  * bound     2 threads, 1 round and an allocation of the slab's range, 1 free; the root has no other free range
- * defines: -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
+ * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8
  * property  the range is its holder's alone, and nothing is lost
  */
 #include "verify/clients/midend_slabs.h"

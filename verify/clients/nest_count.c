@@ -2,7 +2,7 @@
  *
  * bound     2 threads: count | take this, place it in the other class; 1 slot each, full; lists of 2 each before
  * property  the count is one that was true at some time, or the slot alone when the list is busy
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

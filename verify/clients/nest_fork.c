@@ -3,7 +3,7 @@
  * bound     3 threads: lock all, read, unlock all | place | take this; 1 slot, full; 2 ranges in the list before;
  *           2 tries to lock
  * property  under the fork's lock the list is whole and does not change; afterwards it is as usable as before
- * defines: -DJW_NEST_SLOTS=1 -DJW_FORK_TRIES=2
+ * defines   -DJW_NEST_SLOTS=1 -DJW_FORK_TRIES=2
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

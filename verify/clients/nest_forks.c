@@ -2,7 +2,7 @@
  *
  * bound     2 threads: lock all, unlock all, each; 1 list, the others are locked by a third fork; 1 try to lock
  * property  a list is locked for one fork at a time, and stays so until that one unlocks it
- * defines: -DJW_NEST_SLOTS=1 -DJW_FORK_TRIES=1
+ * defines   -DJW_NEST_SLOTS=1 -DJW_FORK_TRIES=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

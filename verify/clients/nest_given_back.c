@@ -3,7 +3,7 @@
  *
  * bound     3 threads: take, place the second range | take the first | take; 1 slot
  * property  each range has one holder at a time, and none is lost
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

@@ -3,7 +3,7 @@
  *
  * bound     3 threads: place | place | take; 2 slots; the class was not empty before
  * property  the thread that has placed a range finds it when the third is through, wherever the first is
- * defines: -DJW_NEST_SLOTS=2
+ * defines   -DJW_NEST_SLOTS=2
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: place | place, take as long as there is a hint; 2 slots
  * property  the thread that has placed a range finds it, wherever the other one is
- * defines: -DJW_NEST_SLOTS=2
+ * defines   -DJW_NEST_SLOTS=2
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: take | take, place; 1 range before, 1 slot
  * property  every range is found once, by a thread or at the end by the hints, and as its placer left it
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

@@ -2,7 +2,7 @@
  *
  * bound     3 threads, 1 operation each; the slot is full, 2 ranges are in the list before
  * property  each range has one holder at a time and none is lost; a thread that finds the lock busy goes on without
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

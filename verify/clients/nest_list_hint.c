@@ -2,7 +2,7 @@
  *
  * bound     2 threads: take, take | place; 1 slot, filled before
  * property  every range is found once, or its place refused
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

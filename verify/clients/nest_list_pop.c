@@ -2,7 +2,7 @@
  *
  * bound     3 threads: take, place again | take this | take; 1 range, in the list; 1 slot
  * property  the range has one holder at a time, sees what the last one wrote, and is not lost
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: take this, each; 1 slot, full; 2 ranges in the list before, the wanted one is not the first
  * property  at most one gets it, and the list stays whole
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: take this, place it and a second range in another nest | take this; both slots full
  * property  the range has one holder at a time, is found once in the end, and both lists stay whole
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

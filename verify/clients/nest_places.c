@@ -2,7 +2,7 @@
  *
  * bound     2 threads, 2 places each; 1 slot
  * property  each range is found once in the end, or its place was refused
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

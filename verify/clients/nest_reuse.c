@@ -3,7 +3,7 @@
  * bound     3 threads: take, place the second range, place what was taken again | take the first | take the second;
  *           1 slot, then the list
  * property  a thread that wants a range gets that one or none, each has one holder at a time, and none is lost
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

@@ -2,7 +2,7 @@
  *
  * bound     2 threads: place in class 2 | take this of class 0; 1 slot each
  * property  what in the link is no slot's number takes nothing: the range stays in class 2
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"

@@ -5,7 +5,7 @@
  *           place; 1 slot, 1 range in it and 1 in the list before
  * property  no operation waits for another thread: each ends, whatever step the others have stopped at; each range has
  *           one holder
- * defines: -DJW_NEST_SLOTS=1
+ * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"
 #include "verify/clients/records.h"
