@@ -1,5 +1,5 @@
-/* acquire_deferred - a range that a thread has from its Nest and Knit refuses, since a neighbour is looking at it,
- * finds no place in the Nest again: it is deferred as "not acquired", and placed when Knit's half is free.
+/* acquire_deferred - a thread has a range from its Nest, and Knit refuses it, since a neighbour is looking at it. It
+ * finds no place in the Nest again. So it is deferred as "not acquired", and placed when Knit's half is free.
  *
  * bound     2 threads: 1 free; 1 acquisition; 1 slot, the lists are locked as around a fork; 1 try
  * property  nothing is lost, no granule is given out twice

@@ -1,5 +1,5 @@
-/* cached_handed_over - the owner of a cached object ends while another thread frees the other object of that slab, and
- * so returns the slab to a heap that retires, is abandoned, or has another thread.
+/* cached_handed_over - the owner of a cached object ends. Meanwhile another thread frees the other object of that slab,
+ * and so returns the slab to the owner's heap. That heap may be about to be abandoned, abandoned, or another thread's.
  *
  * bound     2 threads: the end of the owner, 2 allocations and the end of the heap's next thread; 1 free; 2 objects
  *           a slab

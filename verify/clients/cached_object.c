@@ -1,4 +1,4 @@
-/* cached_object - an object of a full slab is cached, given out again, and cached, while another thread frees the
+/* cached_object - an object of a full slab is cached, given out again, and cached. Meanwhile another thread frees the
  * slab's other one and returns the slab to its owner.
  *
  * bound     2 threads: 4 frees and 1 allocation by the owner; 1 free by the other; 2 objects a slab, 2 may be cached

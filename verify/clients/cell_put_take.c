@@ -33,7 +33,7 @@ static void put(uint32_t id) {
     if (!cell_put(&shared, made(id))) get(id);
 }
 
-/* What is taken is nobody else's until it is put back. */
+/* What is taken is this thread's alone until it is put back. */
 static void use_lent(void) {
     uint32_t id = cell_take(&lent);
     if (id == 0) return;

@@ -1,8 +1,8 @@
 /* client.h - what every client begins with.
  *
  * A client is one small program: main sets up, creates threads, joins them and checks what is left. Our checker runs
- * main once for each execution; GenMC and a plain compiler take the same text. Objects that a client gets are written
- * as a whole by plain stores and read back before they are freed, so that memory given out twice is a race.
+ * main once for each execution; GenMC and a plain compiler take the same text. A client writes each object that it
+ * gets as a whole, by plain stores, and reads it back before it frees it. So memory given out twice is a race.
  */
 #ifndef JW_CLIENT_H
 #define JW_CLIENT_H

@@ -1,5 +1,5 @@
-/* cross_push_count - the periodic count: the owner tells by counts alone that all objects of a slab have come back, a
- * partial and a current one, while two threads free the last ones.
+/* cross_push_count - the periodic count: the owner tells by counts alone that all objects of a slab have come back, of
+ * a partial and a current one. Two threads free the last ones meanwhile.
  *
  * bound     3 threads: 3 frees of the owner's objects, 1 periodic look and 2 allocations by the owner; 3 objects a slab
  * property  no slab counts as empty before its last object is back: what is then made of it is the owner's alone

@@ -1,4 +1,4 @@
-/* cross_push_drain - the cross list: two threads push while the owner, whose slab has no object left, drains it on
+/* cross_push_drain - the cross list: two threads push. Meanwhile the owner, whose slab has no object left, drains it on
  * demand, or marks it full and goes on with another one.
  *
  * bound     3 threads: 2 frees of the owner's objects, 2 allocations by the owner; 3 objects a slab

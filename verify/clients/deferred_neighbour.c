@@ -1,5 +1,5 @@
-/* deferred_neighbour - a range is on the deferred list, not acquired (acquire_deferred), and is placed while its
- * neighbour is freed, whose thread takes Knit's half for a moment.
+/* deferred_neighbour - a range on the deferred list, not acquired (acquire_deferred), is placed. Meanwhile its
+ * neighbour is freed, by a thread that takes Knit's half for a moment.
  *
  * bound     2 threads: 1 drain, 1 free; 1 slot, 1 try
  * property  nothing is lost, no granule is given out twice

@@ -1,6 +1,6 @@
-/* full_slab_refill_left - an object comes back to a full slab when no more may be cached and the local list is empty,
- * but the current slab has one that was put back. So the full slab does not become current. Another thread frees into
- * both.
+/* full_slab_refill_left - an object comes back to a full slab when no more may be cached and the local list is empty.
+ * But the current slab has an object that was put back, so the full slab does not become current. Another thread frees
+ * into both.
  *
  * bound     2 threads: 8 frees by the owner; 2 frees by the other; 2 objects a slab, 2 may be cached
  * property  no object is lost or given out twice, and no slab is lost

@@ -1,7 +1,7 @@
-/* heap_stack - the abandoned heaps: two threads take two heaps each and retire them in another order than they lay in,
- * so that a thread may meet a stack whose first heap is the same again, but not the one below it.
+/* heap_stack - the abandoned heaps: two threads take two heaps each and abandon them in another order than they lay in.
+ * So a thread may meet a stack whose first heap is the same again, but not the one below it.
  *
- * bound     2 threads: 2 takes and 2 retirements each; 2 heaps, and new ones where there is none
+ * bound     2 threads: 2 takes and 2 abandonments each; 2 heaps, and new ones where there is none
  * property  no heap has two holders (its plain words would race), and none is lost
  */
 #include "verify/clients/frontend_client.h"

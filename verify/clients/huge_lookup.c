@@ -1,5 +1,5 @@
-/* huge_lookup - a huge object is freed and a root takes its slot of the window, while another thread looks up its own
- * object there and a foreign address.
+/* huge_lookup - a huge object is freed and a root takes its slot of the window. Meanwhile another thread looks up its
+ * own object there and a foreign address.
  *
  * bound     2 threads: 1 free, 1 new root; 2 lookups; the window has room for 3 mappings
  * property  a foreign address is never taken for a live object of the wrong kind; the new root's records are its own

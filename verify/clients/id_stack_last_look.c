@@ -1,4 +1,4 @@
-/* id_stack_last_look - a thread looks for the last time and goes, while another pushes and asks whether anyone looks.
+/* id_stack_last_look - a thread looks for the last time and goes, while another pushes and asks whether a thread looks.
  *
  * bound     2 threads: 1 push, 1 last look; the stack is empty at the start
  * property  the one that looks sees the element, or the one that pushes sees that no thread looks any more

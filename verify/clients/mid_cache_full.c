@@ -1,5 +1,5 @@
-/* mid_cache_full - an object of a held slab, all of whose objects are in use, is freed by another thread while the
- * holder lets go of it and allocates without holding.
+/* mid_cache_full - another thread frees an object of a held slab, all of whose objects are in use. Meanwhile the holder
+ * leaves the slab and allocates without holding.
  *
  * bound     2 threads, 1 free; letting go and 1 allocation; a slab of 4 objects
  * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0

@@ -1,5 +1,5 @@
-/* mid_cache_held_anew - a thread gives a slab's range back, makes a slab of it again and holds that one, while a round
- * looks at what the thread holds.
+/* mid_cache_held_anew - a thread gives a slab's range back, makes a slab of it again and holds that one. Meanwhile a
+ * round looks at what the thread holds.
  *
  * bound     2 threads: 1 round, 1 allocation, 1 free and leaving the slab; 1 round over the holder's caches
  * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0

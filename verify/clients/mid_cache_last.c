@@ -1,4 +1,4 @@
-/* mid_cache_last - the last object of a held slab is freed by another thread while the holder lets go of it.
+/* mid_cache_last - the last object of a held slab is freed by another thread while the holder leaves it.
  *
  * bound     2 threads, 1 free, 1 letting go; another slab of the class is in the Nest
  * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0

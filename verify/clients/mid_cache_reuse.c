@@ -1,4 +1,4 @@
-/* mid_cache_reuse - what a holder has freed itself is allocated by others after it has let go.
+/* mid_cache_reuse - what a holder has freed itself is allocated by others after it has left its slab.
  *
  * bound     2 threads, 2 frees into a held slab of 4 objects, all in use, and letting go; 2 allocations
  * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0

@@ -1,4 +1,4 @@
-/* mid_cache_round - a round comes while a holder frees the last object of its slab and lets go of it.
+/* mid_cache_round - a round comes while a holder frees the last object of its slab and leaves it.
  *
  * bound     2 threads: 1 free and letting go; 1 round
  * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0

@@ -1,5 +1,5 @@
-/* mid_cached - a thread keeps an object that it has freed to itself, and allocates it again, while another frees into
- * that object's slab and allocates from it.
+/* mid_cached - a thread keeps an object that it has freed to itself, and allocates it again. Meanwhile another frees
+ * into that object's slab and allocates from it.
  *
  * bound     2 threads: 2 frees and 1 allocation by a thread that holds another slab, and letting go; 1 free and 1
  *           allocation; a slab of 4 objects, all in use

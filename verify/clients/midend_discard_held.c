@@ -1,7 +1,7 @@
 /* midend_discard_held - a thread holds a slab some of whose pages a round gives back, or has given back.
  *
- * bound     2 threads: 1 round that gives all back; 1 allocation and 2 frees by a holder, which lets go of the slab; a
- *           slab of 4 objects, of which 1 is in use; no other memory
+ * bound     2 threads: 1 round that gives all back; 1 allocation and 2 frees by a holder, which leaves the slab; a slab
+ *           of 4 objects, of which 1 is in use; no other memory
  * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8 -DJW_MID_CACHE_BYTES=0
  * property  pages are given back only of objects that no thread has; what the holder leaves empty is found again
  */

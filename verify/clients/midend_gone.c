@@ -1,5 +1,5 @@
-/* midend_gone - the thread that freed a slab's last object reads the slab's word when the slab may be gone and the
- * word may belong to another range.
+/* midend_gone - a thread that has freed a slab's last object reads the slab's word. The slab may be gone by then, and
+ * the word another range's.
  *
  * bound     2 threads, 1 free; 1 round and 2 ranges from the slab's range, which the root has no other of
  * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8

@@ -1,5 +1,5 @@
-/* midend_reuse - the thread that freed a slab's last object reads the slab's word when the slab may be gone and its
- * range may be another slab of the same class.
+/* midend_reuse - a thread that has freed a slab's last object reads the slab's word. The slab may be gone by then, and
+ * its range another slab of the same class.
  *
  * bound     2 threads, 1 free; 1 round and 1 allocation from the slab's range, which the root has no other of
  * defines   -DJW_MIDEND_UNIT_SHIFT=7 -DJW_BACKEND_MIN_SHIFT=8

@@ -1,5 +1,5 @@
-/* owner_dies_full - the owner of a full slab ends while another thread frees an object of it, and so returns the slab
- * to a heap that its thread leaves, that is abandoned, or that a third thread has taken.
+/* owner_dies_full - the owner of a full slab ends. Meanwhile another thread frees an object of it, and so returns the
+ * slab to the owner's heap. The heap may be about to be left, abandoned, or taken by a third thread.
  *
  * bound     3 threads: the end of the owner; 1 free by another; 2 allocations and the end of a third; 2 objects a slab
  * property  no object is lost or given out twice, and no slab is lost

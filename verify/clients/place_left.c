@@ -1,5 +1,5 @@
-/* place_left - a range that Knit refuses to take back, since its neighbour has become free, and that is no more in its
- * Nest, is left to the thread that took it from there (LEFT).
+/* place_left - Knit refuses to take a range back, since its neighbour has become free. The range is no more in its Nest
+ * either. So it is left to the thread that took it from there (LEFT).
  *
  * bound     2 threads: one frees, the other takes that range from the Nest, frees its neighbour, and then asks Knit
  * property  nothing is lost; the thread that took a range from the Nest gets it, or finds it where it was put back

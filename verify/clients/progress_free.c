@@ -1,4 +1,4 @@
-/* progress_free - a thread frees objects of another thread's full slab, or gives back another slab in a round, and may
+/* progress_free - a thread frees objects of another thread's full slab, or gives back another slab in a round. It may
  * stop for good at any of its steps: with the full mark cleared and the slab not returned, or with a slab whose memory
  * it is giving back. Then the owner of the slabs allocates, frees and looks at its slabs, and a third thread frees.
  *

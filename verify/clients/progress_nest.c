@@ -1,5 +1,5 @@
-/* progress_nest - two threads place and take ranges of a Nest, and each may stop for good at any of its steps, also
- * while it has the list's lock. A third thread places or takes beside them.
+/* progress_nest - two threads place and take ranges of a Nest. Each may stop for good at any of its steps, also while
+ * it has the list's lock. A third thread places or takes beside them.
  *
  * bound     3 threads: 1 place | 1 take of one of two given ranges, or of any | 1 take of any or of a given range, or 1
  *           place; 1 slot, 1 range in it and 1 in the list before

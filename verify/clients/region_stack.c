@@ -1,5 +1,5 @@
-/* region_stack - two threads pop two ranges each and push them in another order than they lay in, so that a thread may
- * meet a stack whose first range is the same again, but not the one below it. Of the hardened build.
+/* region_stack - two threads pop two ranges each and push them in another order than they lay in. So a thread may meet
+ * a stack whose first range is the same again, but not the one below it. Of the hardened build.
  *
  * bound     2 threads: 2 pops each and as many pushes as pops that gave a range; 2 ranges
  * property  no range has two holders, and none is lost

@@ -1,5 +1,5 @@
-/* remote_leave - a slab's owner takes it up again and allocates from it, while another thread frees the last object
- * that was out before and a round looks: what the round reads of the owner's must not be from before.
+/* remote_leave - a slab's owner takes it up again and allocates from it. Meanwhile another thread frees the last object
+ * that was out before, and a round looks. What the round reads of the owner's must not be from before.
  *
  * bound     3 threads: 1 round that gives all back; 1 free; 1 allocation by the owner; a slab of 3 objects, of which
  *           others have freed 1 and the owner 1

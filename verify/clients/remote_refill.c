@@ -1,5 +1,5 @@
-/* remote_refill - the owner's free makes a full slab the current one at once, while another thread that has freed its
- * other object is on the way with it and a round looks.
+/* remote_refill - the owner's free makes a full slab the current one at once. Meanwhile another thread that has freed
+ * its other object is on the way with it, and a round looks.
  *
  * bound     3 threads: 1 round that gives all back; 1 free; 1 free and 1 allocation by the owner; a slab of 2 objects
  * property  no object is given out twice, and no slab is lost

@@ -1,5 +1,5 @@
-/* remote_suspect - the owner settles the note of a suspect, which another thread has freed, while a round looks at the
- * suspect's slab to give its memory back.
+/* remote_suspect - the owner settles the note of a suspect, which another thread has freed. Meanwhile a round looks at
+ * the suspect's slab to give its memory back.
  *
  * bound     2 threads at a time: 1 suspect pushed before; 1 round that gives all back beside 1 refill; a slab of 3
  *           objects, of which others have freed 1 and the owner 1

@@ -1,5 +1,5 @@
-/* rest.h - what must hold of the backend whenever no thread is at work: the counts are those of the free ranges that
- * there are, signed and exact, and no slot of a Nest keeps a range that was taken.
+/* rest.h - what must hold of the backend whenever no thread is at work. The counts are those of the free ranges that
+ * there are, signed and exact. No slot of a Nest keeps a range that was taken.
  */
 #ifndef JW_REST_H
 #define JW_REST_H

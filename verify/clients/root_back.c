@@ -1,5 +1,5 @@
-/* root_back - both halves of a root are freed at once, unmapped: the root goes back to the OS, and nobody looks at its
- * records or its memory any more; meanwhile a third thread fetches, perhaps the same root made anew.
+/* root_back - both halves of a root are freed at once, unmapped: the root goes back to the OS, and no thread looks at
+ * its records or its memory any more. Meanwhile a third thread fetches, perhaps the same root made anew.
  *
  * bound     3 threads, 2 frees and 1 fetch; 1 slot, 1 try
  * property  a thread that fetches has its range alone; in the end no root is left

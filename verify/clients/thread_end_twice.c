@@ -1,5 +1,5 @@
-/* thread_end_twice - the reclamation thread ends while another thread asks for a round twice, so that a second one
- * may come and go before the first one looks back.
+/* thread_end_twice - the reclamation thread ends while another thread asks for a round twice. So a second one may come
+ * and go before the first one looks back.
  *
  * bound     2 threads: the reclamation thread; 2 asks; after the first the asking thread runs the thread it started
  * property  each ask is followed by a round, or a thread that will run it; rounds of different threads are in order

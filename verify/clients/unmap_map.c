@@ -15,8 +15,8 @@
 static _Alignas(GRANULE_SIZE) uint64_t page[GRANULE_SIZE / sizeof(uint64_t)];
 static _Atomic(uint32_t) mapped; /* | unmappings when the page was last unmapped | 0: is it mapped? | */
 
-/* The kernel does one call after the other, but says nothing of that in terms of C11: so all here is relaxed, and of
- * the executions only those count in which the thread that maps later also comes later to the count of unmappings. */
+/* The kernel does one call after the other, but says nothing of that in terms of C11: so all here is relaxed. Only
+ * those executions count in which the thread that maps later also comes later to the count of unmappings. */
 static long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
     (void)arguments;
     uint32_t before = atomic_load_explicit(&mapped, memory_order_relaxed);

@@ -1,5 +1,5 @@
-/* versioned_stack_push_pop - two threads pop two elements each and push them in another order than they lay in, so that
- * a thread may meet a stack whose first element is the same again, but not the one below it.
+/* versioned_stack_push_pop - two threads pop two elements each and push them in another order than they lay in. So a
+ * thread may meet a stack whose first element is the same again, but not the one below it.
  *
  * bound     2 threads: 2 pops each and as many pushes as pops that gave an element; 2 elements
  * property  no element has two holders, and none is lost

@@ -1,4 +1,5 @@
-/* whole_mid_round - an object of the midend is allocated here and freed there, while a third goes the midend's round.
+/* whole_mid_round - an object of the midend is allocated here and freed there, while a third thread does the midend's
+ * part of a round.
  *
  * bound     3 threads: 1 allocation, the first of the process, and the thread's end; 1 free; the midend's part of a
  *           round that gives all back

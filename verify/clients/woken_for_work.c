@@ -1,5 +1,5 @@
-/* woken_for_work - the reclamation thread of a program of several threads goes to sleep without limit, while a thread
- * asks for a round and then waits for its work to be done.
+/* woken_for_work - the reclamation thread of a program of several threads goes to sleep without limit. Meanwhile a
+ * thread asks for a round and then waits for its work to be done.
  *
  * bound     2 threads: the reclamation thread, after its quiet rounds; 1 ask by main
  * property  the reclamation thread looks again or is woken, and the work is done. A lost wake-up is a livelock. After a
