@@ -96,8 +96,8 @@ static inline size_t mean_size(uint32_t octaves) {
     return 12 * (((size_t)1 << octaves) - 1) / octaves;
 }
 
-/* A live object begins with its size and a tag of its address and size, ends with the tag, and has a byte of the tag in
- * each page. All are looked at when it ends, and the first tag goes: so memory that is given out twice shows.
+/* A live object begins with its size and a tag of its address and size. It ends with the tag, and has a byte of the tag
+ * in each page. All are looked at when it ends, and the first tag goes: so memory that is given out twice shows.
  */
 struct mark {
     uint32_t size, tag;

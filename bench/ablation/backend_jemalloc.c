@@ -1,8 +1,8 @@
 /* backend_jemalloc.c - our frontend and midend on jemalloc's backend: ranges and large objects come from mallocx.
  *
- * Stands in for src/backend/backend.c and large_object.c in the peer jw+jemalloc (tools/jw/bench_peers.py), which shows
- * what each half of jwmalloc does, as the paper's variant of that name. For measuring only: memory of jemalloc's that
- * shares a place in the window with other memory is refused, statistics are empty.
+ * Stands in for src/backend/backend.c and large_object.c in the peer jw+jemalloc (tools/jw/bench_peers.py). That peer
+ * shows what each half of jwmalloc does, as the paper's variant of that name. For measuring only: memory of jemalloc's
+ * that shares a place in the window with other memory is refused, statistics are empty.
  */
 #include "backend/backend.h"
 

@@ -1,10 +1,10 @@
 /* sampler.h - which allocations are sampled.
  *
  * Each byte that a thread asks for is chosen with the same small probability, and an object is a sample if one of its
- * bytes is chosen. So the distances between chosen bytes are exponential, with the mean `rate`; a thread draws the next
- * one and counts down. An object of s bytes is a sample with probability 1 - exp(-s / rate), whatever was before: the
- * tool that writes the file divides by this. Nothing needs to be kept over a pause, for the same reason: a thread looks
- * at control.on only when its distance has ended. */
+ * bytes is chosen. So the distances between chosen bytes are exponential, with the mean `rate`. A thread draws the next
+ * distance and counts down. An object of s bytes is a sample with probability 1 - exp(-s / rate), whatever was before.
+ * The tool that writes the file divides by this. Nothing needs to be kept over a pause, for the same reason: a thread
+ * looks at control.on only when its distance has ended. */
 #ifndef JW_PROFILE_SAMPLER_H
 #define JW_PROFILE_SAMPLER_H
 

@@ -11,8 +11,8 @@
  * memory may help. */
 bool thrift_may_help(size_t size);
 
-/* Returns another number than the last call, most likely, if ranges, roots or mappings have come or gone since then, or
- * a round was asked for. */
+/* Returns a sign. It most likely differs from the last call's if ranges, roots or mappings have come or gone since
+ * then, or if a round was asked for. */
 uint64_t thrift_change_stamp(void);
 
 #endif

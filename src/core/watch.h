@@ -18,8 +18,8 @@
 #include "base/compiler.h"
 #include "base/mitigations.h"
 
-/* Slow paths whose time is counted: a refill of small objects, a mid object or a range that no cache of the thread has,
- * a free of what no cache has room for. */
+/* Slow paths whose time is counted. malloc: a refill of small objects, a mid object or a range that no cache of the
+ * thread has. free: of what no cache has room for. */
 enum slow_path { SLOW_SMALL, SLOW_MID, SLOW_LARGE, SLOW_FREE, SLOW_PATHS };
 
 /* The function of a slow path; what it takes depends on the path. */

@@ -21,7 +21,7 @@ enum { MOST_OBJECTS = 28 };
 enum { CLASSES = RANGE_CLASSES <= LEAF_CLASS ? RANGE_CLASSES : LEAF_CLASS + 1 };
 
 _Static_assert((unsigned)CLASSES - 1 <= LEAF_CLASS, "a class fits in a leaf's word");
-/* offset = i * size gives i + i * e / 2^32 with e = reciprocal * size - 2^32, which is less than the size. For any
+/* Let e = reciprocal * size - 2^32, which is less than the size. Then offset = i * size gives i + i * e / 2^32. For any
  * other offset, the quotient times the size is not the offset, whatever the quotient is. */
 _Static_assert((uint64_t)MOST_OBJECTS *BACKEND_MIN <= UINT32_MAX, "an object's offset divided by the size is exact");
 _Static_assert((MID_FREE_BITS >> MOST_OBJECTS) == 0, "each object has a bit");

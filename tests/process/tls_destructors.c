@@ -1,5 +1,5 @@
-/* tls_destructors.c - allocation in the destructors of thread-specific data, in every round that POSIX has of them, and
- * in threads whose first allocation ever is there. */
+/* tls_destructors.c - allocation in the destructors of thread-specific data, in every round that POSIX has of them.
+ * Some threads make their first allocation there. */
 #include <limits.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
-/* directory_test.c - the directory: each address has a word of its own, at any distance from the others, and the search
- * for the object before finds it through the levels. */
+/* directory_test.c - the directory: each address has a word of its own, at any distance from the others. The search for
+ * the object before an address finds it through the levels. */
 #include "unit.h"
 
 enum { MOST = 2 * JW_ADDRESS_BITS };

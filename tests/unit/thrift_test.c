@@ -155,8 +155,8 @@ static void above_the_watermark_freeing_gives_back(void **state) {
     give_scattered_back(parts);
 }
 
-/* What comes into use without pages, here a root, pushes out what waits, so that both together are no more than was in
- * use before and a bit. */
+/* A root comes into use without pages. What waits must go back for it: both together are hardly more than what was in
+ * use before. */
 static void what_waits_gives_way(void **state) {
     (void)state;
     granule_id parts[PARTS];

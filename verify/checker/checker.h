@@ -23,8 +23,8 @@ unsigned checker_choose(unsigned n);
 void checker_may_stop(int may);
 
 /* How many steps of a thread happen before this point. Threads are numbered as they are created, main is 0. Of the
- * calling thread itself: a number of its own, at least 1. An operation has ended before another one begins, if the
- * second one's thread then knows of at least as many steps as the first one's thread had made in the end. */
+ * calling thread itself: a number of its own, at least 1. Operation A ended before B began, if B's thread knows at
+ * least as many steps of A's thread as that had made at A's end. */
 unsigned checker_known_steps(unsigned thread);
 
 /* What this execution came to, for tests that compare sets of outcomes. At most 16 values; counts when it completes. */

@@ -1,8 +1,8 @@
 /* model.h - the operating system as the model checkers see it: what a client may set and ask.
  *
- * Roots come from a static arena of a few roots' size; each slot of it is claimed and released by one atomic word,
- * whose release and acquire are the order that a kernel gives to an unmapping and a later mapping. Released memory is
- * forbidden: a thread that touches it fails. Tables and heaps come from a second arena that only grows.
+ * Roots come from a static arena of a few roots' size. One atomic word claims and releases each slot of it. Its release
+ * and acquire are the order that a kernel gives to an unmapping and a later mapping. Released memory is forbidden: a
+ * thread that touches it fails. Tables and heaps come from a second arena that only grows.
  */
 #ifndef JW_MODEL_H
 #define JW_MODEL_H
@@ -21,15 +21,15 @@ extern int model_refusals_left;
 /* Releases of roots that are refused first, in any thread. */
 extern _Atomic(int) model_releases_refused;
 
-/* Calls that the OS may refuse yet. At each unmapping, discarding, protection, growth and move of roots, and at each
- * start of a thread, both answers are explored while this is above 0. Not in GenMC, which cannot choose. */
+/* Calls that the OS may refuse yet. While this is above 0, both answers are explored at each unmapping, discarding,
+ * protection, growth and move of roots, and at each start of a thread. Not in GenMC, which cannot choose. */
 extern _Atomic(int) model_faults_left;
 
 /* Misuses that the client makes on purpose: each ends its thread, and counts one down. Any other is a failure. */
 extern _Atomic(int) model_misuses_expected;
 
-/* Whether discarded memory of roots keeps its contents: for clients where the owner of a slab may still have a link to
- * write when the page goes, which harms nobody (remote_reclaim.h). */
+/* Whether discarded memory of roots keeps its contents. In some clients the owner of a slab may still have a link to
+ * write when the page goes, which does no harm (remote_reclaim.h). */
 extern bool model_keeps_discarded;
 
 /* Whether a mapping below a root's size is a part of a root, not the rest of a huge object. */
