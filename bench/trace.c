@@ -1,3 +1,4 @@
+/* trace.c - reads a trace, line by line, and gives pointers their slots by a hash table. */
 #include "trace.h"
 #include "bench.h"
 

@@ -1,7 +1,8 @@
 /* ownership.h - which thread has a range: the protocol between Nest and Knit (the paper's Figure 11, lines 17-42).
  *
- * A free range is owned half by Nest, half by Knit. No step takes or gives both halves at once, so each second step can
- * fail and has its rollback:
+ * A free range is owned half by Nest, half by Knit. Nest's half is the right to take the range out of its Nest. Knit's
+ * half is the right to join it. No step takes or gives both halves at once, so each second step can fail and has its
+ * rollback:
  *
  *   acquire by size    Nest, then Knit    Knit fails: back into Nest (or deferred, "not acquired"); try again, then a
  *                                         larger class

@@ -1,4 +1,4 @@
-/* start.h - the start of the allocator. */
+/* start.h - starts the allocator: reads the options and makes the tables, once, at the first call that needs them. */
 #ifndef JW_START_H
 #define JW_START_H
 

@@ -1,4 +1,4 @@
-/* heap_statistics.h - what the heaps have in use and keep. */
+/* heap_statistics.h - the heaps' part of the statistics: what is in use, and what heaps and their caches keep. */
 #ifndef JW_HEAP_STATISTICS_H
 #define JW_HEAP_STATISTICS_H
 

@@ -1,3 +1,4 @@
+/* supervisor.c - the filter of system calls, the thread that answers it, and the calls that it tells apart. */
 #include "supervisor.h"
 
 #include <dlfcn.h>
