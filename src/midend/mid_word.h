@@ -9,7 +9,7 @@
  *   mid_word_allocate_all   a round that is in the hold           each bit = 0
  *   mid_word_free           any thread                            bit = listed = 1, seen = given back = 0
  *   mid_word_free_held      the holder: the hit path of free      bit = 1
- *   mid_word_leave          the holder                            held = 0. No bit left: 0
+ *   mid_word_leave          the holder, or a round in its place   held = 0. No bit left: 0
  *   mid_word_mark           a round that has the slab out of the  seen = 1, or given back = 1
  *                           Nest
  *   mid_word_make           the thread that makes the slab        listed = 1, each object's bit = 1

@@ -12,7 +12,7 @@
  *                                       again; clearing the last bit clears LISTED too and the slab stays out
  *   empty     0     1       all         stays until the next round while its class has few in the Nest, else: take it
  *                                       from the Nest, give the range back
- *   held      1     1       any         the holder lets go of it: full without a bit, else partial or empty and placed
+ *   held      1     1       any         the holder leaves it: full without a bit, else partial or empty and placed
  *
  * LISTED means: in the Nest, deferred, or in the hands of a thread that will place it. Only the thread that took a slab
  * out of the Nest clears bits. Progress: lock-free, as Nest. Invariant: LISTED exactly if a bit is set or the slab is
@@ -20,7 +20,7 @@
  *
  *   object    bit  first word   leaves it by
  *   in use    0    any          free: cached, where the thread has room for it (mid_cache.h), else its bit is set
- *   cached    0    a link       its thread's next allocation; its thread lets go of it: its bit is set
+ *   cached    0    a link       its thread's next allocation; its thread drains its cache: its bit is set
  *   free      1    no link      allocate
  *
  * Whole pages of free objects go back to the OS if no thread touched the partial slab between two rounds:
