@@ -4,6 +4,8 @@
   docs/platforms.md           the table of mallopt's parameters, from src/api/mallopt.def; the dispatch tables'
                               entries, from src/api/dispatch.def
   docs/options.md             the table of options, from src/config/options.def; docs/hardening.md: those of that build
+  docs/protocols/*.md,        the words and their transitions, from the header that a line of the page names:
+  docs/design.md              <!-- frontend/slab.h state: ./jw docs --> for its block that begins with "state"
   README.md                   the sentence on verification, from docs/clients.md; the bars and the measured numbers of
                               other sentences, from docs/figures.toml
 
@@ -259,6 +261,23 @@ def dispatch() -> str:
     return "\n".join(rows)
 
 
+def blocks(header: str, names: list[str]) -> str:
+    """The indented blocks of a header's first comment that begin with these words, without names all: the pictures of
+    its words, and their transitions."""
+    comment = (ROOT / "src" / header).read_text().partition("*/")[0]
+    found = re.findall(r"^(?: \*   .*\n)+", comment, re.M)
+    wanted = [[block for block in found if block.split()[1] == name] for name in names] if names else [found]
+    if not all(wanted):
+        raise SystemExit(f"src/{header}: it has no block {' or '.join(names) or 'at all'}")
+    return "\n\n".join(re.sub(r"^ \*", " ", block, flags=re.M).rstrip() for part in wanted for block in part)
+
+
+def header_parts(path: Path) -> dict[str, str]:
+    """What a page has from headers, by the name that stands in its line."""
+    named = re.findall(r"^<!-- (\w+/\w+\.h)((?: \w+)*): \./jw docs -->$", path.read_text(), re.M)
+    return {header + names: blocks(header, names.split()) for header, names in named}
+
+
 def filled(path: Path, parts: dict[str, str]) -> str:
     """The document with its generated parts."""
     text = path.read_text()
@@ -273,7 +292,9 @@ def filled(path: Path, parts: dict[str, str]) -> str:
 
 def generated() -> dict[Path, str]:
     options, hardened_options = options_table.parts()
+    from_headers = {path: parts for path in pages() if (parts := header_parts(path))}
     return {
+        **{path: filled(path, parts) for path, parts in from_headers.items()},
         ATOMICS: atomics(),
         README: said(filled(README, {"verification": claim(), "figures": bars()})),
         PLATFORMS: filled(PLATFORMS, {"parameters": parameters(), "dispatch": dispatch()}),
@@ -391,7 +412,8 @@ def add_command(commands) -> None:
         "docs",
         help="write the generated parts of the documents",
         description="Writes docs/protocols/atomics.md from the tags and declarations in src, the tables of options and "
-        "of mallopt's parameters from options.def and mallopt.def, the dispatch tables from dispatch.def, the README's "
+        "of mallopt's parameters from options.def and mallopt.def, the dispatch tables from dispatch.def, the words "
+        "and transitions of the pages on protocols from the headers, the README's "
         "sentence on verification from docs/clients.md, and the README's measured numbers from docs/figures.toml. "
         "./jw check docs compares.",
     )
