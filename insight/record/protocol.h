@@ -4,8 +4,8 @@
  * of the program takes a ring, maps it, and writes its events there. The recording process reads them and writes the
  * trace.
  *
- *   slot.head   events ever written, modulo 2^32   the thread that has the ring   [RR1] release: publishes the events
- *   slot.tail   events ever read, modulo 2^32      the recording process          [RR2] release: the events are copied
+ *   slot.head   events ever written, modulo 2^32   the thread that has the ring   [RG1] release: publishes the events
+ *   slot.tail   events ever read, modulo 2^32      the recording process          [RG2] release: the events are copied
  *
  * Invariant: 0 <= head - tail <= capacity, and the events from tail up to head are complete. Each side reads the
  * other's word with acquire. All files are full size and backed by memory before a thread can see them, so that a write
@@ -65,7 +65,7 @@ _Static_assert(sizeof(struct slot) == 128, "two cache lines");
 
 struct control {
     uint64_t magic;
-    _Atomic uint32_t rings_ready; /* [RR3] release by the recording process: the files are there */
+    _Atomic uint32_t rings_ready; /* [RG3] release by the recording process: the files are there */
     _Atomic uint32_t rings_taken; /* may be above rings_ready: the thread then waits */
     _Atomic uint32_t processes;   /* numbers given out; the first is 1 */
     _Atomic uint32_t stop;        /* nothing more is recorded */

@@ -155,7 +155,7 @@ static void use_ring(struct mapped *mapped) {
     writer.slot = &slots[mapped->ring];
     writer.capacity = writer.slot->capacity;
     writer.head = atomic_load_explicit(&writer.slot->head, memory_order_relaxed);
-    writer.tail = atomic_load_explicit(&writer.slot->tail, memory_order_acquire); /* pairs RR2 */
+    writer.tail = atomic_load_explicit(&writer.slot->tail, memory_order_acquire); /* pairs RG2 */
 }
 
 static struct mapped *ring_of_ended_thread(void) {
@@ -186,7 +186,7 @@ static struct mapped *new_ring(void) {
     uint64_t changed = time_now();
     if (index >= MOST_MAPPED || ring >= MOST_RINGS) return NULL;
     atomic_store(&rings[index].taken, 1);
-    while (atomic_load_explicit(&control->rings_ready, memory_order_acquire) <= ring) { /* pairs RR3 */
+    while (atomic_load_explicit(&control->rings_ready, memory_order_acquire) <= ring) { /* pairs RG3 */
         if (!recorder_lives(time_now(), &heartbeat, &changed)) return NULL;
         wait_a_moment();
     }
@@ -274,7 +274,7 @@ bool writer_make_room(void) {
     uint32_t heartbeat = 0;
     uint64_t changed = time_now();
     for (;;) {
-        writer.tail = atomic_load_explicit(&writer.slot->tail, memory_order_acquire); /* pairs RR2 */
+        writer.tail = atomic_load_explicit(&writer.slot->tail, memory_order_acquire); /* pairs RG2 */
         if (writer.head - writer.tail < writer.capacity) break;
         if (!recorder_lives(time_now(), &heartbeat, &changed)) {
             writer.events = NULL;

@@ -39,7 +39,7 @@ static inline bool writer_put(const struct event *event) {
     if (writer.head - writer.tail >= writer.capacity && !writer_make_room()) return false;
     writer.events[writer.head & (writer.capacity - 1)] = *event;
     writer.head++;
-    atomic_store_explicit(&writer.slot->head, writer.head, memory_order_release); /* [RR1] */
+    atomic_store_explicit(&writer.slot->head, writer.head, memory_order_release); /* [RG1] */
     return true;
 }
 

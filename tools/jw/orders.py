@@ -98,6 +98,14 @@ def pairing_problems(found: list[Operation]) -> list[str]:
     return problems
 
 
+def tags_of_tools(found: list[Operation]) -> list[str]:
+    """A tag of the library says nothing else in insight, whose tools may have tags of their own."""
+    tags = {operation.tag: operation.place for operation in found if operation.tag}
+    paths = sorted((ROOT / "insight").rglob("*.[ch]"))
+    named = [(path, tag) for path in paths for tag in sorted(set(TAG.findall(path.read_text()))) if tag in tags]
+    return [f"{path.relative_to(ROOT)}: [{tag}] stands at {tags[tag]}, too" for path, tag in named]
+
+
 def client_problems(found: list[Operation]) -> list[str]:
     problems = []
     for operation in found:
@@ -112,6 +120,6 @@ def client_problems(found: list[Operation]) -> list[str]:
 
 def check() -> bool:
     found = operations()
-    problems = pairing_problems(found) + client_problems(found)
+    problems = pairing_problems(found) + client_problems(found) + tags_of_tools(found)
     print("\n".join(problems) or f"{len(found)} ordered operations, all tagged, paired and with a client or a reason")
     return not problems
