@@ -46,7 +46,7 @@ static ALWAYS_INLINE void split_in_parent(const struct tree_position *position, 
     }
 }
 
-/* Makes the range an internal node with two children. The release of a child publishes the node's word. */
+/* Makes the range an inner node with two children. The release of a child publishes the node's word. */
 static void split_in_new_node(granule_id range, uint32_t weight, unsigned unit, unsigned right_slot) {
     unsigned slots = weight >> unit;
     struct node_word node = node_of_link(range_link_get(range));

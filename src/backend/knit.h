@@ -1,8 +1,8 @@
 /* knit.h - Knit: the closed sibling tree, which splits ranges and joins them again (the paper's 3.2.2, 4.2.2).
  *
- * A root's ranges form a tree. An internal node has a unit of 2^m granules and two to eight slots. Each child covers a
+ * A root's ranges form a tree. An inner node has a unit of 2^m granules and two to eight slots. Each child covers a
  * run of slots. So any run of adjacent children has a weight in S(3) and can become one range. A split whose parts are
- * multiples of the parent's unit makes siblings in the parent. Any other split makes the range an internal node.
+ * multiples of the parent's unit makes siblings in the parent. Any other split makes the range an inner node.
  *
  * There are no pointers. A range's link word holds its parent's unit and its own slot there, so the parent starts at
  * (range - slot * unit). The parent's word lies in the node table at (its start + its unit). No other live node's word

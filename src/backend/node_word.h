@@ -1,4 +1,4 @@
-/* node_word.h - the word of an internal node of Knit's tree, the only word that siblings share (knit.h).
+/* node_word.h - the word of an inner node of Knit's tree, the only word that siblings share (knit.h).
  *
  *   node   | 31 | 30..28 own slot in parent | 27..24 unit of own parent | 23..0 eight slots of three bits |
  *

@@ -93,7 +93,7 @@
 #define LARGE_GUARD (GUARDED ? GRANULE_SIZE : 0)
 
 _Static_assert(JW_GRANULE_SHIFT >= 8 && JW_GRANULE_SHIFT <= 16, "slab offsets must fit in 16 bits");
-_Static_assert(ROOT_GRANULES >= 8, "a root must have room for an internal node of eight slots");
+_Static_assert(ROOT_GRANULES >= 8, "a root must have room for an inner node of eight slots");
 _Static_assert(JW_ROOT_SHIFT - JW_GRANULE_SHIFT <= 13, "the unit of a node must fit in four bits, 15 being taken");
 _Static_assert(JW_WINDOW_SHIFT - JW_GRANULE_SHIFT <= 24, "a granule's number must fit in 24 bits of a record");
 _Static_assert(JW_WINDOW_SHIFT > JW_ROOT_SHIFT, "the window must hold more than one root");

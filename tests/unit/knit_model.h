@@ -11,7 +11,7 @@
 struct node {
     granule_id start;
     uint32_t weight;
-    unsigned unit;        /* of an internal node */
+    unsigned unit;        /* of an inner node */
     enum slot_code state; /* of a leaf */
     struct node *parent, *first, *next, *previous;
 };

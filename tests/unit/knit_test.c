@@ -25,7 +25,7 @@ static void check_siblings(const struct node *parent) {
     }
 }
 
-/* The word that Knit keeps for an internal node says what the model knows. */
+/* The word that Knit keeps for an inner node says what the model knows. */
 static void check_word(const struct node *node) {
     uint32_t word = page_map.node[node->start + (1u << node->unit)];
     unsigned slot = 0;
