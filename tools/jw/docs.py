@@ -186,7 +186,7 @@ def tag_key(tag: str) -> tuple[str, int]:
 def claim() -> str:
     """What the model checker has shown, in one paragraph."""
     shown = verify_table.read()
-    drawn, killed, excused = sample_table.read()
+    drawn, killed, excused, alive = sample_table.read()
     were = "was" if len(shown.incomplete) == 1 else "were"
     partly = f"; {len(shown.incomplete)} {were} stopped at the time limit: {', '.join(sorted(shown.incomplete))}"
     return textwrap.fill(
@@ -196,7 +196,8 @@ def claim() -> str:
         "at their rows' commits"
         f"{partly if shown.incomplete else ''}. Of {shown.mutants} mutants of the source they reject "
         f"{shown.killed}; {shown.excused} are excused ([clients](docs/clients.md)). "
-        f"Of {drawn} random ones {killed} are killed, {excused} excused ([mutants](docs/mutants.md)).",
+        f"Of {drawn} random ones {killed} are killed, {excused} excused, {alive} survive; the sample is not fresh "
+        "([mutants](docs/mutants.md), [how](docs/verification.md#mutants)).",
         118,
         break_on_hyphens=False,
         break_long_words=False,

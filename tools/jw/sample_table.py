@@ -35,11 +35,10 @@ def summary(results: dict) -> str:
     )
 
 
-def read() -> tuple[int, int, int]:
-    """Of the document's sample: how many mutants were drawn, killed and excused."""
-    pattern = r"^seed \d+: (\d+) mutants of \d+, (\d+) killed, (\d+) excused"
-    drawn, killed, excused = map(int, re.search(pattern, DOCUMENT.read_text(), re.M).groups())
-    return drawn, killed, excused
+def read() -> tuple[int, ...]:
+    """Of the document's sample: how many mutants were drawn, killed and excused, and how many survive."""
+    pattern = r"^seed \d+: (\d+) mutants of \d+, (\d+) killed, (\d+) excused, (\d+) survive"
+    return tuple(map(int, re.search(pattern, DOCUMENT.read_text(), re.M).groups()))
 
 
 def shown(text: str) -> str:
