@@ -35,7 +35,7 @@ def add_command(commands, name: str, description: str):
 
 def add_program(command) -> None:
     """The arguments of a command that runs a program beside one of our libraries."""
-    command.add_argument("--lib", action="append", default=[], type=Path, help="an allocator to preload")
+    command.add_argument("--lib", action="append", default=[], type=Path, help="preload this allocator, too")
     command.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGUMENTS")
 
 
@@ -46,10 +46,12 @@ def add_record(commands) -> None:
         "Runs PROGRAM and writes each allocation and free of it and of its children into a file.\n"
         "Returns the program's exit status; 1 if the file could not be written.",
     )
-    command.add_argument("-o", "--output", type=Path, default=Path("app.jwt"), help="default: app.jwt")
-    command.add_argument("--stacks", action="store_true", help="with the call stack of each allocation")
     command.add_argument(
-        "--sample", type=int, default=100, metavar="MS", help="between two readings of resident memory; 100"
+        "-o", "--output", type=Path, default=Path("app.jwt"), help="write this file; default: %(default)s"
+    )
+    command.add_argument("--stacks", action="store_true", help="write the call stack of each allocation, too")
+    command.add_argument(
+        "--sample", type=int, default=100, metavar="MS", help="read resident memory so often; default: %(default)s ms"
     )
     add_program(command)
     command.set_defaults(run=runs("recorder", "record"))
@@ -63,12 +65,18 @@ def add_profile(commands) -> None:
         "further process has a file of its own. While it runs, --on, --off and --dump act on it from outside.\n"
         "Returns the program's exit status; 1 if the file could not be written.",
     )
-    command.add_argument("-o", "--output", type=Path, default=Path("app.pb.gz"), help="default: app.pb.gz")
     command.add_argument(
-        "--rate", type=int, default=512 << 10, metavar="BYTES", help="one sample in so many, on average; 524288"
+        "-o", "--output", type=Path, default=Path("app.pb.gz"), help="write this file; default: %(default)s"
+    )
+    command.add_argument(
+        "--rate",
+        type=int,
+        default=512 << 10,
+        metavar="BYTES",
+        help="sample one byte in so many, on average; default: %(default)s",
     )
     command.add_argument("--seed", type=int, default=0, help="choose the same bytes each time")
-    command.add_argument("--begin-off", action="store_true", help="no samples until --on")
+    command.add_argument("--begin-off", action="store_true", help="take no samples until --on")
     command.add_argument("--symbolize", action="store_true", help="write functions' names, too")
     command.add_argument("--on", type=int, metavar="PID", help="take samples in this process's run from now on")
     command.add_argument("--off", type=int, metavar="PID", help="take no more")
@@ -85,9 +93,11 @@ def add_guard(commands) -> None:
         "free, a double or invalid free of these is named with its stacks, and ends the process.\n"
         "Returns the program's exit status.",
     )
-    command.add_argument("--rate", type=int, default=5000, metavar="N", help="guard one allocation in so many; 5000")
     command.add_argument(
-        "--slots", type=int, default=256, metavar="N", help="guarded objects at one time, at most; 256"
+        "--rate", type=int, default=5000, metavar="N", help="guard one allocation in so many; default: %(default)s"
+    )
+    command.add_argument(
+        "--slots", type=int, default=256, metavar="N", help="guard at most so many at one time; default: %(default)s"
     )
     command.add_argument("-o", "--output", type=Path, help="add what is found to this file; default: standard error")
     command.add_argument("--symbolize", action="store_true", help="write functions' names, after the program has ended")
@@ -108,7 +118,7 @@ def add_trace(commands) -> None:
         kind.add_argument("trace", type=Path)
         kind.add_argument("-o", "--output", type=Path, required=True)
         if name == "export":
-            kind.add_argument("--process", type=int, help="default: the one with the most events")
+            kind.add_argument("--process", type=int, help="take this process; default: the one with the most events")
         kind.set_defaults(run=runs("android", function))
 
 
@@ -119,8 +129,10 @@ def add_report(commands) -> None:
         "Makes one page, without links to anything else, of a trace; or of two, to compare them.",
     )
     command.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
-    command.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
-    command.add_argument("--process", type=int, help="default: the one with the most events")
+    command.add_argument(
+        "-o", "--output", type=Path, default=Path("report.html"), help="write this file; default: %(default)s"
+    )
+    command.add_argument("--process", type=int, help="take this process; default: the one with the most events")
     command.add_argument("--json", action="store_true", help="print the numbers instead")
     command.set_defaults(run=runs("report", "report"))
 
@@ -135,15 +147,26 @@ def add_replay(commands) -> None:
         "resident size: at most, in the middle of all samples, and some time (--rest) after the last call.",
     )
     command.add_argument("trace", type=Path)
-    command.add_argument("--lib", action="append", default=[], type=Path, metavar="LIBRARY", help="one more allocator")
-    command.add_argument("--process", type=int, help="default: the one with the most events")
-    command.add_argument("--timing", choices=("compressed", "kept"), default="compressed", help="default: compressed")
-    command.add_argument("--runs", type=int, default=1, help="the time is that of the best one; default: 1")
     command.add_argument(
-        "--rest", type=int, default=1500, metavar="MS", help="from the last call to the last reading; 1500"
+        "--lib", action="append", default=[], type=Path, metavar="LIBRARY", help="measure this allocator, too"
     )
-    command.add_argument("--step", type=int, default=100000, help="calls between two entries of live bytes in the JSON")
-    command.add_argument("-o", "--output", type=Path, help="a page with the table and a plot")
+    command.add_argument("--process", type=int, help="take this process; default: the one with the most events")
+    command.add_argument(
+        "--timing",
+        choices=("compressed", "kept"),
+        default="compressed",
+        help="keep pauses or not; default: %(default)s",
+    )
+    command.add_argument(
+        "--runs", type=int, default=1, help="run so often, and take the best time; default: %(default)s"
+    )
+    command.add_argument(
+        "--rest", type=int, default=1500, metavar="MS", help="rest before the last reading; default: %(default)s ms"
+    )
+    command.add_argument(
+        "--step", type=int, default=100000, help="note live bytes for the JSON each so many calls; default: %(default)s"
+    )
+    command.add_argument("-o", "--output", type=Path, help="write a page with the table and a plot")
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
     command.set_defaults(run=runs("replay", "replay"))
 
@@ -157,8 +180,8 @@ def add_stat(commands) -> None:
     )
     command.add_argument("pid", type=int, metavar="PID")
     form = command.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="all numbers")
-    form.add_argument("--openmetrics", action="store_true", help="for Prometheus")
+    form.add_argument("--json", action="store_true", help="print all numbers as JSON")
+    form.add_argument("--openmetrics", action="store_true", help="print all numbers for Prometheus")
     command.set_defaults(run=runs("watch_stat", "stat"))
 
 
@@ -170,8 +193,10 @@ def add_top(commands) -> None:
         "ends or Ctrl-C comes.",
     )
     command.add_argument("pid", type=int, metavar="PID")
-    command.add_argument("--interval", type=int, default=1000, metavar="MS", help="between two pictures; 1000")
-    command.add_argument("--once", action="store_true", help="one picture")
+    command.add_argument(
+        "--interval", type=int, default=1000, metavar="MS", help="draw so often; default: %(default)s ms"
+    )
+    command.add_argument("--once", action="store_true", help="draw one picture")
     command.set_defaults(run=runs("watch_top", "top"))
 
 
@@ -183,7 +208,7 @@ def add_map(commands) -> None:
         "and holes.",
     )
     command.add_argument("pid", type=int, metavar="PID")
-    command.add_argument("--json", action="store_true", help="all runs of granules")
+    command.add_argument("--json", action="store_true", help="print all runs of granules as JSON")
     command.set_defaults(run=runs("watch_map", "picture"))
 
 

@@ -117,7 +117,7 @@ def run(arguments) -> int:
 
 
 def add_arguments(command) -> None:
-    command.add_argument("--starts", type=int, default=500, help="starts of the program, default: 500")
+    command.add_argument("--starts", type=int, default=500, help="start the program so often; default: %(default)s")
     command.add_argument("--machine", choices=["all", *MACHINES], default="x86-64", help="default: x86-64")
     command.add_argument("--library", type=Path, help="default: the machine's flavour")
     command.add_argument("--control", action="store_true", help="the C library's malloc, too")

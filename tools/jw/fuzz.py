@@ -240,8 +240,10 @@ def add_command(commands) -> None:
     command.add_argument(
         "target", nargs="?", metavar="TARGET", choices=[*TARGETS], help="default: all targets, one after the other"
     )
-    command.add_argument("--seconds", type=int, default=60, metavar="N", help="duration for each target; default: 60")
-    command.add_argument("--jobs", type=int, default=1, metavar="N", help="number of processes; default: 1")
+    command.add_argument(
+        "--seconds", type=int, default=60, metavar="N", help="fuzz each target so long; default: %(default)s"
+    )
+    command.add_argument("--jobs", type=int, default=1, metavar="N", help="run so many processes; default: %(default)s")
     command.add_argument("--reproduce", type=Path, metavar="FILE", help="run this one input and print its calls")
     command.add_argument("--minimise", type=Path, metavar="FILE", help="shrink this failing input")
     command.add_argument(

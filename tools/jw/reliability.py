@@ -58,5 +58,5 @@ def add_command(commands) -> None:
         "docs/reliability.md has the figures.",
     )
     command.add_argument("--only", metavar="TEXT", help="only runs with this text in the name")
-    command.add_argument("--minutes", type=int, default=20, help="duration of the soak (20)")
+    command.add_argument("--minutes", type=int, default=20, help="let the soak last so long; default: %(default)s")
     command.set_defaults(run=run)

@@ -263,7 +263,7 @@ def add_command(commands) -> None:
     command.add_argument(
         "--random", type=int, metavar="N", help="draw so many random mutants, and say how many are killed, by what"
     )
-    command.add_argument("--seed", type=int, default=1, metavar="S", help="seed of that draw (%(default)s)")
+    command.add_argument("--seed", type=int, default=1, metavar="S", help="draw with this seed; default: %(default)s")
     command.add_argument(
         "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"
     )
@@ -278,15 +278,18 @@ def add_command(commands) -> None:
         type=int,
         default=BUDGET,
         metavar="SECONDS",
-        help=f"time limit for each client (%(default)s); with --genmc processor time of each model ({genmc.LIMIT})",
+        help="limit the time of each client; default: %(default)s; with --genmc the processor time of each model; "
+        f"default: {genmc.LIMIT}",
     )
     command.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes (%(default)s)"
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="run so many processes; default: %(default)s"
     )
     command.add_argument(
         "--compiler", default="gcc", help="compiler of the code under test (gcc, clang-16, aarch64-linux-gnu-gcc)"
     )
-    command.add_argument("--level", default="-O1", help="optimisation level of the code under test (%(default)s)")
+    command.add_argument(
+        "--level", default="-O1", help="compile the code under test with this level; default: %(default)s"
+    )
     command.add_argument("--json", type=Path, metavar="FILE", help="write all results to this file")
     command.add_argument(
         "--table",
