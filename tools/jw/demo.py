@@ -133,8 +133,7 @@ def run(arguments) -> int:
 
 def add_command(commands) -> None:
     command = commands.add_parser(
-        "demo",
-        help="run a real program on the system's malloc and on jwmalloc, and compare",
+        "demo",  # without help: ./jw --help has it at the top
         description="Runs a Python program that allocates much on the system's malloc and on jwmalloc in turn. Each "
         "Python object is a malloc of its own. Checks that the results are equal. Prints time, peak memory, memory "
         f"{IDLE_SECONDS} seconds after most objects were freed, and instructions. Takes less than two minutes with the "
