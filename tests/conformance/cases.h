@@ -29,7 +29,7 @@ void add_errno(void);
 void add_insight(void);
 void add_threads(void);
 void add_forks(void);
-void add_walls(void);
+void add_limits_of_process(void);
 void add_surroundings(void);
 void add_programs(void);
 void add_libc(void);

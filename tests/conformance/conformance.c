@@ -50,7 +50,7 @@ static void add_all(void) {
     add_insight();
     add_threads();
     add_forks();
-    add_walls();
+    add_limits_of_process();
     add_surroundings();
     add_programs();
     add_libc();

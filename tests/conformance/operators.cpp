@@ -1,4 +1,4 @@
-/* operators.cpp - C++: every operator new and delete, new-handlers, bad_alloc at the wall, the library's containers. */
+/* operators.cpp - C++: each new and delete, new-handlers, bad_alloc without memory, the library's containers. */
 #include "cases.h"
 
 #include <sys/resource.h>
@@ -94,15 +94,15 @@ void release_reserve() {
     std::set_new_handler(nullptr);
 }
 
-void raise_the_wall(std::size_t room) {
-    struct rlimit wall = {proc_bytes("/proc/self/status", "VmSize") + room, RLIM_INFINITY};
-    CHECK(setrlimit(RLIMIT_AS, &wall) == 0);
+void limit_addresses(std::size_t room) {
+    struct rlimit limits = {proc_bytes("/proc/self/status", "VmSize") + room, RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &limits) == 0);
 }
 
 /* Not enough memory for two of these; the handler gives one back. */
 void handler_finds_memory(std::size_t nothrow, std::size_t) {
     reserve = std::malloc(40 * MB);
-    raise_the_wall(24 * MB);
+    limit_addresses(24 * MB);
     std::set_new_handler(release_reserve);
     void *object = nothrow ? ::operator new(40 * MB, std::nothrow) : ::operator new(40 * MB);
     CHECK(object != nullptr && handled == 1);
@@ -145,10 +145,10 @@ void handler_exits(std::size_t, std::size_t) {
     CHECK(false);
 }
 
-/* --- The wall: exceptions, nothing lost */
+/* --- When memory ends: exceptions, nothing lost */
 
-void fill_to_the_wall(std::size_t size, std::size_t) {
-    raise_the_wall(48 * MB);
+void fill_until_memory_ends(std::size_t size, std::size_t) {
+    limit_addresses(48 * MB);
     std::size_t first = 0;
     for (int round = 0; round < 3; round++) {
         std::list<std::unique_ptr<char[]>> objects;
@@ -161,8 +161,8 @@ void fill_to_the_wall(std::size_t size, std::size_t) {
     tiers_work(1);
 }
 
-void containers_at_the_wall(std::size_t which, std::size_t) {
-    raise_the_wall(32 * MB);
+void containers_until_memory_ends(std::size_t which, std::size_t) {
+    limit_addresses(32 * MB);
     for (int round = 0; round < 2; round++) {
         std::vector<std::string> vector;
         std::map<int, std::string> map;
@@ -259,8 +259,8 @@ extern "C" void add_operators(void) {
     add("new-handler throws another exception", handler_throws, 1, 0);
     add("new-handler ends the program", handler_exits, 0, 0);
     for (std::size_t size : {std::size_t{100}, std::size_t{3000}, std::size_t{60000}, 5 * MB})
-        add("bad_alloc at the wall, %zu bytes", fill_to_the_wall, size, 0);
-    for (std::size_t i = 0; i < 4; i++) add("container %zu at the wall", containers_at_the_wall, i, 0);
+        add("bad_alloc when memory ends, %zu bytes", fill_until_memory_ends, size, 0);
+    for (std::size_t i = 0; i < 4; i++) add("container %zu when memory ends", containers_until_memory_ends, i, 0);
     add("thread-local objects of %zu threads", thread_local_objects, 20, 0);
     add("%zu futures", futures, 50, 0);
     add("exceptions", exceptions, 5, 0);

@@ -1,4 +1,4 @@
-/* walls.c - limits of the process: address space, threads, memory of a cgroup; what a sandbox forbids. */
+/* limits_of_process.c - limits of the process: address space, threads, memory of a cgroup; what a sandbox forbids. */
 #include "cases.h"
 
 #include <fcntl.h>
@@ -11,15 +11,15 @@
 #include <sys/syscall.h>
 
 static void limit(int resource, size_t value) {
-    struct rlimit wall = {value, value};
-    CHECK(setrlimit((__rlimit_resource_t)resource, &wall) == 0);
+    struct rlimit limits = {value, value};
+    CHECK(setrlimit((__rlimit_resource_t)resource, &limits) == 0);
 }
 
-static void wall_ahead(size_t room) {
+static void leave_room(size_t room) {
     limit(RLIMIT_AS, proc_bytes("/proc/self/status", "VmSize") + room);
 }
 
-/* Fills memory to the wall, frees it, and does so again: no less fits. */
+/* Fills memory until it ends, frees it, and does so again: no less fits. */
 static size_t fill(size_t size) {
     void **first = NULL;
     size_t count = 0;
@@ -34,26 +34,26 @@ static size_t fill(size_t size) {
     return count;
 }
 
-static void at_the_wall(size_t size, size_t unused) {
+static void until_memory_ends(size_t size, size_t unused) {
     (void)unused;
     tiers_work(1);
-    wall_ahead(64 * MB);
+    leave_room(64 * MB);
     size_t first = fill(size);
     CHECK(first * size > 16 * MB);
     for (int i = 0; i < 3; i++) CHECK(fill(size) >= first - first / 8);
     tiers_work(2);
 }
 
-static void other_size_after_the_wall(size_t size, size_t other) {
+static void other_size_after_memory_ended(size_t size, size_t other) {
     tiers_work(1);
-    wall_ahead(64 * MB);
+    leave_room(64 * MB);
     CHECK(fill(size) > 0);
     CHECK(fill(other) * other > 16 * MB);
 }
 
-static void realloc_at_the_wall(size_t step, size_t unused) {
+static void realloc_until_memory_ends(size_t step, size_t unused) {
     (void)unused;
-    wall_ahead(48 * MB);
+    leave_room(48 * MB);
     size_t size = step;
     char *object = malloc(size), *grown;
     CHECK(object != NULL);
@@ -78,13 +78,13 @@ static void *fail_in_thread(void *size) {
     return NULL;
 }
 
-static void threads_at_the_wall(size_t count, size_t unused) {
+static void threads_until_memory_ends(size_t count, size_t unused) {
     (void)unused;
     pthread_t threads[16];
     pthread_attr_t attributes;
     CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, 64 * KB) == 0);
     tiers_work(1);
-    wall_ahead(24 * MB);
+    leave_room(24 * MB);
     for (size_t i = 0; i < count; i++)
         CHECK(pthread_create(&threads[i], &attributes, fail_in_thread, (void *)((uintptr_t)100 << 2 * i % 16)) == 0);
     for (size_t i = 0; i < count; i++) CHECK(pthread_join(threads[i], NULL) == 0);
@@ -209,15 +209,15 @@ static void waves_in_a_group(size_t megabytes, size_t unused) {
     CHECK(status == 0);
 }
 
-void add_walls(void) {
+void add_limits_of_process(void) {
     const size_t sizes[] = {100, 2000, 3000, 14000, 100000, MB, 6 * MB};
     for (size_t i = 0; i < 7; i++) {
-        add("RLIMIT_AS, objects of %zu bytes", at_the_wall, sizes[i], 0);
-        add("RLIMIT_AS, %zu then %zu bytes", other_size_after_the_wall, sizes[i], sizes[(i + 3) % 7]);
+        add("RLIMIT_AS, objects of %zu bytes", until_memory_ends, sizes[i], 0);
+        add("RLIMIT_AS, %zu then %zu bytes", other_size_after_memory_ended, sizes[i], sizes[(i + 3) % 7]);
     }
-    add("RLIMIT_AS, realloc by %zu", realloc_at_the_wall, 4096, 0);
-    add("RLIMIT_AS, realloc by %zu", realloc_at_the_wall, MB, 0);
-    add("RLIMIT_AS, %zu threads", threads_at_the_wall, 8, 0);
+    add("RLIMIT_AS, realloc by %zu", realloc_until_memory_ends, 4096, 0);
+    add("RLIMIT_AS, realloc by %zu", realloc_until_memory_ends, MB, 0);
+    add("RLIMIT_AS, %zu threads", threads_until_memory_ends, 8, 0);
     add("resource %zu limited to %zu", under_limit, RLIMIT_NOFILE, 0);
     add("resource %zu limited to %zu", under_limit, RLIMIT_FSIZE, 0);
     add("resource %zu limited to %zu", under_limit, RLIMIT_CORE, 0);
