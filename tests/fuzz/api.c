@@ -12,9 +12,9 @@
 #include "config/geometry.h"
 #include "contents.h"
 #include "fuzz.h"
+#include "kernel.h"
 #include "objects.h"
 #include "steps.h"
-#include "world.h"
 
 #include <jwmalloc.h>
 
@@ -83,7 +83,7 @@ static void *be_second(void *nothing) {
         step_perform(second.step);
         sem_post(&second.done);
     }
-    world_thread_ends();
+    kernel_thread_ends();
     return nothing;
 }
 
@@ -113,7 +113,7 @@ struct input {
 
 static void *run(void *argument) {
     const struct input *input = argument;
-    world_begin(input->bytes[0], input->bytes[1] & 1);
+    kernel_begin(input->bytes[0], input->bytes[1] & 1);
     for (size_t at = 2; at + STEP_BYTES <= input->size; at += STEP_BYTES) {
         struct step step = decode(input->bytes + at);
         if (fuzz_shows()) step_show(&step);
@@ -121,13 +121,13 @@ static void *run(void *argument) {
         else if (step.second) let_second(&step);
         else step_perform(&step);
     }
-    world_relieve();
+    kernel_ends_refusals();
     objects_check();
     struct step rest = {.operation = FREE, .count = SLOTS, .stride = 1};
     step_perform(&rest);
     end_second();
-    EXPECT(world_lost_nothing());
-    world_thread_ends();
+    EXPECT(nothing_is_lost());
+    kernel_thread_ends();
     return NULL;
 }
 

@@ -20,7 +20,7 @@ READER = ROOT / "bench/trace.c"
 FLAGS = "-std=gnu11 -O1 -D_GNU_SOURCE -DJW_CHECKED=0 -DJW_OVERRIDE=0 -fno-builtin -fno-stack-protector -w".split()
 FLAGS += ["-DJW_ROOT_SHIFT=17", *(f"-I{ROOT / folder}" for folder in ("src", "include", "bench"))]
 RENAMED = {".bss": "jw_zero", ".data": "jw_data", ".data.rel": "jw_local", ".data.rel.local": "jw_local"}
-CALLS = [HERE / name for name in ("api.c", "steps.c", "contents.c", "objects.c", "world.c")]
+CALLS = [HERE / name for name in ("api.c", "steps.c", "contents.c", "objects.c", "kernel.c")]
 
 
 class Mistake(NamedTuple):
@@ -128,7 +128,7 @@ class Workshop:
         if changed or not result.exists():
             special = ["-DJW_FUZZ_SIM=1", "-DJW_WINDOW_SHIFT=28"] if target == "faults" else ["-DJW_WINDOW_SHIFT=30"]
             special += ["-DJW_FUZZ_CONTENTS=1"] if target == "contents" else []
-            special += ["-DJW_FUZZ_TRACE=1", "-include", HERE / "trace_world.h"] if source == READER else []
+            special += ["-DJW_FUZZ_TRACE=1", "-include", HERE / "trace_target.h"] if source == READER else []
             here = ["-iquote", source.parent, "-c", changed or source, "-o", result]
             subprocess.run([self.compiler, *FLAGS, *special, *here], check=True)
         return result

@@ -3,8 +3,8 @@
 #include "steps.h"
 #include "contents.h"
 #include "fuzz.h"
+#include "kernel.h"
 #include "objects.h"
-#include "world.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,12 +46,12 @@ void step_show(const struct step *step) {
 }
 
 static void begin_call(void) {
-    refused_before = world_refused();
+    refused_before = kernel_refused();
     errno = MARK;
 }
 
 static bool call_was_refused(void) {
-    return world_refused() != refused_before;
+    return kernel_refused() != refused_before;
 }
 
 static void expect_errno(int expected) {
@@ -97,7 +97,7 @@ static bool failed(const void *bytes, size_t size, size_t alignment) {
         return false;
     }
     expect_errno(ENOMEM);
-    EXPECT(size > WORLD_SURE || alignment > WORLD_SURE || call_was_refused() || world_is_crowded());
+    EXPECT(size > KERNEL_SURE || alignment > KERNEL_SURE || call_was_refused() || kernel_is_crowded());
     return true;
 }
 
@@ -126,12 +126,12 @@ static void put_object(struct object *object, char *bytes, size_t size, size_t a
     *object = (struct object){
         .bytes = bytes, .size = size, .usable = jw_malloc_usable_size(bytes), .alignment = alignment == 1};
     object->room = object->usable + (alignment > GRANULE_SIZE ? alignment : 0);
-    if (alignment == 1 && !call_was_refused() && !world_is_crowded()) EXPECT(is_usable_size(size, object->usable));
+    if (alignment == 1 && !call_was_refused() && !kernel_is_crowded()) EXPECT(is_usable_size(size, object->usable));
     expect_errno(MARK);
     if (raw) object_add_raw(object);
     else object_add(object);
     if (put_back) contents_put_back(object);
-    if (size > WORLD_SURE) free_object(object, FREE);
+    if (size > KERNEL_SURE) free_object(object, FREE);
 }
 
 /* Two factors of about the size; the product is what counts. */
@@ -191,9 +191,9 @@ static void allocate_pages(struct object *object, const struct step *step) {
 
 static void allocate(struct object *object, const struct step *step) {
     free_object(object, FREE);
-    size_t size = step->size <= WORLD_SURE ? step->size : 0,
-           slack = step->alignment <= WORLD_SURE ? step->alignment : 0;
-    if (live_room + size + slack > WORLD_LIVE) return;
+    size_t size = step->size <= KERNEL_SURE ? step->size : 0,
+           slack = step->alignment <= KERNEL_SURE ? step->alignment : 0;
+    if (live_room + size + slack > KERNEL_LIVE) return;
     switch (step->operation) {
     case CALLOC: allocate_zeroed(object, step); return;
     case ALIGNED_ALLOC:
@@ -218,7 +218,7 @@ static void reallocate_to_nothing(struct object *object, const struct step *step
 static void reallocate(struct object *object, const struct step *step) {
     size_t size = step->size, count, each;
     bool array = step->operation == REALLOCARRAY;
-    if (live_room + (size <= WORLD_SURE ? size : 0) > WORLD_LIVE) return;
+    if (live_room + (size <= KERNEL_SURE ? size : 0) > KERNEL_LIVE) return;
     if (array) size = factors(size, step->extra, &count, &each);
     if (object->bytes != NULL && size == 0) {
         reallocate_to_nothing(object, step);
@@ -235,7 +235,7 @@ static void reallocate(struct object *object, const struct step *step) {
     expect_place(bytes, size, 1);
     object_change(object, bytes, size, jw_malloc_usable_size(bytes), raw);
     if (put_back) contents_put_back(object);
-    if (size > WORLD_SURE) free_object(object, FREE);
+    if (size > KERNEL_SURE) free_object(object, FREE);
 }
 
 /* --- looking and tuning */
@@ -255,7 +255,7 @@ static void ask_good_size(size_t size) {
     size_t good = jw_malloc_good_size(size);
     if (size > PTRDIFF_MAX) EXPECT(good == 0);
     else if (good != 0) EXPECT(good >= size && jw_malloc_good_size(good) == good);
-    else EXPECT(size > WORLD_SURE || world_refused() > 0 || (JW_SECURE && size == 0));
+    else EXPECT(size > KERNEL_SURE || kernel_refused() > 0 || (JW_SECURE && size == 0));
 }
 
 static void tune(uint8_t extra) {
@@ -312,9 +312,9 @@ static void do_once(const struct step *step) {
     case TRIM: jw_malloc_trim(step->extra); break;
     case MALLOPT: tune(step->extra); break;
     case STATISTICS: look(step->extra); break;
-    case REFUSE: world_refuse(step->extra, (uint8_t)(step->count == 1 ? 0 : step->count / 2)); break;
-    case RELIEVE: world_relieve(); break;
-    default: world_wait(step->extra * 40u);
+    case REFUSE: kernel_refuse(step->extra, (uint8_t)(step->count == 1 ? 0 : step->count / 2)); break;
+    case RELIEVE: kernel_ends_refusals(); break;
+    default: kernel_wait(step->extra * 40u);
     }
 }
 

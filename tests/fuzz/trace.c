@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "trace.h"
-#include "trace_world.h"
+#include "trace_target.h"
 
 static jmp_buf refused;
 static char message[512];

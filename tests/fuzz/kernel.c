@@ -1,5 +1,5 @@
-/* world.c - see world.h. */
-#include "world.h"
+/* kernel.c - see kernel.h. */
+#include "kernel.h"
 #include "fuzz.h"
 
 #include <jwmalloc.h>
@@ -92,7 +92,7 @@ static void *measure_rest(void *nothing) {
     return nothing;
 }
 
-void world_begin(uint8_t kind, bool refuses) {
+void kernel_begin(uint8_t kind, bool refuses) {
     forget_everything();
     if (reserved_at_rest == 0) {
         pthread_t thread;
@@ -101,37 +101,37 @@ void world_begin(uint8_t kind, bool refuses) {
     }
     make_directory();
     refused_before = sim_refused();
-    if (refuses) world_refuse(SIM_ANY, kind & 3);
+    if (refuses) kernel_refuse(SIM_ANY, kind & 3);
     jw_free(jw_malloc(1));
     choose_options(kind);
 }
 
-uint64_t world_refused(void) {
+uint64_t kernel_refused(void) {
     return sim_refused() - refused_before;
 }
 
-bool world_is_crowded(void) {
+bool kernel_is_crowded(void) {
     return sim_reserved() > JW_SIM_ARENA / 4;
 }
 
-void world_refuse(unsigned kinds, uint8_t successes) {
+void kernel_refuse(unsigned kinds, uint8_t successes) {
     /* a thread whose end nobody hears of keeps its heap: that loss is documented, and is not what we look for */
     sim_fail_only(kinds & SIM_ANY & ~SIM_EXIT);
     sim_fail_after(successes);
 }
 
-void world_relieve(void) {
+void kernel_ends_refusals(void) {
     sim_fail_only(SIM_ANY);
     sim_fail_after(SIM_NEVER);
 }
 
-void world_wait(uint32_t milliseconds) {
+void kernel_wait(uint32_t milliseconds) {
     sim_advance(milliseconds);
     void (*body)(void) = sim_take_thread();
     if (body != NULL) body();
 }
 
-void world_thread_ends(void) {
+void kernel_thread_ends(void) {
     sim_thread_exit();
 }
 
@@ -142,33 +142,33 @@ static size_t reserved(size_t arena) {
 
 #else
 
-void world_begin(uint8_t kind, bool refuses) {
+void kernel_begin(uint8_t kind, bool refuses) {
     (void)refuses;
     jw_free(jw_malloc(1));
     choose_options(kind);
 }
 
-uint64_t world_refused(void) {
+uint64_t kernel_refused(void) {
     return 0;
 }
 
-bool world_is_crowded(void) {
+bool kernel_is_crowded(void) {
     return false;
 }
 
-void world_refuse(unsigned kinds, uint8_t successes) {
+void kernel_refuse(unsigned kinds, uint8_t successes) {
     (void)kinds;
     (void)successes;
 }
 
-void world_relieve(void) {
+void kernel_ends_refusals(void) {
 }
 
-void world_wait(uint32_t milliseconds) {
+void kernel_wait(uint32_t milliseconds) {
     (void)milliseconds;
 }
 
-void world_thread_ends(void) {
+void kernel_thread_ends(void) {
 }
 
 static size_t reserved(size_t arena) {
@@ -185,12 +185,12 @@ static void give_up_regions(void) {
 #endif
 }
 
-bool world_lost_nothing(void) {
+bool nothing_is_lost(void) {
     enum { ROUNDS = 3, TRIES = 200 }; /* what was refused is offered again a few at a time */
     size_t left = 1;
-    world_relieve();
-    for (int round = 1; round <= (JW_FUZZ_SIM && !world_refused() ? ROUNDS : TRIES) && left > 0; round++) {
-        world_wait(60000);
+    kernel_ends_refusals();
+    for (int round = 1; round <= (JW_FUZZ_SIM && !kernel_refused() ? ROUNDS : TRIES) && left > 0; round++) {
+        kernel_wait(60000);
         jw_malloc_trim(0);
         give_up_regions();
         struct jw_mallinfo2 memory = jw_mallinfo2();

@@ -1,6 +1,6 @@
-/* trace_world.h - what bench/trace.c is compiled with as a fuzz target: tables on the heap, messages kept, no exit. */
-#ifndef JW_TESTS_FUZZ_TRACE_WORLD_H
-#define JW_TESTS_FUZZ_TRACE_WORLD_H
+/* trace_target.h - what bench/trace.c is compiled with as a fuzz target: tables on the heap, messages kept, no exit. */
+#ifndef JW_TESTS_FUZZ_TRACE_KERNEL_H
+#define JW_TESTS_FUZZ_TRACE_KERNEL_H
 
 #include <stddef.h>
 
