@@ -174,7 +174,7 @@ static void wrong_sizes_and_writes_are_refused(void **state) {
     (void)state;
     char small[2] = {7, 7};
     size_t size = 1;
-    assert_int_equal(jw_ctl("stats.allocated", small, &size, NULL, 0), EINVAL); /* as much as there is room for */
+    assert_int_equal(jw_ctl("stats.allocated", small, &size, NULL, 0), EINVAL); /* the part that fits */
     assert_int_equal(small[1], 7);
     assert_int_equal(size, 1);
     assert_int_equal(set("stats.allocated", 1), EPERM);

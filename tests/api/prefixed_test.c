@@ -76,7 +76,7 @@ enum { KEPT = 3000 };
 static void *kept[KEPT];
 static pthread_barrier_t ready;
 
-/* Keeps every other object, and never calls again. */
+/* The thread keeps every other object, and makes no call while they are counted. */
 static void *keep_and_wait(void *unused) {
     for (size_t i = 0; i < KEPT; i++) kept[i] = jw_malloc(i % 50 * 100 + 1);
     for (size_t i = 1; i < KEPT; i += 2) jw_free(kept[i]);
@@ -118,7 +118,7 @@ static void fork_once(uintptr_t object, size_t size, void *child) {
     if (*(pid_t *)child < 0) *(pid_t *)child = fork();
 }
 
-/* Which it must not do: but then only that call in the child is at stake, not the child's later ones. */
+/* A callback must not fork. If it does, only that call in the child is at stake, not the child's later ones. */
 static void a_callback_that_forks_harms_no_later_call(void **state) {
     (void)state;
     void *object = jw_malloc(1);

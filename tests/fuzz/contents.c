@@ -1,4 +1,4 @@
-/* contents.c - see contents.h. */
+/* contents.c - remembers the words of freed objects, and writes them back where a new object gets the place. */
 #include "contents.h"
 #include "fuzz.h"
 

@@ -1,4 +1,4 @@
-/* kernel.c - see kernel.h. */
+/* kernel.c - the kernel, real or simulated, and what each input starts from. */
 #include "kernel.h"
 #include "fuzz.h"
 

@@ -1,4 +1,4 @@
-/* objects.c - see objects.h. */
+/* objects.c - the table of the live objects, and the patterns that they hold. */
 #include "objects.h"
 #include "fuzz.h"
 

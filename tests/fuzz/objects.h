@@ -24,7 +24,7 @@ enum { SLOTS = 1024 };
 extern struct object objects[SLOTS];
 extern size_t live_count, live_bytes, live_room;
 
-/* The object is there and overlaps no other; it gets its pattern, or it is raw and nothing is written to it. */
+/* Adds an object, which must overlap no other. object_add writes its pattern, object_add_raw nothing. */
 void object_add(struct object *object);
 void object_add_raw(struct object *object);
 
@@ -34,7 +34,7 @@ void object_leave(struct object *object, size_t size);
 /* The object's pattern holds up to `limit`. */
 bool object_holds(const struct object *object, size_t limit);
 
-/* It is about to be freed, and must be as it was left. */
+/* Removes an object that is about to be freed. Its contents must be as they were left. */
 void object_remove(struct object *object);
 
 /* Writes the pattern of a new number over `size` bytes. */

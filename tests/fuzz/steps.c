@@ -1,4 +1,4 @@
-/* steps.c - see steps.h. What jwmalloc.h promises is expected here, and nothing more. */
+/* steps.c - makes the call that each byte of an input stands for. Expects only what jwmalloc.h promises. */
 #define _GNU_SOURCE 1
 #include "steps.h"
 #include "contents.h"
@@ -18,8 +18,8 @@ enum { MARK = 12345, LEAST_ALIGNMENT = 16 }; /* an errno that no function sets *
 
 static uint64_t refused_before;
 
-/* Target contents: the step's objects are raw. Where they were before, old words are put back; what is freed is
- * remembered. */
+/* Of the target contents. raw: the step's objects are raw. put_back: a new object gets the words that were at its
+ * place. remember: the words of a freed object are kept for that. */
 static bool raw, put_back, remember;
 
 enum operation operation_of(uint8_t byte) {

@@ -56,7 +56,7 @@ static void *wait_to_work(void *unused) {
 static void *wait_work_and_wait(void *unused) {
     pthread_barrier_wait(&together);
     wait_to_work(unused);
-    pthread_barrier_wait(&together); /* nobody comes */
+    pthread_barrier_wait(&together); /* no other thread comes */
     return unused;
 }
 
@@ -158,7 +158,7 @@ __attribute__((noreturn)) static void with_borrowed_rights(void) {
     for (;;) bare_call(SYS_madvise, 0, 0, 0);
 }
 
-/* Which addresses are the library's text, and the 28 KB behind a page that nobody may touch: its thread's stack. */
+/* Which addresses are the library's text, and the 28 KB behind a page that no thread may touch: its thread's stack. */
 static bool find(uintptr_t text[2], uintptr_t stack[2]) {
     char line[512], rights[8];
     uintptr_t from, to, before = 0;

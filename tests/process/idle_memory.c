@@ -1,6 +1,6 @@
 /* idle_memory.c - memory that an idle process gives back by itself, and what a small one keeps.
  *
- *   idle_memory wait    much is freed, then nobody calls malloc: waits until it has left the process (ctest's timeout
+ *   idle_memory wait    much is freed, then no call comes: waits until it has left the process (ctest's timeout
  *                       is the limit, no clock is read)
  *   idle_memory now MB  the same in a process that has no reclamation thread: after the frees at most so much is there
  *   idle_memory slabs   of objects of 8 KB each fourth stays: waits until most of the others' memory has left the

@@ -26,7 +26,7 @@ struct member {
     struct object held[CROWD_HELD];
 };
 
-/* Where objects change hands. Nobody waits for a busy box. */
+/* Where objects change hands. No thread waits for a busy box. */
 struct box {
     atomic_flag busy;
     struct object object;

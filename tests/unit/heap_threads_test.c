@@ -126,7 +126,7 @@ static void *be_one_of_many(void *argument) {
     trade(&randomness, 20);
     pthread_barrier_wait(&together); /* all have a heap now */
     trade(&randomness, 20);
-    pthread_barrier_wait(&together); /* nobody frees any more */
+    pthread_barrier_wait(&together); /* no thread frees any more */
     walk_heap(thread.heap);
     pthread_barrier_wait(&together); /* nor ends: its round might take a pool that is being walked */
     return NULL;

@@ -76,7 +76,7 @@ static void slabs_in_use_keep_their_pages(void **state) {
     assert_ptr_equal(midend_allocate(NULL, size, 1), objects[0]);
     assert_int_equal(word(slab), MID_LISTED | 2);
     assert_true(midend_round(false));
-    assert_ptr_equal(allocate_held(size), objects[1]); /* it was the last: nobody holds the slab */
+    assert_ptr_equal(allocate_held(size), objects[1]); /* it was the last: no thread holds the slab */
     midend_free(NULL, objects[0]);
     assert_ptr_equal(allocate_held(size), objects[0]);
     midend_free(NULL, objects[0]);

@@ -92,7 +92,7 @@ static void a_range_elsewhere_is_not_there(void **state) {
     assert_int_equal(nests[1].classes[CLASS].list, 0); /* unlocked again */
 }
 
-/* Nobody waits for a lock. */
+/* No thread waits for a lock. */
 static void a_busy_list_sends_everyone_elsewhere(void **state) {
     (void)state;
     start();

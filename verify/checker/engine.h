@@ -108,7 +108,7 @@ struct past_read {
 struct location {
     uint64_t address;
     uint64_t top_label;
-    struct store *newest; /* NULL: memory holds the value; nobody knows of earlier stores any more */
+    struct store *newest; /* NULL: memory holds the value; no thread knows of earlier stores any more */
     uint32_t last_sequence;
     uint32_t key;   /* of the address, for the table of possible writes */
     uint16_t index; /* in views, from 1 */
