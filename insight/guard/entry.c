@@ -181,7 +181,7 @@ static long number_in(const char *name) {
     return text != NULL ? atol(text) : 0;
 }
 
-/* Before main. What the program's libraries have allocated by then is not guarded. */
+/* Runs before main. What the program's libraries have allocated by then is not guarded. */
 __attribute__((constructor)) static void guard_begin(void) {
     long rate = number_in("JW_GUARD_RATE"), slots = number_in("JW_GUARD_SLOTS");
     if (rate <= 0 || slots <= 0) return;

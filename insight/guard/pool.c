@@ -12,7 +12,7 @@
 
 enum {
     PATTERN = 0xa5, /* in the rest of a slot's page */
-    TRIES = 4,      /* of taking a slot, while other threads take the ones that were found */
+    TRIES = 4,      /* to take a slot, while other threads take the ones that were found */
 };
 enum { FREE, BUSY, LIVE, STATES };
 

@@ -36,7 +36,7 @@ static struct head *file;
 static uint64_t limit; /* of the file */
 static uint32_t process;
 
-/* Rows by hash of stack and size. Private: a child of fork has its parent's, whose records it copies. */
+/* Rows by hash of stack and size. A child of fork has its parent's rows, and copies their records. */
 static struct {
     _Atomic uint64_t hash;
     _Atomic uint32_t row;

@@ -125,7 +125,7 @@ static void after_fork(void) {
     if (unwinder_locks()) unwind_after_fork();
 }
 
-/* Before main. What the program's libraries have allocated by then is no sample. */
+/* Runs before main. What the program's libraries have allocated by then is no sample. */
 __attribute__((constructor)) static void sampler_begin(void) {
     const char *folder = getenv("JW_PROFILE_FOLDER");
     sampler.busy = true;

@@ -26,10 +26,11 @@ static inline bool sampler_passes(size_t size) {
     return __builtin_expect(sampler.left >= 0, 1);
 }
 
-/* NULL: the call has failed. */
+/* Makes a sample of an allocation whose distance has ended. NULL: the call has failed. */
 void sampler_reached(const void *object, size_t size);
 
-/* Before the free. Forget does not count it; then comes sampler_freed, or sampler_keep if the object lives on. */
+/* sampler_forget comes before the free, and does not count it. Then comes sampler_freed, or sampler_keep if the object
+ * lives on. */
 uint32_t sampler_forget(const void *object);
 void sampler_freed(uint32_t row);
 void sampler_keep(const void *object, uint32_t row);

@@ -24,7 +24,7 @@ enum {
 bool stacks_wanted;
 static _Atomic uint64_t *table;
 
-/* Before main. What the program's libraries have allocated by then has no stack. */
+/* Runs before main. What the program's libraries have allocated by then has no stack. */
 __attribute__((constructor)) static void stacks_begin(void) {
     if (getenv("JW_RECORD_STACKS") == NULL) return;
     struct event *events = writer.events;

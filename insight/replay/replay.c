@@ -172,7 +172,7 @@ static const struct plan *read_plan(const char *path) {
     return found;
 }
 
-/* Of this process's own code, -1 where the processor's counters are not to be had. */
+/* Opens a counter of the instructions of this process's own code. -1: the processor's counters are not to be had. */
 static int count_instructions(void) {
     struct perf_event_attr wanted = {.type = PERF_TYPE_HARDWARE, .size = sizeof wanted, .exclude_kernel = 1};
     wanted.config = PERF_COUNT_HW_INSTRUCTIONS;

@@ -12,7 +12,7 @@
 #define WATCH_FILE "jwmalloc-watch" /* the name of the file in memory */
 enum { WATCH_VERSION = 1, WATCH_TIMES = 32, WATCH_BYTES = 4096 };
 
-/* Of the calls of one slow path: times[i] took 2^i to 2^(i+1) - 1 ns; the last one counts longer calls, too. */
+/* The calls of one slow path: times[i] of them took 2^i to 2^(i+1) - 1 ns; the last one counts longer calls, too. */
 struct slow_times {
     _Alignas(8) _Atomic(uint64_t) nanoseconds; /* all calls together */
     _Alignas(8) _Atomic(uint64_t) times[WATCH_TIMES];

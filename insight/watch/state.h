@@ -49,7 +49,7 @@ struct state {
 extern struct state state;
 extern _Atomic(size_t) linux_calls; /* platform/linux_call.h */
 
-/* Before the first look. */
+/* Makes room for what will be read. Called once, before the first look. */
 void state_start(void);
 
 /* Called by remote_try, after remote_look. */
