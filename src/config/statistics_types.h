@@ -13,7 +13,7 @@ enum { RANGE_CLASSES_MOST = 64, MID_CLASSES_MOST = 24, SMALL_CLASSES_MOST = 64 }
 
 /* Ranges of whole granules: the backend. All ranges of a class have one weight of S(3) (backend/weights.h). */
 struct backend_statistics {
-    uint64_t roots;           /* mappings taken from the OS and not released */
+    uint64_t roots;           /* mappings taken from the OS and not unmapped */
     uint64_t in_use;          /* in ranges that programs and the tiers above have */
     uint64_t cached_mapped;   /* free, with memory behind it */
     uint64_t cached_unmapped; /* free, its memory given back, its addresses kept */

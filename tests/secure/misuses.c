@@ -1,4 +1,4 @@
-/* misuses.c CASE - thirty programs that misuse memory, after the ideas of hardened_malloc's tests, and attacks that use
+/* misuses.c CASE - programs that misuse memory, after the ideas of hardened_malloc's tests, and attacks that use
  * such mistakes. promises.py says how each must end on the hardened build.
  */
 #include <stdlib.h>

@@ -36,6 +36,7 @@ class Shown:
     mutants: int = 0
     killed: int = 0
     excused: int = 0
+    idle: int = 0  # clients that reject no mutant
 
     @property
     def clients(self) -> int:
@@ -115,7 +116,8 @@ def read() -> Shown:
     ends = re.findall(r"^- \*\*(\w+)\*\*: .* (complete|incomplete); rejects", text, re.M)
     total, killed, excused = map(int, re.search(r"^(\d+) mutants: (\d+) killed, (\d+) excused", text, re.M).groups())
     incomplete = {name for name, end in ends if end == "incomplete"}
-    return Shown({name for name, _ in ends}, incomplete, total, killed, excused)
+    idle = sum(rejected(told) == 0 for told in entries(text).values())
+    return Shown({name for name, _ in ends}, incomplete, total, killed, excused, idle)
 
 
 def check() -> bool:
