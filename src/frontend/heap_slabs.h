@@ -39,6 +39,8 @@ void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out);
 /* Makes a PARTIAL slab EMPTY if all its objects have come back, some through the cross list. Counts alone tell that. */
 void heap_collect_if_empty(struct heap *heap, struct slab *slab);
 
+/* Inline, as the next two: each refill does them. As calls they cost 0.2 instructions of a malloc's mean and 0.4 of a
+ * free's (./jw asm). Makes the slab the current one of its class. */
 static inline void heap_make_current(struct heap *heap, struct slab *slab) {
     slab_set_state(slab, CURRENT);
     slab->target = QUARANTINED ? &slab->freed : &heap->local[slab->class];

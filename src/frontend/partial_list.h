@@ -4,7 +4,7 @@
  *   previous   the slab before; of the first slab the last one, so that a slab is pushed without a walk
  *
  * First in, first out: the longer a slab waits, the more objects come back to it, and the fewer refills there are. By
- * the heap's thread only.
+ * the heap's thread only. Inline for the same reason as heap_make_current (heap_slabs.h).
  */
 #ifndef JW_PARTIAL_LIST_H
 #define JW_PARTIAL_LIST_H

@@ -1,6 +1,23 @@
 /* slab_links.c - links that do not lead to a near object: verified before they are followed. */
 #include "frontend/slab_links.h"
 
+/* Whether the object `next` may follow an object of the slab in a list. It may if it is of the same slab. Where objects
+ * are cached, it may also be of the same class and heap. */
+static bool may_precede(const struct slab *slab, const void *next) {
+    const struct slab *other = slab_of(next);
+    if (other != slab && (STRICT_LINKS || other->class != slab->class || !slab_has_key(other, slab_key(slab))))
+        return false;
+    return slab_has_start(next, other);
+}
+
+bool slab_may_list(const void *object, const void *next) {
+    if (next == LINK_END) return true;
+    if (next == NULL) return false;
+    const char *start = (const char *)next + link_is_end(next);
+    if (link_is_end(next) && slab_of(start)->origin != (uintptr_t)next) return false;
+    return may_precede(slab_of(object), start);
+}
+
 /* Whether a link of that distance may be a free object's. */
 static bool may_lead(const void *object, uint64_t distance) {
     return (distance ^ link_base(object)) <= UINTPTR_MAX && slab_may_list(object, link_followed(object, distance));

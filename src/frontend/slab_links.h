@@ -13,24 +13,9 @@
 #include "platform/fill.h"
 #include "platform/misuse.h"
 
-/* Whether the object `next` may follow an object of the slab in a list. It may if it is of the same slab. Where objects
- * are cached, it may also be of the same class and heap. */
-static inline bool slab_may_precede(const struct slab *slab, const void *next) {
-    const struct slab *other = slab_of(next);
-    if (other != slab && (STRICT_LINKS || other->class != slab->class || !slab_has_key(other, slab_key(slab))))
-        return false;
-    return slab_has_start(next, other);
-}
-
 /* Whether a link may lead there from a free object: to another object or to an end. The end may be the origin of the
  * class's current slab. */
-static inline bool slab_may_list(const void *object, const void *next) {
-    if (next == LINK_END) return true;
-    if (next == NULL) return false;
-    const char *start = (const char *)next + link_is_end(next);
-    if (link_is_end(next) && slab_of(start)->origin != (uintptr_t)next) return false;
-    return slab_may_precede(slab_of(object), start);
-}
+bool slab_may_list(const void *object, const void *next);
 
 /* Whether the object's first word is a link: to an object of its root, to an end, or to any address of a root. If the
  * object is in use, a program may have written that word (suspect.h). */
@@ -40,7 +25,8 @@ bool slab_has_link(const void *object);
  * program has written it. */
 void *slab_next_far(const void *object, uint64_t distance);
 
-/* The object behind a free one, or LINK_END. The hardened build also verifies near links. */
+/* Inline: it is on the hit paths. The object behind a free one, or LINK_END. The hardened build also verifies near
+ * links. */
 static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
     uint64_t distance = link_distance(object, key);
     void *next = link_followed(object, distance);
