@@ -55,7 +55,7 @@ def text(look: dict) -> Iterator[str]:
 
 
 def families(look: dict) -> Iterator:
-    """As Prometheus sees it: names, units and types of docs/insight.md."""
+    """As Prometheus sees it: names, units and types of docs/insight/watch.md."""
     from prometheus_client import core
 
     statistics = look["statistics"]

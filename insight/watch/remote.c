@@ -220,8 +220,8 @@ bool remote_look(struct watch_page *page) {
     errno = 0;
     bool there = copy_variables();
     if (!there && errno != ESRCH && errno != EFAULT && errno != 0)
-        fail("process %d: the system refuses to read its memory (%s): see \"Who may look\" in docs/insight.md", process,
-             strerror(errno));
+        fail("process %d: the system refuses to read its memory (%s): see \"Who may look\" in docs/insight/watch.md",
+             process, strerror(errno));
     *page = (struct watch_page){.version = 0};
     return there && read_page(page_file, page);
 }

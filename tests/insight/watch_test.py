@@ -292,7 +292,7 @@ class Watching(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertEqual(
                     done.stderr, f"process {program.pid}: the system refuses to read its memory ({said}): "
-                    'see "Who may look" in docs/insight.md\n')  # fmt: skip
+                    'see "Who may look" in docs/insight/watch.md\n')  # fmt: skip
 
     def test_a_program_at_a_fixed_address(self) -> None:
         """Debian's python3 is one, as the reader is: its variables without a file lie above 4 MB."""

@@ -329,7 +329,12 @@ SOURCE_PATH = re.compile(r"[`\[ (]((?:src/)?(?:\w+)/(?:\w+/)*\w+\.(?:[ch]|def|py
 
 def pages() -> list[Path]:
     """All documents but the notes, which tell of their time."""
-    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted(ATOMICS.parent.glob("*.md"))]
+    return [
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs/insight").glob("*.md")),
+        *sorted(ATOMICS.parent.glob("*.md")),
+    ]
 
 
 def missing_files() -> list[str]:
