@@ -41,8 +41,8 @@ NAMES_BUILD = {
     "config/options.def",
     "core/allocate.h",
     "core/allocate.c",
-    "core/deallocate.h",
-    "core/deallocate.c",
+    "core/free.h",
+    "core/free.c",
 }
 # The table that connects hardened/ with the layers below it (backend/hardened_hooks.h).
 SOCKETS = {"hardened_hooks"}

@@ -42,13 +42,13 @@ static inline size_t serve_good_size(size_t size) {
 }
 
 static inline void serve_free_of_size(void *object, size_t size) {
-    if (replaced_by_tool()) tool_deallocate(object);
-    else SERVED(deallocate_of_size)(object, size);
+    if (replaced_by_tool()) tool_free(object);
+    else SERVED(free_of_size)(object, size);
 }
 
 static inline void serve_free_aligned(void *object, size_t alignment, size_t size) {
-    if (replaced_by_tool()) tool_deallocate(object);
-    else SERVED(deallocate_sized)(object, alignment, size);
+    if (replaced_by_tool()) tool_free(object);
+    else SERVED(free_aligned_of_size)(object, alignment, size);
 }
 
 /* Drains the calling thread's heap, first of its quarantined objects. */

@@ -8,7 +8,7 @@
 
 #include "core/aligned.h"
 #include "core/allocate.h"
-#include "core/deallocate.h"
+#include "core/free.h"
 #include "core/object_size.h"
 #include "core/realloc.h"
 #include "core/sized.h"

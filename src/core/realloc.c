@@ -7,7 +7,7 @@
 #include "backend/large_object.h"
 #include "core/aligned.h"
 #include "core/allocate.h"
-#include "core/deallocate.h"
+#include "core/free.h"
 #include "core/object_size.h"
 #include "core/route.h"
 #include "frontend/disable.h"
@@ -25,7 +25,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
     void *new = allocate(size);
     if (UNLIKELY(!new)) return NULL;
     memcpy(new, object, length); // NOLINT(clang-analyzer-core.NonNullParamChecker): realloc has looked
-    deallocate(object);
+    free_object(object);
     return new;
 }
 

@@ -3,8 +3,9 @@
  *   allocate_slowly
  *     small   allocate_small          heap_refill; without a heap: attach one
  *     mid     midend_allocate_cached, then allocate_mid: the thread's other ways in the midend
- *     large   allocate_from_backend   the thread's range cache
- *             allocate_from_any_tier  mid and large sizes that found nothing until here, and huge ones
+ *     large   allocate_large          the thread's range cache
+ *             allocate_attached       mid and large sizes that found nothing until here, and huge ones: attaches a heap
+ *                                     for the next ones
  *               allocate_above_small  try_tiers; again when this thread's empty slabs are back
  */
 #include "core/route.h"
@@ -58,12 +59,12 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 
 /* Allocates a small object where the local list may have objects. */
 static NOINLINE void *pop_or_allocate(struct heap *heap, size_t size) {
-    unsigned class = (unsigned)byte_load(&heap->size_map[size]) / FREE_TARGET_WORDS;
+    unsigned class = class_of_list(byte_load(&heap->size_map[size]));
     if (!link_is_end(heap->local[class].first)) return heap_pop(&heap->local[class].first, heap->key);
     return allocate_small(heap, size, class);
 }
 
-/* Serves a thread that has already given up its heap: takes an abandoned heap for one object. */
+/* Serves a thread that has given up its heap: takes an abandoned heap for one object. */
 static void *allocate_after_the_end(size_t size) {
     struct heap *heap = heap_take_or_create();
     if (!heap) return out_of_memory();
@@ -122,8 +123,9 @@ static COLD struct heap *attach_for_caches(void) {
     return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
 }
 
-/* Serves requests that neither the midend nor the range cache has served. */
-static NOINLINE void *allocate_from_any_tier(void *unused, size_t size) {
+/* Serves requests that neither the midend nor the range cache has served, as allocate_above_small. Attaches a heap
+ * first, if the thread has none. */
+static NOINLINE void *allocate_attached(void *unused, size_t size) {
     size_t dirty_bytes;
     (void)unused;
     if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !replaced_by_tool())
@@ -131,29 +133,29 @@ static NOINLINE void *allocate_from_any_tier(void *unused, size_t size) {
     return allocate_above_small(size, 1, &dirty_bytes);
 }
 
-static NOINLINE void *allocate_from_backend(struct heap *heap, size_t size) {
+static NOINLINE void *allocate_large(struct heap *heap, size_t size) {
     void *object = NULL;
     if (RANGE_CACHE_WAYS > 0 && LIKELY(size <= BACKEND_MAX)) object = large_allocate_cached(&heap->range_cache, size);
-    return LIKELY(object) ? object : watch_call(SLOW_LARGE, allocate_from_any_tier, NULL, size);
+    return LIKELY(object) ? object : watch_call(SLOW_LARGE, allocate_attached, NULL, size);
 }
 
 /* The largest sizes below BACKEND_MIN have no mid class: they are large objects. */
-static NOINLINE void *allocate_mid(void *threads, size_t size) {
-    struct heap *heap = threads;
+static NOINLINE void *allocate_mid(void *own_heap, size_t size) {
+    struct heap *heap = own_heap;
     if (UNLIKELY(heap == &no_heap)) {
         if (replaced_by_tool()) return tool_allocate(size);
         heap = attach_for_caches();
     }
-    if (UNLIKELY(!heap)) return allocate_from_any_tier(NULL, size);
+    if (UNLIKELY(!heap)) return allocate_attached(NULL, size);
     void *object = midend_allocate_uncached(heap->mid_caches, size);
-    return LIKELY(object) ? object : allocate_from_backend(heap, size);
+    return LIKELY(object) ? object : allocate_large(heap, size);
 }
 
-/* Serves a heap whose map has DISABLED for each size: writes the map anew, and may wait (disable.h). */
+/* Serves a heap whose map sends each size to DISABLED: writes the map anew, and may wait (disable.h). */
 static COLD void *allocate_later(struct heap *heap, size_t size) {
     size_map_write(heap);
     if (size - 1 < FRONTEND_MAX) return pop_or_allocate(heap, size);
-    return allocate_slowly(heap, size, (size_t)NO_CLASS * FREE_TARGET_WORDS);
+    return allocate_slowly(heap, size, NO_LIST);
 }
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {
@@ -163,10 +165,12 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 }
 
 NOINLINE void *allocate_slowly(struct heap *heap, size_t size, size_t list_index) {
-    if (list_index != (size_t)NO_CLASS * FREE_TARGET_WORDS)
-        return allocate_small(heap, size, (unsigned)list_index / FREE_TARGET_WORDS);
-    if (UNLIKELY(size - 1 >= BACKEND_MIN - 1)) /* one test for two sizes: 0 wraps */
-        return LIKELY(size > 0) ? allocate_from_backend(heap, size) : pop_or_allocate(heap, 1);
+    /* a small size, whose list is empty or belongs to DISABLED */
+    if (list_index != NO_LIST) return allocate_small(heap, size, class_of_list(list_index));
+    /* a large or huge size, or size 0, which wraps; size 0 gets an object of size 1's class */
+    if (UNLIKELY(size - 1 >= BACKEND_MIN - 1))
+        return LIKELY(size > 0) ? allocate_large(heap, size) : pop_or_allocate(heap, 1);
+    /* a mid size */
     void *object = midend_allocate_cached(heap->mid_caches, size);
     return LIKELY(object) ? object : watch_call(SLOW_MID, allocate_mid, heap, size);
 }

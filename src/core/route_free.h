@@ -5,6 +5,6 @@
 #include "backend/page_map.h"
 
 /* Frees that the hit path cannot do: NULL, objects of the other tiers, misuse. `leaf`: the address's leaf word. */
-void deallocate_slowly(void *object, struct leaf_word leaf);
+void free_slowly(void *object, struct leaf_word leaf);
 
 #endif

@@ -4,8 +4,8 @@
 #include "backend/huge.h"
 #include "backend/large_object.h"
 #include "core/aligned.h"
-#include "core/deallocate.h"
 #include "core/describe.h"
+#include "core/free.h"
 #include "core/hit_path.h"
 #include "core/realloc.h"
 #include "frontend/thread_heap.h"
@@ -46,26 +46,26 @@ static COLD void check_sized(const void *object, size_t alignment, size_t size) 
     if (size != SIZE_UNKNOWN && !has_size(&found, alignment, size)) misuse(WRONG_SIZE, object, size);
 }
 
-void deallocate_sized(void *object, size_t alignment, size_t size) {
+void free_aligned_of_size(void *object, size_t alignment, size_t size) {
     if (UNLIKELY(alignment != 1 || !has_mid_class(object, size))) check_sized(object, alignment, size);
-    deallocate(object);
+    free_object(object);
 }
 
-/* Frees an object that is not this thread's, or whose size this thread's malloc serves from another class. */
-static NOINLINE void deallocate_of_size_slowly(void *object, size_t size) {
+/* Frees an object of another thread, or of a size that this thread's malloc serves from another class. */
+static NOINLINE void free_of_size_slowly(void *object, size_t size) {
     struct slab *slab = slab_of(object);
     bool right = size - 1 < FRONTEND_MAX && size_class_serves(slab->class, size);
-    if (LIKELY(right && !slab_has_key(slab, 0))) deallocate(object);
-    else deallocate_sized(object, 1, size);
+    if (LIKELY(right && !slab_has_key(slab, 0))) free_object(object);
+    else free_aligned_of_size(object, 1, size);
 }
 
-/* If this thread's malloc serves the size from the slab's class, free goes on as in deallocate.c. The record of an
- * address that is in no slab may name any class, but its key is 0. */
-HIT_PATH void deallocate_of_size(void *object, size_t size) {
+/* If this thread's malloc serves the size from the slab's class, free goes on as in free.c. The record of an address
+ * that is in no slab may name any class, but its key is 0. */
+HIT_PATH void free_of_size(void *object, size_t size) {
     size_t list_index = list_index_of_size(thread_heap(), size);
     struct slab *slab = slab_of(object);
     uint64_t key = thread_key();
-    bool right = slab->class == (uint8_t)(list_index / FREE_TARGET_WORDS);
+    bool right = slab->class == (uint8_t)class_of_list(list_index);
     if (LIKELY(right && slab_has_key(slab, key))) free_own(slab, object, key);
-    else deallocate_of_size_slowly(object, size);
+    else free_of_size_slowly(object, size);
 }

@@ -8,9 +8,9 @@
 #define SIZE_UNKNOWN SIZE_MAX
 
 /* Frees an object, NULL too, or reports that it does not have the alignment (1: any) and size that the program says. */
-void deallocate_sized(void *object, size_t alignment, size_t size);
+void free_aligned_of_size(void *object, size_t alignment, size_t size);
 
-/* Frees as deallocate_sized does with alignment 1. This is the hit path. */
-void deallocate_of_size(void *object, size_t size);
+/* Frees as free_aligned_of_size with alignment 1; this is the hit path. */
+void free_of_size(void *object, size_t size);
 
 #endif

@@ -23,7 +23,7 @@ COLD void disable_look(void) {
 
 static void mark_disabled(struct heap *heap) {
     for (unsigned size = 0; size <= FRONTEND_MAX; size++)
-        __atomic_store_n(&heap->size_map[size], (uint8_t)(DISABLED * FREE_TARGET_WORDS), __ATOMIC_RELAXED);
+        __atomic_store_n(&heap->size_map[size], (uint8_t)list_of_class(DISABLED), __ATOMIC_RELAXED);
 }
 
 /* False: there is another disabler. */

@@ -34,6 +34,7 @@
 
 /* The class without objects. It stands for size 0 and for sizes above FRONTEND_MAX. */
 #define NO_CLASS SIZE_CLASS_COUNT
+#define NO_LIST (NO_CLASS * FREE_TARGET_WORDS) /* its list's index */
 /* The other list without objects: malloc of its sizes waits (disable.h). */
 #define DISABLED (NO_CLASS + 1)
 
@@ -91,6 +92,15 @@ _Static_assert(DISABLED *FREE_TARGET_WORDS <= UINT8_MAX, "a list's index fits in
 _Static_assert(JW_LOCAL_FREES <= UINT8_MAX && JW_OBJECT_CACHE_ENTRIES <= UINT8_MAX, "a budget fits in its entry");
 _Static_assert(2 * JW_COARSE_SLABS <= UINT8_MAX, "slabs until the finer classes open fit in an entry (size_map.c)");
 _Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");
+
+/* The index of a class's list in `first`, which is an entry of the map; and the class of such an index. */
+static ALWAYS_INLINE size_t list_of_class(unsigned class) {
+    return (size_t) class * FREE_TARGET_WORDS;
+}
+
+static ALWAYS_INLINE unsigned class_of_list(size_t list_index) {
+    return (unsigned)list_index / FREE_TARGET_WORDS;
+}
 
 /* Whether other threads have reopened slabs that the owner has not taken back yet. */
 static ALWAYS_INLINE bool heap_has_reopened(const struct heap *heap) {

@@ -6,10 +6,10 @@
 #include "config/policy.h"
 #include "frontend/disable.h"
 
-/* Sizes up to that one, from the largest size of the class before on. */
+/* Sends the sizes from `first` to `last` to the list of class `to`. */
 static void map_sizes(struct heap *heap, unsigned first, unsigned last, unsigned to) {
     for (unsigned size = first; size <= last; size++)
-        __atomic_store_n(&heap->size_map[size], (uint8_t)(to * FREE_TARGET_WORDS), __ATOMIC_RELAXED);
+        __atomic_store_n(&heap->size_map[size], (uint8_t)list_of_class(to), __ATOMIC_RELAXED);
 }
 
 static void map_class(struct heap *heap, unsigned class, unsigned to) {
@@ -54,9 +54,9 @@ COLD void size_map_start(struct heap *heap) {
             heap->budget[size_class] = JW_FIRST_OBJECT_CACHE;
     }
     /* plain: no other thread touches the map before has_map */
-    heap->size_map[0] = NO_CLASS * FREE_TARGET_WORDS;
+    heap->size_map[0] = NO_LIST;
     for (unsigned size = 1; size <= FRONTEND_MAX; size += 8)
-        memset(heap->size_map + size, (int)(size_map_class(heap, size) * FREE_TARGET_WORDS), 8);
+        memset(heap->size_map + size, (int)list_of_class(size_map_class(heap, size)), 8);
     /* [DI5] release: the map; pairs [DI6]; client disable_new */
     atomic_store_explicit(&heap->has_map, true, memory_order_release);
     disable_look();

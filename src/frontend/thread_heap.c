@@ -5,8 +5,7 @@
 
 #define NO_KEY 1u /* no slab has this key */
 
-struct heap no_heap = {
-    .local = {[0 ... DISABLED] = {.first = LINK_END}}, .size_map = {NO_CLASS * FREE_TARGET_WORDS}, .key = NO_KEY};
+struct heap no_heap = {.local = {[0 ... DISABLED] = {.first = LINK_END}}, .size_map = {NO_LIST}, .key = NO_KEY};
 #if !JW_HOSTED
 _Thread_local struct thread thread __attribute__((tls_model("initial-exec"))) = {.heap = &no_heap, .key = NO_KEY};
 #endif

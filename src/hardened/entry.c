@@ -165,7 +165,7 @@ static NOINLINE void free_elsewhere(void *object) {
             return;
         }
         tags_ignore();
-        if (page_map_owns(opened.object)) deallocate(opened.object); /* reports the error and ends the process */
+        if (page_map_owns(opened.object)) free_object(opened.object); /* reports the error and ends the process */
         else huge_free(opened.object);
         return;
     }
@@ -209,7 +209,7 @@ JW_EXPORT void jw_free(void *object) {
 }
 
 /* Frees an object, and compares the size with the exact size in the trailer. */
-void hardened_deallocate_sized(void *object, size_t alignment, size_t size) {
+void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size) {
     struct opened opened;
     if (object && open_object(object, &opened, DOUBLE_FREE)) {
         char *start = opened.object;

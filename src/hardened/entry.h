@@ -21,9 +21,9 @@
 void *hardened_allocate_zeroed(size_t size);
 void *hardened_allocate_aligned(size_t alignment, size_t size);
 void *hardened_reallocate(void *object, size_t size);
-void hardened_deallocate_sized(void *object, size_t alignment, size_t size);
-static inline void hardened_deallocate_of_size(void *object, size_t size) {
-    hardened_deallocate_sized(object, 1, size);
+void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size);
+static inline void hardened_free_of_size(void *object, size_t size) {
+    hardened_free_aligned_of_size(object, 1, size);
 }
 size_t hardened_object_size(const void *object);
 size_t hardened_good_size(size_t alignment, size_t size);

@@ -33,7 +33,7 @@ static struct quarantine *make_quarantine(size_t limit) {
     made->cleared = option(&options.zero_on_free) ? CLEARED_INLINE : 0;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         uint32_t size = size_classes[class].size, many = RELEASED_BYTES / size;
-        size_t list = (size_t) class * FREE_TARGET_WORDS;
+        size_t list = list_of_class(class);
         made->slot[list] = size;
         made->released_most[list] = many < RELEASED_MOST ? many : RELEASED_MOST;
     }
@@ -71,7 +71,7 @@ static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cl
 static ALWAYS_INLINE void place_released(struct quarantine *quarantine, char *object, uint64_t key) {
     struct slab *slab = slab_of(object);
     bool own = slab_has_key(slab, key);
-    if (UNLIKELY(!own || !released_put(quarantine, slab->class * FREE_TARGET_WORDS, object))) deallocate(object);
+    if (UNLIKELY(!own || !released_put(quarantine, list_of_class(slab->class), object))) free_object(object);
 }
 
 /* Takes one of the `window` oldest objects out of the ring. `random`: 16 random bits. */
@@ -116,7 +116,7 @@ void quarantine_push(char *object, size_t slot) {
     memset(object, option(&options.zero_on_free) ? 0 : (int)address_byte(object), slot - TRAILER_SIZE);
     struct quarantine *quarantine = current_quarantine();
     if (!quarantine || slot > quarantine->limit / QUARANTINE_PART) {
-        deallocate(object);
+        free_object(object);
         return;
     }
     if (quarantine->bytes + slot > quarantine->limit || quarantine->tail == quarantine->end)
@@ -135,11 +135,11 @@ void quarantine_drain(struct heap *heap) {
     while (quarantine->tail != quarantine->head) {
         struct quarantine_entry entry = quarantine_pop(quarantine, 1, 0);
         check_leaving(entry_object(entry), entry_slot(entry), option(&options.zero_on_free));
-        deallocate(entry_object(entry));
+        free_object(entry_object(entry));
     }
     quarantine->end = quarantine->head + quarantine->most;
     for (unsigned list = 0; list < RELEASED_LISTS; list += FREE_TARGET_WORDS)
-        for (char *object; (object = released_take(quarantine, list));) deallocate(object);
+        for (char *object; (object = released_take(quarantine, list));) free_object(object);
     if (UNLIKELY(!large_ring_drain(&quarantine->large))) return;
     heap->quarantine = NULL;
     fenced_unmap(quarantine, size_for(quarantine->mask + 1));

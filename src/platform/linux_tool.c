@@ -82,7 +82,7 @@ void *tool_reallocate(void *object, size_t size) {
     return tool_result(realloc(object, size));
 }
 
-void tool_deallocate(void *object) {
+void tool_free(void *object) {
     int before = errno;
     inside = true;
     free(object);

@@ -36,7 +36,7 @@ void *tool_allocate(size_t size);
 void *tool_allocate_zeroed(size_t size);
 void *tool_allocate_aligned(size_t alignment, size_t size);
 void *tool_reallocate(void *object, size_t size);
-void tool_deallocate(void *object);
+void tool_free(void *object);
 size_t tool_object_size(const void *object);
 
 #else
@@ -59,7 +59,7 @@ static inline void *tool_reallocate(void *object, size_t size) {
     (void)object;
     return tool_allocate(size);
 }
-static inline void tool_deallocate(void *object) {
+static inline void tool_free(void *object) {
     (void)object;
 }
 static inline size_t tool_object_size(const void *object) {

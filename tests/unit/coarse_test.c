@@ -107,7 +107,7 @@ static void alignments_hold(void **state) {
                 heap_enter(heaps[heap]);
                 void *object = allocate_aligned(alignment, size);
                 assert_true(object && (uintptr_t)object % alignment == 0 && object_size(object) >= size);
-                deallocate_sized(object, alignment, size);
+                free_aligned_of_size(object, alignment, size);
                 heap_enter(heaps[0]);
             }
         }
@@ -161,7 +161,7 @@ static void zeroed_objects_are_zero_throughout(void **state) {
             heap_enter(heaps[heap]);
             char *object = allocate_zeroed(size);
             for (size_t i = 0; i < object_size(object); i++) CHECK(object[i] == 0);
-            deallocate_of_size(object, size);
+            free_of_size(object, size);
             heap_enter(heaps[0]);
         }
     }
@@ -176,7 +176,7 @@ static void resizing_within_a_coarse_class_is_no_shrinking(void **state) {
     void *object = allocate_zeroed(500), *same = reallocate(object, 300);
     assert_ptr_equal(same, object);
     assert_false(shrunk_in_place);
-    deallocate_of_size(same, 300);
+    free_of_size(same, 300);
     heap_enter(heaps[0]);
     finish();
 }
@@ -189,7 +189,7 @@ static void a_free_with_the_size_frees(void **state) {
         for (unsigned heap = 0; heap < HEAPS * HEAPS; heap++) {
             void *object = allocate_as(heap / HEAPS, size);
             heap_enter(heaps[heap % HEAPS]);
-            deallocate_of_size(object, size);
+            free_of_size(object, size);
             heap_enter(heaps[0]);
         }
     walk_all();

@@ -216,7 +216,7 @@ static void purges_and_iterations_beside_threads(void **state) {
     over = true;
     pthread_join(purger, NULL);
     pthread_join(looker, NULL);
-    deallocate(kept);
+    free_object(kept);
     finish();
     assert_true(iterate_objects(0, SIZE_MAX, see, &left) && left == 0 && seen > 0);
 }

@@ -47,7 +47,7 @@ INCLUDE = re.compile(r'#include "([\w/.]+)"')
 COMPANIONS = {
     "heap": ["heap_statistics"],
     "midend": ["mid_shapes", "midend_round", "midend_statistics"],
-    "allocator": ["allocate", "deallocate", "start", "aligned", "zeroed", "object_size", "realloc", "sized", "route"],
+    "allocator": ["allocate", "free", "start", "aligned", "zeroed", "object_size", "realloc", "sized", "route"],
     "platform": ["model"],
 }
 

@@ -1,21 +1,21 @@
-/* deallocate.h - free: the hit paths of small objects. All other addresses go on to route_free.c. The path of an object
+/* free.h - free: the hit paths of small objects. All other addresses go on to route_free.c. The path of an object
  * that the calling thread's heap owns is here, as frees with a size (sized.c) take it, too. */
-#ifndef JW_DEALLOCATE_H
-#define JW_DEALLOCATE_H
+#ifndef JW_FREE_H
+#define JW_FREE_H
 
 #include "base/compiler.h"
 #include "frontend/slab_free.h"
 
 /* Frees an object, or reports what is wrong with the address and aborts. NULL: does nothing. */
-void deallocate(void *object);
+void free_object(void *object);
 
 #if !JW_SECURE
-/* The exported name of deallocate. The hardened build has its own jw_free (hardened/entry.h). */
+/* The exported name of free_object. The hardened build has its own jw_free (hardened/entry.h). */
 void jw_free(void *object);
 #endif
 
-/* Finishes a free for which slab_count_free has returned true. The budget is spent: by the last object of a partial
- * slab, by the free that reopens a full one, or of a local list. Or no object in use begins there. */
+/* Finishes a free that slab_count_free did not: the budget is spent (the last object of a partial slab, the free that
+ * reopens a full one, the end of a local list's budget), or no object in use begins there. */
 void free_own_slowly(struct slab *slab, struct free_target *target, void *object);
 
 static ALWAYS_INLINE void push_freed(const struct slab *slab, struct free_target *target, void *object, uint64_t key) {

@@ -1,5 +1,5 @@
-/* deallocate.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
-#include "core/deallocate.h"
+/* free.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
+#include "core/free.h"
 
 #include "core/free_suspect.h"
 #include "core/route_free.h"
@@ -11,9 +11,10 @@
 #include "frontend/thread_heap.h"
 
 static COLD void free_suspect(void *object) {
-    /* not ours: a huge object with the slab's index in the window, or a foreign address */
-    if (!page_map_owns(object)) deallocate_slowly(object, leaf_of(object));
-    else if (small_suspect_may_be_freed(object)) deallocate(object);
+    /* not ours: a huge object whose address shares the slab's slot of the window, or an address that is no object's */
+    if (!page_map_owns(object)) free_slowly(object, leaf_of(object));
+    /* its first word is no link any more, so the call does not come here again */
+    else if (small_suspect_may_be_freed(object)) free_object(object);
 }
 
 static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
@@ -52,17 +53,17 @@ NOINLINE void free_own_slowly(struct slab *slab, struct free_target *target, voi
     }
 }
 
-HIT_PATH void deallocate(void *object) {
+HIT_PATH void free_object(void *object) {
     struct slab *slab = slab_of(object);
     uint64_t key = thread_key();
     if (LIKELY(slab_has_key(slab, key))) free_own(slab, object, key);
     else if (LIKELY(!slab_has_key(slab, 0))) free_remotely(slab, object);
-    else deallocate_slowly(object, leaf_of(object));
+    else free_slowly(object, leaf_of(object)); /* key 0: no slab of the frontend */
 }
 
 #if !JW_SECURE
-JW_EXPORT void jw_free(void *object) __attribute__((alias("deallocate")));
+JW_EXPORT void jw_free(void *object) __attribute__((alias("free_object")));
 #if JW_OVERRIDE
-JW_EXPORT void free(void *object) __attribute__((alias("deallocate")));
+JW_EXPORT void free(void *object) __attribute__((alias("free_object")));
 #endif
 #endif
