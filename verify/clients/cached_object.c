@@ -1,7 +1,7 @@
 /* cached_object - an object of a full slab is cached, given out again, and cached. Meanwhile another thread frees the
- * slab's other one and returns the slab to its owner.
+ * slab's other one and returns the slab. The owner looks for such slabs when its cache is empty.
  *
- * bound     2 threads: 4 frees and 1 allocation by the owner; 1 free by the other; 2 objects a slab, 2 may be cached
+ * bound     2 threads: 2 frees and 3 allocations by the owner; 2 frees by the other; 2 objects a slab, 2 may be cached
  * property  no object is lost or given out twice, and no slab is lost
  * defines   -DJW_OBJECT_CACHE_ENTRIES=2
  */
@@ -14,6 +14,7 @@ static uint64_t *objects[4];
 static void *freeing(void *unused) {
     (void)unused;
     give(objects[1], SIZE, 1);
+    give(objects[3], SIZE, 3);
     return NULL;
 }
 
@@ -25,9 +26,12 @@ int main(void) {
     uint64_t *again = get(SIZE, 10);
     assert(again == objects[0]);
     give(again, SIZE, 10); /* the second: they are counted, and the slab is taken back where it has come */
+    uint64_t *cached = get(SIZE, 11), *refilled = get(SIZE, 12);
+    assert(cached == again);
     finish(other);
+    give(cached, SIZE, 11);
+    give(refilled, SIZE, 12);
     give(objects[2], SIZE, 2);
-    give(objects[3], SIZE, 3);
     expect_nothing_left();
     return 0;
 }
