@@ -1,7 +1,7 @@
 /* full_slab_refill - an object comes back to a full slab. The slab becomes current only if malloc would find no object
  * of the current slab. Another thread frees into both.
  *
- * bound     2 threads: 3 frees and 1 allocation by the owner; 2 frees by the other; 3 objects a slab
+ * bound     2 threads: 3 frees and 2 allocations by the owner; 2 frees by the other; 3 objects a slab
  * property  no object is lost or given out twice, and no slab is lost
  */
 #include "verify/clients/frontend_client.h"
@@ -25,10 +25,12 @@ int main(void) {
     give(objects[4], SIZE, 4);
     give(objects[0], SIZE, 0);
     uint64_t *again = get(SIZE, 10);
+    uint64_t *refilled = get(SIZE, 11);
     give(objects[5], SIZE, 5);
     finish(other);
     give(objects[2], SIZE, 2);
     give(again, SIZE, 10);
+    give(refilled, SIZE, 11);
     expect_nothing_left();
     return 0;
 }
