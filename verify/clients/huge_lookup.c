@@ -18,6 +18,8 @@ static void *freeing(void *unused) {
 
 static void *making(void *unused) {
     (void)unused;
+    size_t size = huge_usable_size(huge);
+    assert(size == 0 || size == ROOT_SIZE);
     granule_id root = root_create(FOR_SMALL_SLABS);
     if (root == 0) return NULL;
     own(root);
