@@ -3,6 +3,7 @@
  * bound     2 threads: 1 walk; 1 slab of 2 objects that goes back, with a round that gives its root back
  * property  the walk touches no memory that is gone, and counts no more than there is
  */
+#include "backend/thrift_buffers.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_statistics.h"
 #include "verify/clients/frontend_client.h"
@@ -23,6 +24,7 @@ int main(void) {
     pthread_t a = start(walking, NULL);
     give(get(SIZE, 1), SIZE, 1);
     heap_drain_own();
+    thrift_reclaim(ownership_active(), true);
     finish(a);
     expect_nothing_left();
     return 0;
