@@ -99,7 +99,10 @@ static bool map_first_parts(size_t mask) {
             huge_pages_off(part);
             continue;
         }
-        while (number-- > 0) unmap_or_defer(first_part(number, mask).start, first_part(number, mask).size);
+        while (number-- > 0) {
+            part = first_part(number, mask);
+            if (part.size != 0) unmap_readable(part.start, part.size); /* the records cannot be written */
+        }
         return false;
     }
     set_masks(mask);

@@ -21,6 +21,11 @@ bool unmap_or_defer(void *address, size_t size) {
     return false;
 }
 
+void unmap_readable(void *address, size_t size) {
+    if (platform_unmap(address, size)) return;
+    if (platform_protect(address, size, true)) unmap_or_defer(address, size); /* which writes the link */
+}
+
 bool unmap_deferred(void) {
     struct stack_link *first = pointer_stack_take_all(&refused_mappings);
     if (!first) return false;

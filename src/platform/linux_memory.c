@@ -135,7 +135,8 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
         name_mapping(wanted, size, name);
         return RESERVED;
     }
-    unmap_or_defer((void *)got, size);
+    if (writes) unmap_or_defer((void *)got, size);
+    else unmap_readable((void *)got, size);
     return RESERVE_TAKEN;
 }
 

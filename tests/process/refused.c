@@ -3,11 +3,13 @@
  * CALL is clone, madvise, prctl, mremap, munmap, futex or mmap. All but mmap are refused from before the program's
  * start (it starts itself again behind the filter); `nproc` means an unprivileged user that may start no more threads.
  * `records`: munmap and mprotect are refused from then on, as by a kernel that counts no more mappings.
+ * `foreign`: the program has mapped what lies behind the allocator's tables, and munmap is refused from then on.
  */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -121,6 +123,45 @@ static void work_without_records(void) {
     tiers_free(&before, 1);
 }
 
+/* Each anonymous mapping that can only be read gets a foreign page behind it: the records are such a mapping. */
+static void map_behind_tables(void) {
+    enum { MOST = 100 };
+    char line[512], *ends[MOST], rights[5];
+    size_t count = 0, page = (size_t)sysconf(_SC_PAGESIZE);
+    FILE *file = fopen("/proc/self/maps", "r");
+    CHECK(file != NULL);
+    while (count < MOST && fgets(line, sizeof line, file)) {
+        unsigned long end, file_number;
+        if (sscanf(line, "%*x-%lx %4s %*x %*s %lu", &end, rights, &file_number) == 3 && file_number == 0 &&
+            strcmp(rights, "r--p") == 0 && strstr(line, "[v") == NULL)
+            ends[count++] = (char *)end;
+    }
+    fclose(file);
+    while (count-- > 0) mmap(ends[count], page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* What the tables have no room for is NULL, or has a mapping of its own. */
+static void work_beside_foreign(void) {
+    enum { COUNT = 60, SIZE = 3 << 20 };
+    static char *objects[COUNT];
+    tiers_work(0);
+    map_behind_tables();
+    refuse("munmap");
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < COUNT; i++) {
+            errno = 0;
+            objects[i] = malloc(SIZE);
+            CHECK(objects[i] != NULL || errno == ENOMEM);
+            if (objects[i] != NULL) pattern_fill(objects[i], SIZE, i);
+        }
+        for (size_t i = 0; i < COUNT; i++) {
+            CHECK(objects[i] == NULL || pattern_holds(objects[i], SIZE, i));
+            free(objects[i]);
+        }
+    }
+    tiers_work(1);
+}
+
 /* No new memory, ever: what is cached may serve, the rest is NULL and ENOMEM, and frees still work. */
 static void work_without_mmap(void) {
     enum { COUNT = 100000 };
@@ -152,6 +193,10 @@ int main(int count, char **arguments) {
     }
     if (strcmp(arguments[1], "records") == 0) {
         work_without_records();
+        return 0;
+    }
+    if (strcmp(arguments[1], "foreign") == 0) {
+        work_beside_foreign();
         return 0;
     }
     if (strcmp(arguments[1], "mmap") == 0) {
