@@ -7,6 +7,7 @@ from zlib import crc32
 import numpy as np
 
 import stacks as callers
+from calls import Calls, calls_of
 from summary import Process
 
 MS = 1_000_000
@@ -17,29 +18,28 @@ SHOWN = 20  # stacks of each kind in the numbers
 
 
 @dataclass
-class Node:
-    bytes: int = 0
-    objects: int = 0
-    below: dict[str, "Node"] = field(default_factory=dict)
+class Part:
+    """Of a tree: a function, called from the part above."""
 
-    def add(self, names: list[str], size: int, objects: int) -> None:
-        node = self
-        node.bytes, node.objects = node.bytes + size, node.objects + objects
-        for name in names:
-            node = node.below.setdefault(name, Node())
-            node.bytes, node.objects = node.bytes + size, node.objects + objects
+    number: int
+    above: int
+    name: str
+    bytes: int
+    objects: int
 
 
 @dataclass
 class Flame:
     title: str
     words: str
-    tree: Node
+    parts: list[Part]  # those that are drawn; the first one is the whole
+    depth: int  # of the parts
     by_objects: bool  # the width; else bytes
     top: list[dict]
 
-    def weight(self, node: Node) -> int:
-        return node.objects if self.by_objects else node.bytes
+    @property
+    def whole(self) -> Part:
+        return self.parts[0]
 
 
 KINDS = (
@@ -60,19 +60,45 @@ def chosen(process: Process, kind: str) -> np.ndarray:
     return (objects.birth <= at_peak) & (objects.death > at_peak)
 
 
-def flame_of(process: Process, known: callers.Stacks, mask: np.ndarray, about: tuple[str, str, bool]) -> Flame:
+@dataclass
+class Allocated:
+    """The objects by their stacks."""
+
+    size: np.ndarray
+    known: callers.Stacks
+    numbers: np.ndarray  # of the stacks
+    place: np.ndarray  # of each object's stack there
+    calls: Calls
+
+
+def allocated_by(process: Process) -> Allocated:
+    known = callers.of_process(process.trace, process.number)
+    numbers, place = np.unique(process.objects.stack, return_inverse=True)
+    callers.add_names(known, process.trace, numbers)
+    return Allocated(process.objects.size, known, numbers, place, calls_of(known, numbers))
+
+
+def flame_of(said: Allocated, mask: np.ndarray, about: tuple[str, str, bool]) -> Flame:
     """`about`: its title, words, and whether its widths are objects."""
     title, words, by_objects = about
-    numbers, place = np.unique(process.objects.stack[mask], return_inverse=True)
-    objects = np.bincount(place, minlength=len(numbers))
-    sizes = np.bincount(place, process.objects.size[mask], len(numbers)).astype(np.int64)
-    tree, top = Node(), []
-    for at in np.argsort(-(objects if by_objects else sizes), kind="stable").tolist():
-        names = callers.names_of(known, int(numbers[at]))
-        tree.add(names, int(sizes[at]), int(objects[at]))
-        if len(top) < SHOWN:
-            top.append({"bytes": int(sizes[at]), "objects": int(objects[at]), "frames": names[::-1]})
-    return Flame(title, words, tree, by_objects, top)
+    place = said.place[mask]
+    objects = np.bincount(place, minlength=len(said.numbers))
+    sizes = np.bincount(place, said.size[mask], len(said.numbers)).astype(np.int64)
+    widths, top = objects if by_objects else sizes, []
+    for at in np.lexsort((-widths, objects == 0))[:SHOWN].tolist():
+        if objects[at]:
+            frames = callers.names_of(said.known, int(said.numbers[at]))[::-1]
+            top.append({"bytes": int(sizes[at]), "objects": int(objects[at]), "frames": frames})
+    all_objects, all_bytes = said.calls.sums(objects), said.calls.sums(sizes)
+    weights = all_objects if by_objects else all_bytes
+    drawn = np.flatnonzero(weights > weights[0] * SMALLEST)
+    drawn = drawn if len(drawn) else np.zeros(1, np.int64)
+    columns = (drawn, said.calls.parent[drawn], all_bytes[drawn], all_objects[drawn])
+    parts = [
+        Part(number, above, said.calls.names[number], size, count)
+        for number, above, size, count in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    return Flame(title, words, parts, int(said.calls.depth[drawn].max()), by_objects, top)
 
 
 @dataclass
@@ -88,20 +114,19 @@ def flames_of(process: Process) -> Flames:
     objects, found = process.objects, Flames()
     if not objects.stack.any():
         return found
-    known = callers.of_process(process.trace, process.number)
-    callers.add_names(known, process.trace, np.unique(objects.stack))
+    said = allocated_by(process)
     for kind, *about in KINDS:
-        found.kinds[kind] = flame_of(process, known, chosen(process, kind), tuple(about))
+        found.kinds[kind] = flame_of(said, chosen(process, kind), tuple(about))
     for moment in np.linspace(0, process.end, MOMENTS + 1)[1:].astype(np.int64).tolist():
         alive = (objects.birth <= moment) & (objects.death > moment)
-        found.moments.append((moment / 1e9, flame_of(process, known, alive, ("", "", False))))
-    found.said = known.said
+        found.moments.append((moment / 1e9, flame_of(said, alive, ("", "", False))))
+    found.said = said.known.said
     return found
 
 
 def numbers_of(flames: Flames) -> dict:
     def numbers(flame: Flame) -> dict:
-        return {"bytes": flame.tree.bytes, "objects": flame.tree.objects, "stacks": flame.top}
+        return {"bytes": flame.whole.bytes, "objects": flame.whole.objects, "stacks": flame.top}
 
     if not flames.kinds:
         return {}
@@ -110,16 +135,6 @@ def numbers_of(flames: Flames) -> dict:
         "over_time": [{"seconds": seconds, **numbers(flame)} for seconds, flame in flames.moments],
         "notes": flames.said,
     }
-
-
-def rows_of(flame: Flame) -> list[tuple[str, str, str, Node]]:
-    """Id, parent's id, name and node of each part that is wide enough, the root first."""
-    least, rows = flame.weight(flame.tree) * SMALLEST, [("0", "", "all", flame.tree)]
-    for number, _, _, node in rows:  # rows grows meanwhile
-        for name, below in node.below.items():
-            if flame.weight(below) > least:
-                rows.append((str(len(rows)), number, name, below))
-    return rows
 
 
 def shortened(name: str) -> str:
@@ -133,14 +148,14 @@ def icicle_of(flame: Flame, visible: bool = True):
 
     from plots import amount, count
 
-    rows = rows_of(flame)
+    parts = flame.parts
     return plotly.Icicle(
         visible=visible,
-        ids=[row[0] for row in rows],
-        parents=[row[1] for row in rows],
-        labels=[shortened(row[2]) for row in rows],
-        values=[flame.weight(row[3]) for row in rows],
-        customdata=[("<br>".join(wrap(row[2], 60)), amount(row[3].bytes), count(row[3].objects)) for row in rows],
+        ids=[str(part.number) for part in parts],
+        parents=["", *(str(part.above) for part in parts[1:])],
+        labels=[shortened(part.name) for part in parts],
+        values=[part.objects if flame.by_objects else part.bytes for part in parts],
+        customdata=[("<br>".join(wrap(part.name, 60)), amount(part.bytes), count(part.objects)) for part in parts],
         hovertemplate="%{customdata[0]}<br>%{customdata[1]} in %{customdata[2]} objects, %{percentRoot:.1%} of all"
         "<extra></extra>",
         textinfo="label",
@@ -150,7 +165,7 @@ def icicle_of(flame: Flame, visible: bool = True):
         maxdepth=24,
         tiling={"orientation": "v"},
         marker={
-            "colors": [COLORS[crc32(row[2].encode()) % len(COLORS)] for row in rows],
+            "colors": [COLORS[crc32(part.name.encode()) % len(COLORS)] for part in parts],
             "line": {"width": 1, "color": "#fff"},
         },
         pathbar={"visible": True, "thickness": 24},
@@ -159,7 +174,7 @@ def icicle_of(flame: Flame, visible: bool = True):
 
 def html_of(figure, flames: list[Flame], below: int, with_library: bool) -> str:
     """A part of a page, as high as the highest flame and what is below. The library, 4.8 MB, is in the first one."""
-    depth = min(max(4, *(len(deepest(flame.tree, flame)) for flame in flames)), 24)
+    depth = min(max(4, *(flame.depth for flame in flames)), 24)
     figure.update_layout(margin={"t": 4, "l": 0, "r": 0, "b": 0}, height=60 + 24 * depth + below, font={"size": 11},
                          uniformtext={"minsize": 9, "mode": "hide"})  # fmt: skip
     return figure.to_html(
@@ -180,10 +195,10 @@ def drawn_over_time(moments: list[tuple[float, Flame]]) -> str:
     from plots import amount
 
     flames = [flame for _, flame in moments]
-    first = max(range(len(flames)), key=lambda at: flames[at].tree.bytes)
+    first = max(range(len(flames)), key=lambda at: flames[at].whole.bytes)
     figure = plotly.Figure([icicle_of(flame, at == first) for at, flame in enumerate(flames)])
     steps = [
-        {"method": "restyle", "label": f"{seconds:.3g} s: {amount(flame.tree.bytes)}",
+        {"method": "restyle", "label": f"{seconds:.3g} s: {amount(flame.whole.bytes)}",
          "args": [{"visible": [other == at for other in range(len(flames))]}]}
         for at, (seconds, flame) in enumerate(moments)
     ]  # fmt: skip
@@ -192,10 +207,3 @@ def drawn_over_time(moments: list[tuple[float, Flame]]) -> str:
               "ticklen": 0, "minorticklen": 0, "len": 0.92, "x": 0.04, "pad": {"t": 4, "b": 4}}  # fmt: skip
     figure.update_layout(sliders=[slider])
     return html_of(figure, flames, 70, False)
-
-
-def deepest(node: Node, flame: Flame, least: float | None = None) -> list[str]:
-    """The longest path of parts that are drawn."""
-    least = flame.weight(flame.tree) * SMALLEST if least is None else least
-    paths = [[name, *deepest(below, flame, least)] for name, below in node.below.items() if flame.weight(below) > least]
-    return max(paths, key=len, default=[])

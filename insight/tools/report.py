@@ -128,7 +128,7 @@ def flame_graphs(flames: allocators.Flames, tell) -> str:
 
     for number, flame in enumerate(flames.kinds.values()):
         tell(f"drawing: {flame.title.lower()}")
-        total = f"{amount(flame.tree.bytes)} in {count(flame.tree.objects)} objects"
+        total = f"{amount(flame.whole.bytes)} in {count(flame.whole.objects)} objects"
         words = f"{total}. {flame.words} A part is as wide as what it and its callees allocated; tap it to look closer."
         add(flame.title, words, allocators.drawn(flame, number == 0))
     tell("drawing: over time")

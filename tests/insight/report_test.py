@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import started
 
@@ -18,8 +19,11 @@ BUILD, KNOWN = sys.argv[1:]
 
 import numpy as np  # noqa: E402
 
+import calls  # noqa: E402
 import events as analysis  # noqa: E402
 import figures  # noqa: E402
+import flames  # noqa: E402
+import stacks  # noqa: E402
 import summary  # noqa: E402
 import traceio  # noqa: E402
 from traceio import FREE, MALLOC  # noqa: E402
@@ -219,6 +223,43 @@ class Report(unittest.TestCase):
             "0xd1",
         ):
             self.assertIn(word, text)
+
+    def test_sums_of_calls(self) -> None:
+        """Parts of one name under different callers are different; a stack may end where another one goes on."""
+        known = stacks.Stacks(
+            {1: np.array([10, 30]), 2: np.array([20, 10, 30]), 3: np.array([10, 40]), 4: np.array([30])},
+            names={10: ["inlined", "f"], 20: ["g"], 30: ["main"], 40: ["start"]},
+        )
+        tree = calls.calls_of(known, np.arange(5))  # 0: no stack
+        sums = tree.sums(np.array([1, 10, 100, 1000, 10000]))
+        paths = {}
+        for number, name in enumerate(tree.names):
+            paths[number] = f"{paths[int(tree.parent[number])]}/{name}" if number else ""
+        self.assertEqual(
+            {paths[number]: int(total) for number, total in enumerate(sums)},
+            {"": 11111, "/(not known)": 1, "/main": 10110, "/main/f": 110, "/main/f/inlined": 110,
+             "/main/f/inlined/g": 100, "/start": 1000, "/start/f": 1000, "/start/f/inlined": 1000},
+        )  # fmt: skip
+        self.assertEqual(tree.depth.tolist(), [paths[number].count("/") for number in range(len(paths))])
+
+    def test_many_stacks(self) -> None:
+        """Each is named once for the tree, and in the fifteen sets of objects only those that are shown."""
+        number, frames = 2000, 30
+        events, lines = np.zeros(number, traceio.EVENT), []
+        events["time"], events["address"] = np.arange(number) * 1000, BASE + 64 * np.arange(number)
+        events["size"], events["kind"], events["stack"] = 64, MALLOC, np.arange(1, number + 1)
+        for stack in range(1, number + 1):
+            lines.append((frames, 0, stack, traceio.STACK))
+            lines += [(stack * 64 + at, 1 + at, stack, traceio.FRAMES) for at in range(frames // 2)]
+        writer = traceio.Writer(self.path, {"command": ["made", "by hand"]})
+        writer.definitions(1, 1, np.array(lines, traceio.DEFINITION))
+        writer.events(1, 1, events)
+        writer.close()
+        with mock.patch("stacks.names_of", wraps=stacks.names_of) as named:
+            found = flames.flames_of(self.process())
+        self.assertLessEqual(named.call_count, flames.SHOWN * (len(flames.KINDS) + flames.MOMENTS))
+        self.assertEqual(found.kinds["peak"].whole.objects, number)
+        self.assertEqual([flame.whole.bytes for _, flame in found.moments][-1], 64 * number)
 
     def test_names_of_a_file_that_was_built_again(self) -> None:
         program = self.folder / "program"
