@@ -17,7 +17,7 @@ import numpy as np
 import events as analysis
 import heaptrack
 import traceio
-from errors import TraceError
+from errors import TraceError, start_of
 from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END
 
 MICROSECOND = 1000
@@ -124,15 +124,23 @@ def export(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def only_file(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    files = [one for one in archive.infolist() if not one.is_dir()]
+    if len(files) != 1:
+        number = f"has {len(files)} files, not one" if files else "is empty"
+        raise zipfile.BadZipFile(f"the archive {number}")
+    return files[0]
+
+
 def text_lines(path: Path):
     try:
         if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive, archive.open(archive.infolist()[0]) as text:
+            with zipfile.ZipFile(path) as archive, archive.open(only_file(archive)) as text:
                 yield from iter(lambda: text.readline(LONGEST), b"")
         else:
             with path.open("rb") as text:
                 yield from iter(lambda: text.readline(LONGEST), b"")
-    except (OSError, EOFError, IndexError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise TraceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -185,8 +193,8 @@ def import_text(arguments: argparse.Namespace) -> int:
             if line.strip():
                 importer.line(number, line)
         except (ValueError, KeyError, IndexError):
-            said = line[:60].decode(errors="replace").strip()
-            raise TraceError(f"{arguments.trace}:{number}: not a line of memory_replay: {said}") from None
+            said = f"not a line of memory_replay: {start_of(line)}"
+            raise TraceError(f"{arguments.trace}:{number}: {said}") from None
     if not importer.rows:
         raise TraceError(f"{arguments.trace}: has no line")
     about = {"made_by": "jw trace import", "command": [str(arguments.trace)], "timed": importer.timed}

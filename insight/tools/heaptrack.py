@@ -15,7 +15,7 @@ import numpy as np
 import zstandard
 
 import traceio
-from errors import TraceError
+from errors import TraceError, start_of
 from traceio import DEFINITION, EVENT, FRAMES, FREE, MALLOC, STACK
 
 MILLISECOND = 1_000_000
@@ -166,8 +166,7 @@ def read_lines(text: io.BufferedIOBase, path: Path) -> Importer:
             if line.endswith(b"\n"):
                 importer.line(line)
     except (ValueError, IndexError, TypeError):  # TypeError: too few or too many numbers
-        said = line[:60].decode(errors="replace").strip()
-        raise TraceError(f"{path}:{number}: not a line of heaptrack: {said}") from None
+        raise TraceError(f"{path}:{number}: not a line of heaptrack: {start_of(line)}") from None
     except DAMAGED:
         line = b""
     if not line.endswith(b"\n"):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 
 import started
@@ -156,10 +157,18 @@ class Texts(unittest.TestCase):
             "1: malloc 0x10 8\nnonsense\n": "c.txt:2: not a line",
             "1: malloc 0x10\n": "c.txt:1: not a line",
             "1: mall 0x10 3\n": "not a line",
+            "\x1b[31m\x9b0m\0 red\n": "c.txt:1: not a line of memory_replay: ?[31m?0m? red\n",
+            "v 10400 3\n+ \x1b[31m\n": "c.txt:2: not a line of heaptrack: + ?[31m\n",
         }
         for content, said in texts.items():
             text.write_text(content)
             self.assertIn(said, self.jw("trace", "import", text, "-o", trace, status=1))
+        for names, said in (([], "the archive is empty"), (["a.txt", "b.txt"], "the archive has 2 files, not one")):
+            with zipfile.ZipFile(self.folder / "c.zip", "w") as archive:
+                for name in names:
+                    archive.writestr(name, "1: malloc 0x10 32\n")
+            said_now = self.jw("trace", "import", self.folder / "c.zip", "-o", trace, status=1)
+            self.assertEqual(said_now, f"jw: {self.folder / 'c.zip'}: cannot be read: {said}\n")
         self.assertIn("cannot be read", self.jw("trace", "import", self.folder / "none", "-o", trace, status=1))
         self.assertIn("not a trace", self.jw("trace", "export", text, "-o", trace, status=1))
 
