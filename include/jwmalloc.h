@@ -182,6 +182,23 @@ JW_API void jw_reclaim_resume(void);
 enum { JW_PURGE_SHARED, JW_PURGE_THREADS, JW_PURGE_ALL };
 JW_API size_t jw_purge(int level, unsigned long max_us);
 
+/* Limits. jw_ctl sets opt.limit_soft and opt.limit_hard, at any time, to bytes; 0, as at first: no limit. Both count
+ * what stats.committed tells: the memory that the kernel may charge for ours, each object in full. Above the soft limit
+ * caches shrink: freed memory goes back at once, and what threads keep goes back by rounds. Nothing is refused for it.
+ * A request that needs new pages beyond the hard limit fails as if the OS had no memory; unused memory goes back first.
+ * Threads that ask at the same moment may exceed it, each by one request. Pages that our memory has already are never
+ * refused.
+ * jw_on_limit registers what is called once for each request that finds no memory, because of the hard limit or of the
+ * OS, but not for sizes that cannot be had. `size` is what was asked for; small sizes are rounded up to a class. The
+ * callback runs in the thread that asks, no lock or list of ours is held, and it may call any function here. A request
+ * of its own that finds no memory fails at once. If it returns other than 0, the request is made once more; else it
+ * fails. It must return; not fork, not free what the caller passed to realloc, and not wait for a lock that a thread
+ * may own that allocates. NULL: no callback. Returns the one before. A thread without a heap has no callback: at its
+ * first request if that is above 4 MB, and at its end. In the hardened build the callback comes before the thread's
+ * quarantine is emptied. */
+typedef int jw_limit_function(size_t size);
+JW_API jw_limit_function *jw_on_limit(jw_limit_function *callback);
+
 /* Calls `callback` for each object in use that begins in [base, base + size), with its usable bytes: what Android
  * calls malloc_iterate. Exact for objects of threads that make no call meanwhile, as those of the parent in a fork's
  * child; other threads' newest allocations and frees may be missing. The callback may call any function here, and must
@@ -218,6 +235,7 @@ JW_API void jw_options_print(jw_write_function *write, void *cookie);
  * replaces malloc is this function. `old`, if not NULL, receives *old_size bytes; `value`, if not NULL, is set.
  *     epoch, background_thread, arenas.narenas, arenas.page, version, stats.allocated, .active, .metadata, .mapped,
  *     .resident, .retained                       jemalloc's, with its types; statistics are always of this moment
+ *     stats.committed                            what the limits count (jw_on_limit)
  *     arena.<i>.purge, arena.<i>.decay           as jw_malloc_trim; there is one arena; i is 0, arenas.narenas or 4096
  *     thread.tcache.flush                        unused memory of the calling thread becomes free for others
  *     opt.OPTION                                 size_t; numbers and sizes may be set, others are read at the start

@@ -54,7 +54,7 @@ TABLES = {ACCESS, "backend/page_map.c"}
 OWNERS = {
     "reclaimer->": {"backend/reclaimer.c", "backend/reclaimer_words.c"},
     "ownership.": {"backend/ownership.c"},
-    "thrift_counters.": {"backend/thrift_counters.h"},
+    "thrift_counters.": {"backend/thrift_counters.c", "backend/thrift_counters.h"},
 }
 BELOW = {"base", "sync", "platform", "config"}  # they have words of their own, if any
 

@@ -6,6 +6,7 @@
 
 #include "api/override.h"
 #include "api/serve.h"
+#include "backend/limits.h"
 #include "backend/reclaimer.h"
 #include "base/compiler.h"
 #include "config/options.h"
@@ -67,6 +68,7 @@ static bool is_control(const size_t *mib, size_t length) {
 
 static size_t control_statistic(unsigned number) {
     struct statistics s;
+    if (number == CONTROL_COMMITTED) return limits_committed();
     statistics_gather(&s);
     uint64_t active = s.backend.in_use + s.huge.bytes, mapped = active + s.backend.cached_mapped;
     uint64_t metadata = s.backend.metadata + s.frontend.metadata;

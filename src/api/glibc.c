@@ -14,6 +14,7 @@
 #include "config/options.h"
 #include "core/allocator.h"
 #include "core/iterate.h"
+#include "core/limit.h"
 #include "core/purge.h"
 #include "frontend/disable.h"
 #include "frontend/heap_lifecycle.h"
@@ -41,6 +42,10 @@ JW_EXPORT int jw_malloc_trim(size_t pad) {
 
 JW_EXPORT size_t jw_purge(int level, unsigned long max_us) {
     return level < 0 || level >= PURGE_LEVELS ? 0 : purge_for((enum purge_level)level, max_us);
+}
+
+JW_EXPORT jw_limit_function *jw_on_limit(jw_limit_function *callback) {
+    return limit_register(callback);
 }
 
 JW_EXPORT int jw_malloc_iterate(uintptr_t base, size_t size, void (*callback)(uintptr_t base, size_t size, void *arg),

@@ -51,11 +51,11 @@ static granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
  * FETCH_AT_LAST: then gives back unused memory, and tries again. */
 static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
                                          enum slot_code *state) {
-    thrift_make_headroom(most);
     *state = UNMAPPED;
-    granule_id range = acquire_unmapped(use, weight);
+    granule_id range = thrift_admit(most) ? acquire_unmapped(use, weight) : 0;
     if (!range && (range = range_acquire(root_other_use(use), MAPPED, weight))) *state = MAPPED;
-    if (!range && effort == FETCH_AT_LAST && thrift_make_room(ROOT_SIZE)) range = acquire_unmapped(use, weight);
+    if (!range && effort == FETCH_AT_LAST && thrift_make_room(ROOT_SIZE) && limits_admit(weight))
+        range = acquire_unmapped(use, weight);
     return range;
 }
 
@@ -102,6 +102,7 @@ granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort eff
 }
 
 granule_id backend_fetch_granules(uint32_t *count, bool *zeroed) {
+    if (!limits_admit(*count)) *count = 1;
     granule_id first = fetch_up_to(FOR_SMALL_SLABS, 1, *count, FETCH_WITH_ROOT, zeroed);
     if (!first) return 0;
     *count = knit_weight(first);

@@ -2,6 +2,7 @@
 #include "backend/headroom.h"
 
 #include "backend/give_back.h"
+#include "backend/limits.h"
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
 #include "backend/thrift_counters.h"
@@ -11,7 +12,7 @@
 static _Atomic(bool) at_peak; /* new memory sets it if the peak rises, else clears it; a round clears it */
 
 /* Gives back about this many granules, cached mappings and the largest ranges first. */
-static void give_ranges_back(size_t granules) {
+static COLD void give_ranges_back(size_t granules) {
     size_t dropped = mapping_cache_drain(ANY_BUFFER, granules);
     thrift_count_given_back(dropped);
     dropped >>= JW_GRANULE_SHIFT;
@@ -42,17 +43,19 @@ static void note_at_peak(bool above) {
 /* Gives cached granules back until the rest and `granules` new ones are within the limit. */
 static void make_headroom(size_t granules, size_t cached, size_t limit) {
     if (option(&options.cache_percent) == 0 && limit > watermark_minimum()) limit = watermark_minimum();
-    if (cached == 0 || cached + granules <= limit) return;
-    size_t above = cached + granules - limit;
-    give_ranges_back(above < cached ? above : cached);
+    size_t above = cached + granules > limit ? cached + granules - limit : 0, excess;
+    excess = limits_above(&options.limit_soft, granules) + limits_above(&options.limit_hard, granules);
+    if (excess > above) above = excess;
+    if (above > 0 && cached > 0) give_ranges_back(above < cached ? above : cached);
 }
 
-void thrift_make_headroom(size_t granules) {
+bool thrift_make_headroom(size_t granules) {
     /* notes the peak even if little is cached: most memory is in use just when more is wanted */
     size_t cached = free_granules(MAPPED);
     struct usage usage = watermark_note_peak();
     note_at_peak(watermark_rises(usage, granules));
     make_headroom(granules, cached, watermark_beside_new(usage));
+    return limits_admit(granules);
 }
 
 void thrift_forget_peak(void) {

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Announces that `granules` unmapped granules will be used. Gives back cached memory above the watermark. */
-void thrift_make_headroom(size_t granules);
+/* Announces that `granules` unmapped granules will be used. Gives back cached memory above the watermark and the limits
+ * (limits.h). False: the hard limit does not allow these granules. */
+bool thrift_make_headroom(size_t granules);
 
 /* Whether the last new memory made the peak of what is in use higher, since a round: then heap pools keep a part of
  * their share (POOL_PART_AT_PEAK). */

@@ -74,14 +74,24 @@ static char *reserve_mapping_once(size_t size, size_t alignment) {
     return NULL;
 }
 
-static char *reserve_mapping(size_t size, size_t alignment) {
+/* Whether `fresh` bytes without pages may come into use. Gives back all unused memory if a limit asks for that. */
+static NOINLINE bool admit(size_t fresh) {
+    size_t granules = fresh >> JW_GRANULE_SHIFT;
+    return thrift_admit(granules) || (thrift_make_room(fresh) && limits_admit(granules));
+}
+
+/* `fresh`: bytes of the mapping that get new pages. */
+static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
     size_t addresses = huge_addresses(size, alignment);
     alignment = huge_alignment(alignment);
     unmap_deferred();
     char *object = reserve_mapping_once(size, alignment);
     if (!object && thrift_make_room(addresses)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;
-    thrift_make_headroom(size >> JW_GRANULE_SHIFT); /* not before: a refused size must drive out no cached memory */
+    if (!admit(fresh)) { /* not before: a refused size must drive out no cached memory */
+        unmap_huge(object, size + huge_guard());
+        return NULL;
+    }
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
     count_huge(1, (intptr_t)size);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
@@ -98,12 +108,15 @@ bool huge_may_serve(size_t usable, size_t size) {
     return good && usable >= good && (usable == good || (!QUARANTINED && usable <= largest_mapping_for(good)));
 }
 
-/* Takes a cached mapping. Makes headroom for its part without memory, which the program will touch. */
+/* Takes a cached mapping. Its pages are counted nowhere now: makes headroom for all if a part has none. */
 static bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *mapping) {
     if (size > MAPPING_CACHE_MOST ||
         !mapping_cache_pop(size, largest_mapping_for(size), huge_alignment(alignment), mapping))
         return false;
-    if (mapping->mapped_bytes < size) thrift_make_headroom((size - mapping->mapped_bytes) >> JW_GRANULE_SHIFT);
+    if (mapping->mapped_bytes < size && !admit(mapping->size)) {
+        unmap_huge(mapping->start, mapping->size + huge_guard());
+        return false;
+    }
     count_huge(1, (intptr_t)mapping->size);
     return true;
 }
@@ -112,7 +125,7 @@ void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
     size = huge_good_size(size);
     struct cached_mapping mapping = {.size = size};
     if (!size) return NULL;
-    if (!reuse_mapping(size, alignment, &mapping)) mapping.start = reserve_mapping(size, alignment);
+    if (!reuse_mapping(size, alignment, &mapping)) mapping.start = reserve_mapping(size, alignment, size);
     if (mapping.start) set_word(mapping.start, word_of_size(mapping.size));
     if (dirty_bytes) *dirty_bytes = mapping.mapped_bytes;
     return mapping.start;
@@ -233,11 +246,13 @@ void *huge_resize(void *object, size_t size) {
     if (old == 0) misuse(INVALID_POINTER, object, 0);
     if (new == 0) return NULL;
     if (new < old) shrink_object(object, old, new);
-    if (new <= old || resize_in_place(object, old, new)) return object;
+    if (new <= old) return object;
+    if (!limits_admit((new - old) >> JW_GRANULE_SHIFT) && !admit(new - old)) return NULL;
+    if (resize_in_place(object, old, new)) return object;
     size_t roomy = with_room(new);
-    char *target = roomy ? reserve_mapping(roomy, mapping_unit()) : NULL;
+    char *target = roomy ? reserve_mapping(roomy, mapping_unit(), roomy - old) : NULL;
     if (target) return move_object(object, old, target, roomy);
-    target = reserve_mapping(new, mapping_unit());
+    target = reserve_mapping(new, mapping_unit(), new - old);
     return target ? move_object(object, old, target, new) : NULL;
 }
 

@@ -2,6 +2,7 @@
 #include "backend/root.h"
 
 #include "backend/knit.h"
+#include "backend/thrift_counters.h"
 #include "base/published.h"
 #include "config/options.h"
 #include "config/policy.h"
@@ -121,6 +122,11 @@ static granule_id new_root(void) {
     return root ? root : map_roots(1);
 }
 
+/* Bytes of the tables that a root of this word uses. */
+static intptr_t tables_of(uint32_t word) {
+    return (intptr_t)(ROOT_GRANULES * (WORDS_SIZE + (word & HAS_SLABS) * (RECORD_SIZE / HAS_SLABS)));
+}
+
 granule_id root_create(enum root_use use) {
     granule_id root = new_root();
     if (!root) return 0;
@@ -133,6 +139,7 @@ granule_id root_create(enum root_use use) {
                           memory_order_relaxed);
     leaf_set(root, leaf_held());
     atomic_fetch_add_explicit(&root_total, 1, memory_order_relaxed);
+    other_bytes_add(tables_of(use == FOR_SMALL_SLABS ? HAS_SLABS : 0));
     atomic_store_explicit(&root_made, true, memory_order_relaxed);
     return root;
 }
@@ -142,7 +149,8 @@ bool root_admits_slabs(granule_id range) {
     if (LIKELY(atomic_load_explicit(root_word_at(root), memory_order_relaxed) & HAS_SLABS)) return true;
     if (!page_map_admit_slabs(root)) return false;
     /* relaxed: the bit only saves a system call; a thread that has not seen it makes the call again */
-    atomic_fetch_or_explicit(root_word_at(root), HAS_SLABS, memory_order_relaxed);
+    uint32_t before = atomic_fetch_or_explicit(root_word_at(root), HAS_SLABS, memory_order_relaxed);
+    if (!(before & HAS_SLABS)) other_bytes_add(tables_of(HAS_SLABS) - tables_of(0));
     return true;
 }
 
@@ -184,12 +192,16 @@ bool root_destroy(granule_id root) {
     uint32_t before = atomic_fetch_add_explicit(&root_walkers, ONE_ROOT_GOING, memory_order_acquire);
     invariant(before < ONE_ROOT_GOING * ROOTS_GOING_MAX);
     bool gone = (before & WALKER_MASK) == 0;
+    intptr_t tables = tables_of(atomic_load_explicit(root_word_at(root), memory_order_relaxed));
     if (gone) {
         leaf_set(root, leaf_none());
         gone = page_map_give_back(granule_address(root));
         if (!gone) leaf_set(root, leaf_held());
     }
-    if (gone) atomic_fetch_sub_explicit(&root_total, 1, memory_order_relaxed);
+    if (gone) {
+        other_bytes_add(-tables);
+        atomic_fetch_sub_explicit(&root_total, 1, memory_order_relaxed);
+    }
     /* [WK2] release: the root is gone from the page map; pairs [WK3]; client root_walker */
     before = atomic_fetch_sub_explicit(&root_walkers, ONE_ROOT_GOING, memory_order_release);
     invariant(before >= ONE_ROOT_GOING);

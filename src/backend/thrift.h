@@ -17,6 +17,7 @@
  *   watermark.h        how much may wait
  *   give_back.h        how pages go back
  *   headroom.h         what goes back before new memory is used
+ *   limits.h           the limits that the program sets
  *   shortage.h         whether giving back helps when the OS refuses memory
  *
  * `thrift_` begins the names that other tiers use, in each of these files; they also use give_back_pages and
@@ -27,6 +28,7 @@
 
 #include "backend/give_back.h"
 #include "backend/headroom.h"
+#include "backend/limits.h"
 #include "backend/ownership.h"
 #include "backend/reclaimer.h"
 #include "backend/shortage.h"
@@ -44,6 +46,10 @@ enum round_stage { ROUND_OBJECTS, ROUND_SLABS, ROUND_RANGES, ROUND_STAGES };
  * if it leaves work for a later round. NULL: no work. */
 typedef bool (*round_hook)(void);
 void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
+
+/* Announces that `granules` granules without pages will be used, as thrift_make_headroom. Above the soft limit, also
+ * asks for a round. False: the hard limit does not allow these granules. */
+bool thrift_admit(size_t granules);
 
 /* Places a held range that a free has left: into the mapped Nest or, above the watermark, back to the OS. Then calls
  * thrift_notice. */

@@ -48,7 +48,7 @@ size_t thrift_reclaim(unsigned buffer, bool room) {
     return still_mapped;
 }
 
-bool thrift_purge_ranges(struct purge *purge) {
+COLD bool thrift_purge_ranges(struct purge *purge) {
     enum { LISTS = 2 * ROOT_USES * RANGE_CLASSES };
     unsigned active = ownership_active();
     for (unsigned buffer = 0; buffer < 2 && purge->place == 0; buffer++)

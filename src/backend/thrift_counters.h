@@ -1,4 +1,5 @@
-/* thrift_counters.h - what Thrift counts: for the statistics, and bytes in use outside all roots for the watermark. */
+/* thrift_counters.h - what Thrift counts: for the statistics, and bytes in use outside all roots for the watermark and
+ * the limits. */
 #ifndef JW_THRIFT_COUNTERS_H
 #define JW_THRIFT_COUNTERS_H
 
@@ -11,6 +12,7 @@ struct thrift_counters {
     _Atomic(size_t) asks;         /* for a round, because of work that waits in no Nest (thrift_wake) */
     _Atomic(size_t) wakeups;      /* of the reclamation thread: waits that have ended, also by the clock */
     _Atomic(size_t) huge_bytes;   /* in use outside all roots (huge.c); the watermark depends on them, too */
+    _Atomic(size_t) others;       /* in use by tables and heaps, less the pages of slabs that rounds have given back */
     _Atomic(size_t) huge_waiting; /* of these, in the hardened build: freed, but in quarantine */
 };
 extern struct thrift_counters thrift_counters;
@@ -48,6 +50,13 @@ static inline void huge_bytes_add(intptr_t bytes) {
 
 static inline size_t huge_bytes_in_use(void) {
     return atomic_load_explicit(&thrift_counters.huge_bytes, memory_order_relaxed);
+}
+
+/* Bytes of tables, heaps or slabs get pages, or (below zero) have none any more. Only the limits count them. */
+void other_bytes_add(intptr_t bytes);
+
+static inline size_t other_bytes_in_use(void) {
+    return atomic_load_explicit(&thrift_counters.others, memory_order_relaxed);
 }
 
 /* Hardened build: bytes of a freed huge object begin to wait in quarantine, or (below zero) wait no longer. */

@@ -17,9 +17,10 @@ void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge)
     atomic_store_explicit(&round_hooks[stage][true], purge, memory_order_relaxed);
 }
 
-/* The stages from `stage` on. `now`: a purge, all memory must go now. */
+/* The stages from `stage` on. `now`: a purge, all memory must go now, as above the soft limit. */
 static bool begin_round_at(unsigned stage, bool now) {
     bool more = false;
+    now = now || limits_are_exceeded();
     for (; stage < ROUND_STAGES; stage++) {
         round_hook hook = atomic_load_explicit(&round_hooks[stage][now], memory_order_relaxed);
         more |= hook && hook();
@@ -119,7 +120,7 @@ static bool end_or_wait(struct rounds *rounds) {
     return false;
 }
 
-static void reclamation_thread(void) {
+static COLD void reclamation_thread(void) {
     struct rounds rounds;
     rounds.quiet = 0;
     rounds.still_mapped = 0;
@@ -156,6 +157,12 @@ void thrift_wake(void) {
     if (reclaimer_sleeps()) reclaimer_wake();
 }
 
+COLD bool thrift_admit(size_t granules) {
+    bool admitted = thrift_make_headroom(granules);
+    if (UNLIKELY(limits_are_exceeded())) thrift_wake();
+    return admitted;
+}
+
 void thrift_place_freed(granule_id range, uint32_t weight) {
     thrift_place(range, weight);
     thrift_notice();
@@ -187,7 +194,7 @@ static void complete_first_root(void) {
 }
 
 /* A purge also joins ranges whose pages the OS does not take, as those of locked memory, so that roots become whole. */
-size_t thrift_purge(void) {
+COLD size_t thrift_purge(void) {
     size_t before = thrift_given_back();
     begin_round(true);
     unsigned active = ownership_active();

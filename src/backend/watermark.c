@@ -1,6 +1,7 @@
 /* watermark.c - notes the peak of what is in use, and computes the limits from it. */
 #include "backend/watermark.h"
 
+#include "backend/limits.h"
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
 #include "backend/reclaimer.h"
@@ -29,7 +30,7 @@ void watermark_age_peak(void) {
 }
 
 size_t watermark_minimum(void) {
-    return option(&options.cache_min) >> JW_GRANULE_SHIFT;
+    return UNLIKELY(limits_are_exceeded()) ? 0 : option(&options.cache_min) >> JW_GRANULE_SHIFT;
 }
 
 static size_t recent_peak(void) {
@@ -55,7 +56,7 @@ static size_t limit_above_peak(struct usage usage, size_t percent, size_t least)
 size_t watermark_renew(void) {
     size_t percent = option(&options.cache_percent);
     /* without the reclamation thread only the minimum: no round comes while the program is quiet */
-    if (!reclaimer_lives() || percent == 0) return watermark_minimum();
+    if (!reclaimer_lives() || percent == 0 || limits_are_exceeded()) return watermark_minimum();
     return limit_above_peak(watermark_note_peak(), percent, watermark_minimum());
 }
 

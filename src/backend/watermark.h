@@ -1,6 +1,6 @@
 /* watermark.h - how many free granules may wait mapped: the recent peak of what is in use, and the limits above it.
  *
- *   watermark_minimum       option cache_min: these granules may always wait
+ *   watermark_minimum       option cache_min: these granules may always wait, but for the soft limit (limits.h)
  *   watermark_renew         where ranges are freed: the peak, and cache_percent of it
  *   watermark_beside_new    where memory without pages comes into use: the peak, and PERCENT_BESIDE_NEW of it
  *

@@ -16,6 +16,7 @@
 #include "backend/large_object.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
+#include "core/limit.h"
 #include "core/start.h"
 #include "core/watch.h"
 #include "frontend/disable.h"
@@ -40,14 +41,20 @@ bool room_may_help(size_t size, size_t alignment) {
     return addresses > 0 && thrift_may_help(addresses);
 }
 
+/* Looks at everything, and asks the program for memory (limit.h). Its callback may have freed to the local list. */
 static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
-    if (heap_fails_at_once(heap)) return out_of_memory();
-    heap_collect_at_shortage(heap);
-    thrift_make_room(ROOT_SIZE);
-    void *object = heap_refill(heap, class);
-    if (object) return object;
-    heap_note_shortage(heap);
-    return out_of_memory();
+    void *object = NULL;
+    for (bool asked = false; !object; asked = true) {
+        if (asked || !heap_fails_at_once(heap)) {
+            heap_collect_at_shortage(heap);
+            thrift_make_room(ROOT_SIZE);
+            if (!link_is_end(heap->local[class].first)) return heap_pop(&heap->local[class].first, heap->key);
+            object = heap_refill(heap, class);
+            if (!object) heap_note_shortage(heap);
+        }
+        if (!object && (asked || !limit_call(heap, size_classes[class].size))) return out_of_memory();
+    }
+    return object;
 }
 
 static void *refill_small(void *heap, size_t class) {
@@ -109,12 +116,15 @@ void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
     *dirty_bytes = SIZE_MAX; /* also of a tool's object */
     if (thread_heap() == &no_heap && replaced_by_tool()) return tool_allocate(size);
     if (UNLIKELY(!allocator_start())) return out_of_memory();
-    void *object = try_tiers(size, alignment, dirty_bytes);
-    if (LIKELY(object)) return object;
-    if (thread_heap() == &no_heap || !room_may_help(size, alignment)) return out_of_memory();
-    heap_drain_own(); /* a few empty slabs of this thread may keep whole roots */
-    object = try_tiers(size, alignment, dirty_bytes);
-    return object ? object : out_of_memory();
+    for (unsigned tries = 0;; tries++) {
+        void *object = try_tiers(size, alignment, dirty_bytes);
+        if (LIKELY(object)) return object;
+        struct heap *heap = thread_heap();
+        bool again =
+            tries == 0 ? heap != &no_heap && room_may_help(size, alignment) : tries == 1 && limit_call(heap, size);
+        if (!again) return out_of_memory();
+        heap_drain_own(); /* a few empty slabs of this thread may keep whole roots */
+    }
 }
 
 /* Attaches a heap, for its mid caches and its range cache. Without them each object would take a slab or a range out of

@@ -64,6 +64,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     _Atomic(uint32_t) abandoned_next;      /* number of the next heap in the same stack (heap_table.h) */
     _Atomic(bool) abandoned;               /* a hint for threads that push: they must ask for a round */
     _Atomic(bool) has_map;                 /* size_map is written, so others may write DISABLED to it (disable.h) */
+    bool calls_back;                       /* its thread is in the callback at a limit (core/limit.h) */
     bool thread_is_counted;                /* the end of its thread is to be told (backend/reclaimer.h) */
     struct pool pool;
 #if QUARANTINED

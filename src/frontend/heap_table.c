@@ -1,6 +1,7 @@
 /* heap_table.c - makes memory for heaps, and finds heaps by number. */
 #include "frontend/heap_table.h"
 
+#include "backend/thrift_counters.h"
 #include "base/align.h"
 #include "base/published.h"
 #include "config/policy.h"
@@ -72,5 +73,6 @@ struct heap *heap_create(void) {
                                                     memory_order_relaxed));
     struct heap *heap = heap_by_number(++number);
     heap->number = number;
+    other_bytes_add(sizeof *heap);
     return heap;
 }

@@ -2,6 +2,7 @@
 #include "frontend/remote_reclaim.h"
 
 #include "backend/give_run.h"
+#include "backend/thrift_counters.h"
 #include "backend/timed_purge.h"
 #include "frontend/heap.h"
 #include "frontend/remote_work.h"
@@ -18,6 +19,7 @@ struct pass {
 
 static void end_giving(granule_id id, bool given) {
     struct slab *slab = record_at(id);
+    if (given) other_bytes_add(-(intptr_t)GRANULE_SIZE);
     cross_end_giving(&slab->cross, given);
 }
 

@@ -1,6 +1,7 @@
 /* slab_cross.c - takes a slab back after a round has given its memory away. */
 #include "frontend/slab_cross.h"
 
+#include "backend/thrift_counters.h"
 #include "platform/misuse.h"
 
 bool slab_regain_from_round(struct slab *slab, unsigned out) {
@@ -12,6 +13,7 @@ bool slab_regain_from_round(struct slab *slab, unsigned out) {
     }
     /* nothing was out any more: a free by the owner since then was a double free */
     if (UNLIKELY(cross_count_of(word) != out)) misuse(DOUBLE_FREE, slab->freed.first, 0);
+    if (!cross_is_kept(word)) other_bytes_add(GRANULE_SIZE);
     slab->freed.first = LINK_END;
     slab->linked = 0;
     free_target_set_budget(&slab->freed, 0);

@@ -1,0 +1,36 @@
+/* limits.h - how much memory the process may have from us: two limits, which the program may set at any time.
+ *
+ *   committed            what the kernel may charge for our memory: ranges in use, or cached with pages; mappings of
+ *                        huge objects; their part of the tables; heaps. An object counts in full, touched or not.
+ *                        Slabs whose pages a round has given back do not count; free pages inside a mid slab do
+ *   options.limit_soft   above it caches shrink: no range or mapping is cached, and each round is a purge
+ *   options.limit_hard   no request that needs new pages beyond it is served, even after a purge
+ *
+ * A limit of 0 is none. Only slow paths look: where memory without pages comes into use (thrift_admit), where ranges
+ * are freed, and rounds. Two threads that look at the same moment may both find room. Then the hard limit is exceeded
+ * by what one of them asks for. Pages that are ours already are never refused.
+ *
+ * All counters are relaxed, and of different moments. Wait-free.
+ */
+#ifndef JW_LIMITS_H
+#define JW_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/options.h"
+
+size_t limits_committed(void);
+
+/* Granules above the limit if so many more come into use; 0: none, or there is no such limit. */
+size_t limits_above(const _Atomic(size_t) *limit, size_t granules);
+
+static inline bool limits_admit(size_t granules) {
+    return limits_above(&options.limit_hard, granules) == 0;
+}
+
+static inline bool limits_are_exceeded(void) {
+    return limits_above(&options.limit_soft, 0) > 0;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* limit.h - what the program does when a request finds no memory: a callback, which may free some.
+ *
+ *   limit_callback    NULL -> function -> ...   any thread, by exchange; relaxed: the program publishes what its
+ *                                               function needs
+ *   heap->calls_back  true while the heap's thread is in the callback; only that thread has it
+ *
+ * The callback is called at the end of the slow path: all tiers have failed, and the thread's heap is as between two
+ * calls. So it may call any function of the allocator. A request inside the callback that finds no memory fails at
+ * once. A thread that has given up its heap has no callback. Progress: that of the callback. */
+#ifndef JW_LIMIT_H
+#define JW_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef int limit_function(size_t size);
+
+/* Registers the callback, NULL: none. Returns the one before. */
+limit_function *limit_register(limit_function *callback);
+
+struct heap;
+
+/* Calls the callback for a request that has failed. True: it may have freed memory. */
+bool limit_call(struct heap *heap, size_t size);
+
+#endif

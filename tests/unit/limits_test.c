@@ -1,0 +1,67 @@
+/* limits_test.c - the limits that the program sets: what the soft one makes of frees and rounds, what the hard one
+ * refuses. process/memory_limits.c compares what is counted with what the kernel charges. */
+#include "thrift_world.h"
+
+static unsigned rounds_made, purges_made;
+
+static bool count_round(void) {
+    rounds_made++;
+    return false;
+}
+
+static bool count_purge(void) {
+    purges_made++;
+    return false;
+}
+
+/* Above the soft limit nothing stays cached, and rounds are purges. */
+static void the_soft_limit_makes_purges_of_rounds(void **state) {
+    (void)state;
+    start();
+    thrift_on_round(ROUND_SLABS, count_round, count_purge);
+    backend_place(a);
+    assert_int_equal(free_granules(MAPPED), BIG);
+    options.limit_soft = limits_committed();
+    thrift_wake();
+    run_thread();
+    assert_true(rounds_made > 0 && purges_made == 0);
+    options.limit_soft = 1;
+    backend_place(b);
+    assert_int_equal(free_granules(MAPPED), 0);
+    thrift_wake();
+    unsigned before_limit = rounds_made;
+    run_thread();
+    assert_true(rounds_made == before_limit && purges_made > 0);
+    finish();
+}
+
+/* What has pages is served again; more is not, until it can be had in place of what is cached. */
+static void the_hard_limit_refuses_new_pages(void **state) {
+    (void)state;
+    bool zeroed;
+    start();
+    options.limit_hard = limits_committed();
+    backend_place(a);
+    a = fetch(BIG);
+    assert_null(backend_fetch(FOR_SMALL_SLABS, 1, &zeroed));
+    backend_place(b);
+    b = fetch(BIG / 2);
+    granule_id second = fetch(BIG / 2);
+    assert_null(backend_fetch(FOR_OTHER_RANGES, BIG, &zeroed));
+    assert_true(limits_committed() <= options.limit_hard);
+    backend_place(second);
+    options.limit_hard = 0;
+    second = fetch(2 * BIG);
+    backend_place(second);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_soft_limit_makes_purges_of_rounds),
+        cmocka_unit_test(the_hard_limit_refuses_new_pages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
