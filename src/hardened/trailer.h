@@ -1,5 +1,5 @@
 /* trailer.h - the last eight bytes of every object in the hardened build: the object's length, and a code that an
- * overflow destroys and that an attacker cannot compute.
+ * overflow destroys. No attack is known that computes it without the secret.
  *
  *   trailer   | code | state: 2 bits | payload | 15..8 zero | 7..0 canary |
  *   payload   slots below BACKEND_MIN: | 20..5 slack | 4..1 memory tag | 0 guarded |
