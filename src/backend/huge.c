@@ -75,7 +75,7 @@ static char *reserve_mapping_once(size_t size, size_t alignment) {
 }
 
 /* Whether `fresh` bytes without pages may come into use. Gives back all unused memory if a limit asks for that. */
-static NOINLINE bool admit(size_t fresh) {
+static NOINLINE bool admit_pages(size_t fresh) {
     size_t granules = fresh >> JW_GRANULE_SHIFT;
     return thrift_admit(granules) || (thrift_make_room(fresh) && limits_admit(granules));
 }
@@ -88,7 +88,7 @@ static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
     char *object = reserve_mapping_once(size, alignment);
     if (!object && thrift_make_room(addresses)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;
-    if (!admit(fresh)) { /* not before: a refused size must drive out no cached memory */
+    if (!admit_pages(fresh)) { /* not before: a refused size must drive out no cached memory */
         unmap_huge(object, size + huge_guard());
         return NULL;
     }
@@ -113,7 +113,7 @@ static bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *
     if (size > MAPPING_CACHE_MOST ||
         !mapping_cache_pop(size, largest_mapping_for(size), huge_alignment(alignment), mapping))
         return false;
-    if (mapping->mapped_bytes < size && !admit(mapping->size)) {
+    if (mapping->mapped_bytes < size && !admit_pages(mapping->size)) {
         unmap_huge(mapping->start, mapping->size + huge_guard());
         return false;
     }
@@ -247,7 +247,7 @@ void *huge_resize(void *object, size_t size) {
     if (new == 0) return NULL;
     if (new < old) shrink_object(object, old, new);
     if (new <= old) return object;
-    if (!limits_admit((new - old) >> JW_GRANULE_SHIFT) && !admit(new - old)) return NULL;
+    if (!limits_admit((new - old) >> JW_GRANULE_SHIFT) && !admit_pages(new - old)) return NULL;
     if (resize_in_place(object, old, new)) return object;
     size_t roomy = with_room(new);
     char *target = roomy ? reserve_mapping(roomy, mapping_unit(), roomy - old) : NULL;
