@@ -301,10 +301,10 @@ enum {
     /* Bytes behind the end of a request that are filled and compared. More would cost malloc and free time
      * on each object; most overflows write close to the end. Not measured. */
     FILLED_MOST = 32,
-    /* Objects of each class that have left a quarantine and are in no list of the allocator yet: at most RELEASED_MOST,
-     * with at most RELEASED_BYTES bytes. With more, malloc takes a list's object less often. */
-    RELEASED_MOST = 16,
-    RELEASED_BYTES = 4096,
+    /* Objects of each class that have left a quarantine and are in no list of the allocator yet: at most READY_MOST,
+     * with at most READY_BYTES bytes. With more, malloc takes a list's object less often. */
+    READY_MOST = 16,
+    READY_BYTES = 4096,
     /* Bytes of the largest slot that free clears by stores of its own. For a larger one, a call of memset takes less.
      * Not measured. */
     CLEARED_INLINE = 512,

@@ -120,7 +120,7 @@ static ALWAYS_INLINE void *malloc_by(size_t size, enum keyed_way way, bool clear
     struct heap *heap = thread_heap();
     unsigned list = heap->size_map[slot_for(size)];
     struct quarantine *quarantine = heap->quarantine;
-    char *object = released_take(quarantine, list);
+    char *object = ready_take(quarantine, list);
     return LIKELY(object) ? seal_small(object, quarantine->slot[list], size, way, cleared)
                           : allocate_small_sealed(size);
 }

@@ -32,10 +32,10 @@ static struct quarantine *make_quarantine(size_t limit) {
     made->mask = entries - 1;
     made->cleared = option(&options.zero_on_free) ? CLEARED_INLINE : 0;
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        uint32_t size = size_classes[class].size, many = RELEASED_BYTES / size;
+        uint32_t size = size_classes[class].size, many = READY_BYTES / size;
         size_t list = list_of_class(class);
         made->slot[list] = size;
-        made->released_most[list] = many < RELEASED_MOST ? many : RELEASED_MOST;
+        made->ready_most[list] = many < READY_MOST ? many : READY_MOST;
     }
     return made;
 }
@@ -68,10 +68,10 @@ static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cl
 }
 
 /* Gives an object to malloc, if it is a small one of this heap, which has the key, or to the allocator. */
-static ALWAYS_INLINE void place_released(struct quarantine *quarantine, char *object, uint64_t key) {
+static ALWAYS_INLINE void place_leaving(struct quarantine *quarantine, char *object, uint64_t key) {
     struct slab *slab = slab_of(object);
     bool own = slab_has_key(slab, key);
-    if (UNLIKELY(!own || !released_put(quarantine, list_of_class(slab->class), object))) free_object(object);
+    if (UNLIKELY(!own || !ready_put(quarantine, list_of_class(slab->class), object))) free_object(object);
 }
 
 /* Takes one of the `window` oldest objects out of the ring. `random`: 16 random bits. */
@@ -107,7 +107,7 @@ static void make_room(struct quarantine *quarantine, size_t slot) {
         if (UNLIKELY(window > count)) window = count;
         struct quarantine_entry entry = quarantine_pop(quarantine, window, random & UINT16_MAX);
         check_leaving(entry_object(entry), entry_slot(entry), cleared);
-        place_released(quarantine, entry_object(entry), key);
+        place_leaving(quarantine, entry_object(entry), key);
     }
     quarantine->end = quarantine->head + quarantine->most;
 }
@@ -138,8 +138,8 @@ void quarantine_drain(struct heap *heap) {
         free_object(entry_object(entry));
     }
     quarantine->end = quarantine->head + quarantine->most;
-    for (unsigned list = 0; list < RELEASED_LISTS; list += FREE_TARGET_WORDS)
-        for (char *object; (object = released_take(quarantine, list));) free_object(object);
+    for (unsigned list = 0; list < READY_LISTS; list += FREE_TARGET_WORDS)
+        for (char *object; (object = ready_take(quarantine, list));) free_object(object);
     if (UNLIKELY(!large_ring_drain(&quarantine->large))) return;
     heap->quarantine = NULL;
     fenced_unmap(quarantine, size_for(quarantine->mask + 1));

@@ -16,7 +16,7 @@ void quarantine_push(char *object, size_t slot);
 /* Takes a closed object that has pages of its own (large.h). */
 void quarantine_push_large(char *object, bool guarded);
 
-/* Gives all objects of the heap's quarantine, released ones too, to the allocator. Called by the heap's thread. What
+/* Gives all objects of the heap's quarantine, ready ones too, to the allocator. Called by the heap's thread. What
  * the OS refuses to take stays, for the next call or for the heap's next thread. */
 void quarantine_drain(struct heap *heap);
 

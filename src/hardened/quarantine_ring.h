@@ -3,11 +3,11 @@
  *
  *   ring      | .. | head: the oldest | .. | tail - 1: the newest | .. |    a power of two of entries; head and tail
  *                                                                         count up, and a mask makes them an index
- *   released  of each class: the last objects that left the ring. malloc takes them first. They were never in a list
+ *   ready     of each class: the last objects that left the ring. malloc takes them first. They were never in a list
  *             of the allocator, and have no link
  *
- *   an object   free -> ring -> released -> malloc
- *                       ring -> a list of the allocator, if its class has enough released ones
+ *   an object   free -> ring -> ready -> malloc
+ *                       ring -> a list of the allocator, if its class has enough ready ones
  *
  * Only the heap's thread uses it. Here are the steps of each malloc and free; all else is in quarantine.c. */
 #ifndef JW_QUARANTINE_RING_H
@@ -20,9 +20,9 @@
 #include "hardened/quarantine_entry.h"
 
 /* A list's index stands for a class, as in heap->first: so malloc uses what the heap's map tells. */
-enum { RELEASED_LISTS = (SIZE_CLASS_COUNT + 1) * FREE_TARGET_WORDS };
+enum { READY_LISTS = (SIZE_CLASS_COUNT + 1) * FREE_TARGET_WORDS };
 /* For each index; a class has those of all its indices. */
-enum { RELEASED_PLACES = (RELEASED_MOST + FREE_TARGET_WORDS - 1) / FREE_TARGET_WORDS };
+enum { READY_PLACES = (READY_MOST + FREE_TARGET_WORDS - 1) / FREE_TARGET_WORDS };
 
 struct quarantine {
     size_t limit, bytes;       /* the option's value when the ring was made; bytes of the objects in the ring */
@@ -30,9 +30,9 @@ struct quarantine {
     uint32_t head, tail, mask; /* of the ring */
     uint32_t end, most;        /* where tail may not go: most entries behind head */
     struct large_ring large;
-    uint32_t released_count[RELEASED_LISTS], released_most[RELEASED_LISTS];
-    uint32_t slot[RELEASED_LISTS]; /* bytes of an object with its trailer */
-    char *released[RELEASED_LISTS * RELEASED_PLACES];
+    uint32_t ready_count[READY_LISTS], ready_most[READY_LISTS];
+    uint32_t slot[READY_LISTS]; /* bytes of an object with its trailer */
+    char *ready[READY_LISTS * READY_PLACES];
     struct quarantine_entry ring[];
 };
 
@@ -41,23 +41,23 @@ static ALWAYS_INLINE void quarantine_put(struct quarantine *quarantine, const ch
     quarantine->bytes += slot;
 }
 
-/* Takes a released object of the list's class. NULL: there is none. */
-static ALWAYS_INLINE char *released_take(struct quarantine *quarantine, unsigned list) {
+/* Takes a ready object of the list's class. NULL: there is none. */
+static ALWAYS_INLINE char *ready_take(struct quarantine *quarantine, unsigned list) {
     if (UNLIKELY(!quarantine)) return NULL;
-    uint32_t count = quarantine->released_count[list];
+    uint32_t count = quarantine->ready_count[list];
     if (UNLIKELY(count == 0)) return NULL;
-    quarantine->released_count[list] = --count;
-    char *object = quarantine->released[list * RELEASED_PLACES + count];
+    quarantine->ready_count[list] = --count;
+    char *object = quarantine->ready[list * READY_PLACES + count];
     ASSUME(object);
     return object;
 }
 
 /* False: the class has as many as it may. */
-static ALWAYS_INLINE bool released_put(struct quarantine *quarantine, unsigned list, char *object) {
-    uint32_t count = quarantine->released_count[list];
-    if (count >= quarantine->released_most[list]) return false;
-    quarantine->released[list * RELEASED_PLACES + count] = object;
-    quarantine->released_count[list] = count + 1;
+static ALWAYS_INLINE bool ready_put(struct quarantine *quarantine, unsigned list, char *object) {
+    uint32_t count = quarantine->ready_count[list];
+    if (count >= quarantine->ready_most[list]) return false;
+    quarantine->ready[list * READY_PLACES + count] = object;
+    quarantine->ready_count[list] = count + 1;
     return true;
 }
 

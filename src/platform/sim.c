@@ -179,7 +179,7 @@ bool platform_protect(void *address, size_t size, bool accessible) {
     return call_allowed(SIM_PROTECT);
 }
 
-static void release_pages(void *address, size_t size) {
+static void unmap_arena_pages(void *address, size_t size) {
     uint32_t first = (uint32_t)((size_t)((unsigned char *)address - arena_base()) / page_size);
     memset(address, 0, size);
     atomic_fetch_sub_explicit(&reserved_pages, (uint32_t)(size / page_size), memory_order_relaxed);
@@ -187,8 +187,8 @@ static void release_pages(void *address, size_t size) {
 }
 
 bool platform_unmap(void *address, size_t size) {
-    if (!call_allowed(SIM_RELEASE)) return false;
-    release_pages(address, size);
+    if (!call_allowed(SIM_UNMAP)) return false;
+    unmap_arena_pages(address, size);
     return true;
 }
 
@@ -203,14 +203,14 @@ bool platform_discard(void *address, size_t size) {
 /* A mapping can only become smaller, as if the place above it were always taken. */
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
     if (!call_allowed(SIM_RESIZE) || new_size > old_size) return false;
-    if (new_size < old_size) release_pages((unsigned char *)address + new_size, old_size - new_size);
+    if (new_size < old_size) unmap_arena_pages((unsigned char *)address + new_size, old_size - new_size);
     return true;
 }
 
 enum platform_moved platform_move(void *from, void *to, size_t size) {
     if (!call_allowed(SIM_MOVE)) return MOVE_REFUSED;
     memcpy(to, from, size);
-    release_pages(from, size);
+    unmap_arena_pages(from, size);
     return MOVED;
 }
 

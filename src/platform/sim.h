@@ -21,7 +21,7 @@
 #define JW_SIM_PAGE 4096u
 #endif
 
-/* Back to the state at start: everything released and zero, no failures, clock at 0. Called while no other thread uses
+/* Back to the state at start: everything unmapped and zero, no failures, clock at 0. Called while no other thread uses
  * the platform. */
 void sim_reset(void);
 
@@ -33,7 +33,7 @@ void sim_fail_after(int64_t count);
 /* The operations that sim_fail_after counts and refuses; all at first. */
 enum sim_operation {
     SIM_RESERVE = 1,
-    SIM_RELEASE = 2,
+    SIM_UNMAP = 2,
     SIM_DISCARD = 4,
     SIM_RESIZE = 8,
     SIM_MOVE = 16,

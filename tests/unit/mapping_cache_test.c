@@ -16,7 +16,7 @@ static void a_refused_mapping_is_emptied_and_offered_again(void **state) {
     size_t with = sim_reserved();
     huge_free(object);
     assert_true(mapping_cache_bytes() >= HUGE_SIZE);
-    sim_fail_only(SIM_RELEASE);
+    sim_fail_only(SIM_UNMAP);
     sim_fail_after(0);
     thrift_purge();
     assert_int_equal(mapping_cache_bytes(), 0);

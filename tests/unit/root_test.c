@@ -108,7 +108,7 @@ static void refused_roots_stay_spares(void **state) {
     granule_id roots[2];
     two_roots(roots);
     size_t mapped = sim_reserved();
-    sim_fail_only(SIM_RELEASE | SIM_PROTECT);
+    sim_fail_only(SIM_UNMAP | SIM_PROTECT);
     sim_fail_after(0);
     assert_false(root_unmap_spares());
     for (unsigned i = 0; i < 3; i++) assert_int_equal(root_create(FOR_SMALL_SLABS), 0);

@@ -143,7 +143,7 @@ static void without_new_roots_any_will_do(void **state) {
 static void a_refused_root_goes_later(void **state) {
     (void)state;
     start();
-    sim_fail_only(SIM_RELEASE);
+    sim_fail_only(SIM_UNMAP);
     sim_fail_after(0);
     for (unsigned i = 0; i < 2; i++) backend_place(second[i]), second[i] = 0;
     thrift_purge();

@@ -276,7 +276,7 @@ static void a_root_that_the_system_did_not_take_is_offered_again(void **state) {
     backend_place(keeper);
     backend_place(a);
     backend_place(b);
-    sim_fail_only(SIM_RELEASE);
+    sim_fail_only(SIM_UNMAP);
     sim_fail_after(0);
     thrift_purge();
     assert_int_equal(root_count(), 1);

@@ -48,7 +48,7 @@ static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
 static _Atomic(size_t) pages_used;
 
 int model_reservations_left, model_refusals_left;
-_Atomic(int) model_releases_refused, model_faults_left, model_misuses_expected;
+_Atomic(int) model_unmaps_refused, model_faults_left, model_misuses_expected;
 _Atomic(uint64_t) model_milliseconds;
 bool model_waits_end, model_starts_threads, model_keeps_discarded, model_has_parts;
 void (*_Atomic model_thread_body)(void);
@@ -97,13 +97,13 @@ static bool claim_slot(unsigned slot) {
                                                    memory_order_relaxed);
 }
 
-static void release_slots(unsigned first, unsigned end) {
+static void unmap_slots(unsigned first, unsigned end) {
     for (unsigned slot = first; slot < end; slot++) atomic_store_explicit(&claimed[slot], 0, memory_order_release);
 }
 
 static void map_afresh(void *address, size_t size) {
 #ifdef GENMC
-    (void)address, (void)size; /* wiped when it was released */
+    (void)address, (void)size; /* wiped when it was unmapped */
 #else
     checker_allow(address, size, true);
 #endif
@@ -115,7 +115,7 @@ static void *reserve_roots(size_t size, size_t alignment) {
         unsigned slot = first;
         while (slot < first + count && claim_slot(slot)) slot++;
         if (slot < first + count) {
-            release_slots(first, slot);
+            unmap_slots(first, slot);
             continue;
         }
         char *address = (char *)roots + first * ROOT_SIZE;
@@ -210,15 +210,15 @@ bool platform_protect(void *address, size_t size, bool accessible) {
 
 bool platform_unmap(void *address, size_t size) {
     if (!in_roots(address)) return true;
-    int left = atomic_load_explicit(&model_releases_refused, memory_order_relaxed);
+    int left = atomic_load_explicit(&model_unmaps_refused, memory_order_relaxed);
     while (left > 0)
-        if (atomic_compare_exchange_weak_explicit(&model_releases_refused, &left, left - 1, memory_order_relaxed,
+        if (atomic_compare_exchange_weak_explicit(&model_unmaps_refused, &left, left - 1, memory_order_relaxed,
                                                   memory_order_relaxed))
             return false;
     if (refused()) return false;
     forbid(address, size);
     if (model_has_parts && size < ROOT_SIZE) atomic_store_explicit(unmapped_part(address), 1, memory_order_relaxed);
-    else release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
+    else unmap_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
     return true;
 }
 
@@ -239,19 +239,19 @@ bool platform_resize(void *address, size_t old_size, size_t new_size) {
     unsigned old_end = slot_of((char *)address + old_size - 1) + 1, end = slot_of((char *)address + new_size - 1) + 1;
     for (unsigned slot = old_end; slot < end; slot++) {
         if (slot < MODEL_ROOTS && claim_slot(slot)) continue;
-        release_slots(old_end, slot);
+        unmap_slots(old_end, slot);
         return false;
     }
     if (new_size < old_size) forbid((char *)address + new_size, old_size - new_size);
     else map_afresh((char *)address + old_size, new_size - old_size);
-    release_slots(end, old_end);
+    unmap_slots(end, old_end);
     return true;
 }
 
 /* Unmaps at once, whatever a client refuses: the kernel does it as a part of another call. */
 static void unmap(void *address, size_t size) {
     forbid(address, size);
-    release_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
+    unmap_slots(slot_of(address), slot_of((char *)address + size - 1) + 1);
 }
 
 enum platform_moved platform_move(void *from, void *to, size_t size) {
@@ -355,7 +355,7 @@ void model_ends(void) {
     atomic_fetch_or_explicit(&wakings, ENDS, memory_order_release);
 }
 
-void model_await_release(const void *root) {
+void model_await_unmap(const void *root) {
 #ifdef GENMC
     __VERIFIER_assume(atomic_load_explicit(&claimed[slot_of(root)], memory_order_acquire) == 0);
 #else

@@ -1,6 +1,6 @@
 /* model.h - the operating system as the model checkers see it: what a client may set and ask.
  *
- * Roots come from a static arena of a few roots' size. One atomic word claims and releases each slot of it. Its release
+ * Roots come from a static arena of a few roots' size. One atomic word claims and frees each slot of it. Its release
  * and acquire are the order that a kernel gives to an unmapping and a later mapping. Released memory is forbidden: a
  * thread that touches it fails. Tables and heaps come from a second arena that only grows.
  */
@@ -19,7 +19,7 @@ extern int model_reservations_left;
 extern int model_refusals_left;
 
 /* Releases of roots that are refused first, in any thread. */
-extern _Atomic(int) model_releases_refused;
+extern _Atomic(int) model_unmaps_refused;
 
 /* Calls that the OS may refuse yet. While this is above 0, both answers are explored at each unmapping, discarding,
  * protection, growth and move of roots, and at each start of a thread. Not in GenMC, which cannot choose. */
@@ -52,7 +52,7 @@ void model_thread_exit(void);
 unsigned model_reserved_roots(void);
 
 /* Waits until another thread has given this root back to the OS: a livelock for the checker if no thread will. */
-void model_await_release(const void *root);
+void model_await_unmap(const void *root);
 
 /* The process ends: a thread that sleeps without limit, or will, goes with it. */
 void model_ends(void);
