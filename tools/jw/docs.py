@@ -6,13 +6,15 @@
   docs/options.md             the table of options, from src/config/options.def; docs/hardening.md: those of that build
   docs/protocols/*.md,        the words and their transitions, from the header that a line of the page names:
   docs/design.md              <!-- frontend/slab.h state: ./jw docs --> for its block that begins with "state"
-  README.md                   the sentence on verification, from docs/clients.md; the bars and the measured numbers of
-                              other sentences, from docs/figures.toml
+  README.md                   the sentence on verification, from docs/clients.md; the bars and the numbers of other
+                              sentences, measured ones and limits, from docs/figures.toml and the source's constants
 
 ./jw check docs tells whether they are up to date, and which links, names of files, tags and clients in
 them lead nowhere."""
 
 import re
+import subprocess
+import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -216,9 +218,24 @@ def bars() -> str:
     return "\n".join(lines[:-1])
 
 
+def constants(expressions: dict[str, str]) -> dict[str, int]:
+    """Numbers of the source: what the compiler makes of each expression."""
+    lines = [f'printf("%llu\\n", (unsigned long long)({expression}));' for expression in expressions.values()]
+    includes = "".join(f"#include {header}\n" for header in ("<stdio.h>", '"config/geometry.h"', '"config/policy.h"'))
+    with tempfile.TemporaryDirectory() as directory:
+        program = Path(directory) / "limits"
+        command = ["cc", "-std=gnu11", f"-I{ROOT / 'src'}", "-xc", "-", "-o", program]
+        subprocess.run(command, input=f"{includes}int main(void) {{ {' '.join(lines)} }}\n", text=True, check=True)
+        printed = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return dict(zip(expressions, map(int, printed.split()), strict=True))
+
+
 def said(text: str) -> str:
-    """The document with the values of docs/figures.toml in its sentences."""
-    for sentence in tomllib.loads(FIGURES.read_text())["sentence"]:
+    """The document with the values of docs/figures.toml, and of the source's constants, in its sentences."""
+    told = tomllib.loads(FIGURES.read_text())
+    sources = {name: of for limit in told["limit"] for name, of in limit["constants"].items()}
+    limits = constants(sources)
+    for sentence in [*told["sentence"], *({**limit, "values": limits} for limit in told["limit"])]:
         words = re.split(r"\{(\w+)\}", sentence["text"])
         literals = [r"\s+".join(map(re.escape, re.split(r"\s+", literal))) for literal in words[::2]]
         numbers = [f"{sentence['values'][name]:,}" for name in words[1::2]]
@@ -419,7 +436,7 @@ def add_command(commands) -> None:
         description="Writes docs/protocols/atomics.md from the tags and declarations in src, the tables of options and "
         "of mallopt's parameters from options.def and mallopt.def, the dispatch tables from dispatch.def, the words "
         "and transitions of the pages on protocols from the headers, the README's "
-        "sentence on verification from docs/clients.md, and the README's measured numbers from docs/figures.toml. "
+        "sentence on verification from docs/clients.md, and the README's numbers from docs/figures.toml. "
         "./jw check docs compares.",
     )
     command.set_defaults(run=run)
