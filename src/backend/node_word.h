@@ -16,6 +16,8 @@ struct node_word {
     uint32_t raw;
 };
 
+/* MAPPED, UNMAPPED: the paper's words for a free range with pages and one without. The addresses stay mapped in both.
+ * knit.h has all codes. */
 enum slot_code { CONTINUES, END, IN_USE = 4, MAPPED, UNMAPPED, LEFT };
 
 #define NODE_SLOTS 8u

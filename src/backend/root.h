@@ -95,7 +95,7 @@ void root_forget_threads(void);
  * for a later round. */
 bool root_round(void);
 
-/* Unmaps all spares. Returns whether the OS took one. */
+/* Unmaps all spare roots. Returns whether the OS took one. */
 bool root_unmap_spares(void);
 /* Returns the number of spare roots: a snapshot. */
 size_t root_spares(void);

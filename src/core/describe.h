@@ -1,4 +1,4 @@
-/* describe.h - what an address is: for the message about a misuse (platform/misuse.h), and for a free with a size. */
+/* describe.h - finds what an address is: for messages about misuse (platform/misuse.h), and for a free with a size. */
 #ifndef JW_DESCRIBE_H
 #define JW_DESCRIBE_H
 

@@ -37,31 +37,32 @@ struct free_objects {
 /* Notes those objects of a list that are in the slab. Racy where the heap's thread works, on purpose: so an address is
  * followed only if it is an object's, in a slab of this class and heap. Hidden from TSan. */
 __attribute__((no_sanitize("thread"))) static NOINLINE void note_list(const struct slab *slab, const void *object,
-                                                                      struct free_objects *free) {
+                                                                      struct free_objects *listed) {
     const uint64_t key = slab_key(slab);
     for (unsigned left = LIST_MOST; left > 0 && !link_is_end(object); left--, object = link_next(object, key)) {
         const struct slab *other = slab_of(object);
         if (!page_map_owns(object) || !leaf_is_slab(leaf_of(object)) || other->class != slab->class ||
             !slab_has_key(other, key) || !slab_has_start(object, other))
             return;
-        if (other == slab) free->has[((uintptr_t)object & (GRANULE_SIZE - 1)) / size_classes[slab->class].size] = true;
+        if (other == slab)
+            listed->has[((uintptr_t)object & (GRANULE_SIZE - 1)) / size_classes[slab->class].size] = true;
     }
 }
 
 __attribute__((no_sanitize("thread"))) static NOINLINE void tell_of_slab(const struct iteration *iteration,
                                                                          const struct slab *slab) {
-    struct free_objects free = {{false}};
+    struct free_objects listed = {{false}};
     const struct heap *heap = heap_of(slab);
     struct cross_word word = cross_get_linked(&slab->cross);
     unsigned class = slab->class, linked = slab->linked;
     if (!heap || class >= SIZE_CLASS_COUNT || slab_state(slab) == EMPTY || cross_is_taken(word)) return;
-    note_list(slab, slab->freed.first, &free);
-    note_list(slab, heap->local[class].first, &free);
+    note_list(slab, slab->freed.first, &listed);
+    note_list(slab, heap->local[class].first, &listed);
     char *object =
         granule_address(record_id(slab)); /* the first object; the origin, which the owner changes, is 1 less */
-    if (!cross_is_full(word) && cross_count_of(word) > 0) note_list(slab, cross_first(object - 1, word), &free);
+    if (!cross_is_full(word) && cross_count_of(word) > 0) note_list(slab, cross_first(object - 1, word), &listed);
     for (unsigned i = 0; i < linked; i++, object += size_classes[class].size)
-        if (!free.has[i]) tell_of(iteration, object, size_classes[class].size);
+        if (!listed.has[i]) tell_of(iteration, object, size_classes[class].size);
 }
 
 /* --- Mid objects ------------------------------------------------------------------------------------------------ */

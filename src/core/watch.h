@@ -22,7 +22,10 @@
  * thread has. free: of what no cache has room for. */
 enum slow_path { SLOW_SMALL, SLOW_MID, SLOW_LARGE, SLOW_FREE, SLOW_PATHS };
 
-/* The function of a slow path; what it takes depends on the path. */
+/* The function of a slow path. What it takes:
+ *
+ *   SLOW_SMALL   the heap, the class      SLOW_MID    the heap, the size
+ *   SLOW_LARGE   NULL, the size           SLOW_FREE   the object, 0 */
 typedef void *(*slow_call)(void *what, size_t number);
 
 struct watcher {
