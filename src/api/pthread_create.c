@@ -13,7 +13,7 @@
 #include "backend/reclaimer.h"
 #include "base/compiler.h"
 #include "core/allocator.h"
-#include "frontend/thread_heap.h"
+#include "frontend/heap_lifecycle.h"
 #include "jwmalloc.h"
 #include "platform/host.h"
 
@@ -36,9 +36,20 @@ CALLED_AT_START void find_before_threads(void) {
     find_libcs();
 }
 
-/* libc's function allocates. A caller that gets its heap only then would be taken for a thread that libc has made. */
-static void know_caller(void) {
-    if (thread_heap() == &no_heap) jw_free(jw_malloc(1));
+/* What a new thread runs, in an object of the thread that makes it. That thread has a heap by then: else it would get
+ * one in libc's function, and be taken for a thread that libc has made. */
+struct beginning {
+    void *(*start)(void *);
+    void *argument;
+};
+
+/* Our thread ends with the last one of the program's threads, also if that one has never allocated. No heap is made for
+ * it here: to free needs none, but in the hardened build. */
+static void *begin_thread(void *argument) {
+    struct beginning beginning = *(struct beginning *)argument;
+    heap_thread_starts();
+    jw_free(argument);
+    return beginning.start(beginning.argument);
 }
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
@@ -47,9 +58,16 @@ JW_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
     create_function *libcs = find_libcs();
     if (libcs == NULL) return EAGAIN;
     if (!allocator_start()) return libcs(thread, attributes, start, argument);
-    know_caller();
+    struct beginning *beginning = jw_malloc(sizeof *beginning);
     reclaimer_before_thread_create(); /* before: the new thread may end before libc's function returns */
-    int result = libcs(thread, attributes, start, argument);
+    int result;
+    if (beginning != NULL) {
+        *beginning = (struct beginning){start, argument};
+        result = libcs(thread, attributes, begin_thread, beginning);
+        if (result != 0) jw_free(beginning);
+    } else {
+        result = libcs(thread, attributes, start, argument); /* counts as one that lives until it has allocated */
+    }
     reclaimer_after_thread_create(result == 0);
     return result;
 }

@@ -105,7 +105,8 @@ static void start_with_threads(void) {
     start_from(reclaimer_state());
 }
 
-/* Whether other threads of the program live. A thread that never had a heap counts as one that lives. */
+/* Whether other threads of the program live. Where the start of threads is not seen (only their heap is), a thread that
+ * never had one counts as one that lives. */
 static bool others_live(void) {
     /* [PA6] release: our thread's state: a thread that ends later sees it and stops our thread; pairs [PA7];
      * kept: policy */

@@ -51,8 +51,9 @@ void reclaimer_ask_again(void);
 void reclaimer_before_thread_create(void);
 void reclaimer_after_thread_create(bool made);
 
-/* Called when a thread gets its heap. True: reclaimer_thread_ends must be called at the thread's end. Threads that libc
- * makes itself (thrd_create, SIGEV_THREAD) are known only from here on. Threads that come before the program makes its
+/* Called once for each thread: when a thread that the program has made starts, else when it gets its heap. True:
+ * reclaimer_thread_ends must be called at the thread's end. Threads that libc makes itself (thrd_create, SIGEV_THREAD)
+ * are known only from here on. Threads that come before the program makes its
  * first thread do not count. */
 bool reclaimer_thread_seen(void);
 

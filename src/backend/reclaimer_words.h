@@ -24,7 +24,7 @@
  *                 + 1, - 1    of our own part: the end of the last thread that the program has made
  *   stopped       0 -> 1    a pause that has ended the thread
  *                 1 -> 0    the last resume, which starts the thread again
- *   made, seen, ended    counts of threads that the program has made; of those of them that have got a heap, and that
+ *   made, seen, ended    counts of threads that the program has made; of those of them that have started, and that
  *                        have ended since
  *   any word -> 0 in the child of a fork, which has no reclamation thread
  */

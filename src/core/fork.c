@@ -5,6 +5,7 @@
 #include "backend/hardened_hooks.h"
 #include "frontend/disable.h"
 #include "frontend/heap_fork.h"
+#include "frontend/heap_lifecycle.h"
 #include "frontend/remote_reclaim.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
@@ -28,6 +29,7 @@ static void after_fork_in_child(void) {
     backend_after_fork(true);
     remote_reclaim_after_fork();
     heap_after_fork(true);
+    heap_thread_forget_start();
 }
 
 void fork_start(void) {

@@ -19,17 +19,29 @@
 #if JW_HOSTED /* a call that comes after the thread's end takes a heap, and the host says again that the thread ends */
 static void note_end(void) {
 }
+static bool is_counted(void) {
+    return false;
+}
 bool heap_thread_has_ended(void) {
     return false;
 }
+void heap_thread_forget_start(void) {
+}
 #else
-static _Thread_local bool thread_has_ended __attribute__((tls_model("initial-exec")));
+/* COUNTED: the thread's end is to be told (backend/reclaimer.h), also if it never gets a heap. */
+static _Thread_local enum { UNKNOWN, COUNTED, HAS_ENDED } thread_life __attribute__((tls_model("initial-exec")));
 
 static void note_end(void) {
-    thread_has_ended = true;
+    thread_life = HAS_ENDED;
+}
+static bool is_counted(void) {
+    return thread_life == COUNTED;
 }
 bool heap_thread_has_ended(void) {
-    return thread_has_ended;
+    return thread_life == HAS_ENDED;
+}
+void heap_thread_forget_start(void) {
+    if (thread_life == COUNTED) thread_life = UNKNOWN;
 }
 #endif
 
@@ -119,12 +131,16 @@ static bool leave_heap(struct heap *heap) {
 
 static void thread_ends(void *value) {
     struct heap *heap = thread_heap() == value ? value : thread_heap(); /* after a fork: another heap, or none */
+    bool none = heap == &no_heap; /* the thread never had one, or is the first thread of a fork's child */
+    bool counted = none ? is_counted() : heap->thread_is_counted;
     note_end();
-    if (heap == &no_heap) return; /* the first thread of a fork's child */
-    atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
-    if (JW_SECURE) hardened_hooks.thread_ends(heap);
-    heap_enter(&no_heap);
-    if (heap->thread_is_counted) reclaimer_thread_ends(); /* before leave_heap: without the thread that collects more */
+    if (!none) {
+        atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
+        if (JW_SECURE) hardened_hooks.thread_ends(heap);
+        heap_enter(&no_heap);
+    }
+    if (counted) reclaimer_thread_ends(); /* before leave_heap: without the thread that collects more */
+    if (none) return;
     bool more = leave_heap(heap);
     abandon_quietly(heap);
     if (more) thrift_wake();
@@ -145,9 +161,15 @@ struct heap *heap_attach(void) {
     if (!heap) return NULL;
     heap_enter(heap);
     heap_note_thread();
-    heap->thread_is_counted = reclaimer_thread_seen();
+    heap->thread_is_counted = is_counted() || reclaimer_thread_seen();
     heap_begin_generation(heap);
     /* if the platform cannot report the thread's end, the heap stays with the thread */
     platform_on_thread_exit(thread_ends, heap);
     return heap;
 }
+
+#if !JW_HOSTED
+void heap_thread_starts(void) {
+    if (reclaimer_thread_seen() && platform_on_thread_exit(thread_ends, &no_heap)) thread_life = COUNTED;
+}
+#endif

@@ -22,6 +22,11 @@
 /* Gives the calling thread a heap. NULL when there is no memory. */
 struct heap *heap_attach(void);
 
+/* Called by a thread that the program has made, before it runs: its end is told to the reclamation thread, also if it
+ * never gets a heap. The other one: by the thread that is the first one in a fork's child. */
+void heap_thread_starts(void);
+void heap_thread_forget_start(void);
+
 /* Whether the calling thread has ended as far as its heap is concerned. Later allocations, in other destructors of the
  * thread, take a heap for one operation and abandon it again. */
 bool heap_thread_has_ended(void);

@@ -259,13 +259,18 @@ static void unshare_works(void) {
     check_skip("no user namespaces here");
 }
 
+static void *never_allocate(void *unused) {
+    return unused;
+}
+
 /* The program had threads, and has them no more. */
 static void unshare_after_threads(void) {
     pthread_t thread;
     use(8 * MB);
     for (int i = 0; i < 10; i++) {
         pthread_barrier_init(&together, NULL, 1);
-        CHECK(pthread_create(&thread, NULL, wait_to_work, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        void *(*body)(void *) = i % 2 == 0 ? wait_to_work : never_allocate;
+        CHECK(pthread_create(&thread, NULL, body, NULL) == 0 && pthread_join(thread, NULL) == 0);
         use(8 * MB);
     }
     /* a thread is joined a little before the kernel has seen it off, on any malloc */
