@@ -19,6 +19,17 @@ COMMANDS = {
 }
 
 
+def whole(least: int) -> Callable[[str], int]:
+    """An argument that is a number, not below that."""
+
+    def parsed(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not least <= int(text) < 1 << 31:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a number from {least} to 2^31 - 1")
+        return int(text)
+
+    return parsed
+
+
 def runs(module: str, function: str) -> Callable[[argparse.Namespace], int]:
     """What runs a command; imports the module only then, because it needs the packages."""
     return lambda arguments: getattr(importlib.import_module(module), function)(arguments)
@@ -51,7 +62,7 @@ def add_record(commands) -> None:
     )
     command.add_argument("--stacks", action="store_true", help="write the call stack of each allocation, too")
     command.add_argument(
-        "--sample", type=int, default=100, metavar="MS", help="read resident memory so often; default: %(default)s ms"
+        "--sample", type=whole(1), default=100, metavar="MS", help="read resident memory so often; default: %(default)s ms"
     )
     add_program(command)
     command.set_defaults(run=runs("recorder", "record"))
@@ -78,9 +89,9 @@ def add_profile(commands) -> None:
     command.add_argument("--seed", type=int, default=0, help="choose the same bytes each time")
     command.add_argument("--begin-off", action="store_true", help="take no samples until --on")
     command.add_argument("--symbolize", action="store_true", help="write functions' names, too")
-    command.add_argument("--on", type=int, metavar="PID", help="take samples in this process's run from now on")
-    command.add_argument("--off", type=int, metavar="PID", help="take no more")
-    command.add_argument("--dump", type=int, metavar="PID", help="write what this process has until now")
+    command.add_argument("--on", type=whole(1), metavar="PID", help="take samples in this process's run from now on")
+    command.add_argument("--off", type=whole(1), metavar="PID", help="take no more")
+    command.add_argument("--dump", type=whole(1), metavar="PID", help="write what this process has until now")
     add_program(command)
     command.set_defaults(run=runs("profiler", "profile"))
 
@@ -158,13 +169,13 @@ def add_replay(commands) -> None:
         help="keep pauses or not; default: %(default)s",
     )
     command.add_argument(
-        "--runs", type=int, default=1, help="run so often, and take the best time; default: %(default)s"
+        "--runs", type=whole(1), default=1, help="run so often, and take the best time; default: %(default)s"
     )
     command.add_argument(
-        "--rest", type=int, default=1500, metavar="MS", help="rest before the last reading; default: %(default)s ms"
+        "--rest", type=whole(0), default=1500, metavar="MS", help="rest before the last reading; default: %(default)s ms"
     )
     command.add_argument(
-        "--step", type=int, default=100000, help="note live bytes for the JSON each so many calls; default: %(default)s"
+        "--step", type=whole(1), default=100000, help="note live bytes for the JSON each so many calls; default: %(default)s"
     )
     command.add_argument("-o", "--output", type=Path, help="write a page with the table and a plot")
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -178,7 +189,7 @@ def add_stat(commands) -> None:
         "Reads the heap of a process that runs jwmalloc with JWMALLOC_CONF=watch:true. The process is not\n"
         "stopped, and does nothing for it.",
     )
-    command.add_argument("pid", type=int, metavar="PID")
+    command.add_argument("pid", type=whole(1), metavar="PID")
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print all numbers as JSON")
     form.add_argument("--openmetrics", action="store_true", help="print all numbers for Prometheus")
@@ -192,7 +203,7 @@ def add_top(commands) -> None:
         "Draws the heap of a process that runs jwmalloc with JWMALLOC_CONF=watch:true, until the process\n"
         "ends or Ctrl-C comes.",
     )
-    command.add_argument("pid", type=int, metavar="PID")
+    command.add_argument("pid", type=whole(1), metavar="PID")
     command.add_argument(
         "--interval", type=int, default=1000, metavar="MS", help="draw so often; default: %(default)s ms"
     )
@@ -207,7 +218,7 @@ def add_map(commands) -> None:
         "Draws where a process that runs jwmalloc with JWMALLOC_CONF=watch:true has roots, slabs, ranges,\n"
         "and holes.",
     )
-    command.add_argument("pid", type=int, metavar="PID")
+    command.add_argument("pid", type=whole(1), metavar="PID")
     command.add_argument("--json", action="store_true", help="print all runs of granules as JSON")
     command.set_defaults(run=runs("watch_map", "picture"))
 

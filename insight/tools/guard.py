@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from errors import TraceError
+from preload import preload
 
 FRAME = re.compile(r"( +#\d+ )(/.*)\+(0x[0-9a-f]+)$")
 
@@ -37,16 +38,9 @@ def with_names(text: str) -> str:
 
 
 def run(arguments: argparse.Namespace, output: Path | None) -> int:
-    library = arguments.build / "libjwguard.so"
-    if not library.exists():
-        raise TraceError(f"{library}: not there; build the target insight")
-    if missing := [str(other) for other in arguments.lib if "/" in str(other) and not other.exists()]:
-        raise TraceError(f"{missing[0]}: not there")
-    others = [str(other.resolve()) if "/" in str(other) else str(other) for other in arguments.lib]
-    preload = [str(library.resolve()), *others, os.environ.get("LD_PRELOAD", "")]
     environment = {
         **os.environ,
-        "LD_PRELOAD": ":".join(filter(None, preload)),
+        "LD_PRELOAD": preload(arguments.build / "libjwguard.so", arguments.lib),
         "JW_GUARD_RATE": str(arguments.rate),
         "JW_GUARD_SLOTS": str(arguments.slots),
     }

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pprof
 from errors import TraceError
+from preload import preload
 from recorder import shared_folder
 
 MAGIC = 0x31304C545243574A
@@ -125,13 +126,9 @@ def wait_for_others(folder: Path) -> None:
 def run(arguments: argparse.Namespace, folder: Path) -> int:
     control = struct.pack("<3Q2I", MAGIC, arguments.rate, arguments.seed, not arguments.begin_off, 0)
     (folder / "control").write_bytes(control.ljust(4096, b"\0"))
-    library = arguments.build / "libjwprofile.so"
-    if not library.exists():
-        raise TraceError(f"{library}: not there; build the target insight")
-    preload = [str(library), *map(str, arguments.lib), os.environ.get("LD_PRELOAD", "")]
     environment = {
         **os.environ,
-        "LD_PRELOAD": ":".join(filter(None, preload)),
+        "LD_PRELOAD": preload(arguments.build / "libjwprofile.so", arguments.lib),
         "JW_PROFILE_FOLDER": str(folder),
     }
     try:
@@ -166,6 +163,7 @@ def profile(arguments: argparse.Namespace) -> int:
         return 0
     if not (1 <= arguments.rate < 1 << 40 and 0 <= arguments.seed < 1 << 64):
         raise TraceError("--rate is from 1 to 2^40 - 1, --seed from 0 to 2^64 - 1")
+    pprof.check_place(arguments.output)
     folder = shared_folder("profile", arguments.output)
     try:
         return run(arguments, folder)

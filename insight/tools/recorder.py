@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from errors import TraceError
+from preload import preload
 from traceio import EVENT, MODULE, PROCESS, PROGRAM, THREAD_AGAIN, THREAD_BEGIN, THREAD_END, Writer
 
 MAGIC = 0x314452434552574A
@@ -306,10 +307,9 @@ def beat(rings: Rings, ended: threading.Event) -> None:
 
 
 def run_program(arguments: argparse.Namespace, rings: Rings, recorder: Recorder) -> int:
-    preload = [str(arguments.build / "libjwrecord.so"), *map(str, arguments.lib), os.environ.get("LD_PRELOAD", "")]
     environment = {
         **os.environ,
-        "LD_PRELOAD": ":".join(filter(None, preload)),
+        "LD_PRELOAD": preload(arguments.build / "libjwrecord.so", arguments.lib),
         "JW_RECORD_FOLDER": str(rings.folder),
     }
     if arguments.stacks:

@@ -17,6 +17,7 @@ import plots
 import traceio
 from android import as_one_line, chosen_process
 from errors import TraceError
+from preload import found
 from report import Progress, figure, page, table
 from traceio import ALIGNED, CALLOC, FREE, REALLOC_BEGIN
 
@@ -145,9 +146,7 @@ def write_page(path: Path, trace: Path, results: dict[str, dict]) -> None:
 
 def replay(arguments: argparse.Namespace) -> int:
     tell = Progress()
-    for library in arguments.lib:
-        if not library.exists():
-            raise TraceError(f"{library}: there is no such library")
+    others = [Path(found(library)) for library in arguments.lib]
     trace = traceio.read(arguments.trace, tell.events)
     process = chosen_process(trace, arguments.process)
     ended = {record["thread"] for record in trace.of("thread_end") if record["process"] == process}
@@ -164,7 +163,7 @@ def replay(arguments: argparse.Namespace) -> int:
     if ours is None:  # where it is built, or installed
         raise TraceError(f"{arguments.build / OURS}: is missing")
     allocators = {"system": None, "jwmalloc": ours / OURS}
-    allocators |= {library.name.removeprefix("lib").split(".so")[0]: library.resolve() for library in arguments.lib}
+    allocators |= {library.name.removeprefix("lib").split(".so")[0]: library for library in others}
     results = {}
     with tempfile.TemporaryDirectory(prefix="jw-replay-") as folder:
         plan = Path(folder) / "plan"

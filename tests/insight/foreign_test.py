@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import json
+import os
 import random
 import subprocess
 import sys
@@ -237,6 +238,33 @@ class Foreign(unittest.TestCase):
             done = self.jw("report", "--json", self.path, stdout=output)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.splitlines()[-1], "jw: the output: No space left on device")
+
+    def test_a_profile_keeps_what_it_is_written_into(self) -> None:
+        """A fifo stays one, as a device would; a link stays one; the folder of neither gets another file."""
+        fifo, link, file = (self.folder / name for name in ("fifo", "link", "file"))
+        os.mkfifo(fifo)
+        link.symlink_to(file)
+        with open(os.open(fifo, os.O_RDWR), "rb", buffering=0) as reader:
+            for path in (fifo, link):
+                self.assertEqual(self.jw("profile", "-o", path, "--", "true").returncode, 0)
+            self.assertTrue(fifo.is_fifo())
+            self.assertTrue(link.is_symlink())
+            for data in (reader.read(1 << 16), file.read_bytes()):
+                self.assertIn(b"inuse_space", gzip.decompress(data))
+        self.assertEqual(sorted(self.folder.iterdir()), [fifo, file, link])
+
+    def test_what_is_said_before_the_program_runs(self) -> None:
+        ran, none = self.folder / "ran", self.folder / "none/a.pb.gz"
+        for words, said in (
+            (("profile", "-o", none), f"jw: {none}: cannot be written: No such file or directory\n"),
+            (("profile", "-o", self.folder), f"jw: {self.folder}: cannot be written: Is a directory\n"),
+            *(((command, "-o", self.path, "--lib", "/no.so"), "jw: /no.so: there is no such library\n")
+              for command in ("record", "profile", "guard")),
+        ):  # fmt: skip
+            with self.subTest(words=words):
+                done = self.jw(*words, "--", "touch", ran)
+                self.assertEqual((done.returncode, done.stderr), (1, said))
+                self.assertFalse(ran.exists())
 
     def test_a_reader_that_has_enough(self) -> None:
         self.recorded("--", KNOWN, "threads")

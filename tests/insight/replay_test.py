@@ -69,6 +69,11 @@ class Replay(unittest.TestCase):
         self.jw("record", "-o", self.path, "--", KNOWN, "threads")
         self.assertIn("no such library", self.jw("replay", self.path, "--lib", "/no.so", status=1).stderr)
         self.assertIn("cannot be preloaded", self.jw("replay", self.path, "--lib", __file__, status=1).stderr)
+        self.assertIn("no such library", self.jw("replay", self.path, "--lib", "libno.so", status=1).stderr)
+        self.jw("replay", self.path, "--lib", "libm.so.6")  # a name that the loader knows
+        for option, value in (("--runs", "0"), ("--step", "0"), ("--rest", "-1"), ("--rest", "1e3")):
+            said = self.jw("replay", self.path, f"{option}={value}", status=2).stderr
+            self.assertIn(f"'{value}' is not a number from ", said)
         self.assertIn("no process 9", self.jw("replay", self.path, "--process", "9", status=1).stderr)
 
 
