@@ -266,4 +266,4 @@ def pinning_sizes(objects: Objects, moment: int, most: int = 6) -> tuple[list[di
         if held[row] > 0:
             sizes = largest[sparse][rows == row]
             found.append({"from": int(sizes.min()), "to": int(sizes.max()), "pages": int(held[row])})
-    return found, {"pages": len(page), "sparse_pages": int(sparse.sum()), "bytes": int(used.sum())}
+    return found, {"pages": len(page), "sparse_pages": int(sparse.sum()), "small_bytes": int(used.sum())}

@@ -33,7 +33,7 @@ SECOND = 1e9
 def amount(value: float, *_: object) -> str:
     """Bytes as people say them."""
     unit = 0
-    while abs(value) >= 1024 and unit < len(UNITS) - 1:
+    while abs(value) >= 1023.5 and unit < len(UNITS) - 1:
         value, unit = value / 1024, unit + 1
     return f"{value:.0f} {UNITS[unit]}" if abs(value) >= 100 or value == int(value) else f"{value:.3g} {UNITS[unit]}"
 

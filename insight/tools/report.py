@@ -154,7 +154,7 @@ def between(one: dict) -> str:
 
 def tables(about: dict) -> str:
     threads = [
-        [one["name"] or f"thread {one['thread']}", count(one["events"]), amount(one["allocated_bytes"]),
+        [label(one, about), count(one["events"]), amount(one["allocated_bytes"]),
          share(one["freed_by_others"], one["allocations"]), amount(one["end_bytes"])]
         for one in about["threads"][:12]
     ]  # fmt: skip
@@ -173,7 +173,7 @@ def tables(about: dict) -> str:
 def advice(about: dict) -> list[str]:
     """What the numbers mean for an allocator's settings, in sentences."""
     total, pages, trough = about["totals"], about["lifetimes"]["pages"], about["trough"]
-    said = []
+    said, quiet = [], duration(trough["seconds"] * 1e9)
     if pages["count"]:
         gone = pages["within_500ms"]
         knee = f" 90 % are free again within {duration(pages['p90'])}." if pages["p90"] is not None else ""
@@ -191,24 +191,33 @@ def advice(about: dict) -> list[str]:
         )
     if total["peak_bytes"] and total["peak_bytes"] > 2 * max(trough["bytes"], 1):
         said.append(
-            f"Memory in use falls from {amount(total['peak_bytes'])} to {amount(trough['bytes'])} in small objects "
-            f"and what large ones keep, at {trough['seconds']:.3g} s: what is kept cached after such a fall "
-            "(cache_min, cache_percent) decides what the process holds when it is quiet."
+            f"Memory in use falls from {amount(total['peak_bytes'])} to {amount(trough['bytes'])} at "
+            f"{quiet}. How much the process then holds depends on what its allocator keeps cached "
+            "after such a fall (options cache_min and cache_percent)."
         )
     if trough["pages"]:
-        pinned = ", ".join(f"{between(one)} ({count(one['pages'])} pages)" for one in trough["pinning"][:3])
+        pinned = ", ".join(f"{between(one)} ({count(one['pages'])})" for one in trough["pinning"][:3])
         said.append(
-            f"At that moment small objects lie in {count(trough['pages'])} pages; {count(trough['sparse_pages'])} of "
-            f"these are less than a quarter full" + (f". Sizes that keep such pages: {pinned}." if pinned else ".")
+            f"At {quiet}, when the least was in use, small objects were in {count(trough['pages'])} "
+            f"pages, and {count(trough['sparse_pages'])} of these were less than a quarter full."
+            + (f" Sizes that keep such pages, with how many: {pinned}." if pinned else "")
         )
     return said + advice_on_threads(about)
+
+
+def label(thread: dict, about: dict) -> str:
+    """Its name, with its number where others have the same one."""
+    same = sum(one["name"] == thread["name"] for one in about["threads"])
+    number = f"thread {thread['thread']}"
+    return number if not thread["name"] else thread["name"] if same == 1 else f"{thread['name']}, {number}"
 
 
 def advice_on_threads(about: dict) -> list[str]:
     total, said = about["totals"], []
     if total["frees"] and total["cross_thread_frees"] > total["frees"] / 100:
         givers = sorted(about["threads"], key=lambda one: -one["freed_by_others"])[:3]
-        names = ", ".join(f"{one['name'] or one['thread']} ({count(one['freed_by_others'])})" for one in givers)
+        givers = [one for one in givers if one["freed_by_others"]]
+        names = ", ".join(f"{label(one, about)} ({count(one['freed_by_others'])})" for one in givers)
         part = share(total["cross_thread_frees"], total["frees"])
         said.append(f"{part} of frees are of another thread's object. Most of these objects come from {names}.")
     elif total["threads"] > 1:
@@ -217,7 +226,7 @@ def advice_on_threads(about: dict) -> list[str]:
         )
     ended = [one for one in about["threads"] if one["ended"] and one["end_bytes"] > 65536]
     if ended:
-        names = ", ".join(f"{one['name'] or one['thread']} ({amount(one['end_bytes'])})" for one in ended[:3])
+        names = ", ".join(f"{label(one, about)} ({amount(one['end_bytes'])})" for one in ended[:3])
         said.append(f"Threads that have ended and whose objects are still alive: {names}.")
     if total["shorter_than_1ms"] > total["allocations"] / 2:
         part = share(total["shorter_than_1ms"], total["allocations"])

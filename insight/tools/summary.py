@@ -124,17 +124,18 @@ def threads(process: Process) -> list[dict]:
     return found
 
 
-def trough_of(process: Process) -> int:
-    """The quietest moment after the peak: what is kept there is what fragmentation costs."""
+def trough_of(process: Process) -> tuple[int, int]:
+    """The quietest moment after the peak, and the bytes in use: what is kept there is what fragmentation costs."""
     if not len(process.live):
-        return 0
+        return 0, 0
     at_peak = int(np.argmax(process.live))
-    return int(process.events.time[at_peak + int(np.argmin(process.live[at_peak:]))])
+    at = at_peak + int(np.argmin(process.live[at_peak:]))
+    return int(process.events.time[at]), int(process.live[at])
 
 
 def summary_of(process: Process) -> dict:
     total = totals(process)
-    peak, trough = int(total["peak_seconds"] * 1e9), trough_of(process)
+    peak, (trough, in_use) = int(total["peak_seconds"] * 1e9), trough_of(process)
     pinning, pages = figures.pinning_sizes(process.objects, trough)
     sizes, operations, amounts = figures.size_distribution(process.objects)
     at = [int(np.searchsorted(operations, share)) for share in QUANTILES] if len(sizes) else []
@@ -150,7 +151,7 @@ def summary_of(process: Process) -> dict:
         "small_bytes": float(amounts[sizes <= 4096][-1]) if len(sizes) and sizes[0] <= 4096 else 0.0,
         "lifetimes": lifetimes(process),
         "alive_at_peak": figures.sizes_alive(process.objects, peak),
-        "trough": {"seconds": trough / 1e9, **pages, "pinning": pinning},
+        "trough": {"seconds": trough / 1e9, "bytes": in_use, **pages, "pinning": pinning},
         "threads": threads(process),
         # Live bytes after each hundredth part of the events.
         "live": [int(process.live[at]) for at in steps] if len(process.live) else [],

@@ -23,6 +23,8 @@ import calls  # noqa: E402
 import events as analysis  # noqa: E402
 import figures  # noqa: E402
 import flames  # noqa: E402
+import plots  # noqa: E402
+import report  # noqa: E402
 import stacks  # noqa: E402
 import summary  # noqa: E402
 import traceio  # noqa: E402
@@ -223,6 +225,23 @@ class Report(unittest.TestCase):
             "0xd1",
         ):
             self.assertIn(word, text)
+
+    def test_what_the_advice_says(self) -> None:
+        """Memory in use has fallen only if large objects are gone as well. Threads of one name have their numbers."""
+        large = [(0, BASE, 10 << 20, MALLOC), (1, BASE + (16 << 20), 1000, MALLOC), (2, BASE + (16 << 20), 0, FREE)]
+        other = [(3, BASE + (17 << 20), 500, MALLOC), (4, BASE, 0, FREE), (MS * 9, BASE + (18 << 20), 7, MALLOC)]
+        for second, trough, words in (([], 10 << 20, None), (other, 500, "from 10 MB to 500 B at 4 ns.")):
+            self.write(large, *([second] * bool(second)))
+            about = summary.summary_of(self.process())
+            self.assertEqual(about["trough"]["bytes"], trough)
+            said = " ".join(report.advice(about))
+            self.assertEqual("Memory in use falls" in said, words is not None)
+            self.assertIn(words or "", said)
+        for thread in about["threads"]:
+            thread["name"] = "worker"
+        self.assertIn("come from worker, thread 1 (1).", " ".join(report.advice(about)))
+        self.assertEqual([plots.amount(size) for size in (1023, 1 << 10, (1 << 20) - 8, 3 << 29)],
+                         ["1023 B", "1 KB", "1 MB", "1.5 GB"])  # fmt: skip
 
     def test_sums_of_calls(self) -> None:
         """Parts of one name under different callers are different; a stack may end where another one goes on."""
