@@ -194,8 +194,8 @@ JW_API size_t jw_purge(int level, unsigned long max_us);
  * of its own that finds no memory fails at once. If it returns other than 0, the request is made once more; else it
  * fails. It must return; not fork, not free what the caller passed to realloc, and not wait for a lock that a thread
  * may own that allocates. NULL: no callback. Returns the one before. A thread without a heap has no callback: at its
- * first request if that is above 4 MB, and at its end. In the hardened build the callback comes before the thread's
- * quarantine is emptied. */
+ * first request if that is above 4 MB, and at its end. In the hardened build the callback may come twice for a
+ * request, before and after the thread's quarantine is emptied; what it frees waits in the quarantine at first. */
 typedef int jw_limit_function(size_t size);
 JW_API jw_limit_function *jw_on_limit(jw_limit_function *callback);
 
