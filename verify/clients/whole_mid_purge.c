@@ -1,8 +1,8 @@
-/* whole_mid_purge - as whole_exit_purge, with an object of the midend.
+/* whole_mid_purge - an object of the midend, whose slab another thread holds, is freed, while a third gives all memory
+ * back.
  *
- * bound     3 threads: the end of the thread that has allocated; 1 free; 1 round that gives all back. The allocation
- *           beside the midend's part of a round: whole_mid_round
- * slow
+ * bound     2 threads: 1 free; 1 round that gives all back; main, which holds the slab, rests. With the end of the
+ *           thread that has allocated, and the midend's part of a round: whole_mid_round
  * property  the object is its holder's alone; all memory goes back in the end
  */
 #include "verify/clients/whole.h"
@@ -10,6 +10,12 @@
 enum { SIZE = 128 };
 
 int main(void) {
-    end_with_round(SIZE);
+    begin();
+    hand_over(filled(jw_malloc(SIZE), SIZE, 1));
+    pthread_t a = start(freeing, (void *)SIZE), b = start(reclaiming, NULL);
+    finish(a);
+    finish(b);
+    model_thread_exit();
+    end(SIZE, 1);
     return 0;
 }
