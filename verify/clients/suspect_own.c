@@ -1,7 +1,7 @@
 /* suspect_own - the owner frees an object whose first word is an old link, and walks its lists, while another thread
  * frees to the same slab.
  *
- * bound     2 threads: 1 suspect, 1 free by the other; 2 objects a slab
+ * bound     2 threads: 1 suspect and 2 allocations by the owner, 1 free by the other; 2 objects a slab
  * property  both objects are freed once, and no slab is lost
  */
 #include "verify/clients/frontend_client.h"
@@ -26,8 +26,9 @@ int main(void) {
     *suspect = link;
     pthread_t other = start(freeing, NULL);
     jw_free(suspect);
-    uint64_t *later = get(SIZE, 2);
+    uint64_t *later = get(SIZE, 2), *more = get(SIZE, 3);
     give(later, SIZE, 2);
+    give(more, SIZE, 3);
     finish(other);
     expect_nothing_left();
     return 0;
