@@ -217,7 +217,8 @@ def check(arguments) -> int:
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     if arguments.table:
-        verify_table.write(results)
+        alone = arguments.client if arguments.mutants and not arguments.only else []
+        verify_table.write(results | {"only_mutants_of": alone})
     client_progress.repeat()
     mutant_progress.repeat()
     print(
