@@ -56,6 +56,7 @@ class Client:
     claim: str
     defines: tuple[str, ...]
     slow: bool
+    few: str = ""  # why its threads have so few executions
 
     @property
     def constants(self) -> list[str]:
@@ -74,7 +75,7 @@ def read_client(path: Path) -> Client:
     header, _, body = path.read_text().partition("*/")
     fields = {}
     for line in re.sub(r"\n \*\s{4,}(?=\S)", " ", header).splitlines():
-        if found := re.match(r" \* (bound|property|defines|slow)\b\s*(.*)", line):
+        if found := re.match(r" \* (bound|property|defines|slow|few)\b\s*(.*)", line):
             fields[found.group(1)] = found.group(2).strip()
     if not fields.get("bound") or not fields.get("property"):
         raise SystemExit(f"{path}: its header states no bound or no property")
@@ -82,7 +83,8 @@ def read_client(path: Path) -> Client:
     for name in [define.removeprefix("-D").split("=")[0] for define in defines]:
         if name not in asked_for() and not re.search(rf"\b{name}\b", body):
             raise SystemExit(f"{path}: sets {name}, which no source asks for")
-    return Client(path.stem, path, fields["bound"], fields["property"], defines, "slow" in fields)
+    few = fields.get("few", "")
+    return Client(path.stem, path, fields["bound"], fields["property"], defines, "slow" in fields, few)
 
 
 def clients() -> list[Client]:

@@ -8,11 +8,13 @@ import textwrap
 from collections import Counter
 from dataclasses import dataclass, field
 
-from clients import clients
+from clients import Client, clients
 from flavours import ROOT
 from mutants import all_mutants
 
 DOCUMENT = ROOT / "docs/clients.md"
+SEVERAL = re.compile(r"\b[2-9] threads")
+FEW = 3  # executions: below it several threads have hardly a choice
 DATED = re.compile(r"; \d{4}-\d\d-\d\d (\w+\+?|no commit)\.$")
 HEAD = """# The model checker's clients
 
@@ -87,6 +89,12 @@ def rejected(told: str) -> int:
     return int(re.search(r"rejects (\d+) mutant", told).group(1))
 
 
+def has_no_choice(told: str, client: Client) -> bool:
+    """Whether several threads have so few executions, and the header has no line `few` that says why."""
+    executions = int(re.search(r"(\d+) executions", told).group(1))
+    return executions < FEW and bool(SEVERAL.search(client.bound)) and not client.few
+
+
 def document(results: dict, old: str) -> str:
     """The clients that were run are told anew. Of those whose mutants alone were run, their number is. Of the others it
     says what it said."""
@@ -128,11 +136,26 @@ def read() -> Shown:
     return Shown({name for name, _ in ends}, incomplete, total, killed, excused, idle)
 
 
+def each_shows_something(told: dict[str, str]) -> bool:
+    """Each client rejects a mutant, and its threads meet in more than one order or two."""
+    toothless = [name for name in sorted(told) if rejected(told[name]) == 0]
+    poor = [client.name for client in clients() if client.name in told and has_no_choice(told[client.name], client)]
+    if toothless:
+        print(f"reject no mutant: {' '.join(toothless)}; verify/mutants needs a mistake that each of them finds")
+    if poor:
+        print(f"fewer than {FEW} executions of several threads: {' '.join(poor)}; a line `few` in the header says why")
+    return not toothless and not poor
+
+
 def check() -> bool:
-    """The document has the clients and the mutants that there are, and the date of each row; no mutant counts twice."""
+    """The document has the clients and the mutants that there are, and the date of each row; no mutant counts twice.
+    Each row shows something."""
     shown, known, mutants = read(), {client.name for client in clients()}, len(all_mutants())
-    undated = {name for name, told in entries(DOCUMENT.read_text()).items() if not DATED.search(told.split("\n")[0])}
+    told = entries(DOCUMENT.read_text())
+    undated = {name for name, row in told.items() if not DATED.search(row.split("\n")[0])}
     counted = shown.killed + shown.excused
+    if not each_shows_something(told):
+        return False
     if shown.names == known and shown.mutants == mutants >= counted and not undated:
         print(f"{len(known)} clients by name, each with the date of its run; {mutants} mutants by number")
         return True

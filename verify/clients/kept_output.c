@@ -3,6 +3,7 @@
  *
  * bound     2 threads, 1 call each; the kernel writes and reads what a descriptor is plainly
  * property  the text goes to the file that was standard error, or nowhere
+ * few       the writing thread looks for the descriptor once, before it is kept or afterwards
  */
 #define _GNU_SOURCE 1
 #include "verify/clients/kernel.h"

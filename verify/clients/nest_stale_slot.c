@@ -2,6 +2,7 @@
  *
  * bound     2 threads: place in class 2 | take this of class 0; 1 slot each
  * property  what in the link is no slot's number takes nothing: the range stays in class 2
+ * few       the taking thread looks at one word that the other changes, the link: before or after that
  * defines   -DJW_NEST_SLOTS=1
  */
 #include "backend/nest.h"

@@ -3,6 +3,7 @@
  *
  * bound     2 threads, one after the other: 1 small object and a purge; mid objects over all of the root, 1 free each
  * property  an object of the midend is freed as one, whatever its granule was before
+ * few       one thread after the other: this is about what a slab leaves behind
  */
 #include "verify/clients/frontend_client.h"
 

@@ -2,6 +2,7 @@
  *
  * bound     2 threads, one after the other: 2 allocations and 2 frees each; 1 purge
  * property  the range is the next object's; the thread's end or a purge gives it back
+ * few       one thread after the other: the same beside a round is in range_cache_round and range_cache_purge
  * defines   -DJW_RANGE_CACHE_WAYS=1
  */
 #include "verify/clients/whole_large_twice.h"
