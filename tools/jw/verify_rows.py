@@ -161,7 +161,7 @@ def advice(old: set[str]) -> None:
 
 
 def check() -> bool:
-    told = verify_table.entries(verify_table.DOCUMENT.read_text())
+    told = verify_table.rows()
     commits = defaultdict(dict)
     for name, row in told.items():
         found = verify_table.DATED.search(row.split("\n")[0])

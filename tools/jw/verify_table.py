@@ -85,6 +85,10 @@ def entries(text: str) -> dict[str, str]:
     return {name: told for told, name in found}
 
 
+def rows() -> dict[str, str]:
+    return entries(DOCUMENT.read_text())
+
+
 def rejected(told: str) -> int:
     return int(re.search(r"rejects (\d+) mutant", told).group(1))
 
@@ -151,7 +155,7 @@ def check() -> bool:
     """The document has the clients and the mutants that there are, and the date of each row; no mutant counts twice.
     Each row shows something."""
     shown, known, mutants = read(), {client.name for client in clients()}, len(all_mutants())
-    told = entries(DOCUMENT.read_text())
+    told = rows()
     undated = {name for name, row in told.items() if not DATED.search(row.split("\n")[0])}
     counted = shown.killed + shown.excused
     if not each_shows_something(told):
