@@ -62,7 +62,11 @@ def add_record(commands) -> None:
     )
     command.add_argument("--stacks", action="store_true", help="write the call stack of each allocation, too")
     command.add_argument(
-        "--sample", type=whole(1), default=100, metavar="MS", help="read resident memory so often; default: %(default)s ms"
+        "--sample",
+        type=whole(1),
+        default=100,
+        metavar="MS",
+        help="read resident memory each MS ms; default: %(default)s",
     )
     add_program(command)
     command.set_defaults(run=runs("recorder", "record"))
@@ -172,10 +176,17 @@ def add_replay(commands) -> None:
         "--runs", type=whole(1), default=1, help="run so often, and take the best time; default: %(default)s"
     )
     command.add_argument(
-        "--rest", type=whole(0), default=1500, metavar="MS", help="rest before the last reading; default: %(default)s ms"
+        "--rest",
+        type=whole(0),
+        default=1500,
+        metavar="MS",
+        help="rest before the last reading; default: %(default)s",
     )
     command.add_argument(
-        "--step", type=whole(1), default=100000, help="note live bytes for the JSON each so many calls; default: %(default)s"
+        "--step",
+        type=whole(1),
+        default=100000,
+        help="note live bytes each so many calls; default: %(default)s",
     )
     command.add_argument("-o", "--output", type=Path, help="write a page with the table and a plot")
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
