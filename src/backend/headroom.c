@@ -30,7 +30,7 @@ static COLD void give_ranges_back(size_t granules) {
         }
 }
 
-void thrift_trim(void) {
+void thrift_give_back_above_minimum(void) {
     size_t cached = free_granules(MAPPED), least = watermark_minimum();
     if (cached > least) give_ranges_back(cached - least);
 }

@@ -18,6 +18,6 @@ bool thrift_is_at_peak(void);
 void thrift_forget_peak(void);
 
 /* Gives back what is cached above the minimum (cache_min). */
-void thrift_trim(void);
+void thrift_give_back_above_minimum(void);
 
 #endif

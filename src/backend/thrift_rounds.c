@@ -236,7 +236,7 @@ COLD bool thrift_make_room(size_t size) {
 /* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. */
 static void reclamation_stops(void) {
     begin_round(false);
-    thrift_trim();
+    thrift_give_back_above_minimum();
 }
 
 void thrift_start(void) {

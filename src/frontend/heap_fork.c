@@ -68,7 +68,7 @@ COLD void heap_before_fork(void) {
 
 /* Makes the heap an inherited one. If a signal handler has forked, the malloc or free that it interrupted goes on with
  * this heap. */
-static void leave_to_parent(struct heap *heap) {
+static void make_inherited(struct heap *heap) {
     atomic_store_explicit(&heap->thread, 0, memory_order_relaxed);
     heap_enter(&no_heap);
     heap_push_inherited(heap);
@@ -86,5 +86,5 @@ COLD void heap_after_fork(bool child) {
     atomic_store_explicit(&scatter_next, true, memory_order_relaxed);
     slab_scatter_secret = heap_derived(0, FOR_SCATTER) | 1;
     mid_cache_renew_key(heap_derived(0, FOR_MIDEND));
-    if (thread_heap() != &no_heap) leave_to_parent(thread_heap());
+    if (thread_heap() != &no_heap) make_inherited(thread_heap());
 }

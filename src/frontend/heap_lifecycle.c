@@ -119,7 +119,7 @@ void heap_abandon(struct heap *heap) {
 /* Prepares the heap of a thread that ends. True: there is work for a round. If the reclamation thread lives, a heap
  * with many slabs stays as it is: the next thread uses them, and a round takes the rest. A heap with few slabs is
  * collected here, so that it may need no round. */
-static bool leave_heap(struct heap *heap) {
+static bool prepare_abandoned(struct heap *heap) {
     bool looked_after = reclaimer_lives();
     range_cache_drain(&heap->range_cache, true);
     heap_take_all_incoming(heap); /* if the next thread sleeps, no thread would do it */
@@ -139,9 +139,9 @@ static void thread_ends(void *value) {
         if (JW_SECURE) hardened_hooks.thread_ends(heap);
         heap_enter(&no_heap);
     }
-    if (counted) reclaimer_thread_ends(); /* before leave_heap: without the thread that collects more */
+    if (counted) reclaimer_thread_ends(); /* first: without our thread, the next step collects more */
     if (none) return;
-    bool more = leave_heap(heap);
+    bool more = prepare_abandoned(heap);
     abandon_quietly(heap);
     if (more) thrift_wake();
 }

@@ -31,7 +31,7 @@ static bool empty_large(const struct waiting_large *waiting) {
 }
 
 /* `closed`: the object may be without access. False: the OS refuses to take a huge object, which is as before. */
-static bool leave_large(const struct waiting_large *waiting, bool closed) {
+static bool free_waiting(const struct waiting_large *waiting, bool closed) {
     granule_id range = granule_of(waiting->start);
     if (waiting->huge) {
         if (!huge_finish_free(waiting->start, waiting->size - huge_guard(), closed)) return false;
@@ -46,7 +46,7 @@ static void large_ring_pop(struct large_ring *ring) {
     struct waiting_large first = ring->waiting[ring->first];
     ring->first = (ring->first + 1) % LARGE_WAITING;
     if (!first.huge) unused_note(first.untouched, -first.size);
-    if (leave_large(&first, first.guarded)) {
+    if (free_waiting(&first, first.guarded)) {
         ring->count--;
         ring->bytes -= first.size;
     } else {
@@ -93,7 +93,7 @@ void large_push(struct large_ring *ring, char *object, bool guarded) {
         if (waits && guarded) waiting.untouched &= platform_protect(waiting.start, waiting.size, false);
     }
     if (!waits) {
-        leave_large(&waiting, false);
+        free_waiting(&waiting, false);
         return;
     }
     if (!waiting.huge) unused_note(waiting.untouched, waiting.size); /* the backend does not count huge objects */

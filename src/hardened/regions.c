@@ -40,7 +40,7 @@ static uint32_t fresh_age(void) {
 }
 
 /* Gives the pages of up to ROUND_TAKES slabs back. False: the OS refuses, and the rest of the work is left. */
-static bool discard_age(unsigned region, unsigned age) {
+static bool give_back_age(unsigned region, unsigned age) {
     /* bounded: other threads may place slabs as fast as this loop takes them */
     for (unsigned left = ROUND_TAKES; left > 0; left--) {
         granule_id range = region_pop(region, age);
@@ -56,8 +56,8 @@ static bool round_of_regions(bool now) {
     uint32_t fresh = fresh_age(), idle = fresh ^ 1;
     bool more = false;
     for (unsigned region = 0; region < SLAB_REGIONS; region++) {
-        more |= !discard_age(region, idle);
-        if (now) more |= !discard_age(region, fresh);
+        more |= !give_back_age(region, idle);
+        if (now) more |= !give_back_age(region, fresh);
         more |= !versioned_stack_is_empty(&regions[region][fresh]);
     }
     atomic_store_explicit(&region_fresh, idle, memory_order_relaxed);

@@ -5,7 +5,7 @@
 #include "midend/midend.h"
 
 /* Discards the whole pages among the free objects of a slab that is out of the Nest. False: the OS refuses. */
-static bool discard_free(granule_id slab, const struct mid_shape *shape, uint32_t free) {
+static bool give_back_free(granule_id slab, const struct mid_shape *shape, uint32_t free) {
     char *start = granule_address(slab);
     bool given = true;
     for (uint32_t run; free; free &= ~run) {
@@ -21,9 +21,9 @@ static bool discard_free(granule_id slab, const struct mid_shape *shape, uint32_
 }
 
 /* A round's look at a slab that it took out of the Nest. True: a later round has to look again. */
-static bool discard_or_mark(granule_id slab, unsigned class, struct mid_word word, bool now) {
+static bool give_back_or_mark(granule_id slab, unsigned class, struct mid_word word, bool now) {
     bool discard = now || mid_is_seen(word);
-    if (discard && !discard_free(slab, &mid_shapes[class], mid_free_bits(word))) return true;
+    if (discard && !give_back_free(slab, &mid_shapes[class], mid_free_bits(word))) return true;
     return !mid_word_mark(mid_state_at(slab), word, discard) || !discard;
 }
 
@@ -38,7 +38,7 @@ static bool scan_slab(granule_id slab, unsigned class, bool now) {
         mid_slab_retire(slab, class);
         return false;
     }
-    bool more = !mid_is_given_back(word) && discard_or_mark(slab, class, word, now);
+    bool more = !mid_is_given_back(word) && give_back_or_mark(slab, class, word, now);
     mid_slab_place(slab, class);
     return more;
 }
@@ -46,14 +46,14 @@ static bool scan_slab(granule_id slab, unsigned class, bool now) {
 /* Gives back the pages of what is free in a slab that a thread holds. Meanwhile the round has the objects: it allocates
  * all, and frees them again. Returns the slab's word after that, or mid_full(): the OS refuses, or there is
  * nothing. */
-static struct mid_word discard_held(struct mid_hold *hold) {
+static struct mid_word give_back_held(struct mid_hold *hold) {
     granule_id slab = mid_hold_enter(hold);
     if (!slab) return mid_full();
     uint32_t objects = mid_word_allocate_all(mid_state_at(slab));
     if (!mid_hold_exit(hold, slab)) mid_slab_leave(slab);
     if (!objects) return mid_full();
     unsigned class = mid_class_of_slab(slab);
-    bool given = discard_free(slab, &mid_shapes[class], objects);
+    bool given = give_back_free(slab, &mid_shapes[class], objects);
     struct mid_word word = mid_slab_free(slab, class, objects);
     return given ? word : mid_full();
 }
@@ -66,7 +66,7 @@ static bool scan_hold(struct mid_cache *cache, bool now) {
     bool sleeps = mid_cache_sleeps(cache);
     struct mid_word word = mid_word_get(mid_state_at(slab)), left = sleeps ? mid_word_get(&cache->left) : mid_full();
     bool has_pages = mid_free_bits(word) && !mid_same(word, left);
-    if (has_pages && (sleeps || now)) left = discard_held(&cache->hold);
+    if (has_pages && (sleeps || now)) left = give_back_held(&cache->hold);
     mid_word_note(&cache->left, left);
     return has_pages && !sleeps && !now;
 }

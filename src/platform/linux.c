@@ -8,6 +8,7 @@
 #include "platform/linux_call.h"
 #include "platform/linux_start.h"
 #include "platform/platform.h"
+#include "platform/platform_policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -143,7 +144,6 @@ static bool identify_file(long descriptor, struct statx *file) {
 }
 
 static void keep_file(struct kept_file *kept, long descriptor) {
-    enum { OUT_OF_THE_WAY = 100 }; /* programs expect to get the low numbers, in order */
     if (!identify_file(descriptor, &kept->file)) return;
     long copy = kernel_call(SYS_fcntl, ARGUMENTS(descriptor, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY));
     if (kernel_failed(copy)) return;

@@ -18,6 +18,8 @@ enum {
     STACK_SIZE = 32 * 1024,
     /* The thread's stacks: the next thread can start while the last one has returned but not left its stack. */
     STACKS = 2,
+    /* Least number of a descriptor that we keep: programs expect to get the low ones, in order. */
+    OUT_OF_THE_WAY = 100,
 };
 
 /* Bytes, at least, of a freed mapping whose place the next aligned mapping tries. Smaller places are too many. */

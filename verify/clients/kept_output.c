@@ -13,7 +13,7 @@
 
 enum { COPY = 100, INODE = 7 };
 
-static long identify_file(long descriptor, struct statx *file) {
+static long kernel_identifies(long descriptor, struct statx *file) {
     if (descriptor == STDERR_FILENO && file != &kept_output.file) return -1; /* closed meanwhile */
     file->stx_dev_major = file->stx_dev_minor = 0;
     file->stx_ino = INODE;
@@ -22,7 +22,7 @@ static long identify_file(long descriptor, struct statx *file) {
 
 static long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
     switch (number) {
-    case SYS_statx: return identify_file(arguments[0], (struct statx *)arguments[4]);
+    case SYS_statx: return kernel_identifies(arguments[0], (struct statx *)arguments[4]);
     case SYS_fcntl: return COPY;
     case SYS_write:
         if (arguments[0] == STDERR_FILENO) return -1;
