@@ -18,7 +18,8 @@ def main() -> int:
         print("jw: there is not enough memory for this", file=sys.stderr)
     except OSError as error:  # files that were named have a TraceError
         if not isinstance(error, BrokenPipeError):  # `| head` has what it wants
-            print(f"jw: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+            said = f"{error.filename or 'the output'}: {error.strerror}" if error.strerror else error  # the loader's
+            print(f"jw: {said}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python's end writes the rest
     else:
         return status

@@ -31,6 +31,7 @@ if(TARGET jwmalloc AND TARGET jwrecord AND NOT CMAKE_CROSSCOMPILING AND CMAKE_SI
     if(NOT JW_SECURE) # the reader does not read the hardened build
         jw_script(insight.watch ${insight}/watch_test.py $<TARGET_FILE_DIR:jwwatch> $<TARGET_FILE:watched-control>
             $<TARGET_FILE:jwmalloc>)
+        jw_script(insight.tour ${insight}/tour_test.py $<TARGET_FILE_DIR:jwwatch> $<TARGET_FILE:jwmalloc>)
         foreach(program cpython redis node gcc)
             jw_script(insight.${program} ${insight}/programs_test.py $<TARGET_FILE_DIR:jwwatch> $<TARGET_FILE:jwmalloc>
                 ${program})
