@@ -1,5 +1,5 @@
-/* knit_moved - the left neighbour of a range is acquired and split, and its left part released, while the range's holder
- * tries to acquire that neighbour. What is free then is no neighbour any more.
+/* knit_moved - a range's left neighbour is acquired and split, and its left part released. Meanwhile the holder of the
+ * range tries to acquire that neighbour. What is free then is no neighbour any more.
  *
  * bound     2 threads: acquire, split, release the left part | acquire the left sibling, join
  * property  a joined sibling is a neighbour: parts add up to the root, none is lost or doubled
