@@ -115,7 +115,7 @@ BIT_SETS = {
     "midend/mid_cache.c": r"\bmisses [&|] mark\b",
     "midend/mid_cache.h": r"JW_MIDEND_UNIT_SHIFT|\* reciprocal >> 32|\b1u << index\b",
     "midend/mid_shapes.c": r"1 << 32\) \+ size",
-    "midend/mid_slab.h": r"MID_FREE_BITS >> ",
+    "midend/mid_shapes.h": r"MID_FREE_BITS >> ",
     "midend/mid_slab.c": r"\bbits & mid_free_bits\(",
     "midend/midend.c": r"\b1u << index\b|\bmid_lists_locked\b",
     "midend/midend_round.c": r"\b(?:run|free|first)\b",

@@ -1,7 +1,7 @@
-/* mid_shapes.c - which sizes the midend has, and how large a slab of each is. */
+/* mid_shapes.c - the search for each class's shape, and the index from a size to its class. */
+#include "midend/mid_shapes.h"
+
 #include "config/policy.h"
-#include "config/size_classes.h"
-#include "midend/mid_slab.h"
 #include "midend/midend.h"
 
 struct mid_shape mid_shapes[CLASSES];
