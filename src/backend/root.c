@@ -227,6 +227,14 @@ void root_walk_end(void) {
     invariant((before & WALKER_MASK) > 0);
 }
 
+bool root_walk_begin_or_wait(void) {
+    for (unsigned tries = 0; tries < WALK_TRIES; tries++) {
+        if (root_walk_begin()) return true;
+        platform_sleep(WALK_WAIT);
+    }
+    return false;
+}
+
 void root_start(void) {
     memory_limit = platform_address_limit();
 }

@@ -130,11 +130,7 @@ bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *
     if (size == 0) return true;
     if (iteration.last < from) iteration.last = UINTPTR_MAX;
     if (heap_has_suspects(thread_heap())) heap_settle_suspects(thread_heap());
-    _Atomic(uint32_t) word = 0;
-    for (unsigned tries = 0; !root_walk_begin(); tries++) {
-        if (tries == WALK_TRIES) return false;
-        platform_futex_wait(&word, 0, WALK_WAIT);
-    }
+    if (!root_walk_begin_or_wait()) return false;
     uint32_t forks = root_forks();
     page_map_walk(tell_of_root, &iteration);
     if (root_forks() == forks) root_walk_end();

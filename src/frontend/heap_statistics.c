@@ -102,16 +102,10 @@ void frontend_statistics(struct frontend_statistics *statistics) {
     statistics->heaps = heap_count() - statistics->abandoned_heaps;
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
         statistics->classes[size_class].size = size_classes[size_class].size;
-    for (unsigned tries = 0; tries < WALK_TRIES; tries++) {
-        if (root_walk_begin()) {
-            page_map_walk(count_slabs, statistics);
-            for (uint32_t number = 1; number <= heap_count(); number++)
-                subtract_local(heap_by_number(number), statistics);
-            root_walk_end();
-            break;
-        }
-        _Atomic(uint32_t) word = 0;
-        platform_futex_wait(&word, 0, WALK_WAIT);
+    if (root_walk_begin_or_wait()) {
+        page_map_walk(count_slabs, statistics);
+        for (uint32_t number = 1; number <= heap_count(); number++) subtract_local(heap_by_number(number), statistics);
+        root_walk_end();
     }
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
         statistics->in_use += statistics->classes[size_class].objects * size_classes[size_class].size;

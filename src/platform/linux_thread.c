@@ -156,10 +156,9 @@ static void wait_for_clearing(_Atomic(uint32_t) *word, uint32_t number) {
 
 /* Bounded, since long after the thread's end the kernel may have given its number to a thread of the program. */
 static void wait_for_end(unsigned stack) {
-    static _Atomic(uint32_t) nothing;
     uint32_t number = atomic_load_explicit(&last_numbers[stack], memory_order_relaxed);
     for (int tries = 0; number && tries < THREAD_GONE_TRIES && platform_thread_lives(number); tries++)
-        platform_futex_wait(&nothing, 0, 1);
+        platform_sleep(1);
     atomic_compare_exchange_strong_explicit(&last_numbers[stack], &number, 0, memory_order_relaxed,
                                             memory_order_relaxed);
 }

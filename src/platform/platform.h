@@ -80,6 +80,12 @@ uint64_t platform_microseconds(void);
 
 /* Sleeps until the word differs from `expected`, a wake comes, or `milliseconds` have passed (may wake early). */
 void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+
+/* Sleeps for that time, or less. */
+static inline void platform_sleep(uint32_t milliseconds) {
+    _Atomic(uint32_t) word = 0;
+    platform_futex_wait(&word, 0, milliseconds);
+}
 void platform_futex_wake(_Atomic(uint32_t) *word);
 
 /* Starts the one reclamation thread on a small stack, with all signals blocked. It uses no pthread_create, which could
