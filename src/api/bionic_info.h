@@ -2,16 +2,8 @@
 #ifndef JW_BIONIC_INFO_H
 #define JW_BIONIC_INFO_H
 
+#include "platform/features.h"
 #include "statistics/statistics.h"
-
-/* Whether this build is for bionic: malloc_info has bionic's form, and mallinfo is mallinfo2. */
-#ifndef JW_BIONIC
-#ifdef __BIONIC__
-#define JW_BIONIC 1
-#else
-#define JW_BIONIC 0
-#endif
-#endif
 
 /* One heap; a bin for each size class of the frontend and of the midend. The bytes of bins, large and huge objects
  * together are uordblks of a mallinfo at the same moment. Calls are not counted: nmalloc is the objects that live,

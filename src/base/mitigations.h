@@ -29,13 +29,6 @@
  * end. */
 #define STRICT_LINKS JW_SECURE
 
-/* Memory and pointers have tags (platform/tags.h). */
-#ifdef __aarch64__
-#define TAGGED JW_SECURE
-#else
-#define TAGGED 0
-#endif
-
 /* A word at the end of each object tells whether it is free (hardened/trailer.h). It stays while the object is free. */
 #define TRAILERS JW_SECURE
 

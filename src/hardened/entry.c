@@ -15,6 +15,7 @@
 #include "hardened/retag.h"
 #include "hardened/seal.h"
 #include "hardened/zero_size.h"
+#include "platform/features.h"
 #include "platform/misuse.h"
 
 /* Returns a new object's tag, as bits of a payload. `last`: the payload of the slot's last trailer, which has the last

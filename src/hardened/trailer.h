@@ -28,6 +28,7 @@
 #include "base/mitigations.h"
 #include "config/geometry.h"
 #include "hardened/secret.h"
+#include "platform/features.h"
 #include "platform/instructions.h"
 
 typedef _Atomic(uint64_t) trailer_word;

@@ -3,8 +3,8 @@
  *   block ^ round[0], then nine rounds with round[1] to round[9], and the last round with round[10]
  *
  * These are the ten rounds of AES-128. The 11 round keys may be any, also random and independent ones. Nothing
- * here may be called where the processor lacks the instructions (aes_is_there). Checked builds have none of it, because
- * the sanitizers cannot see into assembler. Test: unit/trailer_test.c, with the example of the standard (FIPS 197).
+ * here may be called where the processor lacks the instructions (aes_is_there), or where JW_AES is 0 (features.h). Test:
+ * unit/trailer_test.c, with the example of the standard (FIPS 197).
  */
 #ifndef JW_AES_H
 #define JW_AES_H
@@ -17,12 +17,7 @@
 #endif
 
 #include "base/compiler.h"
-
-#if (defined __x86_64__ || defined __aarch64__) && !JW_CHECKED
-#define JW_AES 1
-#else
-#define JW_AES 0
-#endif
+#include "platform/features.h"
 
 enum { AES_ROUNDS = 10 };
 

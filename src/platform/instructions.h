@@ -12,12 +12,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-
-#if defined __x86_64__ && defined __LP64__
-#define JW_X86_64_FORMS 1
-#else
-#define JW_X86_64_FORMS 0
-#endif
+#include "platform/features.h"
 
 /* 32 bits at any address that a program frees. */
 typedef uint32_t __attribute__((may_alias, aligned(1))) any_half;

@@ -12,9 +12,9 @@
  * process, but none makes memory executable; or they print a message and abort. A refused call fails with EPERM.
  */
 #include "base/compiler.h"
+#include "platform/features.h"
 #include "platform/linux_call.h"
 #include "platform/linux_start.h"
-#include "platform/plain_thread.h"
 #include "platform/platform.h"
 
 #if PLAIN_THREAD

@@ -1,6 +1,7 @@
 /* linux_memory.c - address space from the Linux kernel: aligned, at chosen places, named, moved. */
 #include "base/align.h"
 #include "platform/deferred_unmap.h"
+#include "platform/features.h"
 #include "platform/linux_call.h"
 #include "platform/linux_pages.h"
 #include "platform/linux_start.h"
@@ -64,7 +65,7 @@ void platform_end_names(void) {
 }
 
 void memory_names_end(void) {
-#ifndef __BIONIC__
+#if !ON_BIONIC
     platform_end_names();
 #endif
 }

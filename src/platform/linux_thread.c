@@ -6,9 +6,9 @@
  * program's threads allows this one.
  */
 #include "base/compiler.h"
+#include "platform/features.h"
 #include "platform/linux_call.h"
 #include "platform/linux_start.h"
-#include "platform/plain_thread.h"
 #include "platform/platform.h"
 #include "platform/platform_policy.h"
 

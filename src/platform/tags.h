@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/mitigations.h"
+#include "platform/features.h"
 
 enum { TAG_BYTES = 16, TAG_SHIFT = 56, PROTECTION_TAGS = 0x20 /* PROT_MTE */ };
 

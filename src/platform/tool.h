@@ -12,12 +12,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-
-/* An option of the prefixed library (cmake/jwmalloc.cmake). The shared library and its archive do not need it:
- * there the tool's malloc takes the place of ours. */
-#ifndef JW_BESIDE_TOOLS
-#define JW_BESIDE_TOOLS 0
-#endif
+#include "platform/features.h"
 
 #if JW_BESIDE_TOOLS
 

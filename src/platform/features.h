@@ -1,0 +1,69 @@
+/* features.h - what the processor, the C library and the tools around a build offer. All else tests these constants.
+ *
+ * The system calls of each processor (linux_call.h), their filter (linux_confine.c) and the registers of a fault
+ * (catch.h) stay with their code, because each processor has its own there.
+ */
+#ifndef JW_FEATURES_H
+#define JW_FEATURES_H
+
+#include "base/compiler.h"
+#include "base/mitigations.h"
+
+/* Steps of the hit paths have a form in x86-64's assembler (platform/instructions.h). */
+#if defined __x86_64__ && defined __LP64__
+#define JW_X86_64_FORMS 1
+#else
+#define JW_X86_64_FORMS 0
+#endif
+
+/* The processor may have instructions for AES (platform/aes.h). Checked builds have none of it, because the sanitizers
+ * cannot see into assembler. */
+#if (defined __x86_64__ || defined __aarch64__) && !JW_CHECKED
+#define JW_AES 1
+#else
+#define JW_AES 0
+#endif
+
+/* Memory and pointers have tags (platform/tags.h): in the build whose objects have trailers, on AArch64. */
+#ifdef __aarch64__
+#define TAGGED TRAILERS
+#else
+#define TAGGED 0
+#endif
+
+/* The C library is Android's. */
+#ifdef __BIONIC__
+#define ON_BIONIC 1
+#else
+#define ON_BIONIC 0
+#endif
+
+/* malloc_info has bionic's form, and mallinfo is mallinfo2 (api/bionic_info.h). Tests set it elsewhere, too. */
+#ifndef JW_BIONIC
+#define JW_BIONIC ON_BIONIC
+#endif
+
+/* An option of the prefixed library (cmake/jwmalloc.cmake): it looks for tools that find memory errors
+ * (platform/tool.h). The shared library and its archive do not need it: there the tool's malloc takes the place of
+ * ours. */
+#ifndef JW_BESIDE_TOOLS
+#define JW_BESIDE_TOOLS 0
+#endif
+
+/* The reclamation thread is an ordinary thread of libc. Sanitizers need that: they keep a thread's state in
+ * thread-local storage. An ordinary thread is not confined, because the sanitizers' own system calls would be refused.
+ * The model checker uses only the sanitizers' instrumentation, and defines 0. */
+#ifndef PLAIN_THREAD
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define PLAIN_THREAD 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define PLAIN_THREAD 1
+#endif
+#endif
+#endif
+#ifndef PLAIN_THREAD
+#define PLAIN_THREAD 0
+#endif
+
+#endif
