@@ -34,7 +34,7 @@
 
 /* The class without objects. It stands for size 0 and for sizes above FRONTEND_MAX. */
 #define NO_CLASS SIZE_CLASS_COUNT
-#define NO_LIST (NO_CLASS * FREE_TARGET_WORDS) /* its list's index */
+#define NO_LIST ((size_t)NO_CLASS * FREE_TARGET_WORDS) /* its list's index */
 /* The other list without objects: malloc of its sizes waits (disable.h). */
 #define DISABLED (NO_CLASS + 1)
 
