@@ -58,7 +58,7 @@ def since() -> tuple[list[str], str]:
 
 def named(text: str) -> set[str]:
     """The short names of commits in a text. What follows an arrow or `=` is a value; digits alone may be a number."""
-    names = re.findall(r"(?<![>=] )\b[0-9a-f]{7}\b", text)
+    names = re.findall(r"(?<![>=] )\b[0-9a-f]{7,9}\b", text)
     return {name for name in names if re.search("[a-f]", name)} - FOREIGN.keys()
 
 

@@ -80,8 +80,8 @@ bool root_destroy(granule_id root);
 size_t root_count(void);
 
 /* A walker (statistics, iteration) keeps roots mapped while it reads them. No thread waits for it: roots are given back
- * later. root_walk_begin fails while a root is being given back. The other one tries again, WALK_TRIES times, and sleeps
- * between two tries. */
+ * later. root_walk_begin fails while a root is being given back. The other one tries again, WALK_TRIES times, and
+ * sleeps between two tries. */
 bool root_walk_begin(void);
 bool root_walk_begin_or_wait(void);
 void root_walk_end(void);

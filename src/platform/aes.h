@@ -3,8 +3,8 @@
  *   block ^ round[0], then nine rounds with round[1] to round[9], and the last round with round[10]
  *
  * These are the ten rounds of AES-128. The 11 round keys may be any, also random and independent ones. Nothing
- * here may be called where the processor lacks the instructions (aes_is_there), or where JW_AES is 0 (features.h). Test:
- * unit/trailer_test.c, with the example of the standard (FIPS 197).
+ * here may be called where the processor lacks the instructions (aes_is_there), or where JW_AES is 0 (features.h).
+ * Test: unit/trailer_test.c, with the example of the standard (FIPS 197).
  */
 #ifndef JW_AES_H
 #define JW_AES_H

@@ -217,7 +217,8 @@ def check(arguments) -> int:
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     if arguments.table:
-        alone = arguments.client if arguments.mutants and not arguments.only else []
+        every = arguments.client or [client.name for client in clients()]
+        alone = every if arguments.mutants and not arguments.only else []
         verify_table.write(results | {"only_mutants_of": alone})
     client_progress.repeat()
     mutant_progress.repeat()
