@@ -43,9 +43,10 @@ static void note_at_peak(bool above) {
 /* Gives cached granules back until the rest and `granules` new ones are within the limit. */
 static void make_headroom(size_t granules, size_t cached, size_t limit) {
     if (option(&options.cache_percent) == 0 && limit > watermark_minimum()) limit = watermark_minimum();
-    size_t above = cached + granules > limit ? cached + granules - limit : 0, excess;
-    excess = limits_above(&options.limit_soft, granules) + limits_above(&options.limit_hard, granules);
-    if (excess > above) above = excess;
+    size_t above = cached + granules > limit ? cached + granules - limit : 0;
+    size_t soft = limits_above(&options.limit_soft, granules), hard = limits_above(&options.limit_hard, granules);
+    if (soft > above) above = soft;
+    if (hard > above) above = hard;
     if (above > 0 && cached > 0) give_ranges_back(above < cached ? above : cached);
 }
 

@@ -162,6 +162,7 @@ struct heap *heap_attach(void) {
     heap_enter(heap);
     heap_note_thread();
     heap->thread_is_counted = is_counted() || reclaimer_thread_seen();
+    heap->calls_back = false; /* a thread may have been cancelled in the callback */
     heap_begin_generation(heap);
     /* if the platform cannot report the thread's end, the heap stays with the thread */
     platform_on_thread_exit(thread_ends, heap);
@@ -170,6 +171,7 @@ struct heap *heap_attach(void) {
 
 #if !JW_HOSTED
 void heap_thread_starts(void) {
-    if (reclaimer_thread_seen() && platform_on_thread_exit(thread_ends, &no_heap)) thread_life = COUNTED;
+    if (thread_heap() != &no_heap) return; /* counted with its heap: a wrapper of ours has allocated before */
+    if (platform_on_thread_exit(thread_ends, &no_heap) && reclaimer_thread_seen()) thread_life = COUNTED;
 }
 #endif

@@ -2,7 +2,6 @@
 #include "midend/mid_shapes.h"
 
 #include "config/policy.h"
-#include "midend/midend.h"
 
 struct mid_shape mid_shapes[CLASSES];
 uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT];

@@ -31,6 +31,7 @@ struct mid_shape {
 
 extern struct mid_shape mid_shapes[CLASSES] HIDDEN;
 extern unsigned mid_class_count HIDDEN;
+extern uint8_t mid_class_index[BACKEND_MIN >> UNIT_SHIFT] HIDDEN; /* by (size - 1) in units */
 
 /* Makes the shapes and the index. Once, at the start. */
 void mid_shapes_start(void);

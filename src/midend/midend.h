@@ -54,8 +54,7 @@
 
 #include "config/statistics_types.h"
 #include "midend/mid_cache.h"
-
-extern uint8_t mid_class_index[BACKEND_MIN >> JW_MIDEND_UNIT_SHIFT] HIDDEN; /* by (size - 1) in units */
+#include "midend/mid_shapes.h"
 
 /* The class of a size from 1 to below BACKEND_MIN; the number of classes when the size is above all. */
 static ALWAYS_INLINE unsigned mid_class_of(size_t size) {
