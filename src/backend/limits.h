@@ -10,6 +10,9 @@
  * are freed, and rounds. Two threads that look at the same moment may both find room. Then the hard limit is exceeded
  * by what one of them asks for. Pages that are ours already are never refused.
  *
+ * Not bounded by the hard limit: pages that come back to slabs which a round has emptied and their owner has kept.
+ * docs/platforms.md has what else is known to be coarse.
+ *
  * All counters are relaxed, and of different moments. Wait-free.
  */
 #ifndef JW_LIMITS_H
