@@ -237,6 +237,7 @@ JW_API void jw_options_print(jw_write_function *write, void *cookie);
  *     epoch, background_thread, arenas.narenas, arenas.page, version, stats.allocated, .active, .metadata, .mapped,
  *     .resident, .retained                       jemalloc's, with its types; statistics are always of this moment
  *     stats.committed                            what the limits count (jw_on_limit)
+ *     stats.callers_calls                        munmap and madvise by other threads than the reclamation thread
  *     arena.<i>.purge, arena.<i>.decay           as jw_malloc_trim; there is one arena; i is 0, arenas.narenas or 4096
  *     thread.tcache.flush                        unused memory of the calling thread becomes free for others
  *     opt.OPTION                                 size_t; numbers and sizes may be set, others are read at the start

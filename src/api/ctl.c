@@ -69,6 +69,7 @@ static bool is_control(const size_t *mib, size_t length) {
 static size_t control_statistic(unsigned number) {
     struct statistics s;
     if (number == CONTROL_COMMITTED) return limits_committed();
+    if (number == CONTROL_CALLERS_CALLS) return (size_t)platform_callers_calls();
     statistics_gather(&s);
     uint64_t active = s.backend.in_use + s.huge.bytes, mapped = active + s.backend.cached_mapped;
     uint64_t metadata = s.backend.metadata + s.frontend.metadata;

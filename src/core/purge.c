@@ -6,6 +6,7 @@
 #include "backend/thrift.h"
 #include "backend/thrift_buffers.h"
 #include "backend/timed_purge.h"
+#include "config/options.h"
 #include "core/start.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_rounds.h"
@@ -68,5 +69,6 @@ size_t purge_for(enum purge_level level, uint64_t microseconds) {
         purge.until = NO_LIMIT;
     size_t before = thrift_given_back();
     run_steps(&purge, level);
+    if (option(&options.spare_callers)) thrift_wake(); /* what this thread may not give back */
     return thrift_given_back() - before;
 }

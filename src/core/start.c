@@ -67,5 +67,6 @@ CALLED_AT_START void start_with_the_program(void) {
         fork_start();
     }
     platform_finish_start();
+    if (option(&options.spare_callers)) platform_spare_callers();
     watch_start();
 }

@@ -29,9 +29,9 @@ void unmap_readable(void *address, size_t size) {
 bool unmap_deferred(void) {
     struct stack_link *first = pointer_stack_take_all(&refused_mappings);
     if (!first) return false;
-    for (unsigned tries = 0; first && tries < JW_DEFERRED_UNMAP_TRIES; tries++) {
+    for (unsigned refused = 0; first && refused < JW_DEFERRED_UNMAP_TRIES;) {
         struct stack_link *next = first->next;
-        unmap_or_defer(first, ((struct deferred *)first)->size);
+        refused += !unmap_or_defer(first, ((struct deferred *)first)->size);
         first = next;
     }
     if (first) { /* the untried ones go on top, so that the next try begins with them */

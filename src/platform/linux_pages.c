@@ -4,6 +4,7 @@
 
 #include "base/align.h"
 #include "platform/linux_call.h"
+#include "platform/linux_start.h"
 #include "platform/platform.h"
 #include "platform/platform_policy.h"
 #include "platform/tags.h"
@@ -54,6 +55,26 @@ void pages_exclude(uintptr_t start, uintptr_t end) {
     excluded_end = end;
 }
 
+static _Atomic(bool) spares_callers;
+static _Atomic(size_t) callers_calls;
+
+void platform_spare_callers(void) {
+    atomic_store_explicit(&spares_callers, true, memory_order_relaxed);
+}
+
+uint64_t platform_callers_calls(void) {
+    return atomic_load_explicit(&callers_calls, memory_order_relaxed);
+}
+
+/* Makes a call of munmap or madvise, unless the caller is to be spared it. */
+static long call_to_give_back(long number, void *address, size_t size, long advice) {
+    if (!thread_is_ours()) {
+        if (atomic_load_explicit(&spares_callers, memory_order_relaxed)) return -EPERM;
+        atomic_fetch_add_explicit(&callers_calls, 1, memory_order_relaxed);
+    }
+    return kernel_call(number, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), advice));
+}
+
 bool platform_is_mapped(void *address, size_t size) {
     return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), MADV_NORMAL)) != -ENOMEM;
 }
@@ -65,7 +86,7 @@ bool platform_protect(void *address, size_t size, bool accessible) {
 
 bool platform_unmap(void *address, size_t size) {
     before_unmapping();
-    if (size != 0 && kernel_call(SYS_munmap, ARGUMENTS(ARGUMENT(address), ARGUMENT(size))) != 0) return false;
+    if (size != 0 && call_to_give_back(SYS_munmap, address, size, 0) != 0) return false;
     /* The next mapping may use the free place above: so the addresses in use stay close together. */
     uintptr_t end = (uintptr_t)address + size;
     bool excluded = end > excluded_start && end <= excluded_end;
@@ -79,7 +100,7 @@ bool platform_discard(void *address, size_t size) {
     uintptr_t to = align_down((uintptr_t)address + size, page);
     if (from >= to) return true;
     /* Not MADV_FREE: its pages would still count as ours until the kernel is short of memory. */
-    return kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(from), ARGUMENT(to - from), MADV_DONTNEED)) == 0;
+    return call_to_give_back(SYS_madvise, (void *)from, to - from, MADV_DONTNEED) == 0;
 }
 
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
@@ -96,5 +117,5 @@ bool pages_move(uintptr_t from, uintptr_t to, size_t size) {
 
 void platform_huge_pages(void *address, size_t size, bool wanted) {
     long advice = wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
-    kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), advice));
+    call_to_give_back(SYS_madvise, address, size, advice);
 }

@@ -56,6 +56,13 @@ bool platform_unmap(void *address, size_t size);
  * there, with undefined contents. */
 bool platform_discard(void *address, size_t size);
 
+/* From now on the OS is asked to unmap or to discard only by the reclamation thread. For other threads platform_unmap
+ * and platform_discard are refused, and platform_huge_pages does nothing. */
+void platform_spare_callers(void);
+
+/* Calls of munmap and madvise so far by other threads than the reclamation thread. */
+uint64_t platform_callers_calls(void);
+
 /* Tries to change the size of a mapping of platform_reserve in place. */
 bool platform_resize(void *address, size_t old_size, size_t new_size);
 

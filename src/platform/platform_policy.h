@@ -29,7 +29,7 @@ enum {
  * bits no more can be spared. */
 #define APART_ROOM ((uintptr_t)1 << (sizeof(uintptr_t) > 4 ? 30 : 20))
 
-/* Deferred mappings that one call of unmap_deferred offers to the OS, which may refuse each of them for ever. */
+/* Refusals that one call of unmap_deferred takes: the OS may refuse each of many deferred mappings for ever. */
 #ifndef JW_DEFERRED_UNMAP_TRIES
 #define JW_DEFERRED_UNMAP_TRIES 8
 #endif

@@ -169,6 +169,13 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
     return RESERVE_TAKEN;
 }
 
+void platform_spare_callers(void) {
+}
+
+uint64_t platform_callers_calls(void) {
+    return 0;
+}
+
 bool platform_is_mapped(void *address, size_t size) {
     (void)address, (void)size;
     return true;

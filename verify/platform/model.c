@@ -389,6 +389,13 @@ uint64_t platform_microseconds(void) {
 void platform_end_names(void) {
 }
 
+void platform_spare_callers(void) {
+}
+
+uint64_t platform_callers_calls(void) {
+    return 0;
+}
+
 void platform_huge_pages(void *address, size_t size, bool wanted) {
     (void)address, (void)size, (void)wanted;
 }
