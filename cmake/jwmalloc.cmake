@@ -84,8 +84,9 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     unset(CMAKE_REQUIRED_FLAGS)
     # Fewer copies of a function with several callers.
     set(jw_fast_options --param=max-inline-insns-auto=5 ${jw_dense_options})
-    # No second way out of a function that saves no registers: less text, and smaller unwind tables.
-    set(jw_small_options -fno-inline-small-functions -fno-shrink-wrap)
+    # No second way out of a function that saves no registers, and nothing that is kept in one for a whole loop: less
+    # text, and smaller unwind tables.
+    set(jw_small_options -fno-inline-small-functions -fno-shrink-wrap -fno-move-loop-invariants -fno-tree-loop-im)
 endif()
 
 # What a program waits for: the paths of malloc and free up to the backend. All other files are compiled for size: a
