@@ -86,6 +86,8 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set(jw_fast_options --param=max-inline-insns-auto=5 ${jw_dense_options})
     # No second way out of a function that saves no registers, and nothing that is kept in one for a whole loop: less
     # text, and smaller unwind tables.
+    # The backend's blocks stand in the order of the source, none of them twice (0.3 KB of text).
+    set(jw_far_options -freorder-blocks-algorithm=simple)
     set(jw_small_options -fno-inline-small-functions -fno-shrink-wrap -fno-move-loop-invariants -fno-tree-loop-im)
 endif()
 
@@ -126,6 +128,9 @@ function(jw_objects name)
     set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS
         "$<${not_checked}:-Os;${jw_small_options}>")
     set_source_files_properties(${jw_fast_sources} PROPERTIES COMPILE_OPTIONS "$<${not_checked}:${jw_fast_options}>")
+    set(far_sources ${jw_fast_sources})
+    list(FILTER far_sources INCLUDE REGEX "/src/backend/")
+    set_property(SOURCE ${far_sources} APPEND PROPERTY COMPILE_OPTIONS "$<${not_checked}:${jw_far_options}>")
     set_property(SOURCE ${jw_unwound_sources} APPEND PROPERTY COMPILE_OPTIONS -fexceptions)
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
     # An archive of ours is one object whose names are ours alone, which needs machine code: whatever a parent project

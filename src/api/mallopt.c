@@ -9,6 +9,8 @@
 #include "api/serve.h"
 #include "base/compiler.h"
 #include "config/options.h"
+#include "frontend/size_map.h"
+#include "frontend/thread_heap.h"
 #include "jwmalloc.h"
 #include "platform/tags.h"
 
@@ -37,10 +39,14 @@ static const struct answer answers[] = {
 /* Android's two parameters about memory tags. */
 enum { MEMTAG_TUNING = -102, HEAP_TAGGING_LEVEL = -204 };
 
+/* Android's parameter that leaves the calling thread's objects as they are. */
+enum { THREAD_DISABLE_MEM_INIT = -103 };
+
 /* Whether the allocator already does what the parameter's value asks for. False for a parameter that is not in the
  * table. */
 static bool value_holds(int parameter, int value) {
     if (tags_active && (parameter == MEMTAG_TUNING || parameter == HEAP_TAGGING_LEVEL)) return false;
+    if (parameter == THREAD_DISABLE_MEM_INIT && value == 1 && option_init() != INIT_NONE) return false;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         if (answers[i].code == parameter) return value >= answers[i].least && value <= answers[i].most;
     return false;
@@ -61,6 +67,20 @@ static int set_reclaim_thread(int value) {
     return value == 1;
 }
 
+/* New objects of all threads are zero from now on, or may have any contents. The maps of all heaps must change, as in
+ * malloc_disable. */
+static int set_zero_init(int value) {
+#if JW_SECURE
+    return value != 0;
+#else
+    jw_malloc_disable();
+    atomic_store_explicit(&options.init, value != 0 ? INIT_ZERO : INIT_NONE, memory_order_relaxed);
+    if (thread_heap() != &no_heap) size_map_write(thread_heap());
+    jw_malloc_enable();
+    return 1;
+#endif
+}
+
 JW_EXPORT int jw_mallopt(int parameter, int value) {
     /* glibc's numbers, as not every system has its header. We have no such thresholds and arenas to tune. */
     enum {
@@ -73,6 +93,7 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
         ARENA_MAX = -8,
         CHECK_ACTION = -5,
         PERTURB = -6,
+        ANDROID_ZERO_INIT = -203,
         ANDROID_LOG_STATS = -205,
         OPENHARMONY_FLUSH_THREAD_CACHE = -1002
     };
@@ -90,6 +111,7 @@ JW_EXPORT int jw_mallopt(int parameter, int value) {
     case ARENA_MAX:
     case CHECK_ACTION: return 1;
     case PERTURB: return value == 0; /* objects are never filled on request */
+    case ANDROID_ZERO_INIT: return set_zero_init(value);
     case ANDROID_LOG_STATS: jw_malloc_stats(); return 1;
     case OPENHARMONY_FLUSH_THREAD_CACHE: serve_drain(); return 1;
     default: return value_holds(parameter, value);

@@ -16,6 +16,7 @@
 #include "base/print.h"
 
 enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
+enum { INIT_NONE, INIT_ZERO, INIT_PATTERN };
 enum { STATS_OFF, STATS_EXIT };
 enum { STATS_TEXT, STATS_JSON };
 
@@ -30,6 +31,15 @@ struct options {
 extern struct options options; /* the defaults, until read */
 static inline size_t option(const _Atomic(size_t) *word) {
     return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+/* What new objects are filled with; in the hardened build they are zero in any case. */
+static inline size_t option_init(void) {
+#if JW_SECURE
+    return INIT_NONE;
+#else
+    return option(&options.init);
+#endif
 }
 
 extern const struct options default_options, least_options, most_options;

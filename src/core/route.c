@@ -16,7 +16,9 @@
 #include "backend/large_object.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
+#include "config/options.h"
 #include "core/limit.h"
+#include "core/new_contents.h"
 #include "core/start.h"
 #include "core/watch.h"
 #include "frontend/disable.h"
@@ -66,7 +68,7 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 
 /* Allocates a small object where the local list may have objects. */
 static NOINLINE void *pop_or_allocate(struct heap *heap, size_t size) {
-    unsigned class = class_of_list(byte_load(&heap->size_map[size]));
+    unsigned class = size_map_class(heap, size); /* the map itself may say DISABLED */
     if (!link_is_end(heap->local[class].first)) return heap_pop(&heap->local[class].first, heap->key);
     return allocate_small(heap, size, class);
 }
@@ -77,7 +79,7 @@ static void *allocate_after_the_end(size_t size) {
     if (!heap) return out_of_memory();
     void *object = pop_or_allocate(heap, size);
     heap_abandon(heap);
-    return object;
+    return with_new_contents(object, size, SIZE_MAX);
 }
 
 static COLD void *allocate_without_heap(size_t size) {
@@ -85,7 +87,7 @@ static COLD void *allocate_without_heap(size_t size) {
     if (!allocator_start()) return out_of_memory();
     if (heap_thread_has_ended()) return allocate_after_the_end(size);
     struct heap *heap = heap_attach();
-    return heap ? pop_or_allocate(heap, size) : out_of_memory();
+    return heap ? with_new_contents(pop_or_allocate(heap, size), size, SIZE_MAX) : out_of_memory();
 }
 
 static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
@@ -118,7 +120,12 @@ void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
     if (UNLIKELY(!allocator_start())) return out_of_memory();
     for (unsigned tries = 0;; tries++) {
         void *object = try_tiers(size, alignment, dirty_bytes);
-        if (LIKELY(object)) return object;
+        if (LIKELY(object)) {
+            if (option_init() == INIT_NONE) return object;
+            size_t dirty = *dirty_bytes;
+            if (option_init() == INIT_PATTERN) *dirty_bytes = SIZE_MAX;
+            return with_new_contents(object, size, dirty);
+        }
         struct heap *heap = thread_heap();
         bool again =
             tries == 0 ? heap != &no_heap && room_may_help(size, alignment) : tries == 1 && limit_call(heap, size);
@@ -149,23 +156,35 @@ static NOINLINE void *allocate_large(struct heap *heap, size_t size) {
     return LIKELY(object) ? object : watch_call(SLOW_LARGE, allocate_attached, NULL, size);
 }
 
+static void *allocate_for_disabled(struct heap *heap, size_t size) {
+    return size - 1 < FRONTEND_MAX ? pop_or_allocate(heap, size) : allocate_slowly(heap, size, NO_LIST);
+}
+
+/* Allocates where new objects have chosen contents (new_contents.h). */
+static COLD void *allocate_filled(struct heap *heap, size_t size) {
+    disable_wait();
+    if (size > BACKEND_MAX) return allocate_attached(NULL, size); /* which fills */
+    return with_new_contents(allocate_for_disabled(heap, size), size, SIZE_MAX);
+}
+
+/* Serves a heap whose map sends each size to DISABLED: writes the map anew, and may wait (disable.h). */
+static COLD void *allocate_later(struct heap *heap, size_t size) {
+    if (option_init() != INIT_NONE) return allocate_filled(heap, size);
+    size_map_write(heap);
+    return allocate_for_disabled(heap, size);
+}
+
 /* The largest sizes below BACKEND_MIN have no mid class: they are large objects. */
 static NOINLINE void *allocate_mid(void *own_heap, size_t size) {
     struct heap *heap = own_heap;
     if (UNLIKELY(heap == &no_heap)) {
         if (replaced_by_tool()) return tool_allocate(size);
         heap = attach_for_caches();
+        if (heap && option_init() != INIT_NONE) return allocate_filled(heap, size);
     }
     if (UNLIKELY(!heap)) return allocate_attached(NULL, size);
     void *object = midend_allocate_uncached(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_large(heap, size);
-}
-
-/* Serves a heap whose map sends each size to DISABLED: writes the map anew, and may wait (disable.h). */
-static COLD void *allocate_later(struct heap *heap, size_t size) {
-    size_map_write(heap);
-    if (size - 1 < FRONTEND_MAX) return pop_or_allocate(heap, size);
-    return allocate_slowly(heap, size, NO_LIST);
 }
 
 static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned class) {

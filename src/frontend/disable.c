@@ -1,6 +1,7 @@
 /* disable.c - disables, waits, enables (disable.h). */
 #include "frontend/disable.h"
 
+#include "config/options.h"
 #include "config/policy.h"
 #include "frontend/heap_table.h"
 #include "frontend/thread_heap.h"
@@ -15,15 +16,16 @@ COLD void disable_wait(void) {
         platform_futex_wait(&disabler, now, DISABLED_WAIT);
 }
 
-COLD void disable_look(void) {
-    /* [DI2] fence: the entries, before the look at the disabler; pairs [DI1]; client disable_write */
-    atomic_thread_fence(memory_order_seq_cst);
-    disable_wait();
-}
-
 static void mark_disabled(struct heap *heap) {
     for (unsigned size = 0; size <= FRONTEND_MAX; size++)
         __atomic_store_n(&heap->size_map[size], (uint8_t)list_of_class(DISABLED), __ATOMIC_RELAXED);
+}
+
+COLD void disable_look(struct heap *heap) {
+    /* [DI2] fence: the entries, before the look at the disabler; pairs [DI1]; client disable_write */
+    atomic_thread_fence(memory_order_seq_cst);
+    disable_wait();
+    if (option_init() != INIT_NONE) mark_disabled(heap);
 }
 
 /* False: there is another disabler. */

@@ -26,6 +26,8 @@
 #ifndef JW_DISABLE_H
 #define JW_DISABLE_H
 
+struct heap;
+
 /* Makes the other threads' allocations wait. The calling thread must have a heap. Nothing happens if it is the disabler
  * already. */
 void disable_others(void);
@@ -33,8 +35,10 @@ void disable_others(void);
 /* Lets the others go on. */
 void disable_end(void);
 
-/* Returns when the calling thread may allocate. disable_look: after it has written entries of its map. */
+/* Returns when the calling thread may allocate. disable_look: after it has written entries of its heap's map. Where new
+ * objects have chosen contents (config/options.def, init), all entries become DISABLED again: such a thread allocates on
+ * the slow path, which fills. */
 void disable_wait(void);
-void disable_look(void);
+void disable_look(struct heap *heap);
 
 #endif

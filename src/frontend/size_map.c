@@ -29,14 +29,14 @@ COLD void size_map_write(struct heap *heap) {
     map_sizes(heap, 0, 0, NO_CLASS);
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
         map_class(heap, size_class, class_now(heap, size_class));
-    disable_look();
+    disable_look(heap);
 }
 
 COLD void size_map_open(struct heap *heap, unsigned coarse) {
     heap->budget[coarse] = (uint8_t)size_classes[coarse].budget;
     for (unsigned size_class = coarse; size_class > 0 && size_class_coarse(size_class - 1) == coarse; size_class--)
         map_class(heap, size_class - 1, size_class - 1);
-    disable_look();
+    disable_look(heap);
 }
 
 /* Slabs in use at which the finer classes open. */
@@ -59,5 +59,5 @@ COLD void size_map_start(struct heap *heap) {
         memset(heap->size_map + size, (int)list_of_class(size_map_class(heap, size)), 8);
     /* [DI5] release: the map; pairs [DI6]; client disable_new */
     atomic_store_explicit(&heap->has_map, true, memory_order_release);
-    disable_look();
+    disable_look(heap);
 }

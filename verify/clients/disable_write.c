@@ -21,7 +21,7 @@ static void *writing(void *unused) {
     heap_enter(its);
     __atomic_store_n(&its->size_map[SIZE], size_class_of(SIZE) * FREE_TARGET_WORDS,
                      __ATOMIC_RELAXED); /* as size_map.c */
-    disable_look();
+    disable_look(its);
     if (atomic_load_explicit(&held, memory_order_acquire)) assert(is_held(its, SIZE));
     return NULL;
 }

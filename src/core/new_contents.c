@@ -1,0 +1,28 @@
+/* new_contents.c - fills new objects (new_contents.h). */
+#include "core/new_contents.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mitigations.h"
+#include "config/options.h"
+#include "core/object_size.h"
+#include "frontend/disable.h"
+#include "frontend/size_map.h"
+#include "frontend/thread_heap.h"
+
+enum { PATTERN = 0xab, LEAST = 8 }; /* no address has such bytes; bytes of the smallest object */
+
+/* The object's size is read only after the first words are set: an old word could look like a free object's. */
+void *fill_object(char *object, size_t size, int byte) {
+    memset(object, byte, size);
+    if (!TRAILERS) memset(object + size, byte, object_size(object) - size);
+    return object;
+}
+
+COLD void *with_new_contents(void *object, size_t size, size_t dirty_bytes) {
+    size_t init = option_init();
+    if (!object || init == INIT_NONE) return object;
+    if (init == INIT_ZERO && dirty_bytes < size) return memset(object, 0, dirty_bytes);
+    return fill_object(object, size < LEAST ? LEAST : size, init == INIT_ZERO ? 0 : PATTERN);
+}
