@@ -35,9 +35,8 @@ void disable_others(void);
 /* Lets the others go on. */
 void disable_end(void);
 
-/* Returns when the calling thread may allocate. disable_look: after it has written entries of its heap's map. Where new
- * objects have chosen contents (config/options.def, init), all entries become DISABLED again: such a thread allocates on
- * the slow path, which fills. */
+/* Returns when the calling thread may allocate. disable_look: after it has written entries of its heap's map. With the
+ * option `init` all entries become DISABLED again: the thread allocates on the slow path, which fills. */
 void disable_wait(void);
 void disable_look(struct heap *heap);
 

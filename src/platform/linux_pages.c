@@ -4,7 +4,6 @@
 
 #include "base/align.h"
 #include "platform/linux_call.h"
-#include "platform/linux_start.h"
 #include "platform/platform.h"
 #include "platform/platform_policy.h"
 #include "platform/tags.h"
@@ -55,6 +54,19 @@ void pages_exclude(uintptr_t start, uintptr_t end) {
     excluded_end = end;
 }
 
+/* The frame of the last reclamation thread's first function. No other thread's stack has frames near it. */
+static _Atomic(uintptr_t) first_frame;
+
+void pages_note_thread(uintptr_t frame) {
+    atomic_store_explicit(&first_frame, frame, memory_order_relaxed);
+}
+
+static bool on_reclamation_thread(void) {
+    uintptr_t first = atomic_load_explicit(&first_frame, memory_order_relaxed);
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    return here < first && first - here < STACK_SIZE;
+}
+
 static _Atomic(bool) spares_callers;
 static _Atomic(size_t) callers_calls;
 
@@ -68,7 +80,7 @@ uint64_t platform_callers_calls(void) {
 
 /* Makes a call of munmap or madvise, unless the caller is to be spared it. */
 static long call_to_give_back(long number, void *address, size_t size, long advice) {
-    if (!thread_is_ours()) {
+    if (!on_reclamation_thread()) {
         if (atomic_load_explicit(&spares_callers, memory_order_relaxed)) return -EPERM;
         atomic_fetch_add_explicit(&callers_calls, 1, memory_order_relaxed);
     }

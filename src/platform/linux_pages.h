@@ -24,6 +24,10 @@ uintptr_t pages_map(uintptr_t wish, size_t size, long protection);
 /* Moves pages over those of a mapping of the same size. False: the kernel refuses; `to` may be unmapped then. */
 bool pages_move(uintptr_t from, uintptr_t to, size_t size);
 
+/* The reclamation thread, whose first frame is at this address, may be the only one that unmaps and discards
+ * (platform_spare_callers). */
+void pages_note_thread(uintptr_t frame);
+
 /* Reads and writes the guess. */
 uintptr_t pages_next_end(void);
 void pages_set_next_end(uintptr_t end);

@@ -27,9 +27,6 @@ void random_places_start(void);
 /* The start is over: from now on mappings get no names, except on Android. */
 void memory_names_end(void);
 
-/* Whether the calling thread is the reclamation thread. */
-bool thread_is_ours(void);
-
 /* threads_start puts the words of the reclamation thread's stacks into memory that reads as zero in a fork's child.
  * threads_forget sets these words to zero; called in the child of libc's fork. */
 void threads_start(void);

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "platform/features.h"
 #include "platform/linux_call.h"
+#include "platform/linux_pages.h"
 #include "platform/linux_start.h"
 #include "platform/platform.h"
 #include "platform/platform_policy.h"
@@ -37,17 +38,8 @@ static _Atomic(uint32_t) last_numbers[STACKS];
 /* The function that the thread runs: the same in every call. */
 static _Atomic(uintptr_t) body_to_run;
 
-/* The frame of the last thread's run_body. No other thread's stack has frames near it. */
-static _Atomic(uintptr_t) first_frame;
-
-bool thread_is_ours(void) {
-    uintptr_t first = atomic_load_explicit(&first_frame, memory_order_relaxed);
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    return here < first && first - here < STACK_SIZE;
-}
-
 static void run_body(void) {
-    atomic_store_explicit(&first_frame, (uintptr_t)__builtin_frame_address(0), memory_order_relaxed);
+    pages_note_thread((uintptr_t)__builtin_frame_address(0));
     for (unsigned stack = 0; stack < STACKS; stack++) {
         uint32_t number = atomic_load_explicit(&stack_owners[stack], memory_order_relaxed);
         if (number > CLAIMED) atomic_store_explicit(&last_numbers[stack], number, memory_order_relaxed);

@@ -6,3 +6,19 @@ if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
             ARGUMENTS ${case})
     endforeach()
 endif()
+
+# What new objects hold, if a program asks for it.
+if(NOT JW_SECURE) # where new objects are zero
+    foreach(init zero pattern)
+        jw_test(api.new_contents_${init} SOURCES api/new_contents_test.c MODES static preload LABELS api TIMEOUT 60
+            ARGUMENTS ${init} CONF init:${init})
+    endforeach()
+    jw_test(api.new_contents_run_time SOURCES api/new_contents_test.c MODES static preload LABELS api TIMEOUT 60
+        ARGUMENTS run_time)
+endif()
+
+# The calls that a program spares its threads.
+if(NOT (JW_SANITIZE OR jw_emulated))
+    jw_test(process.spared_callers SOURCES process/spared_callers.c MODES static preload LABELS api TIMEOUT 60
+        CONF spare_callers:true,reclaim_thread:true,reclaim_interval:20)
+endif()

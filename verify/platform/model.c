@@ -392,10 +392,6 @@ void platform_end_names(void) {
 void platform_spare_callers(void) {
 }
 
-uint64_t platform_callers_calls(void) {
-    return 0;
-}
-
 void platform_huge_pages(void *address, size_t size, bool wanted) {
     (void)address, (void)size, (void)wanted;
 }
@@ -447,22 +443,6 @@ void platform_finish_start(void) {
 bool platform_call_library(const char *file, const char *name, const void *argument) {
     (void)file, (void)name, (void)argument;
     return false;
-}
-
-uint32_t platform_process_id(void) {
-    return 1;
-}
-
-uint64_t platform_seconds(void) {
-    return 0;
-}
-
-const char *platform_program(void) {
-    return "simulated";
-}
-
-void platform_write_report(const char *text, size_t length) {
-    platform_write(text, length);
 }
 
 void platform_keep_output(const char *report) {
