@@ -6,12 +6,11 @@
  *   options.limit_soft   above it caches shrink: no range or mapping is cached, and each round is a purge
  *   options.limit_hard   no request that needs new pages beyond it is served, even after a purge
  *
- * A limit of 0 is none. Only slow paths look: where memory without pages comes into use (thrift_admit), where ranges
- * are freed, and rounds. Two threads that look at the same moment may both find room. Then the hard limit is exceeded
+ * A limit of 0 is none. Only slow paths look: where memory without pages comes into use (thrift_admit, slab_regain),
+ * where ranges are freed, and rounds. Two threads that look at the same moment may both find room. Then the hard limit is exceeded
  * by what one of them asks for. Pages that are ours already are never refused.
  *
- * Not bounded by the hard limit: pages that come back to slabs which a round has emptied and their owner has kept.
- * docs/platforms.md has what else is known to be coarse.
+ * docs/platforms.md says what is known to be coarse.
  *
  * All counters are relaxed, and of different moments. Wait-free.
  */

@@ -28,7 +28,8 @@ bool slab_regain_from_round(struct slab *slab, unsigned out);
 
 /* Takes a FULL, WANTED or PARTIAL slab back: the owner's first step before it allocates from the slab or empties it.
  * `out`: its objects that are out. From then on no round takes the slab. If a round has taken it, the slab is as new.
- * False: a round is giving the slab's memory back now. The state is CURRENT then, and the caller must restore it. */
+ * False: a round is giving the slab's memory back now, or has, and the hard limit (backend/limits.h) does not admit the
+ * page again. The state is CURRENT then, and the caller must restore it. */
 static inline bool slab_regain(struct slab *slab, unsigned out) {
     return LIKELY(!slab_stop_rounds(slab)) || slab_regain_from_round(slab, out);
 }

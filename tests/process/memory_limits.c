@@ -215,6 +215,38 @@ static void hard_limit_refuses(void) {
     }
 }
 
+/* Pages that come back to slabs which others have emptied count, too. */
+static void *fill_asleep(void *unused) {
+    (void)unused;
+    size_t count = fill(64, ROOM * MB);
+    pthread_barrier_wait(&slept); /* main frees all, and their pages go back */
+    pthread_barrier_wait(&slept);
+    size_t limit = word("opt.limit_hard"), resident = resident_bytes(), again = 0;
+    while (again < count && (objects[again] = touched(malloc(64))) != NULL) again++;
+    CHECK(again < count && errno == ENOMEM && committed() <= limit);
+    CHECK(resident == 0 || resident_bytes() < resident + 4 * MB);
+    set("opt.limit_hard", 0);
+    for (size_t more = again; more < count; more++) CHECK((objects[more] = touched(malloc(64))) != NULL);
+    empty(count);
+    return (void *)(uintptr_t)count; // NOLINT(performance-no-int-to-ptr)
+}
+
+static void hard_limit_counts_given_back(void) {
+    pthread_t thread;
+    pthread_barrier_init(&slept, NULL, 2);
+    CHECK(pthread_create(&thread, NULL, fill_asleep, NULL) == 0);
+    pthread_barrier_wait(&slept);
+    size_t before = committed();
+    for (size_t i = 0; i < MOST && objects[i] != NULL; i++) free(objects[i]);
+    jw_malloc_trim(0);
+    CHECK(committed() < before - (ROOM - 4) * MB);
+    set("opt.limit_hard", committed() + 2 * MB);
+    pthread_barrier_wait(&slept);
+    CHECK(pthread_join(thread, NULL) == 0);
+    jw_malloc_trim(0);
+    CHECK(committed() < 4 * MB);
+}
+
 /* volatile: malloc is declared so that compilers take it for a function that changes no variable of this file. */
 static void *volatile reserve;
 static volatile unsigned calls, nested;
@@ -304,7 +336,8 @@ int main(int count, char **arguments) {
     } cases[] = {{"charged", counted_is_charged},           {"group", counted_is_charged_to_group},
                  {"asleep", counted_is_charged_asleep},     {"soft", soft_limit_keeps_nothing},
                  {"sleepers", soft_limit_reaches_sleepers}, {"hard", hard_limit_refuses},
-                 {"callback", callback_gives_memory},       {"threads", threads_share_limit}};
+                 {"given", hard_limit_counts_given_back},    {"callback", callback_gives_memory},
+                 {"threads", threads_share_limit}};
     memset(objects, 0, sizeof objects);
     objects[0] = (char *)objects;
     for (unsigned i = 0; count == 2 && i < sizeof cases / sizeof *cases; i++)
