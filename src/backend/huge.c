@@ -80,7 +80,7 @@ static NOINLINE bool admit_pages(size_t fresh) {
     return thrift_admit(granules) || (thrift_make_room(fresh) && limits_admit(granules));
 }
 
-/* `fresh`: bytes of the mapping that get new pages. */
+/* `fresh`: bytes of the mapping that get new pages. Only these are counted: the others' pages move there. */
 static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
     size_t addresses = huge_addresses(size, alignment);
     alignment = huge_alignment(alignment);
@@ -93,7 +93,7 @@ static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
         return NULL;
     }
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
-    count_huge(1, (intptr_t)size);
+    count_huge(1, (intptr_t)fresh);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
     return object;
 }
@@ -108,13 +108,17 @@ bool huge_may_serve(size_t usable, size_t size) {
     return good && usable >= good && (usable == good || (!QUARANTINED && usable <= largest_mapping_for(good)));
 }
 
-/* Takes a cached mapping. Its pages are counted nowhere now: makes headroom for all if a part has none. */
+/* Takes a cached mapping. Its pages are counted nowhere now: makes headroom for all if a part of what is asked for has
+ * none. The hard limit counts what the mapping has beyond that, too. */
 static bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *mapping) {
     if (size > MAPPING_CACHE_MOST ||
         !mapping_cache_pop(size, largest_mapping_for(size), huge_alignment(alignment), mapping))
         return false;
-    if (mapping->mapped_bytes < size && !admit_pages(mapping->size)) {
+    bool lacks = mapping->mapped_bytes < size, fits = limits_admit(mapping->size >> JW_GRANULE_SHIFT);
+    if (lacks ? !admit_pages(mapping->size) : !fits && mapping->mapped_bytes < mapping->size) {
         unmap_huge(mapping->start, mapping->size + huge_guard());
+        mapping->size = size; /* of the one that is made now */
+        mapping->mapped_bytes = 0;
         return false;
     }
     count_huge(1, (intptr_t)mapping->size);
@@ -201,11 +205,11 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
     if (result == MOVED) {
         set_word(target, word_of_size(target_size));
         if (GUARDED) platform_unmap(object + old, huge_guard()); /* if refused, it stays, without access */
-        count_huge(-1, -(intptr_t)old);
+        count_huge(-1, 0);
         return target;
     }
     set_word(object, word_of_size(old));
-    count_huge(-1, -(intptr_t)target_size);
+    count_huge(-1, -(intptr_t)(target_size - old));
     if (result == MOVE_LOST_TARGET) unmap_huge(target + old, target_size - old + huge_guard());
     else unmap_huge(target, target_size + huge_guard());
     return NULL;
