@@ -128,12 +128,14 @@ bool large_grow(void *object, size_t size) {
     enum slot_code state = MAPPED;
     for (uint32_t more = 1; now < wanted && more; now += more)
         if ((more = join_any_right(range, &state)) && state == UNMAPPED) without += more;
-    if (now < wanted || (without && !thrift_admit(without < wanted - old ? without : wanted - old))) {
+    bool grown = now >= wanted;
+    if (grown) range_cut(range, wanted, state);
+    /* what has joined counts as in use already */
+    if (!grown || (without && !thrift_admit(0))) {
         /* parts without memory count as mapped until a round has looked at them */
         range_cut(range, old, MAPPED);
         return false;
     }
-    range_cut(range, wanted, state);
     if (offset == 0) note_weight(range, wanted);
     return true;
 }
