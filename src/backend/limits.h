@@ -7,10 +7,8 @@
  *   options.limit_hard   no request that needs new pages beyond it is served, even after a purge
  *
  * A limit of 0 is none. Only slow paths look: where memory without pages comes into use (thrift_admit, slab_regain),
- * where ranges are freed, and rounds. Two threads that look at the same moment may both find room. Then the hard limit is exceeded
- * by what one of them asks for. Pages that are ours already are never refused.
- *
- * docs/platforms.md says what is known to be coarse.
+ * where ranges are freed, and rounds. Two threads that look at the same moment may both find room. Then the hard limit
+ * is exceeded by what one of them asks for. Pages that are ours already are never refused.
  *
  * All counters are relaxed, and of different moments. Wait-free.
  */
@@ -26,6 +24,12 @@ size_t limits_committed(void);
 
 /* Granules above the limit if so many more come into use; 0: none, or there is no such limit. */
 size_t limits_above(const _Atomic(size_t) *limit, size_t granules);
+
+/* False: the request alone is above the hard limit, and no memory that goes back helps. */
+static inline bool limits_may_admit(size_t bytes) {
+    size_t most = option(&options.limit_hard);
+    return most == 0 || bytes <= most;
+}
 
 static inline bool limits_admit(size_t granules) {
     return limits_above(&options.limit_hard, granules) == 0;

@@ -1,6 +1,7 @@
 /* shortage.c - compares what was refused with what is ours. */
 #include "backend/shortage.h"
 
+#include "backend/limits.h"
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
 #include "backend/root.h"
@@ -17,6 +18,7 @@
  * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. A caller that is
  * spared munmap cannot end a probe. */
 bool thrift_may_help(size_t size) {
+    if (!limits_may_admit(size)) return false;
     size_t ours =
         (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? huge_bytes_waiting() : mapping_cache_addresses());
     if (size <= ours || sizeof(void *) < 8 || option(&options.spare_callers)) return true;

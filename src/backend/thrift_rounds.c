@@ -158,6 +158,7 @@ void thrift_wake(void) {
 }
 
 COLD bool thrift_admit(size_t granules) {
+    if (!limits_may_admit(granules << JW_GRANULE_SHIFT)) return false;
     bool admitted = thrift_make_headroom(granules);
     if (UNLIKELY(limits_are_exceeded())) thrift_wake();
     return admitted;
