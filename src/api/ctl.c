@@ -160,6 +160,7 @@ static int control_word(const size_t *mib, void *old, const size_t *old_size, co
     if (input != NULL) {
         memcpy(&wanted, input, sizeof wanted);
         error = options_exchange(mib[1], &value, &wanted);
+        if (limits_are_exceeded() || !limits_admit(0)) jw_malloc_trim(0); /* perhaps by the new value */
     }
     if (error == 0 && reads) memcpy(old, &value, sizeof value);
     return error;
