@@ -2,7 +2,8 @@
  *
  *   limit_callback    NULL -> function -> ...   any thread, by exchange; relaxed: the program publishes what its
  *                                               function needs
- *   heap->calls_back  true while the heap's thread is in the callback; only that thread has it
+ *   heap->calls_back  true while the heap's thread is in the callback, or a request of it must not call; only that
+ *                     thread has it
  *
  * The callback is called at the end of the slow path: all tiers have failed, and the thread's heap is as between two
  * calls. So it may call any function of the allocator. A request inside the callback that finds no memory fails at
@@ -13,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/mitigations.h"
+
 typedef int limit_function(size_t size);
 
 /* Registers the callback, NULL: none. Returns the one before. */
@@ -22,5 +25,14 @@ struct heap;
 
 /* Calls the callback for a request that has failed. True: it may have freed memory. */
 bool limit_call(struct heap *heap, size_t size);
+
+/* The same for a request of the tiers. In the hardened build the entry points call the callback instead, when the
+ * quarantine is empty. */
+static inline bool limit_ask(struct heap *heap, size_t size) {
+    return !QUARANTINED && limit_call(heap, size);
+}
+
+/* With true, the calling thread's requests fail without the callback. Returns what was before. */
+bool limit_hold(bool holds);
 
 #endif

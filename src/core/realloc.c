@@ -1,6 +1,7 @@
 /* realloc.c - objects that change their size: in place, by moving pages, or by a copy. */
 #include "core/realloc.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "backend/huge.h"
@@ -8,9 +9,11 @@
 #include "core/aligned.h"
 #include "core/allocate.h"
 #include "core/free.h"
+#include "core/limit.h"
 #include "core/object_size.h"
 #include "core/route.h"
 #include "frontend/disable.h"
+#include "frontend/thread_heap.h"
 
 _Atomic(bool) shrunk_in_place;
 
@@ -38,14 +41,27 @@ static void *resize_above_small(void *object, size_t size, size_t old) {
     return fits || cut ? object : NULL;
 }
 
-static NOINLINE void *reallocate_above_small(void *object, size_t size) {
-    disable_wait();
-    size_t old = object_size(object);
-    if (size > PTRDIFF_MAX) return out_of_memory();
+/* In place, by moving pages, or by a copy. */
+static void *resize_or_copy(void *object, size_t size, size_t old) {
     void *resized = resize_above_small(object, size, old);
     /* the object may be larger than a new one: room to grow, or memory that the OS did not take back */
     if (resized) return keep_in_place(resized, object_size(resized) == good_size(1, size));
     return reallocate_elsewhere(object, size, old);
+}
+
+static NOINLINE void *reallocate_above_small(void *object, size_t size) {
+    disable_wait();
+    size_t old = object_size(object);
+    if (size > PTRDIFF_MAX) return out_of_memory();
+    int before = errno;
+    for (bool asked = false;; asked = true) {
+        /* the callback's memory may do for the object's growth, though not for a copy */
+        bool calls_back = limit_hold(true);
+        void *resized = resize_or_copy(object, size, old);
+        limit_hold(calls_back);
+        if (UNLIKELY(asked) && resized) errno = before;
+        if (LIKELY(resized) || asked || !room_may_help(size, 1) || !limit_ask(thread_heap(), size)) return resized;
+    }
 }
 
 void *reallocate(void *object, size_t size) {

@@ -1,10 +1,12 @@
 /* entry.c - the hardened build's malloc and free: seals new objects, and closes freed ones (entry.h). */
 #include "hardened/entry.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "backend/huge.h"
 #include "config/options.h"
+#include "core/limit.h"
 #include "core/route.h"
 #include "frontend/thread_heap.h"
 #include "hardened/large.h"
@@ -85,18 +87,38 @@ static bool give_up_for(size_t size, size_t alignment) {
     return room_may_help(slot_for(size), alignment) && regions_give_up();
 }
 
-/* Tries again: with memory from this thread's quarantine, then with memory that classes have kept. No memory helps an
- * impossible size: then the quarantine stays. */
-static COLD void *try_again(size_t size, bool clear) {
-    if (!room_may_help(slot_for(size), 1)) return NULL;
+static void *allocate_aligned_sealed(size_t alignment, size_t size) {
+    size_t dirty_bytes = SIZE_MAX;
+    size_t slot = slot_for(size);
+    char *object = (char *)(slot < BACKEND_MIN ? allocate_aligned(alignment, slot)
+                                               : allocate_above_small(slot, alignment, &dirty_bytes));
+    return seal_new(object, size, dirty_bytes == 0 || !option(&options.zero_on_free));
+}
+
+static void *allocate_once(size_t alignment, size_t size, bool clear) {
+    return alignment > 16 ? allocate_aligned_sealed(alignment, size) : allocate_above_slabs(size, clear);
+}
+
+/* Tries again: with memory from this thread's quarantine, with memory that classes have kept, then with what the
+ * program's callback frees, which goes through the quarantine. No memory helps an impossible size: then the quarantine
+ * stays. `error`: errno before the request. */
+static COLD void *try_again(size_t alignment, size_t size, bool clear, int error) {
+    if (!room_may_help(slot_for(size), alignment)) return NULL;
     hardened_drain();
-    void *object = allocate_above_slabs(size, clear);
-    return object || !give_up_for(size, 1) ? object : allocate_above_slabs(size, clear);
+    void *object = allocate_once(alignment, size, clear);
+    if (!object && give_up_for(size, alignment)) object = allocate_once(alignment, size, clear);
+    if (!object && limit_call(thread_heap(), size)) {
+        hardened_drain();
+        object = allocate_once(alignment, size, clear);
+    }
+    if (object) errno = error;
+    return object;
 }
 
 static NOINLINE void *allocate_sealed(size_t size, bool clear) {
+    int error = errno;
     void *object = allocate_above_slabs(size, clear);
-    return LIKELY(object) ? object : try_again(size, clear);
+    return LIKELY(object) ? object : try_again(1, size, clear, error);
 }
 
 /* Allocates an object of size 0, or of a size above the frontend's. */
@@ -110,10 +132,11 @@ static NOINLINE void *allocate_unusual(size_t size) {
 
 /* Makes an object of the allocator's next slot. */
 static NOINLINE void *allocate_small_sealed(size_t size) {
+    int error = errno;
     char *object = (char *)allocate(slot_for(size));
     return LIKELY(object) ? seal_small(object, size_classes[slab_of(object)->class].size, size, keyed_way(),
                                        option(&options.zero_on_free))
-                          : try_again(size, false);
+                          : try_again(1, size, false, error);
 }
 
 static ALWAYS_INLINE void *malloc_by(size_t size, enum keyed_way way, bool cleared) {
@@ -140,21 +163,11 @@ void *hardened_allocate_zeroed(size_t size) {
     return object && !option(&options.zero_on_free) ? memset(object, 0, size) : object;
 }
 
-static void *allocate_aligned_sealed(size_t alignment, size_t size) {
-    size_t dirty_bytes = SIZE_MAX;
-    size_t slot = slot_for(size);
-    char *object = (char *)(slot < BACKEND_MIN ? allocate_aligned(alignment, slot)
-                                               : allocate_above_small(slot, alignment, &dirty_bytes));
-    return seal_new(object, size, dirty_bytes == 0 || !option(&options.zero_on_free));
-}
-
 void *hardened_allocate_aligned(size_t alignment, size_t size) {
     if (alignment <= 16) return jw_malloc(size);
+    int error = errno;
     void *object = allocate_aligned_sealed(alignment, size);
-    if (LIKELY(object) || !room_may_help(slot_for(size), alignment)) return object;
-    hardened_drain();
-    object = allocate_aligned_sealed(alignment, size);
-    return object || !give_up_for(size, alignment) ? object : allocate_aligned_sealed(alignment, size);
+    return LIKELY(object) ? object : try_again(alignment, size, false, error);
 }
 
 static NOINLINE void free_elsewhere(void *object) {

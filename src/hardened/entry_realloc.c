@@ -1,8 +1,12 @@
 /* entry_realloc.c - the hardened build's realloc: keeps the slot, resizes a huge object, or copies. */
+#include <errno.h>
 #include <string.h>
 
 #include "backend/huge.h"
 #include "config/options.h"
+#include "core/limit.h"
+#include "core/route.h"
+#include "frontend/thread_heap.h"
 #include "hardened/entry.h"
 #include "hardened/guard.h"
 #include "hardened/large.h"
@@ -23,7 +27,14 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     bool inside = size < opened->size && left <= opened->size - size;
     if (option(&options.zero_on_free) && inside) memset(opened->object + size, 0, left);
     /* reallocate would leave an object in place that shrinks by less than half, but here the slack has a bound */
-    char *moved = (char *)(slot < opened->slot ? huge_resize : reallocate)(opened->object, slot);
+    void *(*resize)(void *, size_t) = slot < opened->slot ? huge_resize : reallocate;
+    int error = errno;
+    char *moved = (char *)resize(opened->object, slot);
+    if (!moved && room_may_help(slot, 1) && limit_call(thread_heap(), size)) {
+        hardened_drain();
+        moved = (char *)resize(opened->object, slot);
+        if (moved) errno = error;
+    }
     if (!moved) {
         seal(opened->object, opened->slot, trailer_marked(opened->trailer, marks_of(opened)), opened->size, false);
         return NULL;
