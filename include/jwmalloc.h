@@ -187,16 +187,14 @@ JW_API size_t jw_purge(int level, unsigned long max_us);
  * caches shrink: freed memory goes back at once, and what threads keep goes back by rounds. Nothing is refused for it.
  * A request that needs new pages beyond the hard limit fails as if the OS had no memory; unused memory goes back first.
  * Threads that ask at the same moment may exceed it, each by one request. Pages that our memory has already are never
- * refused. Nor are pages that come back to slabs of a thread: docs/platforms.md lists what the limits do not bound. To
- * shrink at once when a limit is set, call jw_purge.
+ * refused. A limit that is set below what is committed gives unused memory back at once.
  * jw_on_limit registers what is called once for each request that finds no memory, because of the hard limit or of the
- * OS, but not for sizes that cannot be had. `size` is what was asked for; small sizes are rounded up to a class. The
- * callback runs in the thread that asks, no lock or list of ours is held, and it may call any function here. A request
- * of its own that finds no memory fails at once. If it returns other than 0, the request is made once more; else it
- * fails. It must return; not fork, not free what the caller passed to realloc, and not wait for a lock that a thread
- * may own that allocates. NULL: no callback. Returns the one before. A thread without a heap has no callback: at its
- * first request if that is above 4 MB, and at its end. In the hardened build the callback may come three times for a
- * request, before and after the thread's quarantine is emptied; what it frees waits in the quarantine at first. */
+ * OS, but not for sizes that cannot be had or are above the whole limit. `size` is what was asked for; small sizes are
+ * rounded up to a class. The callback runs in the thread that asks, no lock or list of ours is held, and it may call
+ * any function here. A request of its own that finds no memory fails at once. If it returns other than 0, the request is
+ * made once more; else it fails. It must return; not fork, not free what the caller passed to realloc, and not wait for
+ * a lock that a thread may own that allocates. NULL: no callback. Returns the one before. A thread without a heap has
+ * no callback: at its first request if that is above 4 MB, and at its end. */
 typedef int jw_limit_function(size_t size);
 JW_API jw_limit_function *jw_on_limit(jw_limit_function *callback);
 

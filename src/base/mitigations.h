@@ -22,6 +22,9 @@
 /* No variable holds a function's address, which an attacker could change: slow paths are not timed (core/watch.h). */
 #define WITHOUT_WATCHER JW_SECURE
 
+/* What new objects hold may be chosen (config/options.def, init). In the hardened build they are zero. */
+#define CHOOSES_CONTENTS (!JW_SECURE)
+
 /* The objects of a slab are given out in random order. */
 #define RANDOM_ORDER JW_SECURE
 

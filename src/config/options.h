@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "base/mitigations.h"
 #include "base/print.h"
 
 enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
@@ -35,10 +36,10 @@ static inline size_t option(const _Atomic(size_t) *word) {
 
 /* What new objects are filled with; in the hardened build they are zero in any case. */
 static inline size_t option_init(void) {
-#if JW_SECURE
-    return INIT_NONE;
-#else
+#if CHOOSES_CONTENTS
     return option(&options.init);
+#else
+    return INIT_NONE;
 #endif
 }
 

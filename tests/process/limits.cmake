@@ -1,8 +1,19 @@
 # The limits that a program sets. Not in the hardened build, whose quarantine and regions keep pages, nor where pages
 # are an emulator's or a sanitizer's.
 if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
-    foreach(case charged group asleep soft sleepers hard given callback threads)
+    foreach(case charged group asleep soft sleepers hard given callback whole set threads)
         jw_test(process.limit_${case} SOURCES process/memory_limits.c MODES static prefixed LABELS api TIMEOUT 60
+            ARGUMENTS ${case})
+    endforeach()
+    foreach(case huge large moved reused cancelled far excess once)
+        jw_test(process.limit_${case} SOURCES process/limit_growth.c MODES static prefixed LABELS api TIMEOUT 60
+            ARGUMENTS ${case})
+    endforeach()
+endif()
+
+if(JW_SECURE AND NOT JW_SANITIZE)
+    foreach(case once huge)
+        jw_test(process.limit_${case} SOURCES process/limit_growth.c MODES static prefixed LABELS api TIMEOUT 60
             ARGUMENTS ${case})
     endforeach()
 endif()
@@ -20,5 +31,5 @@ endif()
 # The calls that a program spares its threads.
 if(NOT (JW_SANITIZE OR jw_emulated))
     jw_test(process.spared_callers SOURCES process/spared_callers.c MODES static preload LABELS api TIMEOUT 60
-        CONF spare_callers:true,reclaim_thread:true,reclaim_interval:20)
+        CONF spare_callers:true,reclaim_thread:true,reclaim_interval:400)
 endif()

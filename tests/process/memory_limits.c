@@ -1,53 +1,11 @@
 /* memory_limits.c - the limits that a program sets while it runs: what is counted is what the kernel charges; above the
  * soft limit little stays cached; beyond the hard one requests fail, after the callback. One case a process. */
-#include "check.h"
-#include "entry_points.h"
-#include "jwmalloc.h"
+#include "limits.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-
-enum { MB = 1 << 20, ROOM = 24, MOST = ROOM * MB / 16, THREADS = 4 };
-
-static char *objects[MOST]; /* touched at the start: its pages are not the allocator's */
-static const size_t sizes[] = {16, 100, 700, 2048, 3000, 8000, 14000, 20000, 100000, (1 << 20), 3000000, 5000000};
-enum { SIZES = sizeof sizes / sizeof *sizes };
-
-static size_t word(const char *name) {
-    size_t value = 0, size = sizeof value;
-    CHECK(jw_ctl(name, &value, &size, NULL, 0) == 0);
-    return value;
-}
-
-static size_t committed(void) {
-    return word("stats.committed");
-}
-
-static void set(const char *name, size_t value) {
-    CHECK(jw_ctl(name, NULL, NULL, &value, sizeof value) == 0);
-}
-
-static void *touched(void *object) {
-    if (object != NULL) memset(object, 1, malloc_usable_size(object));
-    return object;
-}
-
-static size_t fill(size_t size, size_t bytes) {
-    size_t count = 0;
-    for (size_t all = 0; all < bytes; all += malloc_usable_size(objects[count++])) {
-        objects[count] = touched(malloc(size));
-        CHECK(objects[count] != NULL);
-    }
-    return count;
-}
-
-static void empty(size_t count) {
-    while (count > 0) free(objects[--count]);
-}
 
 /* "": the kernel's view of the process; else the folder of a control group that has only this process. */
 static char group[64];
@@ -174,11 +132,6 @@ static void soft_limit_reaches_sleepers(void) {
     for (unsigned i = 0; i < 8; i++) pthread_join(threads[i], NULL);
 }
 
-static void check_refused(void *object) {
-    CHECK(object == NULL && errno == ENOMEM);
-    errno = 0;
-}
-
 static void each_call_is_refused(size_t size) {
     errno = 0;
     check_refused(malloc(size));
@@ -247,23 +200,6 @@ static void hard_limit_counts_given_back(void) {
     CHECK(committed() < 4 * MB);
 }
 
-/* volatile: malloc is declared so that compilers take it for a function that changes no variable of this file. */
-static void *volatile reserve;
-static volatile unsigned calls, nested;
-static volatile size_t asked;
-
-static int give_reserve(size_t size) {
-    calls++;
-    asked = size;
-    void *own = malloc(ROOM * MB); /* fails, and calls nothing */
-    CHECK(own == NULL);
-    nested++;
-    if (reserve == NULL) return 0;
-    free(reserve);
-    reserve = NULL;
-    return 1;
-}
-
 static int promise_nothing(size_t size) {
     (void)size;
     calls++;
@@ -287,7 +223,7 @@ static void callback_gives_memory(void) {
         CHECK(jw_on_limit(promise_nothing) == give_reserve);
         calls = 0;
         each_call_is_refused(sizes[i]);
-        CHECK(calls >= 7 && calls <= 8);
+        CHECK(calls >= 6 && calls <= 8);
         calls = 0;
         check_refused(malloc(IMPOSSIBLE_SIZE));
         CHECK(calls == 0);
@@ -295,6 +231,35 @@ static void callback_gives_memory(void) {
         set("opt.limit_hard", 0);
         empty(count);
         jw_malloc_trim(0);
+    }
+}
+
+/* A request above the whole limit drives nothing out, and asks nobody. */
+static void whole_limit_is_exceeded(void) {
+    CHECK(jw_on_limit(promise_nothing) == NULL);
+    empty(fill(100000, ROOM * MB));
+    size_t before = committed();
+    CHECK(before > 4 * MB);
+    set("opt.limit_hard", 2 * ROOM * MB);
+    for (size_t size = 2 * ROOM * MB + 1; size < SIZE_MAX / 8; size *= 3) {
+        errno = 0;
+        check_refused(malloc(size));
+        check_refused(calloc(1, size));
+        check_refused(aligned_alloc(65536, size));
+    }
+    CHECK(calls == 0 && committed() == before);
+}
+
+/* A limit that is set below what is cached gives the cache back at once. */
+static void set_limit_gives_back(void) {
+    static const char *const names[] = {"opt.limit_soft", "opt.limit_hard"};
+    for (unsigned i = 0; i < 2; i++) {
+        size_t before = committed();
+        empty(fill(100000, ROOM * MB));
+        CHECK(committed() > before + 4 * MB);
+        set(names[i], before + MB);
+        CHECK(committed() < before + MB + MB / 2);
+        set(names[i], 0);
     }
 }
 
@@ -330,20 +295,12 @@ static void threads_share_limit(void) {
 }
 
 int main(int count, char **arguments) {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"charged", counted_is_charged},           {"group", counted_is_charged_to_group},
-                 {"asleep", counted_is_charged_asleep},     {"soft", soft_limit_keeps_nothing},
-                 {"sleepers", soft_limit_reaches_sleepers}, {"hard", hard_limit_refuses},
-                 {"given", hard_limit_counts_given_back},    {"callback", callback_gives_memory},
-                 {"threads", threads_share_limit}};
-    memset(objects, 0, sizeof objects);
-    objects[0] = (char *)objects;
-    for (unsigned i = 0; count == 2 && i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, arguments[1]) == 0) {
-            cases[i].run();
-            return 0;
-        }
-    return 2;
+    static const struct limit_case cases[] = {
+        {"charged", counted_is_charged},           {"group", counted_is_charged_to_group},
+        {"asleep", counted_is_charged_asleep},     {"soft", soft_limit_keeps_nothing},
+        {"sleepers", soft_limit_reaches_sleepers}, {"hard", hard_limit_refuses},
+        {"given", hard_limit_counts_given_back},   {"callback", callback_gives_memory},
+        {"whole", whole_limit_is_exceeded},        {"set", set_limit_gives_back},
+        {"threads", threads_share_limit}};
+    return run_case(cases, sizeof cases / sizeof *cases, count == 2 ? arguments[1] : "");
 }

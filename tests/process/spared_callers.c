@@ -1,6 +1,7 @@
 /* spared_callers.c - with spare_callers:true no thread of the program makes a call of munmap or madvise, and memory
  * still goes back. The kernel is the judge: it kills a thread of the program for such a call. Our own thread lives
- * before the filter does, so it has none. Libc makes such calls at a thread's end, so no thread here ends. */
+ * before the filter does, so it has none; it must not end, or the next one would have the filter. So rounds are rare.
+ * Libc makes such calls at a thread's end, so no thread here ends. */
 #include "guest_threads.h"
 #include "tiers.h"
 
@@ -75,7 +76,7 @@ int main(void) {
         CHECK(pthread_create(&thread, NULL, run, (void *)i) == 0); // NOLINT(performance-no-int-to-ptr)
     }
     churn(THREADS + 1);
-    CHECK(malloc(SIZE_MAX / 4) == NULL && errno == ENOMEM);
+    CHECK(malloc(IMPOSSIBLE_SIZE) == NULL && errno == ENOMEM);
     pthread_barrier_wait(&together);
     CHECK(resident_bytes() > before);
     AWAIT(resident_bytes() <= before + 12 * MB);

@@ -221,12 +221,33 @@ static void purges_and_iterations_beside_threads(void **state) {
     assert_true(iterate_objects(0, SIZE_MAX, see, &left) && left == 0 && seen > 0);
 }
 
+/* Another library's pthread_create, below ours, may start the thread by a function that allocates before ours is told
+ * of the thread. */
+static void *start_after_an_allocation(void *unused) {
+    (void)unused;
+    jw_free(jw_malloc(64));
+    heap_thread_starts();
+    return NULL;
+}
+
+static void a_thread_counts_once(void **state) {
+    (void)state;
+    pthread_t thread;
+    jw_free(jw_malloc(64)); /* the allocator has started, and this thread is not one of the two */
+    reclaimer_forget();
+    for (unsigned i = 0; i < 2; i++) reclaimer_before_thread_create();
+    CHECK(pthread_create(&thread, NULL, start_after_an_allocation, NULL) == 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(reclaimer->seen, 1);
+    assert_int_equal(reclaimer->ended, 1);
+    reclaimer_forget();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_threads_at_once),
-        cmocka_unit_test(own_frees_race_with_the_return),
-        cmocka_unit_test(threads_come_and_go),
-        cmocka_unit_test(purges_and_iterations_beside_threads),
+        cmocka_unit_test(many_threads_at_once), cmocka_unit_test(own_frees_race_with_the_return),
+        cmocka_unit_test(threads_come_and_go),  cmocka_unit_test(purges_and_iterations_beside_threads),
+        cmocka_unit_test(a_thread_counts_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

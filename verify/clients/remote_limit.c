@@ -1,5 +1,5 @@
-/* remote_limit - at the hard limit a slab's owner wants to empty the slab, while another thread frees its last object
- * and a round gives its page back. The owner leaves a slab without a page alone until the limit is gone.
+/* remote_limit - at the hard limit a slab's owner wants to empty it. Another thread frees its last object, and a round
+ * gives its page back. The owner leaves a slab without a page alone until the limit is gone.
  *
  * bound     3 threads: 1 round that gives all back; 1 free; 1 look by the owner; a slab of 3 objects, of which others
  *           have freed 1 and the owner 1
