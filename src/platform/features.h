@@ -1,7 +1,7 @@
-/* features.h - what the processor, the C library and the tools around a build offer. All else tests these constants.
+/* features.h - what the processor, the C library and the tools around a build offer, where more than one file asks.
  *
- * The system calls of each processor (linux_call.h), their filter (linux_confine.c) and the registers of a fault
- * (catch.h) stay with their code, because each processor has its own there.
+ * A choice that only one file makes stays there: the system calls of each processor (linux_call.h), the registers of a
+ * fault (catch.h), mangled names (new_delete.c), calls that only one C library has (linux_libc.c).
  */
 #ifndef JW_FEATURES_H
 #define JW_FEATURES_H

@@ -50,7 +50,7 @@ OPTIONAL = {"__tsan_init", "jw_malloc_conf"}  # weak
 
 # Entry points that need of a C library only what the mock has.
 API = [ROOT / f"src/api/{name}.c" for name in ("malloc", "glibc", "bionic_info", "mallopt")]
-PROGRAMS = ["embedded/embedded_test.c", "process/thread_ends.c", "process/held_off.c", "stress/mixed.c"]
+PROGRAMS = ["embedded/embedded_test.c", "process/thread_ends.c", "process/disabled.c", "stress/mixed.c"]
 PROGRAMS += [f"api/{part}_test.c" for part in ("basic", "realloc", "aligned", "limits", "bionic")]
 
 

@@ -45,7 +45,7 @@ MISTAKES = {
         "above the watermark",
     ),
     "dirty": Mistake(
-        "platform/linux_pages.c", "MADV_DONTNEED)) == 0;", "MADV_DONTNEED)) <= 0;", "CHECK failed: bytes_are_zero"
+        "platform/linux_pages.c", "MADV_DONTNEED) == 0;", "MADV_DONTNEED) <= 0;", "CHECK failed: bytes_are_zero"
     ),
     "unkept": Mistake(
         "platform/deferred_unmap.c",

@@ -9,8 +9,8 @@
   README.md                   the sentence on verification, from docs/clients.md; the bars and the numbers of other
                               sentences, measured ones and limits, from docs/figures.toml and the source's constants
 
-./jw check docs tells whether they are up to date, and which links, names of files, tags and clients in
-them lead nowhere."""
+./jw check docs tells whether they are up to date, and which links, names of files, tests, tags and
+clients in them lead nowhere."""
 
 import re
 import subprocess
@@ -397,6 +397,33 @@ def unknown_names() -> list[str]:
     return found
 
 
+SUITES = "api|attack|consumer|death|embedded|fuzz|insight|process|programs|reliability|secure|stress|tools|trace"
+TEST = re.compile(rf"`((?:{SUITES})\.\w+\*?|unit-[\w-]+\*?)`")
+
+
+def test_names() -> list[re.Pattern]:
+    """What matches the names of the tests that the CMake files define; a variable in a name stands for each word that
+    such a file has."""
+    files = [*(ROOT / "tests").rglob("CMakeLists.txt"), *(ROOT / "tests").rglob("*.cmake")]
+    text = "\n".join(path.read_text() for path in files)
+    any_word = "|".join(sorted(set(re.findall(r"\w+", text)), key=len, reverse=True))
+    named = set(re.findall(rf"\b((?:{SUITES})\.[\w${{}}]+|unit-[\w${{}}-]+)", text))
+    named |= {"unit-" + path.stem[:-5].replace("_", "-") for path in (ROOT / "tests/unit").glob("*_test.c")}
+    return [re.compile(re.sub(r"\$\{\w+\}", f"(?:{any_word})", name.replace(".", r"\."))) for name in named]
+
+
+def unknown_tests() -> list[str]:
+    """Tests that the documents name and that no CMake file defines. A star stands for the rest of a name."""
+    known, found = test_names(), []
+    words = [pattern.pattern.replace("\\.", ".") for pattern in known]
+    for path in pages():
+        for name in sorted(set(TEST.findall(path.read_text()))):
+            starred = name.endswith("*") and any(word.startswith(name[:-1]) for word in words)
+            if not starred and not any(pattern.fullmatch(name) for pattern in known):
+                found.append(f"{path.relative_to(ROOT)}: there is no test {name}")
+    return found
+
+
 def unknown_tags() -> list[str]:
     """Tags and clients that the pages on protocols name and that do not exist."""
     tags = {operation.tag for operation in orders.operations()}
@@ -414,7 +441,7 @@ def unknown_tags() -> list[str]:
 
 
 def check() -> bool:
-    dead = dead_links() + missing_files() + unknown_names() + unknown_tags()
+    dead = dead_links() + missing_files() + unknown_names() + unknown_tests() + unknown_tags()
     print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:

@@ -11,6 +11,7 @@
 
 enum { SIZE = 48 };
 
+static struct heap *its; /* the other thread's, from make_its on */
 static _Atomic(bool) held;
 static uint64_t done; /* written by the disabler, while it is that */
 
@@ -20,6 +21,15 @@ static inline void use_behind_disable(size_t size) {
     uint64_t *object = get(size, 2);
     assert(done == 1);
     give(object, size, 2);
+}
+
+/* By main: makes a heap for the other thread, beside that of its own object, which is returned. */
+static inline uint64_t *make_its(void) {
+    start_allocator();
+    uint64_t *own = get(SIZE, 1);
+    its = heap_take_or_create();
+    assert(its);
+    return own;
 }
 
 /* By main, which has one object. */

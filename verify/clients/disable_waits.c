@@ -5,8 +5,6 @@
  */
 #include "verify/clients/disable_client.h"
 
-static struct heap *its;
-
 static void *allocating(void *unused) {
     (void)unused;
     heap_enter(its);
@@ -17,10 +15,6 @@ static void *allocating(void *unused) {
 }
 
 int main(void) {
-    start_allocator();
-    uint64_t *own = get(SIZE, 1);
-    its = heap_take_or_create();
-    assert(its);
-    disable_and_run(allocating, own);
+    disable_and_run(allocating, make_its());
     return 0;
 }

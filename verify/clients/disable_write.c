@@ -4,13 +4,7 @@
  * property  the writer either finds its entry DISABLED, or goes on before that or after its end; none of the
  *           disabler's own entries is DISABLED
  */
-#include "frontend/disable.h"
-#include "verify/clients/frontend_client.h"
-
-enum { SIZE = 48 };
-
-static struct heap *its;
-static _Atomic(bool) held;
+#include "verify/clients/disable_client.h"
 
 static bool is_held(const struct heap *heap, size_t size) {
     return __atomic_load_n(&heap->size_map[size], __ATOMIC_RELAXED) == DISABLED * FREE_TARGET_WORDS;
@@ -27,10 +21,7 @@ static void *writing(void *unused) {
 }
 
 int main(void) {
-    start_allocator();
-    uint64_t *own = get(SIZE, 1);
-    its = heap_take_or_create();
-    assert(its);
+    uint64_t *own = make_its();
     pthread_t writer = start(writing, NULL);
     disable_others();
     assert(!is_held(thread.heap, 0) && !is_held(thread.heap, SIZE));

@@ -1,7 +1,8 @@
 /* statistics_walk - the statistics' walk over all slabs while slabs are made and go back, the last one with its root.
  *
  * bound     2 threads: 1 walk; 1 slab of 2 objects that goes back, with a round that gives its root back
- * property  the walk touches no memory that is gone, and counts no more than there is
+ * property  the walk ends, and counts no more than there is. The checker does not see plain reads of records, which
+ *           are hidden from it (no_sanitize); that no record is read whose root is gone is not shown here
  */
 #include "backend/thrift_buffers.h"
 #include "frontend/heap_collect.h"

@@ -1,4 +1,4 @@
-/* held_off.c - jw_malloc_disable: the other threads' allocations wait, whatever their size and function; then all go
+/* disabled.c - jw_malloc_disable: the other threads' allocations wait, whatever their size and function; then all go
  * on, with the same classes as before.
  *
  * Runs in the mock C library, too, which cannot sleep: pauses are read off the clock.
