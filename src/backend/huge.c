@@ -84,7 +84,7 @@ static NOINLINE bool admit_pages(size_t fresh) {
 static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
     size_t addresses = huge_addresses(size, alignment);
     alignment = huge_alignment(alignment);
-    unmap_deferred();
+    if (!option(&options.spare_callers)) unmap_deferred(); /* else a round must find them all */
     char *object = reserve_mapping_once(size, alignment);
     if (!object && thrift_make_room(addresses)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;
