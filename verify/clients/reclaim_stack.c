@@ -57,6 +57,10 @@ static long raw_thread(long number, const long arguments[5], void (*body)(void))
 
 _Atomic(size_t) linux_calls;
 
+void pages_note_thread(uintptr_t frame) {
+    (void)frame;
+}
+
 static long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
     (void)number, (void)arguments;
     return 0;
