@@ -193,8 +193,8 @@ JW_API size_t jw_purge(int level, unsigned long max_us);
  * rounded up to a class. The callback runs in the thread that asks, no lock or list of ours is held, and it may call
  * any function here. A request of its own that finds no memory fails at once. If it returns other than 0, the request
  * is made once more; else it fails. It must return; not fork, not free what the caller passed to realloc, and not wait
- * for a lock that a thread may own that allocates. NULL: no callback. Returns the one before. A thread without a heap
- * has no callback: at its first request if that is above 4 MB, and at its end. */
+ * for a lock that a thread may own that allocates. NULL: no callback. Returns the one before. A thread has no callback
+ * where it has nearly ended: in destructors of thread-local data that run after ours. */
 typedef int jw_limit_function(size_t size);
 JW_API jw_limit_function *jw_on_limit(jw_limit_function *callback);
 

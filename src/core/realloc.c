@@ -13,7 +13,6 @@
 #include "core/object_size.h"
 #include "core/route.h"
 #include "frontend/disable.h"
-#include "frontend/thread_heap.h"
 
 _Atomic(bool) shrunk_in_place;
 
@@ -60,7 +59,7 @@ static NOINLINE void *reallocate_above_small(void *object, size_t size) {
         void *resized = resize_or_copy(object, size, old);
         limit_hold(calls_back);
         if (UNLIKELY(asked) && resized) errno = before;
-        if (LIKELY(resized) || asked || !room_may_help(size, 1) || !limit_ask(thread_heap(), size)) return resized;
+        if (LIKELY(resized) || asked || !room_may_help(size, 1) || !limit_ask(size)) return resized;
     }
 }
 

@@ -54,7 +54,7 @@ static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
             object = heap_refill(heap, class);
             if (!object) heap_note_shortage(heap);
         }
-        if (!object && (asked || !limit_ask(heap, size_classes[class].size))) return out_of_memory();
+        if (!object && (asked || !limit_ask(size_classes[class].size))) return out_of_memory();
     }
     return object;
 }
@@ -126,9 +126,7 @@ void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
             if (option_init() == INIT_PATTERN) *dirty_bytes = SIZE_MAX;
             return with_new_contents(object, size, dirty);
         }
-        struct heap *heap = thread_heap();
-        bool again =
-            tries == 0 ? heap != &no_heap && room_may_help(size, alignment) : tries == 1 && limit_ask(heap, size);
+        bool again = tries == 0 ? room_may_help(size, alignment) : tries == 1 && limit_ask(size);
         if (!again) return out_of_memory();
         heap_drain_own(); /* a few empty slabs of this thread may keep whole roots */
     }

@@ -107,7 +107,7 @@ static COLD void *try_again(size_t alignment, size_t size, bool clear, int error
     hardened_drain();
     void *object = allocate_once(alignment, size, clear);
     if (!object && give_up_for(size, alignment)) object = allocate_once(alignment, size, clear);
-    if (!object && limit_call(thread_heap(), size)) {
+    if (!object && limit_call(size)) {
         hardened_drain();
         object = allocate_once(alignment, size, clear);
     }

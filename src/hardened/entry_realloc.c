@@ -6,7 +6,6 @@
 #include "config/options.h"
 #include "core/limit.h"
 #include "core/route.h"
-#include "frontend/thread_heap.h"
 #include "hardened/entry.h"
 #include "hardened/guard.h"
 #include "hardened/large.h"
@@ -30,7 +29,7 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     void *(*resize)(void *, size_t) = slot < opened->slot ? huge_resize : reallocate;
     int error = errno;
     char *moved = (char *)resize(opened->object, slot);
-    if (!moved && room_may_help(slot, 1) && limit_call(thread_heap(), size)) {
+    if (!moved && room_may_help(slot, 1) && limit_call(size)) {
         hardened_drain();
         moved = (char *)resize(opened->object, slot);
         if (moved) errno = error;

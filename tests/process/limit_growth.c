@@ -134,6 +134,11 @@ static void *fail_once(void *unused) {
     return unused;
 }
 
+static void *grow_once(void *object) {
+    CHECK(realloc(object, 20 * MB) == NULL);
+    return NULL;
+}
+
 static void callback_after_a_cancelled_one(void) {
     pthread_t thread;
     CHECK(jw_on_limit(leave_thread) == NULL);
@@ -145,6 +150,41 @@ static void callback_after_a_cancelled_one(void) {
         CHECK(calls == i);
     }
     free(most);
+    set("opt.limit_hard", 24 * MB);
+    most = touched(malloc(6 * MB));
+    char *wall = touched(malloc(6 * MB));
+    CHECK(most != NULL && wall != NULL);
+    for (unsigned i = 4; i <= 6; i++) {
+        CHECK(pthread_create(&thread, NULL, grow_once, most) == 0 && pthread_join(thread, NULL) == 0);
+        CHECK(calls == i);
+    }
+    free(most);
+    free(wall);
+}
+
+/* A thread has the callback at its first request, too. */
+static void *ask_first(void *size) {
+    errno = 0;
+    char *object = touched(malloc(*(const size_t *)size));
+    CHECK(object != NULL && errno == 0);
+    free(object);
+    return NULL;
+}
+
+static void callback_for_a_first_request(void) {
+    static size_t firsts[] = {1 * MB, 5 * MB, 20 * MB};
+    pthread_t thread;
+    CHECK(jw_on_limit(give_reserve) == NULL);
+    for (unsigned i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+        reserve = touched(malloc(23 * MB));
+        CHECK(reserve != NULL);
+        calls = 0;
+        set("opt.limit_hard", committed() + MB / 2);
+        CHECK(pthread_create(&thread, NULL, ask_first, &firsts[i]) == 0 && pthread_join(thread, NULL) == 0);
+        CHECK(calls == 1);
+        set("opt.limit_hard", 0);
+        jw_malloc_trim(0);
+    }
 }
 
 /* The sums have room for limits above half of all addresses. Untouched objects count in full. */
@@ -175,6 +215,7 @@ int main(int count, char **arguments) {
                                               {"moved", moved_counts_once},
                                               {"reused", reused_within_limit},
                                               {"cancelled", callback_after_a_cancelled_one},
+                                              {"heapless", callback_for_a_first_request},
                                               {"far", large_limit_holds},
                                               {"excess", excess_counts_once},
                                               {"once", callback_comes_once}};

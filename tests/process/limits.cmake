@@ -5,14 +5,14 @@ if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
         jw_test(process.limit_${case} SOURCES process/memory_limits.c MODES static prefixed LABELS api TIMEOUT 60
             ARGUMENTS ${case})
     endforeach()
-    foreach(case huge large moved reused cancelled far excess once)
+    foreach(case huge large moved reused cancelled heapless far excess once)
         jw_test(process.limit_${case} SOURCES process/limit_growth.c MODES static prefixed LABELS api TIMEOUT 60
             ARGUMENTS ${case})
     endforeach()
 endif()
 
 if(JW_SECURE AND NOT JW_SANITIZE)
-    foreach(case once huge)
+    foreach(case once huge heapless)
         jw_test(process.limit_${case} SOURCES process/limit_growth.c MODES static prefixed LABELS api TIMEOUT 60
             ARGUMENTS ${case})
     endforeach()
