@@ -1,12 +1,5 @@
-"""./jw test: the tests of every flavour; which flavour runs which is in CMakePresets.json.
-
-What takes long is in a preset FLAVOUR-long, which CI runs, too. What takes long and finds little more there is in
-FLAVOUR-nightly. No flavour repeats what another one shows: unit tests verify the invariants in every flavour, and
-compile alike in `checked` and `unverified`, which leave them to release; with granules of 16 and 64 KB they run in
-release, in other flavours at night. Preloaded processes of other builds, too. What uses no flavour's objects
-(`embedded`, `sources`) runs in release.
-
-Only what the chosen tests need is built.
+"""./jw test: the tests of every flavour; tests/schedule.toml says which flavour runs which, and when. Only what the
+chosen tests need is built.
 
 With --long, then what the model checker says of the allocator (verify.py). The checker's own tests are a flavour."""
 
@@ -23,13 +16,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import flavours
+import schedule
 import verify
 
-QUICK = {
-    "release": ["-L", "^(unit|api)$", "-E", "^(consumer|embedded|tools)"],
-    "checked": ["-L", "^unit$", "-E", "^unit-"],
-}
-LONG, NIGHTLY = "-long", "-nightly"
 CLOSING = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
 TAIL = 40  # lines of a failed test that are shown again at the end
 
@@ -42,19 +31,14 @@ class Failed(list[str]):
         self.append("\n".join([f"FAILED {what}", *output.rstrip().splitlines()[-TAIL:]]))
 
 
-def with_presets(names: list[str], parts: list[str]) -> dict[str, list[str]]:
-    """The presets of the parts that each flavour has; flavours without any are left out."""
-    presets = json.loads((flavours.ROOT / "CMakePresets.json").read_text())["testPresets"]
-    known = {preset["name"] for preset in presets}
-    having = {name: [name + part for part in parts if name + part in known] for name in names}
-    return {name: found for name, found in having.items() if found}
-
-
-def run_preset(flavour: str, preset: str, chosen: list[str], failed: Failed) -> int:
-    """Runs a preset's tests, showing what ctest prints; gives how many there were."""
-    record = flavours.directory(flavour) / "Testing" / f"{preset}.xml"
+def run_part(flavour: str, part: str, chosen: list[str], failed: Failed) -> int:
+    """Runs the chosen tests, showing what ctest prints; gives how many there were. Most tests wait: two run at a time
+    for each processor."""
+    folder = flavours.directory(flavour)
+    record = folder / "Testing" / f"{part}.xml"
     record.unlink(missing_ok=True)
-    command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count() or 1), "--output-junit", record, *chosen]
+    command = ["ctest", "--test-dir", folder, "--output-on-failure", "--parallel", str(2 * (os.cpu_count() or 1))]
+    command += ["--output-junit", record, *chosen]
     before, failures, total = len(failed), 0, 0
     with subprocess.Popen(command, cwd=flavours.ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
         for line in process.stdout:
@@ -64,9 +48,9 @@ def run_preset(flavour: str, preset: str, chosen: list[str], failed: Failed) -> 
     if record.exists():
         for test in ElementTree.parse(record).iter("testcase"):
             if test.get("status") == "fail":
-                failed.note(f"{preset}: {test.get('name')}", test.findtext("system-out") or "")
+                failed.note(f"{flavour}: {test.get('name')}", test.findtext("system-out") or "")
     if len(failed) - before != failures or (process.returncode and not failures):
-        failed.note(f"{preset}: ctest ended with {process.returncode}, and says {failures} failed")
+        failed.note(f"{flavour}, {part}: ctest ended with {process.returncode}, and says {failures} failed")
     return max(total, len(failed) - before)
 
 
@@ -81,15 +65,15 @@ def described(folder: Path) -> dict[str, str]:
     return found
 
 
-def targets(presets: list[str], flavour: str, chosen: list[str]) -> set[str]:
-    """What the presets' tests need: the targets in their commands; everything, if one installs the build."""
+def targets(flavour: str, parts: dict[str, list[str]]) -> set[str]:
+    """What the parts' tests need: the targets in their commands; everything, if one installs the build."""
     folder = flavours.directory(flavour)
     commands = described(folder)
     known = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True, check=True)
     made = {line.partition(": ")[0] for line in known.stdout.splitlines()}
     wanted: set[str] = set()
-    for preset in presets:
-        command = ["ctest", "--preset", preset, "--show-only=json-v1", *chosen]
+    for chosen in parts.values():
+        command = ["ctest", "--test-dir", folder, *chosen, "--show-only=json-v1"]
         listing = subprocess.run(command, cwd=flavours.ROOT, capture_output=True, text=True, check=True)
         for test in json.loads(listing.stdout)["tests"]:
             told = commands[test["name"]]
@@ -99,20 +83,20 @@ def targets(presets: list[str], flavour: str, chosen: list[str]) -> set[str]:
     return wanted
 
 
-def build_tests(flavour: str, presets: list[str], chosen: list[str]) -> None:
+def build_tests(flavour: str, parts: dict[str, list[str]], only_list: bool) -> None:
     """Builds what the chosen tests need; nothing, to list them."""
     flavours.configure(flavour, tests=True)
-    if "--show-only" not in chosen and (wanted := targets(presets, flavour, chosen)):
+    if not only_list and (wanted := targets(flavour, parts)):
         flavours.make(flavour, *sorted(wanted))
 
 
-def run_flavours(presets: dict[str, list[str]], options: dict[str, list[str]], failed: Failed) -> int:
+def run_flavours(chosen: dict[str, dict[str, list[str]]], only_list: bool, failed: Failed) -> int:
     """Flavour by flavour; the next ones are built meanwhile, as few tests keep all processors busy to their end."""
     total = 0
     builder = ThreadPoolExecutor(max_workers=1)
-    builds = [builder.submit(build_tests, name, presets[name], options[name]) for name in presets]
+    builds = [builder.submit(build_tests, name, parts, only_list) for name, parts in chosen.items()]
     try:
-        for name, build in zip(presets, builds, strict=True):
+        for name, build in zip(chosen, builds, strict=True):
             try:
                 build.result()
             except subprocess.CalledProcessError as error:
@@ -121,8 +105,8 @@ def run_flavours(presets: dict[str, list[str]], options: dict[str, list[str]], f
                 total += 1
                 continue
             print(f"\n== {name}: {flavours.flavours()[name]}", flush=True)
-            for preset in presets[name]:
-                total += run_preset(name, preset, options[name], failed)
+            for part, options in chosen[name].items():
+                total += run_part(name, part, options + (["--show-only"] if only_list else []), failed)
     finally:
         builder.shutdown(cancel_futures=True)
     return total
@@ -159,31 +143,32 @@ def run_others(chosen: list[str], failed: Failed) -> int:
     return total
 
 
-def parts_of(arguments) -> list[str]:
-    """Which presets of a flavour are run."""
+def parts_of(flavour: str, arguments) -> dict[str, list[str]]:
+    """What is run of a flavour, and when; each as options of ctest."""
+    if arguments.only:  # the names replace what the schedule chooses
+        return {"only": ["-R", arguments.only, "--no-tests=ignore"]}
+    parts = ["now"]
     if arguments.nightly:
-        return [NIGHTLY]
-    if arguments.list or arguments.only:
-        return ["", LONG, NIGHTLY]
-    return ["", LONG] if arguments.long or arguments.flavour else [""]
+        parts = ["nightly"]
+    elif arguments.list and not arguments.quick:
+        parts = ["now", "long", "nightly"]
+    elif arguments.long or arguments.flavour:
+        parts = ["now", "long"]
+    chosen = {part: schedule.selection(flavour, part, arguments.quick) for part in parts}
+    return {part: [*options, "--no-tests=error"] for part, options in chosen.items() if options}
 
 
 def run(arguments) -> int:
     start = time.monotonic()
     whole = arguments.long and not (arguments.only or arguments.list)
     everything = [*flavours.flavours(), *(["verify"] if whole else [])]
-    wanted = list(QUICK) if arguments.quick else arguments.flavour or everything
+    wanted = schedule.quick_flavours() if arguments.quick else arguments.flavour or everything
     wanted = [name for name in wanted if name not in arguments.skip]
-    chosen = with_presets([name for name in wanted if name not in OTHERS], parts_of(arguments))
-    if arguments.only:  # the names replace what a preset chooses
-        chosen = {name: presets[:1] for name, presets in chosen.items()}
-    options = ["--no-tests=ignore", "-R", arguments.only, "-E", "^$"] if arguments.only else []
-    options += ["--show-only"] if arguments.list else []
+    chosen = {name: parts for name in wanted if name not in OTHERS and (parts := parts_of(name, arguments))}
     if not arguments.quick:
         flavours.setup("programs", needed=flavours.may_install())
-    quick = QUICK if arguments.quick else {}
     failures = Failed()
-    total = run_flavours(chosen, {name: options + quick.get(name, []) for name in chosen}, failures)
+    total = run_flavours(chosen, arguments.list, failures)
     if arguments.list:
         return 0
     total += run_others([name for name in wanted if name in OTHERS and not arguments.nightly], failures)

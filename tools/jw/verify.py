@@ -253,9 +253,7 @@ def add_command(commands) -> None:
     command.add_argument(
         "--list", action="store_true", help="list the clients with their properties and bounds, and run none"
     )
-    command.add_argument(
-        "--quick", action="store_true", help="run no mutants and no slow clients; takes up to three minutes"
-    )
+    command.add_argument("--quick", action="store_true", help="run no mutants and no slow clients; takes some minutes")
     command.add_argument("--slow", action="store_true", help="run the slow clients only, and no mutants (.ci/nightly)")
     command.add_argument("--clients", action="store_true", help="run the clients and no mutants")
     command.add_argument("--mutants", action="store_true", help="run the mutants only")

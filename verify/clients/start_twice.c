@@ -3,6 +3,7 @@
  * bound     2 threads: 1 first allocation each, one small and one large
  * property  one of them starts the allocator, the other waits for it, and both get their object
  * defines   -DJW_RANGE_CACHE_WAYS=0
+ * slow
  */
 #include "verify/clients/frontend_client.h"
 

@@ -4,6 +4,7 @@
  * bound     3 threads: 1 allocation, the first of the process, and the thread's end; 1 free; the midend's part of a
  *           round that gives all back
  * property  the object is its holder's alone; all memory goes back in the end
+ * slow
  */
 #include "midend/midend.h"
 #include "verify/clients/whole.h"
