@@ -6,9 +6,9 @@
  * their memory was never touched. After mlockall(MCL_FUTURE) they would have pages, so from the first one on there are
  * none.
  *
- *   spare   0 -> root   the thread that has mapped it, by compare-exchange
- *           root -> 0   by exchange: a thread that needs a root; a round, if no root was made since the last round; a
- *                       thread that finds that the OS has no memory
+ *   spare_roots[]   0 -> root   the thread that has mapped it, by compare-exchange
+ *                   root -> 0   by exchange: a thread that needs a root; a round, if no root was made since the last
+ *                               round; a thread that finds that the OS has no memory
  */
 #ifndef JW_ROOT_H
 #define JW_ROOT_H
@@ -50,9 +50,9 @@ granule_id root_create(enum root_use use);
  * held range without addresses, so no neighbour joins it, and its root stays. Nothing of ours is mapped there
  * meanwhile, as the kernel maps nothing there by itself (page_map.h).
  *
- *   a closed part   0 -> part   the one thread that makes the first root, after unmapping; a thread that could not
- *                               open it
- *                   part -> 0   by exchange: a thread that needs a range
+ *   closed_parts[]   0 -> part   the one thread that makes the first root, after unmapping; a thread that could not
+ *                                open it
+ *                    part -> 0   by exchange: a thread that needs a range
  */
 enum { CLOSED_PARTS = 4 }; /* entries, not policy: FIRST_PART decides how many halves are closed */
 _Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is closed has an entry of closed_parts");

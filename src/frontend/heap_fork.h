@@ -16,7 +16,7 @@
  * objects, into cross lists. Rounds leave an inherited heap alone until the child frees into its full slabs: so a quiet
  * child shares their pages with its parent.
  *
- *   inherited   stack of heaps (sync/versioned_stack.h), linked like abandoned ones: a heap is in one stack at most
+ *   inherited_heaps   stack (sync/versioned_stack.h), linked like abandoned heaps: a heap is in one stack at most
  *
  * With the option fresh_after_fork:false the child goes on with its parent's heaps, in the parent's generation.
  */

@@ -5,12 +5,14 @@
  *   abandoned   --another thread starts-->                 attached
  *   abandoned   --a round pops it and drains it-->         abandoned, in the other stack
  *
- * abandoned[2]: two stacks of heaps (sync/versioned_stack.h), one of which is the waiting stack. Ending threads push to
- * the waiting stack; starting threads pop from either. A round, in whichever thread, pops heaps from the waiting
- * stack. It drains what other threads have freed into them, places their empty slabs, and pushes them to the other
- * stack. Then that stack becomes the waiting one. A round holds at most half of the abandoned heaps, rounded up, at a
- * time: threads that start meanwhile take the rest. Without that bound each such meeting would make new heaps, without
- * end.
+ *   abandoned_stacks[2]   stacks of heaps (sync/versioned_stack.h)
+ *   waiting_stack         which of the two is the waiting stack
+ *
+ * Ending threads push to the waiting stack; starting threads pop from either. A round, in whichever thread, pops heaps
+ * from the waiting stack. It drains what other threads have freed into them, places their empty slabs, and pushes them
+ * to the other stack. Then that stack becomes the waiting one. A round holds at most half of the abandoned heaps,
+ * rounded up, at a time: threads that start meanwhile take the rest. Without that bound each such meeting would make
+ * new heaps, without end.
  *
  * Progress: lock-free. Clients heap_drain*, heap_take_map, heap_stack, owner_dies*, after_the_end.
  */
@@ -23,8 +25,10 @@
 struct heap *heap_attach(void);
 
 /* Called by a thread that the program has made, before it runs: its end is told to the reclamation thread, also if it
- * never gets a heap. The other one: by the thread that is the first one in a fork's child. */
+ * never gets a heap. */
 void heap_thread_starts(void);
+
+/* Called in the child of a fork, by its first thread: there the end of this thread is not told. */
 void heap_thread_forget_start(void);
 
 /* Whether the calling thread has ended as far as its heap is concerned. Later allocations, in other destructors of the

@@ -1,7 +1,7 @@
 /* heap_table.h - all heaps of the process, by number. A heap's memory stays mapped, so a number stays good.
  *
- *   chunks[]   NULL -> memory of JW_HEAPS_PER_CHUNK heaps, by compare-exchange of a thread that needs it
- *   created    + 1 by compare-exchange: the new number is the right to that heap. Number 0 is never used
+ *   heap_chunks[]   NULL -> memory of JW_HEAPS_PER_CHUNK heaps, by compare-exchange of a thread that needs it
+ *   heaps_created   + 1 by compare-exchange: the new number is the right to that heap. Number 0 is never used
  *
  * Progress: lock-free. Client heap_create.
  */

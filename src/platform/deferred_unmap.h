@@ -1,6 +1,6 @@
 /* deferred_unmap.h - mappings that the OS has refused to unmap: their pages are discarded, and they are offered again.
  *
- *   deferred   stack of them; each mapping begins with the next one's address and its own size
+ *   refused_mappings   stack of them; each mapping begins with the next one's address and its own size
  *
  * The OS refuses munmap to a process with too many mappings, if it would split one; filters may refuse it, too. The
  * mappings are in a stack (sync/pointer_stack.h). A thread that tries again takes all, so no other thread reads a

@@ -21,7 +21,7 @@ class Names(unittest.TestCase):
                 mock.patch.object(docs, "pages", lambda: [page]),
                 mock.patch.object(Path, "relative_to", lambda *_: "p"),
             ):
-                return docs.unknown_tests() + docs.unknown_names() + docs.missing_files()
+                return docs.unknown_tests() + docs.unknown_names() + docs.unknown_words() + docs.missing_files()
 
     def test_what_exists(self) -> None:
         text = (
@@ -41,6 +41,13 @@ class Names(unittest.TestCase):
         ):
             self.assertEqual(len(self.complaints(f"see `{name}`.")), 1, name)
         self.assertEqual(self.complaints("see `core/root.c`."), ["p: there is no file core/root.c"])
+
+    def test_words(self) -> None:
+        table = "| word | from, to |\n| --- | --- |\n| `{}` | 0 to `root` |\n"
+        for name in ("root_walkers", "closed_parts[]", "heap->reopened", "abandoned_stacks[]", "cached[2]"):
+            self.assertEqual(self.complaints(table.format(name)), [], name)
+        for name in ("walkers", "closed[]"):
+            self.assertEqual(len([line for line in self.complaints(table.format(name)) if "word" in line]), 1, name)
 
 
 if __name__ == "__main__":

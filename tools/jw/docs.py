@@ -9,8 +9,8 @@
   README.md                   the sentence on verification, from docs/clients.md; the bars and the numbers of other
                               sentences, measured ones and limits, from docs/figures.toml and the source's constants
 
-./jw check docs tells whether they are up to date, and which links, names of files, tests, tags and
-clients in them lead nowhere."""
+./jw check docs tells whether they are up to date, and which links, names of files, tests, words, tags and clients in
+them lead nowhere."""
 
 import re
 import subprocess
@@ -440,8 +440,26 @@ def unknown_tags() -> list[str]:
     return found
 
 
+KINDS = "id_stack|owned_stack|pointer_stack|versioned_stack|cell"
+BLOCK = re.compile(rf"^\s*(?:static |_Alignas\(\d+\) )?struct (?:{KINDS}) (\w+)", re.M)
+
+
+def unknown_words() -> list[str]:
+    """Words in the tables of words of the pages on protocols that no source declares under that name."""
+    declared = {word.name.rstrip("[]") for word in words()}
+    declared |= {name for path in (ROOT / "src").rglob("*.[ch]") for name in BLOCK.findall(path.read_text())}
+    found = []
+    for path in pages():
+        tables = re.findall(r"^\| word \|.*\n((?:\|.*\n)+)", path.read_text(), re.M)
+        cells = " ".join(row.split(" | ")[0] for row in "".join(tables).splitlines())
+        for span in sorted(set(re.findall(r"`([^`]+)`", cells))):
+            if re.sub(r"\[.*\]", "", span.split("->")[-1]) not in declared:
+                found.append(f"{path.relative_to(ROOT)}: no source declares the word {span}")
+    return found
+
+
 def check() -> bool:
-    dead = dead_links() + missing_files() + unknown_names() + unknown_tests() + unknown_tags()
+    dead = dead_links() + missing_files() + unknown_names() + unknown_words() + unknown_tests() + unknown_tags()
     print("\n".join(dead), end="\n" if dead else "")
     old = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     for path in old:
