@@ -146,8 +146,8 @@ JW_API void jw_malloc_stats(void);
 JW_API void jw_malloc_stats_print(void (*write)(void *cookie, const char *text), void *cookie, const char *options);
 
 /* Returns 1 if the parameter was accepted, 0 if it is unknown or the value is out of range. glibc's sizes and
- * thresholds (M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_TEST, M_ARENA_MAX) are
- * accepted and have no effect. docs/platforms.md lists Android's and OpenHarmony's. Android's for memory: */
+ * thresholds are accepted and have no effect: M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX,
+ * M_ARENA_TEST, M_ARENA_MAX. docs/platforms.md lists Android's and OpenHarmony's. Android's for memory: */
 JW_API int jw_mallopt(int parameter, int value);
 
 enum {
@@ -175,43 +175,49 @@ JW_API void jw_reclaim_resume(void);
  *     JW_PURGE_THREADS   also what each thread caches and is free, even if it sleeps, and the heaps of ended threads
  *     JW_PURGE_ALL       also the slabs of the calling thread whose objects are all free; jw_malloc_trim gives back as
  *                        much, and may unmap the first root, too
- * A call goes through all of its level at most once after the rest of the last call. The time is looked at after each
- * piece of work: a system call, a heap, a class of sizes of the calling thread, or 4 MB of addresses; what waits to be
+ * A call does the rest of the last call, then all of its level at most once. It looks at the time after each piece of
+ * work: a system call, a heap, a class of sizes of the calling thread, or 4 MB of addresses. All that waits to be
  * unmapped is one piece. So a call may take one piece longer. With 0 it does one piece. Another level: 0, and nothing
  * is done. */
 enum { JW_PURGE_SHARED, JW_PURGE_THREADS, JW_PURGE_ALL };
 JW_API size_t jw_purge(int level, unsigned long max_us);
 
 /* Limits. jw_ctl sets opt.limit_soft and opt.limit_hard, at any time, to bytes; 0, as at first: no limit. Both count
- * what stats.committed tells: the memory that the kernel may charge for ours, each object in full. Above the soft limit
- * caches shrink: freed memory goes back at once, and what threads keep goes back by rounds. Nothing is refused for it.
- * A request that needs new pages beyond the hard limit fails as if the OS had no memory; unused memory goes back first.
- * Threads that ask at the same moment may exceed it, each by one request. Pages that our memory has already are never
- * refused. A limit that is set below what is committed gives unused memory back at once.
- * jw_on_limit registers what is called once for each request that finds no memory, because of the hard limit or of the
- * OS, but not for sizes that cannot be had or are above the whole limit. `size` is what was asked for; small sizes are
- * rounded up to a class. The callback runs in the thread that asks, no lock or list of ours is held, and it may call
- * any function here. A request of its own that finds no memory fails at once. If it returns other than 0, the request
- * is made once more; else it fails. It must return; not fork, not free what the caller passed to realloc, and not wait
- * for a lock that a thread may own that allocates. NULL: no callback. Returns the one before. A thread has no callback
- * where it has nearly ended: in destructors of thread-local data that run after ours. */
+ * what stats.committed tells: the memory that the kernel may charge for ours, each object in full. A limit that is set
+ * below what is committed gives unused memory back at once.
+ *     limit_soft    Above it caches shrink: freed memory goes back at once, and what threads keep goes back by rounds.
+ *                   Nothing is refused for it.
+ *     limit_hard    A request that needs new pages beyond it fails as if the OS had no memory. Unused memory goes back
+ *                   first. Pages that our memory has already are never refused. Threads that ask at the same moment may
+ *                   exceed it, each by one request.
+ *
+ * jw_on_limit registers a callback; NULL: none. It returns the one before. The callback is called once for each request
+ * that finds no memory, because of the hard limit or of the OS. It is not called for a size that no object can have, or
+ * that is above the whole limit.
+ *     `size`     what was asked for; a small size is rounded up to a class
+ *     it runs    in the thread that asks, and no lock or list of ours is held
+ *     it may     call any function here. A request of its own that finds no memory fails at once
+ *     it must    return; not fork; not free what the caller passed to realloc; not wait for a lock whose owner may be
+ *                in an allocation
+ *     result     0: the request fails; else it is made once more
+ * A thread has no callback where it has nearly ended: in destructors of thread-local data that run after ours. */
 typedef int jw_limit_function(size_t size);
 JW_API jw_limit_function *jw_on_limit(jw_limit_function *callback);
 
 /* Calls `callback` for each object in use that begins in [base, base + size), with its usable bytes: what Android
  * calls malloc_iterate. Exact for objects of threads that make no call meanwhile, as those of the parent in a fork's
- * child; other threads' newest allocations and frees may be missing. The callback may call any function here, and must
- * not fork. Returns 0; or -1: ENOTSUP in the hardened build, and beside a memory tool that has the objects; EAGAIN if
- * memory of many objects was going back to the OS all the time. */
+ * child. Of other threads the newest allocations and frees may be missing. The callback may call any function here, and
+ * must not fork. Returns 0; or -1 and errno: ENOTSUP in the hardened build, and beside a memory tool that has the
+ * objects; EAGAIN if memory of many objects was going back to the OS all the time. */
 JW_API int jw_malloc_iterate(uintptr_t base, size_t size, void (*callback)(uintptr_t base, size_t size, void *arg),
                              void *arg);
 
 /* Makes the allocations of all other threads wait until any thread calls jw_malloc_enable: what Android calls
  * malloc_disable. A thread that allocates meanwhile waits, and so does one that frees an object with a mapping of its
- * own, or calls jw_malloc_disable. Most other frees go on. The calling thread goes on, too, but should wait for no
- * other one, which may wait in malloc with a lock that it owns. A call that has begun before may end later, one of each
- * thread. In a fork's child all may allocate. Nothing happens beside a memory tool that has the objects, or if there
- * is no memory for a first object of the calling thread. */
+ * own, or calls jw_malloc_disable. Most other frees go on. The calling thread goes on, too. It should wait for no other
+ * thread: that thread may wait in malloc. A call that has begun before may end later, one of each thread. In a fork's
+ * child all may allocate. Nothing happens beside a memory tool that has the objects, or if there is no memory for a
+ * first object of the calling thread. */
 JW_API void jw_malloc_disable(void);
 JW_API void jw_malloc_enable(void);
 
@@ -243,12 +249,15 @@ JW_API void jw_options_print(jw_write_function *write, void *cookie);
  * Returns 0; ENOENT: no such name; EINVAL: wrong size, or out of range; EPERM: cannot be read or set so. */
 JW_API int jw_ctl(const char *name, void *old, size_t *old_size, const void *value, size_t value_size);
 
-/* For one name that is used often (jemalloc's manual, mallctlnametomib): translates it into numbers, with which
- * jw_ctl_by_mib does what jw_ctl does with the name. `mib` has room for *length numbers; three are enough for any name.
- * *length becomes the number of the name's components, which dots separate, unless it was smaller: then `mib` receives
- * the first numbers only, which stand for nothing yet. The number of an arena is itself; the caller may replace it. All
- * numbers hold in this process and its forks, for all threads; another version of the library has others.
- * name_to_mib returns 0; or ENOENT: not the whole name of something; then `mib` and *length are unchanged. by_mib
+/* For a name that is used often (jemalloc's manual, mallctlnametomib). jw_ctl_name_to_mib translates the name into
+ * numbers, one for each of its components, which dots separate. With the numbers jw_ctl_by_mib does what jw_ctl does
+ * with the name.
+ *     *length    on call, the numbers that `mib` has room for: three are enough for any name. On return, the numbers
+ *                that were written. If there was room for fewer than all, these are the first ones, and stand for
+ *                nothing yet
+ *     numbers    hold in this process and its forks, for all threads; another version of the library has others. The
+ *                number of an arena is itself; the caller may replace it
+ * jw_ctl_name_to_mib returns 0; or ENOENT: there is no such name; then `mib` and *length are unchanged. jw_ctl_by_mib
  * returns what jw_ctl does; ENOENT: the numbers stand for nothing. */
 JW_API int jw_ctl_name_to_mib(const char *name, size_t *mib, size_t *length);
 JW_API int jw_ctl_by_mib(const size_t *mib, size_t length, void *old, size_t *old_size, const void *value,
