@@ -22,8 +22,8 @@ void range_cut(granule_id range, uint32_t weight, enum slot_code state) {
     thrift_notice();
 }
 
-/* If no root of its use has a range, a large object or a mid slab may take one from a root for slabs: a mapped range,
- * or an unmapped one while there is no second root. Not in the hardened build. */
+/* Acquires a range from a root of that use. If there is none, a large object or a mid slab may take a range from a root
+ * for small slabs. That range must be mapped if there is a second root. In the hardened build the uses stay apart. */
 static granule_id acquire_for_use(enum root_use use, enum slot_code state, uint32_t weight) {
     granule_id range = range_acquire(use, state, weight);
     bool both = !CLASSES_APART && use == FOR_OTHER_RANGES && (state == MAPPED || root_count() <= 1);

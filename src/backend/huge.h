@@ -44,8 +44,8 @@ size_t huge_usable_size(const void *object);
 /* Bytes that huge_allocate(size) gives at least; 0 when no object can be so large (16 TB, with granules of 4 KB). */
 size_t huge_good_size(size_t size);
 
-/* Bytes of addresses that the OS must have in one piece for such an object: to find a multiple of the alignment takes
- * as many more. 0 when no object can be so large. */
+/* Bytes of addresses that the OS must have in one piece for such an object, with what is needed to find a multiple of
+ * the alignment there. 0 when no object can be so large. */
 size_t huge_addresses(size_t size, size_t alignment);
 
 /* Changes the size in place or by moving pages, without copying. Memory that is cut off goes back to the OS at once.

@@ -52,8 +52,8 @@ enum { RECORDS, LEAF, NODE, LINK, OWNERS, TABLES };
 #define TABLES_ROOM ((TABLES * TABLE_ROOM / WINDOW_MOST + 1) * WINDOW_MOST)
 enum {
     FIRST_LOW_SHIFT = JW_FIRST_WINDOW_SHIFT - 1 - JW_GRANULE_SHIFT,
-    FAR_BITS =
-        JW_WINDOW_SHIFT - JW_FIRST_WINDOW_SHIFT + 1, /* places of the second half, and doublings of the low part */
+    /* places of the second half, and doublings of the low part */
+    FAR_BITS = JW_WINDOW_SHIFT - JW_FIRST_WINDOW_SHIFT + 1,
     PARTS = 2
 };
 

@@ -31,10 +31,8 @@
 #include "platform/host.h"
 #include "sync/cell.h"
 
-enum {
-    RANGE_CACHE_WAYS = JW_RANGE_CACHE_WAYS,
-    RANGE_CACHE_SLOTS = RANGE_CACHE_WAYS + !RANGE_CACHE_WAYS
-}; /* C has no empty arrays */
+/* Slots of a class that are used; entries of its array, which are one more if there are none: C has no empty arrays. */
+enum { RANGE_CACHE_WAYS = JW_RANGE_CACHE_WAYS, RANGE_CACHE_SLOTS = RANGE_CACHE_WAYS + !RANGE_CACHE_WAYS };
 
 #define RANGE_CACHE_OLD (1u << 24)
 _Static_assert(RANGE_CACHE_OLD > ID_MASK, "a granule's number fits below the mark");

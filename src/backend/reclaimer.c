@@ -186,8 +186,8 @@ void reclaimer_after_thread_create(bool made) {
     if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
     if (!made || !starts_with_threads()) return;
     if (others_live()) start_with_threads();
-    if (reclaimer_state() == RUNNING && !others_live())
-        stop_alone(); /* the new thread ended before it could see ours */
+    /* the new thread ended before it could see ours */
+    if (reclaimer_state() == RUNNING && !others_live()) stop_alone();
 }
 
 void reclaimer_thread_ends(void) {

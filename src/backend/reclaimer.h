@@ -53,16 +53,15 @@ void reclaimer_after_thread_create(bool made);
 
 /* Called once for each thread: when a thread that the program has made starts, else when it gets its heap. True:
  * reclaimer_thread_ends must be called at the thread's end. Threads that libc makes itself (thrd_create, SIGEV_THREAD)
- * are known only from here on. Threads that come before the program makes its
- * first thread do not count. */
+ * are known only from here on. Threads that come before the program makes its first thread do not count. */
 bool reclaimer_thread_seen(void);
 
 /* Called when a thread that was seen ends. If no other thread that the program has made is left, the reclamation thread
  * ends first: calls that need a single-threaded process (unshare) then work. */
 void reclaimer_thread_ends(void);
 
-/* Ends the thread, and starts it again. After a pause has returned, no thread of ours exists until there were as many
- * resumes as pauses. */
+/* reclaimer_pause ends the thread, reclaimer_resume starts it again. After a pause has returned, no thread of ours
+ * exists until there were as many resumes as pauses. */
 void reclaimer_pause(void);
 void reclaimer_resume(void);
 

@@ -16,13 +16,13 @@ struct purge;
 /* A step of a purge (core/purge.h): gives back the ranges and mappings of both buffers, the larger ones first. */
 bool thrift_purge_ranges(struct purge *purge);
 
-/* Places all unmapped ranges once more: neighbours join, and whole roots are offered again. After rollbacks, unmapped
- * neighbours may have stayed apart (LEFT, see ownership.h), so that a root is not whole; or the OS has refused to take
- * a root. thrift_reclaim does the same for mapped ranges. */
+/* Places all unmapped ranges once more: neighbours join, and whole roots are offered again. There are two reasons.
+ * After rollbacks, unmapped neighbours may have stayed apart (LEFT, see ownership.h), so that a root is not whole. Or
+ * the OS has refused to take a root. thrift_reclaim does the same for mapped ranges. */
 void thrift_rejoin_unmapped(void);
 
-/* Whether the OS has refused something since the last call, or a step was rolled back since ranges were last rejoined:
- * then a later round must try again. */
+/* Whether a later round must try again: the OS has refused something since the last call, or a step was rolled back
+ * since ranges were last rejoined. */
 bool thrift_take_refusals(void);
 
 /* Places a held range as thrift_place_freed does, but does not call thrift_notice. */

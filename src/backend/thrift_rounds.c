@@ -188,8 +188,8 @@ static void complete_first_root(void) {
     for (enum root_use use = 0; use < ROOT_USES; use++)
         for (granule_id part; (part = root_open_part(use, 1));) {
             uint32_t weight = knit_weight(part);
-            free_granules_add(UNMAPPED,
-                              -(intptr_t)weight); /* a closed part counts as free, and counts again when placed */
+            /* a closed part counts as free, and counts again when placed */
+            free_granules_add(UNMAPPED, -(intptr_t)weight);
             range_place_known(part, weight, UNMAPPED);
         }
 }

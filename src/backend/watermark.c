@@ -11,8 +11,9 @@
 #include "config/options.h"
 #include "config/policy.h"
 
-/* Peak of granules in use: since the last round, and in the round before. A thread notes it at three moments: memory
- * without pages comes into use; a range is freed while much is cached; the thread looks how much it may cache. */
+/* Peak of granules in use: since the last round, and in the round before. A thread notes what is in use at three
+ * moments: memory without pages comes into use, a range is freed while much is cached, the thread looks how much it may
+ * cache. */
 static _Atomic(size_t) most_in_use[2];
 
 NOINLINE struct usage watermark_note_peak(void) {

@@ -14,8 +14,7 @@ static NOINLINE void *pop_slowly(struct heap *heap, size_t list_index) {
     return heap_pop(&heap->first[list_index], heap->key);
 }
 
-/* Allocates if the link of the first object is not near: the list is empty, the object is its last one, the next object
- * is in another root, or a program has written the link. */
+/* Allocates if the link of the first object is not near: the four cases above. */
 static NOINLINE void *allocate_far(struct heap *heap, size_t size, size_t list_index) {
     void *object = heap->first[list_index];
     if (link_is_end(object)) return allocate_slowly(heap, size, list_index);

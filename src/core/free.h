@@ -14,8 +14,8 @@ void free_object(void *object);
 void jw_free(void *object);
 #endif
 
-/* Finishes a free that slab_count_free did not: the budget is spent (the last object of a partial slab, the free that
- * reopens a full one, the end of a local list's budget), or no object in use begins there. */
+/* Finishes a free for which slab_count_free has returned true. Either no object in use begins there. Or the budget is
+ * spent: by the last object of a partial slab, by the free that reopens a full one, or by frees to a local list. */
 void free_own_slowly(struct slab *slab, struct free_target *target, void *object);
 
 static ALWAYS_INLINE void push_freed(const struct slab *slab, struct free_target *target, void *object, uint64_t key) {

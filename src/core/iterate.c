@@ -58,8 +58,8 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void tell_of_slab(const s
     if (!heap || class >= SIZE_CLASS_COUNT || slab_state(slab) == EMPTY || cross_is_taken(word)) return;
     note_list(slab, slab->freed.first, &listed);
     note_list(slab, heap->local[class].first, &listed);
-    char *object =
-        granule_address(record_id(slab)); /* the first object; the origin, which the owner changes, is 1 less */
+    /* the first object; the origin, which the owner changes, is 1 less */
+    char *object = granule_address(record_id(slab));
     if (!cross_is_full(word) && cross_count_of(word) > 0) note_list(slab, cross_first(object - 1, word), &listed);
     for (unsigned i = 0; i < linked; i++, object += size_classes[class].size)
         if (!listed.has[i]) tell_of(iteration, object, size_classes[class].size);

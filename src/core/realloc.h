@@ -12,8 +12,8 @@
 /* Changes the size of an object. `object` is not NULL, `size` not 0. NULL: the object has not changed. */
 void *reallocate(void *object, size_t size);
 
-/* Whether realloc has ever left an object in a larger class than its new size: from then on a sized free must accept
- * such objects. relaxed: the thread that frees the object knows of its realloc. */
+/* Whether realloc has ever left an object in a larger class than that of its new size. From then on a sized free must
+ * accept such objects. relaxed: the thread that frees the object knows of its realloc. */
 extern _Atomic(bool) shrunk_in_place HIDDEN;
 
 /* realloc leaves an object in place if the new size fits and uses more than half of it. A very small object stays, too:

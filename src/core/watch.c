@@ -17,7 +17,7 @@ _Atomic(const struct watcher *) watcher;
 #define WATCHER NULL
 #endif
 
-/* Numbers that differ where one of their parts does, as digits. */
+/* Numbers whose digits are their parts: two builds that differ in a part differ in the number. */
 #define LAYOUT_OF_BUILD                                                                                                \
     ((((JW_GRANULE_SHIFT * 64u + JW_ROOT_SHIFT) * 64u + JW_WINDOW_SHIFT) * 2u + JW_LINK_CHECK) * 4u +                  \
      JW_CHECKED * 2u + GUARDED)

@@ -82,8 +82,8 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     granule_id reopened_taken;
     bool wants_slabs; /* a slab that becomes full is WANTED (heap_shortage.h) */
     struct shortage shortage;
-    /* What the thread keeps of the lower tiers: one thread-local pointer leads to all, and a thread's end, a drain and
-     * a look at shortage take all together. Only those tiers use their fields. */
+    /* What the thread keeps of the lower tiers. It is here because one thread-local pointer leads to all. And a
+     * thread's end, a drain and a look at shortage take all together. Only those tiers use their fields. */
     struct mid_cache mid_caches[MID_CACHES];
     struct range_cache range_cache;
 };

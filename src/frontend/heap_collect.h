@@ -10,10 +10,11 @@
  *   heap_drain            a round, malloc_trim, a failed             all, and the pool goes back
  *                         allocation, many inherited heaps
  *
- * Only heap_collect, heap_drain and heap_take_all_incoming do work without a bound. malloc calls them when memory is
- * short (core/route.c), or for its first object in a fork's child (heap_attach); a thread's end takes all incoming.
- * free and malloc may run a round that is due (thrift_take_turn). By the heap's thread, or by a thread that has a heap
- * without a thread.
+ * Only heap_collect, heap_drain and heap_take_all_incoming do work without a bound. malloc calls them in two cases:
+ * memory is short (core/route.c), or a thread of a fork's child gets a heap while there are many inherited ones
+ * (heap_attach). A thread's end takes all incoming. free and malloc may run a round that is due (thrift_take_turn).
+ *
+ * Called by the heap's thread, or by a thread that has a heap without a thread.
  */
 #ifndef JW_HEAP_COLLECT_H
 #define JW_HEAP_COLLECT_H

@@ -38,8 +38,8 @@ uint64_t heap_key(uint32_t number) {
 /* Makes child_secret the secret of this process, and derives the seed of its children's secrets. */
 static void take_secret(void) {
     for (unsigned i = 0; i < 2; i++) {
-        if (!child_secret[i])
-            child_secret[i] = platform_random(); /* at the start, or if a handler has forked between the two steps */
+        /* none yet: at the start, or if a handler has forked between the two steps */
+        if (!child_secret[i]) child_secret[i] = platform_random();
         heap_secret[i] = child_secret[i];
         if (fork_seeds) fork_seeds->key[i] = hash_for(child_secret, 0, FOR_SEEDS + i);
     }

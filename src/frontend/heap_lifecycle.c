@@ -56,8 +56,8 @@ uint32_t heap_abandoned_count(void) {
 
 void heap_push_abandoned(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->abandoned, true, memory_order_relaxed);
-    atomic_fetch_add_explicit(&abandoned_count, 1,
-                              memory_order_relaxed); /* before the push: the count is never too low */
+    /* before the push: the count is never too low */
+    atomic_fetch_add_explicit(&abandoned_count, 1, memory_order_relaxed);
     versioned_stack_push(&abandoned_stacks[stack], heap->number, heap_set_next);
 }
 

@@ -36,8 +36,8 @@ static ALWAYS_INLINE struct trailer trailer_marked(struct trailer trailer, uint3
 static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, size_t size, bool fresh) {
     uint32_t marks = (uint32_t)trailer.payload;
     size_t slack = slot - TRAILER_SIZE - size;
-    if (slot >= BACKEND_MIN &&
-        UNLIKELY(slack > SLACK_MOST)) { /* a huge object whose tail the OS refused: the tail counts as in use */
+    /* a huge object whose tail the OS refused: the tail counts as in use */
+    if (slot >= BACKEND_MIN && UNLIKELY(slack > SLACK_MOST)) {
         slack = SLACK_MOST;
         size = slot - TRAILER_SIZE - slack;
     }

@@ -6,7 +6,7 @@
 
 static uint64_t cached_key, parents_key; /* of cached objects' links; of those from before a fork */
 struct mid_state mid_no_slab;
-static struct hint_counter holds_begun; /* that rounds know nothing of */
+static struct hint_counter holds_begun; /* holds that count (mid_cache_count_next_hold) */
 
 COLD void mid_cache_renew_key(uint64_t random) {
     parents_key = cached_key;
@@ -34,7 +34,8 @@ void mid_cache_open(struct mid_cache *cache, unsigned class) {
     cache->key = cached_key;
 }
 
-/* The thread may sleep with what it holds: rounds must come while many threads may. */
+/* The thread may sleep with what it holds, and only a round gives that back. So rounds must come if there are many new
+ * holds. */
 static void count_hold(struct mid_cache *cache) {
     if (mid_same(mid_word_get(&cache->left), mid_full())) return;
     mid_word_note(&cache->left, mid_full());

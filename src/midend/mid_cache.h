@@ -106,7 +106,8 @@ bool mid_cache_idles(struct mid_cache *cache);
 /* Counts a free for which the cache had no room. Returns whether that was the last one allowed. */
 bool mid_cache_misses(struct mid_cache *cache);
 
-/* Lets the next hold count. A thread's first one is, and the first one after a round has been here. */
+/* Lets the cache's next hold of a slab count: each MID_ROUND_FROM-th hold that counts asks for a round. Called for a
+ * new cache and for a drained one. The first hold after a round has been here counts in any case. */
 void mid_cache_count_next_hold(struct mid_cache *cache);
 
 /* The number of the heap that caches the object, if any does. */

@@ -9,10 +9,11 @@
  *   mid_hold_exit     the round     slab, busy -> slab     [MO3] release: what the round did to the slab's word
  *   mid_hold_end      the holder    slab, any -> 0         [MO4] acquire: as MO3; release: the holder's steps
  *
- * The thread whose step removes the slab from the word leaves the slab (mid_word_leave): the holder, or the round that
- * finds at its exit that the holder has ended the hold meanwhile. Only the holder begins one, so no slab comes back to
- * the word while a round is busy with it: it is still held. The round is busy for a few instructions, and the holder
- * never waits for it. A fork's child whose parent had a round there loses the slab.
+ * The thread whose step removes the slab from the word leaves the slab (mid_word_leave). That is the holder; or the
+ * round, if it finds at its exit that the holder has ended the hold meanwhile. Only the holder begins a hold, and a
+ * slab is still held while a round is busy with it. So the slab does not come back to the word meanwhile. The round is
+ * busy for a few instructions, and the holder never waits for it. A fork's child whose parent had a round there loses
+ * the slab.
  *
  * Invariant: while the word has a slab, that slab is held. Progress: wait-free. Clients mid_cache_held_*. */
 #ifndef JW_MID_HOLD_H

@@ -38,9 +38,9 @@ uint32_t mid_slab_empties_left(void) {
     return hint_counter_read(&empties_left);
 }
 
-/* An empty slab stays in the Nest until the next round if no more slabs of the class than this number are there. It is
- * one slab while the program grows beyond its peak, because others may need the memory; and where no thread comes for
- * rounds, because a program that falls quiet would keep them. */
+/* An empty slab stays in the Nest until the next round if no more slabs of the class than this number are there. The
+ * number is 1 in two cases. While the program grows beyond its peak, other tiers may need the memory. And where no
+ * thread comes for rounds, a program that falls quiet would keep the slabs. */
 static unsigned most_kept(unsigned class) {
     bool one = thrift_is_at_peak() || JW_MID_KEPT_BYTES == 0 || !reclaimer_lives();
     return 1 + (one ? 0 : (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / mid_shapes[class].weight);

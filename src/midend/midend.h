@@ -107,8 +107,8 @@ size_t midend_good_size(size_t size, size_t alignment);
  * there is more for a later round. */
 bool midend_round(bool now);
 
-/* A round's look at the slabs that a thread holds, which may be another one's: gives back free pages, if the thread has
- * not allocated there since the last round; `now`: in any case. Returns how many slabs a later round has to look at. */
+/* Gives back the free pages of the slabs that a thread holds, if that thread has not allocated there since the last
+ * round; `now`: in any case. Called by a round, in any thread. Returns how many slabs a later round has to look at. */
 unsigned midend_round_of_caches(struct mid_cache *caches, bool now);
 
 struct purge;

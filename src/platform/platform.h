@@ -113,12 +113,12 @@ bool platform_thread_confine(bool always);
 void platform_threads_gone(bool entirely);
 
 /* Calls `at_exit(value)` when the calling thread ends, as late as the platform allows. at_exit may register again (a
- * few times). False when the platform cannot. The value is never NULL; `at_exit` is the same in every call.
- * libc may call malloc in here: the thread's heap must be ready for that. */
+ * few times). False when the platform cannot. The value is never NULL; `at_exit` is the same in every call. libc may
+ * call malloc in here: the thread's heap must be ready for that. */
 bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
 
-/* Registers the three handlers around fork, once. Only this function and platform_finish_start may take a lock of
- * libc. */
+/* Registers the three handlers around fork, once. Only this function, platform_finish_start and platform_call_library
+ * may take a lock of libc: constructors call them. */
 void platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 /* Called once at the start, before platform_forgotten_by_fork: makes the memory that forks forget. */
@@ -163,8 +163,8 @@ void platform_write(const char *text, size_t length);
 
 /* Lets platform_write work after the program has closed its standard error, as coreutils do before they exit. Also
  * opens the file `report` (NULL: none) while the program may still open files. platform_write_report appends to this
- * file; if there is none, to standard error, unless another file than at the start is open there by then. No signal
- * ends the program when the report goes to a pipe without a reader. */
+ * file. If there is none, it writes to standard error, but only if that is still the file that it was at the start. No
+ * signal ends the program when the report goes to a pipe without a reader. */
 void platform_keep_output(const char *report);
 void platform_write_report(const char *text, size_t length);
 

@@ -9,8 +9,9 @@
  *   take_own          the only thread that ever fills   value -> 0     relaxed: it finds what it has put itself
  *   change(from, to)  any thread                        from -> to     [CE4] acquire: pairs CE2
  *
- * fill is for an empty cell that no other thread puts or fills: a cell of this thread's own, or the one from which this
- * thread has taken the value that it puts back. change marks a value, or takes it if it is still the one that was seen.
+ * fill is for an empty cell that no other thread puts into or fills. That is a cell of this thread's own, or one from
+ * which this thread has taken the value that it puts back. change marks a value or takes it; it fails if the value is
+ * no longer the one that was seen.
  *
  * Invariant: of all that take or change a value, one thread gets it.
  * Progress: all are wait-free.

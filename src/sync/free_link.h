@@ -28,8 +28,8 @@
  * with LINK_END, whose word is 0. No key makes a near link of 0, so malloc needs no separate test for an empty list.
  *
  * With -DJW_LINK_CHECK=OFF a word is next ^ key, and malloc follows it as it is: the shortest path. malloc then tests
- * the first object's address before it reads the link. free looks at the word and the owner's lists as above, so no
- * correct program is reported there either.
+ * the first object's address before it reads the link. In that build, too, free looks at the word and at the owner's
+ * lists. So no correct program is reported.
  *
  * Invariant: the first word of an object in a list is a link to the list's next object, or to its end.
  * Progress: each operation is a few instructions. Verified by tests/unit/free_link_test.c and, in lists that threads
