@@ -1,4 +1,6 @@
-"""docs_names_test.py - a test of ./jw check docs: a name that a document has and the sources do not is found."""
+"""docs_names_test.py - a test of ./jw check docs: a name that a document has and the sources do not is found.
+
+Each option is in the table of its build."""
 
 import sys
 import tempfile
@@ -10,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/jw"))
 
 import docs  # noqa: E402
+import options_table  # noqa: E402
 
 
 class Names(unittest.TestCase):
@@ -48,6 +51,14 @@ class Names(unittest.TestCase):
             self.assertEqual(self.complaints(table.format(name)), [], name)
         for name in ("walkers", "closed[]"):
             self.assertEqual(len([line for line in self.complaints(table.format(name)) if "word" in line]), 1, name)
+
+
+class Options(unittest.TestCase):
+    def test_tables(self) -> None:
+        plain, hardened = ({row[0] for row in rows} for rows in options_table.rows())
+        self.assertEqual(hardened, {"guard_rate", "quarantine", "zero_on_free"})
+        self.assertEqual(plain & hardened, set())
+        self.assertLessEqual({"reclaim_interval", "init", "stats_file"}, plain)
 
 
 if __name__ == "__main__":

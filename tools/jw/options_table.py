@@ -43,12 +43,13 @@ def cells(row: re.Match) -> list[str]:
 
 
 def rows() -> tuple[list[list[str]], list[list[str]]]:
-    """Of each build, and of the hardened build only."""
-    both, _, hardened = OPTIONS.read_text().partition("#if JW_SECURE\n")
+    """Of the plain build, and of the hardened build only."""
+    plain, _, hardened = OPTIONS.read_text().partition("\n#else\n")
+    assert plain.count("#if ") == 1 and "\n#if !JW_SECURE\n" in plain, f"{OPTIONS}: one choice is known"
     path = re.search(r'"(where statistics[^"]*)\\n"', PARSER.read_text())[1]
-    both_rows = [cells(row) for row in ROW.finditer(both)]
-    both_rows.append(["stats_file", "-", "a path", "-", path])
-    return both_rows, [cells(row) for row in ROW.finditer(hardened)]
+    plain_rows = [cells(row) for row in ROW.finditer(plain)]
+    plain_rows.append(["stats_file", "-", "a path", "-", path])
+    return plain_rows, [cells(row) for row in ROW.finditer(hardened)]
 
 
 def table(shown: list[list[str]]) -> str:
@@ -65,5 +66,5 @@ def table(shown: list[list[str]]) -> str:
 
 def parts() -> tuple[str, str]:
     """Of docs/options.md, and of docs/hardening.md."""
-    both, hardened = rows()
-    return table(both), table(hardened)
+    plain, hardened = rows()
+    return table(plain), table(hardened)
