@@ -4,7 +4,7 @@ import os
 import sys
 
 import arguments
-from errors import TraceError
+from errors import TraceError, say
 
 
 def main() -> int:
@@ -13,13 +13,13 @@ def main() -> int:
         status = parsed.run(parsed)
         sys.stdout.flush()
     except TraceError as error:
-        print(f"jw: {error}", file=sys.stderr)
+        say(str(error))
     except MemoryError:
-        print("jw: there is not enough memory for this", file=sys.stderr)
+        say("there is not enough memory for this")
     except OSError as error:  # files that were named have a TraceError
         if not isinstance(error, BrokenPipeError):  # `| head` has what it wants
             said = f"{error.filename or 'the output'}: {error.strerror}" if error.strerror else error  # the loader's
-            print(f"jw: {said}", file=sys.stderr)
+            say(str(said))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python's end writes the rest
     else:
         return status

@@ -7,7 +7,6 @@
 The times may be missing, as they are in older traces: then each line is a microsecond."""
 
 import argparse
-import sys
 import zipfile
 import zlib
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 import events as analysis
 import heaptrack
 import traceio
-from errors import TraceError, start_of
+from errors import TraceError, say, start_of
 from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END
 
 MICROSECOND = 1000
@@ -95,7 +94,7 @@ def lines(trace: traceio.Trace, process: int):
 def chosen_process(trace: traceio.Trace, wanted: int | None) -> int:
     found = analysis.processes(trace)
     if trace.cut:
-        print("jw: the trace is cut off or damaged; what is before that is used", file=sys.stderr)
+        say("the trace is cut off or damaged; what is before that is used")
     if not found:
         raise TraceError("the trace has no events")
     if wanted is not None and wanted not in found:
@@ -120,7 +119,7 @@ def export(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise TraceError(f"{arguments.output}: cannot be written: {error.strerror}") from error
     if others and arguments.process is None:
-        print(f"jw trace: process {process}; --process N takes one of the {others} others", file=sys.stderr)
+        say(f"process {process}; --process N takes one of the {others} others", "trace")
     return 0
 
 
@@ -217,5 +216,5 @@ def import_text(arguments: argparse.Namespace) -> int:
         total += len(events)
     writer.record("end", time=0, exit=0, lost=0, events=total)
     writer.close()
-    print(f"jw trace: {total} events, {len(importer.rows)} threads in {arguments.output}", file=sys.stderr)
+    say(f"{total} events, {len(importer.rows)} threads in {arguments.output}", "trace")
     return 0

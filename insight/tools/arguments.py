@@ -2,8 +2,11 @@
 
 import argparse
 import importlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
+
+import errors
 
 BUILD = Path(__file__).resolve().parents[2] / "build"
 COMMANDS = {
@@ -236,7 +239,10 @@ def add_map(commands) -> None:
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """Of the words, or of this program's arguments. Ends the program after --help, and if an argument is wrong."""
-    parser = argparse.ArgumentParser(prog="jw")
+    words = sys.argv[1:] if words is None else words
+    if words[:1] == ["--called"]:
+        errors.called, words = words[1], words[2:]
+    parser = argparse.ArgumentParser(prog=errors.called)
     parser.add_argument("--build", type=Path, default=BUILD, help="where the libraries are")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_record(commands)

@@ -1,8 +1,16 @@
 """errors.py - what a command says in one line, and then ends."""
 
+import sys
+
+called = "jw"  # how the user has called it; the installed commands have another name
+
 
 class TraceError(Exception):
     """What is wrong with a file, a program or an argument, in one line."""
+
+
+def say(text: str, command: str = "") -> None:
+    print(f"{called} {command}".strip() + f": {text}", file=sys.stderr)
 
 
 def start_of(line: bytes) -> str:

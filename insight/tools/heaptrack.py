@@ -6,7 +6,6 @@ addresses are made up."""
 
 import gzip
 import io
-import sys
 import zlib
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 import zstandard
 
 import traceio
-from errors import TraceError, start_of
+from errors import TraceError, say, start_of
 from traceio import DEFINITION, EVENT, FRAMES, FREE, MALLOC, STACK
 
 MILLISECOND = 1_000_000
@@ -170,7 +169,7 @@ def read_lines(text: io.BufferedIOBase, path: Path) -> Importer:
     except DAMAGED:
         line = b""
     if not line.endswith(b"\n"):
-        print(f"jw trace: {path}: cut off in or after line {number}; what is before that is used", file=sys.stderr)
+        say(f"{path}: cut off in or after line {number}; what is before that is used", "trace")
     return importer
 
 
@@ -191,5 +190,5 @@ def import_file(text: io.BufferedIOBase, path: Path, output: Path) -> int:
     writer.record("memory", samples=samples)
     writer.record("end", time=0, exit=0, lost=0, events=len(events))
     writer.close()
-    print(f"jw trace: {len(events)} events of heaptrack in {output}", file=sys.stderr)
+    say(f"{len(events)} events of heaptrack in {output}", "trace")
     return 0

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from html import escape
 from pathlib import Path
@@ -16,7 +15,7 @@ import events as analysis
 import plots
 import traceio
 from android import as_one_line, chosen_process
-from errors import TraceError
+from errors import TraceError, say
 from preload import found
 from report import Progress, figure, page, table
 from traceio import ALIGNED, CALLOC, FREE, REALLOC_BEGIN
@@ -174,7 +173,7 @@ def replay(arguments: argparse.Namespace) -> int:
     tell.done()
     if arguments.output:
         write_page(arguments.output, arguments.trace, results)
-        print(f"jw replay: {arguments.output}", file=sys.stderr)
+        say(str(arguments.output), "replay")
     if arguments.json:
         print(json.dumps(results, indent=1))
     else:

@@ -13,7 +13,7 @@ import plots
 import summary
 import traceio
 from android import chosen_process
-from errors import TraceError
+from errors import TraceError, say
 from plots import amount, count, duration
 from summary import Process
 from traceio import Trace
@@ -346,5 +346,5 @@ def report(arguments: argparse.Namespace) -> int:
         arguments.output.write_text(text, "utf-8", "replace")  # a path may be any bytes
     except OSError as error:
         raise TraceError(f"{arguments.output}: cannot be written: {error.strerror}") from error
-    print(f"jw report: {arguments.output}", file=sys.stderr)
+    say(str(arguments.output), "report")
     return 0

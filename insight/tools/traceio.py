@@ -185,7 +185,7 @@ def mapped(path: Path | str) -> memoryview:
 def read_header(data: memoryview, path: Path | str) -> tuple[Trace, int]:
     """An empty trace, and where the chunks begin."""
     if len(data) < HEADER.size or bytes(data[:8]) != MAGIC:
-        raise TraceError(f"{path}: not a trace of ./jw record")
+        raise TraceError(f"{path}: not a trace that record has written")
     _, version, length = HEADER.unpack_from(data)
     if version != VERSION:
         raise TraceError(f"{path}: a trace of version {version}; this program reads version {VERSION}")

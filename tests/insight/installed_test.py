@@ -23,6 +23,23 @@ def library(tree: Path) -> Path:
 
 
 class Installed(unittest.TestCase):
+    def check_name(self, command: Path, folder: Path) -> None:
+        """It calls itself by its name, and installs nothing for its help and for a wrong argument."""
+        for words, status, said in (
+            (["--help"], 0, "usage: jwmalloc "),
+            (["record", "--help"], 0, "usage: jwmalloc record "),
+            (["record"], 2, "jwmalloc: error: which program?"),
+            (["report", folder / "none"], 1, "jwmalloc: "),
+        ):
+            environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
+            environment["JWMALLOC_PYTHON"] = sys.executable if status == 1 else ""
+            done = subprocess.run(
+                [command, *words], capture_output=True, text=True, cwd=folder, timeout=100, env=environment
+            )
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(said, done.stdout + done.stderr)
+        self.assertFalse((folder / "cache/jwmalloc").exists())
+
     def test_record_report_replay(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -39,6 +56,7 @@ class Installed(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 return done.stdout
 
+            self.check_name(tree / "bin/jwmalloc", folder)
             jwmalloc("record", "--stacks", "-o", trace, "--", KNOWN, "plain")
             about = json.loads(jwmalloc("report", "--json", trace))
             self.assertGreaterEqual(about["totals"]["allocations"], 252)
