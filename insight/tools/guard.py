@@ -3,12 +3,11 @@
 import argparse
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import program
 from errors import TraceError
 from preload import preload
 
@@ -46,13 +45,9 @@ def run(arguments: argparse.Namespace, output: Path | None) -> int:
     }
     if output is not None:
         environment["JW_GUARD_OUTPUT"] = str(output.resolve())
-    try:
-        program = subprocess.Popen(arguments.program, env=environment)
-    except OSError as error:
-        raise TraceError(f"{arguments.program[0]}: cannot be run: {error.strerror}") from error
-    signal.signal(signal.SIGINT, lambda *_: None)  # it is the program's, which a terminal's Ctrl-C reaches as well
-    code = program.wait()
-    return code if code >= 0 else 128 - code
+    running = program.start(arguments.program, environment)
+    running.wait()
+    return program.status_of(running)
 
 
 def guard(arguments: argparse.Namespace) -> int:

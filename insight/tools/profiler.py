@@ -7,15 +7,13 @@ import contextlib
 import mmap
 import os
 import shutil
-import signal
 import struct
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pprof
-from errors import TraceError
+import program
+from errors import TraceError, say
 from preload import preload
 from recorder import shared_folder
 
@@ -72,10 +70,10 @@ def tell(output: Path, process: pprof.Process, rate: int) -> None:
     allocated, live = (sum(four[i] for four in values) / 1e6 for i in (1, 3))
     samples = sum(row[0] for row in process.rows.values())
     dropped = sum(process.dropped.values())
-    print(
-        f"jw profile: {output}: {Path(process.program).name} {process.pid}: about {allocated:.1f} MB allocated, "
+    say(
+        f"{output}: {Path(process.program).name} {process.pid}: about {allocated:.1f} MB allocated, "
         f"{live:.1f} MB in use, {samples} samples" + (f", {dropped} dropped" if dropped else ""),
-        file=sys.stderr,
+        "profile",
     )
 
 
@@ -95,7 +93,7 @@ def write_all(arguments: argparse.Namespace, folder: Path, main: int) -> None:
         about = pprof.Process(main, os.getpid(), time.time_ns(), "", {})
         pprof.write(arguments.output, about, rate, lost=lost)
         why = "is the rate high, or the program linked statically, or set-uid?"
-        print(f"jw profile: {arguments.output}: no samples of the program itself: {why}", file=sys.stderr)
+        say(f"{arguments.output}: no samples of the program itself: {why}", "profile")
 
 
 def living(folder: Path) -> list[int]:
@@ -110,16 +108,10 @@ def living(folder: Path) -> list[int]:
 
 def wait_for_others(folder: Path) -> None:
     """The program has ended; others that it started may go on, until Ctrl-C."""
-    interrupted = told = False
-
-    def interrupt(*_) -> None:
-        nonlocal interrupted
-        interrupted = True
-
-    signal.signal(signal.SIGINT, interrupt)
-    while not interrupted and (left := living(folder)):
+    told, interrupted = False, program.interrupted()
+    while not interrupted() and (left := living(folder)):
         if not told and (told := True):
-            print(f"jw profile: waiting for {len(left)} further processes; Ctrl-C ends", file=sys.stderr)
+            say(f"waiting for {len(left)} further processes; Ctrl-C ends", "profile")
         time.sleep(0.2)
 
 
@@ -131,15 +123,11 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
         "LD_PRELOAD": preload(arguments.build / "libjwprofile.so", arguments.lib),
         "JW_PROFILE_FOLDER": str(folder),
     }
-    try:
-        program = subprocess.Popen(arguments.program, env=environment)
-    except OSError as error:
-        raise TraceError(f"{arguments.program[0]}: cannot be run: {error.strerror}") from error
-    signal.signal(signal.SIGINT, lambda *_: None)  # it is the program's, which a terminal's Ctrl-C reaches as well
-    code = program.wait()
+    running = program.start(arguments.program, environment)
+    running.wait()
     wait_for_others(folder)
-    write_all(arguments, folder, program.pid)
-    return code if code >= 0 else 128 - code
+    write_all(arguments, folder, running.pid)
+    return program.status_of(running)
 
 
 def dump(arguments: argparse.Namespace) -> int:

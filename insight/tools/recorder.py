@@ -8,9 +8,6 @@ import ctypes
 import mmap
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from errors import TraceError
+import program
+from errors import TraceError, say
 from preload import preload
 from traceio import EVENT, MODULE, PROCESS, PROGRAM, THREAD_AGAIN, THREAD_BEGIN, THREAD_END, Writer
 
@@ -258,7 +256,7 @@ class Recorder:
         except TraceError as error:
             self.failed = str(error)
             self.rings.words[STOP] = 1
-            print(f"jw record: {error}; the recording ends here, the program goes on", file=sys.stderr)
+            say(f"{error}; the recording ends here, the program goes on", "record")
 
     def sample_memory(self) -> None:
         now = time.monotonic_ns()
@@ -314,30 +312,20 @@ def run_program(arguments: argparse.Namespace, rings: Rings, recorder: Recorder)
     }
     if arguments.stacks:
         environment["JW_RECORD_STACKS"] = "1"
-    try:
-        program = subprocess.Popen(arguments.program, env=environment)
-    except OSError as error:
-        raise TraceError(f"{arguments.program[0]}: cannot be run: {error.strerror}") from error
-    signal.signal(signal.SIGINT, lambda *_: None)  # it is the program's, which a terminal's Ctrl-C reaches as well
-    while program.poll() is None:
+    running = program.start(arguments.program, environment)
+    while running.poll() is None:
         if not recorder.poll():
             time.sleep(0.002)
     recorder.poll(everything=True)
-    told = interrupted = False
-
-    def interrupt(*_) -> None:
-        nonlocal interrupted
-        interrupted = True
-
-    signal.signal(signal.SIGINT, interrupt)
-    while recorder.alive() and not interrupted and not recorder.failed:
+    told, interrupted = False, program.interrupted()
+    while recorder.alive() and not interrupted() and not recorder.failed:
         if not told and (told := True):
-            print(f"jw record: waiting for {len(recorder.alive())} further processes; Ctrl-C ends", file=sys.stderr)
+            say(f"waiting for {len(recorder.alive())} further processes; Ctrl-C ends", "record")
         if not recorder.poll():
             time.sleep(0.002)
     rings.words[STOP] = 1
     recorder.poll(everything=True)
-    return program.returncode if program.returncode >= 0 else 128 - program.returncode
+    return program.status_of(running)
 
 
 def remove_left_folders(memory: Path) -> None:
@@ -381,9 +369,9 @@ def record(arguments: argparse.Namespace) -> int:
         ended.set()
         shutil.rmtree(folder, ignore_errors=True)
     if lost:
-        print(f"jw record: {lost} events were not recorded", file=sys.stderr)
+        say(f"{lost} events were not recorded", "record")
     if not recorder.events:
-        print("jw record: no events: is the program linked statically, or set-uid?", file=sys.stderr)
+        say("no events: is the program linked statically, or set-uid?", "record")
     said = f"{recorder.events} events, {len(recorder.processes)} processes, {recorder.thread_count} threads"
-    print(f"jw record: {said}, {writer.size / 1e6:.1f} MB in {arguments.output}", file=sys.stderr)
+    say(f"{said}, {writer.size / 1e6:.1f} MB in {arguments.output}", "record")
     return 1 if recorder.failed else code

@@ -1,10 +1,12 @@
 """What ./jw record, profile, guard, stat, report and the like run: insight/tools, its libraries and packages."""
 
 import fcntl
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import flavours
 
@@ -37,10 +39,13 @@ def install() -> None:
         shutil.copy(wanted, installed)
 
 
-def call(*words: object) -> int:
+def command_of(*words: object) -> list[str]:
     """A command of insight/tools."""
-    command = [python(), "-B", TOOLS / "tools", "--build", flavours.BUILD, *words]
-    return subprocess.call([str(word) for word in command])
+    return [str(word) for word in (python(), "-B", TOOLS / "tools", "--build", flavours.BUILD, *words)]
+
+
+def call(*words: object) -> int:
+    return subprocess.call(command_of(*words))
 
 
 def parse(*words: str) -> None:
@@ -48,13 +53,14 @@ def parse(*words: str) -> None:
     insight_arguments.parse(list(words))
 
 
-def run(arguments) -> int:
+def run(arguments) -> NoReturn:
     parse(arguments.command, *arguments.words)
     python()
     flavours.build("release", "insight")
     if arguments.command == "replay":
         flavours.build("release")
-    return call(arguments.command, *arguments.words)
+    command = command_of(arguments.command, *arguments.words)
+    os.execv(command[0], command)  # so that a signal reaches the command; as its parent we would kill it after Ctrl-C
 
 
 def add_command(commands) -> None:
