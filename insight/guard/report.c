@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -43,8 +44,10 @@ static void end_line(void) {
     line[used++] = '\n';
     for (size_t done = 0; done < used;) {
         ssize_t written = write(output, line + done, used - done);
-        if (written <= 0) break;
-        done += (size_t)written;
+        if (written > 0) done += (size_t)written;
+        else if (written < 0 && errno == EINTR) continue;
+        else if (output != STDERR_FILENO) output = STDERR_FILENO; /* the disk is full */
+        else break;
     }
     used = 0;
 }
@@ -115,9 +118,8 @@ void report_write(const struct report *report) {
     inside = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* open and write are points of cancellation */
     while (atomic_flag_test_and_set(&writing)) wait_a_moment();
-    output = output_path[0] != 0 ? open(output_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
-    bool opened = output >= 0;
-    if (!opened) output = STDERR_FILENO;
+    int file = output_path[0] != 0 ? open(output_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+    output = file >= 0 ? file : STDERR_FILENO;
     put("jw guard: ");
     put(report->kind);
     if (report->access != NULL) put(": ");
@@ -131,7 +133,7 @@ void report_write(const struct report *report) {
     put_stack(report->here_is, report->here, report->exact);
     if (report->slot != NULL) put_stack("allocated by", &report->slot->allocated, false);
     if (report->slot != NULL && report->slot->freed.thread != 0) put_stack("freed by", &report->slot->freed, false);
-    if (opened) close(output);
+    if (file >= 0) close(file);
     atomic_flag_clear(&writing);
     pthread_setcancelstate(cancel, NULL);
     inside = false;

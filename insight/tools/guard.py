@@ -50,9 +50,21 @@ def run(arguments: argparse.Namespace, output: Path | None) -> int:
     return program.status_of(running)
 
 
+def add_to(output: Path, text: str) -> None:
+    """What was found may not come again: where it cannot be written it is shown."""
+    try:
+        with output.open("a") as file:
+            file.write(text)
+    except OSError as error:
+        sys.stderr.write(text)
+        raise TraceError(f"{output}: cannot be written: {error.strerror}") from error
+
+
 def guard(arguments: argparse.Namespace) -> int:
     if not (1 <= arguments.rate < 1 << 31 and 1 <= arguments.slots <= 16384):
         raise TraceError("--rate is from 1 to 2^31 - 1, --slots from 1 to 16384")
+    if arguments.output is not None:
+        program.check_place(arguments.output)
     if not arguments.symbolize:
         return run(arguments, arguments.output)
     with tempfile.TemporaryDirectory(prefix="jw-guard-") as folder:
@@ -62,6 +74,5 @@ def guard(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         sys.stderr.write(text)
     else:
-        with arguments.output.open("a") as file:
-            file.write(text)
+        add_to(arguments.output, text)
     return code

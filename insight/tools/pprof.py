@@ -216,20 +216,6 @@ def names_of(process: Process) -> dict[tuple[Module, int], list[tuple[str, str, 
     return found
 
 
-def check_place(path: Path) -> None:
-    """Before the program runs: an hour later it would be too late."""
-    place = path if path.exists() else path.parent
-    if path.is_dir() or not place.exists() or not os.access(place, os.W_OK):
-        why = (
-            "Is a directory"
-            if path.is_dir()
-            else "Permission denied"
-            if place.exists()
-            else "No such file or directory"
-        )
-        raise TraceError(f"{path}: cannot be written: {why}")
-
-
 def write(path: Path, process: Process, rate: int, symbolize: bool = False, lost: int = 0) -> None:
     """Whole or not at all; a device or a pipe stays what it is."""
     data = gzip.compress(encode(process, rate, names_of(process) if symbolize else {}, lost), mtime=0)

@@ -151,7 +151,7 @@ def profile(arguments: argparse.Namespace) -> int:
         return 0
     if not (1 <= arguments.rate < 1 << 40 and 0 <= arguments.seed < 1 << 64):
         raise TraceError("--rate is from 1 to 2^40 - 1, --seed from 0 to 2^64 - 1")
-    pprof.check_place(arguments.output)
+    program.check_place(arguments.output)
     folder = shared_folder("profile", arguments.output)
     try:
         return run(arguments, folder)

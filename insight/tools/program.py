@@ -4,13 +4,29 @@ What a terminal sends reaches its whole foreground group, so the program as well
 belongs into the file. What ends a process otherwise (kill, timeout) comes to ours alone, and is handed on."""
 
 import contextlib
+import os
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 from errors import TraceError
 
 OF_A_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+
+
+def check_place(path: Path) -> None:
+    """Before the program runs: an hour later it would be too late."""
+    place = path if path.exists() else path.parent
+    if path.is_dir() or not place.exists() or not os.access(place, os.W_OK):
+        why = (
+            "Is a directory"
+            if path.is_dir()
+            else "Permission denied"
+            if place.exists()
+            else "No such file or directory"
+        )
+        raise TraceError(f"{path}: cannot be written: {why}")
 
 
 def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen:

@@ -132,6 +132,18 @@ class Guarding(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("--rate is from 1", done.stderr)
         self.assertIn("cannot be run", self.jw("--", "/no/program").stderr)
+        done = self.jw("--lib", "/etc/passwd", "--", "true")
+        self.assertEqual((done.returncode, done.stderr), (1, "jw: /etc/passwd: cannot be preloaded\n"))
+
+    def test_an_unwritable_file(self) -> None:
+        done = self.jw("-o", "/no/folder/a", "--", "true")
+        self.assertEqual(
+            (done.returncode, done.stderr), (1, "jw: /no/folder/a: cannot be written: No such file or directory\n")
+        )
+        for words in ([], ["--symbolize"]):  # a full disk: what was found is shown
+            done = self.jw("-o", "/dev/full", *words, "--", MISTAKES, "write_after")
+            self.assertEqual(len(LINE.findall(done.stderr)), 1, done.stderr)
+            self.assertRegex(done.stderr, r"freed by thread \d+:\n    #0 ")
 
 
 unittest.main(argv=sys.argv[:1])
