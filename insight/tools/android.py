@@ -7,6 +7,7 @@
 The times may be missing, as they are in older traces: then each line is a microsecond."""
 
 import argparse
+import ctypes
 import zipfile
 import zlib
 from pathlib import Path
@@ -17,10 +18,13 @@ import events as analysis
 import heaptrack
 import traceio
 from errors import TraceError, say, start_of
-from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END
+from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END, THREAD_END
 
 MICROSECOND = 1000
 LONGEST = 4096  # bytes of a line
+BLOCK, ROOM = 1 << 20, 1 << 16  # bytes of text, and events, at a time
+ZIP = b"PK\3\4"
+NOTHING = 0  # the kind of no event
 
 
 def pairs_of_reallocs(events: analysis.Events) -> tuple[np.ndarray, np.ndarray]:
@@ -58,6 +62,12 @@ def as_one_line(events: analysis.Events) -> tuple[np.ndarray, np.ndarray, np.nda
     return begins[one], ends[one], taken[one]
 
 
+def rows_of(columns: tuple[np.ndarray, ...]):
+    """Some at a time: numbers of Python need much memory."""
+    for first in range(0, len(columns[0]), BLOCK):
+        yield from zip(*(column[first : first + BLOCK].tolist() for column in columns), strict=True)
+
+
 def lines(trace: traceio.Trace, process: int):
     events = analysis.of_process(trace, process)
     begins, ends, early = as_one_line(events)
@@ -69,9 +79,7 @@ def lines(trace: traceio.Trace, process: int):
     last = {int(thread): at for at, thread in enumerate(events.thread)}
     columns = (events.thread, events.kind, events.address, events.size, events.alignment, events.time, other, silent)
     address, time, start = events.address, events.time, events.start
-    for at, (thread, kind, pointer, size, alignment, when, pair, quiet) in enumerate(
-        zip(*(column.tolist() for column in columns), strict=True)
-    ):
+    for at, (thread, kind, pointer, size, alignment, when, pair, quiet) in enumerate(rows_of(columns)):
         now = when + start
         if quiet:
             pass
@@ -131,90 +139,154 @@ def only_file(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     return files[0]
 
 
-def text_lines(path: Path):
+def blocks_of(file):
+    yield from iter(lambda: file.read(BLOCK), b"")
+
+
+def text_blocks(path: Path):
+    """Of its text, some at a time."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive, archive.open(only_file(archive)) as text:
-                yield from iter(lambda: text.readline(LONGEST), b"")
+                yield from blocks_of(text)
         else:
             with path.open("rb") as text:
-                yield from iter(lambda: text.readline(LONGEST), b"")
+                for block in blocks_of(text):
+                    if block.startswith(ZIP):  # without its end, where its table is
+                        raise TraceError(f"{path}: a zip archive that is cut off or damaged")
+                    yield block
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise TraceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
+class Reading(ctypes.Structure):
+    """As replay/lines.c has it."""
+
+    _fields_ = (
+        ("events", ctypes.c_void_p), ("line", ctypes.c_uint64), ("room", ctypes.c_uint32), ("count", ctypes.c_uint32),
+        ("timed", ctypes.c_uint32),
+    )  # fmt: skip
+
+
 class Importer:
-    """Rows of events, a list for each thread: time, address, size, kind, alignment."""
+    """Events, whose `stack` is the line's thread. Kind 0 is no event: a call that failed."""
 
-    def __init__(self) -> None:
-        self.rows: dict[int, list[tuple[int, int, int, int, int]]] = {}
-        self.ends: dict[int, int] = {}
-        self.timed = False
+    def __init__(self, build: Path, path: Path) -> None:
+        self.read_lines = ctypes.CDLL(str(build / "libjwdrain.so")).jw_read_lines
+        self.read_lines.restype = ctypes.c_size_t
+        self.path, self.events = path, np.zeros(ROOM, EVENT)
+        self.reading = Reading(self.events.ctypes.data, 0, ROOM, 0, 0)
+        self.parts: list[np.ndarray] = []
 
-    def line(self, number: int, line: bytes) -> None:
+    def add(self, text: bytes) -> bytes:
+        """Reads its whole lines, and gives back the rest."""
+        at = 0
+        place = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value or 0
+        while True:
+            rest = ctypes.c_size_t(len(text) - at)
+            at += self.read_lines(ctypes.c_void_p(place + at), rest, ctypes.byref(self.reading))
+            full = self.reading.count + 2 > ROOM
+            if full:
+                self.keep()
+            end = text.find(b"\n", at) + 1 or len(text)
+            if not text[at:end].endswith(b"\n") and end - at < LONGEST:
+                return text[at:]
+            if not full:
+                self.unusual_line(text[at : min(end, at + LONGEST)])
+                at = min(end, at + LONGEST)
+
+    def keep(self) -> None:
+        self.parts.append(self.events[: self.reading.count].copy())
+        self.reading.count = 0
+
+    def unusual_line(self, line: bytes) -> None:
+        """One that C does not know: with more spaces, say, or a wrong one."""
+        self.reading.line += 1
+        try:
+            rows = self.line(line) if line.strip() else []
+        except (ValueError, KeyError, IndexError):
+            said = f"not a line of memory_replay: {start_of(line)}"
+            raise TraceError(f"{self.path}:{self.reading.line}: {said}") from None
+        for row in rows:
+            self.events[self.reading.count] = (*row, 0)
+            self.reading.count += 1
+
+    def line(self, line: bytes) -> list[tuple[int, ...]]:
+        """Its events: time, address, size, thread, kind, alignment."""
         thread, operation, *words = line.split()
         values = [int(word, 0) for word in words]
-        if not 0 <= min(values) <= max(values) <= traceio.MOST:
-            raise ValueError("a number")
         tid = int(thread.rstrip(b":"))
-        rows = self.rows.setdefault(tid, [])
+        if not 0 <= min(values) <= max(values) <= traceio.MOST or not 0 <= tid <= traceio.MOST_THREADS:
+            raise ValueError("a number")
         fields = {b"malloc": 2, b"calloc": 3, b"memalign": 3, b"realloc": 3, b"free": 1, b"thread_done": 1}[operation]
-        times = values[fields : fields + 2] or [number * MICROSECOND]
-        self.timed |= len(values) > fields
+        times = values[fields : fields + 2] or [self.reading.line * MICROSECOND]
+        self.reading.timed |= len(values) > fields
         start, end = times[0], times[-1]
-        pointer = values[0]
+        pointer, size = values[0], values[fields - 1]
         if operation == b"thread_done":
-            self.ends[tid] = end
-        elif operation == b"realloc" and values[1]:
+            return [(end, 0, 0, tid, THREAD_END, 0)]
+        if operation == b"realloc" and values[1]:
             # Without a time for each, one call still begins before it ends.
-            rows.append((start, values[1], values[2], REALLOC_BEGIN, 0))
-            rows.append((max(end, start + (not self.timed)), pointer, values[2], REALLOC_END, 0))
-        elif pointer == 0:
-            pass
+            later = max(end, start + (not self.reading.timed))
+            return [(start, values[1], size, tid, REALLOC_BEGIN, 0), (later, pointer, size, tid, REALLOC_END, 0)]
+        kind, alignment = MALLOC, 0
+        if pointer == 0:
+            kind, size = NOTHING, 0
         elif operation == b"free":
-            rows.append((start, pointer, 0, FREE, 0))
+            end, kind, size = start, FREE, 0
         elif operation == b"calloc":
-            if values[1] * values[2] > traceio.MOST:
+            kind, size = CALLOC, values[1] * values[2]
+            if size > traceio.MOST:
                 raise ValueError("a size")
-            rows.append((end, pointer, values[1] * values[2], CALLOC, 0))
         elif operation == b"memalign":
-            rows.append((end, pointer, values[2], ALIGNED, max(values[1].bit_length() - 1, 0)))
-        else:
-            rows.append((end, pointer, values[fields - 1], MALLOC, 0))
+            kind, alignment = ALIGNED, max(values[1].bit_length() - 1, 0)
+        return [(end, pointer, size, tid, kind, alignment)]
+
+    def threads(self):
+        """The thread's number and its rows, in the order in which threads come."""
+        self.keep()
+        rows = np.concatenate(self.parts)
+        self.parts.clear()
+        numbers, first, of_rows = np.unique(rows["stack"], return_index=True, return_inverse=True)
+        rows = rows[np.argsort(of_rows, kind="stable")]
+        ends = np.cumsum(np.bincount(of_rows, minlength=len(numbers)))
+        for at in np.argsort(first).tolist():
+            yield int(numbers[at]), rows[ends[at - 1] if at else 0 : ends[at]]
+
+
+def read_text(build: Path, path: Path) -> Importer:
+    importer, rest = Importer(build, path), b""
+    for block in text_blocks(path):
+        rest = importer.add(rest + block)
+    if rest:
+        importer.unusual_line(rest)
+    if not importer.parts and not importer.reading.count:
+        raise TraceError(f"{path}: has no line")
+    return importer
 
 
 def import_text(arguments: argparse.Namespace) -> int:
     if arguments.trace.is_file() and (text := heaptrack.opened(arguments.trace)) is not None:
         return heaptrack.import_file(text, arguments.trace, arguments.output)
-    importer, number = Importer(), 0
-    for number, line in enumerate(text_lines(arguments.trace), 1):
-        try:
-            if line.strip():
-                importer.line(number, line)
-        except (ValueError, KeyError, IndexError):
-            said = f"not a line of memory_replay: {start_of(line)}"
-            raise TraceError(f"{arguments.trace}:{number}: {said}") from None
-    if not importer.rows:
-        raise TraceError(f"{arguments.trace}: has no line")
-    about = {"made_by": "jw trace import", "command": [str(arguments.trace)], "timed": importer.timed}
+    importer = read_text(arguments.build, arguments.trace)
+    about = {"made_by": "jw trace import", "command": [str(arguments.trace)], "timed": bool(importer.reading.timed)}
     writer = traceio.Writer(arguments.output, about)
     writer.record("process", process=1, pid=0, parent_pid=0, parent=0, bits=0, time=0, command=str(arguments.trace))
-    total = 0
-    for thread, (tid, rows) in enumerate(importer.rows.items(), 1):
-        table = np.array(rows, np.uint64).reshape(-1, 5)
-        events = np.zeros(len(rows), EVENT)
-        for column, name in enumerate(("time", "address", "size", "kind", "alignment")):
-            events[name] = table[:, column]
+    total = thread = 0
+    for thread, (tid, rows) in enumerate(importer.threads(), 1):
+        ends = rows["time"][rows["kind"] == THREAD_END]
+        events = rows[(rows["kind"] >= MALLOC) & (rows["kind"] <= FREE)]
+        events["stack"] = 0
         if (events["time"][1:] < events["time"][:-1]).any():
             events = events[np.argsort(events["time"], kind="stable")]
         first = int(events["time"][0]) if len(events) else 0
         writer.record("thread", process=1, thread=thread, tid=tid, time=first, name=f"thread {tid}")
         for at in range(0, len(events), 1 << 16):
             writer.events(1, thread, events[at : at + (1 << 16)])
-        if tid in importer.ends:
-            writer.record("thread_end", process=1, thread=thread, time=importer.ends[tid], name=f"thread {tid}")
+        if len(ends):
+            writer.record("thread_end", process=1, thread=thread, time=int(ends[-1]), name=f"thread {tid}")
         total += len(events)
     writer.record("end", time=0, exit=0, lost=0, events=total)
     writer.close()
-    say(f"{total} events, {len(importer.rows)} threads in {arguments.output}", "trace")
+    say(f"{total} events, {thread} threads in {arguments.output}", "trace")
     return 0

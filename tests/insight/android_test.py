@@ -150,6 +150,35 @@ class Texts(unittest.TestCase):
         for number in np.unique(events.stack[own]).tolist():
             self.assertIn("short_lived", " ".join(stacks.names_of(known, number)))
 
+    def test_usual_and_unusual_lines(self) -> None:
+        """C reads the first ones (replay/lines.c), Python the others; blocks of text end anywhere in a line."""
+        usual: list[str] = []
+        for at in range(60000):
+            place, tid = 0x7F0000000000 + at * 64, 100 + at % 3
+            for call in (
+                f"malloc {place:#x} {at}", f"realloc {place + 16:#x} {place:#x} {at + 5}", f"free {place + 16:#x}",
+                f"calloc {place:#x} 3 {at}", f"realloc {place:#x} 0x0 8", f"memalign {place + 32:#x} 64 {at}",
+                "malloc 0x0 1", f"realloc 0x0 {place:#x} 99",
+            ):  # fmt: skip
+                usual.append(f"{tid}: {call} {len(usual) * 7} {len(usual) * 7 + 3}")
+        usual += ["100: thread_done 0x0 9000000", "7: malloc 0x0 1 5 5"]
+        unusual = [line.replace(" ", "  ", 2) for line in usual]
+        text, traces = self.folder / "d.txt", []
+        for lines in (usual, unusual, [line.rsplit(" ", 2)[0] for line in usual[:-2]]):
+            text.write_text("\n".join(lines) + "\n")
+            self.jw("trace", "import", text, "-o", self.folder / "d.jwt")
+            traces.append(traceio.read(self.folder / "d.jwt"))
+        first, second, untimed = traces
+        self.assertEqual(first.records, second.records)
+        self.assertEqual([record["tid"] for record in first.of("thread")], [100, 101, 102, 7])
+        self.assertEqual(first.of("thread_end")[0]["time"], 9000000)
+        self.assertEqual(sum(map(len, first.streams.values())), 60000 * 9)
+        for key, events in first.streams.items():
+            np.testing.assert_array_equal(events, second.streams[key])
+            for name in ("address", "size", "kind", "alignment"):
+                np.testing.assert_array_equal(events[name], untimed.streams[key][name])
+        self.assertEqual(untimed.streams[1, 1]["time"][:4].tolist(), [1000, 2000, 2001, 3000])
+
     def test_what_is_no_text_of_theirs(self) -> None:
         text, trace = self.folder / "c.txt", self.folder / "c.jwt"
         texts = {
@@ -170,6 +199,11 @@ class Texts(unittest.TestCase):
             said_now = self.jw("trace", "import", self.folder / "c.zip", "-o", trace, status=1)
             self.assertEqual(said_now, f"jw: {self.folder / 'c.zip'}: cannot be read: {said}\n")
         self.assertIn("cannot be read", self.jw("trace", "import", self.folder / "none", "-o", trace, status=1))
+        with zipfile.ZipFile(self.folder / "c.zip", "w") as archive:
+            archive.writestr("c.txt", "1: malloc 0x10 32\n" * 1000)
+        (self.folder / "c.zip").write_bytes((self.folder / "c.zip").read_bytes()[:100])
+        said_now = self.jw("trace", "import", self.folder / "c.zip", "-o", trace, status=1)
+        self.assertEqual(said_now, f"jw: {self.folder / 'c.zip'}: a zip archive that is cut off or damaged\n")
         self.assertIn("not a trace", self.jw("trace", "export", text, "-o", trace, status=1))
 
 
