@@ -17,7 +17,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-enum { NO_PROCESS = UINT32_MAX, FOLDER_SIZE = 256, MOST_MAPPED = 1 << 14 };
+enum { NO_PROCESS = UINT32_MAX, FOLDER_SIZE = 256, MOST_MAPPED = 1 << 14, LONGEST_STEP_NS = 1000000000 };
 
 _Thread_local struct writer writer;
 
@@ -168,26 +168,33 @@ static struct mapped *ring_of_ended_thread(void) {
     return NULL;
 }
 
-static bool recorder_lives(uint64_t since, uint32_t *heartbeat, uint64_t *changed) {
+/* A wait for the recording process. */
+struct patience {
+    uint64_t last, waited; /* ns: the last look, and how long the heartbeat has stood still */
+    uint32_t heartbeat;
+};
+
+/* Between two looks the whole job may have been stopped (Ctrl-Z): that is no wait. */
+static bool recorder_lives(struct patience *patience) {
+    uint64_t time = time_now(), step = patience->last != 0 ? time - patience->last : 0;
     uint32_t now = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
     if (atomic_load_explicit(&control->stop, memory_order_relaxed) != 0) return false;
-    if (now != *heartbeat) {
-        *heartbeat = now;
-        *changed = since;
-    }
-    if (since - *changed < (uint64_t)LATE_SECONDS * 1000000000) return true;
+    patience->last = time;
+    patience->waited = now != patience->heartbeat ? 0 : patience->waited + (step < LONGEST_STEP_NS ? step : 0);
+    patience->heartbeat = now;
+    if (patience->waited < (uint64_t)LATE_SECONDS * 1000000000) return true;
     atomic_store(&control->stop, 1);
     return false;
 }
 
 static struct mapped *new_ring(void) {
     uint32_t index = atomic_fetch_add(&ring_count, 1);
-    uint32_t ring = atomic_fetch_add(&control->rings_taken, 1), heartbeat = 0;
-    uint64_t changed = time_now();
+    uint32_t ring = atomic_fetch_add(&control->rings_taken, 1);
+    struct patience patience = {0, 0, 0};
     if (index >= MOST_MAPPED || ring >= MOST_RINGS) return NULL;
     atomic_store(&rings[index].taken, 1);
     while (atomic_load_explicit(&control->rings_ready, memory_order_acquire) <= ring) { /* pairs RG3 */
-        if (!recorder_lives(time_now(), &heartbeat, &changed)) return NULL;
+        if (!recorder_lives(&patience)) return NULL;
         wait_a_moment();
     }
     char name[16] = "R";
@@ -271,12 +278,11 @@ void writer_inside(void) {
 
 bool writer_make_room(void) {
     int error = errno;
-    uint32_t heartbeat = 0;
-    uint64_t changed = time_now();
+    struct patience patience = {0, 0, 0};
     for (;;) {
         writer.tail = atomic_load_explicit(&writer.slot->tail, memory_order_acquire); /* pairs RG2 */
         if (writer.head - writer.tail < writer.capacity) break;
-        if (!recorder_lives(time_now(), &heartbeat, &changed)) {
+        if (!recorder_lives(&patience)) {
             writer.events = NULL;
             break;
         }

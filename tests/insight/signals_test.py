@@ -85,6 +85,37 @@ class Signals(unittest.TestCase):
     def test_record_hands_on_what_comes_to_it_alone(self) -> None:
         self.check_recording(signal.SIGTERM, whole_group=False)
 
+    def test_a_stopped_job_loses_nothing(self) -> None:
+        """Both processes are stopped for longer than a thread waits for a recording process that is gone."""
+        path = self.folder / "a.jwt"
+        work = "kept = [bytearray(9000 + i) for i in range(100000)]"
+        one = subprocess.Popen(
+            [sys.executable, "-B", TOOLS, "--build", BUILD, "record", "-o", path, "--", sys.executable, "-c",
+             "import time; print('ready', flush=True); time.sleep(1); " + work],
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        try:
+            self.assertEqual(one.stdout.readline(), "ready\n")
+            program = int(Path(f"/proc/{one.pid}/task/{one.pid}/children").read_text())
+            os.kill(one.pid, signal.SIGSTOP)
+            time.sleep(3)  # its ring is full, and it waits
+            os.kill(program, signal.SIGSTOP)
+            time.sleep(11)
+            os.kill(program, signal.SIGCONT)
+            time.sleep(0.5)
+            os.kill(one.pid, signal.SIGCONT)
+            one.communicate(timeout=60)
+            self.assertEqual(one.returncode, 0)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
+            one.stdout.close()
+        trace = traceio.read(path)
+        self.assertEqual([record["lost"] for record in trace.of("end")], [0])
+        sizes = {size for events in trace.streams.values() for size in events["size"].tolist()}
+        self.assertTrue(set(range(9500, 100000)) <= sizes)
+
     def test_profile(self) -> None:
         path = self.folder / "a.pb.gz"
         self.check(["profile", "--rate", "1000", "-o", path], signal.SIGINT, whole_group=True)
