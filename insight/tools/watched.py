@@ -23,11 +23,19 @@ def command(arguments: argparse.Namespace, *options: object) -> list[str]:
     return [str(word) for word in (reader, arguments.pid, *options)]
 
 
+def program_of(pid: int) -> str:
+    """Its file; by the name under which it was started, where a link beside the file has that: a Debian redis-server
+    is a link to redis-check-rdb."""
+    file = Path(os.readlink(f"/proc/{pid}/exe"))
+    started = file.parent / Path(f"/proc/{pid}/comm").read_text(errors="replace").rstrip("\n").replace("/", "_")
+    return str(started if started.resolve() == file else file)
+
+
 def read(text: str, pid: int) -> dict:
     """A look. The reader does not know the program's name: its own platform is a simulated one."""
     look = json.loads(text)
     with contextlib.suppress(OSError):
-        look["statistics"]["program"] = os.readlink(f"/proc/{pid}/exe")
+        look["statistics"]["program"] = program_of(pid)
     look["tiers"] = tiers(look)
     return look
 
