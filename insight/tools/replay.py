@@ -97,7 +97,9 @@ def measured(program: Path, plan: Path, library: Path | None, arguments: argpars
         "peak_kb": max(int(growth[:, 0].max()), other["highest_kb"] - other["before_kb"]),
         "peak_pss_kb": int(growth[:, 1].max()),
         "steady_kb": int(np.median(growth[:-1, 0])), "rest_kb": int(growth[-1, 0]),
+        "steady_pss_kb": int(np.median(growth[:-1, 1])), "rest_pss_kb": int(growth[-1, 1]),
         "seconds_of_samples": (resident[:, 0] / 1e9).round(4).tolist(), "resident_kb": growth[:, 0].tolist(),
+        "proportional_kb": growth[:, 1].tolist(),
     }  # fmt: skip
 
 
@@ -143,6 +145,15 @@ def write_page(path: Path, trace: Path, results: dict[str, dict]) -> None:
         raise TraceError(f"{path}: cannot be written: {error.strerror}") from error
 
 
+def allocators_by_name(ours: Path, others: list[Path]) -> dict[str, Path | None]:
+    """A library whose name another one has, say an older build, is named by its path."""
+    named: dict[str, Path | None] = {"system": None, "jwmalloc": ours}
+    for library in others:
+        name = library.name.removeprefix("lib").split(".so")[0]
+        named[str(library) if name in named else name] = library
+    return named
+
+
 def replay(arguments: argparse.Namespace) -> int:
     tell = Progress()
     others = [Path(found(library)) for library in arguments.lib]
@@ -161,8 +172,7 @@ def replay(arguments: argparse.Namespace) -> int:
     ours = next((folder for folder in (arguments.build, arguments.build.parent) if (folder / OURS).exists()), None)
     if ours is None:  # where it is built, or installed
         raise TraceError(f"{arguments.build / OURS}: is missing")
-    allocators = {"system": None, "jwmalloc": ours / OURS}
-    allocators |= {library.name.removeprefix("lib").split(".so")[0]: library for library in others}
+    allocators = allocators_by_name(ours / OURS, others)
     results = {}
     with tempfile.TemporaryDirectory(prefix="jw-replay-") as folder:
         plan = Path(folder) / "plan"

@@ -3,6 +3,7 @@
 usage: replay_test.py BUILD KNOWN FORGETS    FORGETS: an allocator that loses contents (forgets.c)"""
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,17 @@ class Replay(unittest.TestCase):
         out = self.folder / "r.html"
         self.jw("replay", self.path, "--timing", "kept", "--runs", "2", "-o", out)
         self.assertNotRegex(out.read_text(), r'(src|href)="(?!data:)')
+
+    def test_two_libraries_of_one_name(self) -> None:
+        """An older build beside this one; both were one row."""
+        self.jw("record", "-o", self.path, "--", KNOWN, "threads")
+        library = self.folder / "libjwmalloc.so"
+        shutil.copy(next(Path("/lib").glob("*/libm.so.6")), library)
+        results = self.replayed("--lib", library)
+        self.assertEqual(list(results), ["system", "jwmalloc", str(library)])
+        for one in results.values():
+            self.assertEqual(len(one["proportional_kb"]), len(one["resident_kb"]))
+            self.assertLessEqual(one["steady_pss_kb"], one["peak_pss_kb"])
 
     def test_what_cannot_be_replayed(self) -> None:
         self.assertIn("cannot be read", self.jw("replay", self.path, status=1).stderr)
