@@ -111,6 +111,7 @@ def chosen_process(trace: traceio.Trace, wanted: int | None) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
+    traceio.spare(arguments.output, arguments.trace)
     trace = traceio.read(arguments.trace)
     process = chosen_process(trace, arguments.process)
     others = len(analysis.processes(trace)) - 1
@@ -266,6 +267,7 @@ def read_text(build: Path, path: Path) -> Importer:
 
 
 def import_text(arguments: argparse.Namespace) -> int:
+    traceio.spare(arguments.output, arguments.trace)
     if arguments.trace.is_file() and (text := heaptrack.opened(arguments.trace)) is not None:
         return heaptrack.import_file(text, arguments.trace, arguments.output)
     importer = read_text(arguments.build, arguments.trace)

@@ -5,6 +5,7 @@ belongs into the file. What ends a process otherwise (kill, timeout) comes to ou
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -27,6 +28,13 @@ def check_place(path: Path) -> None:
             else "No such file or directory"
         )
         raise TraceError(f"{path}: cannot be written: {why}")
+
+
+def check_program(command: list[str]) -> None:
+    """Before an older file of the same name is written over."""
+    if shutil.which(command[0]) is None:
+        why = "Permission denied" if os.path.exists(command[0]) else "No such file or directory"
+        raise TraceError(f"{command[0]}: cannot be run: {why}")
 
 
 def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen:

@@ -304,12 +304,8 @@ def beat(rings: Rings, ended: threading.Event) -> None:
         rings.words[HEARTBEAT] += 1
 
 
-def run_program(arguments: argparse.Namespace, rings: Rings, recorder: Recorder) -> int:
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": preload(arguments.build / "libjwrecord.so", arguments.lib),
-        "JW_RECORD_FOLDER": str(rings.folder),
-    }
+def run_program(arguments: argparse.Namespace, preloaded: str, rings: Rings, recorder: Recorder) -> int:
+    environment = {**os.environ, "LD_PRELOAD": preloaded, "JW_RECORD_FOLDER": str(rings.folder)}
     if arguments.stacks:
         environment["JW_RECORD_STACKS"] = "1"
     running = program.start(arguments.program, environment)
@@ -353,6 +349,8 @@ def record(arguments: argparse.Namespace) -> int:
         "stacks": arguments.stacks,
         "libraries": list(map(str, arguments.lib)), "page_size": mmap.PAGESIZE, "processors": os.cpu_count(),
     }  # fmt: skip
+    preloaded = preload(arguments.build / "libjwrecord.so", arguments.lib)
+    program.check_program(arguments.program)
     writer = Writer(arguments.output, about)
     folder = shared_folder("record", arguments.output)
     ended = threading.Event()
@@ -360,7 +358,7 @@ def record(arguments: argparse.Namespace) -> int:
         rings = Rings(folder, arguments.build / "libjwdrain.so")
         recorder = Recorder(rings, writer, arguments.sample / 1000)
         threading.Thread(target=beat, args=(rings, ended), daemon=True).start()
-        code = run_program(arguments, rings, recorder)
+        code = run_program(arguments, preloaded, rings, recorder)
         lost = int(rings.words[LOST])
         inside = {"inside": int(rings.words[INSIDE])} if arguments.stacks else {}
         recorder.say("end", time=time.monotonic_ns(), exit=code, lost=lost, events=recorder.events, **inside)

@@ -156,6 +156,8 @@ def allocators_by_name(ours: Path, others: list[Path]) -> dict[str, Path | None]
 
 def replay(arguments: argparse.Namespace) -> int:
     tell = Progress()
+    if arguments.output:
+        traceio.spare(arguments.output, arguments.trace)
     others = [Path(found(library)) for library in arguments.lib]
     trace = traceio.read(arguments.trace, tell.events)
     process = chosen_process(trace, arguments.process)

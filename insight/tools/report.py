@@ -327,6 +327,8 @@ def report(arguments: argparse.Namespace) -> int:
     tell = Progress()
     if len(arguments.traces) > 2:
         raise TraceError("one trace, or two to compare")
+    if not arguments.json:
+        traceio.spare(arguments.output, *arguments.traces)
     loaded = [load(path, arguments.process, tell) for path in arguments.traces]
     processes = [process for process, _ in loaded]
     if arguments.json:

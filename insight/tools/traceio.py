@@ -174,6 +174,14 @@ def chunks(data: memoryview, at: int):
         at += CHUNK.size + size
 
 
+def spare(output: Path, *inputs: Path) -> None:
+    """A recording is not written over by what is made of it."""
+    for path in inputs:
+        with contextlib.suppress(OSError):  # one is not there
+            if path.is_file() and os.path.samefile(path, output):
+                raise TraceError(f"{output}: is the file that is read")
+
+
 def mapped(path: Path | str) -> memoryview:
     try:
         return memoryview(np.memmap(path, np.uint8, "r")) if os.path.getsize(path) else memoryview(b"")

@@ -266,6 +266,28 @@ class Foreign(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr), (1, said))
                 self.assertFalse(ran.exists())
 
+    def test_a_recording_is_kept(self) -> None:
+        """A wrong argument does not write over it, and it is not what is made of it."""
+        self.recorded("--", KNOWN, "threads")
+        before, text, path = self.path.read_bytes(), self.folder / "a.txt", str(self.path)
+        self.assertEqual(self.jw("trace", "export", path, "-o", text).returncode, 0)
+        for words, said in (
+            (("record", "-o", path, "--lib", "/no.so", "--", "true"), "/no.so: there is no such library"),
+            (("record", "-o", path, "--", "/no/program"), "/no/program: cannot be run: No such file or directory"),
+            (("record", "-o", path, "--", text), f"{text}: cannot be run: Permission denied"),
+            (("report", path, "-o", path), f"{path}: is the file that is read"),
+            (("report", text, path, "-o", path), f"{path}: is the file that is read"),
+            (("replay", path, "-o", path), f"{path}: is the file that is read"),
+            (("trace", "export", path, "-o", path), f"{path}: is the file that is read"),
+        ):
+            with self.subTest(words=words):
+                done = self.jw(*words)
+                self.assertEqual((done.returncode, done.stderr), (1, f"jw: {said}\n"))
+                self.assertEqual(self.path.read_bytes(), before)
+        lines = text.read_bytes()
+        self.assertEqual(self.jw("trace", "import", text, "-o", text).stderr, f"jw: {text}: is the file that is read\n")
+        self.assertEqual(text.read_bytes(), lines)
+
     def test_a_reader_that_has_enough(self) -> None:
         self.recorded("--", KNOWN, "threads")
         command = [sys.executable, "-B", str(TOOLS), "--build", BUILD, "report", "--json", str(self.path)]
