@@ -1,5 +1,6 @@
 """errors.py - what a command says in one line, and then ends."""
 
+import contextlib
 import sys
 
 called = "jw"  # how the user has called it; the installed commands have another name
@@ -10,7 +11,8 @@ class TraceError(Exception):
 
 
 def say(text: str, command: str = "") -> None:
-    print(f"{called} {command}".strip() + f": {text}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # the terminal was closed: what is being written is still finished
+        print(f"{called} {command}".strip() + f": {text}", file=sys.stderr)
 
 
 def start_of(line: bytes) -> str:

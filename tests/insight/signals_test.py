@@ -116,6 +116,15 @@ class Signals(unittest.TestCase):
         sizes = {size for events in trace.streams.values() for size in events["size"].tolist()}
         self.assertTrue(set(range(9500, 100000)) <= sizes)
 
+    def test_a_closed_terminal_ends_no_recording(self) -> None:
+        """Standard error cannot be written, as that of a terminal that was closed; a process outlives the program."""
+        path = self.folder / "a.jwt"
+        with open("/dev/full", "w") as full:
+            command = [sys.executable, "-B", TOOLS, "--build", BUILD, "record", "-o", path, "--"]
+            done = subprocess.run([*command, "sh", "-c", "sleep 1 & exit 4"], stderr=full, timeout=60)
+        self.assertEqual(done.returncode, 4)
+        self.assertEqual([record["exit"] for record in traceio.read(path).of("end")], [4])
+
     def test_profile(self) -> None:
         path = self.folder / "a.pb.gz"
         self.check(["profile", "--rate", "1000", "-o", path], signal.SIGINT, whole_group=True)
