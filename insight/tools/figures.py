@@ -76,10 +76,10 @@ def highest_in_bins(time: np.ndarray, value: np.ndarray, end: int, bins: int = B
     return np.where(empty, carried, np.maximum(inside, carried))
 
 
-def heat_map(events: Events, end: int) -> np.ndarray:
-    """Figure 2, middle: events by size and time."""
+def heat_map(events: Events, end: int, chosen: np.ndarray) -> np.ndarray:
+    """Figure 2, middle: those events by size and time."""
     rows = (LARGEST - SMALLEST) * STEPS
-    cell = rows_of(events.size) * BINS + bins_of(events.time, end)
+    cell = rows_of(events.size[chosen]) * BINS + bins_of(events.time[chosen], end)
     return np.bincount(cell, minlength=rows * BINS).reshape(rows, BINS)
 
 

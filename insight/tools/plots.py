@@ -109,8 +109,9 @@ def memory(process: Process, axes) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(0, 1.22), ncols=2)
 
 
-def heat(process: Process, axes) -> None:
-    cells = figures.heat_map(process.events, process.end).astype(np.float32)
+def heat(process: Process, axes, frees: bool = False) -> None:
+    chosen = process.events.allocates != frees
+    cells = figures.heat_map(process.events, process.end, chosen).astype(np.float32)
     cells *= figures.BINS / max(process.end, 1) * SECOND
     cells[cells == 0] = np.nan
     extent = (0, process.end / SECOND, figures.SMALLEST, figures.LARGEST)
@@ -120,7 +121,7 @@ def heat(process: Process, axes) -> None:
     axes.set_yticks(range(figures.SMALLEST, figures.LARGEST + 1, 3))
     axes.set_xlabel("seconds")
     axes.grid(False)
-    axes.figure.colorbar(image, ax=axes, label="operations per second", format=COUNTS)
+    axes.figure.colorbar(image, ax=axes, label="frees per second" if frees else "allocations per second", format=COUNTS)
 
 
 def rate(process: Process, axes) -> None:

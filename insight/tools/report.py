@@ -93,7 +93,9 @@ def pictures(process: Process, counts: list[list[int]], tell) -> str:
     one = [
         (plots.memory, "Memory in use", "Bytes the program asked for, the pages these lie in, and all its resident "
          "memory. [Figure 2, top]"),
-        (plots.heat, "Calls by size and time", "Allocations and frees; the green line is 4 KB. [Figure 2, middle]"),
+        (plots.heat, "Allocations by size and time", "The green line is 4 KB. [Figure 2, middle]"),
+        (lambda of, axes: plots.heat(of, axes, frees=True), "Frees by size and time", "By the size of what is freed. "
+         "[Figure 2, middle]"),
         (plots.rate, "Calls by time", "All sizes together. [Figure 2, bottom]"),
         (lambda of, axes: plots.sizes([of], axes), "Sizes", "Share of allocations, and of allocated bytes, up to each "
          "size. [Figure 3]"),
@@ -312,7 +314,8 @@ def page_of_two(paths: list[Path], processes: list[Process], tell: Progress) -> 
         figure(plots.drawn(lambda axes: plots.live_of_pair(processes, axes)), "Memory in use", "Resident: dashed."),
         figure(plots.drawn(lambda axes: plots.sizes(processes, axes)), "Sizes", "Dashed: the second recording."),
         figure(plots.drawn(lambda axes: plots.lives(processes, axes)), "Life times", "Dashed: the second recording."),
-        *(figure(plots.drawn(lambda axes, one=one: plots.heat(one, axes)), f"Calls by size and time, {path.name}", "")
+        *(figure(plots.drawn(lambda axes, one=one: plots.heat(one, axes)),
+                 f"Allocations by size and time, {path.name}", "")
           for one, path in zip(processes, paths, strict=True)),
     ]  # fmt: skip
     names = " and ".join(path.name for path in paths)

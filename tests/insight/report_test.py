@@ -123,13 +123,22 @@ class Report(unittest.TestCase):
         self.assertEqual(sizes.tolist(), [16, 4096])
         np.testing.assert_allclose(operations, [0.9, 1])
         np.testing.assert_allclose(amounts, [1440 / 42400, 1])
-        cells = figures.heat_map(process.events, process.end)
+        cells = figures.heat_map(process.events, process.end, process.events.allocates)
         self.assertEqual(cells.sum(axis=1).nonzero()[0].tolist(), [4, 36])  # doublings 1 and 9 above 8 B
         self.assertEqual((int(cells[4].sum()), int(cells[36].sum())), (90, 10))
         about = summary.summary_of(process)
         self.assertEqual(about["alive_at_peak"][0], {"from": 4096, "to": 4096, "objects": 10, "bytes": 40960})
         self.assertEqual(about["trough"]["sparse_pages"], 90)
         self.assertEqual(about["trough"]["pinning"], [{"from": 16, "to": 16, "pages": 90}])
+
+    def test_cells_of_allocations_and_of_frees(self) -> None:
+        """All is allocated in the first half of the time, and freed in the second."""
+        born = [(i, BASE + 65536 * i, 16, MALLOC) for i in range(100)]
+        self.write([*born, *((MS + i, BASE + 65536 * i, 0, FREE) for i in range(100))])
+        events, end = self.process().events, self.process().end
+        for chosen, half in ((events.allocates, slice(0, 300)), (~events.allocates, slice(300, 600))):
+            cells = figures.heat_map(events, end, chosen)
+            self.assertEqual((int(cells.sum()), int(cells[4, half].sum())), (100, 100))
 
     def test_addresses(self) -> None:
         """Half of the used addresses are full for the first half of the time, the others for the second."""
