@@ -19,8 +19,9 @@
 #include "hardened/large.h"
 #include "hardened/quarantine_entry.h"
 
-/* A list's index stands for a class, as in heap->first: so malloc uses what the heap's map tells. */
-enum { READY_LISTS = (SIZE_CLASS_COUNT + 1) * FREE_TARGET_WORDS };
+/* A list's index stands for a class, as in heap->first: so malloc uses what the heap's map tells. The map may tell
+ * DISABLED (frontend/disable.h), whose list is always empty. */
+enum { READY_LISTS = (DISABLED + 1) * FREE_TARGET_WORDS };
 /* For each index; a class has those of all its indices. */
 enum { READY_PLACES = (READY_MOST + FREE_TARGET_WORDS - 1) / FREE_TARGET_WORDS };
 

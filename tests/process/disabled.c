@@ -47,6 +47,15 @@ static void *make(unsigned kind) {
 
 enum { KINDS = 8 };
 
+/* The kinds that wait: in the hardened build malloc(0) goes on. There objects have the exact size that was asked for. */
+static unsigned waiting_kinds = KINDS;
+
+static void learn_kinds(void) {
+    void *object = malloc(5);
+    if (malloc_usable_size(object) == 5) waiting_kinds = KINDS - 1;
+    free(object);
+}
+
 static atomic_uint made[KINDS];
 static atomic_bool over;
 
@@ -76,7 +85,7 @@ static void all_go_on(void) {
 /* A call that had begun may end. */
 static void none_goes_on(const unsigned *before) {
     pause_for(QUIET_MS);
-    for (unsigned kind = 0; kind < KINDS; kind++) CHECK(atomic_load(&made[kind]) - before[kind] <= 1);
+    for (unsigned kind = 0; kind < waiting_kinds; kind++) CHECK(atomic_load(&made[kind]) - before[kind] <= 1);
 }
 
 static atomic_uint fresh;
@@ -173,6 +182,7 @@ static void classes_stay(void) {
 int main(void) {
     static pthread_t threads[KINDS];
     if (!under_jwmalloc()) return 0;
+    learn_kinds();
     classes_stay();
     for (size_t i = 0; i < KINDS; i++) CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
     for (unsigned i = 0; i < ROUNDS; i++) others_wait();
