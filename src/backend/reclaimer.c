@@ -167,12 +167,6 @@ void reclaimer_pause(void) {
     platform_threads_gone(true);
 }
 
-void reclaimer_resume(void) {
-    if (!end_pause(ONE_PAUSE)) return;
-    bool stopped = atomic_exchange_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
-    if (reclaimer_starts_at_need() || (stopped && starts_with_threads())) start_from(ROUNDS_BY_FREES);
-}
-
 /* Stops our thread: the program has only its first thread left. */
 static void stop_alone(void) {
     begin_pause(ONE_OWN_PAUSE);
@@ -182,12 +176,23 @@ static void stop_alone(void) {
     if (end_pause(ONE_OWN_PAUSE) && others_live()) start_with_threads();
 }
 
-void reclaimer_after_thread_create(bool made) {
-    if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
-    if (!made || !starts_with_threads()) return;
+/* Starts our thread if other threads of the program live. The last of them may end before it can see ours. */
+static void start_beside_others(void) {
+    if (!starts_with_threads()) return;
     if (others_live()) start_with_threads();
-    /* the new thread ended before it could see ours */
     if (reclaimer_state() == RUNNING && !others_live()) stop_alone();
+}
+
+void reclaimer_resume(void) {
+    if (!end_pause(ONE_PAUSE)) return;
+    bool stopped = atomic_exchange_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
+    if (reclaimer_starts_at_need()) start_from(ROUNDS_BY_FREES);
+    else if (stopped) start_beside_others();
+}
+
+void reclaimer_after_thread_create(bool made) {
+    if (made) start_beside_others();
+    else atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
 }
 
 void reclaimer_thread_ends(void) {

@@ -2,8 +2,8 @@
  *
  *   reclaim_thread:auto    It starts only when the program itself has just made a thread by pthread_create: then the
  *                          sandbox allows new threads, and the process is not single-threaded. After a pause the last
- *                          resume starts it again. It sleeps while there is nothing to do, and ends with the last
- *                          thread that the program has made.
+ *                          resume starts it again if a thread that the program has made still lives. It sleeps while
+ *                          there is nothing to do, and ends with the last such thread.
  *                 :true    It starts when enough is cached and ends when nothing is left.
  *                 :false   There is none. Freeing threads run the rounds.
  *

@@ -47,7 +47,7 @@ static void *make(unsigned kind) {
 
 enum { KINDS = 8 };
 
-/* The kinds that wait: in the hardened build malloc(0) goes on. There objects have the exact size that was asked for. */
+/* The kinds that wait: in the hardened build, where objects are exactly as large as asked for, malloc(0) goes on. */
 static unsigned waiting_kinds = KINDS;
 
 static void learn_kinds(void) {
