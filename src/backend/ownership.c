@@ -70,13 +70,13 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
 
 /* The Nest for a range of that state. */
 static unsigned nest_of(enum root_use use, enum slot_code state) {
-    return use * NESTS_OF_USE + (state == UNMAPPED ? UNMAPPED_NEST : ownership_active());
+    return nest_of_use(use, state == UNMAPPED ? UNMAPPED_NEST : ownership_active());
 }
 
 granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weight) {
     unsigned range_class = class_of_weight(weight);
     unsigned first = nest_of(use, state), second = first;
-    if (state == MAPPED) second = (2 * use * NESTS_OF_USE + 1) - first; /* the other buffer */
+    if (state == MAPPED) second = nest_of_use(use, 0) + nest_of_use(use, 1) - first; /* the other buffer */
     for (;; range_class++) {
         unsigned in_first = nest_next_class(&ownership.nests[first], range_class);
         unsigned in_second = nest_next_class(&ownership.nests[second], range_class);

@@ -27,6 +27,11 @@
 enum { UNMAPPED_NEST = 2, NESTS_OF_USE = 3, NESTS = ROOT_USES * NESTS_OF_USE };
 _Static_assert(NESTS - 1 <= LEAF_NEST, "a Nest's number fits in a leaf's word");
 
+/* The number of a use's Nest. `part`: buffer 0 or 1, or UNMAPPED_NEST. */
+static inline unsigned nest_of_use(enum root_use use, unsigned part) {
+    return use * NESTS_OF_USE + part;
+}
+
 static inline bool nest_is_unmapped(unsigned nest) {
     return nest % NESTS_OF_USE == UNMAPPED_NEST;
 }
@@ -44,6 +49,11 @@ extern struct ownership ownership;
 /* The buffer that is active now: a racy snapshot. */
 static ALWAYS_INLINE unsigned ownership_active(void) {
     return atomic_load_explicit(&ownership.active, memory_order_relaxed);
+}
+
+/* Whether freed ranges go to this Nest now. */
+static inline bool nest_is_active(unsigned nest) {
+    return nest % NESTS_OF_USE == ownership_active();
 }
 
 /* Swaps the roles of the two buffers. Returns the one that is the standby buffer from now on. */

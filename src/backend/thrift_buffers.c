@@ -35,7 +35,7 @@ static size_t empty_nest(unsigned nest, bool room) {
             size_t stays = give_back_and_place(range, weight_of_class(range_class), room);
             still_mapped += stays;
             /* the buffers were swapped meanwhile: the range that stays is in this Nest, and the loop would find it */
-            if (stays && nest % NESTS_OF_USE == ownership_active()) break;
+            if (stays && nest_is_active(nest)) break;
         }
     }
     return still_mapped;
@@ -44,28 +44,36 @@ static size_t empty_nest(unsigned nest, bool room) {
 size_t thrift_reclaim(unsigned buffer, bool room) {
     size_t still_mapped = 0;
     thrift_count_given_back(mapping_cache_drain(buffer, SIZE_MAX));
-    for (unsigned use = 0; use < ROOT_USES; use++) still_mapped += empty_nest(buffer + use * NESTS_OF_USE, room);
+    for (enum root_use use = 0; use < ROOT_USES; use++) still_mapped += empty_nest(nest_of_use(use, buffer), room);
     return still_mapped;
 }
 
-COLD bool thrift_purge_ranges(struct purge *purge) {
-    enum { LISTS = 2 * ROOT_USES * RANGE_CLASSES };
-    unsigned active = ownership_active();
-    for (unsigned buffer = 0; buffer < 2 && purge->place == 0; buffer++)
-        thrift_count_given_back(mapping_cache_drain(buffer, SIZE_MAX));
-    for (; purge->place < LISTS; purge->place++) {
-        unsigned list = purge->place / RANGE_CLASSES, range_class = RANGE_CLASSES - 1 - purge->place % RANGE_CLASSES;
-        unsigned nest = (list < ROOT_USES ? !active : active) + list % ROOT_USES * NESTS_OF_USE;
-        granule_id range;
-        bool again = false;
-        for (unsigned left = ROUND_TAKES; left > 0 && !again && (range = range_acquire_from(nest, range_class));
-             left--) {
-            size_t stays = give_back_and_place(range, weight_of_class(range_class), true);
-            again = stays && nest % NESTS_OF_USE == ownership_active(); /* the range is in this list again */
-            if (!purge_is_over(purge)) continue;
+/* Gives back the ranges of one class in one Nest, until the OS refuses one that comes back there. False: the time is
+ * over, and purge->place is where the next call begins. */
+static bool purge_class(struct purge *purge, unsigned nest, unsigned range_class) {
+    granule_id range;
+    for (unsigned left = ROUND_TAKES; left > 0 && (range = range_acquire_from(nest, range_class)); left--) {
+        size_t stays = give_back_and_place(range, weight_of_class(range_class), true);
+        bool again = stays && nest_is_active(nest); /* the range is in this Nest again */
+        if (purge_is_over(purge)) {
             purge->place += again; /* else the next call would begin with this range, and each one after it */
             return false;
         }
+        if (again) break;
+    }
+    return true;
+}
+
+/* A place is a class of a Nest: first those of the standby buffer, the larger classes of each Nest first. */
+COLD bool thrift_purge_ranges(struct purge *purge) {
+    enum { PURGED_CLASSES = 2 * ROOT_USES * RANGE_CLASSES };
+    unsigned active = ownership_active();
+    for (unsigned buffer = 0; buffer < 2 && purge->place == 0; buffer++)
+        thrift_count_given_back(mapping_cache_drain(buffer, SIZE_MAX));
+    for (; purge->place < PURGED_CLASSES; purge->place++) {
+        unsigned turn = purge->place / RANGE_CLASSES, range_class = RANGE_CLASSES - 1 - purge->place % RANGE_CLASSES;
+        unsigned nest = nest_of_use((enum root_use)(turn % ROOT_USES), turn < ROOT_USES ? !active : active);
+        if (!purge_class(purge, nest, range_class)) return false;
     }
     return true;
 }
