@@ -7,6 +7,7 @@
 #include "backend/thrift_buffers.h"
 #include "backend/timed_purge.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "core/start.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_rounds.h"
@@ -18,6 +19,9 @@ enum step { STEP_OWN, STEP_ENDED, STEP_EMPTIED, STEP_CACHES, STEP_MID, STEP_SHAR
 
 /* Only this file knows the bits. */
 #define PLACES 0x10000000u
+_Static_assert(STEPS - 1 <= UINT32_MAX / PLACES, "a step fits above its place");
+_Static_assert(HEAP_CHUNKS *JW_HEAPS_PER_CHUNK < PLACES && 1ull << (JW_WINDOW_SHIFT - JW_ROOT_SHIFT) < PLACES,
+               "the number of a heap, or of a root's slot, is a place");
 static _Atomic(uint32_t) next_pieces[PURGE_LEVELS];
 
 /* True: the step has nothing left. False: the time is over. */

@@ -46,6 +46,9 @@ static inline uint32_t key_made(uint32_t number, uint32_t own) {
 /* The purpose of a derived number: the lowest byte of the hashed message. */
 enum heap_purpose { FOR_KEY, FOR_SCATTER, FOR_CHILD, FOR_CHILD_TOO, FOR_SEEDS, FOR_SEEDS_TOO, FOR_MIDEND };
 
+_Static_assert(FOR_CHILD_TOO == FOR_CHILD + 1 && FOR_SEEDS_TOO == FOR_SEEDS + 1, "a secret's second word comes next");
+_Static_assert(FOR_MIDEND <= UINT8_MAX, "a purpose is the lowest byte");
+
 /* Derives a number that only this generation of this process can make. */
 uint64_t heap_derived(uint64_t number, enum heap_purpose purpose);
 

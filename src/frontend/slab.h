@@ -79,7 +79,7 @@ struct slab {
 };
 
 _Static_assert(sizeof(struct slab) <= RECORD_SIZE, "what free needs is in one cache line");
-_Static_assert(GRANULE_SIZE / SMALLEST_OBJECT <= INT16_MAX, "a slab's capacity fits in `linked`");
+_Static_assert(GRANULE_SIZE / SMALLEST_OBJECT <= INT16_MAX, "a slab's capacity fits in `linked`, one more in a budget");
 _Static_assert(SIZE_CLASS_COUNT - 1 <= UINT8_MAX && REOPENING <= UINT8_MAX, "class and state fit in a byte each");
 _Static_assert(ID_BITS <= 24, "a slab's number fits in a slab_id");
 
