@@ -75,7 +75,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, uint32_t most
     return range;
 }
 
-/* Fetches as range_fetch does; of untouched memory up to `most` granules, at most NODE_SLOTS. */
+/* Fetches as range_fetch does; of untouched memory up to `most` granules, a weight. */
 static granule_id fetch_up_to(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
                               bool *zeroed) {
     enum slot_code state;
@@ -102,11 +102,17 @@ granule_id range_fetch(enum root_use use, uint32_t weight, enum fetch_effort eff
 }
 
 granule_id backend_fetch_granules(uint32_t *count, bool *zeroed) {
+    *count = weight_round_up(*count);
     if (!limits_admit(*count)) *count = 1;
     granule_id first = fetch_up_to(FOR_SMALL_SLABS, 1, *count, FETCH_WITH_ROOT, zeroed);
     if (!first) return 0;
     *count = knit_weight(first);
-    for (granule_id rest = first; rest < first + *count - 1;) rest = knit_split(rest, 1);
+    uint32_t part;
+    for (granule_id range = first, end = first + *count; end - range > 1; range += part) {
+        part = end - range < NODE_SLOTS ? end - range : NODE_SLOTS;
+        if (range + part < end) knit_split(range, part);
+        knit_split_all(range, part);
+    }
     return first;
 }
 

@@ -36,45 +36,61 @@ uint32_t knit_weight(granule_id range) {
     return (node_end(node, position.slot) - position.slot) << position.unit;
 }
 
-/* Puts a second child into the parent, at the slot where the right part begins. */
-static ALWAYS_INLINE void split_in_parent(const struct tree_position *position, unsigned right_slot) {
+/* Puts more children into the parent: `codes` has IN_USE where they begin. */
+static ALWAYS_INLINE void split_in_parent(const struct tree_position *position, uint32_t codes) {
     struct node_word node = atomic_load_explicit(position->node, memory_order_relaxed);
-    invariant(node_code(node, position->slot) == IN_USE && node_code(node, right_slot) == CONTINUES);
-    /* relaxed: the new child's words matter to no other thread before its holder releases it */
-    while (!atomic_compare_exchange_weak_explicit(position->node, &node, node_with(node, right_slot, IN_USE),
+    invariant(node_code(node, position->slot) == IN_USE);
+    /* relaxed: the new children's words matter to no other thread before their holder releases them */
+    while (!atomic_compare_exchange_weak_explicit(position->node, &node, node_with_codes(node, codes),
                                                   memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
-/* Makes the range an inner node with two children. The release of a child publishes the node's word. */
-static void split_in_new_node(granule_id range, uint32_t weight, unsigned unit, unsigned right_slot) {
+/* Makes the range an inner node, with children at its start and where `codes` has IN_USE. The release of a child
+ * publishes the node's word. */
+static ALWAYS_INLINE void split_in_new_node(granule_id range, uint32_t weight, unsigned unit, uint32_t codes) {
     unsigned slots = weight >> unit;
-    struct node_word node = node_of_link(range_link_get(range));
-    for (unsigned slot = slots; slot < NODE_SLOTS; slot++) node = node_with(node, slot, END);
-    node = node_with(node_with(node, 0, IN_USE), right_slot, IN_USE);
+    struct node_word node = node_with(node_of_link(range_link_get(range)), 0, IN_USE);
+    node = node_with_codes(node_with_codes(node, codes), node_codes(slots, NODE_SLOTS - slots, END));
     atomic_store_explicit(node_at(range + (1u << unit)), node, memory_order_relaxed);
     set_position(range, range_link_made(unit, 0));
 }
 
+/* Puts children into the parent if it has that unit, else into a new node: a range with its parent's unit never becomes
+ * a node. `codes` has IN_USE where children begin. */
+static NOINLINE void split_at_codes(granule_id range, uint32_t weight, unsigned unit, uint32_t codes) {
+    if (range_link_unit(range_link_get(range)) == unit) {
+        struct tree_position position = find_position(range);
+        split_in_parent(&position, codes);
+    } else {
+        split_in_new_node(range, weight, unit, codes);
+    }
+}
+
 granule_id knit_split(granule_id range, uint32_t wanted) {
     uint32_t weight = knit_weight(range), left = wanted;
-    unsigned unit = finest_unit(weight);
+    struct range_link link = range_link_get(range);
+    unsigned unit = finest_unit(weight), new_unit = unit, slot = range_link_slot(link);
     invariant(wanted < weight && weight_round_up(wanted) == wanted && weight_round_up(weight) == weight);
     if (unit > coarsest_unit(wanted)) left = (wanted + (1u << unit) - 1) >> unit << unit;
     invariant(left < weight);
-    granule_id right = range + left;
-    if (!knit_is_root(range)) {
-        struct tree_position position = find_position(range);
-        if (left % (1u << position.unit) == 0) {
-            unsigned right_slot = position.slot + (left >> position.unit);
-            range_link_set(right, range_link_made(position.unit, right_slot));
-            split_in_parent(&position, right_slot);
-            return right;
-        }
+    unit = range_link_unit(link);
+    if (left % (1u << unit) > 0) { /* always so in a root: no part of it is a multiple of 2^NO_PARENT */
+        unit = new_unit;
+        slot = 0;
     }
-    range_link_set(right, range_link_made(unit, left >> unit));
-    split_in_new_node(range, weight, unit, left >> unit);
-    return right;
+    slot += left >> unit;
+    range_link_set(range + left, range_link_made(unit, slot));
+    split_at_codes(range, weight, unit, node_codes(slot, 1, IN_USE));
+    return range + left;
+}
+
+void knit_split_all(granule_id range, uint32_t weight) {
+    invariant(weight > 1 && weight <= NODE_SLOTS && weight == knit_weight(range));
+    struct range_link link = range_link_get(range);
+    unsigned slot = range_link_unit(link) == 0 ? range_link_slot(link) : 0;
+    for (unsigned next = 1; next < weight; next++) range_link_set(range + next, range_link_made(0, slot + next));
+    split_at_codes(range, weight, 0, node_codes(slot, weight, IN_USE));
 }
 
 static enum slot_code acquire_at(_Atomic(struct node_word) *word, unsigned slot) {

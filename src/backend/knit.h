@@ -48,6 +48,10 @@ uint32_t knit_weight(granule_id range);
  * must be less than the range's weight. Returns the right part, also held. */
 granule_id knit_split(granule_id range, uint32_t wanted);
 
+/* Splits a held range of 2 to NODE_SLOTS granules into single granules, all held: in one step what knit_split does one
+ * by one. */
+void knit_split_all(granule_id range, uint32_t weight);
+
 /* Takes a free range. Returns its former state, or IN_USE when another thread has it. */
 enum slot_code knit_acquire(granule_id range);
 

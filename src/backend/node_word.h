@@ -52,6 +52,17 @@ static inline struct node_word node_with(struct node_word node, unsigned slot, e
     return (struct node_word){(node.raw & ~(CODE_MASK << (CODE_BITS * slot))) | (uint32_t)code << (CODE_BITS * slot)};
 }
 
+/* The code in `count` slots from `slot` on. */
+static inline uint32_t node_codes(unsigned slot, unsigned count, enum slot_code code) {
+    uint32_t ones = ALL_CODES / CODE_MASK >> CODE_BITS * (NODE_SLOTS - count);
+    return (ones * code) << (CODE_BITS * slot);
+}
+
+/* The node with these codes where it has CONTINUES. */
+static inline struct node_word node_with_codes(struct node_word node, uint32_t codes) {
+    return (struct node_word){node.raw | codes};
+}
+
 /* First slot after the child that begins at `slot`: the next code above 0, which is CONTINUES. */
 static inline unsigned node_end(struct node_word node, unsigned slot) {
     return slot + 1 + (unsigned)__builtin_ctz(node_fenced(node) >> (CODE_BITS * slot + 2 * CODE_BITS)) / CODE_BITS;

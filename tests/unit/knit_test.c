@@ -8,7 +8,7 @@ enum { HISTORIES = 60, STEPS = 3000, CHECK_PERIOD = 2, MOST_LEVELS = 8 };
 
 static struct node *leaves[ROOT_GRANULES];
 static uint64_t randomness;
-static unsigned long refusals, heals, joins, deepest;
+static unsigned long refusals, heals, joins, all_splits, deepest;
 
 static unsigned code_of(uint32_t word, unsigned slot) {
     return word >> (3 * slot) & 7;
@@ -118,6 +118,18 @@ static void fetch(struct node *leaf, bool root) {
     }
 }
 
+/* Splits a held leaf into single granules, and frees all but the first. */
+static void split_all(struct node *leaf, enum slot_code state) {
+    struct node *singles[NODE_SLOTS];
+    uint32_t weight = leaf->weight;
+    knit_split_all(leaf->start, weight);
+    for (unsigned i = 0; i + 1 < weight; i++) leaf = model_split(leaf, 1, &singles[i]);
+    singles[weight - 1] = leaf;
+    for (unsigned i = 0; i < weight; i++) CHECK(knit_weight(singles[i]->start) == 1);
+    for (unsigned i = 1; i < weight; i++) release(singles[i], state);
+    all_splits++;
+}
+
 static void step(struct node *root) {
     size_t count = model_leaves(root, leaves, 0);
     struct node *leaf = leaves[random_below(&randomness, count)];
@@ -127,6 +139,8 @@ static void step(struct node *root) {
     else if (random_below(&randomness, 16) == 0) {
         knit_relinquish(leaf->start);
         leaf->state = LEFT;
+    } else if (leaf->weight > 1 && leaf->weight <= NODE_SLOTS && random_below(&randomness, 8) == 0) {
+        split_all(leaf, state);
     } else if (random_below(&randomness, 8) < 5) release(leaf, state);
 }
 
@@ -160,8 +174,9 @@ static void random_histories_agree_with_the_model(void **state) {
             CHECK(leaf_same(leaf_get(inside), leaf_none()));
         CHECK(root_destroy(id) && root_count() == 0);
     }
-    assert_true(refusals > HISTORIES && joins > HISTORIES && heals > HISTORIES / 2);
-    printf("%lu joins, %lu refusals, %lu left ranges healed, %lu levels\n", joins, refusals, heals, deepest);
+    assert_true(refusals > HISTORIES && joins > HISTORIES && heals > HISTORIES / 2 && all_splits > HISTORIES);
+    printf("%lu joins, %lu refusals, %lu left ranges healed, %lu split into granules, %lu levels\n", joins, refusals,
+           heals, all_splits, deepest);
 }
 
 static void the_example_of_the_design(void **state) {
