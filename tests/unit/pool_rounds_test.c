@@ -2,7 +2,7 @@
 #include "frontend/heap_pool.h"
 #include "heap_players.h"
 
-enum { COUNT = 4 * POOL_ROUND_FROM, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
+enum { COUNT = 6 * POOL_ROUND_FROM, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
 
 void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
