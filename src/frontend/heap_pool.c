@@ -81,7 +81,7 @@ struct slab *heap_pop_empty(struct heap *heap, unsigned class, bool *untouched) 
     *untouched = slab->linked == 0;
     slab_set_origin(slab, slab->origin - ORIGIN_POISON);
     if (slab->class != class) {
-        slab_clear_links(slab);
+        if (!*untouched) slab_clear_links(slab);
         slab_format(slab, slab_origin(slab) + 1, class);
     }
     return slab;

@@ -29,8 +29,9 @@ void slab_format(struct slab *slab, const char *start, unsigned size_class) {
 }
 
 void slab_clear_links(const struct slab *slab) {
+    const size_t size = size_classes[slab->class].size; /* read once: a link may alias the record */
     char *object = granule_address(record_id(slab));
-    for (unsigned left = slab->linked; left > 0; left--, object += size_classes[slab->class].size) link_clear(object);
+    for (unsigned left = slab->linked; left > 0; left--, object += size) link_clear(object);
 }
 
 /* Returns a random number below `limit`. */
