@@ -30,7 +30,7 @@ struct options {
 };
 
 extern struct options options; /* the defaults, until read */
-static inline size_t option(const _Atomic(size_t) *word) {
+static ALWAYS_INLINE size_t option(const _Atomic(size_t) *word) {
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 

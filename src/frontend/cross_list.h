@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "config/size_classes.h"
 #include "platform/instructions.h"
 #include "sync/free_link.h"
@@ -65,7 +66,7 @@ static inline bool cross_is_watched(struct cross_word word) {
 }
 
 /* Whether a round has taken the slab. It then has no object in use, so only a double free would push to it. */
-static inline bool cross_is_taken(struct cross_word word) {
+static ALWAYS_INLINE bool cross_is_taken(struct cross_word word) {
     return !(word.raw & 1) && word.raw & CROSS_TAKEN;
 }
 
@@ -90,7 +91,7 @@ static ALWAYS_INLINE uint32_t cross_word_after_push(struct cross_word old, const
     return old.raw + CROSS_ONE + ((uint32_t)(uintptr_t)object - (uint32_t)(uintptr_t)first);
 }
 
-static inline struct cross_word cross_get(const struct cross_list *list) {
+static ALWAYS_INLINE struct cross_word cross_get(const struct cross_list *list) {
     return (struct cross_word){atomic_load_explicit(&list->raw, memory_order_relaxed)};
 }
 
