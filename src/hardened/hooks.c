@@ -50,6 +50,11 @@ static void leave_out_unused(struct backend_statistics *statistics) {
     statistics->cached_unmapped += move_bytes(&statistics->in_use, &unused_bytes[true]);
 }
 
+static void begin_child(void) {
+    random_begin();
+    quarantine_child_begins();
+}
+
 const struct hardened_hooks hardened_hooks = {
     .at_start = start_hardened,
     .slab_fetch = region_fetch,
@@ -57,6 +62,6 @@ const struct hardened_hooks hardened_hooks = {
     .object_is_new = object_is_new,
     .object_waits = object_waits,
     .leave_out_unused = leave_out_unused,
-    .child_begins = random_begin,
+    .child_begins = begin_child,
     .thread_ends = quarantine_drain,
 };

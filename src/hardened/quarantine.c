@@ -40,9 +40,36 @@ static struct quarantine *make_quarantine(size_t limit) {
     return made;
 }
 
+/* The quarantine that the thread had when it forked. Its heap is inherited by then, and nobody would empty it. */
+static _Thread_local struct quarantine *left_by_fork __attribute__((tls_model("initial-exec")));
+
+/* A signal handler may have forked: the malloc or free that it interrupted goes on with this quarantine. So nothing is
+ * emptied here. */
+void quarantine_child_begins(void) {
+    struct heap *heap = thread_heap();
+    if (heap == &no_heap || !heap->quarantine) return;
+    left_by_fork = heap->quarantine;
+    heap->quarantine = NULL;
+}
+
+static void give_up_ready(struct quarantine *quarantine) {
+    for (unsigned list = 0; list < READY_LISTS; list += FREE_TARGET_WORDS)
+        for (char *object; (object = ready_take(quarantine, list));) free_object(object);
+}
+
+/* Gives the child's heap the quarantine from before the fork. Its ready objects are those that siblings have, too. */
+static void take_over(struct heap *heap) {
+    if (LIKELY(!left_by_fork) || heap->quarantine) return;
+    heap->quarantine = left_by_fork;
+    left_by_fork = NULL;
+    give_up_ready(heap->quarantine);
+}
+
 static NOINLINE struct quarantine *make_current(struct heap *heap) {
     size_t limit = option(&options.quarantine);
     if (heap == &no_heap && (heap_thread_has_ended() || !(heap = heap_attach()))) return NULL;
+    take_over(heap);
+    if (heap->quarantine && heap->quarantine->limit == limit) return heap->quarantine;
     quarantine_drain(heap);
     if (UNLIKELY(heap->quarantine)) return heap->quarantine; /* with its old limit */
     return limit ? heap->quarantine = make_quarantine(limit) : NULL;
@@ -138,9 +165,8 @@ void quarantine_drain(struct heap *heap) {
         free_object(entry_object(entry));
     }
     quarantine->end = quarantine->head + quarantine->most;
-    for (unsigned list = 0; list < READY_LISTS; list += FREE_TARGET_WORDS)
-        for (char *object; (object = ready_take(quarantine, list));) free_object(object);
-    if (UNLIKELY(!large_ring_drain(&quarantine->large))) return;
+    give_up_ready(quarantine);
+    if (UNLIKELY(!large_ring_drain(&quarantine->large)) || UNLIKELY(heap->quarantine != quarantine)) return;
     heap->quarantine = NULL;
     fenced_unmap(quarantine, size_for(quarantine->mask + 1));
 }

@@ -20,4 +20,7 @@ void quarantine_push_large(char *object, bool guarded);
  * the OS refuses to take stays, for the next call or for the heap's next thread. */
 void quarantine_drain(struct heap *heap);
 
+/* The child of a fork begins: the thread's next heap will take over the quarantine of its present one. */
+void quarantine_child_begins(void);
+
 #endif
