@@ -106,7 +106,20 @@ bool platform_unmap(void *address, size_t size) {
     return true;
 }
 
+/* An emulator may answer 0 to madvise and do nothing (qemu-user before 7.1). Then memory is cleared by hand, as where
+ * the kernel refuses. Written at the start only. */
+static bool discard_is_vain;
+
+bool pages_look_at_discard(volatile uint32_t *page) {
+    *page = 1;
+    long error = kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(page), platform_page_size(), MADV_DONTNEED));
+    discard_is_vain = error == 0 && *page != 0;
+    *page = 0;
+    return !discard_is_vain;
+}
+
 bool platform_discard(void *address, size_t size) {
+    if (discard_is_vain) return false;
     uintptr_t page = platform_page_size();
     uintptr_t from = align_up((uintptr_t)address, page);
     uintptr_t to = align_down((uintptr_t)address + size, page);

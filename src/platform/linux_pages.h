@@ -35,4 +35,8 @@ void pages_set_next_end(uintptr_t end);
 /* Unmapping what ends between these two leaves the guess as it is. */
 void pages_exclude(uintptr_t start, uintptr_t end);
 
+/* Learns on a page of ours whether platform_discard does what it says. False: it does nothing, and fails from now on.
+ */
+bool pages_look_at_discard(volatile uint32_t *page);
+
 #endif

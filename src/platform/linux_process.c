@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "platform/host.h"
 #include "platform/linux_call.h"
+#include "platform/linux_pages.h"
 #include "platform/linux_start.h"
 #include "platform/platform.h"
 
@@ -34,7 +35,8 @@ void process_start(void) {
     size_t page = platform_page_size();
     forgotten = platform_reserve(page, page, "jwmalloc: forgotten by fork");
     if (forgotten != NULL &&
-        kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(forgotten), ARGUMENT(page), MADV_WIPEONFORK)) != 0) {
+        (!pages_look_at_discard((volatile uint32_t *)forgotten) ||
+         kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(forgotten), ARGUMENT(page), MADV_WIPEONFORK)) != 0)) {
         platform_unmap(forgotten, page); /* before Linux 4.14: only libc's forks can be noticed */
         forgotten = NULL;
     }
