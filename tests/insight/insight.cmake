@@ -3,7 +3,7 @@ if(TARGET jwmalloc AND TARGET jwrecord AND NOT CMAKE_CROSSCOMPILING AND CMAKE_SI
     jw_program(known control SOURCES insight/known.c)
     add_dependencies(known-control insight)
     set(known $<TARGET_FILE_DIR:jwrecord> $<TARGET_FILE:known-control>)
-    set(insight LABELS programs insight TIMEOUT 240 COMMAND python3 -B ${tests}/insight)
+    set(insight LABELS programs insight TIMEOUT 600 COMMAND python3 -B ${tests}/insight)
     jw_script(insight.record ${insight}/record_test.py ${known})
     jw_script(insight.record.preload ${insight}/record_test.py ${known} $<TARGET_FILE:jwmalloc>)
     add_library(forgets MODULE EXCLUDE_FROM_ALL insight/forgets.c)
