@@ -32,12 +32,12 @@ class Failed(list[str]):
 
 
 def run_part(flavour: str, part: str, chosen: list[str], failed: Failed) -> int:
-    """Runs the chosen tests, showing what ctest prints; gives how many there were. Most tests wait: two run at a time
-    for each processor."""
+    """Runs the chosen tests, showing what ctest prints; gives how many there were. Many tests wait, so one more
+    runs at a time than there are processors."""
     folder = flavours.directory(flavour)
     record = folder / "Testing" / f"{part}.xml"
     record.unlink(missing_ok=True)
-    command = ["ctest", "--test-dir", folder, "--output-on-failure", "--parallel", str(2 * (os.cpu_count() or 1))]
+    command = ["ctest", "--test-dir", folder, "--output-on-failure", "--parallel", str(1 + (os.cpu_count() or 1))]
     command += ["--output-junit", record, *chosen]
     before, failures, total = len(failed), 0, 0
     with subprocess.Popen(command, cwd=flavours.ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
