@@ -184,7 +184,7 @@ class Watching(unittest.TestCase):
                 with subprocess.Popen(
                     [reader, str(program.pid), "--map", "--every", "1"], stdout=subprocess.PIPE
                 ) as it:
-                    for _ in range(50):
+                    for _ in range(15):
                         seen = json.loads(it.stdout.readline())
                         self.assertGreater(seen["statistics"]["in_objects"], 10 << 20)
                         self.assertLess(seen["statistics"]["in_objects"], 6 << 30)
