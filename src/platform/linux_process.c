@@ -37,7 +37,8 @@ void process_start(void) {
     if (forgotten != NULL &&
         (!pages_look_at_discard((volatile uint32_t *)forgotten) ||
          kernel_call(SYS_madvise, ARGUMENTS(ARGUMENT(forgotten), ARGUMENT(page), MADV_WIPEONFORK)) != 0)) {
-        platform_unmap(forgotten, page); /* before Linux 4.14: only libc's forks can be noticed */
+        platform_unmap(forgotten,
+                       page); /* only libc's forks can be noticed: before Linux 4.14, and where madvise does nothing */
         forgotten = NULL;
     }
     forgotten_used = 0;

@@ -6,10 +6,12 @@
  * property  each granule is a range of its own and is found again, none is lost or doubled; all join to the root
  * defines   -DJW_ROOT_SHIFT=12
  */
-#include "backend/knit.h"
 #include "verify/clients/records.h"
 
 enum { LEFTMOST = ROOT, FIRST, KEPT, LAST, REST, NEW_NODE = LEFTMOST + NODE_SLOTS, END_OF_ROOT = LEFTMOST + ROOT };
+enum { FIRST_WEIGHT = 1 };
+
+#include "verify/clients/knit_neighbour.h"
 
 static void *splitting(void *unused) {
     (void)unused;
@@ -20,33 +22,7 @@ static void *splitting(void *unused) {
     }
     bool released = knit_release(LAST, UNMAPPED);
     assert(released);
-    if (knit_release(FIRST, MAPPED)) return NULL;
-    enum slot_code was;
-    granule_id left = knit_acquire_sibling(FIRST, ON_THE_LEFT, MAPPED, &was);
-    assert(left == LEFTMOST && was == MAPPED);
-    hold(left);
-    hold(FIRST);
-    knit_join(left, FIRST);
-    return NULL;
-}
-
-static bool join_first(void) {
-    enum slot_code was;
-    granule_id sibling = knit_acquire_sibling(LEFTMOST, ON_THE_RIGHT, MAPPED, &was);
-    if (!sibling) return false;
-    assert(sibling == FIRST && was == MAPPED && knit_weight(sibling) == 1);
-    hold(sibling);
-    hold(LEFTMOST);
-    knit_join(LEFTMOST, sibling);
-    return true;
-}
-
-static void *joining(void *unused) {
-    (void)unused;
-    hold(LEFTMOST);
-    if (join_first() || knit_release(LEFTMOST, MAPPED)) return NULL;
-    bool joined = join_first();
-    assert(joined);
+    release_or_join_first();
     return NULL;
 }
 
