@@ -161,10 +161,11 @@ class Counting(unittest.TestCase):
     def test_callgrind_file(self) -> None:
         text = ["ob=(1) /bin/driver", "fn=(1) main", "0 100", "cob=(2) /lib/own.so", "cfn=(2) malloc", "calls=2 0",
                 "0 50", "+1 7", "ob=(2)", "fn=(2)", "0 30", "cob=(3) /lib/c.so", "cfn=(3) memset", "calls=1 0", "* 20",
-                "ob=(3)", "fn=(3)", "0 20", "totals: 157"]  # fmt: skip
+                "ob=(3)", "fn=(3)", "0 20", "ob=(2)", "fn=(4) start", "0 1", "cob=(1)", "cfn=(5) work", "calls=1 0",
+                "* 900", "totals: 158"]  # fmt: skip
         profile = bench_count.Profile("\n".join(text))
-        self.assertEqual(profile.own, {"/bin/driver": 107, "/lib/own.so": 30, "/lib/c.so": 20})
-        self.assertEqual(profile.of_libraries("/lib/own.so"), 50)
+        self.assertEqual(profile.own, {"/bin/driver": 107, "/lib/own.so": 31, "/lib/c.so": 20})
+        self.assertEqual(profile.of_libraries("/bin/driver", "/lib/own.so"), 51)
         self.assertEqual(profile.of_calls("/bin/driver", {"malloc"}), 50)
 
     def test_events_of_a_callgrind_file(self) -> None:

@@ -108,9 +108,12 @@ class Profile:
         number, _, name = text.partition(" ")
         return self.names.setdefault((kind, number), name) if name else self.names[kind, number]
 
-    def of_libraries(self, *libraries: str) -> int:
-        """Instructions in the libraries, and in what they call elsewhere: also in threads of their own."""
-        outward = [pair for pair in self.calls if pair[0] in libraries and pair[1] not in libraries]
+    def of_libraries(self, program: str, *libraries: str) -> int:
+        """Instructions in the libraries, and in what they call elsewhere: also in threads of their own.
+
+        What they call in the program is the program's: a library that wraps pthread_create calls each thread's start.
+        """
+        outward = [pair for pair in self.calls if pair[0] in libraries and pair[1] not in {program, *libraries}]
         return sum(self.own[library] for library in libraries) + sum(self.calls[pair] for pair in outward)
 
     def of_calls(self, program: str, functions: set[str]) -> int:
@@ -136,4 +139,4 @@ def allocator_side(found: Profile, allocator: Allocator, program: str) -> int:
     names = {name for kind, name in found.names.items() if kind[0] == "ob" and Path(name).parent == folder}
     related = {name for name in names if Path(name).name.split("_")[0] == Path(library).name.split("_")[0]}
     # tcmalloc's hit paths are in a section that valgrind knows nothing of.
-    return found.of_libraries(*related | {library, "???"})
+    return found.of_libraries(str(OUTPUT / program), *related | {library, "???"})
