@@ -1,4 +1,4 @@
-/* headroom.c - gives cached memory back down to a limit, the largest ranges first. */
+/* headroom.c - gives cached memory back down to a limit. */
 #include "backend/headroom.h"
 
 #include "backend/give_back.h"
@@ -11,16 +11,18 @@
 
 static _Atomic(bool) at_peak; /* new memory sets it if the peak rises, else clears it; a round clears it */
 
-/* Gives back about this many granules, cached mappings and the largest ranges first. */
+/* Gives back about this many granules: cached mappings, then the smallest ranges first, as the largest can serve most
+ * requests. With the largest first, a program with objects from 8 B to 1 MB (rptest) had 2.4 times the page faults. */
 static COLD void give_ranges_back(size_t granules) {
     size_t dropped = mapping_cache_drain(ANY_BUFFER, granules);
     thrift_count_given_back(dropped);
     dropped >>= JW_GRANULE_SHIFT;
     granules -= dropped < granules ? dropped : granules;
-    for (unsigned range_class = RANGE_CLASSES; range_class-- > 0;)
+    for (unsigned range_class = 0; range_class < RANGE_CLASSES; range_class++)
         for (unsigned nest = 0; nest < NESTS; nest++) {
             granule_id range;
-            while (!nest_is_unmapped(nest) && granules > 0 && (range = range_acquire_from(nest, range_class))) {
+            while (!nest_is_unmapped(nest) && granules > 0 && nest_may_have(&ownership.nests[nest], range_class) &&
+                   (range = range_acquire_from(nest, range_class))) {
                 uint32_t weight = weight_of_class(range_class);
                 bool given = give_back_range(range, weight);
                 range_place_known(range, weight, given ? UNMAPPED : MAPPED);
@@ -31,7 +33,7 @@ static COLD void give_ranges_back(size_t granules) {
 }
 
 void thrift_give_back_above_minimum(void) {
-    size_t cached = free_granules(MAPPED), least = watermark_minimum();
+    size_t cached = free_granules(MAPPED), least = watermark_without_thread();
     if (cached > least) give_ranges_back(cached - least);
 }
 

@@ -65,7 +65,7 @@ static granule_id list_take(struct nest_class *class) {
 
 #define HINTS_PER_WORD (sizeof(uintptr_t) * 8)
 
-static bool is_noted(const struct nest *nest, unsigned class) {
+bool nest_may_have(const struct nest *nest, unsigned class) {
     return atomic_load_explicit(&nest->nonempty[class / HINTS_PER_WORD], memory_order_relaxed) >>
                class % HINTS_PER_WORD &
            1;
@@ -83,7 +83,7 @@ static void slot_publish(struct nest *nest, unsigned class, unsigned slot) {
     /* [NH3] release: the slot and the range's words; acquire: that the hint was cleared; pairs [NH1] [NH2] [NE3];
      * clients nest_slots nest_hints nest_hint_cleared */
     atomic_fetch_or_explicit(&nest->classes[class].summary, (uintptr_t)1 << slot, memory_order_acq_rel);
-    if (!is_noted(nest, class)) note_nonempty(nest, class);
+    if (!nest_may_have(nest, class)) note_nonempty(nest, class);
 }
 
 static bool slots_place(struct nest *nest, unsigned class, granule_id range) {
@@ -128,7 +128,7 @@ granule_id nest_take(struct nest *nest, unsigned class) {
     struct nest_class *from = &nest->classes[class];
     granule_id range = slots_take(from);
     if (!range) range = list_take(from);
-    if (range) return range;
+    if (range || !nest_may_have(nest, class)) return range;
     /* [NE2] acquire: if the placing thread set the hint before, this thread sees its list; if later, the hint stays;
      * pairs [NE1]; client nest_list_hint */
     atomic_fetch_and_explicit(&nest->nonempty[class / HINTS_PER_WORD], ~((uintptr_t)1 << class % HINTS_PER_WORD),

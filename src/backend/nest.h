@@ -43,6 +43,9 @@ granule_id nest_take(struct nest *nest, unsigned class);
  * into its slot. `leaf`: the range's leaf word while it waits in this nest, without the previous range. */
 bool nest_take_this(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf);
 
+/* Whether the class may have a range: a hint. False while the first range of a class is just being placed, too. */
+bool nest_may_have(const struct nest *nest, unsigned class);
+
 /* First class from `class` on that may have a range; RANGE_CLASSES when there is none. */
 unsigned nest_next_class(const struct nest *nest, unsigned class);
 
