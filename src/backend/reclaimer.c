@@ -5,9 +5,9 @@
 #include "config/policy.h"
 #include "platform/platform.h"
 
-static void (*thread_body)(void), (*thread_stopped)(void);
+static void (*thread_body)(void), (*thread_stopped)(bool briefly);
 
-void reclaimer_register(void (*body)(void), void (*stopped)(void)) {
+void reclaimer_register(void (*body)(void), void (*stopped)(bool briefly)) {
     thread_body = body;
     thread_stopped = stopped;
 }
@@ -105,13 +105,17 @@ static void start_with_threads(void) {
     start_from(reclaimer_state());
 }
 
-/* Whether other threads of the program live. Where the start of threads is not seen (only their heap is), a thread that
- * never had one counts as one that lives. */
-static bool others_live(void) {
+/* How many other threads of the program live; 0 or below: none. Where the start of threads is not seen (only their
+ * heap is), a thread that never had one counts as one that lives. */
+static int32_t other_threads(void) {
     /* [PA6] release: our thread's state: a thread that ends later sees it and stops our thread; pairs [PA7];
      * kept: policy */
     uint32_t ended = atomic_fetch_add_explicit(&reclaimer->ended, 0, memory_order_release);
-    return (int32_t)(atomic_load_explicit(&reclaimer->made, memory_order_relaxed) - ended) > 0;
+    return (int32_t)(atomic_load_explicit(&reclaimer->made, memory_order_relaxed) - ended);
+}
+
+static bool others_live(void) {
+    return other_threads() > 0;
 }
 
 void reclaimer_before_thread_create(void) {
@@ -127,8 +131,25 @@ bool reclaimer_thread_seen(void) {
     return true;
 }
 
-/* Ends the thread and waits for its end. Returns whether there was one. */
-static bool stop_and_wait(void) {
+/* Whether the last stop that was not brief is less than an interval ago. */
+static bool stopped_lately(void) {
+    uint32_t last = atomic_load_explicit(&reclaimer->last_stop, memory_order_relaxed);
+    return last && (uint32_t)platform_milliseconds() - last < option(&options.reclaim_interval);
+}
+
+/* Counts a stop of the thread because the program has only one thread left. Returns whether it is brief. */
+static bool count_stop(void) {
+    bool brief = stopped_lately();
+    uint32_t before = atomic_load_explicit(&reclaimer->brief_stops, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->brief_stops, brief ? before + 1 : 0, memory_order_relaxed);
+    if (!brief)
+        atomic_store_explicit(&reclaimer->last_stop, (uint32_t)platform_milliseconds(), memory_order_relaxed);
+    return brief;
+}
+
+/* Ends the thread and waits for its end. `alone`: because the program has only one thread left. Returns whether there
+ * was a thread. */
+static bool stop_and_wait(bool alone) {
     bool ran = false;
     /* [PA3] acquire: the thread's rounds; pairs [PA4]; client pause_round */
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
@@ -136,8 +157,10 @@ static bool stop_and_wait(void) {
         reclaimer_wake_to_end();
         platform_futex_wait(&reclaimer->state, RUNNING, UINT32_MAX); /* until the state changes */
     }
-    if (ran) thread_stopped();
-    return ran;
+    if (!ran) return false;
+    reclaimer_take_wakeup(); /* the thread may not have seen it: it must not shorten the next thread's first wait */
+    thread_stopped(alone && count_stop());
+    return true;
 }
 
 /* One pause of the program, and one of our own, in the count of pauses. A resume must end no pause of our own. */
@@ -163,14 +186,14 @@ static bool end_pause(uint32_t one) {
 
 void reclaimer_pause(void) {
     begin_pause(ONE_PAUSE);
-    if (stop_and_wait()) atomic_store_explicit(&reclaimer->stopped, 1, memory_order_relaxed);
+    if (stop_and_wait(false)) atomic_store_explicit(&reclaimer->stopped, 1, memory_order_relaxed);
     platform_threads_gone(true);
 }
 
 /* Stops our thread: the program has only its first thread left. */
 static void stop_alone(void) {
     begin_pause(ONE_OWN_PAUSE);
-    stop_and_wait();
+    stop_and_wait(true);
     platform_threads_gone(false);
     /* a thread made meanwhile could not start ours */
     if (end_pause(ONE_OWN_PAUSE) && others_live()) start_with_threads();
@@ -190,9 +213,15 @@ void reclaimer_resume(void) {
     else if (stopped) start_beside_others();
 }
 
+/* Whether the program makes one thread after the other, so that ours would be stopped at once. */
+static bool start_would_be_brief(void) {
+    return atomic_load_explicit(&reclaimer->brief_stops, memory_order_relaxed) >= BRIEF_STOPS_MOST &&
+           other_threads() == 1 && stopped_lately();
+}
+
 void reclaimer_after_thread_create(bool made) {
-    if (made) start_beside_others();
-    else atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
+    if (made && !start_would_be_brief()) start_beside_others();
+    else if (!made) atomic_fetch_sub_explicit(&reclaimer->made, 1, memory_order_relaxed);
 }
 
 void reclaimer_thread_ends(void) {

@@ -17,8 +17,9 @@
 #include "backend/reclaimer_words.h"
 
 /* Registers `body`, which the reclamation thread runs, and `stopped`, which a thread runs after it has stopped that
- * thread. Called before the first start. */
-void reclaimer_register(void (*body)(void), void (*stopped)(void));
+ * thread. `briefly`: the program's last other thread ends, and the next one is likely to come soon. Called before the
+ * first start. */
+void reclaimer_register(void (*body)(void), void (*stopped)(bool briefly));
 
 /* Whether the thread runs, or would run when there is work. */
 bool reclaimer_lives(void);

@@ -24,6 +24,8 @@ void reclaimer_forget(void) {
     atomic_store_explicit(&reclaimer->made, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->seen, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->ended, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->brief_stops, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->last_stop, 0, memory_order_relaxed);
 }
 
 void reclaimer_ask(void) {

@@ -26,6 +26,10 @@
  *                 1 -> 0    the last resume, which starts the thread again
  *   made, seen, ended    counts of threads that the program has made; of those of them that have started, and that
  *                        have ended since
+ *   brief_stops   + 1       the thread is stopped because the program has only one thread left, and the last such stop
+ *                           that was not brief is less than an interval ago
+ *                 n -> 0    such a stop that is not brief: last_stop is its time in milliseconds, 0: none; a freeing
+ *                           thread's round
  *   any word -> 0 in the child of a fork, which has no reclamation thread
  */
 #ifndef JW_RECLAIMER_WORDS_H
@@ -48,6 +52,7 @@ struct reclaimer {
     _Atomic(uint32_t) pauses;
     _Atomic(uint32_t) stopped;
     _Atomic(uint32_t) made, seen, ended;
+    _Atomic(uint32_t) brief_stops, last_stop;
 };
 extern struct reclaimer *reclaimer; /* in memory that reads as zero in the child of any fork */
 
@@ -69,6 +74,15 @@ static ALWAYS_INLINE bool reclaimer_is_asked(void) {
 /* Whether the thread waits longer than for one round. */
 static ALWAYS_INLINE bool reclaimer_sleeps(void) {
     return atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0;
+}
+
+/* Whether the last stop was brief, and no round of a freeing thread has come since. */
+static ALWAYS_INLINE bool reclaimer_stopped_briefly(void) {
+    return atomic_load_explicit(&reclaimer->brief_stops, memory_order_relaxed) > 0;
+}
+
+static ALWAYS_INLINE void reclaimer_forget_stops(void) {
+    atomic_store_explicit(&reclaimer->brief_stops, 0, memory_order_relaxed);
 }
 
 /* Asks for a round. */

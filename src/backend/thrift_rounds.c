@@ -9,7 +9,7 @@
 #include "platform/platform.h"
 
 static _Atomic(uint32_t) frees_refused;
-static _Atomic(uint64_t) last_round;                     /* milliseconds */
+static _Atomic(uint64_t) last_round;                     /* milliseconds; by a thread that frees or allocates */
 static _Atomic(round_hook) round_hooks[ROUND_STAGES][2]; /* [1]: for a purge */
 
 void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge) {
@@ -138,6 +138,7 @@ static void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     if (now - last < option(&options.reclaim_interval) || !reclaimer_begin_turn()) return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
+    reclaimer_forget_stops();
     reclaimer_take_request();
     end_round(!ownership_active(), false);
     begin_round(false);
@@ -234,9 +235,12 @@ COLD bool thrift_make_room(size_t size) {
     return given || waits; /* even if nothing is cached here: abandoned heaps may have memory */
 }
 
-/* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. */
-static void reclamation_stops(void) {
-    begin_round(false);
+/* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. If
+ * the program's threads come and go, this is done once in an interval. Else each new thread would take pages anew that
+ * the one before has just given back. */
+static void reclamation_stops(bool briefly) {
+    atomic_store_explicit(&last_round, platform_milliseconds(), memory_order_relaxed);
+    if (!briefly) begin_round(false);
     thrift_give_back_above_minimum();
 }
 

@@ -34,6 +34,12 @@ size_t watermark_minimum(void) {
     return UNLIKELY(limits_are_exceeded()) ? 0 : option(&options.cache_min) >> JW_GRANULE_SHIFT;
 }
 
+size_t watermark_without_thread(void) {
+    size_t least = watermark_minimum();
+    bool kept = reclaimer_stopped_briefly() && option(&options.cache_percent) > 0 && !limits_are_exceeded();
+    return kept && least < KEPT_MOST ? KEPT_MOST : least;
+}
+
 static size_t recent_peak(void) {
     size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
     size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
@@ -56,8 +62,8 @@ static size_t limit_above_peak(struct usage usage, size_t percent, size_t least)
 
 size_t watermark_renew(void) {
     size_t percent = option(&options.cache_percent);
-    /* without the reclamation thread only the minimum: no round comes while the program is quiet */
-    if (!reclaimer_lives() || percent == 0 || limits_are_exceeded()) return watermark_minimum();
+    if (percent == 0 || limits_are_exceeded()) return watermark_minimum();
+    if (!reclaimer_lives()) return watermark_without_thread(); /* no round comes while the program is quiet */
     return limit_above_peak(watermark_note_peak(), percent, watermark_minimum());
 }
 

@@ -202,6 +202,14 @@ enum {
      * wait doubles with each, from 500 ms to 16 s: half a minute together. Without such work the thread ends or sleeps
      * after the first one. */
     QUIET_ROUNDS = 6,
+    /* Granules that may wait in a process without threads whose threads come and go, for the next thread: 64 MB, on 32
+     * bits 16. They stay if the program then neither allocates nor frees. With only cache_min, threads that ended and
+     * began with 64 MB alive (mleak) had eight times the page faults. */
+    KEPT_MOST = (UINTPTR_MAX > 0xffffffffu ? 64 << 20 : 16 << 20) >> JW_GRANULE_SHIFT,
+    /* Brief stops of the reclamation thread (reclaimer_words.h) in a row, after which it is not started beside a lone
+     * thread: to start and stop it took 80 us of the processor for each thread of a program that makes one after the
+     * other. A program that only begins with some short threads has the reclamation thread. */
+    BRIEF_STOPS_MOST = 4,
     /* Percent of the recent peak that may be cached above it where memory without pages comes into use. With nothing
      * above the peak, a program whose use goes up and down had five times the page faults (rptest). */
     PERCENT_BESIDE_NEW = 3,

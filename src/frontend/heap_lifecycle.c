@@ -116,11 +116,12 @@ void heap_abandon(struct heap *heap) {
     thrift_wake();
 }
 
-/* Prepares the heap of a thread that ends. True: there is work for a round. If the reclamation thread lives, a heap
- * with many slabs stays as it is: the next thread uses them, and a round takes the rest. A heap with few slabs is
+/* Prepares the heap of a thread that ends. True: there is work for a round. If the reclamation thread lives, or the
+ * program's next thread is likely to come soon, a heap with many slabs stays as it is: that thread uses them, and a
+ * round takes the rest. A heap with few slabs is
  * collected here, so that it may need no round. */
 static bool prepare_abandoned(struct heap *heap) {
-    bool looked_after = reclaimer_lives();
+    bool looked_after = reclaimer_lives() || reclaimer_stopped_briefly();
     range_cache_drain(&heap->range_cache, true);
     heap_take_all_incoming(heap); /* if the next thread sleeps, no thread would do it */
     if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_SOME);
