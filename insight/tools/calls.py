@@ -53,8 +53,9 @@ class Growing:
 
     def add(self, number: int) -> int:
         """Its innermost part."""
-        at, steps = 0, self.steps
-        for address in self.known.frames.get(number, np.zeros(0, np.uint64))[::-1].tolist():
+        frames, steps = self.known.frames.get(number, np.zeros(0, np.uint64)), self.steps
+        at = self.part(0, callers.DEEPER) if callers.begins_inside(self.known, frames) else 0
+        for address in frames[::-1].tolist():
             found = steps.get((at, address))
             at = self.step(at, address) if found is None else found
         return at or self.part(0, callers.UNKNOWN)

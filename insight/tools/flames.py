@@ -1,6 +1,8 @@
 """flames.py - who allocated: the recorded objects by their call stacks, as trees for the report's flame graphs."""
 
 from dataclasses import dataclass, field
+from html import escape
+from json import dumps
 from textwrap import wrap
 from zlib import crc32
 
@@ -13,8 +15,34 @@ from summary import Process
 MS = 1_000_000
 SMALLEST = 0.002  # of the whole: what has less is not drawn
 COLORS = ("#fde2b8", "#fbd08f", "#f7c6a3", "#f3d9a0", "#f9dcc4", "#f5cba7")  # one for each name, as far as they go
+LEVELS = 24  # of a graph, that are seen at a time
 MOMENTS = 12  # of the graph over time
 SHOWN = 20  # stacks of each kind in the numbers
+
+SCRIPT = """
+function plot(box) {
+  if (!window.Plotly) {
+    const library = document.createElement("script");
+    library.textContent = document.getElementById("plotly").textContent;
+    document.head.append(library);
+  }
+  const graphs = JSON.parse(box.querySelector("script").textContent), knob = box.querySelector("input");
+  const draw = () => {
+    const graph = graphs[knob ? knob.value : 0];
+    if (knob) box.querySelector("output").value = graph.said;
+    const { data, layout } = graph.figure;
+    Plotly.react(box.querySelector("div"), data, layout, { displayModeBar: false, responsive: true });
+  };
+  if (knob) knob.addEventListener("input", draw);
+  draw();
+}
+const waiting = new Set(document.querySelectorAll(".flame"));
+const take = box => { if (waiting.delete(box)) plot(box); };
+const near = new IntersectionObserver(
+  seen => seen.filter(one => one.isIntersecting).forEach(one => take(one.target)), { rootMargin: "400px" });
+waiting.forEach(box => near.observe(box));
+addEventListener("beforeprint", () => waiting.forEach(take));
+"""
 
 
 @dataclass
@@ -139,30 +167,32 @@ def numbers_of(flames: Flames) -> dict:
 
 def shortened(name: str) -> str:
     """A function without its arguments and place: a part whose name does not fit has none."""
-    name = name.split(" (")[0].replace("(anonymous namespace)", "{}").split("(")[0]
+    name = name.split(" (")[0].replace("(anonymous namespace)", "{}").split("(")[0] or name
     return name if len(name) <= 36 else "..." + name[-33:]
 
 
-def icicle_of(flame: Flame, visible: bool = True):
+def icicle_of(flame: Flame):
     import plotly.graph_objects as plotly
 
     from plots import amount, count
 
     parts = flame.parts
     return plotly.Icicle(
-        visible=visible,
         ids=[str(part.number) for part in parts],
         parents=["", *(str(part.above) for part in parts[1:])],
-        labels=[shortened(part.name) for part in parts],
+        labels=[escape(shortened(part.name)) for part in parts],  # plotly reads tags and entities
         values=[part.objects if flame.by_objects else part.bytes for part in parts],
-        customdata=[("<br>".join(wrap(part.name, 60)), amount(part.bytes), count(part.objects)) for part in parts],
+        customdata=[
+            ("<br>".join(escape(line) for line in wrap(part.name, 60)), amount(part.bytes), count(part.objects))
+            for part in parts
+        ],
         hovertemplate="%{customdata[0]}<br>%{customdata[1]} in %{customdata[2]} objects, %{percentRoot:.1%} of all"
         "<extra></extra>",
         textinfo="label",
         textposition="middle left",
         branchvalues="total",
         sort=True,
-        maxdepth=24,
+        maxdepth=LEVELS,
         tiling={"orientation": "v"},
         marker={
             "colors": [COLORS[crc32(part.name.encode()) % len(COLORS)] for part in parts],
@@ -172,38 +202,39 @@ def icicle_of(flame: Flame, visible: bool = True):
     )
 
 
-def html_of(figure, flames: list[Flame], below: int, with_library: bool) -> str:
-    """A part of a page, as high as the highest flame and what is below. The library, 4.8 MB, is in the first one."""
-    depth = min(max(4, *(flame.depth for flame in flames)), 24)
-    figure.update_layout(margin={"t": 4, "l": 0, "r": 0, "b": 0}, height=60 + 24 * depth + below, font={"size": 11},
-                         uniformtext={"minsize": 9, "mode": "hide"})  # fmt: skip
-    return figure.to_html(
-        full_html=False, include_plotlyjs=with_library, config={"displayModeBar": False, "responsive": True}
+def html_of(flames: list[tuple[str, Flame]], first: int) -> str:
+    """Of a page: one flame graph; or several and a knob that moves from each to the next. Only SCRIPT draws it."""
+    import plotly.graph_objects as plotly
+
+    height = 60 + 24 * min(max(4, *(flame.depth for _, flame in flames)), LEVELS)
+    layout = {"margin": {"t": 4, "l": 0, "r": 0, "b": 0}, "height": height, "font": {"size": 11},
+              "uniformtext": {"minsize": 9, "mode": "hide"}, "template": "none"}  # fmt: skip
+    said = ",".join(
+        f'{{"said":{dumps(words)},"figure":{plotly.Figure(icicle_of(flame), layout).to_json()}}}'
+        for words, flame in flames
+    )
+    knob = f'<label><output></output><input type="range" max="{len(flames) - 1}" value="{first}"></label>'
+    return (
+        f'<div class="flame">{knob if len(flames) > 1 else ""}<div style="height:{height}px"></div>'
+        f'<script type="application/json">[{said}]</script></div>'
     )
 
 
-def drawn(flame: Flame, with_library: bool) -> str:
-    import plotly.graph_objects as plotly
-
-    return html_of(plotly.Figure(icicle_of(flame)), [flame], 0, with_library)
+def drawn(flame: Flame) -> str:
+    return html_of([("", flame)], 0)
 
 
 def drawn_over_time(moments: list[tuple[float, Flame]]) -> str:
-    """The reader of the page moves from one moment to the next; the first one shown has the most memory."""
-    import plotly.graph_objects as plotly
-
+    """The first one shown has the most memory."""
     from plots import amount
 
-    flames = [flame for _, flame in moments]
-    first = max(range(len(flames)), key=lambda at: flames[at].whole.bytes)
-    figure = plotly.Figure([icicle_of(flame, at == first) for at, flame in enumerate(flames)])
-    steps = [
-        {"method": "restyle", "label": f"{seconds:.3g} s: {amount(flame.whole.bytes)}",
-         "args": [{"visible": [other == at for other in range(len(flames))]}]}
-        for at, (seconds, flame) in enumerate(moments)
-    ]  # fmt: skip
-    hidden, shown = {"color": "rgba(0,0,0,0)"}, {"color": "#222", "size": 12}  # labels would overlap on a phone
-    slider = {"active": first, "steps": steps, "currentvalue": {"prefix": "alive at ", "font": shown}, "font": hidden,
-              "ticklen": 0, "minorticklen": 0, "len": 0.92, "x": 0.04, "pad": {"t": 4, "b": 4}}  # fmt: skip
-    figure.update_layout(sliders=[slider])
-    return html_of(figure, flames, 70, False)
+    most = max(range(len(moments)), key=lambda at: moments[at][1].whole.bytes)
+    return html_of([(f"{seconds:.3g} s: {amount(one.whole.bytes)}", one) for seconds, one in moments], most)
+
+
+def library() -> str:
+    """What a page with flame graphs has once. The 4.8 MB of plotly are text until a graph is near the window: a phone
+    needs seconds for them and for each graph."""
+    from plotly.offline import get_plotlyjs
+
+    return f'<script type="text/plain" id="plotly">{get_plotlyjs()}</script><script>{SCRIPT}</script>'

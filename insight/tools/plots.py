@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator
 
 import figures
 from summary import INTERVAL, Process
@@ -25,7 +25,9 @@ mpl.rcParams.update(
 WIDTH, DOTS = 4.6, 200
 BLUE, ORANGE, GREEN, RED, GREY = "#2563a8", "#d9730d", "#2e8b57", "#b3261e", "#9aa0a6"
 FEW_THREADS = 8  # places of bars, so that one thread's is not a wall
-HEAT, FILL = "plasma_r", "YlGnBu"
+PALEST = 0.22  # the yellow before that cannot be seen on white
+HEAT = LinearSegmentedColormap.from_list("heat", mpl.colormaps["plasma_r"](np.linspace(PALEST, 1, 64)))
+FILL = "YlGnBu"
 UNITS = ("B", "KB", "MB", "GB", "TB")
 SECOND = 1e9
 
@@ -52,16 +54,19 @@ def duration(ns: float, *_: object) -> str:
     return f"{ns:.3g} ns"
 
 
-class Doublings(MaxNLocator):
-    """Ticks that are round in KB, MB or GB."""
+class Doublings(Locator):
+    """Three to six ticks, a power of two apart: round in KB, MB or GB."""
+
+    def __call__(self) -> list[float]:
+        return self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, low: float, high: float) -> list[float]:
-        unit = 1024 ** int(np.log2(max(high, 1)) / 10)
-        return [tick * unit for tick in super().tick_values(low / unit, high / unit)]
+        step = 2 ** max(int(np.ceil(np.log2(max(high, 1) / 6))), 0)
+        return (np.arange(0, max(high, 1) + 1, step)).tolist()
 
 
 def byte_axis(axes) -> None:
-    axes.yaxis.set_major_locator(Doublings(6))
+    axes.yaxis.set_major_locator(Doublings())
     axes.yaxis.set_major_formatter(BYTES)
 
 
@@ -89,9 +94,16 @@ def seconds(process: Process) -> np.ndarray:
     return (np.arange(figures.BINS) + 0.5) * process.end / figures.BINS / SECOND
 
 
-def start_of_axis(axes) -> None:
+def time_axis(axes, end: float) -> None:
+    """To this second. Values begin at 0."""
     axes.set_ylim(bottom=0)
+    axes.set_xlim(0, end)
     axes.set_xlabel("seconds")
+
+
+def legend_above(axes, *entries: list) -> None:
+    """Where it hides no line."""
+    axes.legend(*entries, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
 
 
 def memory(process: Process, axes) -> None:
@@ -105,8 +117,8 @@ def memory(process: Process, axes) -> None:
             process.resident[:, 0] / SECOND, process.resident[:, 1], color=ORANGE, label="resident, whole process"
         )
     byte_axis(axes)
-    start_of_axis(axes)
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 1.22), ncols=2)
+    time_axis(axes, process.end / SECOND)
+    legend_above(axes)
 
 
 def heat(process: Process, axes, frees: bool = False) -> None:
@@ -130,8 +142,8 @@ def rate(process: Process, axes) -> None:
     axes.plot(seconds(process), found["frees"], color=ORANGE, label="frees", linewidth=0.8)
     axes.yaxis.set_major_formatter(COUNTS)
     axes.set_ylabel("per second")
-    start_of_axis(axes)
-    axes.legend()
+    time_axis(axes, process.end / SECOND)
+    legend_above(axes)
 
 
 def sizes(processes: list[Process], axes) -> None:
@@ -144,7 +156,7 @@ def sizes(processes: list[Process], axes) -> None:
     axes.xaxis.set_major_formatter(BYTES)
     axes.yaxis.set_major_formatter(PERCENT)
     axes.set_ylim(0, 1.02)
-    axes.legend(*legend_of_pair(axes, len(processes)))
+    legend_above(axes, *legend_of_pair(axes, len(processes)))
 
 
 def legend_of_pair(axes, processes: int) -> tuple[list, list[str]]:
@@ -158,13 +170,13 @@ def thread_bars(counts: list[list[int]], axes) -> None:
     """All processes: each one's threads by activity."""
     at = 0
     for number, events in enumerate(counts):
-        axes.bar(np.arange(at, at + len(events)) + 0.5, events, width=0.9, color=(BLUE, GREEN)[number % 2])
+        axes.bar(np.arange(at, at + len(events)) + 1, events, width=0.9, color=(BLUE, GREEN)[number % 2])
         at += len(events)
         if len(counts) < 60:
-            axes.axvline(at, color=GREY, linewidth=0.6)
+            axes.axvline(at + 0.5, color=GREY, linewidth=0.6)
     axes.set_yscale("log")
     axes.set_ylim(bottom=1)
-    axes.set_xlim(0, max(at, FEW_THREADS))
+    axes.set_xlim(0.5, max(at, FEW_THREADS) + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(False, axis="x")
     axes.yaxis.set_major_formatter(COUNTS)
@@ -173,7 +185,8 @@ def thread_bars(counts: list[list[int]], axes) -> None:
 
 
 def lives(processes: list[Process], axes) -> None:
-    moments = np.logspace(2, 12, 200)
+    longest = max([figures.MS * 2000, *(process.end for process in processes)])
+    moments = np.logspace(2, np.log10(longest), 200)
     for process, style in zip(processes, ("-", "--"), strict=False):
         pages, objects = process.pages, process.objects
         page = figures.shares_by(pages.lifetime, pages.weight, moments)
@@ -187,7 +200,7 @@ def lives(processes: list[Process], axes) -> None:
     axes.yaxis.set_major_formatter(PERCENT)
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("gone after")
-    axes.legend(*legend_of_pair(axes, len(processes)), loc="upper left")
+    legend_above(axes, *legend_of_pair(axes, len(processes)))
 
 
 def crossing(process: Process, axes) -> None:
@@ -196,8 +209,11 @@ def crossing(process: Process, axes) -> None:
         moments / 1000, share, bins=(300, 50), range=((0, max(process.end / SECOND, 1e-3)), (0, 1.0001)), weights=None
     )
     cells[cells == 0] = np.nan
-    image = axes.pcolormesh(x, y, cells.T, cmap=HEAT, norm=logarithmic(cells), rasterized=True)
-    axes.figure.colorbar(image, ax=axes, label="milliseconds", format=COUNTS).minorticks_off()
+    norm = logarithmic(cells)
+    image = axes.pcolormesh(x, y, cells.T, cmap=HEAT, norm=norm, rasterized=True)
+    ticks = [digit * 10**power for power in range(7) for digit in (1, 2, 5) if digit * 10**power <= norm.vmax]
+    bar = axes.figure.colorbar(image, ax=axes, label="how many milliseconds", format=COUNTS, ticks=FixedLocator(ticks))
+    bar.minorticks_off()
     axes.yaxis.set_major_formatter(PERCENT)
     axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("by another thread")
@@ -215,9 +231,9 @@ def fragmentation(process: Process, axes) -> None:
         axes.plot(process.resident[:, 0] / SECOND, np.clip(share, 0, 1), color=ORANGE, label="of resident memory")
     axes.yaxis.set_major_formatter(PERCENT)
     axes.set_ylabel("not the program's")
+    time_axis(axes, process.end / SECOND)
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel("seconds")
-    axes.legend()
+    legend_above(axes)
 
 
 def addresses(process: Process, axes) -> None:
@@ -241,5 +257,5 @@ def live_of_pair(processes: list[Process], axes) -> None:
                 process.resident[:, 0] / SECOND, process.resident[:, 1], "--", color=color, label=f"{label}: resident"
             )
     byte_axis(axes)
-    start_of_axis(axes)
-    axes.legend()
+    time_axis(axes, max(process.end for process in processes) / SECOND)
+    legend_above(axes)

@@ -29,6 +29,9 @@ CALL = np.dtype(
 MALLOC_CALL, CALLOC_CALL, REALLOC_CALL, ALIGNED_CALL, FREE_CALL, THREAD_DONE = range(6)
 NO_SLOT = 0xFFFFFFFF
 OURS = "libjwmalloc.so"
+WORDS = """<p class="small">The same calls in the same order, with each allocator. Seconds: the threads' turns.
+Memory: the growth of the resident size, at most, in the middle of all samples, and after a rest at the end. P99: 99 %
+of the calls took so long or less.</p>"""
 
 
 def calls_of(events: analysis.Events, ended: set[int]) -> tuple[np.ndarray, int, np.ndarray]:
@@ -104,19 +107,20 @@ def measured(program: Path, plan: Path, library: Path | None, arguments: argpars
 
 
 def rows(results: dict[str, dict]) -> tuple[list[str], list[list[str]]]:
-    heads = ["allocator", "seconds", "processor", "peak", "middle", "at rest", "malloc P50", "P99", "P99.99", "max",
-             "free P50", "P99", "P99.99", "max"]  # fmt: skip
-    found = []
-    for name, one in results.items():
-        times = [plots.duration(one[kind][at]) for kind in ("allocate_ns", "free_ns")
-                 for at in ("p50", "p99", "p99.99", "max")]  # fmt: skip
-        memory = [plots.amount(one[key] * 1024) for key in ("peak_kb", "steady_kb", "rest_kb")]
-        found.append([name, f"{one['seconds']:.3f}", f"{one['user'] + one['system']:.2f} s", *memory, *times])
+    """A column for each allocator, so that a narrow window shows some."""
+    lines = [
+        ["seconds", *(f"{one['seconds']:.3f}" for one in results.values())],
+        ["processor time", *(f"{one['user'] + one['system']:.2f} s" for one in results.values())],
+    ]
     if any(one["instructions"] for one in results.values()):
-        heads.append("instructions")
-        for row, one in zip(found, results.values(), strict=True):
-            row.append(plots.count(one["instructions"] or 0))
-    return heads, found
+        lines.append(["instructions", *(plots.count(one["instructions"] or 0) for one in results.values())])
+    for name, key in (("peak", "peak_kb"), ("middle", "steady_kb"), ("at rest", "rest_kb")):
+        lines.append([f"memory, {name}", *(plots.amount(one[key] * 1024) for one in results.values())])
+    for call, key in (("malloc", "allocate_ns"), ("free", "free_ns")):
+        for at in ("p50", "p99", "p99.99", "max"):
+            times = [plots.duration(one[key][at]) for one in results.values()]
+            lines.append([f"{call}, {at.replace('p', 'P')}", *times])
+    return ["", *results], lines
 
 
 def print_table(heads: list[str], found: list[list[str]]) -> None:
@@ -130,15 +134,15 @@ def draw(results: dict[str, dict], axes) -> None:
     for name, one in results.items():
         axes.plot(one["seconds_of_samples"], np.array(one["resident_kb"]) * 1024.0, label=name)
     plots.byte_axis(axes)
-    plots.start_of_axis(axes)
-    axes.legend()
+    plots.time_axis(axes, max(one["seconds_of_samples"][-1] for one in results.values()))
+    plots.legend_above(axes)
 
 
 def write_page(path: Path, trace: Path, results: dict[str, dict]) -> None:
     picture = figure(
         plots.drawn(lambda axes: draw(results, axes), 3.2), "Resident memory", "Growth since the start of the replay."
     )
-    text = page(f"{trace.name} replayed", f"<h1>{escape(trace.name)}</h1>", table(*rows(results)), picture)
+    text = page(f"{trace.name} replayed", f"<h1>{escape(trace.name)}</h1>", table(*rows(results)), WORDS, picture)
     try:
         path.write_text(text, "utf-8", "replace")
     except OSError as error:

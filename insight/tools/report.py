@@ -20,18 +20,26 @@ from traceio import Trace
 
 STYLE = """:root{color-scheme:light}*{box-sizing:border-box}
 body{font:15px/1.5 system-ui,sans-serif;max-width:1240px;margin:0 auto;padding:12px;color:#222;background:#fff}
-h1{font-size:1.5em;margin:.3em 0;overflow-wrap:anywhere}h2{font-size:1.15em;margin:1.6em 0 .4em}
+h1,p,li,figcaption{overflow-wrap:anywhere}h1{font-size:1.5em;margin:.3em 0}h2{font-size:1.15em;margin:1.6em 0 .4em}
 .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:8px;margin:12px 0}
 .tile{border:1px solid #ddd;border-radius:6px;padding:8px 10px}.tile b{display:block;font-size:1.3em}
 .tile span{color:#666;font-size:.85em}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:18px}
 figure{margin:0;overflow:hidden}
-figure img{width:100%;height:auto;display:block}figcaption{font-size:.88em;color:#444;margin-top:2px}
+figure img{width:100%;max-width:760px;height:auto;display:block}figcaption{font-size:.88em;color:#444;margin-top:2px}
 figcaption b{color:#222}.wide{overflow-x:auto}table{border-collapse:collapse;font-size:13px}
 td,th{padding:3px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid #eee}th{background:#f5f5f5}
 td:first-child,th:first-child{text-align:left}
-@media(max-width:480px){table{font-size:12px}td,th{padding:3px 4px}th{white-space:normal}ul{padding-left:20px}}
+.flame{margin-bottom:1em}.flame input{width:100%;display:block}.flame label{font-size:.88em}
+@media(max-width:480px){table{font-size:12px}td,th{padding:3px 4px}ul{padding-left:20px}
+th,td:first-child{white-space:normal}td:first-child{overflow-wrap:anywhere}}
 li{margin:.35em 0}small,.small{color:#666;font-size:.85em}"""
+
+SOME = 8  # other processes that are named
+LONGEST = 300  # characters of a command
+UNITS = '<p class="small">1 KB is 1,024 bytes, 1 us is a millionth of a second.</p>'
+PAPER = """<p class="small">In brackets: the figure of the same kind in section 2.3 of Wang, Fu et al., "jwmalloc: A
+Verified Memory Allocator for Mobile Devices".</p>"""
 
 
 class Progress:
@@ -69,13 +77,13 @@ def tiles(about: dict) -> str:
         (count(total["allocations_per_second"]) + "/s", "mean rate of allocations"),
         (count(total["busiest_operations_per_second"]) + "/s", "calls in the busiest millisecond"),
         (amount(total["allocated_bytes"]), "allocated in all"),
-        (amount(total["peak_bytes"]), f"in use at the peak, {total['peak_seconds']:.3g} s"),
+        (amount(total["peak_bytes"]), f"in use at the peak, at {total['peak_seconds']:.3g} s"),
         (amount(resident) if resident else "-", "resident at most"),
         (amount(total["end_bytes"]), f"in {count(total['end_objects'])} objects alive at the end"),
         (count(total["threads"]), "threads that allocated or freed"),
         (share(total["cross_thread_frees"], total["frees"]), "of frees by another thread"),
         (share(total["shorter_than_1ms"], total["allocations"]), "of objects live less than 1 ms"),
-        (amount(about["sizes"].get("p50", 0)), "is the middle size"),
+        (amount(about["sizes"].get("p50", 0)), "or less, in half of the allocations"),
     ]
     return f'<div class="tiles">{"".join(tile(*one) for one in shown)}</div>'
 
@@ -89,22 +97,22 @@ def figure(source: str, title: str, words: str) -> str:
     return f"<figure>{picture}<figcaption><b>{escape(title)}.</b> {escape(words)}</figcaption></figure>"
 
 
-def pictures(process: Process, counts: list[list[int]], tell) -> str:
+def pictures(process: Process, counts: dict[int, list[int]], tell) -> str:
     one = [
-        (plots.memory, "Memory in use", "Bytes the program asked for, the pages these lie in, and all its resident "
-         "memory. [Figure 2, top]"),
+        (plots.memory, "Memory in use", "Bytes the program asked for, the pages of 4 KB these lie in, and all its "
+         "resident memory. [Figure 2, top]"),
         (plots.heat, "Allocations by size and time", "The green line is 4 KB. [Figure 2, middle]"),
         (lambda of, axes: plots.heat(of, axes, frees=True), "Frees by size and time", "By the size of what is freed. "
          "[Figure 2, middle]"),
         (plots.rate, "Calls by time", "All sizes together. [Figure 2, bottom]"),
         (lambda of, axes: plots.sizes([of], axes), "Sizes", "Share of allocations, and of allocated bytes, up to each "
          "size. [Figure 3]"),
-        (lambda _, axes: plots.thread_bars(counts, axes), "Threads by activity", "One bar a thread, the most active "
-         "first; the colour changes with the process. [Figure 4]"),
+        (lambda _, axes: plots.thread_bars([*counts.values()], axes), "Threads by activity", "Calls of each thread of "
+         "all processes, the most active first; the colour changes with the process. [Figure 4]"),
         (lambda of, axes: plots.lives([of], axes), "Life times", "Share of pages, and of objects, that were free again "
          "after a time. The red line is jwmalloc's interval between two rounds. [Figure 5]"),
-        (plots.crossing, "Frees by another thread", "For each millisecond, the share of frees of objects of another "
-         "thread. [Figure 6]"),
+        (plots.crossing, "Frees by another thread", "In each millisecond, which share of the frees were of "
+         "another thread's objects. The colour says for how many milliseconds this holds. [Figure 6]"),
         (plots.fragmentation, "Fragmentation", "The share of pages with an object, and of resident memory, that holds "
          "nothing the program asked for."),
         (plots.addresses, "Addresses", "From low to high addresses, without those never used: how much of each stretch "
@@ -114,7 +122,7 @@ def pictures(process: Process, counts: list[list[int]], tell) -> str:
     for draw, title, words in one:
         tell(f"drawing: {title.lower()}")
         shown.append(figure(plots.drawn(lambda axes, draw=draw: draw(process, axes)), title, words))
-    return f'<div class="plots">{"".join(shown)}</div>'
+    return f'<div class="plots">{"".join(shown)}</div>{PAPER}{UNITS}'
 
 
 def flame_graphs(flames: allocators.Flames, tell) -> str:
@@ -128,17 +136,19 @@ def flame_graphs(flames: allocators.Flames, tell) -> str:
     def add(title: str, words: str, drawn: str) -> None:
         parts.append(f"<figure><figcaption><b>{title}.</b> {escape(words)}</figcaption>{drawn}</figure>")
 
-    for number, flame in enumerate(flames.kinds.values()):
+    parts.append(
+        "<p>A part is a function. It is below the one that called it, and as wide as what it and its callees "
+        f"allocated. Tap it to look closer: {allocators.LEVELS} levels are seen at a time. The part at the top leads "
+        "back.</p>"
+    )
+    for flame in flames.kinds.values():
         tell(f"drawing: {flame.title.lower()}")
         total = f"{amount(flame.whole.bytes)} in {count(flame.whole.objects)} objects"
-        words = f"{total}. {flame.words} A part is as wide as what it and its callees allocated; tap it to look closer."
-        add(flame.title, words, allocators.drawn(flame, number == 0))
+        add(flame.title, f"{total}. {flame.words}", allocators.drawn(flame) if flame.whole.objects else "")
     tell("drawing: over time")
-    add(
-        "Over time",
-        "What was alive at each of twelve moments: move the knob.",
-        allocators.drawn_over_time(flames.moments),
-    )
+    words = f"Bytes alive at each of {allocators.MOMENTS} moments: move the knob."
+    add("Over time", words, allocators.drawn_over_time(flames.moments))
+    parts.append(allocators.library())
     return "".join(parts)
 
 
@@ -264,27 +274,41 @@ def page(title: str, *parts: str) -> str:
     )
 
 
-def load(path: Path, wanted: int | None, tell: Progress) -> tuple[Process, list[list[int]]]:
+def load(path: Path, wanted: int | None, tell: Progress) -> tuple[Process, dict[int, list[int]]]:
+    """The process, and of each process how many events its threads have."""
     trace = traceio.read(path, tell.events)
     number = chosen_process(trace, wanted)
-    counts = [
-        sorted((len(events) for (owner, _), events in trace.streams.items() if owner == one), reverse=True)
+    counts = {
+        one: sorted((len(events) for (owner, _), events in trace.streams.items() if owner == one), reverse=True)
         for one in analysis.processes(trace)
-    ]
+    }
     return summary.process_of(trace, number, tell), counts
 
 
-def page_of_one(path: Path, process: Process, counts: list[list[int]], tell: Progress) -> str:
+def command_of(about: dict) -> str:
+    """As much of it as a person reads."""
+    command = " ".join(about["command"] or [])
+    return command if len(command) <= LONGEST else f"{command[:LONGEST]} ... ({len(command)} characters)"
+
+
+def others_of(process: Process, counts: dict[int, list[int]]) -> str:
+    others = [one for one in counts if one != process.number]
+    if not others:
+        return ""
+    named = ", ".join(f"{one} ({summary.name_of(process.trace, one)})" for one in others[:SOME])
+    more = f" and {len(others) - SOME} more" if len(others) > SOME else ""
+    return f" This is process {process.number}; --process N shows another one: {named}{more}."
+
+
+def page_of_one(path: Path, process: Process, counts: dict[int, list[int]], tell: Progress) -> str:
     about = summary.summary_of(process)
     tell("names of functions")
     flames = allocators.flames_of(process)
-    command = " ".join(about["command"] or [])
     said = "".join(f"<li>{escape(one)}</li>" for one in advice(about))
-    more = f" {len(counts)} processes were recorded; this is number {process.number}." if len(counts) > 1 else ""
     return page(
         f"{about['program']} - allocations",
-        f"<h1>{escape(about['program'])}</h1><p class=\"small\">{escape(command)}: {escape(path.name)}, "
-        f"{escape(process.trace.about.get('date', ''))}.{more}</p>",
+        f"<h1>{escape(about['program'])}</h1><p class=\"small\">{escape(command_of(about))}: {escape(path.name)}, "
+        f"{escape(process.trace.about.get('date', ''))}.{escape(others_of(process, counts))}</p>",
         notes(about, process.trace), tiles(about), pictures(process, counts, tell),
         flame_graphs(flames, tell), tables(about),
         f"<h2>What this means for tuning</h2><ul>{said}</ul>",
@@ -314,15 +338,19 @@ def page_of_two(paths: list[Path], processes: list[Process], tell: Progress) -> 
         figure(plots.drawn(lambda axes: plots.live_of_pair(processes, axes)), "Memory in use", "Resident: dashed."),
         figure(plots.drawn(lambda axes: plots.sizes(processes, axes)), "Sizes", "Dashed: the second recording."),
         figure(plots.drawn(lambda axes: plots.lives(processes, axes)), "Life times", "Dashed: the second recording."),
-        *(figure(plots.drawn(lambda axes, one=one: plots.heat(one, axes)),
-                 f"Allocations by size and time, {path.name}", "")
-          for one, path in zip(processes, paths, strict=True)),
+        *(figure(plots.drawn(lambda axes, one=one: plots.heat(one, axes)), f"Allocations by size and time, {place}",
+                 "The green line is 4 KB.")
+          for one, place in zip(processes, ("first", "second"), strict=True)),
     ]  # fmt: skip
     names = " and ".join(path.name for path in paths)
+    heads = "".join(
+        f'<p class="small">{place}: {escape(about["program"])}, {escape(path.name)}. {escape(command_of(about))}</p>'
+        for place, path, about in zip(("First", "Second"), paths, abouts, strict=True)
+    )
     return page(
-        names, f"<h1>{escape(names)}</h1>",
-        table(["", paths[0].name, paths[1].name, "second / first"], compared(*abouts)),
-        f'<div class="plots">{"".join(shown)}</div>',
+        names, f"<h1>{escape(names)}</h1>", heads,
+        table(["", "first", "second", "second / first"], compared(*abouts)),
+        f'<div class="plots">{"".join(shown)}</div>{UNITS}',
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from traceio import BIAS, FRAMES, MODULE, PATH, STACK, Trace
 
 OURS = "libjwrecord.so"
 UNKNOWN = "(not known)"
+DEEPEST, DEEPER = 64, "(more than 64 calls)"  # shared/unwind.h: the outer calls of a deeper stack are not recorded
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Stacks:
     modules: list[Module] = field(default_factory=list)
     names: dict[int, list[str]] = field(default_factory=dict)  # address -> functions, the innermost first
     said: list[str] = field(default_factory=list)  # what a reader of the names should know
+    limited: bool = False  # to DEEPEST calls
 
 
 def text_of(parts: np.ndarray) -> str:
@@ -56,7 +58,7 @@ def add_definitions(stacks: Stacks, said: np.ndarray, program: str) -> None:
 
 def of_process(trace: Trace, process: int) -> Stacks:
     """Its own definitions, then those that a fork left it: a number means the nearest one."""
-    stacks = Stacks()
+    stacks = Stacks(limited=trace.about.get("made_by") == "jw record")
     parents = {record["process"]: record["parent"] for record in trace.of("process")}
     programs = {record["process"]: record["path"] for record in trace.of("program")}
     for record in trace.of("names"):
@@ -142,4 +144,9 @@ def names_of(stacks: Stacks, number: int) -> list[str]:
     if frames is None:
         return [UNKNOWN]
     names = [name for address in frames.tolist() for name in stacks.names.get(address, [f"{address:#x}"])]
-    return names[::-1] or [UNKNOWN]
+    return [DEEPER] * begins_inside(stacks, frames) + names[::-1] or [UNKNOWN]
+
+
+def begins_inside(stacks: Stacks, frames: np.ndarray) -> bool:
+    """Without its outer calls."""
+    return stacks.limited and len(frames) >= DEEPEST

@@ -225,7 +225,7 @@ class Report(unittest.TestCase):
         self.assertNotRegex(text, r'<(script|link|img)[^>]* (src|href)="(?!data:)')
         for word in (
             "Over time",
-            "alive at ",
+            "Bytes alive at each of 12 moments",
             "Alive at the peak",
             "Alive at the end",
             "Short-lived",
