@@ -223,6 +223,7 @@ class Recorder:
         for other in self.processes.values():  # exec: the old image's rings get no more events
             other.gone |= other.pid == pid
         self.processes[number] = Process(number, pid, start_of(pid) or "")
+        self.next_sample = 0.0  # many a compiler ends before the next one
         self.say(
             "process", process=number, pid=pid, parent_pid=int(event["size"]), parent=int(event["stack"]),
             bits=8 << int(event["alignment"]), time=int(event["time"]), command=text_of(f"/proc/{pid}/cmdline"),
@@ -264,7 +265,7 @@ class Recorder:
             if process.gone:
                 continue
             words = text_of(f"/proc/{process.pid}/statm").split()
-            if words:
+            if words and words[1] != "0":  # one that has ended, and that nobody has waited for, has 0
                 self.samples.append((process.number, now, int(words[1]) * mmap.PAGESIZE))
 
     def write_samples(self) -> None:

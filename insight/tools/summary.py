@@ -36,7 +36,7 @@ def process_of(trace: Trace, number: int, tell=lambda text: None) -> Process:
     samples = [row for record in trace.of("memory") for row in record["samples"] if row[0] == number]
     resident = np.array(samples, np.int64).reshape(-1, 3)[:, 1:]
     resident[:, 0] -= events.start
-    resident = resident[resident[:, 0] >= 0]
+    resident = resident[(resident[:, 0] >= 0) & (resident[:, 1] > 0)]  # 0: older recordings say it of the ended
     end = max(int(events.time[-1]), 1) if len(events.time) else 1
     if len(resident):
         end = max(end, int(resident[-1, 0]))

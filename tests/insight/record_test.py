@@ -270,6 +270,14 @@ class Recording(unittest.TestCase):
         finally:
             subprocess.run(["umount", tmp], check=True)
 
+    def test_resident_memory_of_the_short_and_of_the_ended(self) -> None:
+        """A process has a sample at its start. One that has ended, and that nobody waits for, has no memory."""
+        waits = "import os, time\nif os.fork():\n time.sleep(0.5)"
+        trace = self.record("python3", "-c", waits)
+        samples = [row for record in trace.of("memory") for row in record["samples"]]
+        self.assertEqual({row[0] for row in samples}, {record["process"] for record in trace.of("process")})
+        self.assertGreater(min(row[2] for row in samples), 0)
+
     def test_no_file_and_no_program(self) -> None:
         done = self.jw("record", "-o", self.folder / "nowhere/a.jwt", "--", "true")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
