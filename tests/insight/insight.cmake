@@ -11,6 +11,7 @@ if(TARGET jwmalloc AND TARGET jwrecord AND NOT CMAKE_CROSSCOMPILING AND CMAKE_SI
     jw_script(insight.signals ${insight}/signals_test.py $<TARGET_FILE_DIR:jwrecord>)
     jw_script(insight.replay ${insight}/replay_test.py ${known} $<TARGET_FILE:forgets>)
     jw_script(insight.report ${insight}/report_test.py ${known})
+    jw_script(insight.pages ${insight}/pages_test.py $<TARGET_FILE_DIR:jwrecord>)
     jw_script(insight.foreign ${insight}/foreign_test.py ${known})
     jw_program(sites control SOURCES insight/sites.c)
     add_library(sites MODULE EXCLUDE_FROM_ALL insight/sites.c)
