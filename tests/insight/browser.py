@@ -124,9 +124,8 @@ class Page:
     def said(self) -> list[str]:
         found = []
         for one in self.browser.said:
-            if self.is_mine(one, "Runtime.exceptionThrown", "Log.entryAdded"):
-                found.append(json.dumps(one["params"])[:500])
-            elif self.is_mine(one, "Runtime.consoleAPICalled") and one["params"]["type"] in ("error", "warning"):
+            told = self.is_mine(one, "Runtime.consoleAPICalled") and one["params"]["type"] in ("error", "warning")
+            if told or self.is_mine(one, "Runtime.exceptionThrown", "Log.entryAdded"):
                 found.append(json.dumps(one["params"])[:500])
             elif self.is_mine(one, "Network.requestWillBeSent", "Network.webSocketCreated"):
                 url = one["params"].get("url") or one["params"]["request"]["url"]
@@ -136,7 +135,7 @@ class Page:
 
     def picture(self, path: Path, selector: str | None = None) -> None:
         """Of an element, or of the window."""
-        x, y, width, height = 0, 0, *self.size
+        x, y, width, height = 0, self.value("scrollY"), *self.size
         if selector:
             found = self.value(f"""(() => {{ const box = document.querySelector({json.dumps(selector)})
                 .getBoundingClientRect(); return [box.x + scrollX, box.y + scrollY, box.width, box.height] }})()""")

@@ -13,9 +13,9 @@ import started
 TOOLS = started.with_packages()
 BUILD = sys.argv[1]
 
+import browser  # noqa: E402
 import numpy as np  # noqa: E402
 
-import browser  # noqa: E402
 import traceio  # noqa: E402
 from traceio import DEFINITION, EVENT, FRAMES, FREE, MALLOC, STACK  # noqa: E402
 
