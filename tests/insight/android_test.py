@@ -3,6 +3,7 @@
 usage: android_test.py BUILD KNOWN REPLAY    REPLAY: the test that replays such texts (tests/trace/replay.c)"""
 
 import gzip
+import random
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import tempfile
 import unittest
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import started
 
@@ -20,8 +22,10 @@ import numpy as np  # noqa: E402
 import zstandard  # noqa: E402
 
 import events as analysis  # noqa: E402
+import heaptrack  # noqa: E402
 import stacks  # noqa: E402
 import traceio  # noqa: E402
+from traceio import MALLOC  # noqa: E402
 
 SYNTHETIC = started.ROOT / "tests/trace/synthetic.txt"
 
@@ -133,6 +137,33 @@ class Texts(unittest.TestCase):
         self.assertEqual(analysis.of_process(traceio.read(trace), 1).live().tolist(), [100, 200, 100, 200])
         text.write_text("\n".join(lines[:20]) + "\n+ 9\n")
         self.assertIn("h.txt:21: not a line of heaptrack", self.jw("trace", "import", text, "-o", trace, status=1))
+
+    def test_piles_of_heaptrack(self) -> None:
+        """Each kind's objects are a pile; here these are lists, there whole columns. Blocks end anywhere in a line."""
+        chance, kinds = random.Random(1), 40
+        rows, live, free, place = [], [[] for _ in range(kinds)], [[] for _ in range(kinds)], heaptrack.BASE
+        lines = ["v 10400 3", "i 1 0", "t 1 0"]
+        for kind in range(kinds):
+            lines += [f"a {kind * 9:x} 1", f"c {kind:x}"]
+            for _ in range(3000):
+                one, up = chance.randrange(kind + 1), chance.random() < 0.5
+                unusual = "  " if chance.random() < 0.1 else " "
+                lines.append(f"{'+' if up else '-'}{unusual}{one:{chance.choice('xX')}}")
+                if up:
+                    if not free[one]:
+                        free[one].append(place)
+                        place += max(one * 9 + 15 & ~15, 16)
+                    live[one].append(free[one].pop())
+                    rows.append((live[one][-1], one * 9, MALLOC))
+                elif live[one]:
+                    free[one].append(live[one].pop())
+                    rows.append((free[one][-1], 0, traceio.FREE))
+        text, trace = self.folder / "h.txt", self.folder / "h.jwt"
+        text.write_text("\n".join(lines) + "\n")
+        with mock.patch("heaptrack.BLOCK", 999):
+            heaptrack.import_file(heaptrack.opened(text), text, trace)
+        (events,) = traceio.read(trace).streams.values()
+        self.assertEqual(events[["address", "size", "kind"]].tolist(), rows)
 
     def test_what_heaptrack_recorded(self) -> None:
         """Its numbers and ours of the same program, which is known."""
