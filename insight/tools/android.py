@@ -19,6 +19,7 @@ import heaptrack
 import traceio
 from errors import TraceError, say, start_of
 from traceio import ALIGNED, CALLOC, EVENT, FREE, MALLOC, REALLOC_BEGIN, REALLOC_END, THREAD_END
+from whole import whole
 
 MICROSECOND = 1000
 LONGEST = 4096  # bytes of a line
@@ -115,18 +116,16 @@ def export(arguments: argparse.Namespace) -> int:
     trace = traceio.read(arguments.trace)
     process = chosen_process(trace, arguments.process)
     others = len(analysis.processes(trace)) - 1
-    try:
+    with whole(arguments.output) as place:
         if arguments.output.suffix == ".zip":
             with (
-                zipfile.ZipFile(arguments.output, "w", zipfile.ZIP_DEFLATED) as archive,
+                zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive,
                 archive.open(f"{arguments.output.stem}.txt", "w", force_zip64=True) as text,
             ):
                 text.writelines(line.encode() for line in lines(trace, process))
         else:
-            with arguments.output.open("w") as text:
+            with place.open("w") as text:
                 text.writelines(lines(trace, process))
-    except OSError as error:
-        raise TraceError(f"{arguments.output}: cannot be written: {error.strerror}") from error
     if others and arguments.process is None:
         say(f"process {process}; --process N takes one of the {others} others", "trace")
     return 0
@@ -272,8 +271,16 @@ def import_text(arguments: argparse.Namespace) -> int:
         return heaptrack.import_file(text, arguments.trace, arguments.output)
     importer = read_text(arguments.build, arguments.trace)
     about = {"made_by": "jw trace import", "command": [str(arguments.trace)], "timed": bool(importer.reading.timed)}
-    writer = traceio.Writer(arguments.output, about)
-    writer.record("process", process=1, pid=0, parent_pid=0, parent=0, bits=0, time=0, command=str(arguments.trace))
+    with whole(arguments.output) as place:
+        writer = traceio.Writer(place, about, arguments.output)
+        total, threads = write_imported(writer, importer, str(arguments.trace))
+    say(f"{total} events, {threads} threads in {arguments.output}", "trace")
+    return 0
+
+
+def write_imported(writer: traceio.Writer, importer: Importer, command: str) -> tuple[int, int]:
+    """How many events and threads these are."""
+    writer.record("process", process=1, pid=0, parent_pid=0, parent=0, bits=0, time=0, command=command)
     total = thread = 0
     for thread, (tid, rows) in enumerate(importer.threads(), 1):
         ends = rows["time"][rows["kind"] == THREAD_END]
@@ -290,5 +297,4 @@ def import_text(arguments: argparse.Namespace) -> int:
         total += len(events)
     writer.record("end", time=0, exit=0, lost=0, events=total)
     writer.close()
-    say(f"{total} events, {thread} threads in {arguments.output}", "trace")
-    return 0
+    return total, thread

@@ -16,6 +16,7 @@ import zstandard
 import traceio
 from errors import TraceError, say, start_of
 from traceio import DEFINITION, EVENT, FRAMES, FREE, MALLOC, STACK
+from whole import whole
 
 MILLISECOND = 1_000_000
 LONGEST = 1 << 20  # bytes of a line: a function of C++ has a long name
@@ -278,7 +279,13 @@ def import_file(text: io.BufferedIOBase, path: Path, output: Path) -> int:
     if not len(events):
         raise TraceError(f"{path}: has no event")
     about = {"made_by": "jw trace import", "command": importer.command.split(), "stacks": True, "addresses": False}
-    writer = traceio.Writer(output, about | {"page_size": importer.page})
+    with whole(output) as place:
+        write(traceio.Writer(place, about | {"page_size": importer.page}, output), importer, events)
+    say(f"{len(events)} events of heaptrack in {output}", "trace")
+    return 0
+
+
+def write(writer: traceio.Writer, importer: Importer, events: np.ndarray) -> None:
     writer.record("process", process=1, pid=0, parent_pid=0, parent=0, bits=0, time=0, command=importer.command)
     writer.record("thread", process=1, thread=1, tid=1, time=0, name="")
     writer.record("names", names={at: names for at, (_, names) in enumerate(importer.places, 1)})
@@ -289,5 +296,3 @@ def import_file(text: io.BufferedIOBase, path: Path, output: Path) -> int:
     writer.record("memory", samples=samples)
     writer.record("end", time=0, exit=0, lost=0, events=len(events))
     writer.close()
-    say(f"{len(events)} events of heaptrack in {output}", "trace")
-    return 0

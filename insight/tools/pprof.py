@@ -5,7 +5,6 @@ sample (profile/sampler.h). This is the only place that scales. So each sum has 
 
 import gzip
 import math
-import os
 import struct
 import time
 from collections import defaultdict
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import stacks
 from errors import TraceError
+from whole import whole
 
 MAGIC, TAG, UNIT, HEAD = 0x3130464F5250574A, 0x4A57B5A1, 64, 384
 ROW, MODULE = 1, 2
@@ -217,16 +217,6 @@ def names_of(process: Process) -> dict[tuple[Module, int], list[tuple[str, str, 
 
 
 def write(path: Path, process: Process, rate: int, symbolize: bool = False, lost: int = 0) -> None:
-    """Whole or not at all; a device or a pipe stays what it is."""
     data = gzip.compress(encode(process, rate, names_of(process) if symbolize else {}, lost), mtime=0)
-    target = path.resolve()
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-        else:
-            partial.write_bytes(data)
-            partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise TraceError(f"{path}: cannot be written: {error.strerror}") from error
+    with whole(path) as place:
+        place.write_bytes(data)

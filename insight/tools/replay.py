@@ -19,6 +19,7 @@ from errors import TraceError, say
 from preload import found
 from report import Progress, figure, page, table
 from traceio import ALIGNED, CALLOC, FREE, REALLOC_BEGIN
+from whole import write_text
 
 CALL = np.dtype(
     [
@@ -143,10 +144,7 @@ def write_page(path: Path, trace: Path, results: dict[str, dict]) -> None:
         plots.drawn(lambda axes: draw(results, axes), 3.2), "Resident memory", "Growth since the start of the replay."
     )
     text = page(f"{trace.name} replayed", f"<h1>{escape(trace.name)}</h1>", table(*rows(results)), WORDS, picture)
-    try:
-        path.write_text(text, "utf-8", "replace")
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be written: {error.strerror}") from error
+    write_text(path, text)
 
 
 def allocators_by_name(ours: Path, others: list[Path]) -> dict[str, Path | None]:

@@ -17,6 +17,7 @@ from errors import TraceError, say
 from plots import amount, count, duration
 from summary import Process
 from traceio import Trace
+from whole import write_text
 
 STYLE = """:root{color-scheme:light}*{box-sizing:border-box}
 body{font:15px/1.5 system-ui,sans-serif;max-width:1240px;margin:0 auto;padding:12px;color:#222;background:#fff}
@@ -375,9 +376,6 @@ def report(arguments: argparse.Namespace) -> int:
     else:
         text = page_of_two(arguments.traces, processes, tell)
     tell.done()
-    try:
-        arguments.output.write_text(text, "utf-8", "replace")  # a path may be any bytes
-    except OSError as error:
-        raise TraceError(f"{arguments.output}: cannot be written: {error.strerror}") from error
+    write_text(arguments.output, text)
     say(str(arguments.output), "report")
     return 0

@@ -51,12 +51,14 @@ class Trace:
 
 
 class Writer:
-    def __init__(self, path: Path | str, about: dict) -> None:
+    def __init__(self, path: Path | str, about: dict, called: Path | None = None) -> None:
+        """`called`: what messages call it, if not by its path."""
+        self.path = called or path
         try:
             self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise TraceError(f"{path}: cannot be written: {error.strerror}") from error
-        self.path, self.size, self.packer = path, 0, zstandard.ZstdCompressor(level=1, write_checksum=True)
+            raise TraceError(f"{self.path}: cannot be written: {error.strerror}") from error
+        self.size, self.packer = 0, zstandard.ZstdCompressor(level=1, write_checksum=True)
         text = json.dumps(about).encode()
         self.put(HEADER.pack(MAGIC, VERSION, len(text)) + text)
 

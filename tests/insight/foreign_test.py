@@ -3,11 +3,14 @@
 usage: foreign_test.py BUILD KNOWN"""
 
 import contextlib
+import functools
 import gzip
 import io
 import json
 import os
 import random
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -238,6 +241,31 @@ class Foreign(unittest.TestCase):
             done = self.jw("report", "--json", self.path, stdout=output)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.splitlines()[-1], "jw: the output: No space left on device")
+
+    def test_a_disk_that_becomes_full(self) -> None:
+        """What is made of a recording is whole or not there, and an older file of its name stays."""
+        self.recorded("--stacks", "--", KNOWN, "threads")
+        text, old = self.folder / "a.txt", self.folder / "heaptrack"
+        self.assertEqual(self.jw("trace", "export", self.path, "-o", text).returncode, 0)
+        old.write_text(HEAPTRACK)
+        out = self.folder / "out"
+        for words, name, limit in (
+            (("report", self.path), "a.html", 40000), (("replay", self.path, "--rest", 0), "a.html", 40000),
+            (("trace", "export", self.path), "b.txt", 64), (("trace", "export", self.path), "a.zip", 64),
+            (("trace", "import", text), "b.jwt", 64), (("trace", "import", old), "b.jwt", 64),
+        ):  # fmt: skip
+            for before in (None, b"before"):
+                with self.subTest(words=words, name=name, before=before):
+                    out.mkdir()
+                    if before:
+                        (out / name).write_bytes(before)
+                    limited = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit))
+                    done = self.jw(*words, "-o", out / name, stdout=subprocess.DEVNULL, preexec_fn=limited)
+                    self.assertEqual((done.returncode, done.stderr.splitlines()[-1]),
+                                     (1, f"jw: {out / name}: cannot be written: File too large"))  # fmt: skip
+                    left = {path.name: path.read_bytes() for path in out.iterdir()}
+                    self.assertEqual(left, {name: before} if before else {})
+                    shutil.rmtree(out)
 
     def test_a_profile_keeps_what_it_is_written_into(self) -> None:
         """A fifo stays one, as a device would; a link stays one; the folder of neither gets another file."""
