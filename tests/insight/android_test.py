@@ -25,6 +25,7 @@ import events as analysis  # noqa: E402
 import heaptrack  # noqa: E402
 import stacks  # noqa: E402
 import traceio  # noqa: E402
+import traces  # noqa: E402
 from traceio import MALLOC  # noqa: E402
 
 SYNTHETIC = started.ROOT / "tests/trace/synthetic.txt"
@@ -137,6 +138,22 @@ class Texts(unittest.TestCase):
         self.assertEqual(analysis.of_process(traceio.read(trace), 1).live().tolist(), [100, 200, 100, 200])
         text.write_text("\n".join(lines[:20]) + "\n+ 9\n")
         self.assertIn("h.txt:21: not a line of heaptrack", self.jw("trace", "import", text, "-o", trace, status=1))
+
+    def test_the_benchmark_takes_a_recording(self) -> None:
+        """./jw bench --trace: as the text that export makes, made once; a file that is none is refused."""
+        trace, folder, text = self.folder / "a.jwt", self.folder / "bench", self.folder / "a.txt"
+        folder.mkdir()
+        self.jw("record", "-o", trace, "--", KNOWN, "threads")
+        self.jw("trace", "export", trace, "-o", text)
+        made = traces.unpacked(trace, folder)
+        self.assertEqual(made.read_text(), text.read_text())
+        subprocess.run([REPLAY, made], check=True, stdout=subprocess.DEVNULL)
+        made.write_text("as it was")
+        self.assertEqual(traces.unpacked(trace, folder).read_text(), "as it was")
+        trace.write_bytes(trace.read_bytes()[:12])
+        with self.assertRaisesRegex(SystemExit, "a.jwt could not be read"):
+            traces.unpacked(trace, folder)
+        self.assertEqual(list(folder.iterdir()), [made])
 
     def test_piles_of_heaptrack(self) -> None:
         """Each kind's objects are a pile; here these are lists, there whole columns. Blocks end anywhere in a line."""
