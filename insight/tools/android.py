@@ -127,7 +127,7 @@ def export(arguments: argparse.Namespace) -> int:
             with place.open("w") as text:
                 text.writelines(lines(trace, process))
     if others and arguments.process is None:
-        say(f"process {process}; --process N takes one of the {others} others", "trace")
+        say(f"process {process} of {others + 1}; --process N takes another one", "trace")
     return 0
 
 

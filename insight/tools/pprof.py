@@ -182,6 +182,8 @@ class Encoder:
 
 def encode(process: Process, rate: int, names: dict, lost: int = 0) -> bytes:
     encoder = Encoder(names)
+    if process.program and all(module.path != process.program for module in process.modules):
+        encoder.mapping(Module(0, 0, 0, 0, "", process.program), False)  # java, whose work is in a library's threads
     types = b"".join(message(1, encoder.pair(*kind)) for kind in TYPES)
     for module in sorted(process.modules, key=lambda module: module.path != process.program):
         encoder.mapping(module, bool(names))  # pprof takes the first one for the program's

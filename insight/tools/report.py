@@ -251,6 +251,8 @@ def notes(about: dict, trace: Trace) -> str:
     said = []
     if about["cut"]:
         said.append("The file is cut off; this is what it has.")
+    elif not trace.of("end"):
+        said.append("The recording was ended before the program; its last second may be missing.")
     if not trace.about.get("timed", True):
         said.append("The text that this was made of has no times: each of its lines counts as a microsecond.")
     if not trace.about.get("addresses", True):

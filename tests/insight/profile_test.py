@@ -149,6 +149,16 @@ class Profiling(unittest.TestCase):
             self.assertEqual(found.said("inuse_space", f"site_{site}"), 0)
         self.assertEqual(found.said("alloc_space", "main"), found.said("alloc_space", "plain"))
 
+    def test_a_program_whose_samples_are_all_a_librarys(self) -> None:
+        """As Java's: its file is the first mapping all the same, because pprof names a profile by that."""
+        library = pprof.Module(4096, 8192, 0, 4096, "ab", "/lib/l.so")
+        process = pprof.Process(1, 0, 0, "/bin/program", {}, modules=[library])
+        process.rows[64, ((5000, library),)][0] = 3
+        self.path.write_bytes(gzip.compress(pprof.encode(process, RATE, {})))
+        found = read(self.path)
+        self.assertEqual([name for name, *_ in found.mappings], ["/bin/program", "/lib/l.so"])
+        self.assertEqual([location.mapping_id for location in found.message.location], [2])
+
     def test_mappings_and_stacks(self) -> None:
         found = self.profile("plain")
         name, build_id, start, limit = found.mappings[0]

@@ -235,6 +235,15 @@ class Report(unittest.TestCase):
         ):
             self.assertIn(word, text)
 
+    def test_a_recording_whose_recorder_was_killed(self) -> None:
+        self.write([(0, BASE, 100, MALLOC)])
+        page, said = self.folder / "page.html", "The recording was ended before the program"
+        self.jw("report", self.path, "-o", page)
+        self.assertIn(said, page.read_text())
+        self.jw("record", "-o", self.path, "--", KNOWN, "plain")
+        self.jw("report", self.path, "-o", page)
+        self.assertNotIn(said, page.read_text())
+
     def test_what_the_advice_says(self) -> None:
         """Memory in use has fallen only if large objects are gone as well. Threads of one name have their numbers."""
         large = [(0, BASE, 10 << 20, MALLOC), (1, BASE + (16 << 20), 1000, MALLOC), (2, BASE + (16 << 20), 0, FREE)]
