@@ -1,6 +1,7 @@
 """watch_top.py - ./jw top: the state of a process that runs jwmalloc with watch:true, drawn again and again."""
 
 import argparse
+import contextlib
 
 from rich import box
 from rich.columns import Columns
@@ -13,6 +14,7 @@ import watched
 from watched import STATES, duration, size
 
 CLASSES, THREADS = 12, 8  # rows at most
+WIDE = 136  # columns, where two tables stand side by side
 
 
 def rate(new: float, old: float, seconds: float) -> str:
@@ -20,7 +22,7 @@ def rate(new: float, old: float, seconds: float) -> str:
 
 
 def table(*columns: str) -> Table:
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, name in enumerate(columns):
         made.add_column(name, justify="right" if number else "left", no_wrap=True)
     return made
@@ -53,12 +55,12 @@ def tiers(look: dict) -> Table:
     return made
 
 
-def classes(look: dict) -> Table:
+def classes(look: dict, most: int) -> Table:
     """Those with the most memory."""
     made = table("class", "in use", "cached mapped", "cached unmapped", "used")
     all_of_them = [(name, entry) for name in watched.TIERS for entry in look[name]]
     all_of_them.sort(key=lambda item: item[1]["in_use"] + item[1]["cached_mapped"], reverse=True)
-    for name, entry in all_of_them[:CLASSES]:
+    for name, entry in all_of_them[:most]:
         mapped = entry["in_use"] + entry["cached_mapped"]
         if mapped:
             share = f"{100 * entry['in_use'] / mapped:.0f} %"
@@ -75,35 +77,53 @@ def slow_paths(look: dict, before: dict, seconds: float) -> Table:
     return made
 
 
-def threads(look: dict) -> Table:
+def threads(look: dict, number: int) -> Table:
     """Those with the most slabs."""
     made = table("thread", "slabs", "objects", "pool", "mid cache", "range cache")
     most = sorted(look["heaps"], key=lambda heap: heap["reserved"], reverse=True)
-    for heap in most[:THREADS]:
+    for heap in most[:number]:
         made.add_row(watched.thread(heap), *(size(heap[name]) for name in watched.HELD))
-    if others := most[THREADS:]:
+    if others := most[number:]:
         made.add_row(f"{len(others)} more", *(size(sum(heap[name] for heap in others)) for name in watched.HELD))
     return made
 
 
-def picture(look: dict, before: dict, seconds: float) -> Group:
-    others = Group(tiers(look), slow_paths(look, before, seconds), threads(look))
-    return Group(head(look, before, seconds), Columns([others, classes(look)]))
+def picture(look: dict, before: dict, seconds: float, console: Console, height: int = 100) -> Group:
+    """So many lines at most, where that is possible: a terminal of 80 times 24 has a little of everything."""
+    said, paths = head(look, before, seconds), slow_paths(look, before, seconds)
+    lines = len(console.render_lines(said)) + 2 * 4 + len(look["tiers"]) + paths.row_count
+    room = height - lines - 1  # the others' row
+    number = max(1, min(THREADS, room // 3))
+    parts = [tiers(look), paths, threads(look, number)]
+    if console.width >= WIDE:
+        left = Group(*apart(parts))
+        return Group(said, "", Columns([left, classes(look, CLASSES)], padding=(0, 4)))
+    parts.insert(1, classes(look, max(1, min(CLASSES, room - number))))
+    return Group(*(apart([said, *parts]) if height - lines > CLASSES + THREADS + 4 else [said, *parts]))
+
+
+def apart(parts: list) -> list:
+    return [one for part in parts for one in (part, "")][:-1]
 
 
 def top(arguments: argparse.Namespace) -> int:
+    console = Console()
     if arguments.once:
         look = watched.look(arguments)
-        Console().print(picture(look, look, 0))
+        console.print(picture(look, look, 0, console))
         return 0
     looks = watched.looks(arguments, arguments.interval)
     before = next(looks)
     seconds = arguments.interval / 1000
-    try:
-        with Live(picture(before, before, 0), screen=True, auto_refresh=False) as live:
+    with contextlib.suppress(KeyboardInterrupt):
+        if not console.is_terminal or console.is_dumb_terminal:  # one picture after the other
             for look in looks:
-                live.update(picture(look, before, seconds), refresh=True)
+                console.print(picture(look, before, seconds, console), "")
                 before = look
-    except KeyboardInterrupt:
-        return 0
+            return 0
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            live.update(picture(before, before, 0, console, console.height), refresh=True)
+            for look in looks:
+                live.update(picture(look, before, seconds, console, console.height), refresh=True)
+                before = look
     return 0

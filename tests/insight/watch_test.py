@@ -6,9 +6,11 @@ import contextlib
 import ctypes
 import errno
 import io
+import itertools
 import json
 import os
 import platform
+import re
 import shutil
 import struct
 import subprocess
@@ -352,8 +354,34 @@ class Watching(unittest.TestCase):
     def test_top(self) -> None:
         with Program() as program:
             text = jw("top", program.pid, "--once").stdout
-        for row in (r"(?m)^ huge +10 MB", r"(?m) mid 5 KB +100 KB .* 100 %", rf"(?m)^ {program.pid} "):
+        for row in (r"(?m)^huge +10 MB", r"(?m)^mid 5 KB +100 KB .* 100 %", rf"(?m)^{program.pid} "):
             self.assertRegex(text, row)
+
+    def test_top_without_a_terminal(self) -> None:
+        """One picture after the other."""
+        command = [sys.executable, "-B", TOOLS, "--build", BUILD, "top", "--interval", "100"]
+        with (
+            Program() as program,
+            subprocess.Popen([*command, str(program.pid)], stdout=subprocess.PIPE, text=True) as top,
+        ):
+            heads = [line for line in itertools.islice(top.stdout, 150) if line.startswith("slow path")]
+            top.kill()
+            self.assertGreater(len(heads), 2)
+
+    @unittest.skipUnless(shutil.which("tmux"), "without tmux: no terminal to draw in")
+    def test_top_in_a_small_terminal(self) -> None:
+        """Has the first rows of each table."""
+        with Program() as program:
+            top = f"{sys.executable} -B {TOOLS} --build {BUILD} top {program.pid} --interval 100"
+            tmux = ["tmux", "-L", f"jw-small-{os.getpid()}"]
+            subprocess.run([*tmux, "-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", top], check=True)
+            for _ in range(100):
+                drawn = subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, text=True).stdout
+                if re.search(r"^small .* \d+ +\d+ ", drawn, re.M):
+                    break
+                time.sleep(0.1)
+        for row in (r"tier +in use", "huge +10 MB", r"class +in use", r"ranges ", "free +[0-9]", "[0-9]+ +[0-9.]+ KB"):
+            self.assertRegex(drawn, f"(?m)^{row}")
 
     @unittest.skipUnless(shutil.which("tmux"), "without tmux: no terminal to draw in")
     def test_top_in_a_terminal(self) -> None:
@@ -369,7 +397,7 @@ class Watching(unittest.TestCase):
                 if "a second" in drawn:
                     break
                 time.sleep(0.1)
-            self.assertRegex(drawn, r"(?m)^ huge +10 MB")
+            self.assertRegex(drawn, r"(?m)^huge +10 MB")
             self.assertRegex(drawn, r"slow path +calls +a second")
             program.process.kill()
             program.process.wait()
