@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, NullFormatter
 
 import figures
 from summary import INTERVAL, Process
@@ -41,8 +41,8 @@ def amount(value: float, *_: object) -> str:
 
 
 def count(value: float, *_: object) -> str:
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
+    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size * 0.9995:  # what is rounded up to it
             return f"{value / size:.3g} {unit}"
     return f"{value:.3g}"
 
@@ -133,7 +133,8 @@ def heat(process: Process, axes, frees: bool = False) -> None:
     axes.set_yticks(range(figures.SMALLEST, figures.LARGEST + 1, 3))
     axes.set_xlabel("seconds")
     axes.grid(False)
-    axes.figure.colorbar(image, ax=axes, label="frees per second" if frees else "allocations per second", format=COUNTS)
+    what = "frees per second" if frees else "allocations per second"
+    axes.figure.colorbar(image, ax=axes, label=what, format=COUNTS).ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def rate(process: Process, axes) -> None:
@@ -149,6 +150,7 @@ def rate(process: Process, axes) -> None:
 def sizes(processes: list[Process], axes) -> None:
     for process, style in zip(processes, ("-", "--"), strict=False):
         size, operations, amounts = figures.size_distribution(process.objects)
+        size = np.maximum(size, 1)  # malloc(0) has a place on a logarithmic axis, too
         axes.step(size, operations, style, where="post", color=BLUE, label="operations")
         axes.step(size, amounts, style, where="post", color=ORANGE, label="bytes")
     axes.set_xscale("log", base=2)

@@ -308,10 +308,11 @@ def page_of_one(path: Path, process: Process, counts: dict[int, list[int]], tell
     tell("names of functions")
     flames = allocators.flames_of(process)
     said = "".join(f"<li>{escape(one)}</li>" for one in advice(about))
+    head = [command_of(about), path.name, process.trace.about.get("date", "")]
     return page(
         f"{about['program']} - allocations",
-        f"<h1>{escape(about['program'])}</h1><p class=\"small\">{escape(command_of(about))}: {escape(path.name)}, "
-        f"{escape(process.trace.about.get('date', ''))}.{escape(others_of(process, counts))}</p>",
+        f"<h1>{escape(about['program'])}</h1><p class=\"small\">{escape(', '.join(filter(None, head)))}."
+        f"{escape(others_of(process, counts))}</p>",
         notes(about, process.trace), tiles(about), pictures(process, counts, tell),
         flame_graphs(flames, tell), tables(about),
         f"<h2>What this means for tuning</h2><ul>{said}</ul>",

@@ -11,9 +11,11 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import warnings
 from collections.abc import Callable
@@ -267,6 +269,24 @@ class Foreign(unittest.TestCase):
                     self.assertEqual(left, {name: before} if before else {})
                     shutil.rmtree(out)
 
+    def test_what_is_ended_while_it_writes(self) -> None:
+        """Nothing is left beside the file, and there is no traceback."""
+        events = np.zeros(1 << 20, traceio.EVENT)
+        events["time"], events["address"] = np.arange(len(events)), 64 * np.arange(1, len(events) + 1)
+        events["size"], events["kind"] = 8, MALLOC
+        writer, out = traceio.Writer(self.path, {"command": []}), self.folder / "out"
+        writer.events(1, 1, events)
+        writer.close()
+        out.mkdir()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            words = ["--build", BUILD, "trace", "export", str(self.path), "-o", str(out / "a.txt")]
+            export = subprocess.Popen([sys.executable, "-B", str(TOOLS), *words], stderr=subprocess.PIPE, text=True)
+            while export.poll() is None and not any(path.stat().st_size for path in out.iterdir()):
+                time.sleep(0.01)
+            export.send_signal(number)
+            said = export.communicate()[1]
+            self.assertEqual((export.returncode, said, list(out.iterdir())), (128 + number, "", []))
+
     def test_a_profile_keeps_what_it_is_written_into(self) -> None:
         """A fifo stays one, as a device would; a link stays one; the folder of neither gets another file."""
         fifo, link, file = (self.folder / name for name in ("fifo", "link", "file"))
@@ -315,6 +335,20 @@ class Foreign(unittest.TestCase):
         lines = text.read_bytes()
         self.assertEqual(self.jw("trace", "import", text, "-o", text).stderr, f"jw: {text}: is the file that is read\n")
         self.assertEqual(text.read_bytes(), lines)
+
+    def test_closed_streams(self) -> None:
+        """As a daemon has them: no error, and no other file gets their numbers. The program has them closed, too."""
+        page, look = self.folder / "page.html", "import os; [os.fstat(n) for n in (1, 2)]"
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            with self.subTest(closed=closed):
+                for words, status in (
+                    (("record", "-o", self.path, "--", KNOWN, "threads"), 0), (("report", self.path, "-o", page), 0),
+                    (("record", "-o", self.path, "--", "python3", "-c", look), int(">" in closed)),
+                ):  # fmt: skip
+                    command = [sys.executable, "-B", str(TOOLS), "--build", BUILD, *map(str, words)]
+                    done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True)
+                    self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(page.read_bytes()[-8:], b"</html>\n")
 
     def test_a_reader_that_has_enough(self) -> None:
         self.recorded("--", KNOWN, "threads")

@@ -261,6 +261,17 @@ class Report(unittest.TestCase):
         self.assertEqual([plots.amount(size) for size in (1023, 1 << 10, (1 << 20) - 8, 3 << 29)],
                          ["1023 B", "1 KB", "1 MB", "1.5 GB"])  # fmt: skip
 
+    def test_amounts_that_are_rounded_up(self) -> None:
+        said = {999: "999", 999.7: "1 k", 999999: "1 M", 1e12: "1 T", 0: "0"}
+        self.assertEqual([plots.count(value) for value in said], list(said.values()))
+
+    def test_objects_without_a_size(self) -> None:
+        """They are drawn, and nothing warns of a logarithm."""
+        self.write([(0, BASE, 0, MALLOC), (MS, BASE, 0, FREE)])
+        page = self.folder / "page.html"
+        self.assertNotIn("Warning", self.jw("report", self.path, "-o", page).stderr)
+        self.assertIn("made by hand, a.jwt.", page.read_text())
+
     def test_sums_of_calls(self) -> None:
         """Parts of one name under different callers are different; a stack may end where another one goes on."""
         known = stacks.Stacks(
