@@ -3,6 +3,8 @@
 import contextlib
 import os
 import shutil
+import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,9 @@ def whole(path: Path) -> Iterator[Path]:
     target = path.resolve()
     itself = path.exists() and not (path.is_file() and os.access(target.parent, os.W_OK))
     place = path if itself else target.with_name(f".jw-{os.getpid()}")
+    ended = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ended:  # as an exception, so that nothing is left
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         yield place
         if not itself:
@@ -29,6 +34,9 @@ def whole(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError):
             raise TraceError(f"{path}: cannot be written: {error.strerror}") from error
         raise
+    finally:
+        for number in ended:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def write_text(path: Path, text: str) -> None:
