@@ -1,6 +1,6 @@
 /* guard.h - in the hardened build, one slab in N is followed by granules without access (N: the option guard_rate).
  * These granules belong to the slab's range: a range that is larger than its slab has a guard, unless the OS refused
- * it.
+ * it. Verified by verify/clients/guards_shut.c.
  */
 #ifndef JW_GUARD_H
 #define JW_GUARD_H

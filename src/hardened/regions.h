@@ -7,7 +7,7 @@
  *
  * Each class of the frontend and of the midend has a stack of each age (region_stack.h). Slabs come from roots of their
  * own, so they never were a large object either, unless no other root could be had. Only a thread that finds no memory
- * gives all of this up.
+ * gives all of this up. Verified by verify/clients/regions_round.c and regions_given_up.c.
  */
 #ifndef JW_REGIONS_H
 #define JW_REGIONS_H

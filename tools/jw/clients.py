@@ -39,13 +39,20 @@ INCLUDES = [ROOT / "verify/config", ROOT / "src", ROOT / "include", ROOT]
 HEADERS = ["src/**/*.h", "src/**/*.def", "verify/**/*.h", "include/**/*.h"]
 
 
-def production() -> list[Path]:
-    """The sources under test. Not the OS layer, which the model replaces, nor the entry points around the tiers."""
+def production(hardened: bool = False) -> list[Path]:
+    """The sources under test. Not the OS layer, which the model replaces, nor the entry points around the tiers. Those
+    of the hardened build compile in that build only, but for two."""
     layers = ("config", "sync", "backend", "midend", "frontend", "core")
     tiers = [source for layer in layers for source in (ROOT / "src" / layer).glob("*.c")]
     others = ("src/base/print.c", "src/platform/deferred_unmap.c", "src/platform/random.c", "verify/platform/model.c")
     others += ("src/hardened/zero_size.c",)
-    return sorted([*tiers, *(ROOT / path for path in others)])
+    if hardened:
+        tiers += (ROOT / "src/hardened").glob("*.c")
+    return sorted({*tiers, *(ROOT / path for path in others)})
+
+
+def usual_constants(hardened: bool) -> list[str]:
+    return [*(f"-D{name}={value}" for name, value in CONSTANTS.items()), *(["-DJW_SECURE=1"] if hardened else [])]
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,10 @@ class Client:
     defines: tuple[str, ...]
     slow: bool
     few: str = ""  # why its threads have so few executions
+
+    @property
+    def hardened(self) -> bool:
+        return "-DJW_SECURE=1" in self.defines
 
     @property
     def constants(self) -> list[str]:
@@ -98,13 +109,13 @@ class Programs:
     def __init__(self, compiler: str, level: str, *options: str):
         self.compiler, self.level, self.options = compiler, level, options
         self.engine = checker.engine(compiler)
-        self.sources = {source.stem: source for source in production()}
+        self.sources = {source.stem: source for source in production(hardened=True)}
         paths = [path for pattern in HEADERS for path in ROOT.glob(pattern)] + list(self.sources.values())
         text = b"".join(path.read_bytes() for path in sorted(paths))
         self.state = hashlib.sha256(text + Path(checker.__file__).read_bytes()).hexdigest()
         self.locks: dict[Path, Lock] = {}
         self.lock = Lock()
-        self.symbols: dict[str, Symbols] = {}
+        self.symbols: dict[bool, dict[str, Symbols]] = {}  # of the plain build and of the hardened one
 
     def compile(self, source: Path, target: Path, constants: list[str], first: Path | None = None) -> None:
         paths = [first, *INCLUDES] if first else INCLUDES
@@ -135,19 +146,20 @@ class Programs:
         finally:
             lock.release()
 
-    def needed(self, client: Path) -> list[str]:
+    def needed(self, client: Path, hardened: bool) -> list[str]:
         """The names of the production objects that a client's object needs, directly and through others."""
-        usual = self.objects([f"-D{name}={value}" for name, value in CONSTANTS.items()], self.sources)
+        usual = self.objects(usual_constants(hardened), [source.stem for source in production(hardened)])
         with self.lock:
-            if not self.symbols:
-                self.symbols = {stem: read_symbols(path) for stem, path in usual.items()}
-        places = {name: stem for stem, symbols in self.symbols.items() for name in symbols.defined}
+            if hardened not in self.symbols:
+                self.symbols[hardened] = {stem: read_symbols(path) for stem, path in usual.items()}
+        known = self.symbols[hardened]
+        places = {name: stem for stem, symbols in known.items() for name in symbols.defined}
         own = read_symbols(client)
         found, ahead = set(), own.used
         while ahead:
             stems = {places[name] for name in ahead - own.defined if name in places} - found
             found |= stems
-            ahead = {name for stem in stems for name in self.symbols[stem].used}
+            ahead = {name for stem in stems for name in known[stem].used}
         return sorted(found)
 
     def client(self, client: Client, mutant: Mutant | None = None) -> Path:
@@ -158,8 +170,9 @@ class Programs:
         program, object_ = place / client.name, place / f"{client.name}.o"
         first = write_mutant(mutant, place / f"{client.name}_source") if mutant else None
         self.compile(client.path, object_, client.constants, first)
-        needed = self.needed(object_)
-        for stems in (needed, list(self.sources)):  # a mutant, or odd constants, may need another object
+        needed = self.needed(object_, client.hardened)
+        every = [source.stem for source in production(client.hardened)]
+        for stems in (needed, every):  # a mutant, or odd constants, may need another object
             objects = self.objects(client.constants, stems)
             if mutant:
                 objects |= self.mutated(mutant, client, objects, first)

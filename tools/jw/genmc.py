@@ -60,7 +60,7 @@ def needed(client: Client) -> list[Path]:
     """The sources behind the headers that the client includes, and those that these include, and so on; less those
     that it includes itself."""
     own = included_sources(client)
-    by_name = {source.stem: source for source in production()}
+    by_name = {source.stem: source for source in production(client.hardened)}
     seen, ahead = set(), [client.path]
     while ahead:
         path = ahead.pop()
@@ -70,7 +70,7 @@ def needed(client: Client) -> list[Path]:
             fresh = {file for file in files if file.exists()} - seen
             seen |= fresh
             ahead += sorted(fresh)
-    return [source for source in production() if source in seen and source.stem not in own]
+    return [source for source in production(client.hardened) if source in seen and source.stem not in own]
 
 
 def tier(source: Path) -> int:

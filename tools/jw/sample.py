@@ -5,9 +5,11 @@ level that ships, is equal and does not count. Each other one meets the unit tes
 function, the fastest first, until one fails. verify/survivors.toml excuses those that none can kill.
 """
 
+import functools
 import hashlib
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +26,7 @@ import sample_table
 from clients import CONSTANTS, INCLUDES, Client, Programs, Symbols, clients, inner, production, write_mutant
 from edits import Edit, edits, read
 from flavours import BUILD, ROOT
-from mutants import Mutant, tomllib
+from mutants import Mutant, all_mutants, tomllib
 from unit_programs import UnitPrograms, unit_test
 
 LIMIT = 300  # seconds of a mutant, after which it meets no further program
@@ -76,7 +78,7 @@ class Sample:
     excuses: dict[str, str] = field(default_factory=dict)
     limit: float = LIMIT
     known_code: dict[Path, tuple[bytes, frozenset[str]]] = field(default_factory=dict)
-    symbols: dict[str, Symbols] = field(default_factory=dict)  # of the production objects
+    symbols: dict[bool, dict[str, Symbols]] = field(default_factory=dict)  # of the production objects
     known: dict[str, Client] = field(default_factory=lambda: {client.name: client for client in clients()})
 
     def population(self, only: str) -> dict[str, Edit]:
@@ -104,14 +106,17 @@ class Sample:
         return [Edit(**row | {"path": Path(row["path"])}) for row in json.loads(file.read_text())]
 
     def judges(self, edit: Edit) -> list[Judge]:
-        """Those that execute the function; first those that execute the line. Of optimised code lines are not exact."""
+        """Those that execute the function; first those that execute the line. Of optimised code lines are not exact.
+        Of both kinds first those that are about the file."""
         file, found = str(edit.path.relative_to(ROOT)), []
+        about = about_the_file(edit.path)
         for name, row in (self.of_units | self.of_clients).items():
             lines = row["lines"].get(file, ())
             if row["complete"] and any(edit.first <= line <= edit.last for line in lines):
                 judge = Judge(name, row["key"], row["seconds"], name in self.known)
-                found.append((edit.line not in lines, judge.seconds + self.compiling(judge), judge))
-        return [judge for *_, judge in sorted(found, key=lambda entry: entry[:2])]
+                is_about = name in about or is_named_after(name, edit.path)
+                found.append((edit.line not in lines, not is_about, judge.seconds + self.compiling(judge), judge))
+        return [judge for *_, judge in sorted(found, key=lambda entry: entry[:3])]
 
     def compiling(self, judge: Judge) -> float:
         """Clients with constants of their own need objects of their own, too."""
@@ -199,6 +204,17 @@ class Sample:
         if result.status < 0:
             return f"signal {-result.status}"
         return result.report.get("message", "") or "it fails" if result.status == FAILED else ""
+
+
+@functools.cache
+def about_the_file(path: Path) -> set[str]:
+    """The clients that must reject the file's other mutants."""
+    return {client for mutant in all_mutants() if mutant.path == path for client in mutant.clients}
+
+
+def is_named_after(judge: str, path: Path) -> bool:
+    """unit-heap-end-12 is about heap_end.c, and unit-thrift about thrift_rounds.c."""
+    return re.match(r"(?:unit-)?([a-z]+)", judge)[1] in path.stem.split("_")
 
 
 def unit_fails(program: Path, limit: int) -> str:

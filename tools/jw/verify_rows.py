@@ -107,9 +107,16 @@ def needs() -> dict[str, set[Name]]:
     """Of each client: the files that its row is about, as they are today."""
     sources = today()
     shared = {name for name in sources if name.parts[:2] == ("verify", "checker")} | set(TOOLS)
-    for path in production():
-        shared |= included(Name(path.relative_to(ROOT)), sources)
-    return {client.name: shared | included(Name(client.path.relative_to(ROOT)), sources) for client in clients()}
+    read = {
+        hardened: set().union(
+            *(included(Name(path.relative_to(ROOT)), sources) for path in production(hardened))
+        )
+        for hardened in (False, True)
+    }
+    return {
+        client.name: shared | read[client.hardened] | included(Name(client.path.relative_to(ROOT)), sources)
+        for client in clients()
+    }
 
 
 def mutants(sources: Sources) -> dict[str, set]:

@@ -1,0 +1,27 @@
+/* regions_given_up - a thread that finds no memory gives up the empty slabs of the hardened build, while another
+ * thread places the first one of a class.
+ *
+ * bound     2 threads: 1 place; 1 giving up
+ * defines   -DJW_SECURE=1
+ * property  the slab is placed once, and with the weight of its class: it is not taken for one with a guard; neither
+ *           it nor a byte of the counts is lost
+ */
+#include "hardened/guard.h"
+#include "verify/clients/regions.h"
+
+static void *placing(void *slab) {
+    place_slab(*(granule_id *)slab);
+    return NULL;
+}
+
+int main(void) {
+    begin_regions(0);
+    granule_id slab = fetch_slab();
+    pthread_t other = start(placing, &slab);
+    regions_give_up();
+    finish(other);
+    end_regions();
+    assert(guard_begin()); /* no guard was taken off the count that had not been added */
+    guard_end();
+    return 0;
+}
