@@ -52,6 +52,7 @@ static inline void expect_nothing_left(void) {
     thrift_purge(); /* ranges that were kept apart by a rollback meet at the latest here */
     assert(model_reserved_roots() == 0);
     expect_exact_counts();
+    assert(other_bytes_in_use() == heap_count() * sizeof(struct heap)); /* what the limits count besides: only heaps */
 }
 
 #endif
