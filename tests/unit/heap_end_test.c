@@ -71,7 +71,9 @@ static void a_thread_of_mid_objects_only_caches_them(void **state) {
 static void a_round_drains_the_heaps_of_ended_threads(void **state) {
     (void)state;
     start();
+    uint64_t given_back = thrift_given_back();
     struct heap *heap = run(leave_objects, NULL);
+    assert_int_equal(thrift_given_back(), given_back); /* what a thread leaves keeps its pages until a round */
     assert_int_equal(heap_abandoned_count(), 1);
     thrift_purge();
     walk_heap(heap);

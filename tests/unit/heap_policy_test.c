@@ -95,6 +95,17 @@ static void frees_of_other_threads_ask_for_rounds(void **state) {
     finish();
 }
 
+static void a_push_to_a_full_slab_is_work_for_a_round(void **state) {
+    (void)state;
+    start();
+    for (unsigned i = 0; i < 2 * PER_SLAB; i++) many[i] = allocate_as(0, FRONTEND_MAX);
+    uint32_t before = remote_work_count();
+    free_as(1, many[0]); /* the first slab became full when the second one was taken */
+    assert_int_equal(remote_work_count(), before + 1);
+    for (unsigned i = 1; i < 2 * PER_SLAB; i++) free_as(0, many[i]);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_slabs_reopen_after_a_share),
@@ -102,6 +113,7 @@ int main(void) {
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
         cmocka_unit_test(a_pool_in_use_asks_for_another_round),
         cmocka_unit_test(frees_of_other_threads_ask_for_rounds),
+        cmocka_unit_test(a_push_to_a_full_slab_is_work_for_a_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* limits_test.c - the limits that the program sets: what the soft one makes of frees and rounds, what the hard one
  * refuses. process/memory_limits.c compares what is counted with what the kernel charges. */
+#include "backend/huge.h"
+#include "backend/mapping_cache.h"
 #include "thrift_world.h"
 
 static unsigned rounds_made, purges_made;
@@ -58,10 +60,33 @@ static void the_hard_limit_refuses_new_pages(void **state) {
     finish();
 }
 
+/* A cached mapping without all of its memory is no way around the limit. It goes whole, though less was asked for. */
+static void the_hard_limit_refuses_a_cached_mapping(void **state) {
+    (void)state;
+    enum { HUGE_SIZE = 8 << 20, LARGER = HUGE_SIZE + (64 << 10) };
+    start();
+    options.cache_min = HUGE_SIZE / 2;
+    options.cache_percent = 0;
+    huge_free(memset(huge_allocate(LARGER, 1, NULL), 1, LARGER));
+    assert_int_equal(mapping_cache_addresses(), LARGER);
+    assert_true(mapping_cache_bytes() > 0 && mapping_cache_bytes() < HUGE_SIZE);
+    size_t reserved = sim_reserved();
+    options.limit_hard = limits_committed();
+    assert_null(huge_allocate(HUGE_SIZE, 1, NULL));
+    assert_int_equal(mapping_cache_addresses(), 0);
+    assert_int_equal(huge_bytes_in_use(), 0);
+    assert_int_equal(sim_reserved(), reserved - LARGER);
+    options.limit_hard = 0;
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_soft_limit_makes_purges_of_rounds),
         cmocka_unit_test(the_hard_limit_refuses_new_pages),
+        cmocka_unit_test(the_hard_limit_refuses_a_cached_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -111,8 +112,22 @@ static void printed_values_read_back(void **state) {
     assert_string_equal(sim_last_text(), "");
 }
 
+/* The environment comes last, and is read once. */
+static void the_environment_is_read_once(void **state) {
+    (void)state;
+    start();
+    assert_int_equal(setenv("JWMALLOC_CONF", "pool_min:7", 1), 0);
+    assert_true(options_read());
+    assert_int_equal(options.pool_min, 7);
+    assert_int_equal(setenv("JWMALLOC_CONF", "pool_min:9", 1), 0);
+    assert_false(options_read());
+    assert_int_equal(options.pool_min, 7);
+    assert_int_equal(unsetenv("JWMALLOC_CONF"), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_environment_is_read_once),
         cmocka_unit_test(values_of_every_kind),
         cmocka_unit_test(separators_and_comments),
         cmocka_unit_test(bounds_belong_to_the_range),

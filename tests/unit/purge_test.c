@@ -83,6 +83,18 @@ static void without_a_limit_one_call_does_all(void **state) {
     end_ranges();
 }
 
+/* What other threads have freed in the caller's full slabs goes, too. */
+static void a_purge_takes_what_other_threads_have_freed(void **state) {
+    (void)state;
+    start();
+    fill_slabs_of(0);
+    free_filled(1);
+    assert_true(heaps[0]->in_use_count > 1);
+    purge_for(PURGE_OWN, NO_LIMIT);
+    assert_int_equal(heaps[0]->in_use_count, 0);
+    finish();
+}
+
 static void each_level_gives_back_more(void **state) {
     (void)state;
     start();
@@ -162,6 +174,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_purge_ends_in_time_and_the_next_one_goes_on),
         cmocka_unit_test(without_a_limit_one_call_does_all),
+        cmocka_unit_test(a_purge_takes_what_other_threads_have_freed),
         cmocka_unit_test(each_level_gives_back_more),
         cmocka_unit_test(calls_without_time_do_all_in_the_end),
         cmocka_unit_test(a_refused_range_holds_no_purge_up),

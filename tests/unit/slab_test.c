@@ -1,6 +1,7 @@
 /* slab_test.c - size classes, the test of an address, the cross list, and one slab's lists. */
 #include "unit.h"
 
+#include "frontend/heap_key.h"
 #include "frontend/heap_pop.h"
 #include "frontend/slab_cross.h"
 #include "frontend/slab_free.h"
@@ -233,6 +234,41 @@ static void collecting_keeps_the_freed_list(void **state) {
     assert_int_equal(slab_out(slab), out - 3);
 }
 
+/* A fork's child gives the objects of a slab out in random order: each of them may be the first. */
+static void each_object_may_come_first(void **state) {
+    (void)state;
+    enum { MANY = 500 };
+    unsigned first[64] = {0}, class = 0;
+    while (size_class_capacity(class) > 64) class ++;
+    for (unsigned i = 1; i <= MANY; i++) {
+        slab_scatter_secret = i;
+        begin_slab(class);
+        slab->state = CURRENT;
+        slab->freed.budget = 1;
+        assert_true(refill());
+        first[(size_t)((char *)*local() - start_of_slab) / size_classes[class].size]++;
+    }
+    slab_scatter_secret = 0;
+    unsigned linked = slab->linked;
+    for (unsigned i = 0; i < linked; i++) assert_true(first[i] > 0 && first[i] < 4 * MANY / linked);
+}
+
+/* Keys of heaps come from a secret, which each start draws, and each child of a fork. */
+static void keys_depend_on_the_secret(void **state) {
+    (void)state;
+    heap_keys_start();
+    uint64_t before = heap_derived(1, FOR_KEY);
+    heap_keys_start();
+    assert_true(heap_derived(1, FOR_KEY) != before);
+    before = heap_derived(1, FOR_KEY);
+    heap_keys_before_fork();
+    heap_keys_after_fork(false);
+    assert_true(heap_derived(1, FOR_KEY) == before);
+    heap_keys_before_fork();
+    heap_keys_after_fork(true);
+    assert_true(heap_derived(1, FOR_KEY) != before && heap_derived(2, FOR_KEY) != heap_derived(1, FOR_KEY));
+}
+
 int main(void) {
     if (!page_map_start()) return 1;
     frontend_key = link_key_of(platform_random());
@@ -242,7 +278,8 @@ int main(void) {
         cmocka_unit_test(objects_lie_in_the_slab),         cmocka_unit_test(an_address_is_an_object_or_not),
         cmocka_unit_test(the_cross_list_counts_and_leads), cmocka_unit_test(free_objects_are_told),
         cmocka_unit_test(the_full_mark_is_seen_by_one),    cmocka_unit_test(objects_are_linked_once_and_come_back),
-        cmocka_unit_test(collecting_keeps_the_freed_list),
+        cmocka_unit_test(collecting_keeps_the_freed_list), cmocka_unit_test(each_object_may_come_first),
+        cmocka_unit_test(keys_depend_on_the_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

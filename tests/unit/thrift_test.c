@@ -1,4 +1,5 @@
 /* thrift_test.c - Thrift over simulated time: lifetimes, watermarks, refusals. The test runs the reclamation thread. */
+#include "backend/thrift_buffers.h"
 #include "thrift_world.h"
 
 /* More frees than any policy may let pass between two looks at the clock, or two tries to start the thread. */
@@ -254,14 +255,20 @@ static void a_refused_discard_keeps_the_range_mapped(void **state) {
     sim_fail_after(0);
     backend_place(a);
     assert_int_equal(thrift_counters.sync_reclaims, 0);
+    assert_true(give_back_take_refusal());
+    assert_int_equal(thrift_given_back(), 0);
+    assert_int_equal(thrift_reclaim(ownership_active(), false), BIG);
     assert_int_equal(free_granules(MAPPED), BIG);
     size_t unmapped = free_granules(UNMAPPED);
     assert_int_equal(thrift_purge(), 0); /* joins free neighbours: the root may be whole */
     assert_true(free_granules(MAPPED) >= BIG);
     assert_int_equal(free_granules(MAPPED) + free_granules(UNMAPPED), BIG + unmapped);
     sim_fail_after(SIM_NEVER);
+    give_back_take_refusal();
     assert_true(thrift_purge() >= BIG * GRANULE_SIZE);
+    assert_false(give_back_was_refused());
     assert_int_equal(free_granules(MAPPED), 0);
+    assert_int_equal(thrift_reclaim(ownership_active(), false), 0);
     assert_false(is_dirty(a));
     backend_place(b);
     finish();
