@@ -1,4 +1,5 @@
 /* heap_test.c - heaps, one thread playing several. */
+#include "core/route.h"
 #include "frontend/heap_collect.h"
 #include "frontend/slab_cross.h"
 #include "frontend/slab_lists.h"
@@ -347,8 +348,26 @@ static void misuse_is_told(void **state) {
     expect_abort(free_the_tail, "jwmalloc: invalid free: address 0x");
 }
 
+/* The option init: what a large or a huge object holds, though its memory was used before. */
+static void new_objects_hold_what_was_chosen(void **state) {
+    (void)state;
+    start();
+    for (unsigned i = 0; i < 4; i++) {
+        size_t size = i / 2 ? ROOT_SIZE + 1 : 4 * GRANULE_SIZE, dirty_bytes;
+        options.init = i % 2 ? INIT_PATTERN : INIT_ZERO;
+        jw_free(memset(allocate_above_small(size, 1, &dirty_bytes), 1, size));
+        char *object = allocate_above_small(size, 1, &dirty_bytes);
+        assert_int_equal(object[0], i % 2 ? (char)0xab : 0);
+        assert_memory_equal(object, object + 1, size - 1);
+        jw_free(object);
+    }
+    options.init = INIT_NONE;
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(new_objects_hold_what_was_chosen),
         cmocka_unit_test(anyone_frees_anything),
         cmocka_unit_test(a_full_slab_returns_after_a_cross_free),
         cmocka_unit_test(own_frees_open_a_full_slab),
