@@ -126,8 +126,12 @@ bool reclaimer_thread_seen(void) {
     uint32_t made = atomic_load_explicit(&reclaimer->made, memory_order_relaxed);
     if (made == 0) return false;
     uint32_t seen = atomic_fetch_add_explicit(&reclaimer->seen, 1, memory_order_relaxed) + 1;
-    /* more threads seen than made: libc has made this one. It counts as made, because its end will count, too */
-    if ((int32_t)(seen - made) > 0) atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
+    /* more threads seen than made: libc has made one of them. It counts as made, because its end will count, too.
+     * Compared with the newest count, which has all those that the program has made and that are seen; relaxed: what is
+     * written depends on the count of those seen */
+    while ((int32_t)(seen - made) > 0 && !atomic_compare_exchange_weak_explicit(
+                                             &reclaimer->made, &made, seen, memory_order_relaxed, memory_order_relaxed))
+        continue;
     return true;
 }
 

@@ -34,7 +34,24 @@ static void a_refused_mapping_is_emptied_and_offered_again(void **state) {
     assert_true(sim_reserved() <= with_both - 2 * HUGE_SIZE);
 }
 
+/* A size that no mapping can have leaves the object as it is. */
+static void an_impossible_size_changes_nothing(void **state) {
+    (void)state;
+    start_backend();
+    options = default_options;
+    char *object = huge_allocate(HUGE_SIZE, 1, NULL);
+    memset(object, 1, HUGE_SIZE);
+    assert_null(huge_resize(object, SIZE_MAX - 1));
+    assert_int_equal(huge_usable_size(object), HUGE_SIZE);
+    assert_memory_equal(object, object + 1, HUGE_SIZE - 1);
+    huge_free(object);
+    thrift_purge();
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_refused_mapping_is_emptied_and_offered_again)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_mapping_is_emptied_and_offered_again),
+        cmocka_unit_test(an_impossible_size_changes_nothing),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

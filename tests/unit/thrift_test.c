@@ -425,6 +425,25 @@ static void only_the_last_way_to_memory_purges(void **state) {
     finish();
 }
 
+/* Unused memory is given up only for a request that it can serve, or that it can serve with what the system has. */
+static void giving_all_back_may_help_or_not(void **state) {
+    (void)state;
+    start();
+    size_t reserved = sim_reserved(), impossible = SIZE_MAX / 4;
+    assert_true(thrift_may_help(ROOT_SIZE / 2));
+    assert_true(thrift_may_help(3 * ROOT_SIZE));
+    if (sizeof(void *) == 8) assert_false(thrift_may_help(impossible));
+    assert_int_equal(sim_reserved(), reserved);
+    options.spare_callers = 1; /* no probe */
+    assert_true(thrift_may_help(impossible));
+    options.limit_hard = ROOT_SIZE;
+    assert_false(thrift_may_help(ROOT_SIZE + 1));
+    options.spare_callers = options.limit_hard = 0;
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* Granules of 4 KB on a kernel with pages of 16 KB: parts of a page stay mapped until the whole page is free. */
 static void parts_of_pages_stay(void **state) {
     (void)state;
@@ -467,6 +486,7 @@ int main(void) {
         cmocka_unit_test(quiet_rounds_fade_away),
         cmocka_unit_test(a_purge_gives_everything_back),
         cmocka_unit_test(only_the_last_way_to_memory_purges),
+        cmocka_unit_test(giving_all_back_may_help_or_not),
         cmocka_unit_test(parts_of_pages_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
