@@ -198,7 +198,7 @@ def claim() -> str:
         f"{shown.clients - len(shown.incomplete)} was explored, at their rows' commits"
         f"{partly if shown.incomplete else ''}. Of {shown.mutants} mutants of the source they reject "
         f"{shown.killed}{each}; {shown.excused} are excused ([clients](docs/clients.md)). "
-        f"Of {drawn} random ones {killed} are killed, {excused} excused, {alive} survive; the sample is not fresh "
+        f"Of {drawn} random ones {killed} are killed, {excused} excused, {alive} survive "
         "([mutants](docs/mutants.md)).",
         118,
         break_on_hyphens=False,
