@@ -3,6 +3,7 @@
  *
  * bound     2 threads: 1 place; 1 giving up
  * defines   -DJW_SECURE=1
+ * few       the threads meet in one word, the region's stack: the slab is there already, or not yet
  * property  the slab is placed once, and with the weight of its class: it is not taken for one with a guard; neither
  *           it nor a byte of the counts is lost
  */

@@ -1,9 +1,9 @@
-/* remote_wanted_taken - memory is short, and the owner looks at a full slab to which all objects have come back, while a
- * round may take it. Then the owner needs objects of the class.
+/* remote_wanted_taken - memory is short, and the owner looks at a full slab to which all objects have come back, while
+ * a round may take it. Then the owner needs objects of the class.
  *
  * bound     2 threads: 1 round that gives all back; the owner, which allocates 4 objects; a slab of 4 objects, which
  *           others have freed
- * property  the owner notices that a round has taken the slab; no object is given out twice, and no slab or page is lost
+ * property  the owner notices that a round has taken the slab; no object is given out twice, no slab or page is lost
  * defines   -DJW_REOPEN_SHARE=2
  */
 #include "frontend/heap_slabs.h"
