@@ -43,7 +43,7 @@ static void an_impossible_size_changes_nothing(void **state) {
     memset(object, 1, HUGE_SIZE);
     assert_null(huge_resize(object, SIZE_MAX - 1));
     assert_int_equal(huge_usable_size(object), HUGE_SIZE);
-    assert_memory_equal(object, object + 1, HUGE_SIZE - 1);
+    assert_int_equal(memcmp(object, object + 1, HUGE_SIZE - 1), 0);
     huge_free(object);
     thrift_purge();
 }
