@@ -20,20 +20,19 @@
 #include "platform/features.h"
 #include "platform/misuse.h"
 
-/* Returns a new object's tag, as bits of a payload. `last`: the payload of the slot's last trailer, which has the last
- * tag. */
+/* Returns a new object's tag, as marks. `last`: the payload of the slot's last trailer, which has the last tag. */
 static ALWAYS_INLINE uint32_t new_tag(const char *object, size_t slot, uint64_t last) {
     if (!tags_active || slot >= BACKEND_MIN) return 0;
-    return (uint32_t)tag_for(object, slot, last >> PAYLOAD_TAG_SHIFT & TAG_MASK) << PAYLOAD_TAG_SHIFT;
+    return (uint32_t)tag_for(object, slot, last >> (SHORT_SLACK + MARK_TAG_SHIFT) & TAG_MASK) << MARK_TAG_SHIFT;
 }
 
-static COLD void report_not_zero(const char *object, size_t slot) {
+static COLD _Noreturn void report_not_zero(const char *object, size_t slot) {
     misuse(WRITE_AFTER_FREE, object, fill_left(object, slot - TRAILER_SIZE, 0));
 }
 
 /* Reports a free slot that the program has written to: before its trailer, or there. */
-static ALWAYS_INLINE void check_zero(const char *object, size_t slot) {
-    if (UNLIKELY(!is_zero_but_last(object, slot))) report_not_zero(object, slot);
+static ALWAYS_INLINE void check_zero(const char *object, size_t slot, bool has_test) {
+    if (UNLIKELY(!is_zero_but_last(object, slot, has_test))) report_not_zero(object, slot);
 }
 
 static ALWAYS_INLINE void check_freed(const char *object, size_t slot, bool trailer_is_right) {
@@ -42,11 +41,11 @@ static ALWAYS_INLINE void check_freed(const char *object, size_t slot, bool trai
 
 static ALWAYS_INLINE void *seal_small(char *object, size_t slot, size_t size, enum keyed_way way, bool cleared) {
     ASSUME(slot <= FRONTEND_MAX && slot % SMALLEST_OBJECT == 0 && size <= slot - TRAILER_SIZE);
-    if (cleared) check_zero(object, slot);
+    if (cleared) check_zero(object, slot, way == BY_AES);
     uint64_t word = trailer_word_of(object, slot);
     struct trailer last = trailer_by(object, slot, TAGGED ? trailer_payload(word, slot) : 0, way);
     check_freed(object, slot, word == trailer_made(last, FREED));
-    return seal(object, slot, trailer_marked(last, new_tag(object, slot, last.payload)), size, true);
+    return seal(object, slot, last, new_tag(object, slot, last.payload), size, true);
 }
 
 /* Seals an object of the midend: its slot has no trailer if it is new, or if its pages were given back. */
@@ -54,9 +53,9 @@ static void *seal_mid(char *object, size_t slot, size_t size) {
     struct trailer last;
     uint64_t word = trailer_word_of(object, slot);
     enum trailer_state state = trailer_read(object, slot, word, &last, keyed_way());
-    if (option(&options.zero_on_free)) check_zero(object, slot);
+    if (option(&options.zero_on_free)) check_zero(object, slot, false);
     check_freed(object, slot, state == FREED || word == 0);
-    return seal(object, slot, trailer_marked(last, new_tag(object, slot, last.payload)), size, true);
+    return seal(object, slot, last, new_tag(object, slot, last.payload), size, true);
 }
 
 /* Makes an object of a slot from the allocator. `zeroed`: the slot's contents are zero, or need not be zero. */
@@ -69,9 +68,8 @@ static NOINLINE void *seal_new(char *object, size_t size, bool zeroed) {
     size_t slot = object_size(object);
     if (page_map_owns(object) && object_kind(object, leaf) == MID) return seal_mid(object, slot, size);
     if (!zeroed) memset(object, 0, slot);
-    uint32_t marks = large_guard(object, slot) ? PAYLOAD_GUARDED : 0;
-    return seal(object, slot, trailer_marked(trailer_for(object, slot, 0), marks | new_tag(object, slot, 0)), size,
-                true);
+    uint32_t marks = large_guard(object, slot) ? MARK_GUARDED : 0;
+    return seal(object, slot, trailer_for(object, slot, 0), marks | new_tag(object, slot, 0), size, true);
 }
 
 /* Allocates above the frontend's sizes. Large memory may be known to be zero. */
@@ -142,10 +140,10 @@ static NOINLINE void *allocate_small_sealed(size_t size) {
 static ALWAYS_INLINE void *malloc_by(size_t size, enum keyed_way way, bool cleared) {
     if (UNLIKELY(size - 1 >= FRONTEND_MAX - TRAILER_SIZE)) return allocate_unusual(size);
     struct heap *heap = thread_heap();
-    unsigned list = heap->size_map[slot_for(size)];
+    size_t place = place_of_list(heap->size_map[slot_for(size)]);
     struct quarantine *quarantine = heap->quarantine;
-    char *object = ready_take(quarantine, list);
-    return LIKELY(object) ? seal_small(object, quarantine->slot[list], size, way, cleared)
+    char *object = ready_take(quarantine, place);
+    return LIKELY(object) ? seal_small(object, class_at(quarantine, place)->slot, size, way, cleared)
                           : allocate_small_sealed(size);
 }
 
@@ -185,40 +183,50 @@ static NOINLINE void free_elsewhere(void *object) {
     }
     close_object(&opened);
     if (LIKELY(opened.tier != WITH_PAGES)) quarantine_push(opened.object, opened.slot);
-    else quarantine_push_large(opened.object, opened.trailer.payload & PAYLOAD_GUARDED);
+    else quarantine_push_large(opened.object, marks_of(&opened) & MARK_GUARDED);
 }
 
-/* Whether free may clear the object and put it into the ring at once: the ring was made for the present options, and
- * has room. */
-static ALWAYS_INLINE bool quarantine_may_put(const struct quarantine *quarantine, size_t slot) {
-    return LIKELY(quarantine) && LIKELY(quarantine->limit == option(&options.quarantine)) &&
-           LIKELY(slot <= quarantine->cleared) && LIKELY(quarantine->bytes + slot <= quarantine->limit) &&
-           LIKELY(quarantine->tail != quarantine->end);
-}
-
-static ALWAYS_INLINE void free_by(void *object, enum keyed_way way) {
+/* Frees any object: of another heap, of a size or at a time that free_usually leaves out, or invalid. */
+static NOINLINE void free_unusually(void *object) {
     struct opened opened;
-    if (UNLIKELY(!open_small(object, &opened, DOUBLE_FREE, way))) {
+    if (UNLIKELY(!open_small(object, &opened, DOUBLE_FREE, keyed_way()))) {
         free_elsewhere(object);
         return;
     }
     close_object(&opened);
-    struct quarantine *quarantine = thread_heap()->quarantine;
-    if (quarantine_may_put(quarantine, opened.slot)) {
-        quarantine_put(quarantine, opened.object, opened.slot);
-        clear_but_last(opened.object, opened.slot);
-    } else {
-        quarantine_push(opened.object, opened.slot);
-    }
+    quarantine_push(opened.object, opened.slot);
 }
 
-static NOINLINE void free_unusually(void *object) {
-    free_by(object, keyed_way());
+/* Frees a small object of this thread's heap into the quarantine's ring, if there is room. `way`, a constant, and
+ * zero_on_free: those of this process. */
+static ALWAYS_INLINE void free_usually(void *pointer, enum keyed_way way) {
+    struct opened opened = {.object = (char *)with_tag(pointer, 0), .tier = IN_SLAB};
+    char *object = opened.object;
+    const struct slab *slab = slab_of(object);
+    if (UNLIKELY(!slab_has_key(slab, thread_key()))) goto unusual;
+    if (UNLIKELY(!slab_has_start(object, slab)) || (sizeof(void *) < 8 && !page_map_owns(object))) goto unusual;
+    struct quarantine *quarantine = thread_heap()->quarantine;
+    if (UNLIKELY(!quarantine)) goto unusual;
+    const size_t place = place_of_class(slab->class);
+    const struct quarantine_class *class = class_at(quarantine, place);
+    const size_t slot = opened.slot = class->slot;
+    const int64_t left = quarantine->left - class->charge;
+    if (UNLIKELY(slot - PAIRED_MIN > CLEARED_INLINE - PAIRED_MIN) || UNLIKELY(left < 0)) goto unusual;
+    uint64_t product = address_product(object);
+    check_neighbour(object, slot, byte_of_product(product - class->step));
+    check_in_use(pointer, &opened, DOUBLE_FREE, way, byte_of_product(product));
+    close_by(&opened, way == BY_AES);
+    quarantine->left = left;
+    quarantine_put(quarantine, entry_of_own(object, place));
+    clear_but_last(object, slot);
+    return;
+unusual:
+    free_unusually(pointer);
 }
 
 /* Of NULL, too: no slab is there. */
 JW_EXPORT void jw_free(void *object) {
-    if (LIKELY(secrets.usual)) free_by(object, USUAL_WAY);
+    if (LIKELY(secrets.usual)) free_usually(object, USUAL_WAY);
     else free_unusually(object);
 }
 

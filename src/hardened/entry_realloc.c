@@ -17,7 +17,7 @@ static void *resize_in_slot(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t old = opened->size, kept = size < old ? size : old;
     if (option(&options.zero_on_free)) memset(opened->object + kept, 0, size + old - 2 * kept);
-    return seal(opened->object, opened->slot, trailer_marked(opened->trailer, marks_of(opened)), size, false);
+    return seal(opened->object, opened->slot, opened->trailer, marks_of(opened), size, false);
 }
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
@@ -35,16 +35,16 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
         if (moved) errno = error;
     }
     if (!moved) {
-        seal(opened->object, opened->slot, trailer_marked(opened->trailer, marks_of(opened)), opened->size, false);
+        seal(opened->object, opened->slot, opened->trailer, marks_of(opened), opened->size, false);
         return NULL;
     }
     uint32_t marks = marks_of(opened);
     slot = object_size(moved);
     if (moved != opened->object || slot != opened->slot) { /* the old guard is gone */
-        if (marks & PAYLOAD_GUARDED) guard_end();
-        marks = large_guard(moved, slot) ? PAYLOAD_GUARDED : 0;
+        if (marks & MARK_GUARDED) guard_end();
+        marks = large_guard(moved, slot) ? MARK_GUARDED : 0;
     }
-    return seal(moved, slot, trailer_marked(trailer_for(moved, slot, 0), marks), size, false);
+    return seal(moved, slot, trailer_for(moved, slot, 0), marks, size, false);
 }
 
 /* Whether the object keeps its slot: the new slot fits into it, uses more than half of it or is very small, and needs

@@ -11,6 +11,12 @@
 #include "config/policy.h"
 #include "platform/instructions.h"
 
+/* Bytes without bits, then bytes that have all. */
+static const _Alignas(32) uint8_t slack_masks[32] = {[16 ... 31] = UINT8_MAX};
+
+/* A pair at any address. */
+typedef uint64_t __attribute__((vector_size(16), may_alias, aligned(1))) any_pair;
+
 _Static_assert(FILLED_MOST == 4 * sizeof(uint64_t), "a fill is at most four words");
 
 /* Returns how many of the slack's first bytes are filled. Little-endian processors only. */
@@ -75,6 +81,45 @@ static ALWAYS_INLINE uint64_t slack_differs(const char *end, size_t slack, uint8
     return fill_difference(end, end + 8, eight) | fill_difference(last - 8, last, eight);
 }
 
+/* Where the 16 bytes before the trailer are the object's own, a slack of at most so many bytes takes no branch. */
+enum { PAIRED_MIN = 32, PAIRED_MOST = sizeof(word_pair) };
+
+/* A mask of the slack's bytes in the 16 bytes before the trailer. */
+static ALWAYS_INLINE const any_pair *slack_mask(size_t slack) {
+    return (const any_pair *)&slack_masks[slack];
+}
+
+static ALWAYS_INLINE any_pair *pair_before(char *behind) {
+    return (any_pair *)(behind - PAIRED_MOST);
+}
+
+/* Fills as slack_fill does for a fresh object. `behind`: the end of the slack. */
+static ALWAYS_INLINE void slack_fill_paired(char *behind, size_t slack, uint8_t with) {
+    const uint64_t eight = with * 0x0101010101010101u;
+    const word_pair fill = {eight, eight};
+    if (LIKELY(slack <= PAIRED_MOST)) {
+        *pair_before(behind) = fill & *slack_mask(slack);
+    } else {
+        char *from = behind - slack;
+        *(any_pair *)from = *pair_before(from + filled(slack)) = fill;
+    }
+}
+
+/* Compares as slack_differs does. `has_test`: pair_is_masked may use the processor's test. */
+static ALWAYS_INLINE bool slack_differs_paired(char *behind, size_t slack, uint8_t with, bool has_test) {
+    const uint64_t eight = with * 0x0101010101010101u;
+    word_pair differs = {eight, eight}, mask;
+    if (LIKELY(slack <= PAIRED_MOST)) {
+        differs ^= *pair_before(behind);
+        mask = *slack_mask(slack);
+    } else {
+        char *from = behind - slack;
+        mask = differs = (*(any_pair *)from ^ differs) | (*pair_before(from + filled(slack)) ^ differs);
+    }
+    pair_computed_now(&differs); /* here both ways meet */
+    return !pair_is_masked(&differs, &mask, has_test);
+}
+
 /* Number of the first bytes, of `size`, that still have their fill. */
 static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
     size_t left = 0;
@@ -83,7 +128,9 @@ static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
 }
 
 #define PAIR sizeof(word_pair)
-#define FEW_PAIRS (4 * PAIR)
+
+/* What has at most so many pairs is read or cleared from both ends, some of it twice. */
+enum { FEW_PAIRS = 4 * PAIR, MORE_PAIRS = 9 * PAIR, MANY_PAIRS = 17 * PAIR };
 
 /* Adds the bits of a pair by one instruction, whose operand is in memory. */
 static ALWAYS_INLINE void add_pair(word_pair *sum, const word_pair *at) {
@@ -98,19 +145,31 @@ static ALWAYS_INLINE void add_four(word_pair *sum, const word_pair *at) {
     add_pair(sum, &at[3]);
 }
 
-/* Whether all bytes but the last eight are zero. `size` is a multiple of 16, and so is the address. */
-static ALWAYS_INLINE bool is_zero_but_last(const char *from, size_t size) {
+/* Whether all bytes but the last eight are zero. `size` is a multiple of 16, and so is the address. `has_test`: as for
+ * pair_is_masked. */
+static ALWAYS_INLINE bool is_zero_but_last(const char *from, size_t size, bool has_test) {
     const word_pair *at = (const word_pair *)from, *last = (const word_pair *)(from + size) - 1;
     word_pair sum = {*(const filled_word *)last, 0};
-    if (size <= FEW_PAIRS) {
+    if (size > FEW_PAIRS) {
+        add_four(&sum, last - 4);
+        add_four(&sum, at);
+        if (size > MORE_PAIRS) {
+            add_four(&sum, last - 8);
+            add_four(&sum, at + 4);
+            if (UNLIKELY(size > MANY_PAIRS))
+                for (at += 8; at < last - 8; at += 4) add_four(&sum, at);
+        }
+    } else {
         if (size > PAIR) sum |= at[0];
         if (size > 2 * PAIR) sum |= at[1] | last[-1];
-    } else {
-        add_four(&sum, last - 4); /* some of these may be read again */
-        for (; at < last - 4; at += 4) add_four(&sum, at);
     }
     pair_computed_now(&sum); /* here all ways meet */
-    return (sum[0] | sum[1]) == 0;
+    return pair_is_masked(&sum, &sum, has_test);
+}
+
+static ALWAYS_INLINE void clear_four(word_pair *at) {
+    const word_pair zero = {0, 0};
+    at[0] = at[1] = at[2] = at[3] = zero;
 }
 
 /* Clears all but the last eight bytes, as above. */
@@ -118,12 +177,18 @@ static ALWAYS_INLINE void clear_but_last(char *from, size_t size) {
     word_pair *at = (word_pair *)from, *last = (word_pair *)(from + size) - 1;
     const word_pair zero = {0, 0};
     *(filled_word *)last = 0;
-    if (size <= FEW_PAIRS) {
+    if (size > FEW_PAIRS) {
+        clear_four(last - 4);
+        clear_four(at);
+        if (size > MORE_PAIRS) {
+            clear_four(last - 8);
+            clear_four(at + 4);
+            if (UNLIKELY(size > MANY_PAIRS))
+                for (at += 8; at < last - 8; at += 4) clear_four(at);
+        }
+    } else {
         if (size > PAIR) at[0] = zero;
         if (size > 2 * PAIR) at[1] = last[-1] = zero;
-    } else {
-        last[-1] = last[-2] = last[-3] = last[-4] = zero;
-        for (; at < last - 4; at += 4) at[0] = at[1] = at[2] = at[3] = zero;
     }
 }
 

@@ -16,6 +16,6 @@ bool open_elsewhere(const void *pointer, struct opened *opened, enum misuse free
     opened->object = (char *)with_tag(pointer, 0);
     opened->slot = slot_elsewhere(opened->object, &opened->tier);
     if (UNLIKELY(opened->slot == 0)) return false;
-    check_in_use(pointer, opened, freed, keyed_way());
+    check_in_use(pointer, opened, freed, keyed_way(), address_byte(opened->object));
     return true;
 }

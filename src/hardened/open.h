@@ -17,28 +17,39 @@ struct opened {
     enum object_tier tier;
 };
 
-/* Checks the trailer of the object before a small one: an overflow of that object would have come here. */
-static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
-    const char *before = object - slot;
+/* Checks the trailer of the object before a small one: an overflow of that object would have come here. `canary`: of
+ * that object. */
+static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot, uint64_t canary) {
     if (((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 || sizeof(void *) < 8) return;
-    if (UNLIKELY(!trailer_may_be(before, slot, trailer_word_of(before, slot))))
-        misuse(OVERFLOW, before, slot - TRAILER_SIZE);
+    const char *before = object - slot;
+    if (UNLIKELY(!trailer_may_be(trailer_word_of(before, slot), canary))) misuse(OVERFLOW, before, slot - TRAILER_SIZE);
 }
 
-/* Ends the process if the trailer does not say that the object is in use. */
+/* Reports a trailer that is not the one of an object in use. */
+static COLD _Noreturn void report_trailer(const char *object, size_t slot, uint64_t word, enum misuse freed) {
+    struct trailer trailer;
+    if (trailer_read(object, slot, word, &trailer, keyed_way()) == FREED) misuse(freed, object, 0);
+    misuse(OVERFLOW, object, slot - TRAILER_SIZE);
+}
+
+/* Ends the process if the trailer does not say that the object is in use. `canary`: of the object. */
 static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opened, enum misuse freed,
-                                       enum keyed_way way) {
+                                       enum keyed_way way, uint64_t canary) {
     char *object = opened->object;
-    size_t slot = opened->slot;
+    const size_t slot = opened->slot;
     if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != tag_of_pointer(pointer)))
         misuse(freed, object, 0);
-    opened->word = trailer_word_of(object, slot);
-    enum trailer_state state = trailer_read(object, slot, opened->word, &opened->trailer, way);
-    size_t slack = slack_in(opened->trailer.payload, slot);
-    if (UNLIKELY(state != LIVE || slack > slot - TRAILER_SIZE)) {
-        if (state == FREED) misuse(freed, object, 0);
-        misuse(OVERFLOW, object, slot - TRAILER_SIZE);
+    const uint64_t word = opened->word = trailer_word_of(object, slot);
+    const unsigned bits = payload_bits(slot);
+    const uint64_t told = trailer_tells(word, canary, bits);
+    opened->trailer = (struct trailer){keyed_of(object, way), told, canary, bits};
+    uint64_t slack = told; /* of a small object without marks these are the same, or the trailer is wrong */
+    bool right = code_is_right(opened->trailer.keyed, told, word, bits);
+    if (TAGGED || slot > FRONTEND_MAX) {
+        right &= told >> bits == 0;
+        slack &= ((uint64_t)1 << slack_bits(slot)) - 1;
     }
+    if (UNLIKELY(slack > slot - TRAILER_SIZE) || UNLIKELY(!right)) report_trailer(object, slot, word, freed);
     opened->size = slot - TRAILER_SIZE - slack;
 }
 
@@ -55,8 +66,8 @@ static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened,
     opened->tier = IN_SLAB;
     opened->slot = size_classes[slab->class].size;
     ASSUME(opened->slot <= FRONTEND_MAX); /* so the trailer's format is a constant */
-    check_neighbour(object, opened->slot);
-    check_in_use(pointer, opened, freed, way);
+    check_neighbour(object, opened->slot, address_byte(object - opened->slot));
+    check_in_use(pointer, opened, freed, way, address_byte(object));
     return true;
 }
 
@@ -70,11 +81,15 @@ static ALWAYS_INLINE bool open_object(const void *pointer, struct opened *opened
 
 /* Tag and guard of the object. */
 static ALWAYS_INLINE uint32_t marks_of(const struct opened *opened) {
-    return (uint32_t)opened->trailer.payload & ((1u << slack_shift(opened->slot)) - 1);
+    return (uint32_t)(opened->trailer.payload >> slack_bits(opened->slot));
 }
 
-/* Marks the object as free; from now on the allocator may access it. */
-static ALWAYS_INLINE void close_object(const struct opened *opened) {
+static COLD _Noreturn void report_overflow(const char *object, size_t size, size_t slack) {
+    misuse(OVERFLOW, object, size + fill_left(object + size, filled(slack), (uint8_t)address_byte(object)));
+}
+
+/* Marks the object as free; from now on the allocator may access it. `has_test`: see fill_words.h. */
+static ALWAYS_INLINE void close_by(const struct opened *opened, bool has_test) {
     char *object = opened->object;
     size_t slack = opened->slot - TRAILER_SIZE - opened->size;
     uint64_t live = opened->word, freed = trailer_made(opened->trailer, FREED);
@@ -83,10 +98,15 @@ static ALWAYS_INLINE void close_object(const struct opened *opened) {
                                                           memory_order_relaxed, memory_order_relaxed)))
         misuse(DOUBLE_FREE, object, 0);
     if (tags_active && opened->slot < BACKEND_MIN) tag_memory(object, opened->size ? opened->size : 1, 0);
-    const char *end = object + opened->size;
+    char *behind = object + opened->slot - TRAILER_SIZE;
     uint8_t fill = (uint8_t)opened->trailer.canary;
-    if (UNLIKELY(slack_differs(end, slack, fill)))
-        misuse(OVERFLOW, object, opened->size + fill_left(end, filled(slack), fill));
+    bool differs = opened->slot >= PAIRED_MIN ? slack_differs_paired(behind, slack, fill, has_test)
+                                              : slack_differs(behind - slack, slack, fill) != 0;
+    if (UNLIKELY(differs)) report_overflow(object, opened->size, slack);
+}
+
+static ALWAYS_INLINE void close_object(const struct opened *opened) {
+    close_by(opened, false);
 }
 
 #endif

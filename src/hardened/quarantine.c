@@ -21,6 +21,16 @@ static size_t size_for(uint32_t entries) {
     return align_up(sizeof(struct quarantine) + entries * sizeof(struct quarantine_entry), platform_page_size());
 }
 
+static struct quarantine_class class_for_slot(size_t slot) {
+    size_t many = READY_BYTES / slot;
+    return (struct quarantine_class){
+        .step = slot * secrets.place,
+        .slot = (uint16_t)slot,
+        .charge = (uint8_t)charge_of(slot),
+        .ready_most = (uint8_t)(many < READY_MOST ? many : READY_MOST),
+    };
+}
+
 static struct quarantine *make_quarantine(size_t limit) {
     size_t wanted = limit / QUARANTINE_ENTRY_BYTES;
     uint32_t most = wanted < QUARANTINE_LEAST_ENTRIES ? QUARANTINE_LEAST_ENTRIES : (uint32_t)wanted;
@@ -28,15 +38,11 @@ static struct quarantine *make_quarantine(size_t limit) {
     struct quarantine *made = (struct quarantine *)fenced_reserve(size_for(entries), "jwmalloc: quarantine");
     if (!made) return NULL;
     made->limit = limit;
-    made->most = made->end = most;
+    made->left = (int64_t)(limit / CHARGE_UNIT);
     made->mask = entries - 1;
-    made->cleared = option(&options.zero_on_free) ? CLEARED_INLINE : 0;
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        uint32_t size = size_classes[class].size, many = READY_BYTES / size;
-        size_t list = list_of_class(class);
-        made->slot[list] = size;
-        made->ready_most[list] = many < READY_MOST ? many : READY_MOST;
-    }
+    made->clears = option(&options.zero_on_free);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
+        made->of[class] = class_for_slot(size_classes[class].size);
     return made;
 }
 
@@ -53,8 +59,17 @@ void quarantine_child_begins(void) {
 }
 
 static void give_up_ready(struct quarantine *quarantine) {
-    for (unsigned list = 0; list < READY_LISTS; list += FREE_TARGET_WORDS)
-        for (char *object; (object = ready_take(quarantine, list));) free_object(object);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
+        for (char *object; (object = ready_take(quarantine, place_of_class(class)));) free_object(object);
+}
+
+/* The objects are those of another heap from now on. */
+static void disown_entries(struct quarantine *quarantine) {
+    for (uint32_t at = quarantine->head; at != quarantine->tail; at++) {
+        struct quarantine_entry *entry = &quarantine->ring[at & quarantine->mask];
+        if (!entry_is_own(*entry)) continue;
+        *entry = entry_of_other(entry_object(*entry), class_at(quarantine, entry_place(*entry))->slot);
+    }
 }
 
 /* Gives the child's heap the quarantine from before the fork. Its ready objects are those that siblings have, too. */
@@ -63,6 +78,7 @@ static void take_over(struct heap *heap) {
     heap->quarantine = left_by_fork;
     left_by_fork = NULL;
     give_up_ready(heap->quarantine);
+    disown_entries(heap->quarantine);
 }
 
 static NOINLINE struct quarantine *make_current(struct heap *heap) {
@@ -94,22 +110,24 @@ static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cl
     else if (UNLIKELY(*(const filled_word *)object != 0)) report_written(object, sizeof(filled_word), 0);
 }
 
-/* Gives an object to malloc, if it is a small one of this heap, which has the key, or to the allocator. */
-static ALWAYS_INLINE void place_leaving(struct quarantine *quarantine, char *object, uint64_t key) {
-    struct slab *slab = slab_of(object);
-    bool own = slab_has_key(slab, key);
-    if (UNLIKELY(!own || !ready_put(quarantine, list_of_class(slab->class), object))) free_object(object);
-}
-
-/* Takes one of the `window` oldest objects out of the ring. `random`: 16 random bits. */
-static ALWAYS_INLINE struct quarantine_entry quarantine_pop(struct quarantine *quarantine, uint32_t window,
-                                                            uint64_t random) {
-    uint32_t head = quarantine->head++, at = head + (uint32_t)(random * window >> 16);
-    struct quarantine_entry *first = &quarantine->ring[head & quarantine->mask];
-    struct quarantine_entry *chosen = &quarantine->ring[at & quarantine->mask], entry = *chosen;
-    *chosen = *first;
-    quarantine->bytes -= entry_slot(entry);
-    return entry;
+/* Gives an object to malloc, if it is a small one of this heap and its class has not enough, or to the allocator.
+ * Returns what the ring has counted for it. */
+static ALWAYS_INLINE size_t place_leaving(struct quarantine *quarantine, struct quarantine_entry entry, bool cleared) {
+    char *object = entry_object(entry);
+    size_t slot, charge;
+    if (LIKELY(entry_is_own(entry))) {
+        const struct quarantine_class *class = class_at(quarantine, entry_place(entry));
+        slot = class->slot;
+        charge = class->charge;
+        check_leaving(object, slot, cleared);
+        if (LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
+    } else {
+        slot = entry_slot(entry);
+        charge = charge_of(slot);
+        check_leaving(object, slot, cleared);
+    }
+    free_object(object);
+    return charge;
 }
 
 /* Of the oldest objects, which one leaves is random: each object waits for all others but an eighth and four, and a
@@ -119,24 +137,35 @@ static ALWAYS_INLINE uint32_t window_of(uint32_t count) {
     return window < count ? window : count;
 }
 
-/* Makes room for an object, and for some more: so few frees come here. */
-static void make_room(struct quarantine *quarantine, size_t slot) {
-    size_t bytes = quarantine->limit - quarantine->limit / QUARANTINE_SPARE_PART;
-    bytes = slot < bytes ? bytes - slot : 0;
-    uint32_t count = quarantine->tail - quarantine->head;
-    uint32_t most = quarantine->most - quarantine->most / QUARANTINE_SPARE_PART - 1;
-    uint32_t window = window_of(count);
-    const uint64_t key = thread_key();
-    const bool cleared = option(&options.zero_on_free);
-    uint64_t random = 0;
-    for (; quarantine->bytes > bytes || count > most; count--, random >>= 16) {
-        if (random == 0) random = random_word();
-        if (UNLIKELY(window > count)) window = count;
-        struct quarantine_entry entry = quarantine_pop(quarantine, window, random & UINT16_MAX);
-        check_leaving(entry_object(entry), entry_slot(entry), cleared);
-        place_leaving(quarantine, entry_object(entry), key);
+/* Numbers of 16 bits in a random word. */
+enum { RANDOM_PARTS = 4 };
+
+/* Takes objects out of the ring until so much is left. `cleared`, a constant: zero_on_free. */
+static ALWAYS_INLINE void take_out(struct quarantine *quarantine, int64_t wanted, bool cleared) {
+    const uint32_t mask = quarantine->mask;
+    struct quarantine_entry *const ring = quarantine->ring;
+    uint32_t head = quarantine->head;
+    const uint32_t window = window_of(quarantine->tail - head);
+    int64_t left = quarantine->left;
+    while (left < wanted) {
+        uint32_t most = quarantine->tail - head < window + RANDOM_PARTS ? 1 : window;
+        uint64_t random = random_word();
+        for (unsigned part = 0; part < RANDOM_PARTS && left < wanted; part++, random >>= 16) {
+            struct quarantine_entry *chosen = &ring[(head + ((uint16_t)random * most >> 16)) & mask], entry = *chosen;
+            *chosen = ring[head++ & mask];
+            quarantine->head = head;
+            left += (int64_t)place_leaving(quarantine, entry, cleared);
+        }
     }
-    quarantine->end = quarantine->head + quarantine->most;
+    quarantine->left = left;
+}
+
+/* Makes room for an object, and for some more: so few frees come here. */
+static NOINLINE void make_room(struct quarantine *quarantine, size_t charge) {
+    size_t limit = quarantine->limit / CHARGE_UNIT, wanted = limit / QUARANTINE_SPARE_PART + charge;
+    if (wanted > limit) wanted = limit; /* so much is left when the ring is empty */
+    if (LIKELY(quarantine->clears)) take_out(quarantine, (int64_t)wanted, true);
+    else take_out(quarantine, (int64_t)wanted, false);
 }
 
 void quarantine_push(char *object, size_t slot) {
@@ -146,9 +175,12 @@ void quarantine_push(char *object, size_t slot) {
         free_object(object);
         return;
     }
-    if (quarantine->bytes + slot > quarantine->limit || quarantine->tail == quarantine->end)
-        make_room(quarantine, slot);
-    quarantine_put(quarantine, object, slot);
+    size_t charge = charge_of(slot);
+    if (quarantine->left < (int64_t)charge) make_room(quarantine, charge);
+    quarantine->left -= (int64_t)charge;
+    const struct slab *slab = slab_of(object);
+    bool own = slab_has_key(slab, thread_key());
+    quarantine_put(quarantine, own ? entry_of_own(object, place_of_class(slab->class)) : entry_of_other(object, slot));
 }
 
 void quarantine_push_large(char *object, bool guarded) {
@@ -160,11 +192,12 @@ void quarantine_drain(struct heap *heap) {
     struct quarantine *quarantine = heap->quarantine;
     if (!quarantine) return;
     while (quarantine->tail != quarantine->head) {
-        struct quarantine_entry entry = quarantine_pop(quarantine, 1, 0);
-        check_leaving(entry_object(entry), entry_slot(entry), option(&options.zero_on_free));
+        struct quarantine_entry entry = quarantine->ring[quarantine->head++ & quarantine->mask];
+        size_t slot = entry_is_own(entry) ? class_at(quarantine, entry_place(entry))->slot : entry_slot(entry);
+        quarantine->left += (int64_t)charge_of(slot);
+        check_leaving(entry_object(entry), slot, quarantine->clears);
         free_object(entry_object(entry));
     }
-    quarantine->end = quarantine->head + quarantine->most;
     give_up_ready(quarantine);
     if (UNLIKELY(!large_ring_drain(&quarantine->large)) || UNLIKELY(heap->quarantine != quarantine)) return;
     heap->quarantine = NULL;

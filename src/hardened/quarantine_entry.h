@@ -1,11 +1,14 @@
-/* quarantine_entry.h - an entry of a quarantine's ring: a freed object and the size of its slot.
+/* quarantine_entry.h - an entry of a quarantine's ring: a freed object, and its class or the size of its slot.
  *
- *   entry   | 63..48 size of the slot in units of 8 B | 47..0 address |
+ *   own     | 63: 1 | 62..48 place of its class | 47..0 address |    a small object of the quarantine's heap
+ *   other   | 63: 0 | 62..48 size of the slot in units of 8 B | 47..0 address |
  *
  * Only this file knows the bits.
  */
 #ifndef JW_QUARANTINE_ENTRY_H
 #define JW_QUARANTINE_ENTRY_H
+
+#include <stdbool.h>
 
 #include "base/compiler.h"
 #include "config/geometry.h"
@@ -14,15 +17,29 @@ struct quarantine_entry {
     uint64_t raw;
 };
 
-enum { ENTRY_SHIFT = 48, ENTRY_UNIT_SHIFT = 3 };
+enum { ENTRY_SHIFT = 48, ENTRY_UNIT_SHIFT = 3, ENTRY_PLACE_MOST = INT16_MAX };
 
 _Static_assert(JW_ADDRESS_BITS <= ENTRY_SHIFT, "an address fits in an entry");
-_Static_assert(BACKEND_MIN >> ENTRY_UNIT_SHIFT <= UINT16_MAX, "a slot's size fits in an entry");
+_Static_assert(BACKEND_MIN >> ENTRY_UNIT_SHIFT <= INT16_MAX, "a slot's size fits in an entry");
 
-static ALWAYS_INLINE struct quarantine_entry entry_made(const char *object, size_t slot) {
+static ALWAYS_INLINE struct quarantine_entry entry_of_own(const char *object, uint64_t place) {
+    return (struct quarantine_entry){place << ENTRY_SHIFT | (uint64_t)1 << 63 | (uintptr_t)object};
+}
+
+static ALWAYS_INLINE struct quarantine_entry entry_of_other(const char *object, size_t slot) {
     return (struct quarantine_entry){(uint64_t)slot << (ENTRY_SHIFT - ENTRY_UNIT_SHIFT) | (uintptr_t)object};
 }
 
+static ALWAYS_INLINE bool entry_is_own(struct quarantine_entry entry) {
+    return (int64_t)entry.raw < 0;
+}
+
+/* Of an own object: where the quarantine has its class. */
+static ALWAYS_INLINE size_t entry_place(struct quarantine_entry entry) {
+    return entry.raw >> ENTRY_SHIFT & ENTRY_PLACE_MOST;
+}
+
+/* Of another one. */
 static ALWAYS_INLINE size_t entry_slot(struct quarantine_entry entry) {
     return (size_t)(entry.raw >> ENTRY_SHIFT) << ENTRY_UNIT_SHIFT;
 }

@@ -19,46 +19,77 @@
 #include "hardened/large.h"
 #include "hardened/quarantine_entry.h"
 
-/* A list's index stands for a class, as in heap->first: so malloc uses what the heap's map tells. The map may tell
- * DISABLED (frontend/disable.h), whose list is always empty. */
-enum { READY_LISTS = (DISABLED + 1) * FREE_TARGET_WORDS };
-/* For each index; a class has those of all its indices. */
-enum { READY_PLACES = (READY_MOST + FREE_TARGET_WORDS - 1) / FREE_TARGET_WORDS };
+/* What malloc and free need of a class. */
+struct quarantine_class {
+    uint64_t step;        /* product of a slot's size for address_byte (secret.h) */
+    uint16_t slot;        /* bytes of an object with its trailer */
+    uint8_t charge;       /* what the ring counts for it */
+    uint8_t ready_most;   /* ready objects that it may have */
+    uint32_t ready_count; /* that it has; DISABLED (frontend/disable.h) never has one */
+};
+
+/* What the ring counts for a slot: its bytes, but QUARANTINE_ENTRY_BYTES at least. So the limit also bounds the number
+ * of entries. */
+enum { CHARGE_UNIT = 16 };
+static ALWAYS_INLINE size_t charge_of(size_t slot) {
+    return (slot < QUARANTINE_ENTRY_BYTES ? QUARANTINE_ENTRY_BYTES : slot) / CHARGE_UNIT;
+}
+_Static_assert(FRONTEND_MAX / CHARGE_UNIT <= UINT8_MAX, "the charge of a class fits in its field");
 
 struct quarantine {
-    size_t limit, bytes;       /* the option's value when the ring was made; bytes of the objects in the ring */
-    size_t cleared;            /* bytes of the largest slot that free clears by itself; 0: zero_on_free is not set */
-    uint32_t head, tail, mask; /* of the ring */
-    uint32_t end, most;        /* where tail may not go: most entries behind head */
+    size_t limit;        /* the option's value when the ring was made */
+    int64_t left;        /* what fits in the ring yet, in units of CHARGE_UNIT bytes */
+    uint32_t head, tail; /* of the ring */
+    uint32_t mask;
+    bool clears; /* zero_on_free */
     struct large_ring large;
-    uint32_t ready_count[READY_LISTS], ready_most[READY_LISTS];
-    uint32_t slot[READY_LISTS]; /* bytes of an object with its trailer */
-    char *ready[READY_LISTS * READY_PLACES];
+    struct quarantine_class of[DISABLED + 1];
+    char *ready[(DISABLED + 1) * READY_MOST];
     struct quarantine_entry ring[];
 };
 
-static ALWAYS_INLINE void quarantine_put(struct quarantine *quarantine, const char *object, size_t slot) {
-    quarantine->ring[quarantine->tail++ & quarantine->mask] = entry_made(object, slot);
-    quarantine->bytes += slot;
+/* Bytes from the first class to the class of a list's index, which stands for a class as in heap->first: so malloc uses
+ * what the heap's map tells. */
+static ALWAYS_INLINE size_t place_of_list(size_t list) {
+    return list * (sizeof(struct quarantine_class) / FREE_TARGET_WORDS);
 }
 
-/* Takes a ready object of the list's class. NULL: there is none. */
-static ALWAYS_INLINE char *ready_take(struct quarantine *quarantine, unsigned list) {
+static ALWAYS_INLINE size_t place_of_class(unsigned class) {
+    return class * sizeof(struct quarantine_class);
+}
+
+static ALWAYS_INLINE struct quarantine_class *class_at(struct quarantine *quarantine, size_t place) {
+    return (struct quarantine_class *)((char *)quarantine->of + place);
+}
+
+/* Where the class's ready objects are. */
+static ALWAYS_INLINE char **ready_at(struct quarantine *quarantine, size_t place) {
+    return &quarantine->ready[place / (sizeof(struct quarantine_class) / READY_MOST)];
+}
+
+static ALWAYS_INLINE void quarantine_put(struct quarantine *quarantine, struct quarantine_entry entry) {
+    quarantine->ring[quarantine->tail++ & quarantine->mask] = entry;
+}
+
+/* Takes a ready object of the class at the place. NULL: there is none. */
+static ALWAYS_INLINE char *ready_take(struct quarantine *quarantine, size_t place) {
     if (UNLIKELY(!quarantine)) return NULL;
-    uint32_t count = quarantine->ready_count[list];
+    struct quarantine_class *class = class_at(quarantine, place);
+    uint32_t count = class->ready_count;
     if (UNLIKELY(count == 0)) return NULL;
-    quarantine->ready_count[list] = --count;
-    char *object = quarantine->ready[list * READY_PLACES + count];
+    class->ready_count = --count;
+    char *object = ready_at(quarantine, place)[count];
     ASSUME(object);
     return object;
 }
 
 /* False: the class has as many as it may. */
-static ALWAYS_INLINE bool ready_put(struct quarantine *quarantine, unsigned list, char *object) {
-    uint32_t count = quarantine->ready_count[list];
-    if (count >= quarantine->ready_most[list]) return false;
-    quarantine->ready[list * READY_PLACES + count] = object;
-    quarantine->ready_count[list] = count + 1;
+static ALWAYS_INLINE bool ready_put(struct quarantine *quarantine, size_t place, char *object) {
+    struct quarantine_class *class = class_at(quarantine, place);
+    uint32_t count = class->ready_count;
+    if (UNLIKELY(count >= class->ready_most)) return false;
+    ready_at(quarantine, place)[count] = object;
+    class->ready_count = count + 1;
     return true;
 }
 

@@ -21,31 +21,22 @@ static ALWAYS_INLINE uint64_t trailer_word_of(const char *object, size_t slot) {
     return atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed);
 }
 
-static ALWAYS_INLINE size_t slack_in(uint64_t payload, size_t slot) {
-    return (size_t)(payload >> slack_shift(slot));
-}
-
-/* With other marks, which are the tag and the guard of the payload. */
-static ALWAYS_INLINE struct trailer trailer_marked(struct trailer trailer, uint32_t marks) {
-    trailer.payload = marks;
-    return trailer;
-}
-
 /* Writes fill, trailer and tag of an object of `size` bytes in its slot. `trailer`: what trailers of the address have
- * in common, and as its payload the marks. `fresh`: the program has no bytes there yet. */
-static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, size_t size, bool fresh) {
-    uint32_t marks = (uint32_t)trailer.payload;
+ * in common. `marks`: its tag and its guard. `fresh`: the program has no bytes there yet. */
+static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, uint32_t marks, size_t size,
+                                bool fresh) {
     size_t slack = slot - TRAILER_SIZE - size;
     /* a huge object whose tail the OS refused: the tail counts as in use */
     if (slot >= BACKEND_MIN && UNLIKELY(slack > SLACK_MOST)) {
         slack = SLACK_MOST;
         size = slot - TRAILER_SIZE - slack;
     }
-    slack_fill(object + size, slack, (uint8_t)trailer.canary, fresh);
-    trailer.payload = (uint64_t)slack << slack_shift(slot) | marks;
+    if (fresh && slot >= PAIRED_MIN) slack_fill_paired(object + slot - TRAILER_SIZE, slack, (uint8_t)trailer.canary);
+    else slack_fill(object + size, slack, (uint8_t)trailer.canary, fresh);
+    trailer.payload = slack | (uint64_t)marks << slack_bits(slot);
     atomic_store_explicit(trailer_of(object, slot), trailer_made(trailer, LIVE), memory_order_relaxed);
     if (!tags_active || slot >= BACKEND_MIN) return object;
-    unsigned tag = marks >> PAYLOAD_TAG_SHIFT & TAG_MASK;
+    unsigned tag = marks >> MARK_TAG_SHIFT & TAG_MASK;
     tag_memory(object, size ? size : 1, tag);
     return with_tag(object, tag);
 }

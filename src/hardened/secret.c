@@ -20,10 +20,8 @@ static void aes_begin(const uint64_t key[2]) {
 
 void secrets_start(void) {
     uint64_t key[2];
-    for (unsigned i = 0; i < 2; i++) {
-        key[i] = platform_random();
-        secrets.place[i] = platform_random() | i;
-    }
+    for (unsigned i = 0; i < 2; i++) key[i] = platform_random();
+    secrets.place = platform_random() | 1;
     sip_begin(&secrets.sip, key);
     aes_begin(key);
     link_secret = platform_random();

@@ -14,7 +14,7 @@
 struct secrets {
     struct aes_keys aes;  /* of the codes of trailers, where the processor has AES */
     struct sip_state sip; /* of these codes elsewhere */
-    uint64_t place[2];    /* of what differs from address to address and protects nothing else; the second is odd */
+    uint64_t place;       /* of what differs from address to address and protects nothing else; odd */
     bool has_aes;
     bool usual; /* the process has keyed functions by USUAL_WAY, and zero_on_free: malloc and free test both at once */
 };
@@ -23,10 +23,18 @@ extern struct secrets secrets HIDDEN;
 
 void secrets_start(void);
 
+static ALWAYS_INLINE uint64_t address_product(const void *object) {
+    return (uintptr_t)object * secrets.place;
+}
+
+static ALWAYS_INLINE uint64_t byte_of_product(uint64_t product) {
+    return product >> 56 | 1;
+}
+
 /* A byte that differs from address to address and is never 0: the canary of a trailer, and the fill of what a program
  * may not touch. Attackers that can read many of them can find the others, but no trailer's code. */
 static ALWAYS_INLINE uint64_t address_byte(const void *object) {
-    return (((uintptr_t)object ^ secrets.place[0]) * secrets.place[1] >> 56) | 1;
+    return byte_of_product(address_product(object));
 }
 
 /* Two words. No attack is known by which they tell of the secrets, or of the words of another address. */

@@ -2,8 +2,9 @@
  * overflow destroys. No attack is known that computes it without the secret.
  *
  *   trailer   | code | state: 2 bits | payload | 15..8 zero | 7..0 canary |
- *   payload   slots below BACKEND_MIN: | 20..5 slack | 4..1 memory tag | 0 guarded |
- *             others: | 30..1 slack | 0 guarded |
+ *   payload   slots below BACKEND_MIN: | 20..17 memory tag | 16 guarded | 15..0 slack |
+ *             others: | 30 guarded | 29..0 slack |
+ *   state     0: LIVE, 1: FREED
  *   slack     bytes between the request's end and the trailer; 0 of a FREED object
  *   canary    of the address, never 0: the final 0 of a string that is one byte too long changes it. The byte behind it
  *             is 0: a string without an end ends there, before the code
@@ -17,6 +18,10 @@
  *
  * The thread that frees the object behind the trailer reads the word relaxed; both states are right then. It looks at
  * what needs no code: the canary, the zero byte and the payload's bound.
+ *
+ * "Told" is what a word says beside its canary and its code: payload and state, and bits of the canary that are wrong.
+ * The slack is in the lowest bits. So one comparison shows that a small object has a right canary, is LIVE, without
+ * marks, and has a slack that fits.
  */
 #ifndef JW_TRAILER_H
 #define JW_TRAILER_H
@@ -27,21 +32,23 @@
 
 #include "base/mitigations.h"
 #include "config/geometry.h"
+#include "config/size_classes.h"
 #include "hardened/secret.h"
 #include "platform/features.h"
 #include "platform/instructions.h"
 
 typedef _Atomic(uint64_t) trailer_word;
-enum trailer_state { BROKEN, LIVE, FREED };
-enum { PAYLOAD_SHIFT = 16, PAYLOAD_GUARDED = 1, PAYLOAD_TAG_SHIFT = 1, TAG_MASK = 15 };
-enum { SHORT_PAYLOAD = 21, SHORT_SLACK_SHIFT = 5, LONG_PAYLOAD = 31, LONG_SLACK_SHIFT = 1, SLACK_MOST = (1 << 30) - 1 };
-enum { TRAILER_SIZE = 8, FREED_SHIFT = 24 };
+enum trailer_state { LIVE, FREED, BROKEN };
+enum { PAYLOAD_SHIFT = 16, SHORT_SLACK = 16, SHORT_PAYLOAD = 21, LONG_SLACK = 30, LONG_PAYLOAD = 31 };
+enum { TRAILER_SIZE = 8, FREED_SHIFT = TAGGED ? 8 : 0, SLACK_MOST = (1 << LONG_SLACK) - 1 };
+/* An object's marks: above the slack. */
+enum { MARK_GUARDED = 1, MARK_TAG_SHIFT = 1, TAG_MASK = 15 };
 
-_Static_assert(BACKEND_MIN - 1 <= UINT32_MAX >> (32 - (SHORT_PAYLOAD - SHORT_SLACK_SHIFT)), "a short slack fits");
-_Static_assert(TAG_MASK << PAYLOAD_TAG_SHIFT < 1 << SHORT_SLACK_SHIFT && PAYLOAD_GUARDED < 1 << PAYLOAD_TAG_SHIFT &&
-                   PAYLOAD_GUARDED < 1 << LONG_SLACK_SHIFT,
-               "flag, tag and slack do not overlap");
-_Static_assert((uint64_t)SLACK_MOST << LONG_SLACK_SHIFT < (uint64_t)1 << LONG_PAYLOAD, "a long slack fits");
+_Static_assert(BACKEND_MIN - 1 <= UINT32_MAX >> (32 - SHORT_SLACK), "a short slack fits");
+_Static_assert((FRONTEND_MAX & (FRONTEND_MAX - 1)) == 0, "the upper bits of a small object's slack are 0");
+_Static_assert(MARK_GUARDED < 1 << MARK_TAG_SHIFT, "flag and tag do not overlap");
+_Static_assert(TAG_MASK << MARK_TAG_SHIFT < 1 << (SHORT_PAYLOAD - SHORT_SLACK), "the marks of a short payload fit");
+_Static_assert(MARK_GUARDED < 1 << (LONG_PAYLOAD - LONG_SLACK), "the mark of a long payload fits");
 _Static_assert(PAYLOAD_SHIFT + LONG_PAYLOAD + 2 < 64 && SHORT_PAYLOAD <= LONG_PAYLOAD,
                "a code is left above the state");
 
@@ -60,8 +67,8 @@ static ALWAYS_INLINE unsigned payload_bits(size_t slot) {
     return slot < BACKEND_MIN ? SHORT_PAYLOAD : LONG_PAYLOAD;
 }
 
-static ALWAYS_INLINE unsigned slack_shift(size_t slot) {
-    return slot < BACKEND_MIN ? SHORT_SLACK_SHIFT : LONG_SLACK_SHIFT;
+static ALWAYS_INLINE unsigned slack_bits(size_t slot) {
+    return slot < BACKEND_MIN ? SHORT_SLACK : LONG_SLACK;
 }
 
 /* What the words of an address have in common. */
@@ -75,7 +82,13 @@ static ALWAYS_INLINE struct trailer trailer_for(const void *object, size_t slot,
 
 /* What is left of the payload of a FREED object: its tag. */
 static ALWAYS_INLINE uint64_t payload_left(uint64_t payload, unsigned bits) {
-    return TAGGED && bits == SHORT_PAYLOAD ? payload & TAG_MASK << PAYLOAD_TAG_SHIFT : 0;
+    return TAGGED && bits == SHORT_PAYLOAD ? payload >> (SHORT_SLACK + MARK_TAG_SHIFT) << (SHORT_SLACK + MARK_TAG_SHIFT)
+                                           : 0;
+}
+
+/* The state has two bits, above the payload. */
+static ALWAYS_INLINE unsigned code_shift(unsigned bits) {
+    return PAYLOAD_SHIFT + bits + 2;
 }
 
 /* The word of a LIVE object, or of the same object when it is FREED. */
@@ -83,9 +96,21 @@ static ALWAYS_INLINE uint64_t trailer_made(struct trailer trailer, enum trailer_
     uint64_t payload = state == FREED ? payload_left(trailer.payload, trailer.bits) : trailer.payload;
     uint64_t told = payload | (uint64_t)state << trailer.bits;
     uint64_t code = trailer.keyed.factor * payload + trailer.keyed.addend;
-    unsigned shift = PAYLOAD_SHIFT + trailer.bits + 2;
-    code = computed_now(code >> (state == FREED ? shift - FREED_SHIFT : shift)) << shift; /* cheaper than a mask */
+    unsigned shift = code_shift(trailer.bits);
+    code = (state == FREED ? code >> FREED_SHIFT : computed_now(code >> shift)) << shift; /* cheaper than a mask */
     return code | told << PAYLOAD_SHIFT | trailer.canary;
+}
+
+/* What a word tells, right or not; the bits of a wrong canary are the top ones. */
+static ALWAYS_INLINE uint64_t trailer_tells(uint64_t word, uint64_t canary, unsigned bits) {
+    uint64_t told = (word ^ canary) << (64 - code_shift(bits));
+    unsigned shift = PAYLOAD_SHIFT + 64 - code_shift(bits);
+    return told >> shift | told << (64 - shift);
+}
+
+/* Whether the code of a LIVE object's word is the right one for what the word tells. */
+static ALWAYS_INLINE bool code_is_right(struct keyed keyed, uint64_t told, uint64_t word, unsigned bits) {
+    return (((keyed.factor * told + keyed.addend) ^ word) >> code_shift(bits)) == 0;
 }
 
 /* The payload that a word tells, right or not. */
@@ -93,23 +118,19 @@ static ALWAYS_INLINE uint64_t trailer_payload(uint64_t word, size_t slot) {
     return word >> PAYLOAD_SHIFT & (((uint64_t)1 << payload_bits(slot)) - 1);
 }
 
-/* The trailer of the word's payload. */
-static ALWAYS_INLINE struct trailer trailer_told(const void *object, size_t slot, uint64_t word, enum keyed_way way) {
-    return trailer_by(object, slot, trailer_payload(word, slot), way);
-}
-
 /* Decodes a word: BROKEN, or a state. *trailer is the one of the word's payload. */
 static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, size_t slot, uint64_t word,
                                                      struct trailer *trailer, enum keyed_way way) {
-    *trailer = trailer_told(object, slot, word, way);
+    *trailer = trailer_by(object, slot, trailer_payload(word, slot), way);
     if (LIKELY(word == trailer_made(*trailer, LIVE))) return LIVE;
     return word == trailer_made(*trailer, FREED) ? FREED : BROKEN;
 }
 
-/* Whether the word may be the trailer of the object. Needs no code. */
-static ALWAYS_INLINE bool trailer_may_be(const void *object, size_t slot, uint64_t word) {
-    uint64_t slack = trailer_payload(word, slot) >> slack_shift(slot);
-    return (uint16_t)word == address_byte(object) && slack <= slot - TRAILER_SIZE;
+/* Whether the word may be the trailer of a small object with that canary, whose slack is in no case FRONTEND_MAX bytes
+ * long. Needs no code. */
+static ALWAYS_INLINE bool trailer_may_be(uint64_t word, uint64_t canary) {
+    const uint64_t slack = (((uint64_t)1 << SHORT_SLACK) - FRONTEND_MAX) << PAYLOAD_SHIFT;
+    return ((word ^ canary) & (slack | (((uint64_t)1 << PAYLOAD_SHIFT) - 1))) == 0;
 }
 
 #endif

@@ -29,13 +29,14 @@ struct aes_keys {
 
 #if JW_AES
 
-/* Whether the processor has the instructions. Called once, at the start. */
+/* Whether the processor has the instructions; on x86-64 those of SSE4.1 as well, as every such processor does. Called
+ * once, at the start. */
 static inline bool aes_is_there(void) {
 #ifdef __x86_64__
-    enum { FEATURES = 1, HAS_AES = 1 << 25 };
+    enum { FEATURES = 1, HAS_AES = 1 << 25, HAS_SSE41 = 1 << 19 };
     uint32_t a = FEATURES, b, c = 0, d;
     __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    return c & HAS_AES;
+    return (c & HAS_AES) && (c & HAS_SSE41);
 #else
     enum { HAS_AES = 1 << 3 };
     return getauxval(AT_HWCAP) & HAS_AES;

@@ -25,9 +25,14 @@ def seed(file: str, text: str, instead: str, case: str) -> tuple[seeded.Mistake,
 ENTRY, OPEN = "hardened/entry.c", "hardened/open.h"
 QUARANTINE, LARGE = "hardened/quarantine.c", "hardened/large.c"
 MISTAKES = {
-    "trailer": seed(OPEN, "state != LIVE || slack > slot - TRAILER_SIZE", "state == LIVE && !slot", "overflow_small"),
-    "fill": seed(OPEN, "slack_differs(end, slack, fill)", "!end", "overflow_small_slack"),
-    "neighbour": seed(OPEN, "    check_neighbour(object, opened->slot);\n", "", "overflow_into_next"),
+    "trailer": seed(
+        OPEN,
+        "if (UNLIKELY(slack > slot - TRAILER_SIZE) || UNLIKELY(!right)) report_trailer(object, slot, word, freed);",
+        "if (UNLIKELY(slack > slot - TRAILER_SIZE)) slack = 0;",
+        "overflow_small",
+    ),
+    "fill": seed(OPEN, "UNLIKELY(differs)", "UNLIKELY(!object)", "overflow_small_slack"),
+    "neighbour": seed(OPEN, "!trailer_may_be(trailer_word_of(before, slot), canary)", "!canary", "overflow_into_next"),
     "guard": seed(
         "hardened/guard.c",
         "if (!platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false))",
@@ -35,7 +40,7 @@ MISTAKES = {
         "overflow_into_guard",
     ),
     "quarantine": seed(QUARANTINE, "return limit ?", "return !limit ?", "quarantine_delays"),
-    "written": seed(ENTRY, "!is_zero_but_last(object, slot)", "!object", "write_after_free_small"),
+    "written": seed(ENTRY, "!is_zero_but_last(object, slot, has_test)", "!object", "write_after_free_small"),
     "link": seed("frontend/slab_links.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed(
         "frontend/slab_lists.c", "unsigned other = next_below(&state, i + 1);", "unsigned other = i;", "order_small"
@@ -50,7 +55,7 @@ MISTAKES = {
         "    if (slot < 64) memset(object, 0",
         "zero_on_free",
     ),
-    "cleared at once": seed(ENTRY, "        clear_but_last(opened.object, opened.slot);\n", "", "contents_go"),
+    "cleared at once": seed(ENTRY, "    clear_but_last(object, slot);\n", "", "contents_go"),
     "emptied": seed(LARGE, "waiting.untouched = empty_large(&waiting);", "", "contents_go"),
     "closed": seed(
         LARGE, "waiting.untouched &= platform_protect(waiting.start, waiting.size, false)", "", "read_after_free_large"
@@ -74,7 +79,7 @@ MISTAKES = {
         ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
     ),
     "shuffled": seed(
-        QUARANTINE, "(uint32_t)(random * window >> 16)", "(uint32_t)(0 * random * window)", "quarantine_is_random"
+        QUARANTINE, "((uint16_t)random * most >> 16)", "((uint16_t)random * 0 * most >> 16)", "quarantine_is_random"
     ),
     "delivery": seed(
         ENTRY,
