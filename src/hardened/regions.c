@@ -89,11 +89,20 @@ COLD bool regions_give_up(void) {
     return any;
 }
 
+/* The slab gets new pages: only below the hard limit, which counts its guard, too. */
+static granule_id pop_without_pages(unsigned region) {
+    granule_id range = region_pop(region, WITHOUT_PAGES);
+    /* the pop has counted the range already */
+    if (!range || thrift_admit(0)) return range;
+    region_push(region, WITHOUT_PAGES, range);
+    return 0;
+}
+
 void *region_fetch(unsigned region, uint32_t weight, bool *zeroed) {
     uint32_t fresh = fresh_age();
     granule_id range = region_pop(region, fresh);
     if (!range) range = region_pop(region, fresh ^ 1);
-    if (!range) range = region_pop(region, WITHOUT_PAGES);
+    if (!range) range = pop_without_pages(region);
     *zeroed = true;
     if (range) return granule_address(range);
     void *slab = guarded_fetch(FOR_SMALL_SLABS, weight, zeroed);

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "backend/root.h"
+#include "backend/thrift_counters.h"
 
 /* As guarded_fetch and guarded_place (guard.h), for a slab of that region (backend/slab_source.h). *zeroed: nothing but
  * zeros, and trailers of the same class. */
@@ -29,11 +30,12 @@ bool regions_give_up(void);
 void regions_start(void);
 
 /* Bytes of ranges that no program has, but that the backend counts as in use: of empty slabs, and of large objects in
- * quarantine. [0]: ranges with pages; [1]: ranges without. */
+ * quarantine. [0]: ranges with pages; [1]: ranges without. The limits do not count the latter. */
 extern _Atomic(size_t) unused_bytes[2] HIDDEN;
 
 static inline void unused_note(bool without_pages, size_t more) {
     atomic_fetch_add_explicit(&unused_bytes[without_pages], more, memory_order_relaxed);
+    if (without_pages) other_bytes_add(-(intptr_t)more);
 }
 
 #endif

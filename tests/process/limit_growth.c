@@ -57,6 +57,36 @@ static void huge_grows_at_limit(void) {
     }
 }
 
+/* Memory that has gone back counts no more, though classes keep its addresses; and what comes back into use counts
+ * again, at the hard limit, too. For the hardened build. */
+static void kept_addresses_are_free(void) {
+    enum { PER_SIZE = 3 * MB };
+    size_t before = committed(), counts[SIZES], most = 0;
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; sizes[i] < 20000; i++) {
+            counts[i] = fill(sizes[i], PER_SIZE);
+            if (committed() > most) most = committed();
+            empty(counts[i]);
+        }
+        jw_malloc_trim(0);
+        CHECK(committed() < before + 2 * MB);
+    }
+    CHECK(most >= before + PER_SIZE);
+    set("opt.limit_soft", before + 4 * MB);
+    set("opt.limit_hard", before + 2 * MB);
+    for (unsigned i = 0; sizes[i] < 20000; i++) {
+        size_t count = 0;
+        while ((objects[count] = touched(malloc(sizes[i]))) != NULL) {
+            count++;
+            /* and a new root's tables */
+            CHECK(count * sizes[i] < 4 * MB && committed() <= word("opt.limit_hard") + MB / 8);
+        }
+        CHECK(errno == ENOMEM && count * sizes[i] > MB / 4);
+        empty(count);
+        jw_malloc_trim(0);
+    }
+}
+
 /* A large object needs no more room than it grows by, if the range behind it is free. */
 static void large_grows_at_limit(void) {
     enum { COUNT = 16, SIZE = 200000, MORE = 300000 };
@@ -218,6 +248,7 @@ int main(int count, char **arguments) {
                                               {"heapless", callback_for_a_first_request},
                                               {"far", large_limit_holds},
                                               {"excess", excess_counts_once},
-                                              {"once", callback_comes_once}};
+                                              {"once", callback_comes_once},
+                                              {"kept", kept_addresses_are_free}};
     return run_case(cases, sizeof cases / sizeof *cases, count == 2 ? arguments[1] : "");
 }

@@ -1,5 +1,5 @@
-# The limits that a program sets. Not in the hardened build, whose quarantine and regions keep pages, nor where pages
-# are an emulator's or a sanitizer's.
+# The limits that a program sets. Only some in the hardened build, whose quarantine and regions keep pages. None where
+# pages are an emulator's or a sanitizer's.
 if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
     foreach(case charged group asleep soft sleepers hard given callback whole set threads)
         jw_test(process.limit_${case} SOURCES process/memory_limits.c MODES static prefixed LABELS api TIMEOUT 60
@@ -12,7 +12,7 @@ if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
 endif()
 
 if(JW_SECURE AND NOT JW_SANITIZE)
-    foreach(case once huge heapless)
+    foreach(case once huge heapless kept)
         jw_test(process.limit_${case} SOURCES process/limit_growth.c MODES static prefixed LABELS api TIMEOUT 60
             ARGUMENTS ${case})
     endforeach()
