@@ -186,7 +186,7 @@ static NOINLINE void free_elsewhere(void *object) {
     else quarantine_push_large(opened.object, marks_of(&opened) & MARK_GUARDED);
 }
 
-/* Frees any object: of another heap, of a size or at a time that free_usually leaves out, or invalid. */
+/* Frees any object: of a size or at a time that free_usually leaves out, of another tier, or invalid. */
 static NOINLINE void free_unusually(void *object) {
     struct opened opened;
     if (UNLIKELY(!open_small(object, &opened, DOUBLE_FREE, keyed_way()))) {
@@ -197,13 +197,19 @@ static NOINLINE void free_unusually(void *object) {
     quarantine_push(opened.object, opened.slot);
 }
 
-/* Frees a small object of this thread's heap into the quarantine's ring, if there is room. `way`, a constant, and
- * zero_on_free: those of this process. */
-static ALWAYS_INLINE void free_usually(void *pointer, enum keyed_way way) {
+static void free_other_usually(void *pointer);
+
+/* Frees a small object into the quarantine's ring, if there is room. `own`, a constant: of this thread's heap. The
+ * process has USUAL_WAY and zero_on_free. */
+static ALWAYS_INLINE void free_usually(void *pointer, bool own) {
     struct opened opened = {.object = (char *)with_tag(pointer, 0), .tier = IN_SLAB};
     char *object = opened.object;
     const struct slab *slab = slab_of(object);
-    if (UNLIKELY(!slab_has_key(slab, thread_key()))) goto unusual;
+    if (own && UNLIKELY(!slab_has_key(slab, thread_key()))) {
+        free_other_usually(pointer);
+        return;
+    }
+    if (!own && UNLIKELY(slab_has_key(slab, 0))) goto unusual;
     if (UNLIKELY(!slab_has_start(object, slab)) || (sizeof(void *) < 8 && !page_map_owns(object))) goto unusual;
     struct quarantine *quarantine = thread_heap()->quarantine;
     if (UNLIKELY(!quarantine)) goto unusual;
@@ -214,19 +220,23 @@ static ALWAYS_INLINE void free_usually(void *pointer, enum keyed_way way) {
     if (UNLIKELY(slot - PAIRED_MIN > CLEARED_INLINE - PAIRED_MIN) || UNLIKELY(left < 0)) goto unusual;
     uint64_t product = address_product(object);
     check_neighbour(object, slot, byte_of_product(product - class->step));
-    check_in_use(pointer, &opened, DOUBLE_FREE, way, byte_of_product(product));
-    close_by(&opened, way == BY_AES);
+    check_in_use(pointer, &opened, DOUBLE_FREE, USUAL_WAY, byte_of_product(product));
+    close_by(&opened, USUAL_WAY == BY_AES);
     quarantine->left = left;
-    quarantine_put(quarantine, entry_of_own(object, place));
+    quarantine_put(quarantine, own ? entry_of_own(object, place) : entry_of_other(object, slot));
     clear_but_last(object, slot);
     return;
 unusual:
     free_unusually(pointer);
 }
 
+static NOINLINE void free_other_usually(void *pointer) {
+    free_usually(pointer, false);
+}
+
 /* Of NULL, too: no slab is there. */
 JW_EXPORT void jw_free(void *object) {
-    if (LIKELY(secrets.usual)) free_usually(object, USUAL_WAY);
+    if (LIKELY(secrets.usual)) free_usually(object, true);
     else free_unusually(object);
 }
 
