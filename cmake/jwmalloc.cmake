@@ -88,7 +88,8 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     # text, and smaller unwind tables.
     # The backend's blocks stand in the order of the source, none of them twice (0.3 KB of text).
     set(jw_far_options -freorder-blocks-algorithm=simple)
-    set(jw_small_options -fno-inline-small-functions -fno-shrink-wrap -fno-move-loop-invariants -fno-tree-loop-im)
+    set(jw_small_options -fno-inline-small-functions -fno-shrink-wrap -fno-move-loop-invariants -fno-tree-loop-im
+        -fno-tree-vrp -fno-tree-tail-merge -fno-code-hoisting)
 endif()
 
 # What a program waits for: the paths of malloc and free up to the backend. All other files are compiled for size: a

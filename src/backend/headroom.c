@@ -24,9 +24,7 @@ static COLD void give_ranges_back(size_t granules) {
             while (!nest_is_unmapped(nest) && granules > 0 && nest_may_have(&ownership.nests[nest], range_class) &&
                    (range = range_acquire_from(nest, range_class))) {
                 uint32_t weight = weight_of_class(range_class);
-                bool given = give_back_range(range, weight);
-                range_place_known(range, weight, given ? UNMAPPED : MAPPED);
-                if (!given) return;
+                if (give_back_and_place(range, weight, false)) return;
                 granules -= weight < granules ? weight : granules;
             }
         }

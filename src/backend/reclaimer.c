@@ -146,8 +146,7 @@ static bool count_stop(void) {
     bool brief = stopped_lately();
     uint32_t before = atomic_load_explicit(&reclaimer->brief_stops, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->brief_stops, brief ? before + 1 : 0, memory_order_relaxed);
-    if (!brief)
-        atomic_store_explicit(&reclaimer->last_stop, (uint32_t)platform_milliseconds(), memory_order_relaxed);
+    if (!brief) atomic_store_explicit(&reclaimer->last_stop, (uint32_t)platform_milliseconds(), memory_order_relaxed);
     return brief;
 }
 

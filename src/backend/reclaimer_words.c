@@ -81,6 +81,7 @@ bool reclaimer_begin_turn(void) {
 }
 
 void reclaimer_end_turn(void) {
+    atomic_store_explicit(&reclaimer->brief_stops, 0, memory_order_relaxed);
     /* [TH6] release: this thread's round; pairs [TH5]; client rounds_in_turn */
     atomic_store_explicit(&reclaimer->in_round, 0, memory_order_release);
 }

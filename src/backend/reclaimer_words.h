@@ -81,10 +81,6 @@ static ALWAYS_INLINE bool reclaimer_stopped_briefly(void) {
     return atomic_load_explicit(&reclaimer->brief_stops, memory_order_relaxed) > 0;
 }
 
-static ALWAYS_INLINE void reclaimer_forget_stops(void) {
-    atomic_store_explicit(&reclaimer->brief_stops, 0, memory_order_relaxed);
-}
-
 /* Asks for a round. */
 void reclaimer_ask(void);
 

@@ -16,12 +16,9 @@ static _Atomic(size_t) rollbacks_seen; /* of ownership, when ranges were last re
 void thrift_place(granule_id range, uint32_t weight) {
     size_t cached = free_granules(MAPPED) + weight;
     if (UNLIKELY(cached > watermark_minimum() && cached > watermark_renew())) {
-        bool given = give_back_range(range, weight);
-        range_place_known(range, weight, given ? UNMAPPED : MAPPED);
-        if (given) {
-            thrift_count_sync_reclaim();
-            reclaimer_wake();
-        }
+        if (give_back_and_place(range, weight, false)) return;
+        thrift_count_sync_reclaim();
+        reclaimer_wake();
     } else {
         range_place_known(range, weight, MAPPED);
     }

@@ -138,7 +138,6 @@ static void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     if (now - last < option(&options.reclaim_interval) || !reclaimer_begin_turn()) return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
-    reclaimer_forget_stops();
     reclaimer_take_request();
     end_round(!ownership_active(), false);
     begin_round(false);

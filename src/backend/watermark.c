@@ -35,8 +35,8 @@ size_t watermark_minimum(void) {
 }
 
 size_t watermark_without_thread(void) {
-    size_t least = watermark_minimum();
-    bool kept = reclaimer_stopped_briefly() && option(&options.cache_percent) > 0 && !limits_are_exceeded();
+    size_t least = watermark_minimum(); /* 0 above the soft limit */
+    bool kept = least > 0 && option(&options.cache_percent) > 0 && reclaimer_stopped_briefly();
     return kept && least < KEPT_MOST ? KEPT_MOST : least;
 }
 

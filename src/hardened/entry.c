@@ -31,8 +31,8 @@ static COLD _Noreturn void report_not_zero(const char *object, size_t slot) {
 }
 
 /* Reports a free slot that the program has written to: before its trailer, or there. */
-static ALWAYS_INLINE void check_zero(const char *object, size_t slot, bool has_test) {
-    if (UNLIKELY(!is_zero_but_last(object, slot, has_test))) report_not_zero(object, slot);
+static ALWAYS_INLINE void check_zero(const char *object, size_t slot) {
+    if (UNLIKELY(!is_zero_but_last(object, slot))) report_not_zero(object, slot);
 }
 
 static ALWAYS_INLINE void check_freed(const char *object, size_t slot, bool trailer_is_right) {
@@ -41,7 +41,7 @@ static ALWAYS_INLINE void check_freed(const char *object, size_t slot, bool trai
 
 static ALWAYS_INLINE void *seal_small(char *object, size_t slot, size_t size, enum keyed_way way, bool cleared) {
     ASSUME(slot <= FRONTEND_MAX && slot % SMALLEST_OBJECT == 0 && size <= slot - TRAILER_SIZE);
-    if (cleared) check_zero(object, slot, way == BY_AES);
+    if (cleared) check_zero(object, slot);
     uint64_t word = trailer_word_of(object, slot);
     struct trailer last = trailer_by(object, slot, TAGGED ? trailer_payload(word, slot) : 0, way);
     check_freed(object, slot, word == trailer_made(last, FREED));
@@ -53,7 +53,7 @@ static void *seal_mid(char *object, size_t slot, size_t size) {
     struct trailer last;
     uint64_t word = trailer_word_of(object, slot);
     enum trailer_state state = trailer_read(object, slot, word, &last, keyed_way());
-    if (option(&options.zero_on_free)) check_zero(object, slot, false);
+    if (option(&options.zero_on_free)) check_zero(object, slot);
     check_freed(object, slot, state == FREED || word == 0);
     return seal(object, slot, last, new_tag(object, slot, last.payload), size, true);
 }
@@ -221,7 +221,7 @@ static ALWAYS_INLINE void free_usually(void *pointer, bool own) {
     uint64_t product = address_product(object);
     check_neighbour(object, slot, byte_of_product(product - class->step));
     check_in_use(pointer, &opened, DOUBLE_FREE, USUAL_WAY, byte_of_product(product));
-    close_by(&opened, USUAL_WAY == BY_AES);
+    close_object(&opened);
     quarantine->left = left;
     quarantine_put(quarantine, own ? entry_of_own(object, place) : entry_of_other(object, slot));
     clear_but_last(object, slot);

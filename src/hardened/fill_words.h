@@ -105,8 +105,8 @@ static ALWAYS_INLINE void slack_fill_paired(char *behind, size_t slack, uint8_t 
     }
 }
 
-/* Compares as slack_differs does. `has_test`: pair_is_masked may use the processor's test. */
-static ALWAYS_INLINE bool slack_differs_paired(char *behind, size_t slack, uint8_t with, bool has_test) {
+/* Compares as slack_differs does. */
+static ALWAYS_INLINE bool slack_differs_paired(char *behind, size_t slack, uint8_t with) {
     const uint64_t eight = with * 0x0101010101010101u;
     word_pair differs = {eight, eight}, mask;
     if (LIKELY(slack <= PAIRED_MOST)) {
@@ -117,7 +117,8 @@ static ALWAYS_INLINE bool slack_differs_paired(char *behind, size_t slack, uint8
         mask = differs = (*(any_pair *)from ^ differs) | (*pair_before(from + filled(slack)) ^ differs);
     }
     pair_computed_now(&differs); /* here both ways meet */
-    return !pair_is_masked(&differs, &mask, has_test);
+    differs &= mask;
+    return (differs[0] | differs[1]) != 0;
 }
 
 /* Number of the first bytes, of `size`, that still have their fill. */
@@ -145,9 +146,8 @@ static ALWAYS_INLINE void add_four(word_pair *sum, const word_pair *at) {
     add_pair(sum, &at[3]);
 }
 
-/* Whether all bytes but the last eight are zero. `size` is a multiple of 16, and so is the address. `has_test`: as for
- * pair_is_masked. */
-static ALWAYS_INLINE bool is_zero_but_last(const char *from, size_t size, bool has_test) {
+/* Whether all bytes but the last eight are zero. `size` is a multiple of 16, and so is the address. */
+static ALWAYS_INLINE bool is_zero_but_last(const char *from, size_t size) {
     const word_pair *at = (const word_pair *)from, *last = (const word_pair *)(from + size) - 1;
     word_pair sum = {*(const filled_word *)last, 0};
     if (size > FEW_PAIRS) {
@@ -164,7 +164,7 @@ static ALWAYS_INLINE bool is_zero_but_last(const char *from, size_t size, bool h
         if (size > 2 * PAIR) sum |= at[1] | last[-1];
     }
     pair_computed_now(&sum); /* here all ways meet */
-    return pair_is_masked(&sum, &sum, has_test);
+    return (sum[0] | sum[1]) == 0;
 }
 
 static ALWAYS_INLINE void clear_four(word_pair *at) {

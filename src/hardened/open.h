@@ -88,8 +88,8 @@ static COLD _Noreturn void report_overflow(const char *object, size_t size, size
     misuse(OVERFLOW, object, size + fill_left(object + size, filled(slack), (uint8_t)address_byte(object)));
 }
 
-/* Marks the object as free; from now on the allocator may access it. `has_test`: see fill_words.h. */
-static ALWAYS_INLINE void close_by(const struct opened *opened, bool has_test) {
+/* Marks the object as free; from now on the allocator may access it. */
+static ALWAYS_INLINE void close_object(const struct opened *opened) {
     char *object = opened->object;
     size_t slack = opened->slot - TRAILER_SIZE - opened->size;
     uint64_t live = opened->word, freed = trailer_made(opened->trailer, FREED);
@@ -100,13 +100,9 @@ static ALWAYS_INLINE void close_by(const struct opened *opened, bool has_test) {
     if (tags_active && opened->slot < BACKEND_MIN) tag_memory(object, opened->size ? opened->size : 1, 0);
     char *behind = object + opened->slot - TRAILER_SIZE;
     uint8_t fill = (uint8_t)opened->trailer.canary;
-    bool differs = opened->slot >= PAIRED_MIN ? slack_differs_paired(behind, slack, fill, has_test)
+    bool differs = opened->slot >= PAIRED_MIN ? slack_differs_paired(behind, slack, fill)
                                               : slack_differs(behind - slack, slack, fill) != 0;
     if (UNLIKELY(differs)) report_overflow(object, opened->size, slack);
-}
-
-static ALWAYS_INLINE void close_object(const struct opened *opened) {
-    close_by(opened, false);
 }
 
 #endif

@@ -145,21 +145,6 @@ static ALWAYS_INLINE void pair_computed_now(word_pair *value) {
     (void)value;
 }
 
-/* pair_is_masked: whether no bit of the pair is in the mask. `has_test`, a constant: the processor has x86-64's
- * SSE4.1. */
-static ALWAYS_INLINE bool pair_is_masked(const word_pair *pair, const word_pair *mask, bool has_test) {
-#if defined __x86_64__ && !JW_CHECKED
-    if (has_test) {
-        bool so;
-        __asm__("ptest %[mask], %[pair]" : "=@ccz"(so) : [pair] "x"(*pair), [mask] "x"(*mask) : "cc");
-        return so;
-    }
-#endif
-    (void)has_test;
-    const word_pair left = *pair & *mask;
-    return (left[0] | left[1]) == 0;
-}
-
 static ALWAYS_INLINE uint32_t half_computed_now(uint32_t value) {
 #if !JW_CHECKED
     __asm__("" : "+r"(value));

@@ -143,15 +143,6 @@ static void every_other_word_is_broken(void **state) {
     }
 }
 
-/* Whether pair_is_masked may use the processor's test. */
-static bool has_the_test(void) {
-#if JW_AES
-    return aes_is_there();
-#else
-    return false;
-#endif
-}
-
 /* What is behind the request's end, of each length: the first bytes are filled, and no other byte changes. A fresh
  * object may lose its bytes before that in the same word. */
 static void a_slack_is_filled_and_checked(void **state) {
@@ -159,13 +150,13 @@ static void a_slack_is_filled_and_checked(void **state) {
     static _Alignas(16) char slot[SLOT];
     for (size_t slack = 0; slack <= SLOT - TRAILER_SIZE; slack++)
         for (unsigned i = 0; i < 4; i++) {
-            bool fresh = i % 2, has_test = has_the_test();
+            bool fresh = i % 2;
             char *end = slot + SLOT - TRAILER_SIZE - slack;
             memset(slot, fresh ? 0 : 0x11, sizeof slot);
             if (fresh && i > 1) slack_fill_paired(end + slack, slack, 0x77);
             else slack_fill(end, slack, 0x77, fresh);
             assert_true(slack_differs(end, slack, 0x77) == 0);
-            assert_false(slack_differs_paired(end + slack, slack, 0x77, has_test));
+            assert_false(slack_differs_paired(end + slack, slack, 0x77));
             assert_int_equal(filled(slack), slack < FILLED_MOST ? slack : FILLED_MOST);
             assert_int_equal(fill_left(end, slack, 0x77), filled(slack));
             for (char *byte = slot; byte < slot + SLOT; byte++) {
@@ -173,8 +164,7 @@ static void a_slack_is_filled_and_checked(void **state) {
                 assert_int_equal(*byte, inside ? 0x77 : fresh ? 0 : 0x11);
                 *byte ^= 1;
                 assert_int_equal(slack_differs(end, slack, 0x77) != 0, inside);
-                assert_int_equal(slack_differs_paired(end + slack, slack, 0x77, false), inside);
-                assert_int_equal(slack_differs_paired(end + slack, slack, 0x77, has_test), inside);
+                assert_int_equal(slack_differs_paired(end + slack, slack, 0x77), inside);
                 *byte ^= 1;
             }
         }
@@ -183,15 +173,14 @@ static void a_slack_is_filled_and_checked(void **state) {
 static void a_byte_that_is_not_zero_is_seen(void **state) {
     (void)state;
     static _Alignas(16) char slot[6 * SLOT];
-    for (size_t size = 16; size <= sizeof slot; size += 16)
-        for (unsigned has_test = 0; has_test <= has_the_test(); has_test++) {
-            assert_true(is_zero_but_last(slot, size, has_test));
-            for (size_t at = 0; at < sizeof slot; at++) {
-                slot[at] = 1;
-                assert_int_equal(is_zero_but_last(slot, size, has_test), at >= size - 8);
-                slot[at] = 0;
-            }
+    for (size_t size = 16; size <= sizeof slot; size += 16) {
+        assert_true(is_zero_but_last(slot, size));
+        for (size_t at = 0; at < sizeof slot; at++) {
+            slot[at] = 1;
+            assert_int_equal(is_zero_but_last(slot, size), at >= size - 8);
+            slot[at] = 0;
         }
+    }
 }
 
 static void all_but_the_last_word_is_cleared(void **state) {

@@ -108,9 +108,7 @@ def needs() -> dict[str, set[Name]]:
     sources = today()
     shared = {name for name in sources if name.parts[:2] == ("verify", "checker")} | set(TOOLS)
     read = {
-        hardened: set().union(
-            *(included(Name(path.relative_to(ROOT)), sources) for path in production(hardened))
-        )
+        hardened: set().union(*(included(Name(path.relative_to(ROOT)), sources) for path in production(hardened)))
         for hardened in (False, True)
     }
     return {
