@@ -45,7 +45,8 @@ enum { TRAILER_SIZE = 8, FREED_SHIFT = TAGGED ? 8 : 0, SLACK_MOST = (1 << LONG_S
 enum { MARK_GUARDED = 1, MARK_TAG_SHIFT = 1, TAG_MASK = 15 };
 
 _Static_assert(BACKEND_MIN - 1 <= UINT32_MAX >> (32 - SHORT_SLACK), "a short slack fits");
-_Static_assert((FRONTEND_MAX & (FRONTEND_MAX - 1)) == 0, "the upper bits of a small object's slack are 0");
+/* A power of two that no small object's slack reaches: the upper bits of such a slack are 0. */
+#define SMALL_SLACK_LIMIT (1u << (32 - __builtin_clz(FRONTEND_MAX - 1)))
 _Static_assert(MARK_GUARDED < 1 << MARK_TAG_SHIFT, "flag and tag do not overlap");
 _Static_assert(TAG_MASK << MARK_TAG_SHIFT < 1 << (SHORT_PAYLOAD - SHORT_SLACK), "the marks of a short payload fit");
 _Static_assert(MARK_GUARDED < 1 << (LONG_PAYLOAD - LONG_SLACK), "the mark of a long payload fits");
@@ -126,10 +127,10 @@ static ALWAYS_INLINE enum trailer_state trailer_read(const void *object, size_t 
     return word == trailer_made(*trailer, FREED) ? FREED : BROKEN;
 }
 
-/* Whether the word may be the trailer of a small object with that canary, whose slack is in no case FRONTEND_MAX bytes
- * long. Needs no code. */
+/* Whether the word may be the trailer of a small object with that canary, whose slack is in no case SMALL_SLACK_LIMIT
+ * bytes long. Needs no code. */
 static ALWAYS_INLINE bool trailer_may_be(uint64_t word, uint64_t canary) {
-    const uint64_t slack = (((uint64_t)1 << SHORT_SLACK) - FRONTEND_MAX) << PAYLOAD_SHIFT;
+    const uint64_t slack = (((uint64_t)1 << SHORT_SLACK) - SMALL_SLACK_LIMIT) << PAYLOAD_SHIFT;
     return ((word ^ canary) & (slack | (((uint64_t)1 << PAYLOAD_SHIFT) - 1))) == 0;
 }
 
