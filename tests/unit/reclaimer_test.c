@@ -2,6 +2,7 @@
 #include "thrift_world.h"
 
 #include "backend/reclaimer.h"
+#include "config/policy.h"
 
 /* As reclaimer_pause, whose wait only another thread could end. */
 static void reclaimer_pause_begins(void) {
@@ -71,6 +72,87 @@ static void a_pause_ends_the_thread(void **state) {
     finish();
 }
 
+static void begin_thread(void) {
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
+}
+
+/* Another thread waits for the end of ours, which runs now. */
+static void run_to_its_end(unsigned number) {
+    (void)number;
+    run_thread();
+}
+
+/* A thread that frees `a` and ends. */
+static void free_a_in_a_thread(void) {
+    begin_thread();
+    assert_true(reclaimer_lives());
+    backend_place(a);
+    reclaimer_thread_ends();
+    assert_false(reclaimer_lives());
+}
+
+static void with_short_threads(void) {
+    start();
+    options.reclaim_thread = THREAD_AUTO;
+    options.cache_min = GRANULE_SIZE;
+    at_wait = run_to_its_end;
+    sim_advance(1); /* a time of 0 is none */
+    free_a_in_a_thread();
+    assert_false(is_dirty(a));
+    for (unsigned i = 0; i < BRIEF_STOPS_MOST; i++) {
+        a = fetch(BIG);
+        free_a_in_a_thread();
+        assert_true(is_dirty(a));
+    }
+}
+
+/* Where threads come and go, the first end gives back, and later ones leave it to the next thread. At last ours does
+ * not start beside a lone thread, but beside two. */
+static void brief_stops_keep_memory_and_start_less(void **state) {
+    (void)state;
+    with_short_threads();
+    begin_thread();
+    assert_false(reclaimer_lives());
+    begin_thread();
+    assert_true(reclaimer_lives());
+    reclaimer_thread_ends();
+    assert_true(reclaimer_lives());
+    reclaimer_thread_ends();
+    assert_false(reclaimer_lives());
+    backend_place(b);
+    reclaimer_forget();
+    finish();
+}
+
+static void after_an_interval_all_is_as_before(void **state) {
+    (void)state;
+    with_short_threads();
+    sim_advance((uint32_t)options.reclaim_interval);
+    a = fetch(BIG);
+    free_a_in_a_thread();
+    assert_false(is_dirty(a));
+    backend_place(b);
+    reclaimer_forget();
+    finish();
+}
+
+/* `cache_percent:0` and the soft limit hold after a brief stop, too. */
+static void options_bound_what_is_kept(void **state) {
+    (void)state;
+    with_short_threads();
+    assert_true(watermark_without_thread() > 1);
+    options.cache_percent = 0;
+    assert_int_equal(watermark_without_thread(), 1);
+    options.cache_percent = 50;
+    options.limit_soft = 1;
+    assert_int_equal(watermark_without_thread(), 0);
+    options.limit_soft = 0;
+    backend_place(b);
+    reclaimer_forget();
+    finish();
+}
+
 static void unconfined_no_thread(void **state) {
     (void)state;
     start();
@@ -104,6 +186,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_threads_it_starts_and_sleeps),
         cmocka_unit_test(a_pause_ends_the_thread),
+        cmocka_unit_test(brief_stops_keep_memory_and_start_less),
+        cmocka_unit_test(after_an_interval_all_is_as_before),
+        cmocka_unit_test(options_bound_what_is_kept),
         cmocka_unit_test(unconfined_no_thread),
         cmocka_unit_test(none_in_borrowed_memory),
     };
