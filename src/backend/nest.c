@@ -128,7 +128,7 @@ granule_id nest_take(struct nest *nest, unsigned class) {
     struct nest_class *from = &nest->classes[class];
     granule_id range = slots_take(from);
     if (!range) range = list_take(from);
-    if (range || !nest_may_have(nest, class)) return range;
+    if (range) return range;
     /* [NE2] acquire: if the placing thread set the hint before, this thread sees its list; if later, the hint stays;
      * pairs [NE1]; client nest_list_hint */
     atomic_fetch_and_explicit(&nest->nonempty[class / HINTS_PER_WORD], ~((uintptr_t)1 << class % HINTS_PER_WORD),
