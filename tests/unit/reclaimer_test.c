@@ -90,6 +90,7 @@ static void free_a_in_a_thread(void) {
     backend_place(a);
     reclaimer_thread_ends();
     assert_false(reclaimer_lives());
+    assert_false(reclaimer_take_wakeup()); /* it would end the next thread's first wait at once */
 }
 
 static void with_short_threads(void) {
