@@ -75,6 +75,7 @@ BIT_SETS = {
     "backend/page_map.h": r"\bmask_get\(",
     "backend/page_map_slots.c": r"slot & \(low - 1\)|platform_random_place\(\) >> 1",
     "backend/page_map_tables.h": r"\bmask\b",
+    "backend/range_cache.c": r"\bfilled\b|\bclasses\b",
     "backend/range_cache.h": "",
     "backend/root.c": r"\bFOR_SMALL_SLABS \| HAS_SLABS\b|& HAS_SLABS\b|& WALKER_MASK\b",
     "backend/root.h": r"& FOR_OTHER_RANGES\b",

@@ -62,6 +62,7 @@ static ALWAYS_INLINE void push_into_slot(struct range_cache *cache, struct cell 
                                          uint32_t weight) {
     invariant(leaf_same(leaf_get(range), leaf_held()) && knit_weight(range) == weight);
     cache->room -= (int32_t)weight;
+    cache->filled |= (uint64_t)1 << class_of_weight(weight);
     cell_fill(slot, range); /* publishes the range's words, and the object's last use */
     if (UNLIKELY(++cache->pushes % RANGE_CACHE_PERIOD == 0 || needs_round(cache))) ask_for_rounds(cache);
 }
@@ -87,10 +88,11 @@ void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weig
 }
 
 granule_id range_cache_pop_larger(uint32_t weight) {
+    struct range_cache *cache = range_cache_mine;
     granule_id range = 0;
-    for (unsigned range_class = class_of_weight(weight); range_cache_mine && range_class < RANGE_CLASSES && !range;
-         range_class++)
-        range = range_cache_pop(range_cache_mine, weight_of_class(range_class));
+    uint64_t classes = cache ? cache->filled >> class_of_weight(weight) << class_of_weight(weight) : 0;
+    for (; classes && !range; classes &= classes - 1)
+        range = range_cache_pop(cache, weight_of_class((unsigned)__builtin_ctzll(classes)));
     return range;
 }
 
@@ -118,6 +120,11 @@ bool range_cache_drain(struct range_cache *cache, bool now) {
         else give_back_and_place(range, weight, false);
     }
     return left;
+}
+
+void range_cache_drain_own(struct range_cache *cache) {
+    if (cache->filled) range_cache_drain(cache, true);
+    cache->filled = 0;
 }
 
 COLD size_t range_cache_granules(struct range_cache *cache) {

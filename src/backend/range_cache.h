@@ -52,11 +52,12 @@ static inline uint32_t range_cache_with_old(granule_id range) {
 
 struct range_cache {
     struct cell slots[RANGE_CLASSES][RANGE_CACHE_SLOTS];
-    int32_t room;          /* granules that may still be pushed. This and the next four: for the heap's thread only */
-    int32_t most;          /* the room with nothing cached, in granules */
-    int32_t quiet_room;    /* with more room than this no round is needed, in granules */
-    uint32_t pushes;       /* calls of push that found room */
-    uint32_t drained_seen; /* `drained` at the last look */
+    uint64_t filled;    /* a bit for each class that may have ranges. This and the next five: for the heap's thread */
+    int32_t room;       /* granules that may still be pushed */
+    int32_t most;       /* the room with nothing cached, in granules */
+    int32_t quiet_room; /* with more room than this no round is needed, in granules */
+    uint32_t pushes;    /* calls of push that found room */
+    uint32_t drained_seen;     /* `drained` at the last look */
     _Atomic(uint32_t) drained; /* granules that drains have taken */
 };
 
@@ -84,6 +85,9 @@ granule_id range_cache_pop_larger(uint32_t weight);
  * ranges remain for the next round. */
 bool range_cache_drain(struct range_cache *cache, bool now);
 
+/* Frees all ranges. By the cache's thread, at its end. */
+void range_cache_drain_own(struct range_cache *cache);
+
 /* Granules of the cache's ranges. */
 size_t range_cache_granules(struct range_cache *cache);
 
@@ -92,7 +96,9 @@ void range_cache_after_fork(void);
 
 /* Pops a held range of the class for `granules` granules; 0: none. The cache is the calling thread's. */
 static ALWAYS_INLINE granule_id range_cache_pop(struct range_cache *cache, uint32_t granules) {
-    struct cell *slot = cache->slots[class_of_weight(granules)];
+    unsigned range_class = class_of_weight(granules);
+    if (!(cache->filled >> range_class & 1)) return 0;
+    struct cell *slot = cache->slots[range_class];
     for (struct cell *end = slot + RANGE_CACHE_WAYS; slot < end; slot++) {
         if (cell_look(slot) == 0) continue;
         granule_id range = range_cache_range(cell_take_own(slot));
@@ -100,6 +106,7 @@ static ALWAYS_INLINE granule_id range_cache_pop(struct range_cache *cache, uint3
         cache->room += (int32_t)weight_round_up(granules);
         return range;
     }
+    cache->filled &= ~((uint64_t)1 << range_class);
     return 0;
 }
 
