@@ -75,7 +75,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, uint32_t most
     return range;
 }
 
-/* Fetches as range_fetch does; of untouched memory up to `most` granules, a weight. */
+/* Fetches as range_fetch does; of a larger free range up to `most` granules, a weight. */
 static granule_id fetch_up_to(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
                               bool *zeroed) {
     enum slot_code state;
@@ -86,7 +86,7 @@ static granule_id fetch_up_to(enum root_use use, uint32_t weight, uint32_t most,
         return 0;
     }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
-    if (*zeroed && most > weight) {
+    if (most > weight) {
         uint32_t found = knit_weight(range);
         weight = found < most ? found : most;
     }

@@ -17,7 +17,7 @@
  * memory. A caller that has no other way gives back what is cached (thrift_make_room), and asks again. */
 void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed);
 
-/* Fetches a granule for a slab; of untouched memory up to *count adjacent ones, each a range of its own. *count is
+/* Fetches a granule for a slab; of a larger free range up to *count adjacent ones, each a range of its own. *count is
  * rounded up to a weight, and set to their number. Their leaf words are HELD or NONE. 0: there is no memory. */
 granule_id backend_fetch_granules(uint32_t *count, bool *zeroed);
 

@@ -113,12 +113,33 @@ static void untouched_slabs_come_together(void **state) {
     finish();
 }
 
+/* So it does where the free memory has pages. */
+static void mapped_slabs_come_together(void **state) {
+    (void)state;
+    unsigned fetched = 0;
+    start();
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) objects[i] = allocate_as(1, FRONTEND_MAX);
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) free_as(1, objects[i]);
+    heap_drain(heaps[1]);
+    assert_true(free_granules(MAPPED) >= COUNT);
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) {
+        unsigned before = heaps[1]->pool.count;
+        objects[i] = allocate_as(1, FRONTEND_MAX);
+        if (heaps[1]->pool.count > before) fetched += heaps[1]->pool.count - before;
+    }
+    assert_true(fetched >= COUNT / 2);
+    walk_all();
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) free_as(1, objects[i]);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_rounds_give_a_sleeping_threads_pool_back),
         cmocka_unit_test(slabs_side_by_side_go_back_together),
         cmocka_unit_test(refused_pages_stay),
         cmocka_unit_test(untouched_slabs_come_together),
+        cmocka_unit_test(mapped_slabs_come_together),
     };
     CHECK(allocator_start());
     return cmocka_run_group_tests(tests, NULL, NULL);
