@@ -75,7 +75,10 @@ static void collect_class(struct heap *heap, unsigned class, enum collect depth)
 void heap_collect(struct heap *heap, enum collect depth) {
     midend_drain(heap->mid_caches);
     heap_take_all_incoming(heap);
-    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) collect_class(heap, size_class, depth);
+    for (unsigned class = SIZE_CLASS_COUNT; class -- > 0;) { /* those with few objects first: their lists are short */
+        collect_class(heap, class, depth);
+        if (depth == COLLECT_WHILE_FREE && (heap->current[class] || heap->partial[class])) return;
+    }
 }
 
 bool heap_purge_own(struct purge *purge) {

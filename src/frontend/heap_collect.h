@@ -24,9 +24,12 @@
 #include "frontend/heap_reopened.h"
 #include "frontend/suspect.h"
 
-/* Takes back reopened slabs, drains the mid caches, and looks for slabs without objects. COLLECT_SOME: all current and
- * a few partial slabs of each class. COLLECT_ALL: all current and all partial slabs. */
-enum collect { COLLECT_SOME, COLLECT_ALL };
+/* Takes back reopened slabs, drains the mid caches, and looks for slabs without objects.
+ *
+ *   COLLECT_WHILE_FREE   as COLLECT_SOME, up to the first class that keeps a slab
+ *   COLLECT_SOME         all current and a few partial slabs of each class
+ *   COLLECT_ALL          all current and all partial slabs */
+enum collect { COLLECT_WHILE_FREE, COLLECT_SOME, COLLECT_ALL };
 void heap_collect(struct heap *heap, enum collect depth);
 
 /* Takes back all reopened slabs, and settles all suspects. */

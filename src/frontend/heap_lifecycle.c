@@ -118,15 +118,17 @@ void heap_abandon(struct heap *heap) {
 
 /* Prepares the heap of a thread that ends. True: there is work for a round. If the reclamation thread lives, or the
  * program's next thread is likely to come soon, a heap with many slabs stays as it is: that thread uses them, and a
- * round takes the rest. A heap with few slabs is
- * collected here, so that it may need no round. */
+ * round takes the rest. A heap with few slabs may need no round: it is collected until a slab turns out to be in use.
+ * One such heap may also wait for the next thread where no round comes. */
 static bool prepare_abandoned(struct heap *heap) {
-    bool looked_after = reclaimer_lives() || reclaimer_stopped_briefly();
-    range_cache_drain(&heap->range_cache, true);
+    range_cache_drain_own(&heap->range_cache);
     heap_take_all_incoming(heap); /* if the next thread sleeps, no thread would do it */
-    if (!looked_after || heap->in_use_count <= SIZE_CLASS_COUNT) heap_collect(heap, COLLECT_SOME);
+    bool looked_after = reclaimer_lives() || reclaimer_stopped_briefly();
+    bool next = heap->in_use_count + heap->pool.count <= FEW_SLABS && heap_abandoned_count() == 0;
+    if (next || (looked_after && heap->in_use_count <= FEW_SLABS)) heap_collect(heap, COLLECT_WHILE_FREE);
+    else if (!looked_after) heap_collect(heap, COLLECT_SOME);
     bool left = looked_after && (heap->in_use_count > 0 || heap->pool.count >= POOL_ROUND_FROM);
-    if (!left) heap_place_pool(heap, false);
+    if (!left && !next) heap_place_pool(heap, false);
     return left || heap->in_use_count > 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include "heap_players.h"
 
-enum { SLABS = 4 * SIZE_CLASS_COUNT, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
+enum { SLABS = 8 * SIZE_CLASS_COUNT, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
 static void *many[SLABS * PER_SLAB];
 
 static bool asked; /* whether the thread that ended last has asked for a round by that */
