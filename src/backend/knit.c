@@ -134,6 +134,14 @@ granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code
     }
 }
 
+uint32_t knit_weight_with_right(granule_id range) {
+    struct tree_position position = find_position(range);
+    struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
+    unsigned end = node_end(node, position.slot);
+    while (node_code(node, end) > IN_USE) end = node_end(node, end);
+    return (end - position.slot) << position.unit;
+}
+
 bool knit_release(granule_id range, enum slot_code state) {
     if (knit_is_root(range)) return true;
     struct tree_position position = find_position(range);

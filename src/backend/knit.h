@@ -59,6 +59,10 @@ enum slot_code knit_acquire(granule_id range);
  * there is none. *was: the sibling's former state. */
 granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was);
 
+/* Granules of a held range and of the free siblings next to it on the right, in any state: a hint. The range is no
+ * root. */
+uint32_t knit_weight_with_right(granule_id range);
+
 /* Frees a held range. False, and the range is still held, when an adjacent sibling has become free in this state. */
 bool knit_release(granule_id range, enum slot_code state);
 

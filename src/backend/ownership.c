@@ -111,6 +111,21 @@ uint32_t range_join_right(granule_id range, enum slot_code state) {
     return more;
 }
 
+granule_id range_acquire_before_free(enum root_use use, uint32_t weight) {
+    granule_id failed[TRIES], found = 0;
+    int tries = 0;
+    for (unsigned i = 2 * class_of_weight(weight); !found && tries < TRIES && i-- > 0;) { /* i: class and buffer */
+        unsigned nest = nest_of_use(use, i % 2), class = i / 2;
+        while (tries < TRIES && nest_may_have(&ownership.nests[nest], class) &&
+               (found = range_acquire_from(nest, class)) && knit_weight_with_right(found) < weight) {
+            failed[tries++] = found;
+            found = 0;
+        }
+    }
+    while (tries > 0) range_place(failed[--tries], MAPPED);
+    return found;
+}
+
 /* Adds the weight of the joined siblings to *weight. */
 static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_code state) {
     enum slot_code was;

@@ -90,39 +90,6 @@ static void little_memory_starts_no_thread(void **state) {
     finish();
 }
 
-enum { PARTS = 8, PART = ROOT_GRANULES / PARTS };
-
-/* A root in parts of which every second is free: 512 granules in use, and 512 cached that nothing larger can take. */
-static void scatter(granule_id *parts) {
-    start();
-    backend_place(a);
-    backend_place(b);
-    finish();
-    atomic_store(&thrift_counters.given_back, 0);
-    atomic_store(&thrift_counters.sync_reclaims, 0);
-    options.cache_min = 0;
-    options.cache_percent = 25;
-    for (unsigned i = 0; i < PARTS; i++) parts[i] = fetch(PART);
-    assert_int_equal(root_count(), 1);
-    for (unsigned i = 0; i < PARTS; i += 2) backend_place(parts[i]);
-    assert_int_equal(free_granules(MAPPED), ROOT_GRANULES / 2);
-}
-
-/* A root in use, while what is cached does not give way to it (thrift_make_headroom). */
-static granule_id fetch_beside(void) {
-    options.cache_min = ROOT_SIZE * PARTS;
-    granule_id root = fetch(ROOT_GRANULES);
-    options.cache_min = 0;
-    return root;
-}
-
-static void give_scattered_back(granule_id *parts) {
-    for (unsigned i = 1; i < PARTS; i += 2)
-        if (parts[i]) backend_place(parts[i]);
-    thrift_purge();
-    assert_int_equal(root_count(), 0);
-}
-
 /* As much as was in use may be cached: a program that frees all and allocates it again needs no new pages. */
 static void up_to_the_recent_peak_freeing_keeps(void **state) {
     (void)state;
@@ -156,19 +123,6 @@ static void above_the_watermark_freeing_gives_back(void **state) {
     give_scattered_back(parts);
 }
 
-/* A root comes into use without pages. What waits must go back for it: both together are hardly more than what was in
- * use before. */
-static void what_waits_gives_way(void **state) {
-    (void)state;
-    granule_id parts[PARTS];
-    scatter(parts);
-    granule_id whole = fetch(ROOT_GRANULES);
-    assert_int_equal(free_granules(MAPPED), 0);
-    assert_int_equal(thrift_counters.given_back, ROOT_GRANULES / 2 * GRANULE_SIZE);
-    backend_place(whole);
-    give_scattered_back(parts);
-}
-
 /* Four roots come into use while nothing waits, and go while but one may wait beyond what was in use. */
 static void a_peak_counts_though_little_waits(void **state) {
     (void)state;
@@ -181,28 +135,6 @@ static void a_peak_counts_though_little_waits(void **state) {
     for (unsigned i = 0; i < 4; i++) backend_place(many[i]);
     assert_int_equal(thrift_counters.given_back, 0);
     backend_place(last);
-    backend_place(a);
-    backend_place(b);
-    finish();
-}
-
-/* While more and more is in use, heaps keep few empty slabs. A round ends that, and so does memory that was in use. */
-static void growth_is_told_from_use_below_the_peak(void **state) {
-    (void)state;
-    enum { MORE = 8 }; /* roots: more than any other test has in use */
-    granule_id many[MORE + 1];
-    start();
-    for (unsigned i = 0; i < MORE; i++) many[i] = fetch(ROOT_GRANULES);
-    assert_true(thrift_is_at_peak());
-    for (unsigned i = 0; i < MORE; i++) backend_place(many[i]);
-    thrift_purge();
-    many[0] = fetch(ROOT_GRANULES); /* without pages, but as much was in use a moment ago */
-    assert_false(thrift_is_at_peak());
-    for (unsigned i = 1; i <= MORE; i++) many[i] = fetch(ROOT_GRANULES);
-    assert_true(thrift_is_at_peak());
-    for (unsigned i = 0; i <= MORE; i++) backend_place(many[i]);
-    run_thread();
-    assert_false(thrift_is_at_peak());
     backend_place(a);
     backend_place(b);
     finish();
@@ -473,9 +405,7 @@ int main(void) {
         cmocka_unit_test(little_memory_starts_no_thread),
         cmocka_unit_test(up_to_the_recent_peak_freeing_keeps),
         cmocka_unit_test(above_the_watermark_freeing_gives_back),
-        cmocka_unit_test(what_waits_gives_way),
         cmocka_unit_test(a_peak_counts_though_little_waits),
-        cmocka_unit_test(growth_is_told_from_use_below_the_peak),
         cmocka_unit_test(an_old_peak_is_forgotten),
         cmocka_unit_test(without_a_share_the_minimum_is_all),
         cmocka_unit_test(a_refused_discard_keeps_the_range_mapped),

@@ -68,4 +68,38 @@ static void run_thread(void) {
     body();
 }
 
+enum { PARTS = 8, PART = ROOT_GRANULES / PARTS };
+
+/* A root in parts of which every second is free: 512 granules in use, and 512 cached that nothing larger can take. */
+static inline void scatter(granule_id *parts) {
+    start();
+    backend_place(a);
+    backend_place(b);
+    finish();
+    atomic_store(&thrift_counters.given_back, 0);
+    atomic_store(&thrift_counters.sync_reclaims, 0);
+    options.cache_min = 0;
+    options.cache_percent = 25;
+    for (unsigned i = 0; i < PARTS; i++) parts[i] = fetch(PART);
+    assert_int_equal(root_count(), 1);
+    watermark_note_peak();
+    for (unsigned i = 0; i < PARTS; i += 2) backend_place(parts[i]);
+    assert_int_equal(free_granules(MAPPED), ROOT_GRANULES / 2);
+}
+
+/* A root in use, while what is cached does not give way to it (thrift_make_headroom). */
+static inline granule_id fetch_beside(void) {
+    options.cache_min = ROOT_SIZE * PARTS;
+    granule_id root = fetch(ROOT_GRANULES);
+    options.cache_min = 0;
+    return root;
+}
+
+static inline void give_scattered_back(granule_id *parts) {
+    for (unsigned i = 1; i < PARTS; i += 2)
+        if (parts[i]) backend_place(parts[i]);
+    thrift_purge();
+    assert_int_equal(root_count(), 0);
+}
+
 #endif

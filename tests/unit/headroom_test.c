@@ -1,0 +1,111 @@
+/* headroom_test.c - what happens with cached memory where memory without pages comes into use. */
+#include "backend/range_fetch.h"
+#include "thrift_world.h"
+
+/* A root comes into use without pages. What waits must go back for it: both together are hardly more than what was in
+ * use before. */
+static void what_waits_gives_way(void **state) {
+    (void)state;
+    granule_id parts[PARTS];
+    scatter(parts);
+    granule_id whole = fetch(ROOT_GRANULES);
+    assert_int_equal(free_granules(MAPPED), 0);
+    assert_int_equal(thrift_counters.given_back, ROOT_GRANULES / 2 * GRANULE_SIZE);
+    backend_place(whole);
+    give_scattered_back(parts);
+}
+
+/* As large ones serve more requests. */
+static void the_smallest_ranges_go_first(void **state) {
+    (void)state;
+    enum { SMALL_PART = 16 };
+    granule_id parts[PARTS], rest[PARTS], given = 0;
+    unsigned rests = 0;
+    watermark_age_peak();
+    watermark_age_peak(); /* no peak of an earlier test */
+    scatter(parts);
+    while (knit_weight(parts[1]) > SMALL_PART) rest[rests++] = knit_split(parts[1], SMALL_PART);
+    for (unsigned i = 0; i < rests; i++) leaf_set(rest[i], leaf_held());
+    backend_place(parts[1]);
+    granule_id whole = fetch(2 * PART); /* 3 % of the peak may wait beside it: 226 granules go */
+    assert_false(is_dirty(parts[1]));
+    for (unsigned i = 0; i < PARTS; i += 2) given += !is_dirty(parts[i]);
+    assert_int_equal(given, 2);
+    assert_int_equal(thrift_counters.given_back, (2 * PART + SMALL_PART) * GRANULE_SIZE);
+    backend_place(whole);
+    for (unsigned i = 0; i < rests; i++) backend_place(rest[i]);
+    parts[1] = 0;
+    give_scattered_back(parts);
+}
+
+static granule_id fetch_large(uint32_t weight) {
+    bool zeroed;
+    granule_id range = range_fetch(FOR_OTHER_RANGES, weight, FETCH_WITH_ROOT, &zeroed);
+    if (!zeroed) zeroed = *granule_address(range) == 0;
+    CHECK(range && zeroed == (*granule_address(range) == 0));
+    memset(granule_address(range), 0xa5, weight * GRANULE_SIZE);
+    return range;
+}
+
+/* A range of the cache and free memory without pages behind it serve a request together. So half of the object has its
+ * pages, and nothing goes back for it. In growth, new memory is used. */
+static void what_waits_serves_with_what_is_behind(void **state) {
+    (void)state;
+    granule_id parts[PARTS];
+    start();
+    options.cache_min = ROOT_SIZE;
+    backend_place(fetch_large(ROOT_GRANULES));
+    for (unsigned i = 0; i < PARTS; i++) parts[i] = fetch_large(PART);
+    assert_true(parts[3] == parts[2] + PART && knit_weight(parts[2]) == PART);
+    for (unsigned i = 2; i < 4; i++) leaf_set(parts[i], leaf_held());
+    assert_int_equal(free_granules(MAPPED), 0);
+    options.cache_min = 0;
+    watermark_age_peak();
+    watermark_age_peak(); /* no peak of an earlier test */
+    watermark_note_peak();
+    give_back_and_place(parts[3], PART, false);
+    range_place(parts[2], MAPPED);
+    size_t given_back = thrift_given_back(), unmapped = free_granules(UNMAPPED);
+    parts[2] = fetch_large(PART + PART / 2);
+    assert_int_equal(free_granules(UNMAPPED), unmapped - PART / 2);
+    assert_int_equal(free_granules(MAPPED), 0);
+    assert_int_equal(thrift_given_back(), given_back);
+    assert_int_equal(knit_weight(parts[2]), PART + PART / 2);
+    for (unsigned i = 0; i < PARTS; i++)
+        if (i != 3) backend_place(parts[i]);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
+/* While more and more is in use, heaps keep few empty slabs. A round ends that, and so does memory that was in use. */
+static void growth_is_told_from_use_below_the_peak(void **state) {
+    (void)state;
+    enum { MORE = 8 }; /* roots: more than any other test has in use */
+    granule_id many[MORE + 1];
+    start();
+    for (unsigned i = 0; i < MORE; i++) many[i] = fetch(ROOT_GRANULES);
+    assert_true(thrift_is_at_peak());
+    for (unsigned i = 0; i < MORE; i++) backend_place(many[i]);
+    thrift_purge();
+    many[0] = fetch(ROOT_GRANULES); /* without pages, but as much was in use a moment ago */
+    assert_false(thrift_is_at_peak());
+    for (unsigned i = 1; i <= MORE; i++) many[i] = fetch(ROOT_GRANULES);
+    assert_true(thrift_is_at_peak());
+    for (unsigned i = 0; i <= MORE; i++) backend_place(many[i]);
+    run_thread();
+    assert_false(thrift_is_at_peak());
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_waits_gives_way),
+        cmocka_unit_test(the_smallest_ranges_go_first),
+        cmocka_unit_test(what_waits_serves_with_what_is_behind),
+        cmocka_unit_test(growth_is_told_from_use_below_the_peak),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
