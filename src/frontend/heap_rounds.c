@@ -41,7 +41,7 @@ bool heap_drain_abandoned(void) {
 }
 
 void heap_drain_if_freed_into(struct heap *heap) {
-    if (!id_stack_is_empty(&heap->reopened)) heap_drain(heap);
+    if (heap->in_use_count == 0 || !id_stack_is_empty(&heap->reopened)) heap_drain(heap);
 }
 
 /* A pass over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools and range caches.

@@ -12,7 +12,8 @@
 bool heap_drain_abandoned(void);
 
 /* Drains an inherited heap if the child has freed into its full slabs, for a round. Else the heap stays as it is: so a
- * quiet child shares its pages with the parent. */
+ * quiet child shares its pages with the parent. A heap without slabs in use, which gets a new key next, is drained in
+ * any case: its pool and its caches have links with the old key. */
 void heap_drain_if_freed_into(struct heap *heap);
 
 struct purge;

@@ -159,6 +159,27 @@ static void threads(void) {
     wait_for(child);
 }
 
+static void *empty_many_slabs(void *unused) {
+    enum { SLABS_WORTH = 400, STEP = 7 };
+    void *small[SLABS_WORTH];
+    for (int i = 0; i < SLABS_WORTH; i++) memset(small[i] = malloc((size_t)i * STEP + 1), i, (size_t)i * STEP + 1);
+    for (int i = 0; i < SLABS_WORTH; i++) free(small[i]);
+    return unused;
+}
+
+/* The heap of an ended thread has empty slabs only. The child's threads use it under another key. */
+static void emptied(void) {
+    for (int i = 0; i < CHILDREN; i++) {
+        in_thread(empty_many_slabs);
+        pid_t child = fork();
+        if (child == 0) {
+            for (int thread = 0; thread < NEXT; thread++) in_thread(empty_many_slabs);
+            _exit(0);
+        }
+        wait_for(child);
+    }
+}
+
 /* Each child forks the next one: heaps without slabs come into use again. */
 static void generations(void) {
     size_t before = mallinfo2().arena;
@@ -211,8 +232,8 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    {"siblings", siblings},       {"inherited", inherited}, {"comes_back", comes_back}, {"threads", threads},
-    {"generations", generations}, {"raw_clone", raw_clone}, {"vfork", by_vfork},
+    {"siblings", siblings}, {"inherited", inherited},     {"comes_back", comes_back}, {"threads", threads},
+    {"emptied", emptied},   {"generations", generations}, {"raw_clone", raw_clone},   {"vfork", by_vfork},
 };
 
 int main(int count, char **arguments) {

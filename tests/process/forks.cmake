@@ -4,7 +4,7 @@ if(NOT jw_emulated)
     jw_test(process.fork_storm SOURCES process/fork_storm.c MODES static preload LABELS api TIMEOUT 120)
     jw_test(process.fork_chain SOURCES process/fork_chain.c MODES static preload LABELS api TIMEOUT 60)
     jw_test(process.fork_in_handler SOURCES process/fork_in_handler.c MODES static preload LABELS api TIMEOUT 60)
-    set(fresh inherited comes_back threads raw_clone)
+    set(fresh inherited comes_back emptied threads raw_clone)
     if(NOT JW_SECURE) # where a freed object has no link to read, and each generation keeps some mappings
         list(APPEND fresh siblings generations vfork)
     endif()
