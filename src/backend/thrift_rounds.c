@@ -143,6 +143,7 @@ static void round_without_thread(void) {
     begin_round(false);
     ownership_swap_buffers();
     reclaimer_end_turn();
+    thrift_give_back_above_minimum(); /* what was kept after a brief stop waits no longer */
     reclaimer_ask_again();
 }
 
@@ -240,6 +241,7 @@ COLD bool thrift_make_room(size_t size) {
 static void reclamation_stops(bool briefly) {
     atomic_store_explicit(&last_round, platform_milliseconds(), memory_order_relaxed);
     if (!briefly) begin_round(false);
+    else reclaimer_ask(); /* a program whose caches serve all its calls has no other work for a round */
     thrift_give_back_above_minimum();
 }
 

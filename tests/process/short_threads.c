@@ -2,6 +2,7 @@
  *
  *   short_threads kept    what one has freed waits for the next one: hardly a new page
  *   short_threads gone    where they come seldom, hardly more than cache_min is kept when one has ended
+ *   short_threads left    what is kept goes if the program then calls malloc and free, though its caches serve it
  *   short_threads lone    after many short threads our thread is not started beside a lone one, but beside two
  */
 #include <pthread.h>
@@ -62,6 +63,35 @@ static void gone(void) {
     }
 }
 
+static void *use_huge_objects(void *argument) {
+    enum { HUGE_OBJECTS = 6, HUGE_OBJECT = 6 << 20 };
+    for (unsigned i = 0; i < HUGE_OBJECTS; i++) {
+        objects[i] = malloc(HUGE_OBJECT);
+        CHECK(objects[i] != NULL);
+        memset(objects[i], 1, HUGE_OBJECT);
+    }
+    for (unsigned i = 0; i < HUGE_OBJECTS; i++) free(objects[i]);
+    return argument;
+}
+
+static void left(void) {
+    enum { LOOKS = 500, PAIRS = 20000, SIZE = 100 };
+    size_t before = resident_bytes();
+    for (unsigned phase = 0; phase < FIRST_PHASES; phase++) run(use_huge_objects);
+    printf("at first %zu KB more\n", (resident_bytes() - before) >> 10);
+    unsigned looks = 0;
+    while (looks < LOOKS && resident_bytes() > before + (8 + SLACK) * MB) {
+        for (size_t i = 0; i < PAIRS; i++) {
+            char *volatile object = malloc(SIZE); /* not left out by the compiler */
+            free(object);
+        }
+        usleep(10000);
+        looks++;
+    }
+    printf("%u looks, %zu KB more\n", looks, (resident_bytes() - before) >> 10);
+    if (under_jwmalloc()) CHECK(looks < LOOKS);
+}
+
 static bool reclaimer_runs(void) {
     pid_t numbers[MOST_THREADS];
     bool found = false;
@@ -92,6 +122,7 @@ int main(int count, char **arguments) {
     const char *scene = count > 1 ? arguments[1] : "";
     if (strcmp(scene, "kept") == 0) kept();
     else if (strcmp(scene, "gone") == 0) gone();
+    else if (strcmp(scene, "left") == 0) left();
     else if (strcmp(scene, "lone") == 0) lone();
     else CHECK(!"a scene that there is");
     return 0;

@@ -5,6 +5,8 @@ if(NOT jw_emulated AND NOT JW_SECURE)
         ARGUMENTS kept CONF reclaim_interval:60000)
     jw_test(process.short_threads_gone SOURCES process/short_threads.c MODES preload LABELS api TIMEOUT 60
         ARGUMENTS gone CONF reclaim_interval:10)
+    jw_test(process.short_threads_left SOURCES process/short_threads.c MODES preload LABELS api TIMEOUT 60
+        ARGUMENTS left CONF reclaim_interval:500)
     jw_test(process.short_threads_lone SOURCES process/short_threads.c MODES preload LABELS api TIMEOUT 60
         ARGUMENTS lone CONF reclaim_interval:60000)
 endif()
