@@ -1,8 +1,10 @@
-/* iterate_test.c - each object in use is told of once, and no free one, wherever it waits (core/iterate.h). */
+/* iterate_test.c - each object in use is told of once, and no free one, wherever it waits (core/iterate.h); what an
+ * address is, of all tiers (core/describe.h). */
 #include "heap_players.h"
 
 #include <stdlib.h>
 
+#include "core/describe.h"
 #include "core/iterate.h"
 
 enum { MOST = 1500, STEPS = 60, CHANGES = 400 };
@@ -112,10 +114,125 @@ static void only_what_begins_in_the_range(void **state) {
     finish();
 }
 
+static void check_found(const void *address, enum serving_tier tier, enum found_state state, size_t size) {
+    struct found found;
+    describe(address, &found);
+    assert_int_equal(found.tier, tier);
+    assert_int_equal(found.state, state);
+    assert_int_equal(found.size, size);
+    assert_int_equal(found.owner == OWNER_NONE, tier != TIER_SMALL);
+}
+
+/* The simulated system gives neighbouring addresses to others. */
+static void check_outside(const void *address) {
+    struct found found;
+    describe(address, &found);
+    assert_int_not_equal(found.tier, TIER_HUGE);
+}
+
+/* In use, free in whatever list, and what lies between. */
+static void an_address_of_a_small_object(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        size_t size = size_classes[class].size, rest = GRANULE_SIZE % size;
+        char *object = memset(allocate_as(1, size), 0, size), *other = allocate_as(1, size);
+        check_found(object, TIER_SMALL, FOUND_IN_USE, size);
+        check_found(object + 1, TIER_SMALL, FOUND_INSIDE, size);
+        check_found(object + size - 1, TIER_SMALL, FOUND_INSIDE, size);
+        char *end = (char *)((uintptr_t)object | (GRANULE_SIZE - 1));
+        check_found(end, TIER_SMALL, rest ? FOUND_BETWEEN : FOUND_INSIDE, size);
+        if (rest) check_found(end - rest + 1, TIER_SMALL, FOUND_BETWEEN, size);
+        free_as(1, object);
+        check_found(object, TIER_SMALL, FOUND_FREE, size);
+        check_found(object + 1, TIER_SMALL, FOUND_INSIDE, size);
+        free_as(0, other); /* another thread */
+        check_found(other, TIER_SMALL, FOUND_FREE, size);
+    }
+    struct found found;
+    char *object = allocate_as(2, 1);
+    heaps[2]->thread = 77;
+    describe(object, &found);
+    assert_int_equal(found.owner, 77);
+    heaps[2]->thread = 0;
+    describe(object, &found);
+    assert_int_equal(found.owner, OWNER_ENDED);
+    free_as(2, object);
+    finish();
+}
+
+static void an_address_of_a_mid_object(void **state) {
+    (void)state;
+    start();
+    for (size_t size = FRONTEND_MAX + 1; size < BACKEND_MIN; size += 1000) {
+        char *object = allocate_as(0, size), *other = allocate_as(1, size);
+        size_t usable = object_size(object);
+        struct found found;
+        describe(object, &found);
+        if (found.tier == TIER_LARGE) {
+            free_as(0, object);
+            free_as(1, other);
+            continue; /* the midend has no class for it */
+        }
+        memset(object, 0, usable);
+        check_found(object, TIER_MID, FOUND_IN_USE, usable);
+        check_found(object + 1, TIER_MID, FOUND_INSIDE, usable);
+        check_found(object + usable - 1, TIER_MID, FOUND_INSIDE, usable);
+        granule_id slab = granule_start(granule_of(object));
+        char *end = granule_address(slab + knit_weight(slab)) - 1;
+        unsigned count = (unsigned)((size_t)(end + 1 - granule_address(slab)) / usable);
+        size_t rest = (size_t)(end + 1 - granule_address(slab)) - count * usable;
+        check_found(end, TIER_MID, rest ? FOUND_BETWEEN : FOUND_INSIDE, usable);
+        if (rest) check_found(end - rest + 1, TIER_MID, FOUND_BETWEEN, usable);
+        free_as(0, object); /* into the thread's cache */
+        check_found(object, TIER_MID, FOUND_FREE, usable);
+        check_found(object + usable / 2, TIER_MID, FOUND_INSIDE, usable);
+        check_found(other, TIER_MID, FOUND_IN_USE, usable);
+        free_as(0, other);
+        heap_drain_own(); /* back into the slab, if that stays */
+        describe(object, &found);
+        assert_true(found.state == FOUND_FREE || found.state == FOUND_FREE_MEMORY || found.state == FOUND_GONE);
+    }
+    finish();
+}
+
+static void an_address_of_a_large_or_huge_object(void **state) {
+    (void)state;
+    start();
+    void *keeper = allocate_as(0, BACKEND_MIN); /* keeps the root */
+    char *object = allocate_as(0, 5 * BACKEND_MIN), *aligned = allocate_aligned(16 * GRANULE_SIZE, 3 * GRANULE_SIZE);
+    size_t size = object_size(object), aligned_size = object_size(aligned);
+    check_found(object, TIER_LARGE, FOUND_IN_USE, size);
+    check_found(object + 1, TIER_LARGE, FOUND_INSIDE, size);
+    check_found(object + size - 1, TIER_LARGE, FOUND_INSIDE, size);
+    check_found(object + GRANULE_SIZE, TIER_LARGE, FOUND_INSIDE, size);
+    check_found(aligned, TIER_LARGE, FOUND_IN_USE, aligned_size);
+    check_found(aligned + 1, TIER_LARGE, FOUND_INSIDE, aligned_size);
+    free_as(0, aligned);
+    free_as(0, object);
+    check_found(object, TIER_LARGE, FOUND_FREE, size); /* in the thread's cache, or free with a trace */
+    free_as(0, keeper);
+    char *huge = allocate_as(0, BACKEND_MAX + 1);
+    size = object_size(huge);
+    check_found(huge, TIER_HUGE, FOUND_IN_USE, size);
+    check_found(huge + 1, TIER_HUGE, FOUND_INSIDE, size);
+    check_found(huge + size - 1, TIER_HUGE, FOUND_INSIDE, size);
+    check_outside(huge + size);
+    check_outside(huge - 1);
+    free_as(0, huge);
+    check_found(huge, TIER_HUGE, FOUND_FREE, size);
+    check_found(huge + size - 1, TIER_NONE, FOUND_GONE, 0);
+    check_found(&size, TIER_NONE, FOUND_FOREIGN, 0);
+    check_found(NULL, TIER_NONE, FOUND_FOREIGN, 0);
+    finish();
+    check_found(object, TIER_NONE, FOUND_GONE, 0); /* its root is unmapped */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_objects_in_use_and_no_others),
-        cmocka_unit_test(only_what_begins_in_the_range),
+        cmocka_unit_test(all_objects_in_use_and_no_others),     cmocka_unit_test(only_what_begins_in_the_range),
+        cmocka_unit_test(an_address_of_a_small_object),         cmocka_unit_test(an_address_of_a_mid_object),
+        cmocka_unit_test(an_address_of_a_large_or_huge_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * refuses. process/memory_limits.c compares what is counted with what the kernel charges. */
 #include "backend/huge.h"
 #include "backend/mapping_cache.h"
+#include "backend/shortage.h"
 #include "thrift_world.h"
 
 static unsigned rounds_made, purges_made;
@@ -82,11 +83,45 @@ static void the_hard_limit_refuses_a_cached_mapping(void **state) {
     finish();
 }
 
+/* A purge can give back the roots, and mappings that wait. The system must have the rest, which a probe tells. */
+static void a_purge_helps_if_the_system_has_the_rest(void **state) {
+    (void)state;
+    enum { HUGE_SIZE = 8 << 20 };
+    start();
+    huge_free(huge_allocate(HUGE_SIZE, 1, NULL));
+    size_t ours = (root_count() + root_spares()) * ROOT_SIZE + HUGE_SIZE, page = platform_page_size();
+    size_t reserved = sim_reserved();
+    assert_true(thrift_may_help(ours + 4 * page));
+    assert_int_equal(sim_reserved(), reserved);
+    sim_fail_only(SIM_RESERVE);
+    sim_fail_after(0);
+    uint64_t refused = sim_refused();
+    assert_true(thrift_may_help(1));
+    assert_true(thrift_may_help(ours));
+    assert_true(thrift_may_help(ours + page - 1)); /* no whole page: nothing to probe */
+    assert_int_equal(sim_refused(), refused);
+    assert_false(thrift_may_help(ours + page));
+    assert_false(thrift_may_help(ours + 2 * page - 1));
+    assert_int_equal(sim_refused(), refused + 2);
+    options.spare_callers = true; /* such a caller could not end a probe */
+    assert_true(thrift_may_help(ours + page));
+    assert_int_equal(sim_refused(), refused + 2);
+    options.spare_callers = false;
+    sim_fail_after(SIM_NEVER);
+    options.limit_hard = ours;
+    assert_false(thrift_may_help(ours + page));
+    options.limit_hard = 0;
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_soft_limit_makes_purges_of_rounds),
         cmocka_unit_test(the_hard_limit_refuses_new_pages),
         cmocka_unit_test(the_hard_limit_refuses_a_cached_mapping),
+        cmocka_unit_test(a_purge_helps_if_the_system_has_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,8 +207,40 @@ static void misuse_says_one_line_and_aborts(void **state) {
                               "(given size 100)\n");
 }
 
+/* The addresses in use stay close together: the next mapping takes the free place above, not one further below. */
+static void a_free_place_above_is_taken(void **state) {
+    (void)state;
+    char *above = platform_reserve(BIG, BIG, "jwmalloc: test"), *below = platform_reserve(BIG, BIG, "jwmalloc: test");
+    assert_true(above && below && below < above);
+    assert_true(platform_unmap(above, BIG));
+    assert_ptr_equal(platform_reserve(BIG, BIG, "jwmalloc: test"), above);
+    assert_true(platform_unmap(below, BIG)); /* lower than what is free: that stays the next place */
+    assert_true(platform_unmap(above, BIG));
+    assert_ptr_equal(platform_reserve(BIG, BIG, "jwmalloc: test"), above);
+    assert_true(platform_unmap(above, BIG));
+}
+
+static void *number_of_thread(void *number) {
+    *(uint32_t *)number = platform_thread_id();
+    return (void *)(uintptr_t)syscall(SYS_gettid);
+}
+
+/* Without a system call: a message of misuse has it. */
+static void each_thread_has_the_systems_number(void **state) {
+    (void)state;
+    pthread_t thread;
+    uint32_t number = 0;
+    void *wanted;
+    assert_int_equal(platform_thread_id(), syscall(SYS_gettid));
+    assert_int_equal(pthread_create(&thread, NULL, number_of_thread, &number), 0);
+    assert_int_equal(pthread_join(thread, &wanted), 0);
+    assert_int_equal(number, (uintptr_t)wanted);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_thread_has_the_systems_number),
+        cmocka_unit_test(a_free_place_above_is_taken),
         cmocka_unit_test(misuse_says_one_line_and_aborts), /* forks: before there are threads, for qemu-user's sake */
         cmocka_unit_test(no_guess_leads_into_the_region),  /* before there is a guess */
         cmocka_unit_test(aligned_mappings_cost_about_one_call),

@@ -1,7 +1,9 @@
-/* mapping_cache_test.c - mappings that wait for the next huge object go, though the OS refuses to unmap them. */
+/* mapping_cache_test.c - huge objects and what is counted of them; mappings that wait for the next one, and go though
+ * the OS refuses to unmap them. */
 #include "unit.h"
 
 #include "backend/huge.h"
+#include "backend/limits.h"
 #include "backend/mapping_cache.h"
 
 enum { HUGE_SIZE = 5 << 20 };
@@ -48,10 +50,178 @@ static void an_impossible_size_changes_nothing(void **state) {
     thrift_purge();
 }
 
+static void check_counts(size_t mappings, size_t bytes) {
+    struct huge_statistics statistics;
+    huge_statistics(&statistics);
+    assert_int_equal(statistics.mappings, mappings);
+    assert_int_equal(statistics.bytes, bytes);
+}
+
+/* The mapping keeps its addresses while they are the object's room to grow. No mapping is below the least huge size. */
+static void an_object_that_shrinks(void **state) {
+    (void)state;
+    enum { OLD = 9 << 20, LEAST = BACKEND_MAX + GRANULE_SIZE };
+    start_backend();
+    options = default_options;
+    char *object = huge_allocate(OLD, 1, NULL);
+    check_counts(1, OLD);
+    pattern_fill(object, OLD, 1);
+    assert_ptr_equal(huge_resize(object, OLD), object);
+    assert_true(pattern_holds(object, OLD, 1));
+    assert_ptr_equal(huge_resize(object, OLD / 9 * 8), object); /* and an eighth of that is the rest */
+    assert_int_equal(huge_usable_size(object), OLD);
+    assert_true(pattern_holds(object, OLD / 9 * 8, 1) && sim_is_zero(object + OLD / 9 * 8, OLD / 9));
+    check_counts(1, OLD);
+    size_t less = OLD / 9 * 8 - 2 * GRANULE_SIZE, reserved = sim_reserved();
+    assert_ptr_equal(huge_resize(object, less - 1), object);
+    assert_int_equal(huge_usable_size(object), less);
+    assert_int_equal(sim_reserved(), reserved - (OLD - less));
+    assert_true(pattern_holds(object, less, 1));
+    check_counts(1, less);
+    sim_fail_only(SIM_RESIZE);
+    sim_fail_after(0);
+    assert_ptr_equal(huge_resize(object, GRANULE_SIZE), object); /* refused: only the memory goes */
+    assert_int_equal(huge_usable_size(object), less);
+    assert_true(pattern_holds(object, GRANULE_SIZE, 1) && sim_is_zero(object + GRANULE_SIZE, less - GRANULE_SIZE));
+    check_counts(1, less);
+    sim_fail_after(SIM_NEVER);
+    pattern_fill(object, less, 2);
+    assert_ptr_equal(huge_resize(object, GRANULE_SIZE + 1), object);
+    assert_int_equal(huge_usable_size(object), LEAST);
+    assert_true(sim_is_zero(object + 2 * GRANULE_SIZE, LEAST - 2 * GRANULE_SIZE));
+    assert_true(pattern_holds(object, 2 * GRANULE_SIZE, 2));
+    check_counts(1, LEAST);
+    assert_ptr_equal(huge_resize(object, 1), object);
+    assert_ptr_equal(huge_resize(object, LEAST), object);
+    assert_int_equal(huge_usable_size(object), LEAST);
+    check_counts(1, LEAST);
+    huge_free(object);
+    check_counts(0, 0);
+    thrift_purge();
+}
+
+/* It moves, and gets room to grow. What is refused changes nothing. */
+static void an_object_that_grows(void **state) {
+    (void)state;
+    enum { OLD = 5 << 20, NEW = 8 << 20, ROOMY = NEW + NEW / 8 };
+    struct huge_statistics first, second;
+    size_t size;
+    start_backend();
+    options = default_options;
+    char *object = huge_allocate(OLD, 1, NULL), *moved;
+    pattern_fill(object, OLD, 1);
+    size_t reserved = sim_reserved(), committed = limits_committed();
+    for (unsigned refused = 0; refused < 3; refused++) {
+        sim_fail_only(refused == 0 ? SIM_MOVE : SIM_RESERVE);
+        sim_fail_after(refused == 2 ? SIM_NEVER : 0);
+        if (refused == 2) options.limit_hard = committed + NEW - OLD - 1;
+        assert_null(huge_resize(object, NEW));
+        assert_int_equal(huge_usable_size(object), OLD);
+        assert_true(pattern_holds(object, OLD, 1));
+        check_counts(1, OLD);
+        thrift_purge();
+        assert_int_equal(sim_reserved(), reserved);
+        assert_int_equal(limits_committed(), committed);
+    }
+    options.limit_hard = committed + ROOMY - OLD;
+    huge_statistics(&first);
+    moved = huge_resize(object, NEW - 1);
+    options.limit_hard = 0;
+    huge_statistics(&second);
+    assert_true(moved && moved != object);
+    assert_int_equal(huge_usable_size(moved), ROOMY);
+    assert_int_equal(second.mapped_total - first.mapped_total, ROOMY);
+    assert_true(pattern_holds(moved, OLD, 1) && sim_is_zero(moved + OLD, ROOMY - OLD));
+    check_counts(1, ROOMY);
+    assert_int_equal(limits_committed(), committed + ROOMY - OLD);
+    assert_int_equal(huge_usable_size(object), 0);
+    assert_false(huge_free_if_live(object));
+    assert_ptr_equal(huge_around(object + OLD - 1, true, &size), object);
+    assert_int_equal(size, OLD);
+    assert_null(huge_around(object + OLD - 1, false, &size));
+    assert_ptr_equal(huge_resize(moved, ROOMY), moved);
+    assert_ptr_equal(huge_around(moved, false, &size), moved);
+    assert_ptr_equal(huge_around(moved + ROOMY - 1, false, &size), moved);
+    assert_int_equal(size, ROOMY);
+    assert_null(huge_around(moved + ROOMY, false, &size));
+    assert_null(huge_around(moved - 1, false, &size));
+    assert_null(huge_around(moved, true, &size));
+    huge_free(moved);
+    check_counts(0, 0);
+    thrift_purge();
+}
+
+/* A waiting mapping serves sizes down to eight ninths of its own, at an alignment that it has. */
+static void a_waiting_mapping_serves_what_is_little_smaller(void **state) {
+    (void)state;
+    enum { OLD = 9 << 20, LEAST = OLD / 9 * 8 };
+    size_t dirty = 1;
+    start_backend();
+    options = default_options;
+    options.cache_min = 2 * OLD;
+    char *object = huge_allocate(OLD, 1, &dirty), *other;
+    assert_int_equal(dirty, 0);
+    huge_free(memset(object, 1, OLD));
+    assert_int_equal(mapping_cache_bytes(), OLD);
+    check_counts(0, 0);
+    assert_ptr_equal(other = huge_allocate(LEAST, 1, &dirty), object);
+    assert_int_equal(huge_usable_size(other), OLD);
+    assert_int_equal(dirty, OLD);
+    check_counts(1, OLD);
+    assert_int_equal(mapping_cache_bytes(), 0);
+    assert_true(huge_may_serve(OLD, LEAST) && huge_may_serve(OLD, OLD) && huge_may_serve(OLD, OLD - 1));
+    assert_false(huge_may_serve(OLD, LEAST - GRANULE_SIZE) || huge_may_serve(OLD, OLD + 1) ||
+                 huge_may_serve(OLD, SIZE_MAX) || huge_may_serve(OLD, LEAST - 2 * GRANULE_SIZE));
+    huge_free(other);
+    assert_true((other = huge_allocate(LEAST - 2 * GRANULE_SIZE, 1, &dirty)) != object);
+    assert_int_equal(dirty, 0);
+    huge_free(other);
+    thrift_purge();
+    assert_int_equal(mapping_cache_addresses(), 0);
+    /* only the part that may wait keeps its memory */
+    options.cache_min = 2 << 20;
+    options.cache_percent = 0;
+    object = memset(huge_allocate(OLD, 1, NULL), 1, OLD);
+    huge_free(object);
+    assert_int_equal(mapping_cache_bytes(), 2 << 20);
+    assert_int_equal(mapping_cache_addresses(), OLD);
+    assert_ptr_equal(huge_allocate(OLD, 1, &dirty), object);
+    assert_int_equal(dirty, 2 << 20);
+    assert_true(sim_is_zero(object + dirty, OLD - dirty));
+    check_counts(1, OLD);
+    huge_free(object);
+    thrift_purge();
+}
+
+static void sizes_at_their_limits(void **state) {
+    (void)state;
+    start_backend();
+    options = default_options;
+    const size_t most = (size_t)UINT32_MAX << JW_GRANULE_SHIFT, page = platform_page_size();
+    assert_int_equal(huge_good_size(1), GRANULE_SIZE);
+    assert_int_equal(huge_good_size(GRANULE_SIZE), GRANULE_SIZE);
+    assert_int_equal(huge_good_size(GRANULE_SIZE + 1), 2 * GRANULE_SIZE);
+    assert_int_equal(huge_good_size(SIZE_MAX), 0);
+    assert_int_equal(huge_addresses(SIZE_MAX, 1), 0);
+    if (sizeof(size_t) > 4) {
+        assert_int_equal(huge_good_size(most), most);
+        assert_int_equal(huge_good_size(most + 1), 0);
+    }
+    assert_int_equal(huge_addresses(HUGE_SIZE, 1), HUGE_SIZE + GRANULE_SIZE - page);
+    assert_int_equal(huge_addresses(HUGE_SIZE, 64 * page), HUGE_SIZE + 64 * page - page);
+    options.huge_pages = true;
+    assert_int_equal(huge_addresses(HUGE_SIZE, 1), HUGE_SIZE + ROOT_SIZE - page);
+    options.huge_pages = false;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_mapping_is_emptied_and_offered_again),
         cmocka_unit_test(an_impossible_size_changes_nothing),
+        cmocka_unit_test(an_object_that_shrinks),
+        cmocka_unit_test(an_object_that_grows),
+        cmocka_unit_test(a_waiting_mapping_serves_what_is_little_smaller),
+        cmocka_unit_test(sizes_at_their_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

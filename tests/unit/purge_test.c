@@ -6,6 +6,9 @@
 #include "backend/backend.h"
 #include "backend/timed_purge.h"
 #include "core/purge.h"
+#include "frontend/heap_statistics.h"
+#include "frontend/remote_reclaim.h"
+#include "frontend/remote_work.h"
 
 enum { RANGES = 24, WEIGHT = 8, SLAB_SIZE = 224, SLAB_COUNT = 400, COST = 100, MANY_CALLS = 2000 };
 
@@ -170,6 +173,65 @@ static void levels_do_not_disturb_each_other(void **state) {
     end_ranges();
 }
 
+/* Slabs of a sleeping thread that a round has given back, until that thread looks. */
+static uint64_t slabs_given_back(void) {
+    struct frontend_statistics statistics;
+    frontend_statistics(&statistics);
+    return statistics.given_back / GRANULE_SIZE;
+}
+
+enum { IN_TWO_ROOTS = 2 * ROOT_GRANULES + 2 * SLAB_COUNT };
+
+/* A sleeping thread's slabs, in two roots, whose objects another thread frees. */
+static void leave_to_rounds(void) {
+    static void *many[IN_TWO_ROOTS];
+    start();
+    purge_for(PURGE_OWN, NO_LIMIT);
+    remote_reclaim_round(true); /* nothing is left of what was before */
+    remote_reclaim_round(false);
+    options.reclaim_start = SIZE_MAX;
+    for (unsigned i = 0; i < IN_TWO_ROOTS; i++) many[i] = allocate_as(1, FRONTEND_MAX - SLAB_SIZE);
+    for (unsigned i = 0; i < IN_TWO_ROOTS; i++) free_as(0, many[i]);
+    assert_true(root_count() > 1);
+    assert_true(remote_work_begin_period()); /* rounds know of these frees no longer */
+    assert_int_equal(slabs_given_back(), 0);
+}
+
+/* No thread frees more: only rounds know of what is left. */
+static void check_that_rounds_go_on(uint64_t done) {
+    remote_reclaim_round(false);
+    remote_reclaim_round(false); /* what one has seen empty the next one gives back */
+    uint64_t given = slabs_given_back();
+    assert_true(given > done && given > ROOT_GRANULES);
+    remote_reclaim_round(true);
+    assert_int_equal(slabs_given_back(), given);
+    finish();
+}
+
+static void what_the_system_refuses_is_the_next_rounds(void **state) {
+    (void)state;
+    for (unsigned is_purge = 0; is_purge < 2; is_purge++) {
+        leave_to_rounds();
+        sim_fail_only(SIM_DISCARD);
+        sim_fail_after(0);
+        if (is_purge) assert_true(remote_reclaim_purge(&(struct purge){.until = NO_LIMIT}));
+        else remote_reclaim_round(true);
+        assert_int_equal(slabs_given_back(), 0);
+        sim_fail_after(SIM_NEVER);
+        sim_fail_only(SIM_ANY);
+        check_that_rounds_go_on(0);
+    }
+}
+
+static void what_a_purge_has_no_time_for_is_the_next_rounds(void **state) {
+    (void)state;
+    leave_to_rounds();
+    assert_false(remote_reclaim_purge(&(struct purge){.until = 0}));
+    uint64_t done = slabs_given_back();
+    assert_true(done > 0 && done <= ROOT_GRANULES);
+    check_that_rounds_go_on(done);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_purge_ends_in_time_and_the_next_one_goes_on),
@@ -179,6 +241,8 @@ int main(void) {
         cmocka_unit_test(calls_without_time_do_all_in_the_end),
         cmocka_unit_test(a_refused_range_holds_no_purge_up),
         cmocka_unit_test(levels_do_not_disturb_each_other),
+        cmocka_unit_test(what_the_system_refuses_is_the_next_rounds),
+        cmocka_unit_test(what_a_purge_has_no_time_for_is_the_next_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

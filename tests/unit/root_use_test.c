@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "backend/backend.h"
+#include "backend/range_fetch.h"
 #include "core/allocator.h"
 #include "frontend/heap_collect.h"
 
@@ -44,6 +45,35 @@ static void place_all(void) {
         if (first[i]) backend_place(first[i]);
         if (second[i]) backend_place(second[i]);
     }
+}
+
+/* Such a caller has another way: no root is made, and nothing goes back for it. It hears whether the memory is zero. */
+static void a_fetch_from_the_roots_that_there_are(void **state) {
+    (void)state;
+    enum { FEW = 4 };
+    bool zeroed;
+    start();
+    assert_int_equal(range_fetch(FOR_OTHER_RANGES, HALF, FETCH_FROM_ROOTS, &zeroed), 0);
+    memset(granule_address(second[1]), 1, HALF * GRANULE_SIZE);
+    backend_place(second[1]);
+    assert_int_equal(free_granules(MAPPED), HALF);
+    assert_int_equal(range_fetch(FOR_OTHER_RANGES, HALF, FETCH_FROM_ROOTS, &zeroed), second[1]);
+    assert_false(zeroed);
+    backend_place(second[1]);
+    thrift_purge();
+    assert_int_equal(free_granules(UNMAPPED), HALF);
+    granule_id few = range_fetch(FOR_OTHER_RANGES, FEW, FETCH_FROM_ROOTS, &zeroed);
+    assert_true(few >= second[1] && few + FEW <= second[1] + HALF);
+    assert_int_equal(zeroed, platform_page_size() <= GRANULE_SIZE);
+    assert_true(bytes_are_zero(granule_address(few), FEW * GRANULE_SIZE));
+    assert_int_equal(free_granules(UNMAPPED), HALF - FEW);
+    assert_int_equal(free_granules(MAPPED), 0);
+    assert_int_equal(range_fetch(FOR_OTHER_RANGES, HALF, FETCH_FROM_ROOTS, &zeroed), 0);
+    assert_int_equal(root_count(), 2);
+    backend_place(few);
+    second[1] = 0;
+    place_all();
+    finish();
 }
 
 static void only_the_first_root_gives_all(void **state) {
@@ -198,6 +228,7 @@ static void pages_of_records_are_few(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fetch_from_the_roots_that_there_are),
         cmocka_unit_test(only_the_first_root_gives_all),
         cmocka_unit_test(a_root_in_the_same_place_has_its_own_use),
         cmocka_unit_test(what_waits_with_pages_is_for_ranges_only),
