@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -57,6 +58,30 @@ static void purge_gives_memory_back(void **state) {
     uint64_t value;
     size_t size = sizeof value;
     assert_int_equal(jw_ctl("arena.1.purge", &value, &size, NULL, 0), EPERM);
+}
+
+/* What jemalloc's sums stand for. Without the thread that gives memory back they stay the same between two calls. */
+static void sums_are_those_of_the_tiers(void **state) {
+    (void)state;
+    assert_int_equal(jw_reclaim_pause(), 0);
+    char *huge = memset(jw_malloc(9 * MB), 1, 9 * MB), *large = jw_malloc(MB), *kept = jw_malloc(5000);
+    jw_free(large);
+    size_t active = word("backend.in_use") + word("huge.bytes"), mapped = active + word("backend.cached_mapped");
+    assert_int_equal(word("stats.active"), active);
+    assert_int_equal(word("stats.mapped"), mapped);
+    assert_int_equal(word("stats.metadata"), word("backend.metadata") + word("frontend.metadata"));
+    assert_int_equal(word("stats.resident"), mapped + word("stats.metadata"));
+    assert_int_equal(word("stats.retained"), word("backend.cached_unmapped"));
+    assert_int_equal(word("stats.allocated"), jw_mallinfo2().uordblks);
+    assert_true(word("stats.allocated") >= word("frontend.in_use") + word("midend.in_use") + word("huge.bytes"));
+    assert_true(word("stats.committed") >= word("stats.active"));
+    assert_int_equal(word("arenas.page"), sysconf(_SC_PAGESIZE));
+    size_t calls = word("stats.callers_calls");
+    jw_free(huge);
+    jw_malloc_trim(0);
+    assert_true(word("stats.callers_calls") > calls);
+    jw_free(kept);
+    jw_reclaim_resume();
 }
 
 static void epoch_counts(void **state) {
@@ -366,6 +391,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statistics_follow_objects),
         cmocka_unit_test(purge_gives_memory_back),
+        cmocka_unit_test(sums_are_those_of_the_tiers),
         cmocka_unit_test(epoch_counts),
         cmocka_unit_test(background_thread_pauses_and_resumes),
         cmocka_unit_test(options_are_read_and_set),

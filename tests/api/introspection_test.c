@@ -2,6 +2,8 @@
  * mallopt. */
 #include "conformance.h"
 
+#include <limits.h>
+
 static void usable_size_of_null_is_zero(void **state) {
     (void)state;
     assert_int_equal(malloc_usable_size(NULL), 0);
@@ -60,6 +62,49 @@ static void mallinfo_follows_large_objects(void **state) {
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     (void)mallinfo();
 #pragma GCC diagnostic pop
+}
+
+/* The sums of the wide form, and the narrow form, which has no larger numbers than an int. */
+static void mallinfos_numbers_fit_together(void **state) {
+    (void)state;
+    if (!under_jwmalloc()) skip();
+    struct mallinfo2 before = mallinfo2();
+    char *large = malloc(2 * MB), *other = malloc(MB), *huge = malloc(40 * MB);
+    assert_true(large && other && huge);
+    free(other);
+    struct mallinfo2 wide = mallinfo2();
+    assert_int_equal(wide.hblks, before.hblks + 1);
+    assert_int_equal(wide.hblkhd, before.hblkhd + malloc_usable_size(huge));
+    assert_true(wide.uordblks >= before.uordblks + 42 * MB && wide.uordblks < before.uordblks + 44 * MB);
+    assert_int_equal(wide.fordblks, wide.arena - (wide.uordblks - wide.hblkhd));
+    assert_true(wide.keepcost <= wide.fordblks && wide.arena % 4096 == 0 && wide.ordblks > 0);
+    assert_true(wide.smblks == 0 && wide.fsmblks == 0 && wide.usmblks == 0);
+    struct mallinfo narrow = mallinfo();
+    assert_int_equal(narrow.arena, wide.arena);
+    assert_int_equal(narrow.ordblks, wide.ordblks);
+    assert_int_equal(narrow.hblks, wide.hblks);
+    assert_int_equal(narrow.hblkhd, wide.hblkhd);
+    assert_int_equal(narrow.uordblks, wide.uordblks);
+    assert_int_equal(narrow.fordblks, wide.fordblks);
+    assert_int_equal(narrow.keepcost, wide.keepcost);
+    if (sizeof(size_t) > 4) {
+        char *most = malloc((size_t)3 << 30); /* its addresses only */
+        assert_non_null(most);
+        narrow = mallinfo();
+        assert_true(narrow.hblkhd == INT_MAX && narrow.uordblks == INT_MAX && narrow.hblks == (int)wide.hblks + 1);
+        free(most);
+    }
+    free(large);
+    free(huge);
+}
+
+static void malloc_info_tells_of_a_full_device(void **state) {
+    (void)state;
+    FILE *full = fopen("/dev/full", "w");
+    if (full == NULL) skip();
+    setvbuf(full, NULL, _IONBF, 0);
+    assert_int_not_equal(malloc_info(0, full), 0);
+    fclose(full);
 }
 
 /* Whatever the heap holds, the document must parse: Python's parser is the judge. */
@@ -145,7 +190,9 @@ int main(void) {
         cmocka_unit_test(good_size_is_what_malloc_gives),
         cmocka_unit_test(good_size_is_monotonic),
         cmocka_unit_test(mallinfo_follows_large_objects),
+        cmocka_unit_test(mallinfos_numbers_fit_together),
         cmocka_unit_test(malloc_info_is_xml),
+        cmocka_unit_test(malloc_info_tells_of_a_full_device),
         cmocka_unit_test(malloc_info_refuses_unknown_options),
         cmocka_unit_test(malloc_stats_goes_to_standard_error),
         cmocka_unit_test(trim_gives_memory_back),

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -220,6 +221,76 @@ static void a_free_place_above_is_taken(void **state) {
     assert_true(platform_unmap(above, BIG));
 }
 
+/* Writes a report to a pipe without a reader. Returns whether the child's signals are as before. */
+static bool report_to_nobody(bool already_pending) {
+    sigset_t before, after, pipe_only;
+    int ends[2];
+    if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) return false;
+    platform_keep_output(NULL);
+    close(ends[0]);
+    signal(SIGPIPE, SIG_DFL);
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    if (already_pending) {
+        sigprocmask(SIG_BLOCK, &pipe_only, NULL);
+        raise(SIGPIPE);
+    }
+    sigprocmask(SIG_BLOCK, NULL, &before);
+    platform_write_report("text", 4);
+    sigprocmask(SIG_BLOCK, NULL, &after);
+    for (int number = 1; number < 32; number++)
+        if (sigismember(&before, number) != sigismember(&after, number)) return false;
+    return sigpending(&after) == 0 && sigismember(&after, SIGPIPE) == already_pending;
+}
+
+static void a_report_that_nobody_reads_ends_no_program(void **state) {
+    (void)state;
+    for (unsigned pending = 0; pending < 2; pending++) {
+        int status;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) _exit(!report_to_nobody(pending));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
+/* As much as there is, or as fits; from a pipe, too, which gives it in pieces. */
+static void a_file_is_read_to_its_end_or_the_buffers(void **state) {
+    (void)state;
+    char path[] = "/tmp/jw_read_XXXXXX", buffer[16], named[64];
+    int file = mkstemp(path), ends[2];
+    assert_true(file >= 0 && write(file, "0123456789", 10) == 10);
+    for (size_t size = 0; size <= sizeof buffer; size++) {
+        memset(buffer, 'x', sizeof buffer);
+        assert_int_equal(platform_read_file(path, buffer, size), size < 10 ? size : 10);
+        assert_memory_equal(buffer, "0123456789", size < 10 ? size : 10);
+        for (size_t i = size < 10 ? size : 10; i < sizeof buffer; i++) assert_int_equal(buffer[i], 'x');
+    }
+    int next = dup(file);
+    close(next);
+    assert_int_equal(dup(file), next); /* no descriptor is left open */
+    close(next);
+    close(file);
+    unlink(path);
+    assert_int_equal(platform_read_file(path, buffer, sizeof buffer), 0);
+    pid_t child;
+    assert_int_equal(pipe(ends), 0);
+    if ((child = fork()) == 0) {
+        for (unsigned i = 0; i < 4; i++) {
+            if (write(ends[1], "abc", 3) != 3) _exit(1);
+            usleep(10000);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    snprintf(named, sizeof named, "/dev/fd/%d", ends[0]);
+    assert_int_equal(platform_read_file(named, buffer, sizeof buffer), 12);
+    assert_memory_equal(buffer, "abcabcabcabc", 12);
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+}
+
 static void *number_of_thread(void *number) {
     *(uint32_t *)number = platform_thread_id();
     return (void *)(uintptr_t)syscall(SYS_gettid);
@@ -240,6 +311,8 @@ static void each_thread_has_the_systems_number(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_thread_has_the_systems_number),
+        cmocka_unit_test(a_file_is_read_to_its_end_or_the_buffers),
+        cmocka_unit_test(a_report_that_nobody_reads_ends_no_program),
         cmocka_unit_test(a_free_place_above_is_taken),
         cmocka_unit_test(misuse_says_one_line_and_aborts), /* forks: before there are threads, for qemu-user's sake */
         cmocka_unit_test(no_guess_leads_into_the_region),  /* before there is a guess */

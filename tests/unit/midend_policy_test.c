@@ -13,6 +13,43 @@ static void slabs_waste_little(void **state) {
     }
 }
 
+/* The least weight of S(3) whose slab has enough objects and a small tail; 0: there is none. */
+static uint32_t weight_for(uint32_t size) {
+    for (unsigned range_class = 1; range_class < RANGE_CLASSES; range_class++) {
+        uint32_t weight = weight_of_class(range_class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
+        if (count > MOST_OBJECTS) return 0;
+        if (count >= MID_LEAST_OBJECTS && bytes % size * MID_TAIL_PART <= bytes) return weight;
+    }
+    return 0;
+}
+
+/* From the frontend's largest size on, each size of S(3) for which there is a slab; and each size has its class. */
+static void each_size_has_the_smallest_slab(void **state) {
+    (void)state;
+    start();
+    unsigned class = 0;
+    for (unsigned range_class = 0; weight_of_class(range_class) << UNIT_SHIFT < BACKEND_MIN; range_class++) {
+        uint32_t size = weight_of_class(range_class) << UNIT_SHIFT, weight;
+        if (size < FRONTEND_MAX) continue;
+        if (!(weight = weight_for(size))) {
+            if (class == 0) continue;
+            break; /* this size and all above are large */
+        }
+        const struct mid_shape *shape = &mid_shapes[class ++];
+        assert_true(class <= mid_class_count);
+        assert_int_equal(shape->size, size);
+        assert_int_equal(shape->weight, weight);
+        assert_int_equal(shape->count, (weight << JW_GRANULE_SHIFT) / size);
+        for (uint32_t at = 0; at < shape->count * size; at += size / 2)
+            assert_int_equal((uint64_t)at * shape->reciprocal >> 32, at / size);
+    }
+    assert_int_equal(class, mid_class_count);
+    for (uint32_t size = FRONTEND_MAX + 1, found = 0; size < BACKEND_MIN; size++) {
+        while (found < mid_class_count && mid_shapes[found].size < size) found++;
+        assert_int_equal(mid_class_index[(size - 1) >> UNIT_SHIFT], found);
+    }
+}
+
 static void caches_have_a_size_in_bytes(void **state) {
     (void)state;
     start();
@@ -20,6 +57,38 @@ static void caches_have_a_size_in_bytes(void **state) {
         size_t most = mid_shapes[class].cache_room, size = mid_shapes[class].size;
         assert_true(most * size <= JW_MID_CACHE_BYTES && (most + 1) * size > JW_MID_CACHE_BYTES);
     }
+}
+
+/* Threads that sleep may hold a slab each. The first hold of a cache counts, and the first one after a round. */
+static void many_holds_ask_for_a_round(void **state) {
+    (void)state;
+    enum { ROUNDS = 3 };
+    static struct mid_cache cache;
+    char *objects[MOST_OBJECTS];
+    unsigned asked = 0;
+    start();
+    granule_id slab = fill_slab(objects, 0);
+    reclaimer_take_request();
+    for (unsigned i = 0; i < ROUNDS * MID_ROUND_FROM; i++) {
+        memset(&cache, 0, sizeof cache);
+        mid_cache_open(&cache, 0);
+        mid_cache_hold(&cache, slab);
+        asked += reclaimer_take_request();
+    }
+    assert_int_equal(asked, ROUNDS);
+    for (unsigned i = 0; i < ROUNDS * MID_ROUND_FROM; i++) {
+        mid_cache_open(&cache, i % mid_class_count); /* another class is no new cache */
+        mid_cache_hold(&cache, slab);
+        assert_false(reclaimer_take_request());
+    }
+    for (unsigned i = 0; i < ROUNDS * MID_ROUND_FROM; i++) {
+        mid_cache_count_next_hold(&cache);
+        mid_cache_hold(&cache, slab);
+        asked += reclaimer_take_request();
+    }
+    assert_int_equal(asked, 2 * ROUNDS);
+    for (unsigned i = 0; i < mid_shapes[0].count; i++) midend_free(NULL, objects[i]);
+    finish();
 }
 
 /* As long as the thread allocates now and then, what finds no room goes to its slab, and the rest stays. */
@@ -193,8 +262,10 @@ static void slabs_of_a_burst_stay(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slabs_waste_little),
+        cmocka_unit_test(each_size_has_the_smallest_slab),
         cmocka_unit_test(caches_have_a_size_in_bytes),
         cmocka_unit_test(many_free_objects_ask_for_a_round),
+        cmocka_unit_test(many_holds_ask_for_a_round),
         cmocka_unit_test(what_finds_no_room_goes_back),
         cmocka_unit_test(frees_until_reopen_end),
         cmocka_unit_test(classes_that_take_turns_make_no_room),

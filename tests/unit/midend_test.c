@@ -204,6 +204,30 @@ static void a_busy_nest_defers_the_slab(void **state) {
     finish();
 }
 
+/* Each of them comes back, and an empty one goes. */
+static void many_deferred_slabs(void **state) {
+    (void)state;
+    enum { SLABS = 5 };
+    static char *objects[SLABS][MOST_OBJECTS];
+    start();
+    for (unsigned i = 0; i < SLABS; i++) fill_slab(objects[i], 0);
+    mid_nest.classes[0].summary = ~(uintptr_t)0;
+    mid_nest.classes[0].list |= LOCK_BIT;
+    for (unsigned i = 0; i < SLABS; i++) midend_free(NULL, objects[i][0]);
+    mid_nest.classes[0].summary = 0;
+    mid_nest.classes[0].list = 0;
+    for (unsigned j = 1; j < mid_shapes[0].count; j++) midend_free(NULL, objects[2][j]); /* empty when it is placed */
+    assert_true(mid_slab_place_deferred());
+    assert_false(mid_slab_place_deferred());
+    assert_true(nest_count(&mid_nest, 0) >= SLABS - 1);
+    for (unsigned i = 0; i < SLABS; i++)
+        for (unsigned j = 1; j < mid_shapes[0].count && i != 2; j++) {
+            CHECK(pattern_holds(objects[i][j], mid_shapes[0].size, j));
+            midend_free(NULL, objects[i][j]);
+        }
+    finish();
+}
+
 static void free_twice(void) {
     void *object = midend_allocate(NULL, mid_shapes[0].size, 1);
     midend_free(NULL, object);
@@ -323,17 +347,12 @@ static void threads_share_slabs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_keep_their_bounds),
-        cmocka_unit_test(sizes_get_the_smallest_class),
-        cmocka_unit_test(addresses_divide_exactly),
-        cmocka_unit_test(objects_are_aligned),
-        cmocka_unit_test(slabs_go_through_their_states),
-        cmocka_unit_test(slabs_are_held),
-        cmocka_unit_test(held_addresses_divide_exactly),
-        cmocka_unit_test(a_busy_nest_defers_the_slab),
-        cmocka_unit_test(misuse_is_told),
-        cmocka_unit_test(no_memory_gives_null),
-        cmocka_unit_test(threads_share_slabs),
+        cmocka_unit_test(shapes_keep_their_bounds),      cmocka_unit_test(sizes_get_the_smallest_class),
+        cmocka_unit_test(addresses_divide_exactly),      cmocka_unit_test(objects_are_aligned),
+        cmocka_unit_test(slabs_go_through_their_states), cmocka_unit_test(slabs_are_held),
+        cmocka_unit_test(held_addresses_divide_exactly), cmocka_unit_test(a_busy_nest_defers_the_slab),
+        cmocka_unit_test(many_deferred_slabs),           cmocka_unit_test(misuse_is_told),
+        cmocka_unit_test(no_memory_gives_null),          cmocka_unit_test(threads_share_slabs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include "backend/backend.h"
 #include "backend/timed_purge.h"
 #include "core/purge.h"
+#include "frontend/heap_rounds.h"
+#include "frontend/heap_stacks.h"
 #include "frontend/heap_statistics.h"
 #include "frontend/remote_reclaim.h"
 #include "frontend/remote_work.h"
@@ -232,6 +234,51 @@ static void what_a_purge_has_no_time_for_is_the_next_rounds(void **state) {
     check_that_rounds_go_on(done);
 }
 
+/* One heap at a time; with time enough all of them, and only once. */
+static void heaps_of_ended_threads_go_one_by_one(void **state) {
+    (void)state;
+    start();
+    purge_for(PURGE_OWN, NO_LIMIT);
+    for (unsigned heap = 1; heap < HEAPS; heap++) empty_slabs_of(heap);
+    struct heap *ended[] = {heaps[1], heaps[2]};
+    uint32_t before = heap_abandoned_count();
+    for (unsigned i = 0; i < 2; i++) heap_abandon(ended[i]);
+    unsigned stack = heap_waiting_stack();
+    assert_false(heap_purge_ended(&(struct purge){.until = 0}));
+    assert_true(pool_is_empty(&ended[0]->pool) != pool_is_empty(&ended[1]->pool));
+    assert_int_equal(heap_waiting_stack(), stack);
+    assert_true(heap_purge_ended(&(struct purge){.until = NO_LIMIT}));
+    assert_true(pool_is_empty(&ended[0]->pool) && pool_is_empty(&ended[1]->pool));
+    assert_int_equal(heap_waiting_stack(), !stack);
+    assert_int_equal(heap_abandoned_count(), before + 2);
+    heaps[1] = heap_take_or_create();
+    heaps[2] = heap_take_or_create();
+    sim_take_thread();
+    reclaimer_forget();
+    finish();
+}
+
+static void caches_of_all_heaps_go_one_by_one(void **state) {
+    (void)state;
+    start();
+    purge_for(PURGE_OWN, NO_LIMIT);
+    for (unsigned heap = 0; heap < HEAPS; heap++) {
+        empty_slabs_of(heap);
+        free_as(heap, allocate_as(heap, BACKEND_MIN));
+    }
+    struct purge purge = {.until = 0};
+    unsigned calls = 1;
+    while (!heap_purge_caches(&purge)) {
+        assert_int_equal(purge.place, calls);
+        assert_true(calls++ <= heap_count());
+    }
+    for (unsigned heap = 0; heap < HEAPS; heap++) {
+        assert_true(pool_is_empty(&heaps[heap]->pool));
+        assert_int_equal(range_cache_granules(&heaps[heap]->range_cache), 0);
+    }
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_purge_ends_in_time_and_the_next_one_goes_on),
@@ -241,6 +288,8 @@ int main(void) {
         cmocka_unit_test(calls_without_time_do_all_in_the_end),
         cmocka_unit_test(a_refused_range_holds_no_purge_up),
         cmocka_unit_test(levels_do_not_disturb_each_other),
+        cmocka_unit_test(heaps_of_ended_threads_go_one_by_one),
+        cmocka_unit_test(caches_of_all_heaps_go_one_by_one),
         cmocka_unit_test(what_the_system_refuses_is_the_next_rounds),
         cmocka_unit_test(what_a_purge_has_no_time_for_is_the_next_rounds),
     };
