@@ -291,6 +291,29 @@ static void a_file_is_read_to_its_end_or_the_buffers(void **state) {
     waitpid(child, NULL, 0);
 }
 
+static bool a_spared_caller_gives_nothing_back(void) {
+    char *block = platform_reserve(2 * BIG, BIG, "jwmalloc: test");
+    uint64_t calls = platform_callers_calls();
+    *block = 1;
+    if (!platform_unmap(block + BIG, BIG) || platform_callers_calls() != calls + 1) return false;
+    if (!platform_discard(block, BIG) || *block != 0 || platform_callers_calls() != calls + 2) return false;
+    *block = 1;
+    platform_spare_callers();
+    bool refused = !platform_discard(block, BIG) && !platform_unmap(block, BIG) && *block == 1;
+    return refused && platform_callers_calls() == calls + 2;
+}
+
+/* Only the reclamation thread makes such calls then. */
+static void callers_are_spared_if_asked(void **state) {
+    (void)state;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(!a_spared_caller_gives_nothing_back());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void *number_of_thread(void *number) {
     *(uint32_t *)number = platform_thread_id();
     return (void *)(uintptr_t)syscall(SYS_gettid);
@@ -311,6 +334,7 @@ static void each_thread_has_the_systems_number(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_thread_has_the_systems_number),
+        cmocka_unit_test(callers_are_spared_if_asked),
         cmocka_unit_test(a_file_is_read_to_its_end_or_the_buffers),
         cmocka_unit_test(a_report_that_nobody_reads_ends_no_program),
         cmocka_unit_test(a_free_place_above_is_taken),

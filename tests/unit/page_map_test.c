@@ -25,6 +25,16 @@ static void slots_are_found_and_never_shared(void **state) {
     assert_int_equal(page_map_metadata(0), 0);
 }
 
+/* For each granule a record and three words, for each root its slot's word, and a page behind them. */
+static void tables_are_no_larger_than_needed(void **state) {
+    (void)state;
+    enum { GRANULES = SLOTS * ROOT_GRANULES, FENCE = 1 };
+    start_backend();
+    size_t page = platform_page_size(), slots = SLOTS * sizeof(uintptr_t);
+    size_t words = (GRANULES * WORDS_SIZE + slots + page - 1) / page * page;
+    assert_int_equal(sim_reserved(), GRANULES * RECORD_SIZE + words + FENCE * page);
+}
+
 static void mappings_come_and_go(void **state) {
     (void)state;
     start_backend();
@@ -91,6 +101,7 @@ static void refusals_change_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_are_found_and_never_shared),
+        cmocka_unit_test(tables_are_no_larger_than_needed),
         cmocka_unit_test(mappings_come_and_go),
         cmocka_unit_test(words_never_written_are_none),
         cmocka_unit_test(refusals_change_nothing),

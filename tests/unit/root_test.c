@@ -188,6 +188,33 @@ static void parts_are_closed_and_opened(void **state) {
     none_left(&other, 1);
 }
 
+/* A refused part stays as it is. Each closing takes an entry for good; without one a part stays open. */
+static void a_part_that_cannot_be_closed_stays(void **state) {
+    (void)state;
+    start_backend();
+    tables = sim_reserved();
+    granule_id left = root_create(FOR_SMALL_SLABS), part = knit_split(left, ROOT_GRANULES / 2);
+    leaf_set(part, leaf_held());
+    sim_fail_only(SIM_UNMAP);
+    sim_fail_after(0);
+    assert_false(root_close_part(part));
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    assert_int_equal(sim_reserved(), tables + ROOT_SIZE);
+    assert_int_equal(root_open_part(FOR_SMALL_SLABS, 1), 0);
+    unsigned closed = 0;
+    for (; root_close_part(part); closed++) {
+        assert_true(closed < CLOSED_PARTS);
+        assert_int_equal(sim_reserved(), tables + ROOT_SIZE / 2);
+        assert_int_equal(root_open_part(FOR_SMALL_SLABS, 1), part);
+    }
+    assert_true(closed > 0);
+    assert_int_equal(sim_reserved(), tables + ROOT_SIZE);
+    range_place(part, UNMAPPED);
+    range_place(left, UNMAPPED);
+    none_left(NULL, 0);
+}
+
 /* Mapped ahead it would have pages that the program does not need. A child of a fork inherits no locks. */
 static void nothing_is_mapped_ahead_in_locked_memory(void **state) {
     (void)state;
@@ -220,6 +247,7 @@ int main(void) {
         cmocka_unit_test(taken_slots_are_left_out),
         cmocka_unit_test(a_child_makes_spares_whoever_was_at_it),
         cmocka_unit_test(parts_are_closed_and_opened),
+        cmocka_unit_test(a_part_that_cannot_be_closed_stays),
         cmocka_unit_test(nothing_is_mapped_ahead_in_locked_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,163 @@
+/* heap_keys_test.c - keys of heaps, and the secrets of a fork's children: no two processes share them, and the kernel
+ * is asked for randomness as seldom as can be (frontend/heap_key.h). Heaps, by their numbers. */
+#include "frontend/heap_key.h"
+#include "frontend/heap_table.h"
+#include "unit.h"
+
+#include "backend/limits.h"
+#include "base/align.h"
+#include "frontend/heap.h"
+
+uint64_t __wrap_platform_random(void);
+void *__wrap_platform_forgotten_by_fork(size_t size);
+
+static struct {
+    uint64_t key[2], forks;
+} seeds; /* what the kernel wipes in a child */
+static bool has_seeds;
+static unsigned draws;
+
+uint64_t __wrap_platform_random(void) {
+    static uint64_t state;
+    draws++;
+    return random_next(&state);
+}
+
+void *__wrap_platform_forgotten_by_fork(size_t size) {
+    return has_seeds && size == sizeof seeds ? &seeds : NULL;
+}
+
+static void start(bool with_seeds) {
+    memset(&seeds, 0, sizeof seeds);
+    has_seeds = with_seeds;
+    draws = 0;
+    heap_keys_start();
+    assert_int_equal(draws, 3); /* the frontend's key, and two words of the secret */
+}
+
+enum { HEAPS_MOST = 500, SIBLINGS = 4 };
+
+static void heaps_and_purposes_have_their_own(void **state) {
+    (void)state;
+    static uint64_t keys[HEAPS_MOST];
+    start(true);
+    for (uint32_t number = 1; number < HEAPS_MOST; number++) {
+        keys[number] = heap_key(number);
+        assert_true(keys[number] == heap_key(number));
+        assert_true(heap_derived(number, FOR_KEY) != heap_derived(number, FOR_SCATTER));
+        for (uint32_t other = 1; other < number; other++) assert_true(keys[other] != keys[number]);
+    }
+    start(true);
+    for (uint32_t number = 1; number < HEAPS_MOST; number++) assert_true(heap_key(number) != keys[number]);
+}
+
+/* Draws of this process for a fork, from the first handler to the last one in the parent. */
+static unsigned draws_of_a_fork(void) {
+    uint64_t before = heap_derived(1, FOR_KEY);
+    draws = 0;
+    heap_keys_before_fork();
+    heap_keys_after_fork(false);
+    assert_true(heap_derived(1, FOR_KEY) == before);
+    return draws;
+}
+
+static void the_kernel_is_asked_where_no_seed_is_left(void **state) {
+    (void)state;
+    start(false);
+    assert_int_equal(draws_of_a_fork(), 2);
+    start(true);
+    assert_int_equal(seeds.forks, 1);
+    assert_true(seeds.key[0] != seeds.key[1] && seeds.key[0] != 0 && seeds.key[1] != 0);
+    for (unsigned fork = 1; fork < 10; fork++) {
+        assert_int_equal(draws_of_a_fork(), 0);
+        assert_int_equal(seeds.forks, 1 + fork);
+    }
+    memset(&seeds, 0, sizeof seeds); /* a child that no handler of ours has seen */
+    assert_int_equal(draws_of_a_fork(), 2);
+    assert_int_equal(seeds.forks, 0);
+    start(true); /* no word of the last secret is left to be used again */
+    heap_keys_before_fork();
+    heap_keys_after_fork(true);
+    draws = 0;
+    heap_keys_after_fork(true); /* a handler has forked between the two steps: the child draws its own */
+    assert_int_equal(draws, 2);
+}
+
+static int results[2];
+
+/* Forks `siblings` times, and each child as often less one; each process tells one derived number. */
+static void fork_all(unsigned siblings) {
+    for (unsigned i = 0; i < siblings; i++) {
+        heap_keys_before_fork();
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            memset(&seeds, 0, sizeof seeds);
+            heap_keys_after_fork(true);
+            CHECK(draws == 0);
+            uint64_t told = heap_derived(1, FOR_KEY);
+            CHECK(write(results[1], &told, sizeof told) == sizeof told);
+            if (siblings > 2) fork_all(siblings - 1);
+            _exit(0);
+        }
+        heap_keys_after_fork(false);
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+}
+
+static void no_two_processes_share_a_secret(void **state) {
+    (void)state;
+    uint64_t told[100] = {0};
+    start(true);
+    draws = 0;
+    assert_int_equal(pipe(results), 0);
+    fork_all(SIBLINGS);
+    told[0] = heap_derived(1, FOR_KEY);
+    close(results[1]);
+    unsigned count = 1;
+    while (read(results[0], &told[count], sizeof *told) == sizeof *told) count++;
+    close(results[0]);
+    assert_int_equal(count, 1 + SIBLINGS + SIBLINGS * (SIBLINGS - 1) + SIBLINGS * (SIBLINGS - 1) * (SIBLINGS - 2));
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < i; j++) assert_true(told[i] != told[j]);
+    assert_int_equal(draws, 0);
+}
+
+/* One mapping for a chunk of heaps; a refused one changes nothing. */
+static void heaps_come_in_chunks(void **state) {
+    (void)state;
+    start_backend();
+    size_t bytes = align_up(sizeof(struct heap) * JW_HEAPS_PER_CHUNK, platform_page_size());
+    for (unsigned chunk = 0; chunk < 3; chunk++) {
+        uint32_t count = heap_count();
+        size_t reserved = sim_reserved(), committed = limits_committed();
+        sim_fail_after(0);
+        if (!heap_by_number(count + 1)) assert_null(heap_create());
+        assert_int_equal(heap_count(), count);
+        sim_fail_after(SIM_NEVER);
+        do {
+            struct heap *heap = heap_create();
+            assert_non_null(heap);
+            assert_int_equal(heap->number, ++count);
+            assert_ptr_equal(heap_by_number(count), heap);
+            assert_int_equal(heap_count(), count);
+            assert_true(bytes_are_zero(heap->local, sizeof heap->local));
+            if (!chunk && count == 1) reserved += bytes;
+            committed += sizeof *heap;
+            assert_int_equal(limits_committed(), committed);
+            assert_int_equal(sim_reserved(), reserved + (count / JW_HEAPS_PER_CHUNK > chunk ? bytes : 0));
+        } while (count % JW_HEAPS_PER_CHUNK != 0);
+    }
+    assert_null(heap_by_number(JW_HEAPS_PER_CHUNK * 10));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(heaps_and_purposes_have_their_own),
+        cmocka_unit_test(the_kernel_is_asked_where_no_seed_is_left),
+        cmocka_unit_test(no_two_processes_share_a_secret),
+        cmocka_unit_test(heaps_come_in_chunks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
