@@ -127,6 +127,27 @@ static void options_are_read_and_set(void **state) {
     assert_int_equal(set("opt.nothing", 1), ENOENT);
 }
 
+/* Android's numbers: short, default, long. The short one also gives back what is free now. */
+static void a_decay_time_is_an_interval(void **state) {
+    (void)state;
+    size_t before = word("opt.reclaim_interval");
+    assert_int_equal(jw_reclaim_pause(), 0);
+    jw_free(memset(jw_malloc(3 * MB), 1, 3 * MB));
+    size_t cached = word("backend.cached_mapped");
+    assert_int_equal(jw_mallopt(JW_M_DECAY_TIME, 1), 1);
+    assert_int_equal(word("opt.reclaim_interval"), 500);
+    assert_int_equal(jw_mallopt(JW_M_DECAY_TIME, -1), 1);
+    assert_int_equal(word("opt.reclaim_interval"), 60000);
+    assert_true(jw_mallopt(JW_M_DECAY_TIME, 2) == 0 && jw_mallopt(JW_M_DECAY_TIME, -2) == 0);
+    assert_int_equal(word("opt.reclaim_interval"), 60000);
+    assert_int_equal(word("backend.cached_mapped"), cached);
+    assert_int_equal(jw_mallopt(JW_M_DECAY_TIME, 0), 1);
+    assert_int_equal(word("opt.reclaim_interval"), 10);
+    assert_true(cached >= 3 * MB && word("backend.cached_mapped") + 3 * MB <= cached);
+    jw_reclaim_resume();
+    assert_int_equal(set("opt.reclaim_interval", before), 0);
+}
+
 static void small_values_have_their_types(void **state) {
     (void)state;
     unsigned arenas = 77;
@@ -395,6 +416,7 @@ int main(void) {
         cmocka_unit_test(epoch_counts),
         cmocka_unit_test(background_thread_pauses_and_resumes),
         cmocka_unit_test(options_are_read_and_set),
+        cmocka_unit_test(a_decay_time_is_an_interval),
         cmocka_unit_test(small_values_have_their_types),
         cmocka_unit_test(names_that_are_not_ours_are_refused),
         cmocka_unit_test(wrong_sizes_and_writes_are_refused),

@@ -45,6 +45,35 @@ static void with_threads_it_starts_and_sleeps(void **state) {
     finish();
 }
 
+static unsigned asked_asleep;
+
+static void ask_while_it_sleeps(unsigned number) {
+    (void)number;
+    if (!reclaimer_sleeps()) return;
+    CHECK(!reclaimer_take_wakeup());
+    thrift_wake();
+    CHECK(reclaimer_take_wakeup() && reclaimer_is_asked());
+    asked_asleep++;
+    reclaimer_pause_begins();
+}
+
+/* Work that is no memory to give back, such as a thread's end. */
+static void who_asks_for_a_round_wakes_the_thread(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_AUTO;
+    asked_asleep = 0;
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
+    at_wait = ask_while_it_sleeps;
+    run_thread();
+    assert_int_equal(asked_asleep, 1);
+    reclaimer_forget();
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* The thread ends at the pause, starts at the last resume, and not in between. */
 static void a_pause_ends_the_thread(void **state) {
     (void)state;
@@ -186,6 +215,7 @@ static void none_in_borrowed_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_threads_it_starts_and_sleeps),
+        cmocka_unit_test(who_asks_for_a_round_wakes_the_thread),
         cmocka_unit_test(a_pause_ends_the_thread),
         cmocka_unit_test(brief_stops_keep_memory_and_start_less),
         cmocka_unit_test(after_an_interval_all_is_as_before),
