@@ -6,7 +6,12 @@
 
 #include "backend/limits.h"
 #include "base/align.h"
+#include "core/allocator.h"
 #include "frontend/heap.h"
+#include "frontend/thread_heap.h"
+#include "midend/mid_slab.h"
+
+#define LOCK_BIT 0x80000000u /* of a list (backend/nest.h) */
 
 uint64_t __wrap_platform_random(void);
 void *__wrap_platform_forgotten_by_fork(size_t size);
@@ -124,6 +129,51 @@ static void no_two_processes_share_a_secret(void **state) {
     assert_int_equal(draws, 0);
 }
 
+static bool a_list_is_locked(void) {
+    bool locked = false;
+    for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
+        for (unsigned nest = 0; nest < NESTS; nest++) locked |= ownership.nests[nest].classes[class].list & LOCK_BIT;
+        locked |= mid_nest.classes[class].list & LOCK_BIT;
+    }
+    return locked;
+}
+
+/* The parent goes on as before. The child has one thread, and no heap yet. */
+static void check_both_sides(void) {
+    CHECK(allocator_start());
+    options.reclaim_thread = THREAD_TRUE;
+    char *object = memset(jw_malloc(100), 1, 100);
+    struct heap *heap = thread_heap();
+    thrift_wake();
+    uint32_t forks = root_forks();
+    CHECK(heap != &no_heap && reclaimer_state() == RUNNING);
+    sim_fork(false);
+    CHECK(thread_heap() == heap && reclaimer_state() == RUNNING && root_forks() == forks && !a_list_is_locked());
+    sim_fork(true);
+    CHECK(thread_heap() == &no_heap && root_forks() != forks);
+    CHECK(reclaimer_state() == NO_THREAD);
+    CHECK(!a_list_is_locked());
+    char *other = memset(jw_malloc(100), 2, 100);
+    CHECK(other != object && *object == 1 && thread_heap() != heap && thread_heap() != &no_heap);
+    CHECK(thread_heap()->key != heap->key);
+    jw_free(object);
+    jw_free(other);
+}
+
+static void a_child_begins_anew(void **state) {
+    (void)state;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        start_backend();
+        check_both_sides();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* One mapping for a chunk of heaps; a refused one changes nothing. */
 static void heaps_come_in_chunks(void **state) {
     (void)state;
@@ -157,6 +207,7 @@ int main(void) {
         cmocka_unit_test(heaps_and_purposes_have_their_own),
         cmocka_unit_test(the_kernel_is_asked_where_no_seed_is_left),
         cmocka_unit_test(no_two_processes_share_a_secret),
+        cmocka_unit_test(a_child_begins_anew),
         cmocka_unit_test(heaps_come_in_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

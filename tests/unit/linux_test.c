@@ -291,6 +291,28 @@ static void a_file_is_read_to_its_end_or_the_buffers(void **state) {
     waitpid(child, NULL, 0);
 }
 
+/* Behind the first one there is always a place to guess, so that nothing is cut off and unmapped. */
+static bool each_mapping_is_one_call(void) {
+    platform_end_names();
+    char *blocks[8] = {platform_reserve(BIG, BIG, "jwmalloc: test")};
+    for (unsigned i = 1; i < 8; i++) {
+        uint64_t calls = platform_system_calls();
+        blocks[i] = platform_reserve(BIG, BIG, "jwmalloc: test");
+        if (!blocks[i] || (uintptr_t)blocks[i] % BIG != 0 || platform_system_calls() != calls + 1) return false;
+    }
+    return true;
+}
+
+static void the_next_aligned_mapping_is_guessed(void **state) {
+    (void)state;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(!each_mapping_is_one_call());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static bool a_spared_caller_gives_nothing_back(void) {
     char *block = platform_reserve(2 * BIG, BIG, "jwmalloc: test");
     uint64_t calls = platform_callers_calls();
@@ -335,6 +357,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_thread_has_the_systems_number),
         cmocka_unit_test(callers_are_spared_if_asked),
+        cmocka_unit_test(the_next_aligned_mapping_is_guessed),
         cmocka_unit_test(a_file_is_read_to_its_end_or_the_buffers),
         cmocka_unit_test(a_report_that_nobody_reads_ends_no_program),
         cmocka_unit_test(a_free_place_above_is_taken),

@@ -193,6 +193,31 @@ static void a_waiting_mapping_serves_what_is_little_smaller(void **state) {
     thrift_purge();
 }
 
+static char stranger;
+
+static void resize_a_stranger(void) {
+    huge_resize(&stranger, HUGE_SIZE);
+}
+
+static void free_a_stranger(void) {
+    huge_free(&stranger);
+}
+
+static void free_twice(void) {
+    void *object = huge_allocate(HUGE_SIZE, 1, NULL);
+    huge_free(object);
+    huge_free(object);
+}
+
+static void misuse_is_told(void **state) {
+    (void)state;
+    start_backend();
+    options = default_options;
+    expect_abort(resize_a_stranger, "invalid pointer");
+    expect_abort(free_a_stranger, "invalid free");
+    expect_abort(free_twice, "invalid free");
+}
+
 static void sizes_at_their_limits(void **state) {
     (void)state;
     start_backend();
@@ -221,6 +246,7 @@ int main(void) {
         cmocka_unit_test(an_object_that_shrinks),
         cmocka_unit_test(an_object_that_grows),
         cmocka_unit_test(a_waiting_mapping_serves_what_is_little_smaller),
+        cmocka_unit_test(misuse_is_told),
         cmocka_unit_test(sizes_at_their_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
