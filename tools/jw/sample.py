@@ -3,6 +3,8 @@
 Drawn from: the functions that ship and that a quick client executes. A mutant whose objects are those that ship, at the
 level that ships, is equal and does not count. Each other one meets the unit tests and clients that execute its
 function, the fastest first, until one fails. verify/survivors.toml excuses those that none can kill.
+
+--whole: drawn from all that ships. Whole programs judge, too, and of the clients those that are about the file.
 """
 
 import functools
@@ -28,24 +30,29 @@ from edits import Edit, edits, read
 from flavours import BUILD, ROOT
 from mutants import Mutant, all_mutants, tomllib
 from unit_programs import UnitPrograms, unit_test
+from whole_programs import WholePrograms, edits_that_ship
 
 LIMIT = 300  # seconds of a mutant, after which it meets no further program
 OWN_OBJECTS = 1  # seconds
+WHOLE_CLIENT = 5  # seconds of a client that was not measured
 SLACK = 10  # seconds that a program may always take; beyond them four times what it takes
 SURVIVORS = ROOT / "verify/survivors.toml"
 COUNTED = ("killed", "survived", "excused")
 FAILED, SKIPPED = 1, 77
+GOLDEN = (5**0.5 - 1) / 2
+MOST_DRAWN = 1000
 PLAIN = ("-g0", "-w", "-fno-lto")  # code alone, without what tells lines and columns
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A client or a unit test, and what it takes."""
+    """A client, a unit test or a whole program, and what it takes."""
 
     name: str
     key: str  # with a digest of its text
     seconds: float
-    is_client: bool
+    is_client: bool = False
+    is_whole: bool = False
 
 
 class MutatedPrograms(Programs):
@@ -76,19 +83,21 @@ class Sample:
     of_clients: dict[str, dict]
     place: Path
     excuses: dict[str, str] = field(default_factory=dict)
+    whole: WholePrograms | None = None
     limit: float = LIMIT
     known_code: dict[Path, tuple[bytes, frozenset[str]]] = field(default_factory=dict)
     symbols: dict[bool, dict[str, Symbols]] = field(default_factory=dict)  # of the production objects
     known: dict[str, Client] = field(default_factory=lambda: {client.name: client for client in clients()})
 
     def population(self, only: str) -> dict[str, Edit]:
-        """By name."""
+        """By name. With whole programs: of all that ships."""
         executed = {(file, line) for row in self.of_clients.values() for file, s in row["lines"].items() for line in s}
         found: dict[str, Edit] = {}
         seen: Counter = Counter()
         for edit in self.all_edits():
             file = str(edit.path.relative_to(ROOT))
-            if only in file and any((file, line) in executed for line in range(edit.first, edit.last + 1)):
+            lines = range(edit.first, edit.last + 1)
+            if only in file and (self.whole or any((file, line) in executed for line in lines)):
                 name = name_of(edit)
                 found[f"{name}+{seen[name]}" if seen[name] else name] = edit
                 seen[name] += 1
@@ -96,14 +105,16 @@ class Sample:
 
     def all_edits(self) -> list[Edit]:
         """Of the sources that ship and that clients have. They are kept, since it takes a while to find them."""
-        file = self.place / "edits.json"
+        file = self.place / ("edits-whole.json" if self.whole else "edits.json")
         if not file.exists():
-            options = [f"-D{name}={value}" for name, value in CONSTANTS.items()]
-            options += ["-D_GNU_SOURCE", "-DJW_CHECKER=1", *(f"-I{path}" for path in [*INCLUDES, checker.SOURCES])]
-            sources = [path for path in production() if path in self.library]
-            found = edits(sources, options, ROOT / "src")
+            found = edits_that_ship(self.library) if self.whole else self.edits_of_clients()
             file.write_text(json.dumps([vars(edit) | {"path": str(edit.path)} for edit in found]))
         return [Edit(**row | {"path": Path(row["path"])}) for row in json.loads(file.read_text())]
+
+    def edits_of_clients(self) -> list[Edit]:
+        options = [f"-D{name}={value}" for name, value in CONSTANTS.items()]
+        options += ["-D_GNU_SOURCE", "-DJW_CHECKER=1", *(f"-I{path}" for path in [*INCLUDES, checker.SOURCES])]
+        return edits([path for path in production() if path in self.library], options, ROOT / "src")
 
     def judges(self, edit: Edit) -> list[Judge]:
         """Those that execute the function; first those that execute the line. Of optimised code lines are not exact.
@@ -116,6 +127,11 @@ class Sample:
                 judge = Judge(name, row["key"], row["seconds"], name in self.known)
                 is_about = name in about or is_named_after(name, edit.path)
                 found.append((edit.line not in lines, not is_about, judge.seconds + self.compiling(judge), judge))
+        for name, row in self.whole.programs.items() if self.whole else ():
+            found.append((False, True, row.seconds, Judge(name, row.key(), row.seconds, is_whole=True)))
+        for name in about if self.whole else ():
+            if not self.known[name].slow:
+                found.append((True, True, WHOLE_CLIENT, Judge(name, f"{name}-0", WHOLE_CLIENT, is_client=True)))
         return [judge for *_, judge in sorted(found, key=lambda entry: entry[:3])]
 
     def compiling(self, judge: Judge) -> float:
@@ -194,6 +210,8 @@ class Sample:
         try:
             if judge.is_client:
                 return self.client_fails(programs, mutant, judge.name, limit)
+            if judge.is_whole:
+                return self.whole.judge(judge.name, mutant, programs.stems, place)
             program = self.units.mutated(self.units.tests[judge.name], mutant, programs.stems, place)
             return unit_fails(program, limit) and unit_fails(program, limit)  # twice: no chance of a busy machine
         except subprocess.CalledProcessError:
@@ -251,12 +269,14 @@ def shown(edit: Edit) -> str:
     return " ".join((edit.new if "\n" in edit.new or edit.new == "{}" else whole[begin:end]).split())
 
 
-def excuses() -> dict[str, str]:
+def excuses(whole: bool = True) -> dict[str, str]:
+    """`whole`: also those that only --whole may draw."""
     if not SURVIVORS.exists():
         return {}
     return {
         entry["name"]: " ".join(entry["excused"].split())
         for entry in tomllib.loads(SURVIVORS.read_text()).get("survivor", [])
+        if whole or not entry.get("whole")
     }
 
 
@@ -269,7 +289,7 @@ def told(row: dict) -> str:
 
 def draw(sample: Sample, names: list[str], population: dict[str, Edit], arguments) -> list[dict]:
     """Judges them in the order of the draw until so many count. What an earlier run said of one stands."""
-    kept = sample.place / "rows"
+    kept = sample.place / ("rows-whole" if sample.whole else "rows")
     kept.mkdir(parents=True, exist_ok=True)
 
     def judged(name: str) -> dict:
@@ -290,26 +310,40 @@ def draw(sample: Sample, names: list[str], population: dict[str, Edit], argument
     return rows
 
 
-def measured(compiler: str, run_program: Callable, jobs: int) -> Sample:
+def shuffled(names: list[str], seed: int) -> list[str]:
+    random.Random(seed).shuffle(names)
+    return names
+
+
+def spread(names: list[str], seed: int) -> list[str]:
+    """In steps of the golden section: the first N are spread evenly over the list, so over all files, for each N."""
+    at, places = random.Random(seed).random(), {}
+    while len(places) < min(len(names), MOST_DRAWN):
+        at = (at + GOLDEN) % 1
+        places[int(at * len(names))] = True
+    return [names[place] for place in places]
+
+
+def measured(compiler: str, run_program: Callable, jobs: int, whole: bool) -> Sample:
     """What the programs execute is measured unless it is known for this state of the sources."""
     place = BUILD / "verify/random" / Programs(compiler, "-O1").state[:12]
     units = UnitPrograms(place / "objects")
-    quick = [client for client in clients() if not client.slow]
+    quick = [client for client in clients() if not client.slow and not whole]
     of_clients = reach.reach_of_clients(place, quick, compiler, run_program, jobs)
     library = unit_test("libjwmalloc.so").compile
-    return Sample(
-        compiler, run_program, library, units, reach.reach_of_units(place, units), of_clients, place, excuses()
-    )
+    of_units = reach.reach_of_units(place, units)
+    programs = WholePrograms(place, units) if whole else None
+    return Sample(compiler, run_program, library, units, of_units, of_clients, place, excuses(), programs)
 
 
 def run(arguments, run_program: Callable) -> int:
-    sample = measured(arguments.compiler, run_program, arguments.jobs)
+    sample = measured(arguments.compiler, run_program, arguments.jobs, arguments.whole)
     sample.limit = min(LIMIT, arguments.budget)
     population = sample.population(arguments.only or "")
-    if unknown := sorted(sample.excuses.keys() - population.keys()) if not arguments.only else []:
+    if unknown := sorted(excuses(arguments.whole).keys() - population.keys()) if not arguments.only else []:
         sys.exit(f"jw verify: {SURVIVORS.relative_to(ROOT)} excuses what is no mutant: {' '.join(unknown)}")
-    names = sorted(population)
-    random.Random(arguments.seed).shuffle(names)
+    names = sorted(population, key=population.get) if arguments.whole else sorted(population)
+    names = spread(names, arguments.seed) if arguments.whole else shuffled(names, arguments.seed)
     rows = [row | {"shown": shown(population[row["name"]])} for row in draw(sample, names, population, arguments)]
     results = {"seed": arguments.seed, "population": len(population), "only": arguments.only or "", "rows": rows}
     place = BUILD / "verify/random" / f"seed-{arguments.seed}.json"

@@ -65,13 +65,20 @@ def entry(row: dict) -> str:
     return folded(f"- `{row['name']}` ({row['file']}): {change}. {met}")
 
 
+def kind_of(judge: str) -> str:
+    if judge.startswith("unit-"):
+        return "unit tests"
+    return "whole programs" if "." in judge else "clients"
+
+
 def document(results: dict) -> str:
     counted = [row for row in results["rows"] if row["state"] in ("killed", "survived", "excused")]
     by_state = {state: [row for row in counted if row["state"] == state] for state in ("survived", "excused")}
-    judges = Counter(row["killed"].startswith("unit-") for row in counted if row["state"] == "killed")
+    judges = Counter(kind_of(row["killed"]) for row in counted if row["state"] == "killed")
+    told = ", ".join(f"{number} by {kind}" for kind, number in sorted(judges.items(), reverse=True))
     lines = [
         HEAD,
-        folded(f"{summary(results)}. {judges[True]} by unit tests, {judges[False]} by clients;" f" {run_of_today()}."),
+        folded(f"{summary(results)}. {told}; {run_of_today()}."),
         "",
     ]
     lines += ["## By kind\n", *table(counted, "kind"), "## By file\n", *table(counted, "file")]

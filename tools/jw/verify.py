@@ -263,6 +263,12 @@ def add_command(commands) -> None:
     command.add_argument(
         "--random", type=int, metavar="N", help="draw so many random mutants, and say how many are killed, by what"
     )
+    command.add_argument(
+        "--whole",
+        action="store_true",
+        help="with --random: draw from all that ships, spread over its files; whole programs and the checked library "
+        "judge, too, but of the clients only those that must reject another mutant of the file",
+    )
     command.add_argument("--seed", type=int, default=1, metavar="S", help="draw with this seed; default: %(default)s")
     command.add_argument(
         "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"
