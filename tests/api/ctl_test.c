@@ -75,7 +75,7 @@ static void sums_are_those_of_the_tiers(void **state) {
     assert_int_equal(word("stats.allocated"), jw_mallinfo2().uordblks);
     assert_true(word("stats.allocated") >= word("frontend.in_use") + word("midend.in_use") + word("huge.bytes"));
     assert_true(word("stats.committed") >= word("stats.active"));
-    assert_int_equal(word("arenas.page"), sysconf(_SC_PAGESIZE));
+    assert_int_equal(word("arenas.page"), (size_t)sysconf(_SC_PAGESIZE));
     size_t calls = word("stats.callers_calls");
     jw_free(huge);
     jw_malloc_trim(0);

@@ -80,13 +80,13 @@ static void mallinfos_numbers_fit_together(void **state) {
     assert_true(wide.keepcost <= wide.fordblks && wide.arena % 4096 == 0 && wide.ordblks > 0);
     assert_true(wide.smblks == 0 && wide.fsmblks == 0 && wide.usmblks == 0);
     struct mallinfo narrow = mallinfo();
-    assert_int_equal(narrow.arena, wide.arena);
-    assert_int_equal(narrow.ordblks, wide.ordblks);
-    assert_int_equal(narrow.hblks, wide.hblks);
-    assert_int_equal(narrow.hblkhd, wide.hblkhd);
-    assert_int_equal(narrow.uordblks, wide.uordblks);
-    assert_int_equal(narrow.fordblks, wide.fordblks);
-    assert_int_equal(narrow.keepcost, wide.keepcost);
+    assert_int_equal((size_t)narrow.arena, wide.arena);
+    assert_int_equal((size_t)narrow.ordblks, wide.ordblks);
+    assert_int_equal((size_t)narrow.hblks, wide.hblks);
+    assert_int_equal((size_t)narrow.hblkhd, wide.hblkhd);
+    assert_int_equal((size_t)narrow.uordblks, wide.uordblks);
+    assert_int_equal((size_t)narrow.fordblks, wide.fordblks);
+    assert_int_equal((size_t)narrow.keepcost, wide.keepcost);
     if (sizeof(size_t) > 4) {
         char *most = malloc((size_t)3 << 30); /* its addresses only */
         assert_non_null(most);
