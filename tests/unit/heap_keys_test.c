@@ -150,7 +150,7 @@ static void check_both_sides(void) {
     sim_fork(false);
     CHECK(thread_heap() == heap && reclaimer_state() == RUNNING && root_forks() == forks && !a_list_is_locked());
     sim_fork(true);
-    CHECK(thread_heap() == &no_heap && root_forks() != forks);
+    CHECK(thread_heap() == &no_heap && heap->thread == 0 && root_forks() != forks);
     CHECK(reclaimer_state() == NO_THREAD);
     CHECK(!a_list_is_locked());
     char *other = memset(jw_malloc(100), 2, 100);

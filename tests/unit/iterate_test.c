@@ -138,6 +138,7 @@ static void an_address_of_a_small_object(void **state) {
         size_t size = size_classes[class].size, rest = GRANULE_SIZE % size;
         char *object = memset(allocate_as(1, size), 0, size), *other = allocate_as(1, size);
         check_found(object, TIER_SMALL, FOUND_IN_USE, size);
+        assert_int_equal(good_size(1, size), size);
         check_found(object + 1, TIER_SMALL, FOUND_INSIDE, size);
         check_found(object + size - 1, TIER_SMALL, FOUND_INSIDE, size);
         char *end = (char *)((uintptr_t)object | (GRANULE_SIZE - 1));
@@ -168,6 +169,7 @@ static void an_address_of_a_mid_object(void **state) {
         char *object = allocate_as(0, size), *other = allocate_as(1, size);
         size_t usable = object_size(object);
         struct found found;
+        assert_int_equal(good_size(1, size), usable);
         describe(object, &found);
         if (found.tier == TIER_LARGE) {
             free_as(0, object);
@@ -203,6 +205,8 @@ static void an_address_of_a_large_or_huge_object(void **state) {
     char *object = allocate_as(0, 5 * BACKEND_MIN), *aligned = allocate_aligned(16 * GRANULE_SIZE, 3 * GRANULE_SIZE);
     size_t size = object_size(object), aligned_size = object_size(aligned);
     check_found(object, TIER_LARGE, FOUND_IN_USE, size);
+    assert_int_equal(good_size(1, 5 * BACKEND_MIN), size);
+    assert_true(good_size(16 * GRANULE_SIZE, 3 * GRANULE_SIZE) >= aligned_size);
     check_found(object + 1, TIER_LARGE, FOUND_INSIDE, size);
     check_found(object + size - 1, TIER_LARGE, FOUND_INSIDE, size);
     check_found(object + GRANULE_SIZE, TIER_LARGE, FOUND_INSIDE, size);
@@ -215,6 +219,9 @@ static void an_address_of_a_large_or_huge_object(void **state) {
     char *huge = allocate_as(0, BACKEND_MAX + 1);
     size = object_size(huge);
     check_found(huge, TIER_HUGE, FOUND_IN_USE, size);
+    assert_int_equal(good_size(1, BACKEND_MAX + 1), size);
+    assert_int_equal(good_size(1, (size_t)PTRDIFF_MAX + 1), 0);
+    assert_int_equal(good_size(1, 0), good_size(1, 1));
     check_found(huge + 1, TIER_HUGE, FOUND_INSIDE, size);
     check_found(huge + size - 1, TIER_HUGE, FOUND_INSIDE, size);
     check_outside(huge + size);

@@ -91,6 +91,28 @@ static void many_holds_ask_for_a_round(void **state) {
     finish();
 }
 
+/* A round leaves a held slab to its thread once, gives back what the thread has not used until the next one, and then
+ * has nothing more to do there. A purge does not wait. */
+static void a_round_comes_twice_to_what_is_held(void **state) {
+    (void)state;
+    for (unsigned now = 0; now < 2; now++) {
+        start();
+        char *object = allocate_held(mid_shapes[0].size);
+        assert_int_equal(midend_round_of_caches(caches, now), !now);
+        assert_int_equal(midend_round_of_caches(caches, now), 0);
+        assert_int_equal(midend_round_of_caches(caches, now), 0);
+        char *other = allocate_held(mid_shapes[0].size);
+        assert_int_equal(midend_round_of_caches(caches, now), !now);
+        assert_int_equal(midend_round_of_caches(caches, now), 0);
+        free_held(object);
+        free_held(other);
+        midend_drain(caches);
+        midend_round(true);
+        finish();
+    }
+    assert_int_equal(midend_round_of_caches(caches, false), 0); /* nothing is held */
+}
+
 /* As long as the thread allocates now and then, what finds no room goes to its slab, and the rest stays. */
 static void what_finds_no_room_goes_back(void **state) {
     (void)state;
@@ -266,6 +288,7 @@ int main(void) {
         cmocka_unit_test(caches_have_a_size_in_bytes),
         cmocka_unit_test(many_free_objects_ask_for_a_round),
         cmocka_unit_test(many_holds_ask_for_a_round),
+        cmocka_unit_test(a_round_comes_twice_to_what_is_held),
         cmocka_unit_test(what_finds_no_room_goes_back),
         cmocka_unit_test(frees_until_reopen_end),
         cmocka_unit_test(classes_that_take_turns_make_no_room),

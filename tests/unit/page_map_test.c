@@ -35,6 +35,24 @@ static void tables_are_no_larger_than_needed(void **state) {
     assert_int_equal(sim_reserved(), GRANULES * RECORD_SIZE + words + FENCE * page);
 }
 
+/* A start that the system refuses halfway leaves nothing, and can be tried again. */
+static void a_refused_start_leaves_nothing(void **state) {
+    (void)state;
+    unsigned refusals = 0;
+    for (bool started = false; !started; refusals++) {
+        sim_reset();
+        memset(&directory, 0, sizeof directory);
+        sim_fail_only(SIM_RESERVE);
+        sim_fail_after(refusals);
+        started = page_map_start();
+        sim_fail_after(SIM_NEVER);
+        sim_fail_only(SIM_ANY);
+        assert_int_equal(sim_reserved() == 0, !started);
+        assert_true(refusals < 20);
+    }
+    assert_true(refusals > 1);
+}
+
 static void mappings_come_and_go(void **state) {
     (void)state;
     start_backend();
@@ -100,11 +118,9 @@ static void refusals_change_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_are_found_and_never_shared),
-        cmocka_unit_test(tables_are_no_larger_than_needed),
-        cmocka_unit_test(mappings_come_and_go),
-        cmocka_unit_test(words_never_written_are_none),
-        cmocka_unit_test(refusals_change_nothing),
+        cmocka_unit_test(slots_are_found_and_never_shared), cmocka_unit_test(tables_are_no_larger_than_needed),
+        cmocka_unit_test(a_refused_start_leaves_nothing),   cmocka_unit_test(mappings_come_and_go),
+        cmocka_unit_test(words_never_written_are_none),     cmocka_unit_test(refusals_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

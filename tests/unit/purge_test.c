@@ -184,9 +184,10 @@ static uint64_t slabs_given_back(void) {
 
 enum { IN_TWO_ROOTS = 2 * ROOT_GRANULES + 2 * SLAB_COUNT };
 
+static void *many[IN_TWO_ROOTS];
+
 /* A sleeping thread's slabs, in two roots, whose objects another thread frees. */
 static void leave_to_rounds(void) {
-    static void *many[IN_TWO_ROOTS];
     start();
     purge_for(PURGE_OWN, NO_LIMIT);
     remote_reclaim_round(true); /* nothing is left of what was before */
@@ -223,6 +224,34 @@ static void what_the_system_refuses_is_the_next_rounds(void **state) {
         sim_fail_only(SIM_ANY);
         check_that_rounds_go_on(0);
     }
+}
+
+/* Such a caller gives nothing back itself: the reclamation thread is to do it. */
+static void a_spared_caller_asks_the_thread(void **state) {
+    (void)state;
+    start();
+    purge_for(PURGE_OWN, NO_LIMIT);
+    reclaimer_take_request();
+    purge_for(PURGE_SHARED, NO_LIMIT);
+    assert_false(reclaimer_take_request());
+    options.spare_callers = true;
+    purge_for(PURGE_SHARED, NO_LIMIT);
+    assert_true(reclaimer_take_request());
+    options.spare_callers = false;
+    finish();
+}
+
+static void free_once_more(void) {
+    jw_free(many[0]);
+}
+
+/* Its slab's memory has gone by then. */
+static void a_second_free_after_a_round_is_told(void **state) {
+    (void)state;
+    leave_to_rounds();
+    remote_reclaim_round(true);
+    expect_abort(free_once_more, "double free");
+    finish();
 }
 
 static void what_a_purge_has_no_time_for_is_the_next_rounds(void **state) {
@@ -291,6 +320,8 @@ int main(void) {
         cmocka_unit_test(heaps_of_ended_threads_go_one_by_one),
         cmocka_unit_test(caches_of_all_heaps_go_one_by_one),
         cmocka_unit_test(what_the_system_refuses_is_the_next_rounds),
+        cmocka_unit_test(a_spared_caller_asks_the_thread),
+        cmocka_unit_test(a_second_free_after_a_round_is_told),
         cmocka_unit_test(what_a_purge_has_no_time_for_is_the_next_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
