@@ -45,6 +45,14 @@ static void with_threads_it_starts_and_sleeps(void **state) {
     finish();
 }
 
+/* In a fork's child no word of the parent's is left. */
+static void nothing_of_a_parent_is_left(void **state) {
+    (void)state;
+    memset(reclaimer, 0xff, sizeof *reclaimer);
+    reclaimer_forget();
+    assert_true(NO_THREAD == 0 && bytes_are_zero(reclaimer, sizeof *reclaimer));
+}
+
 static unsigned asked_asleep;
 
 static void ask_while_it_sleeps(unsigned number) {
@@ -215,6 +223,7 @@ static void none_in_borrowed_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_threads_it_starts_and_sleeps),
+        cmocka_unit_test(nothing_of_a_parent_is_left),
         cmocka_unit_test(who_asks_for_a_round_wakes_the_thread),
         cmocka_unit_test(a_pause_ends_the_thread),
         cmocka_unit_test(brief_stops_keep_memory_and_start_less),
