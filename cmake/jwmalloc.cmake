@@ -32,6 +32,9 @@ endif()
 # A program that links an archive may be larger.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set(jw_near_options -mcmodel=tiny)
+    # As on x86-64, a function makes no frame record: 2.4 KB less text, 1.2 KB less unwind tables. Nor does it use the
+    # frame pointer for anything else. So a profiler that follows the records leaves out ours and finds the program's.
+    list(APPEND jw_compile_options -fomit-frame-pointer -ffixed-x29)
     # Functions and loops begin at any instruction: at each 16th byte they are 0.6 KB longer. The hit paths begin lines
     # of the cache in any case (base/compiler.h). A function saves its registers in one place: each place of its own is
     # a row of the unwind tables. So they are 0.4 KB shorter. A loop's condition stands once, not also before the loop.
