@@ -81,7 +81,7 @@ BIT_SETS = {
     "backend/root.h": r"& FOR_OTHER_RANGES\b",
     "backend/shortage.c": r"\bsigns\b",
     "backend/slot_word.h": "",
-    "backend/thrift_rounds.c": r"more \| unmap_deferred|reclaim_interval\) << quiet",
+    "backend/thrift_rounds.c": r"more \| unmap_deferred|interval << quiet",
     "backend/weights.h": "",
     "core/hit_path.h": r"size & -\(size_t\)",
     "core/iterate.c": r"\b1u << (?:offset|i)\b|\bfree \|= cached_bits\(|\bJW_ADDRESS_BITS\b",

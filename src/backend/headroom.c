@@ -7,6 +7,7 @@
 #include "backend/ownership.h"
 #include "backend/thrift_counters.h"
 #include "backend/watermark.h"
+#include "base/compiler.h"
 #include "config/options.h"
 
 static _Atomic(bool) at_peak; /* new memory sets it if the peak rises, else clears it; a round clears it */
@@ -35,6 +36,10 @@ void thrift_give_back_above_minimum(void) {
     if (cached > least) give_ranges_back(cached - least);
 }
 
+void thrift_yield_to_pressure(void) {
+    if (UNLIKELY(limits_are_pressed())) give_ranges_back(limits_above_soft(0));
+}
+
 static void note_at_peak(bool above) {
     if (above != atomic_load_explicit(&at_peak, memory_order_relaxed))
         atomic_store_explicit(&at_peak, above, memory_order_relaxed);
@@ -44,7 +49,7 @@ static void note_at_peak(bool above) {
 static void make_headroom(size_t granules, size_t cached, size_t limit) {
     if (option(&options.cache_percent) == 0 && limit > watermark_minimum()) limit = watermark_minimum();
     size_t above = cached + granules > limit ? cached + granules - limit : 0;
-    size_t soft = limits_above(&options.limit_soft, granules), hard = limits_above(&options.limit_hard, granules);
+    size_t soft = limits_above_soft(granules), hard = limits_above(&options.limit_hard, granules);
     if (soft > above) above = soft;
     if (hard > above) above = hard;
     if (above > 0 && cached > 0) give_ranges_back(above < cached ? above : cached);

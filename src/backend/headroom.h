@@ -21,6 +21,9 @@ bool thrift_is_at_peak(void);
 /* Called by a round: until more memory comes into use, pools may keep their whole share. */
 void thrift_forget_peak(void);
 
+/* Gives back what is cached above the soft limit if the pressure limit is exceeded. */
+void thrift_yield_to_pressure(void);
+
 /* Gives back what is cached above the watermark of a process without the reclamation thread. */
 void thrift_give_back_above_minimum(void);
 

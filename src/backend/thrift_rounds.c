@@ -20,6 +20,7 @@ void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge)
 /* The stages from `stage` on. `now`: a purge, all memory must go now, as above the soft limit. */
 static bool begin_round_at(unsigned stage, bool now) {
     bool more = false;
+    limits_look();
     now = now || limits_are_exceeded();
     for (; stage < ROUND_STAGES; stage++) {
         round_hook hook = atomic_load_explicit(&round_hooks[stage][now], memory_order_relaxed);
@@ -27,6 +28,7 @@ static bool begin_round_at(unsigned stage, bool now) {
     }
     range_place_deferred();
     thrift_rejoin_unmapped();
+    thrift_yield_to_pressure();
     if (now) root_unmap_spares();
     else more |= root_round();
     return more | unmap_deferred();
@@ -55,12 +57,18 @@ static bool nothing_left(size_t still_mapped) {
     return !ownership_last_look_has_deferred() && !mapped && !asked;
 }
 
+/* Milliseconds between two rounds. */
+static uint32_t round_interval(void) {
+    return (uint32_t)option(&options.reclaim_interval) / atomic_load_explicit(&pressure_rounds, memory_order_relaxed);
+}
+
 /* Waits for the interval between two rounds, doubled `quiet` times. A longer wait is announced while it lasts. The
  * thread waits longer only if no work came before the announcement. */
 static void wait_for_round(unsigned quiet, size_t still_mapped) {
     reclaimer_announce_wait(quiet);
     if (quiet > 0 && !nothing_left(still_mapped)) quiet = 0;
-    reclaimer_wait((uint32_t)option(&options.reclaim_interval) << quiet);
+    uint32_t interval = round_interval();
+    reclaimer_wait(interval << quiet);
     reclaimer_announce_wait(0);
 }
 
@@ -136,7 +144,7 @@ static COLD void reclamation_thread(void) {
 /* A round by a thread that frees or allocates. It does not wait: the time between two rounds takes the wait's place. */
 static void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
-    if (now - last < option(&options.reclaim_interval) || !reclaimer_begin_turn()) return;
+    if (now - last < round_interval() || !reclaimer_begin_turn()) return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
     reclaimer_take_request();
     end_round(!ownership_active(), false);

@@ -217,6 +217,12 @@ enum {
     /* Percent of the recent peak that may be cached above it where memory without pages comes into use. With nothing
      * above the peak, a program whose use goes up and down had five times the page faults (rptest). */
     PERCENT_BESIDE_NEW = 3,
+    /* Option pressure. Divisor: caches shrink when an eighth of the control group's limit is left. Percent of the last
+     * 10 s in which tasks waited for memory, from which nothing is cached: on an idle machine it is 0. Rounds in
+     * the time of one while the group is more than half full. */
+    PRESSURE_RESERVE = 8,
+    PRESSURE_STALLED = 10,
+    PRESSURE_ROUNDS = 4,
     /* Divisor: where memory without pages comes into use, at least an eighth of cache_min may be cached above the
      * recent peak. */
     PART_BESIDE_NEW = 8,

@@ -68,5 +68,7 @@ CALLED_AT_START void start_with_the_program(void) {
     }
     platform_finish_start();
     if (option(&options.spare_callers)) platform_spare_callers();
+    if (option(&options.pressure)) platform_watch_group("/proc/self/cgroup", "/sys/fs/cgroup");
+    limits_look();
     watch_start();
 }

@@ -225,6 +225,113 @@ void platform_write_report(const char *text, size_t length) {
         write_without_signal(report, text, length);
 }
 
+/* --- the control group */
+
+enum { GROUP_USED, GROUP_MOST, GROUP_HIGH, GROUP_STAT, GROUP_STALLS, GROUP_FILES, GROUP_TEXT = 1024, GROUP_PATH = 512 };
+
+/* Of each version of control groups: the folder of all groups, and in a group's folder the files above. */
+static const char group_folders[2][8] = {"", "/memory"};
+static const char group_names[2][GROUP_FILES][24] = {
+    {"memory.current", "memory.max", "memory.high", "memory.stat", "memory.pressure"},
+    {"memory.usage_in_bytes", "memory.limit_in_bytes", "", "memory.stat", ""},
+};
+
+static struct kept_file group_files[GROUP_FILES];
+static _Atomic(bool) group_watched;
+
+/* The number at the text's start; SIZE_MAX if there is none, as for "max", or if it is larger. */
+static size_t number_at(const char *text) {
+    uint64_t value = 0;
+    if (*text < '0' || *text > '9') return SIZE_MAX;
+    for (; *text >= '0' && *text <= '9' && value < UINT64_MAX / 10 - 1; text++)
+        value = value * 10 + (unsigned)(*text - '0');
+    return value < NO_GROUP_LIMIT ? (size_t)value : SIZE_MAX;
+}
+
+static char *append_text(char *end, const char *last, const char *text) {
+    while (*text != '\0' && end < last) *end++ = *text++;
+    *end = '\0';
+    return end;
+}
+
+static void keep_group_file(unsigned which, const char *path) {
+    long file = kernel_call(SYS_openat, ARGUMENTS(AT_FDCWD, ARGUMENT(path), O_RDONLY | O_CLOEXEC));
+    if (kernel_failed(file)) return;
+    keep_file(&group_files[which], file);
+    kernel_call(SYS_close, ARGUMENTS(file));
+}
+
+static bool limits_group(const char *path) {
+    char text[GROUP_TEXT];
+    text[platform_read_file(path, text, sizeof text - 1)] = '\0';
+    return number_at(text) != SIZE_MAX;
+}
+
+/* `path` up to `end`: a group's folder. Keeps its files if it has a limit, or `always`. */
+static bool keep_group(char *path, char *end, unsigned version, bool always) {
+    bool limited = always;
+    char *last = path + GROUP_PATH - 1;
+    for (unsigned which = GROUP_MOST; which <= GROUP_HIGH && !limited; which++) {
+        append_text(append_text(end, last, "/"), last, group_names[version][which]);
+        limited = limits_group(path);
+    }
+    for (unsigned which = 0; which < GROUP_FILES && limited; which++) {
+        append_text(append_text(end, last, "/"), last, group_names[version][which]);
+        if (group_names[version][which][0] != '\0') keep_group_file(which, path);
+    }
+    return limited;
+}
+
+void platform_watch_group(const char *of_process, const char *root) {
+    char text[GROUP_TEXT], path[GROUP_PATH];
+    text[platform_read_file(of_process, text, sizeof text - 1)] = '\0';
+    char *own = strstr(text, ":memory:");
+    unsigned version = own != NULL;
+    if (own == NULL) own = strstr(text, "0::");
+    if (own == NULL) return;
+    own = strchr(own + 2, '/');
+    if (own == NULL) return;
+    own[strcspn(own, "\n")] = '\0';
+    char *last = path + GROUP_PATH - 1,
+         *base = append_text(append_text(path, last, root), last, group_folders[version]);
+    char *end = append_text(base, last, own);
+    for (bool limited = false; !limited;) {
+        while (end > base && end[-1] == '/') end--;
+        limited = keep_group(path, end, version, end == base);
+        while (end > base && *--end != '/') continue;
+    }
+    if (kept_descriptor(&group_files[GROUP_STALLS]) == 0) keep_group_file(GROUP_STALLS, "/proc/pressure/memory");
+    atomic_store_explicit(&group_watched, true, memory_order_relaxed);
+}
+
+bool process_watches_group(void) {
+    return atomic_load_explicit(&group_watched, memory_order_relaxed);
+}
+
+/* The number behind `name` in one of the kept files; SIZE_MAX: there is none. */
+static size_t group_number(unsigned which, const char *name) {
+    char text[GROUP_TEXT];
+    long file = kept_descriptor(&group_files[which]), got = 0;
+    if (file != 0 && has_kept_file(file, &group_files[which]))
+        got = kernel_call(SYS_pread64, ARGUMENTS(file, ARGUMENT(text), sizeof text - 1));
+    text[got > 0 ? got : 0] = '\0';
+    const char *found = strstr(text, name);
+    return found != NULL ? number_at(found + strlen(name)) : SIZE_MAX;
+}
+
+bool platform_group_memory(struct group_memory *group) {
+    if (!process_watches_group()) return false;
+    size_t most = group_number(GROUP_MOST, ""), high = group_number(GROUP_HIGH, "");
+    size_t used = group_number(GROUP_USED, ""), files = group_number(GROUP_STAT, "\ninactive_file ");
+    size_t stalled = group_number(GROUP_STALLS, "avg10=");
+    if (high < most) most = high;
+    if (files < used) used -= files;
+    group->most = used < SIZE_MAX ? most : SIZE_MAX;
+    group->room = group->most == SIZE_MAX ? SIZE_MAX : most > used ? most - used : 0;
+    group->stalled = stalled < SIZE_MAX ? stalled : 0;
+    return true;
+}
+
 uint32_t platform_process_id(void) {
     return (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0));
 }

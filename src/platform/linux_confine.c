@@ -69,6 +69,8 @@ static const struct sock_filter filter_program[] = {
     IF_EQUAL(OWN_ARCHITECTURE, 1, 0),
     REFUSED_CALL,
     LOAD(nr),
+    CALL(SYS_pread64),
+    CALL(SYS_statx),
     CALL(SYS_futex),
     CALL(SYS_madvise),
     CALL(SYS_munmap),
@@ -88,11 +90,15 @@ static const struct sock_filter filter_program[] = {
 };
 /* tgkill's first argument: the process, which the filter is told when it is installed. */
 enum { PROGRAM_LENGTH = sizeof filter_program / sizeof *filter_program, PROCESS_AT = PROGRAM_LENGTH - 4 };
+/* pread64 and statx: only where the thread reads the control group's files. Else these are the numbers of no call. */
+enum { READ_AT = 4, IDENTIFY_AT = 6 };
+#define NO_CALL UINT32_MAX
 
 static bool install_filter(uint32_t process) {
     struct sock_filter program[PROGRAM_LENGTH];
     memcpy(program, filter_program, sizeof program);
     program[PROCESS_AT].k = process;
+    if (!process_watches_group()) program[READ_AT].k = program[IDENTIFY_AT].k = NO_CALL;
     struct sock_fprog filter = {PROGRAM_LENGTH, program};
     return kernel_call(SYS_prctl, ARGUMENTS(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ARGUMENT(&filter))) == 0;
 }

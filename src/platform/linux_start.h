@@ -16,6 +16,9 @@ struct rights rights_at_start(void);
  * takes a thread without libc's pthread_create for a mistake. Known after platform_read_rights. */
 bool process_refuses_thread(void);
 
+/* Whether the process reads its control group's files (platform_watch_group). */
+bool process_watches_group(void);
+
 /* process_start makes the memory that a fork's child finds empty. process_forget: the process has no number yet; called
  * in the child of libc's fork. */
 void process_start(void);

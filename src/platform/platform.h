@@ -158,6 +158,20 @@ char **platform_environment(void);
 /* Reads the start of the file `path` into `buffer`. Returns the bytes read; 0 if the file cannot be read. */
 size_t platform_read_file(const char *path, char *buffer, size_t size);
 
+/* What a control group says of its memory. most: bytes, the lowest of its limits; room: bytes that are left of it, with
+ * those of files that nobody reads; both are SIZE_MAX where there is no limit. stalled: percent of the last 10 s in
+ * which some of its tasks waited for memory; 0 if the kernel does not tell. */
+struct group_memory {
+    size_t most, room, stalled;
+};
+
+/* Finds the control group of the process: the next one with a limit, up to the root. `of_process`: the file that names
+ * the process's group, `root`: the folder of all groups. Keeps its files open. Called by a constructor. */
+void platform_watch_group(const char *of_process, const char *root);
+
+/* False without platform_watch_group. A file that the program has closed counts as one that says nothing. */
+bool platform_group_memory(struct group_memory *group);
+
 /* Writes all of `text` to standard error. */
 void platform_write(const char *text, size_t length);
 

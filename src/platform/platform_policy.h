@@ -22,6 +22,9 @@ enum {
     OUT_OF_THE_WAY = 100,
 };
 
+/* Bytes from which a control group's limit is none: the first version writes the largest number of pages. */
+#define NO_GROUP_LIMIT (sizeof(size_t) > 4 ? (uint64_t)1 << 60 : (uint64_t)SIZE_MAX)
+
 /* Bytes, at least, of a freed mapping whose place the next aligned mapping tries. Smaller places are too many. */
 #define WORTH_RETURNING ((size_t)1 << 20)
 

@@ -169,6 +169,8 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
     return RESERVE_TAKEN;
 }
 
+struct group_memory sim_group = {SIZE_MAX, SIZE_MAX, 0};
+
 void platform_spare_callers(void) {
 }
 
@@ -373,6 +375,15 @@ const char *platform_program(void) {
 
 void platform_write_report(const char *text, size_t length) {
     platform_write(text, length);
+}
+
+bool platform_group_memory(struct group_memory *group) {
+    *group = sim_group;
+    return true;
+}
+
+void platform_watch_group(const char *of_process, const char *root) {
+    (void)of_process, (void)root;
 }
 
 void platform_keep_output(const char *report) {

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "platform/platform.h"
+
 /* Bytes of the arena. */
 #ifndef JW_SIM_ARENA
 #define JW_SIM_ARENA (64u << 20)
@@ -77,6 +79,9 @@ void sim_fork(bool in_child);
 
 /* Sets the contents of every file; NULL: there are no files. */
 void sim_set_file(const char *text);
+
+/* What platform_group_memory says; no limit at first. */
+extern struct group_memory sim_group;
 
 /* Called instead of abort; may longjmp. NULL: the real abort. */
 void sim_on_abort(void (*hook)(void));

@@ -33,3 +33,11 @@ if(NOT (JW_SANITIZE OR jw_emulated))
     jw_test(process.spared_callers SOURCES process/spared_callers.c MODES static preload LABELS api TIMEOUT 60
         CONF spare_callers:true,reclaim_thread:true,reclaim_interval:400)
 endif()
+
+# A control group with a limit, in which other allocators are killed.
+if(TARGET jwmalloc AND NOT (JW_SECURE OR JW_CHECKED OR JW_SANITIZE OR CMAKE_CROSSCOMPILING))
+    jw_program(pressure control SOURCES process/pressure.c)
+    jw_script(process.pressure LABELS api TIMEOUT 120 COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/process/pressure.py
+        $<TARGET_FILE:pressure-control> $<TARGET_FILE:jwmalloc>)
+    set_tests_properties(process.pressure PROPERTIES RUN_SERIAL TRUE)
+endif()

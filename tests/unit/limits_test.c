@@ -3,6 +3,7 @@
 #include "backend/huge.h"
 #include "backend/mapping_cache.h"
 #include "backend/shortage.h"
+#include "config/policy.h"
 #include "thrift_world.h"
 
 static unsigned rounds_made, purges_made;
@@ -35,6 +36,45 @@ static void the_soft_limit_makes_purges_of_rounds(void **state) {
     unsigned before_limit = rounds_made;
     run_thread();
     assert_true(rounds_made == before_limit && purges_made > 0);
+    finish();
+}
+
+/* The group's room goes down to its reserve: what is cached goes back in the next round, rounds come sooner. With room
+ * again, or without the option, all is as before. */
+static void pressure_gives_back_what_is_cached(void **state) {
+    (void)state;
+    enum { GROUP = 64 << 20, RESERVE = GROUP / PRESSURE_RESERVE };
+    start();
+    backend_place(a);
+    sim_group = (struct group_memory){.most = GROUP, .room = RESERVE};
+    thrift_wake();
+    thrift_purge_shared();
+    assert_int_equal(free_granules(MAPPED), BIG); /* the option is off */
+    assert_int_equal(pressure_limit, 0);
+    options.pressure = true;
+    sim_group.room = RESERVE - BIG / 2 * GRANULE_SIZE;
+    thrift_purge_shared();
+    assert_true(free_granules(MAPPED) <= BIG / 2);
+    assert_int_equal(pressure_rounds, PRESSURE_ROUNDS);
+    assert_true(watermark_minimum() > 0); /* as much as was above the limit has gone */
+    sim_group.room = 0;
+    thrift_purge_shared();
+    assert_int_equal(watermark_minimum(), 0);
+    backend_place(b);
+    assert_int_equal(free_granules(MAPPED), 0);
+    sim_group.room = GROUP - RESERVE;
+    thrift_purge_shared();
+    assert_int_equal(pressure_rounds, 1);
+    assert_true(watermark_minimum() > 0);
+    sim_group.stalled = PRESSURE_STALLED;
+    thrift_purge_shared();
+    assert_int_equal(pressure_limit, 1);
+    assert_int_equal(pressure_rounds, PRESSURE_ROUNDS);
+    sim_group = (struct group_memory){.most = SIZE_MAX, .room = SIZE_MAX};
+    thrift_purge_shared();
+    assert_int_equal(pressure_limit, 0);
+    run_thread();
+    options.pressure = false;
     finish();
 }
 
@@ -119,6 +159,7 @@ static void a_purge_helps_if_the_system_has_the_rest(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_soft_limit_makes_purges_of_rounds),
+        cmocka_unit_test(pressure_gives_back_what_is_cached),
         cmocka_unit_test(the_hard_limit_refuses_new_pages),
         cmocka_unit_test(the_hard_limit_refuses_a_cached_mapping),
         cmocka_unit_test(a_purge_helps_if_the_system_has_the_rest),

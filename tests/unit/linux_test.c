@@ -7,9 +7,12 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -334,6 +337,95 @@ static void each_thread_has_the_systems_number(void **state) {
     assert_int_equal(number, (uintptr_t)wanted);
 }
 
+/* A folder like that of control groups, with files of this text. */
+static char groups_root[] = "/tmp/jw-groups-XXXXXX";
+
+static const char *in_groups(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", groups_root, name);
+    return path;
+}
+
+static void write_in_groups(const char *name, const char *text) {
+    FILE *file = fopen(in_groups(name), "w");
+    CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void check_group(size_t most, size_t room, size_t stalled) {
+    struct group_memory group;
+    CHECK(platform_group_memory(&group));
+    CHECK(group.most == most && group.room == room && group.stalled == stalled);
+}
+
+/* The group of the process has no limit, the one above it has; its files are read anew each time. */
+static void new_groups(void) {
+    mkdir(in_groups("above"), 0700);
+    mkdir(in_groups("above/own"), 0700);
+    write_in_groups("process", "1:name=x:/\n0::/above/own\n");
+    write_in_groups("above/own/memory.max", "max\n");
+    write_in_groups("above/memory.max", "1000000\n");
+    write_in_groups("above/memory.high", "max\n");
+    write_in_groups("above/memory.current", "300000\n");
+    write_in_groups("above/memory.stat", "anon 5\ninactive_file 100000\nactive_file 7\n");
+    write_in_groups("above/memory.pressure", "some avg10=12.34 avg60=0.00 avg300=0.00 total=1\nfull avg10=1.00\n");
+    char process[128];
+    strcpy(process, in_groups("process"));
+    platform_watch_group(process, groups_root);
+    check_group(1000000, 800000, 12);
+    write_in_groups("above/memory.high", "500000\n");
+    check_group(500000, 300000, 12);
+    write_in_groups("above/memory.current", "900000\n");
+    check_group(500000, 0, 12);
+    write_in_groups("above/memory.max", "max\n");
+    write_in_groups("above/memory.high", "max\n");
+    check_group(SIZE_MAX, SIZE_MAX, 12);
+}
+
+/* The program closes all descriptors and opens other files, which get our numbers: none of them is read. */
+static void closed_files(void) {
+    for (int file = 3; file < 200; file++) close(file);
+    write_in_groups("other", "1\n");
+    for (int file = 3; file < 200; file++) open(in_groups("other"), O_RDONLY);
+    check_group(SIZE_MAX, SIZE_MAX, 0);
+}
+
+static void old_groups(void) {
+    mkdir(in_groups("memory"), 0700);
+    write_in_groups("process", "4:memory:/gone/own\n0::/\n");
+    write_in_groups("memory/memory.limit_in_bytes", "1000000\n");
+    write_in_groups("memory/memory.usage_in_bytes", "400000\n");
+    char process[128];
+    strcpy(process, in_groups("process"));
+    platform_watch_group(process, groups_root);
+    struct group_memory group;
+    CHECK(platform_group_memory(&group) && group.most == 1000000 && group.room == 600000);
+    write_in_groups("memory/memory.limit_in_bytes", "9223372036854771712\n");
+    CHECK(platform_group_memory(&group) && group.most == SIZE_MAX && group.room == SIZE_MAX);
+}
+
+static void run_in_child(void (*part)(void), void (*then)(void)) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        part();
+        if (then != NULL) then();
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void groups_of_both_versions_are_read(void **state) {
+    (void)state;
+    struct group_memory group;
+    assert_false(platform_group_memory(&group));
+    assert_non_null(mkdtemp(groups_root));
+    run_in_child(new_groups, closed_files);
+    run_in_child(old_groups, NULL);
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", groups_root);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_thread_has_the_systems_number),
@@ -342,7 +434,8 @@ int main(void) {
         cmocka_unit_test(a_report_that_nobody_reads_ends_no_program),
         cmocka_unit_test(a_free_place_above_is_taken),
         cmocka_unit_test(misuse_says_one_line_and_aborts), /* forks: before there are threads, for qemu-user's sake */
-        cmocka_unit_test(no_guess_leads_into_the_region),  /* before there is a guess */
+        cmocka_unit_test(groups_of_both_versions_are_read),
+        cmocka_unit_test(no_guess_leads_into_the_region), /* before there is a guess */
         cmocka_unit_test(aligned_mappings_cost_about_one_call),
         cmocka_unit_test(discarding_spares_partly_covered_pages),
         cmocka_unit_test(pages_move_without_a_copy),

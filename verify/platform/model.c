@@ -392,6 +392,15 @@ void platform_end_names(void) {
 void platform_spare_callers(void) {
 }
 
+void platform_watch_group(const char *of_process, const char *root) {
+    (void)of_process, (void)root;
+}
+
+bool platform_group_memory(struct group_memory *group) {
+    (void)group;
+    return false;
+}
+
 void platform_huge_pages(void *address, size_t size, bool wanted) {
     (void)address, (void)size, (void)wanted;
 }
