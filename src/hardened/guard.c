@@ -14,30 +14,31 @@
 static _Atomic(uint32_t) guard_count, most_guards = GUARDS_MOST;
 
 /* A reserve of mappings, which guard_refused unmaps for other uses: pages with access and without in turn. 0: not made
- * yet; KEPT_NONE: given up, or being made. */
+ * yet. A refusal comes before or after the last step of keep_mappings, and whichever is later unmaps the pages. */
 static _Atomic(uintptr_t) kept_mappings;
-enum { KEPT_NONE = 1, KEPT_SIZE = KEPT_MAPPINGS * GRANULE_SIZE };
+enum { KEPT_NONE = 1, KEPT_BEING_MADE, KEPT_SIZE = KEPT_MAPPINGS * GRANULE_SIZE };
+
+/* Relaxed: nobody accesses the pages. */
+static bool keep_instead_of(uintptr_t expected, uintptr_t wanted) {
+    return atomic_compare_exchange_strong_explicit(&kept_mappings, &expected, wanted, memory_order_relaxed,
+                                                   memory_order_relaxed);
+}
 
 static COLD void keep_mappings(void) {
-    uintptr_t none = 0;
-    if (!atomic_compare_exchange_strong_explicit(&kept_mappings, &none, KEPT_NONE, memory_order_relaxed,
-                                                 memory_order_relaxed))
-        return;
+    if (!keep_instead_of(0, KEPT_BEING_MADE)) return;
     char *pages = platform_reserve(KEPT_SIZE, GRANULE_SIZE, "jwmalloc: kept");
     /* the first page stays accessible: its mapping may wait to be unmapped */
     for (size_t at = GRANULE_SIZE; pages && at < KEPT_SIZE; at += 2 * GRANULE_SIZE)
         platform_protect(pages + at, GRANULE_SIZE, false);
     /* if a guard was refused meanwhile, the process needs these mappings for other uses at once */
-    if (pages && atomic_load_explicit(&most_guards, memory_order_relaxed) == GUARDS_MOST)
-        atomic_store_explicit(&kept_mappings, (uintptr_t)pages, memory_order_relaxed);
-    else if (pages) unmap_or_defer(pages, KEPT_SIZE);
+    if (pages && !keep_instead_of(KEPT_BEING_MADE, (uintptr_t)pages)) unmap_or_defer(pages, KEPT_SIZE);
 }
 
 COLD void guard_refused(void) {
     uint32_t now = atomic_load_explicit(&guard_count, memory_order_relaxed);
     atomic_store_explicit(&most_guards, now / 2, memory_order_relaxed);
     uintptr_t pages = atomic_exchange_explicit(&kept_mappings, KEPT_NONE, memory_order_relaxed);
-    if (pages > KEPT_NONE) unmap_or_defer((void *)pages, KEPT_SIZE); // NOLINT(performance-no-int-to-ptr)
+    if (pages > KEPT_BEING_MADE) unmap_or_defer((void *)pages, KEPT_SIZE); // NOLINT(performance-no-int-to-ptr)
 }
 
 bool guards_in_ranges(void) {

@@ -45,12 +45,12 @@ static _Atomic(uint32_t) claimed[MODEL_ROOTS];                   /* 0 -> 1: rese
 static _Atomic(uint32_t) unmapped[ROOTS_SIZE / GRANULE_SIZE];    /* parts of a claimed root, by their first granule */
 static _Atomic(uint32_t) parts[MODEL_REGION / GRANULE_SIZE + 1]; /* of tables, by their first granule: as claimed */
 static _Alignas(GRANULE_SIZE) uint64_t pages[MODEL_PAGES / sizeof(uint64_t)];
-static _Atomic(size_t) pages_used;
+static _Atomic(size_t) pages_used, pages_unmapped;
 
 int model_reservations_left, model_refusals_left;
 _Atomic(int) model_unmaps_refused, model_faults_left, model_misuses_expected;
 _Atomic(uint64_t) model_milliseconds;
-bool model_waits_end, model_starts_threads, model_keeps_discarded, model_has_parts;
+bool model_waits_end, model_starts_threads, model_keeps_discarded, model_has_parts, model_counts_pages;
 void (*_Atomic model_thread_body)(void);
 
 static _Thread_local void (*exit_handler)(void *value);
@@ -209,7 +209,10 @@ bool platform_protect(void *address, size_t size, bool accessible) {
 }
 
 bool platform_unmap(void *address, size_t size) {
-    if (!in_roots(address)) return true;
+    if (!in_roots(address)) {
+        if (model_counts_pages) atomic_fetch_add_explicit(&pages_unmapped, size, memory_order_relaxed);
+        return true;
+    }
     int left = atomic_load_explicit(&model_unmaps_refused, memory_order_relaxed);
     while (left > 0)
         if (atomic_compare_exchange_weak_explicit(&model_unmaps_refused, &left, left - 1, memory_order_relaxed,
@@ -368,6 +371,11 @@ unsigned model_reserved_roots(void) {
     for (unsigned slot = 0; slot < MODEL_ROOTS; slot++)
         count += atomic_load_explicit(&claimed[slot], memory_order_relaxed);
     return count;
+}
+
+size_t model_mapped_pages(void) {
+    return atomic_load_explicit(&pages_used, memory_order_relaxed) -
+           atomic_load_explicit(&pages_unmapped, memory_order_relaxed);
 }
 
 size_t platform_page_size(void) {

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Reservations that still succeed; negative: all of them. A client's main sets this first: before, the allocator's
@@ -40,6 +41,9 @@ extern bool model_has_parts;
  * then, or at once where the word has changed: a thread that sleeps in vain is a livelock for the checker. */
 extern bool model_waits_end;
 
+/* Whether pages of the second arena that are unmapped are counted. No memory of it is used again. */
+extern bool model_counts_pages;
+
 /* What the allocator gave to platform_thread_start, which says "started" if there is room for it here; the client
  * runs it in a thread of its own, or not at all. */
 extern bool model_starts_threads;
@@ -50,6 +54,9 @@ void model_thread_exit(void);
 
 /* Roots that are reserved now. */
 unsigned model_reserved_roots(void);
+
+/* Bytes of the second arena that are mapped now, if they are counted. */
+size_t model_mapped_pages(void);
 
 /* Waits until another thread has given this root back to the OS: a livelock for the checker if no thread will. */
 void model_await_unmap(const void *root);
