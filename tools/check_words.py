@@ -98,7 +98,7 @@ BIT_SETS = {
     "frontend/slab.h": r"\bid->low\b|\bid->high\b|\bfrontend_key\b",
     "frontend/slab_free.h": r"link_base\(",
     "frontend/slab_links.c": r"link_base\(",
-    "frontend/slab_lists.c": r"\*state >> 32|\bslab_scatter_secret\b|& INT16_MAX",
+    "frontend/slab_lists.c": r"\*state >> \d+|\*state \* limit|\bslab_scatter_secret\b|& INT16_MAX",
     "hardened/entry.c": r"new_tag\(|last >> |& MARK_GUARDED\b|\balignment\b",
     "hardened/entry_realloc.c": r"marks & MARK_GUARDED\b",
     "hardened/fill_words.h": "",

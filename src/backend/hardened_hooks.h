@@ -23,8 +23,8 @@ struct hardened_hooks {
     void *(*slab_fetch)(unsigned region, uint32_t weight, bool *zeroed);
     void (*slab_place)(unsigned region, granule_id range, uint32_t weight);
 
-    /* Called before a small object of `size` bytes that was never given out comes into a list. */
-    void (*object_is_new)(char *object, size_t size);
+    /* Called before small objects of `size` bytes, side by side, that were never given out come into a list. */
+    void (*objects_are_new)(char *first, size_t count, size_t size);
 
     /* Whether the program has freed an object that its tier counts as in use. */
     bool (*object_waits)(const char *object, size_t size);

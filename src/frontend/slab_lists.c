@@ -11,7 +11,7 @@
 
 enum { MOST_SHUFFLED = LINKED_BYTES / SMALLEST_OBJECT + 1 }; /* the largest batch of any class (size_classes.c) */
 
-_Static_assert(MOST_SHUFFLED - 1 <= UINT16_MAX, "an object's place in a batch fits in 16 bits");
+_Static_assert(MOST_SHUFFLED - 1 <= UINT16_MAX >> 4, "an object's place in a batch fits in 16 bits, evenly enough");
 
 uint64_t slab_scatter_secret;
 
@@ -34,9 +34,13 @@ void slab_clear_links(const struct slab *slab) {
     for (unsigned left = slab->linked; left > 0; left--, object += size) link_clear(object);
 }
 
-/* Returns a random number below `limit`. */
+/* Returns a random number below `limit`, which counts up from 1. A random word of the hardened build is enough for
+ * four numbers. */
 static uint32_t next_below(uint64_t *state, uint32_t limit) {
-    if (RANDOM_ORDER) return random_less(limit);
+    if (RANDOM_ORDER) {
+        *state = limit % 4 == 1 ? random_word() : *state >> 16;
+        return (uint16_t)*state * limit >> 16;
+    }
     *state = mixed(*state + 0x9e3779b97f4a7c15u);
     return (uint32_t)((*state >> 32) * limit >> 32);
 }
@@ -51,9 +55,9 @@ static void *link_shuffled(char *first, unsigned count, unsigned size, uint64_t 
         order[i] = order[other];
         order[other] = (uint16_t)i;
     }
+    if (JW_SECURE) hardened_hooks.objects_are_new(first, count, size);
     for (unsigned i = 0; i < count; i++) {
         char *object = first + (size_t)order[i] * size;
-        if (JW_SECURE) hardened_hooks.object_is_new(object, size);
         link_write(object, next, key);
         next = object;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/statistics_types.h"
+#include "hardened/fill_words.h"
 #include "hardened/large.h"
 #include "hardened/quarantine.h"
 #include "hardened/regions.h"
@@ -23,14 +24,27 @@ static void start_hardened(void) {
     large_start();
 }
 
-/* Writes the FREED trailer of a new object. A slab that the class had before may have an old trailer there, with the
- * tag that the new object must not get. */
-static void object_is_new(char *object, size_t size) {
-    struct trailer last, first = trailer_for(object, size, 0);
-    uint64_t word = tags_active ? atomic_load_explicit(trailer_of(object, size), memory_order_relaxed) : 0;
-    if (!tags_active || trailer_read(object, size, word, &last, keyed_way()) != FREED) last = first;
-    memset(object, 0, size - TRAILER_SIZE);
-    atomic_store_explicit(trailer_of(object, size), trailer_made(last, FREED), memory_order_relaxed);
+/* The last trailer of a slot of a slab that the class had before: it has the tag that the new object must not get. Else
+ * `first`. */
+static struct trailer last_trailer(const char *object, size_t size, struct trailer first) {
+    struct trailer last;
+    uint64_t word = atomic_load_explicit(trailer_of(object, size), memory_order_relaxed);
+    return trailer_read(object, size, word, &last, keyed_way()) == FREED ? last : first;
+}
+
+/* Writes FREED trailers. */
+static void objects_are_new(char *first, size_t count, size_t size) {
+    const enum keyed_way way = keyed_way();
+    ASSUME(size <= FRONTEND_MAX); /* so the trailer's format is a constant */
+    if (!tags_active) clear_pairs(first, count * size);
+    for (char *object = first; object < first + count * size; object += size) {
+        struct trailer trailer = trailer_by(object, size, 0, way);
+        if (tags_active) {
+            trailer = last_trailer(object, size, trailer);
+            memset(object, 0, size - TRAILER_SIZE);
+        }
+        atomic_store_explicit(trailer_of(object, size), trailer_made(trailer, FREED), memory_order_relaxed);
+    }
 }
 
 static bool object_waits(const char *object, size_t size) {
@@ -59,7 +73,7 @@ const struct hardened_hooks hardened_hooks = {
     .at_start = start_hardened,
     .slab_fetch = region_fetch,
     .slab_place = region_place,
-    .object_is_new = object_is_new,
+    .objects_are_new = objects_are_new,
     .object_waits = object_waits,
     .leave_out_unused = leave_out_unused,
     .child_begins = begin_child,
