@@ -8,6 +8,7 @@
 #include "config/options.h"
 #include "core/limit.h"
 #include "core/route.h"
+#include "frontend/heap_pop.h"
 #include "frontend/thread_heap.h"
 #include "hardened/large.h"
 #include "hardened/open.h"
@@ -137,22 +138,34 @@ static NOINLINE void *allocate_small_sealed(size_t size) {
                           : try_again(1, size, false, error);
 }
 
-static ALWAYS_INLINE void *malloc_by(size_t size, enum keyed_way way, bool cleared) {
+/* Makes an object of the next slot of the heap's list, if there is one. The process has USUAL_WAY and zero_on_free. */
+static NOINLINE void *malloc_listed(size_t size) {
+    struct heap *heap = thread_heap();
+    ASSUME(size - 1 < FRONTEND_MAX - TRAILER_SIZE);
+    size_t list = heap->size_map[slot_for(size)];
+    if (UNLIKELY(link_is_end(heap->first[list]))) return allocate_small_sealed(size);
+    char *object = heap_pop(&heap->first[list], heap->key);
+    return seal_small(object, size_classes[class_of_list(list)].size, size, USUAL_WAY, true);
+}
+
+/* `usual`, a constant: the process has USUAL_WAY and zero_on_free. */
+static ALWAYS_INLINE void *malloc_by(size_t size, bool usual) {
     if (UNLIKELY(size - 1 >= FRONTEND_MAX - TRAILER_SIZE)) return allocate_unusual(size);
     struct heap *heap = thread_heap();
     size_t place = place_of_list(heap->size_map[slot_for(size)]);
     struct quarantine *quarantine = heap->quarantine;
     char *object = ready_take(quarantine, place);
-    return LIKELY(object) ? seal_small(object, class_at(quarantine, place)->slot, size, way, cleared)
-                          : allocate_small_sealed(size);
+    if (UNLIKELY(!object)) return usual ? malloc_listed(size) : allocate_small_sealed(size);
+    return seal_small(object, class_at(quarantine, place)->slot, size, usual ? USUAL_WAY : keyed_way(),
+                      usual || option(&options.zero_on_free));
 }
 
 static NOINLINE void *malloc_unusually(size_t size) {
-    return malloc_by(size, keyed_way(), option(&options.zero_on_free));
+    return malloc_by(size, false);
 }
 
 JW_EXPORT void *jw_malloc(size_t size) {
-    return LIKELY(secrets.usual) ? malloc_by(size, USUAL_WAY, true) : malloc_unusually(size);
+    return LIKELY(secrets.usual) ? malloc_by(size, true) : malloc_unusually(size);
 }
 
 void *hardened_allocate_zeroed(size_t size) {
@@ -218,12 +231,13 @@ static ALWAYS_INLINE void free_usually(void *pointer, bool own) {
     const size_t slot = opened.slot = class->slot;
     const int64_t left = quarantine->left - class->charge;
     if (UNLIKELY(slot - PAIRED_MIN > CLEARED_INLINE - PAIRED_MIN) || UNLIKELY(left < 0)) goto unusual;
-    uint64_t product = address_product(object);
-    check_neighbour(object, slot, byte_of_product(product - class->step));
-    check_in_use(pointer, &opened, DOUBLE_FREE, USUAL_WAY, byte_of_product(product));
-    close_object(&opened);
+    uint64_t product = address_product(object), before = product - class->step;
+    /* first: what it needs then takes no registers from the checks, after which the process goes on, or ends */
     quarantine->left = left;
     quarantine_put(quarantine, own ? entry_of_own(object, place) : entry_of_other(object, slot));
+    check_neighbour(object, slot, byte_of_product(before));
+    check_in_use(pointer, &opened, DOUBLE_FREE, USUAL_WAY, byte_of_product(product));
+    close_object(&opened);
     clear_but_last(object, slot);
     return;
 unusual:

@@ -49,7 +49,7 @@ static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opene
         right &= told >> bits == 0;
         slack &= ((uint64_t)1 << slack_bits(slot)) - 1;
     }
-    if (UNLIKELY(slack > slot - TRAILER_SIZE) || UNLIKELY(!right)) report_trailer(object, slot, word, freed);
+    if (UNLIKELY(!right) || UNLIKELY(slack > slot - TRAILER_SIZE)) report_trailer(object, slot, word, freed);
     opened->size = slot - TRAILER_SIZE - slack;
 }
 

@@ -27,7 +27,7 @@ QUARANTINE, LARGE = "hardened/quarantine.c", "hardened/large.c"
 MISTAKES = {
     "trailer": seed(
         OPEN,
-        "if (UNLIKELY(slack > slot - TRAILER_SIZE) || UNLIKELY(!right)) report_trailer(object, slot, word, freed);",
+        "if (UNLIKELY(!right) || UNLIKELY(slack > slot - TRAILER_SIZE)) report_trailer(object, slot, word, freed);",
         "if (UNLIKELY(slack > slot - TRAILER_SIZE)) slack = 0;",
         "overflow_small",
     ),
