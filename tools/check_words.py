@@ -104,6 +104,7 @@ BIT_SETS = {
     "hardened/fill_words.h": "",
     "hardened/large.c": r"waiting\.untouched &=",
     "hardened/open.h": r"trailer\.payload >> |\bslack &= |told >> bits\b",
+    "hardened/quarantine_ring.h": r"\b1 << 30\b",
     "hardened/quarantine.c": r"\b2u << \(31|\brandom\b|& quarantine->mask\b",
     "hardened/regions.c": r"fresh(?:_age\(\), idle = fresh)? \^ 1|guard_round\(\) \| more",
     "hardened/retag.h": "",

@@ -229,8 +229,9 @@ static ALWAYS_INLINE void free_usually(void *pointer, bool own) {
     const size_t place = place_of_class(slab->class);
     const struct quarantine_class *class = class_at(quarantine, place);
     const size_t slot = opened.slot = class->slot;
-    const int64_t left = quarantine->left - class->charge;
-    if (UNLIKELY(slot - PAIRED_MIN > CLEARED_INLINE - PAIRED_MIN) || UNLIKELY(left < 0)) goto unusual;
+    const int64_t left = quarantine->left - class->charge; /* the limit is below CHARGED_SLOWLY */
+    if (UNLIKELY(left < 0)) goto unusual;
+    ASSUME(is_cleared_inline(slot));
     uint64_t product = address_product(object), before = product - class->step;
     /* first: what it needs then takes no registers from the checks, after which the process goes on, or ends */
     quarantine->left = left;

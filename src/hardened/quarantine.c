@@ -26,7 +26,7 @@ static struct quarantine_class class_for_slot(size_t slot) {
     return (struct quarantine_class){
         .step = slot * secrets.place,
         .slot = (uint16_t)slot,
-        .charge = (uint8_t)charge_of(slot),
+        .charge = (uint32_t)charge_of(slot) + (is_cleared_inline(slot) ? 0 : CHARGED_SLOWLY),
         .ready_most = (uint8_t)(many < READY_MOST ? many : READY_MOST),
     };
 }
@@ -118,7 +118,7 @@ static ALWAYS_INLINE size_t place_leaving(struct quarantine *quarantine, struct 
     if (LIKELY(entry_is_own(entry))) {
         const struct quarantine_class *class = class_at(quarantine, entry_place(entry));
         slot = class->slot;
-        charge = class->charge;
+        charge = charge_of_class(class);
         check_leaving(object, slot, cleared);
         if (LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
     } else {

@@ -16,25 +16,36 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "frontend/heap.h"
+#include "hardened/fill_words.h"
 #include "hardened/large.h"
 #include "hardened/quarantine_entry.h"
 
 /* What malloc and free need of a class. */
 struct quarantine_class {
-    uint64_t step;        /* product of a slot's size for address_byte (secret.h) */
-    uint16_t slot;        /* bytes of an object with its trailer */
-    uint8_t charge;       /* what the ring counts for it */
-    uint8_t ready_most;   /* ready objects that it may have */
-    uint32_t ready_count; /* that it has; DISABLED (frontend/disable.h) never has one */
+    uint64_t step;       /* product of a slot's size for address_byte (secret.h) */
+    uint32_t charge;     /* what the ring counts for it; CHARGED_SLOWLY more, if free's short way is not for it */
+    uint16_t slot;       /* bytes of an object with its trailer */
+    uint8_t ready_most;  /* ready objects that it may have */
+    uint8_t ready_count; /* that it has; DISABLED (frontend/disable.h) never has one */
 };
 
 /* What the ring counts for a slot: its bytes, but QUARANTINE_ENTRY_BYTES at least. So the limit also bounds the number
  * of entries. */
-enum { CHARGE_UNIT = 16 };
+enum { CHARGE_UNIT = 16, CHARGED_SLOWLY = 1 << 30 };
 static ALWAYS_INLINE size_t charge_of(size_t slot) {
     return (slot < QUARANTINE_ENTRY_BYTES ? QUARANTINE_ENTRY_BYTES : slot) / CHARGE_UNIT;
 }
-_Static_assert(FRONTEND_MAX / CHARGE_UNIT <= UINT8_MAX, "the charge of a class fits in its field");
+_Static_assert(FRONTEND_MAX / CHARGE_UNIT <= UINT8_MAX, "the charge of a class is a byte");
+_Static_assert(READY_MOST <= UINT8_MAX, "the ready objects of a class are counted in a byte");
+
+/* A slot of any other size takes more than free has in its short way. */
+static ALWAYS_INLINE bool is_cleared_inline(size_t slot) {
+    return slot - PAIRED_MIN <= CLEARED_INLINE - PAIRED_MIN;
+}
+
+static ALWAYS_INLINE size_t charge_of_class(const struct quarantine_class *class) {
+    return (uint8_t) class->charge;
+}
 
 struct quarantine {
     size_t limit;        /* the option's value when the ring was made */
@@ -77,7 +88,8 @@ static ALWAYS_INLINE char *ready_take(struct quarantine *quarantine, size_t plac
     struct quarantine_class *class = class_at(quarantine, place);
     uint32_t count = class->ready_count;
     if (UNLIKELY(count == 0)) return NULL;
-    class->ready_count = --count;
+    count = half_computed_now(count - 1); /* once, for both uses */
+    class->ready_count = (uint8_t)count;
     char *object = ready_at(quarantine, place)[count];
     ASSUME(object);
     return object;
@@ -89,7 +101,7 @@ static ALWAYS_INLINE bool ready_put(struct quarantine *quarantine, size_t place,
     uint32_t count = class->ready_count;
     if (UNLIKELY(count >= class->ready_most)) return false;
     ready_at(quarantine, place)[count] = object;
-    class->ready_count = count + 1;
+    class->ready_count = (uint8_t)(count + 1);
     return true;
 }
 
