@@ -172,6 +172,13 @@ static void uninitialized_read_mid(void) {
 static void uninitialized_read_large(void) {
     uninitialized_read(LARGE);
 }
+/* A huge object that grows has a new end; the old one's fill and trailer are inside it. */
+static void uninitialized_read_resized(void) {
+    const size_t before = (5 << 20) + 100, after = 9 << 20;
+    char *bytes = realloc(object(before), after);
+    for (size_t at = before; at < after; at++) seen |= bytes[at];
+    show(seen == 0);
+}
 static void read_zero_size(void) {
     char *bytes = malloc(0);
     seen = bytes[0];
@@ -345,6 +352,7 @@ static const struct promise cases[] = {
     CASE(uninitialized_read_small),
     CASE(uninitialized_read_mid),
     CASE(uninitialized_read_large),
+    CASE(uninitialized_read_resized),
     CASE(read_zero_size),
     CASE(write_zero_size),
     CASE(write_zero_size_resized),
