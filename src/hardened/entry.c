@@ -27,15 +27,6 @@ static ALWAYS_INLINE uint32_t new_tag(const char *object, size_t slot, uint64_t 
     return (uint32_t)tag_for(object, slot, last >> (SHORT_SLACK + MARK_TAG_SHIFT) & TAG_MASK) << MARK_TAG_SHIFT;
 }
 
-static COLD _Noreturn void report_not_zero(const char *object, size_t slot) {
-    misuse(WRITE_AFTER_FREE, object, fill_left(object, slot - TRAILER_SIZE, 0));
-}
-
-/* Reports a free slot that the program has written to: before its trailer, or there. */
-static ALWAYS_INLINE void check_zero(const char *object, size_t slot) {
-    if (UNLIKELY(!is_zero_but_last(object, slot))) report_not_zero(object, slot);
-}
-
 static ALWAYS_INLINE void check_freed(const char *object, size_t slot, bool trailer_is_right) {
     if (UNLIKELY(!trailer_is_right)) misuse(WRITE_AFTER_FREE, object, slot - TRAILER_SIZE);
 }

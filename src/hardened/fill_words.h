@@ -172,14 +172,6 @@ static ALWAYS_INLINE void clear_four(word_pair *at) {
     at[0] = at[1] = at[2] = at[3] = zero;
 }
 
-/* Clears any number of pairs. */
-static ALWAYS_INLINE void clear_pairs(char *from, size_t size) {
-    word_pair *at = (word_pair *)from, *end = (word_pair *)(from + size), zero = {0, 0};
-    pair_computed_now(&zero); /* the compiler would call memset, which takes more for a slab */
-    for (; end - at >= 4; at += 4) at[0] = at[1] = at[2] = at[3] = zero;
-    for (; at < end; at++) *at = zero;
-}
-
 /* Clears all but the last eight bytes, as above. */
 static ALWAYS_INLINE void clear_but_last(char *from, size_t size) {
     word_pair *at = (word_pair *)from, *last = (word_pair *)(from + size) - 1;

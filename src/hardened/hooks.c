@@ -3,9 +3,10 @@
 
 #include <string.h>
 
+#include "config/options.h"
 #include "config/statistics_types.h"
-#include "hardened/fill_words.h"
 #include "hardened/large.h"
+#include "hardened/open.h"
 #include "hardened/quarantine.h"
 #include "hardened/regions.h"
 #include "hardened/secret.h"
@@ -13,6 +14,7 @@
 #include "hardened/zero_size.h"
 #include "platform/random.h"
 #include "platform/tags.h"
+#include "sync/free_link.h"
 
 _Static_assert(SLOT_TAIL == TRAILER_SIZE, "what the midend leaves of a free object is its trailer");
 
@@ -32,18 +34,20 @@ static struct trailer last_trailer(const char *object, size_t size, struct trail
     return trailer_read(object, size, word, &last, keyed_way()) == FREED ? last : first;
 }
 
-/* Writes FREED trailers. */
+/* Writes FREED trailers. All else but first words, where links were, is zero: the OS or region_fetch has cleared the
+ * slab, or its class had it before and free has cleared its objects. The trailer comes first: a new page has one fault.
+ */
 static void objects_are_new(char *first, size_t count, size_t size) {
     const enum keyed_way way = keyed_way();
-    ASSUME(size <= FRONTEND_MAX); /* so the trailer's format is a constant */
-    if (!tags_active) clear_pairs(first, count * size);
+    const bool cleared = option(&options.zero_on_free) && !tags_active;
+    ASSUME(size <= FRONTEND_MAX && size % SMALLEST_OBJECT == 0); /* so the trailer's format is a constant */
     for (char *object = first; object < first + count * size; object += size) {
         struct trailer trailer = trailer_by(object, size, 0, way);
-        if (tags_active) {
-            trailer = last_trailer(object, size, trailer);
-            memset(object, 0, size - TRAILER_SIZE);
-        }
+        if (tags_active) trailer = last_trailer(object, size, trailer);
         atomic_store_explicit(trailer_of(object, size), trailer_made(trailer, FREED), memory_order_relaxed);
+        link_clear(object);
+        if (LIKELY(cleared)) check_zero(object, size);
+        else memset(object, 0, size - TRAILER_SIZE);
     }
 }
 

@@ -25,6 +25,15 @@ static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot, uint6
     if (UNLIKELY(!trailer_may_be(trailer_word_of(before, slot), canary))) misuse(OVERFLOW, before, slot - TRAILER_SIZE);
 }
 
+static COLD _Noreturn void report_not_zero(const char *object, size_t slot) {
+    misuse(WRITE_AFTER_FREE, object, fill_left(object, slot - TRAILER_SIZE, 0));
+}
+
+/* Reports a free slot that the program has written to: before its trailer, or there. */
+static ALWAYS_INLINE void check_zero(const char *object, size_t slot) {
+    if (UNLIKELY(!is_zero_but_last(object, slot))) report_not_zero(object, slot);
+}
+
 /* Reports a trailer that is not the one of an object in use. */
 static COLD _Noreturn void report_trailer(const char *object, size_t slot, uint64_t word, enum misuse freed) {
     struct trailer trailer;

@@ -1,6 +1,8 @@
 /* regions.c - the empty slabs of each class, and the rounds that give their pages back (regions.h). */
 #include "hardened/regions.h"
 
+#include <string.h>
+
 #include "backend/knit.h"
 #include "backend/slab_source.h"
 #include "backend/thrift.h"
@@ -98,6 +100,14 @@ static granule_id pop_without_pages(unsigned region) {
     return 0;
 }
 
+/* Memory that had other uses is cleared here, so that a class's slabs are zero but for trailers (hooks.c). */
+static void *fetch_zeroed(uint32_t weight) {
+    bool zeroed;
+    void *slab = guarded_fetch(FOR_SMALL_SLABS, weight, &zeroed);
+    if (slab && !zeroed) memset(slab, 0, (size_t)weight << JW_GRANULE_SHIFT);
+    return slab;
+}
+
 void *region_fetch(unsigned region, uint32_t weight, bool *zeroed) {
     uint32_t fresh = fresh_age();
     granule_id range = region_pop(region, fresh);
@@ -105,10 +115,10 @@ void *region_fetch(unsigned region, uint32_t weight, bool *zeroed) {
     if (!range) range = pop_without_pages(region);
     *zeroed = true;
     if (range) return granule_address(range);
-    void *slab = guarded_fetch(FOR_SMALL_SLABS, weight, zeroed);
+    void *slab = fetch_zeroed(weight);
     if (slab) return slab;
     regions_give_up();
-    return guarded_fetch(FOR_SMALL_SLABS, weight, zeroed);
+    return fetch_zeroed(weight);
 }
 
 /* Without the reclamation thread no round comes while the program is quiet. Then only the minimum may wait, here and in

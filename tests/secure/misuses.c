@@ -247,6 +247,14 @@ static void write_after_free_small_reuse(void) {
 }
 
 /* How many frees an object of 64 B waits for, in each of many runs: at least 2,000, and never the same number. */
+/* Writes to an object whose slab has become empty since; then the class gets the slab again. */
+static void write_after_free_empty_slab(void) {
+    static char *objects[MANY];
+    for (unsigned i = 0; i < MANY; i++) objects[i] = object(200);
+    for (unsigned i = 0; i < MANY; i++) free(objects[i]);
+    ((volatile char *)objects[MANY / 2])[100] = 5;
+    for (unsigned i = 0; i < MANY; i++) objects[i] = malloc(200);
+}
 static void quarantine_is_deep(void) {
     unsigned least = ~0u;
     for (unsigned run = 0; run < 20; run++) {
@@ -364,6 +372,7 @@ static const struct promise cases[] = {
     CASE(write_after_free_large_reuse),
     CASE(write_after_free_huge),
     CASE(write_after_free_small_reuse),
+    CASE(write_after_free_empty_slab),
     CASE(quarantine_is_deep),
     CASE(quarantine_is_random),
     CASE(quarantine_delays_large),

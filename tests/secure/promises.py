@@ -92,6 +92,7 @@ MISUSES = {
     **dict.fromkeys(["read_zero_size", "write_zero_size", "write_zero_size_resized"], FAULT),
     "string_overflow": PROPERTY_KEPT,
     **dict.fromkeys(["write_after_free_small_end", "write_after_free_mid_end"], WRITTEN),
+    "write_after_free_empty_slab": WRITTEN,
     "write_after_free_small": Promise("write after free", seen_by_all=True),
     # the plain build unmaps the object
     **dict.fromkeys(

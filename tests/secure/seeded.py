@@ -40,7 +40,7 @@ MISTAKES = {
         "overflow_into_guard",
     ),
     "quarantine": seed(QUARANTINE, "return limit ?", "return !limit ?", "quarantine_delays"),
-    "written": seed(ENTRY, "!is_zero_but_last(object, slot)", "!object", "write_after_free_small"),
+    "written": seed(OPEN, "!is_zero_but_last(object, slot)", "!object", "write_after_free_small"),
     "link": seed("frontend/slab_links.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed(
         "frontend/slab_lists.c", "unsigned other = next_below(&state, i + 1);", "unsigned other = i;", "order_small"
