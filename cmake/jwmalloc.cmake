@@ -99,7 +99,7 @@ endif()
 # phone pays for every page of text.
 set(jw_fast_sources
     api/malloc.c api/new_delete.c backend/backend.c backend/give_back.c backend/headroom.c backend/knit.c
-    backend/large_object.c backend/nest.c backend/ownership.c backend/range_cache.c backend/thrift_buffers.c
+    backend/large_object.c backend/nest.c backend/ownership.c backend/range_cache.c
     backend/thrift_rounds.c backend/watermark.c core/aligned.c core/allocate.c core/free.c core/new_contents.c
     core/realloc.c core/route.c core/route_free.c core/sized.c core/zeroed.c frontend/cross_list.c
     frontend/heap_pool.c frontend/heap_refill.c frontend/heap_reopened.c frontend/heap_slabs.c

@@ -100,7 +100,7 @@ static bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code sta
     return false;
 }
 
-uint32_t range_join_right(granule_id range, enum slot_code state) {
+NOINLINE uint32_t range_join_right(granule_id range, enum slot_code state) {
     enum slot_code was;
     granule_id sibling = knit_acquire_sibling(range, ON_THE_RIGHT, state, &was);
     if (!sibling) return 0;
@@ -112,18 +112,16 @@ uint32_t range_join_right(granule_id range, enum slot_code state) {
 }
 
 granule_id range_acquire_before_free(enum root_use use, uint32_t weight) {
-    granule_id failed[TRIES], found = 0;
     int tries = 0;
-    for (unsigned i = 2 * class_of_weight(weight); !found && tries < TRIES && i-- > 0;) { /* i: class and buffer */
+    for (unsigned i = 2 * class_of_weight(weight); tries < TRIES && i-- > 0;) { /* i: class and buffer */
         unsigned nest = nest_of_use(use, i % 2), class = i / 2;
-        while (tries < TRIES && nest_may_have(&ownership.nests[nest], class) &&
-               (found = range_acquire_from(nest, class)) && knit_weight_with_right(found) < weight) {
-            failed[tries++] = found;
-            found = 0;
-        }
+        granule_id range = nest_may_have(&ownership.nests[nest], class) ? range_acquire_from(nest, class) : 0;
+        if (!range) continue;
+        if (knit_weight_with_right(range) >= weight) return range;
+        range_place_known(range, weight_of_class(class), MAPPED);
+        tries++;
     }
-    while (tries > 0) range_place(failed[--tries], MAPPED);
-    return found;
+    return 0;
 }
 
 /* Adds the weight of the joined siblings to *weight. */

@@ -27,11 +27,6 @@
 #define MODEL_REGION 0
 #endif
 
-/* What each draw of a random number gives. */
-#ifndef MODEL_RANDOM
-#define MODEL_RANDOM 42
-#endif
-
 /* GenMC, for which an event costs much, wipes and forbids one word of each granule; all of them in clients that read
  * what was wiped. */
 #ifndef MODEL_STRIDE

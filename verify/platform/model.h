@@ -12,6 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What each draw of a random number gives. */
+#ifndef MODEL_RANDOM
+#define MODEL_RANDOM 42
+#endif
+
 /* Reservations that still succeed; negative: all of them. A client's main sets this first: before, the allocator's
  * constructor has found an OS that gives nothing, so that the client may choose the thread that starts it. */
 extern int model_reservations_left;
