@@ -9,8 +9,7 @@
 #include "config/policy.h"
 #include "platform/platform.h"
 
-_Atomic(size_t) pressure_limit; /* this and the next: relaxed, as each is a number that stands alone */
-_Atomic(uint32_t) pressure_rounds = 1;
+_Atomic(size_t) pressure_limit; /* relaxed: a number that stands alone */
 
 COLD size_t limits_committed(void) {
     intptr_t granules = (intptr_t)(root_count() * ROOT_GRANULES - free_granules(UNMAPPED));
@@ -46,7 +45,5 @@ static size_t limit_of_group(const struct group_memory *group) {
 COLD void limits_look(void) {
     struct group_memory group;
     if (!option(&options.pressure) || !platform_group_memory(&group)) return;
-    bool full = group.room < group.most / 2 || group.stalled >= PRESSURE_STALLED;
-    atomic_store_explicit(&pressure_rounds, full ? PRESSURE_ROUNDS : 1, memory_order_relaxed);
     atomic_store_explicit(&pressure_limit, limit_of_group(&group), memory_order_relaxed);
 }

@@ -31,16 +31,13 @@ size_t limits_committed(void);
 
 extern _Atomic(size_t) pressure_limit;
 
-/* Rounds in the time of one: PRESSURE_ROUNDS while the group is more than half full, or its tasks wait; else 1. */
-extern _Atomic(uint32_t) pressure_rounds;
-
 /* Granules above the limit if so many more come into use; 0: none, or there is no such limit. */
 size_t limits_above(const _Atomic(size_t) *limit, size_t granules);
 
 /* The same for the soft limit and that of pressure: what is above the lower one. */
 size_t limits_above_soft(size_t granules);
 
-/* Sets these two anew. Nothing without the option. */
+/* Sets pressure_limit anew. Nothing without the option. */
 void limits_look(void);
 
 /* Whether more is committed than the pressure limit allows. */

@@ -59,7 +59,7 @@ static bool nothing_left(size_t still_mapped) {
 
 /* Milliseconds between two rounds. */
 static uint32_t round_interval(void) {
-    return (uint32_t)option(&options.reclaim_interval) / atomic_load_explicit(&pressure_rounds, memory_order_relaxed);
+    return (uint32_t)option(&options.reclaim_interval) / (option(&options.pressure) ? PRESSURE_ROUNDS : 1);
 }
 
 /* Waits for the interval between two rounds, doubled `quiet` times. A longer wait is announced while it lasts. The

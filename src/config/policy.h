@@ -219,7 +219,7 @@ enum {
     PERCENT_BESIDE_NEW = 3,
     /* Option pressure. Divisor: caches shrink when an eighth of the control group's limit is left. Percent of the last
      * 10 s in which tasks waited for memory, from which nothing is cached: on an idle machine it is 0. Rounds in
-     * the time of one while the group is more than half full. */
+     * the time of one: where one came in half a second, a program had filled its group before the second. */
     PRESSURE_RESERVE = 8,
     PRESSURE_STALLED = 10,
     PRESSURE_ROUNDS = 4,
