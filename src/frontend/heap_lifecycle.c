@@ -13,6 +13,7 @@
 #include "frontend/heap_table.h"
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
+#include "midend/midend.h"
 #include "platform/platform.h"
 #include "sync/versioned_stack.h"
 
@@ -154,6 +155,7 @@ void heap_push_drained(struct heap *heap) {
         heap_push_inherited(heap);
         return;
     }
+    midend_close(heap->mid_caches); /* their links had the key of the fork before */
     heap_renew(heap);
     abandon_quietly(heap);
 }

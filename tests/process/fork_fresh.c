@@ -228,12 +228,45 @@ static void by_vfork(void) {
     use_all(NULL);
 }
 
+static uint64_t *mid_keys; /* shared */
+
+static void *look_at_mid(void *generation) {
+    void *object = hidden(malloc(5000)), *other = hidden(malloc(5000)), *last = hidden(malloc(5000));
+    free(other);
+    free(object);
+    mid_keys[*(int *)generation] = *(const volatile uint64_t *)object ^ (uintptr_t)object ^ (uintptr_t)other;
+    free(last);
+    return NULL;
+}
+
+/* Threads of parent, child and grandchild have the same heap one after the other, and mid objects of one class. */
+static void mid_generations(void) {
+    enum { GENERATIONS = 4 };
+    pid_t child = 0;
+    mid_keys = mmap(NULL, sizeof *mid_keys * GENERATIONS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(mid_keys != MAP_FAILED);
+    for (int generation = 0; generation < GENERATIONS && child == 0; generation++) {
+        pthread_t thread;
+        free(hidden(malloc(16)));
+        malloc_trim(0);
+        CHECK(pthread_create(&thread, NULL, look_at_mid, &generation) == 0 && pthread_join(thread, NULL) == 0);
+        if ((child = fork()) == 0 && generation + 1 == GENERATIONS) _exit(0);
+        if (child > 0) {
+            wait_for(child);
+            if (generation > 0) _exit(0);
+        }
+    }
+    for (int i = 0; i < GENERATIONS; i++)
+        for (int j = 0; j < i; j++) CHECK(mid_keys[i] != mid_keys[j]);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    {"siblings", siblings}, {"inherited", inherited},     {"comes_back", comes_back}, {"threads", threads},
-    {"emptied", emptied},   {"generations", generations}, {"raw_clone", raw_clone},   {"vfork", by_vfork},
+    {"mid_generations", mid_generations}, {"siblings", siblings},   {"inherited", inherited},
+    {"comes_back", comes_back},           {"threads", threads},     {"emptied", emptied},
+    {"generations", generations},         {"raw_clone", raw_clone}, {"vfork", by_vfork},
 };
 
 int main(int count, char **arguments) {

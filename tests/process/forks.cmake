@@ -6,7 +6,7 @@ if(NOT jw_emulated)
     jw_test(process.fork_in_handler SOURCES process/fork_in_handler.c MODES static preload LABELS api TIMEOUT 60)
     set(fresh inherited comes_back emptied threads raw_clone)
     if(NOT JW_SECURE) # where a freed object has no link to read, and each generation keeps some mappings
-        list(APPEND fresh siblings generations vfork)
+        list(APPEND fresh siblings generations mid_generations vfork)
     endif()
     foreach(case ${fresh})
         jw_test(process.fork_fresh_${case} SOURCES process/fork_fresh.c MODES static preload LABELS api TIMEOUT 60
