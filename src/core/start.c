@@ -23,6 +23,15 @@
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic(uint32_t) start_state;
 
+/* As soon as the option is known: the filter of the reclamation thread allows what it then reads. */
+static COLD void watch_group(void) {
+    static bool watched;
+    if (watched || !option(&options.pressure)) return;
+    watched = true;
+    platform_watch_group("/proc/self/cgroup", "/sys/fs/cgroup");
+    limits_look();
+}
+
 static COLD bool start_tiers(void) {
     options_read(); /* before the first mapping, which may get a name */
     tags_start();
@@ -36,6 +45,7 @@ static COLD bool start_tiers(void) {
     midend_start();
     heap_keys_start();
     heap_rounds_start();
+    watch_group();
     return true;
 }
 
@@ -68,7 +78,6 @@ CALLED_AT_START void start_with_the_program(void) {
     }
     platform_finish_start();
     if (option(&options.spare_callers)) platform_spare_callers();
-    if (option(&options.pressure)) platform_watch_group("/proc/self/cgroup", "/sys/fs/cgroup");
-    limits_look();
+    watch_group();
     watch_start();
 }

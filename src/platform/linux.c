@@ -248,6 +248,16 @@ static size_t number_at(const char *text) {
     return value < NO_GROUP_LIMIT ? (size_t)value : SIZE_MAX;
 }
 
+/* As strstr, which in some C libraries reads thread-local storage: a round has none of its own (linux_thread.c). */
+static NOINLINE char *find_text(char *text, const char *wanted) {
+    for (; *text != '\0'; text++) {
+        unsigned same = 0;
+        while (wanted[same] != '\0' && text[same] == wanted[same]) same++;
+        if (wanted[same] == '\0') return text + same;
+    }
+    return NULL;
+}
+
 static char *append_text(char *end, const char *last, const char *text) {
     while (*text != '\0' && end < last) *end++ = *text++;
     *end = '\0';
@@ -285,12 +295,10 @@ static bool keep_group(char *path, char *end, unsigned version, bool always) {
 void platform_watch_group(const char *of_process, const char *root) {
     char text[GROUP_TEXT], path[GROUP_PATH];
     text[platform_read_file(of_process, text, sizeof text - 1)] = '\0';
-    char *own = strstr(text, ":memory:");
+    char *own = find_text(text, ":memory:");
     unsigned version = own != NULL;
-    if (own == NULL) own = strstr(text, "0::");
-    if (own == NULL) return;
-    own = strchr(own + 2, '/');
-    if (own == NULL) return;
+    if (own == NULL) own = find_text(text, "0::");
+    if (own == NULL || *own != '/') return;
     own[strcspn(own, "\n")] = '\0';
     char *last = path + GROUP_PATH - 1,
          *base = append_text(append_text(path, last, root), last, group_folders[version]);
@@ -315,8 +323,8 @@ static size_t group_number(unsigned which, const char *name) {
     if (file != 0 && has_kept_file(file, &group_files[which]))
         got = kernel_call(SYS_pread64, ARGUMENTS(file, ARGUMENT(text), sizeof text - 1));
     text[got > 0 ? got : 0] = '\0';
-    const char *found = strstr(text, name);
-    return found != NULL ? number_at(found + strlen(name)) : SIZE_MAX;
+    const char *found = find_text(text, name);
+    return found != NULL ? number_at(found) : SIZE_MAX;
 }
 
 bool platform_group_memory(struct group_memory *group) {

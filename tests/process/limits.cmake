@@ -32,6 +32,8 @@ endif()
 if(NOT (JW_SANITIZE OR jw_emulated))
     jw_test(process.spared_callers SOURCES process/spared_callers.c MODES static preload LABELS api TIMEOUT 60
         CONF spare_callers:true,reclaim_thread:true,reclaim_interval:400)
+    jw_test(process.pressure_creator_gone SOURCES process/pressure_creator_gone.c MODES preload LABELS api TIMEOUT 60
+        CONF reclaim_thread:true,pressure:true)
 endif()
 
 # A control group with a limit, in which other allocators are killed.

@@ -10,6 +10,7 @@
 #define SYS_exit 60
 #define SYS_exit_group 231
 #define SYS_fcntl 72
+#define SYS_pread64 17
 #define SYS_futex 202
 #define SYS_capget 125
 #define SYS_getresuid 118
@@ -49,6 +50,7 @@
 #define SYS_exit 93
 #define SYS_exit_group 94
 #define SYS_fcntl 25
+#define SYS_pread64 67
 #define SYS_futex 98
 #define SYS_capget 90
 #define SYS_getresuid 148
