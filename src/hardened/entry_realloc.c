@@ -20,10 +20,12 @@ static void *resize_in_slot(const struct opened *opened, size_t size) {
     return seal(opened->object, opened->slot, opened->trailer, marks_of(opened), size, false);
 }
 
-/* Clears the old fill and trailer of a huge object that has grown: they are the program's bytes now. */
-static void clear_old_end(char *object, const struct opened *old) {
-    memset(object + old->size, 0, filled(old->slot - TRAILER_SIZE - old->size));
-    memset(object + old->slot - TRAILER_SIZE, 0, TRAILER_SIZE);
+/* Clears the old fill of a huge object that has grown, and the old trailer if the slot has grown: they are the
+ * program's bytes now. */
+static void clear_old_end(char *object, const struct opened *old, size_t slot) {
+    size_t fill = filled(old->slot - TRAILER_SIZE - old->size), most = slot - TRAILER_SIZE - old->size;
+    memset(object + old->size, 0, fill < most ? fill : most);
+    if (slot > old->slot) memset(object + old->slot - TRAILER_SIZE, 0, TRAILER_SIZE);
 }
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
@@ -46,7 +48,7 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     }
     uint32_t marks = marks_of(opened);
     slot = object_size(moved);
-    if (slot > opened->slot) clear_old_end(moved, opened);
+    if (size > opened->size) clear_old_end(moved, opened, slot);
     if (moved != opened->object || slot != opened->slot) { /* the old guard is gone */
         if (marks & MARK_GUARDED) guard_end();
         marks = large_guard(moved, slot) ? MARK_GUARDED : 0;

@@ -179,6 +179,18 @@ static void uninitialized_read_resized(void) {
     for (size_t at = before; at < after; at++) seen |= bytes[at];
     show(seen == 0);
 }
+/* So it does where the object stays in its place: the first growth has left room behind it. */
+static void uninitialized_read_grown(void) {
+    enum { STEP = 300000, STEPS = 6 };
+    size_t before = 10 << 20;
+    char *bytes = object(before);
+    for (int i = 0; i < STEPS; i++, before += STEP) {
+        bytes = realloc(bytes, before + STEP);
+        for (size_t at = before; at < before + STEP; at++) seen |= bytes[at];
+        memset(bytes + before, 1, STEP);
+    }
+    show(seen == 0);
+}
 static void read_zero_size(void) {
     char *bytes = malloc(0);
     seen = bytes[0];
@@ -361,6 +373,7 @@ static const struct promise cases[] = {
     CASE(uninitialized_read_mid),
     CASE(uninitialized_read_large),
     CASE(uninitialized_read_resized),
+    CASE(uninitialized_read_grown),
     CASE(read_zero_size),
     CASE(write_zero_size),
     CASE(write_zero_size_resized),

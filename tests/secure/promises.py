@@ -89,6 +89,7 @@ MISUSES = {
     **dict.fromkeys(["uninitialized_read_small", "uninitialized_read_mid"], PROPERTY_KEPT),
     "uninitialized_read_large": PROPERTY_KEPT,
     "uninitialized_read_resized": Promise("property", seen_by_all=True),
+    "uninitialized_read_grown": Promise("property", seen_by_all=True),
     **dict.fromkeys(["read_zero_size", "write_zero_size", "write_zero_size_resized"], FAULT),
     "string_overflow": PROPERTY_KEPT,
     **dict.fromkeys(["write_after_free_small_end", "write_after_free_mid_end"], WRITTEN),
