@@ -112,15 +112,13 @@ NOINLINE uint32_t range_join_right(granule_id range, enum slot_code state) {
 }
 
 granule_id range_acquire_before_free(enum root_use use, uint32_t weight) {
-    int tries = 0;
-    for (unsigned i = 2 * class_of_weight(weight); tries < TRIES && i-- > 0;) { /* i: class and buffer */
-        unsigned nest = nest_of_use(use, i % 2), class = i / 2;
-        granule_id range = nest_may_have(&ownership.nests[nest], class) ? range_acquire_from(nest, class) : 0;
-        if (!range) continue;
-        if (knit_weight_with_right(range) >= weight) return range;
-        range_place_known(range, weight_of_class(class), MAPPED);
-        tries++;
-    }
+    granule_id range = 0;
+    unsigned i = 2 * class_of_weight(weight); /* class and buffer */
+    while (!range && i-- > 0)
+        if (nest_may_have(&ownership.nests[nest_of_use(use, i % 2)], i / 2))
+            range = range_acquire_from(nest_of_use(use, i % 2), i / 2);
+    if (!range || knit_weight_with_right(range) >= weight) return range;
+    range_place_known(range, weight_of_class(i / 2), MAPPED);
     return 0;
 }
 
