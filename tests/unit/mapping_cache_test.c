@@ -120,9 +120,10 @@ static void an_object_that_grows(void **state) {
         assert_true(pattern_holds(object, OLD, 1));
         check_counts(1, OLD);
         thrift_purge();
-        assert_int_equal(sim_reserved(), reserved);
-        assert_int_equal(limits_committed(), committed);
+        assert_true(sim_reserved() - reserved < OLD); /* the directory may have grown: addresses are random */
+        assert_true(limits_committed() - committed < OLD);
     }
+    committed = limits_committed();
     options.limit_hard = committed + ROOMY - OLD;
     huge_statistics(&first);
     moved = huge_resize(object, NEW - 1);
