@@ -180,9 +180,9 @@ bool nest_has_more(const struct nest *nest, unsigned class, unsigned number) {
     const struct nest_class *from = &nest->classes[class];
     unsigned count = (unsigned)__builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
     granule_id first = atomic_load_explicit(&from->list, memory_order_relaxed) & ID_MASK;
-    /* a hint: another thread may just have taken the range, and then its link may have any value */
-    if (count <= number && first) count += range_next(first) ? 2 : 1;
-    return count > number;
+    /* A hint: another thread may just have taken the first range, and then its link may have any value. A list is not
+     * counted: it may be long, while most slots are empty again. */
+    return count + (first != 0) > number || (first && range_next(first));
 }
 
 size_t nest_count(struct nest *nest, unsigned class) {

@@ -52,8 +52,8 @@ unsigned nest_next_class(const struct nest *nest, unsigned class);
 /* How many ranges of the class wait here, for the statistics and for policy: a racy snapshot. */
 size_t nest_count(struct nest *nest, unsigned class);
 
-/* Whether more ranges of the class wait here than that number, at most one more than the slots: a hint. Reads at most
- * one range's link word. */
+/* Whether more ranges of the class wait here than that number, or at least two in the list: a hint. Reads at most one
+ * range's link word. */
 bool nest_has_more(const struct nest *nest, unsigned class, unsigned number);
 
 /* Takes the lists' locks before a fork, each within a bounded number of tries. So the fork copies none of these lists

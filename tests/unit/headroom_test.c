@@ -27,7 +27,7 @@ static void the_smallest_ranges_go_first(void **state) {
     while (knit_weight(parts[1]) > SMALL_PART) rest[rests++] = knit_split(parts[1], SMALL_PART);
     for (unsigned i = 0; i < rests; i++) leaf_set(rest[i], leaf_held());
     backend_place(parts[1]);
-    granule_id whole = fetch(2 * PART); /* 3 % of the peak may wait beside it: 226 granules go */
+    granule_id whole = fetch(2 * PART); /* 8 % of the peak may wait beside it */
     assert_false(is_dirty(parts[1]));
     for (unsigned i = 0; i < PARTS; i += 2) given += !is_dirty(parts[i]);
     assert_int_equal(given, 2);
@@ -51,27 +51,28 @@ static granule_id fetch_large(uint32_t weight) {
  * pages, and nothing goes back for it. In growth, new memory is used. */
 static void what_waits_serves_with_what_is_behind(void **state) {
     (void)state;
-    granule_id parts[PARTS];
+    enum { QUARTERS = 4, QUARTER = ROOT_GRANULES / QUARTERS };
+    granule_id parts[QUARTERS];
     start();
     options.cache_min = ROOT_SIZE;
     backend_place(fetch_large(ROOT_GRANULES));
-    for (unsigned i = 0; i < PARTS; i++) parts[i] = fetch_large(PART);
-    assert_true(parts[3] == parts[2] + PART && knit_weight(parts[2]) == PART);
+    for (unsigned i = 0; i < QUARTERS; i++) parts[i] = fetch_large(QUARTER);
+    assert_true(parts[3] == parts[2] + QUARTER && knit_weight(parts[2]) == QUARTER);
     for (unsigned i = 2; i < 4; i++) leaf_set(parts[i], leaf_held());
     assert_int_equal(free_granules(MAPPED), 0);
     options.cache_min = 0;
     watermark_age_peak();
     watermark_age_peak(); /* no peak of an earlier test */
     watermark_note_peak();
-    give_back_and_place(parts[3], PART, false);
+    give_back_and_place(parts[3], QUARTER, false);
     range_place(parts[2], MAPPED);
     size_t given_back = thrift_given_back(), unmapped = free_granules(UNMAPPED);
-    parts[2] = fetch_large(PART + PART / 2);
-    assert_int_equal(free_granules(UNMAPPED), unmapped - PART / 2);
+    parts[2] = fetch_large(QUARTER + QUARTER / 2);
+    assert_int_equal(free_granules(UNMAPPED), unmapped - QUARTER / 2);
     assert_int_equal(free_granules(MAPPED), 0);
     assert_int_equal(thrift_given_back(), given_back);
-    assert_int_equal(knit_weight(parts[2]), PART + PART / 2);
-    for (unsigned i = 0; i < PARTS; i++)
+    assert_int_equal(knit_weight(parts[2]), QUARTER + QUARTER / 2);
+    for (unsigned i = 0; i < QUARTERS; i++)
         if (i != 3) backend_place(parts[i]);
     backend_place(a);
     backend_place(b);

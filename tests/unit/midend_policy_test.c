@@ -281,6 +281,24 @@ static void slabs_of_a_burst_stay(void **state) {
     }
 }
 
+/* The Nest's list may be long while most of its slots are empty again: its slabs go, too. */
+static void slabs_of_a_long_list_go(void **state) {
+    (void)state;
+    enum { SLABS = 3 * JW_NEST_SLOTS };
+    static char *objects[SLABS][MOST_OBJECTS];
+    start();
+    for (unsigned i = 0; i < SLABS; i++) fill_slab(objects[i], 0);
+    for (unsigned i = 0; i < SLABS; i++) midend_free(NULL, objects[i][0]);
+    for (unsigned i = 0; i < SLABS; i++) {
+        thrift_forget_peak();
+        /* without the thread only one stays */
+        options.reclaim_thread = i < JW_NEST_SLOTS ? THREAD_FALSE : THREAD_TRUE;
+        for (unsigned j = 1; j < mid_shapes[0].count; j++) midend_free(NULL, objects[i][j]);
+    }
+    assert_true(mid_slab_counts[0] <= 1 + (JW_MID_KEPT_BYTES >> JW_GRANULE_SHIFT) / mid_shapes[0].weight);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slabs_waste_little),
@@ -294,6 +312,7 @@ int main(void) {
         cmocka_unit_test(classes_that_take_turns_make_no_room),
         cmocka_unit_test(what_is_idle_goes),
         cmocka_unit_test(slabs_of_a_burst_stay),
+        cmocka_unit_test(slabs_of_a_long_list_go),
         cmocka_unit_test(idle_threads_drain_their_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

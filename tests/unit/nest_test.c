@@ -57,6 +57,22 @@ static void slots_fill_first_then_the_list(void **state) {
     assert_int_equal(nests[0].classes[CLASS].list, 0);
 }
 
+/* The list may be long while most slots are empty again. */
+static void a_list_counts_as_many(void **state) {
+    (void)state;
+    start();
+    for (granule_id id = 1; id <= JW_NEST_SLOTS + 3; id++) assert_true(place(0, id));
+    for (granule_id id = 1; id <= JW_NEST_SLOTS; id++) assert_true(nest_take_this(&nests[0], CLASS, id, leaf_in(0)));
+    assert_int_equal(nest_count(&nests[0], CLASS), 3);
+    assert_true(nest_has_more(&nests[0], CLASS, 8));
+    for (unsigned left = 2; left > 0; left--) {
+        assert_true(nest_take(&nests[0], CLASS) > 0);
+        assert_int_equal(nest_has_more(&nests[0], CLASS, 8), left > 1);
+        assert_true(nest_has_more(&nests[0], CLASS, 0));
+        assert_int_equal(nest_has_more(&nests[0], CLASS, 1), left > 1);
+    }
+}
+
 static void a_given_range_is_taken_from_anywhere(void **state) {
     (void)state;
     start();
@@ -203,6 +219,7 @@ static void none_is_lost_and_none_is_doubled(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_fill_first_then_the_list),
+        cmocka_unit_test(a_list_counts_as_many),
         cmocka_unit_test(a_given_range_is_taken_from_anywhere),
         cmocka_unit_test(a_range_elsewhere_is_not_there),
         cmocka_unit_test(a_busy_list_sends_everyone_elsewhere),
