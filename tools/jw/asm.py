@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import flavours
+import longest
 
 SOURCES = flavours.ROOT / "tools/hitpath"
 OUTPUT = flavours.BUILD / "hitpath"
@@ -221,6 +222,8 @@ def show_text(machine: Machine, library: Path) -> bool:
 
 
 def run(arguments) -> int:
+    if arguments.longest:
+        return 0 if longest.show_all(flavours.build("release") / "libjwmalloc.so") or not arguments.check else 1
     kept = [show_machine(machine) for machine in machines(arguments.machine)]
     return 1 if arguments.check and not all(kept) else 0
 
@@ -233,5 +236,8 @@ def add_command(commands) -> None:
         "number of instructions and of conditional branches, from the function's entry to its return.",
     )
     command.add_argument("--check", action="store_true", help="fail when a path or the library's text is too long")
+    command.add_argument(
+        "--longest", action="store_true", help="instead: the calls with most instructions in programs of many sizes"
+    )
     command.add_argument("--machine", choices=["all", *CONDITIONAL], default="all", help="default: all")
     command.set_defaults(run=run)
