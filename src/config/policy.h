@@ -93,6 +93,8 @@ enum {
     /* Bytes of a slab whose objects are linked at a time. The rest of a slab above 4 KB stays untouched until the
      * objects there are needed. */
     LINKED_BYTES = 4096,
+    /* Objects of a slab that are linked at a time: 512 objects of 8 B in one malloc took 4,255 instructions. */
+    LINKED_OBJECTS = 128,
     /* Objects that a mid slab has at least. With fewer, more allocations need another slab. With more, slabs are
      * heavier, and one live object keeps more memory from other classes. Not measured. */
     MID_LEAST_OBJECTS = 4,
@@ -122,9 +124,10 @@ enum {
     COLLECT_PERIOD = 16,
     /* Slabs, or objects of a local list, that such a look goes through: a program waits for it in malloc or free. */
     COLLECT_STEPS = 16,
-    /* Ticks between two looks that go through a whole local list. The walk counts up to 512 objects while a program
-     * waits; it was one of the slow calls when each look did it. */
+    /* Ticks between two looks that go through a longer local list, of up to so many objects, which are all of a slab
+     * from 32 B on. The walk takes 13 instructions an object while a program waits. */
     COLLECT_LONG_PERIOD = 256,
+    COLLECT_LONG_STEPS = 128,
     /* Ticks between two looks at what else the heap keeps: its mid slabs and its pool. With fewer ticks, a slab goes
      * back that the next refill needs. With more, a heap without rounds keeps unused slabs longer. Not measured. */
     KEEP_PERIOD = 128,

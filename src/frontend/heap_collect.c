@@ -47,7 +47,7 @@ static NOINLINE void collect_some(struct heap *heap) {
     if (size_classes[heap->collected_class].cache_room > 0) object_cache_drain(heap, heap->collected_class);
     collect_partial(heap, heap->collected_class, COLLECT_STEPS);
     collect_current(heap, heap->collected_class,
-                    heap->maintenance_ticks % COLLECT_LONG_PERIOD == 0 ? UINT_MAX : COLLECT_STEPS);
+                    heap->maintenance_ticks % COLLECT_LONG_PERIOD == 0 ? COLLECT_LONG_STEPS : COLLECT_STEPS);
     if (heap->maintenance_ticks % KEEP_PERIOD == 0) {
         midend_collect(heap->mid_caches);
         pool_count_unused(&heap->pool);

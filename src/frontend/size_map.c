@@ -46,17 +46,17 @@ static uint8_t slabs_until_open(unsigned coarse) {
 
 COLD void size_map_start(struct heap *heap) {
     bool coarse = JW_COARSE_SLABS > 0 && heap->number > 1;
-    for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++) {
-        unsigned to = coarse ? size_class_coarse(size_class) : size_class;
+    /* plain: no other thread touches the map before has_map */
+    heap->size_map[0] = NO_LIST;
+    for (unsigned size_class = 0, size = 1; size_class < SIZE_CLASS_COUNT; size_class++) {
+        unsigned to = coarse ? size_class_coarse(size_class) : size_class, last = size_classes[size_class].size;
+        memset(heap->size_map + size, (int)list_of_class(to), last + 1 - size);
+        size = last + 1;
         heap->budget[size_class] = (uint8_t)size_classes[size_class].budget;
         if (to != size_class) heap->coarse_slabs[to] = slabs_until_open(to);
         if (heap->coarse_slabs[size_class] > 0 && size_classes[size_class].cache_room > JW_FIRST_OBJECT_CACHE)
             heap->budget[size_class] = JW_FIRST_OBJECT_CACHE;
     }
-    /* plain: no other thread touches the map before has_map */
-    heap->size_map[0] = NO_LIST;
-    for (unsigned size = 1; size <= FRONTEND_MAX; size += 8)
-        memset(heap->size_map + size, (int)list_of_class(size_map_class(heap, size)), 8);
     /* [DI5] release: the map; pairs [DI6]; client disable_new */
     atomic_store_explicit(&heap->has_map, true, memory_order_release);
     disable_look(heap);

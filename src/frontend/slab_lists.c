@@ -64,11 +64,13 @@ static void *link_shuffled(char *first, unsigned count, unsigned size, uint64_t 
     return next;
 }
 
-/* Links the next objects that were never given out, about 4 KB of them. NULL: there are none. */
+/* Links the next objects that were never given out, about 4 KB of them, or LINKED_OBJECTS. NULL: there are none. */
 static void *link_batch(struct slab *slab) {
     const struct size_class *shape = &size_classes[slab->class];
     unsigned left = (unsigned)shape->capacity - slab->linked, batch = left < shape->batch ? left : shape->batch;
     if (left == 0) return NULL;
+    const bool shuffled = RANDOM_ORDER || UNLIKELY(slab_scatter_secret);
+    if (batch > LINKED_OBJECTS && !shuffled) batch = LINKED_OBJECTS; /* few places make an order that can be guessed */
     char *first = slab_origin(slab) + 1 + (size_t)slab->linked * shape->size;
     char *last = first + (size_t)(batch - 1) * shape->size;
     if (JW_FILL)
@@ -76,7 +78,7 @@ static void *link_batch(struct slab *slab) {
     slab->linked = (slab->linked + batch) & INT16_MAX;
     free_target_set_budget(&slab->freed, slab->freed.budget + batch);
     const uint64_t key = slab_key(slab);
-    if (RANDOM_ORDER || UNLIKELY(slab_scatter_secret)) return link_shuffled(first, batch, shape->size, key);
+    if (shuffled) return link_shuffled(first, batch, shape->size, key);
     for (char *object = first; object < last; object += shape->size) link_write(object, object + shape->size, key);
     link_write(last, LINK_END, key);
     return first;

@@ -212,6 +212,24 @@ static void objects_are_linked_once_and_come_back(void **state) {
     }
 }
 
+/* A program waits for a refill. In random order all are linked, or the order could be guessed. */
+static void a_refill_links_few_objects(void **state) {
+    (void)state;
+    begin_slab(0);
+    slab->state = CURRENT;
+    slab->freed.budget = 1;
+    assert_true(refill());
+    assert_int_equal(slab->linked > LINKED_OBJECTS, RANDOM_ORDER);
+    while (refill()) continue;
+    assert_int_equal(slab->linked, size_class_capacity(0));
+    slab_scatter_secret = 1;
+    begin_slab(0);
+    slab->state = CURRENT;
+    slab->freed.budget = 1;
+    assert_true(refill() && slab->linked > LINKED_OBJECTS);
+    slab_scatter_secret = 0;
+}
+
 /* Collecting puts the cross list before what the freed list holds, and leaves the local one alone. */
 static void collecting_keeps_the_freed_list(void **state) {
     (void)state;
@@ -279,7 +297,7 @@ int main(void) {
         cmocka_unit_test(the_cross_list_counts_and_leads), cmocka_unit_test(free_objects_are_told),
         cmocka_unit_test(the_full_mark_is_seen_by_one),    cmocka_unit_test(objects_are_linked_once_and_come_back),
         cmocka_unit_test(collecting_keeps_the_freed_list), cmocka_unit_test(each_object_may_come_first),
-        cmocka_unit_test(keys_depend_on_the_secret),
+        cmocka_unit_test(keys_depend_on_the_secret),       cmocka_unit_test(a_refill_links_few_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
