@@ -1,6 +1,8 @@
 /* headroom.c - gives cached memory back down to a limit. */
 #include "backend/headroom.h"
 
+#include <limits.h>
+
 #include "backend/give_back.h"
 #include "backend/limits.h"
 #include "backend/mapping_cache.h"
@@ -12,32 +14,38 @@
 
 static _Atomic(bool) at_peak; /* new memory sets it if the peak rises, else clears it; a round clears it */
 
-/* Gives back about this many granules: cached mappings, then the smallest ranges first, as the largest can serve most
- * requests. With the largest first, a program with objects from 8 B to 1 MB (rptest) had 2.4 times the page faults. */
-static COLD void give_ranges_back(size_t granules) {
+/* Gives back about this many granules: cached mappings, then at most `most` ranges. The smallest ranges go first that
+ * give so much, as the largest can serve most requests. With the largest first, a program with objects from 8 B to 1 MB
+ * (rptest) had 2.4 times the page faults. */
+static COLD void give_ranges_back(size_t granules, unsigned most) {
     size_t dropped = mapping_cache_drain(ANY_BUFFER, granules);
     thrift_count_given_back(dropped);
     dropped >>= JW_GRANULE_SHIFT;
     granules -= dropped < granules ? dropped : granules;
-    for (unsigned range_class = 0; range_class < RANGE_CLASSES; range_class++)
-        for (unsigned nest = 0; nest < NESTS; nest++) {
-            granule_id range;
-            while (!nest_is_unmapped(nest) && granules > 0 && nest_may_have(&ownership.nests[nest], range_class) &&
-                   (range = range_acquire_from(nest, range_class))) {
-                uint32_t weight = weight_of_class(range_class);
-                if (give_back_and_place(range, weight, false)) return;
-                granules -= weight < granules ? weight : granules;
-            }
+    size_t least = granules / most < ROOT_GRANULES ? granules / most : ROOT_GRANULES;
+    while (granules > 0 && most > 0) {
+        uint32_t weight = weight_round_up(least > 0 ? (uint32_t)least : 1);
+        granule_id range = range_acquire(FOR_OTHER_RANGES, MAPPED, weight);
+        if (!range) range = range_acquire(FOR_SMALL_SLABS, MAPPED, weight);
+        if (!range && least == 0) return;
+        if (!range) { /* none is so large: half of it */
+            least /= 2;
+            continue;
         }
+        weight = knit_weight(range);
+        if (give_back_and_place(range, weight, false)) return;
+        granules -= weight < granules ? weight : granules;
+        most--;
+    }
 }
 
 void thrift_give_back_above_minimum(void) {
     size_t cached = free_granules(MAPPED), least = watermark_without_thread();
-    if (cached > least) give_ranges_back(cached - least);
+    if (cached > least) give_ranges_back(cached - least, UINT_MAX);
 }
 
 void thrift_yield_to_pressure(void) {
-    if (UNLIKELY(limits_are_pressed())) give_ranges_back(limits_above_soft(0));
+    if (UNLIKELY(limits_are_pressed())) give_ranges_back(limits_above_soft(0), UINT_MAX);
 }
 
 static void note_at_peak(bool above) {
@@ -45,14 +53,16 @@ static void note_at_peak(bool above) {
         atomic_store_explicit(&at_peak, above, memory_order_relaxed);
 }
 
-/* Gives cached granules back until the rest and `granules` new ones are within the limit. */
+/* Gives cached granules back until the rest and `granules` new ones are within the limit. If no limit of the program
+ * asks for it, no more ranges than suit the request: what is left goes with the next new memory, or with a round. */
 static void make_headroom(size_t granules, size_t cached, size_t limit) {
     if (option(&options.cache_percent) == 0 && limit > watermark_minimum()) limit = watermark_minimum();
     size_t above = cached + granules > limit ? cached + granules - limit : 0;
     size_t soft = limits_above_soft(granules), hard = limits_above(&options.limit_hard, granules);
+    unsigned most = soft + hard > 0 ? UINT_MAX : 1u + (unsigned)(granules / HEADROOM_GRANULES);
     if (soft > above) above = soft;
     if (hard > above) above = hard;
-    if (above > 0 && cached > 0) give_ranges_back(above < cached ? above : cached);
+    if (above > 0 && cached > 0) give_ranges_back(above < cached ? above : cached, most);
 }
 
 bool thrift_make_headroom(size_t granules) {

@@ -38,6 +38,30 @@ static void the_smallest_ranges_go_first(void **state) {
     give_scattered_back(parts);
 }
 
+/* Only small ranges wait. One request does not give back as many of them as it needs. */
+static void one_request_gives_few_ranges_back(void **state) {
+    (void)state;
+    enum { SMALL_PART = 4, RESTS = 5, REQUEST = 64, MOST = 5 };
+    granule_id parts[PARTS], rest[PARTS * RESTS];
+    unsigned rests = 0;
+    watermark_age_peak();
+    watermark_age_peak(); /* no peak of an earlier test */
+    scatter(parts);
+    for (unsigned i = 0; i < PARTS; i += 2) parts[i] = fetch(PART);
+    for (unsigned i = 0; i < PARTS; i++)
+        while (knit_weight(parts[i]) > SMALL_PART) {
+            rest[rests] = knit_split(parts[i], SMALL_PART);
+            leaf_set(rest[rests++], leaf_held());
+        }
+    for (unsigned i = 0; i < PARTS; i++) backend_place(parts[i]);
+    granule_id more = fetch(REQUEST); /* 3 % of the peak may wait beside it: 34 granules should go */
+    assert_int_equal(thrift_counters.given_back, MOST * SMALL_PART * GRANULE_SIZE);
+    backend_place(more);
+    while (rests > 0) backend_place(rest[--rests]);
+    thrift_purge();
+    assert_int_equal(root_count(), 0);
+}
+
 static granule_id fetch_large(uint32_t weight) {
     bool zeroed;
     granule_id range = range_fetch(FOR_OTHER_RANGES, weight, FETCH_WITH_ROOT, &zeroed);
@@ -105,6 +129,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_waits_gives_way),
         cmocka_unit_test(the_smallest_ranges_go_first),
+        cmocka_unit_test(one_request_gives_few_ranges_back),
         cmocka_unit_test(what_waits_serves_with_what_is_behind),
         cmocka_unit_test(growth_is_told_from_use_below_the_peak),
     };
