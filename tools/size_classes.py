@@ -80,6 +80,9 @@ def render(table: list[int]) -> str:
     lines += [f"    X({size}) \\" for size in table]
     lines[-1] = lines[-1].removesuffix(" \\")
     index = [next(c for c, size in enumerate(table) if size >= eighth) for eighth in range(8, table[-1] + 8, 8)]
+    lines += ["", "/* X(size of the class before, size) */", "#define SIZE_CLASS_STEPS(X) \\"]
+    lines += [f"    X({before}, {size}) \\" for before, size in zip([0, *table], table, strict=False)]
+    lines[-1] = lines[-1].removesuffix(" \\")
     lines += ["", "/* Class of a request of n bytes, at (n - 1) / 8. */", "#define SIZE_CLASS_INDEX \\"]
     lines += numbers([index[i : i + 24] for i in range(0, len(index), 24)])
     lines += [

@@ -23,6 +23,14 @@ _Static_assert(1 SIZE_CLASS_TABLE(IS_MULTIPLE), "no class has smaller objects");
 
 const struct size_class size_classes[SIZE_CLASS_COUNT] = {SIZE_CLASS_TABLE(ROW)};
 
+#define IS_COARSE(size) (JW_COARSE_SLABS > 0 && ((size) & ((size)-1)) == 0)
+#define BELOW(before, size) (IS_COARSE(size) && (size) / 2 < (before) ? (size) / 2 : (before))
+#define LEAST_SERVED(before, size) BELOW(before, size) + 1,
+#define COUNT_SERVED(before, size) (size) - BELOW(before, size),
+
+const struct sizes_served sizes_served = {.least = {SIZE_CLASS_STEPS(LEAST_SERVED)},
+                                          .count = {SIZE_CLASS_STEPS(COUNT_SERVED)}};
+
 const uint8_t size_class_index[FRONTEND_MAX / 8] = {SIZE_CLASS_INDEX};
 
 const uint8_t size_class_aligned[] = {SIZE_CLASS_ALIGNED};

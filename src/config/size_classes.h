@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "config/geometry.h"
 #include "config/policy.h"
 #include "config/size_classes_table.h"
@@ -73,12 +74,15 @@ static inline unsigned size_class_coarse(unsigned class) {
     return coarse < SIZE_CLASS_COUNT ? coarse : class;
 }
 
-/* Whether malloc of the size, 1 to FRONTEND_MAX, may give objects of the class: its own class, or the coarse one. */
-static ALWAYS_INLINE bool size_class_serves(unsigned class, size_t size) {
-    if (class == size_class_of(size)) return true;
-    if (JW_COARSE_SLABS == 0) return false;
-    size_t coarse = size_classes[class].size;
-    return (coarse & (coarse - 1)) == 0 && size <= coarse && size > coarse / 2;
+/* The sizes that malloc may serve from each class, its own and those of which it is the coarse class. They follow one
+ * another. */
+extern const struct sizes_served {
+    uintptr_t least[SIZE_CLASS_COUNT], count[SIZE_CLASS_COUNT];
+} sizes_served;
+
+/* Whether malloc of the size, which may be any, may give objects of the class. */
+static ALWAYS_INLINE bool size_class_serves(uint8_t class, size_t size) {
+    return size - sizes_served.least[class] < sizes_served.count[class];
 }
 
 /* All object sizes, in bytes, are multiples of this. */

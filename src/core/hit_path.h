@@ -1,4 +1,4 @@
-/* hit_path.h - the hit path of malloc, for malloc itself and for operator new; what it shares with frees of a size. */
+/* hit_path.h - the hit path of malloc, for malloc itself and for operator new. */
 #ifndef JW_HIT_PATH_H
 #define JW_HIT_PATH_H
 

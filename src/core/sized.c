@@ -29,7 +29,7 @@ static COLD bool has_size(const struct found *found, size_t alignment, size_t si
     size_t good = good_size(alignment, size);
     if (size > found->size) return false;
     if (found->size == good || was_shrunk(found, size)) return true;
-    if (found->tier == TIER_SMALL) return good <= FRONTEND_MAX && size_class_serves(size_class_of(found->size), good);
+    if (found->tier == TIER_SMALL) return size_class_serves((uint8_t)size_class_of(found->size), good);
     /* a mapping also serves a size for which the backend has no range */
     if (found->tier == TIER_HUGE) return huge_may_serve(found->size, size);
     /* a range also serves a size for which the midend has no memory; an alignment may leave fewer usable bytes in it */
@@ -51,21 +51,20 @@ void free_aligned_of_size(void *object, size_t alignment, size_t size) {
     free_object(object);
 }
 
-/* Frees an object of another thread, or of a size that this thread's malloc serves from another class. */
+/* Frees an object of another thread, or of no slab, or with a wrong size. */
 static NOINLINE void free_of_size_slowly(void *object, size_t size) {
     struct slab *slab = slab_of(object);
-    bool right = size - 1 < FRONTEND_MAX && size_class_serves(slab->class, size);
+    bool right = size_class_serves(slab->class, size);
     if (LIKELY(right && !slab_has_key(slab, 0))) free_object(object);
     else free_aligned_of_size(object, 1, size);
 }
 
-/* If this thread's malloc serves the size from the slab's class, free goes on as in free.c. The record of an address
- * that is in no slab may name any class, but its key is 0. */
+/* If malloc may serve the size from the slab's class, free goes on as in free.c. The record of an address that is in no
+ * slab may name any class, but its key is 0. */
 HIT_PATH void free_of_size(void *object, size_t size) {
-    size_t list_index = list_index_of_size(thread_heap(), size);
     struct slab *slab = slab_of(object);
     uint64_t key = thread_key();
-    bool right = slab->class == (uint8_t)class_of_list(list_index);
+    bool right = size_class_serves(slab->class, size);
     if (LIKELY(right && slab_has_key(slab, key))) free_own(slab, object, key);
     else free_of_size_slowly(object, size);
 }

@@ -95,7 +95,12 @@ MISTAKES = {
     "gone": Mistake("backend/huge.c", "&word, huge_word_with_gone(word)", "&word, 0", "WRONG"),
     "owner": Mistake("frontend/heap_lifecycle.c", "    heap_note_thread();\n", "", "WRONG"),
     "size": Mistake("core/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),
-    "class": Mistake("core/sized.c", " && size_class_serves(slab->class, size);", ";", "WRONG"),
+    "class": Mistake(
+        "core/sized.c",
+        "size_class_serves(slab->class, size);\n    if (LIKELY(right && !slab",
+        "true;\n    if (LIKELY(right && !slab",
+        "WRONG",
+    ),
     "alignment": Mistake("core/sized.c", "if (((uintptr_t)object | alignment) &", "if (0 &", "WRONG"),
     "shrunk": Mistake("core/sized.c", " || was_shrunk(found, size)", "", "WRONG"),
     "fill": Mistake("platform/fill.h", "    misuse(WRITE_AFTER_FREE, object, from);\n", "", "WRONG", checked=True),

@@ -12,7 +12,7 @@ static unsigned class_of(unsigned heap, size_t size) {
     unsigned class = slab_of(object)->class;
     size_t usable = object_size(object);
     assert_true(usable >= size && usable == size_classes[class].size && good_size(1, size) <= usable);
-    assert_true(size_class_serves(class, size));
+    assert_true(size_class_serves((uint8_t) class, size));
     free_as(heap, object);
     return class;
 }
@@ -24,8 +24,12 @@ static void a_coarse_class_serves_its_sizes_alone(void **state) {
         assert_true(coarse >= fine && size_classes[coarse].size < 2 * size_classes[fine].size);
         assert_true(size_class_alignment(coarse) >= size_class_alignment(fine));
         for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-            assert_int_equal(size_class_serves(class, size), class == fine || class == coarse);
+            assert_int_equal(size_class_serves((uint8_t) class, size), class == fine || class == coarse);
     }
+    const size_t of_none[] = {0, FRONTEND_MAX + 1, SIZE_MAX, SIZE_MAX / 2 + 64, (size_t)1 << (sizeof(size_t) * 4)};
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
+        for (unsigned i = 0; i < sizeof of_none / sizeof *of_none; i++)
+            assert_false(size_class_serves((uint8_t) class, of_none[i]));
 }
 
 /* All but the first heap's, which is that of a program's only thread. */

@@ -18,6 +18,16 @@
     X(80) \
     X(112)
 
+/* X(size of the class before, size) */
+#define SIZE_CLASS_STEPS(X) \
+    X(0, 8) \
+    X(8, 16) \
+    X(16, 32) \
+    X(32, 48) \
+    X(48, 64) \
+    X(64, 80) \
+    X(80, 112)
+
 /* Class of a request of n bytes, at (n - 1) / 8. */
 #define SIZE_CLASS_INDEX \
     0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 6, 6
