@@ -23,7 +23,7 @@
 #include "frontend/remote_work.h"
 #include "midend/midend.h"
 
-enum { TEXT_MOST = 1 << 20, COUNTS_MOST = 4096, COLUMNS = 110, NAME_MOST = 32, CALL_MOST = 48 };
+enum { TEXT_MOST = 1 << 20, COUNTS_MOST = 4096, COLUMNS = 110, NAME_MOST = 32, CALL_MOST = 48, WAITS_MOST = 10000 };
 
 static struct transcript {
     char text[TEXT_MOST];
@@ -33,6 +33,8 @@ static struct transcript {
     uint64_t places;
     uintptr_t base;
     bool records;
+    unsigned waits, waits_left; /* waits_left 0: nothing happens after a wait */
+    void (*after_waits)(void);
     struct {
         char name[NAME_MOST];
         uint64_t value;
@@ -119,6 +121,8 @@ void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     __real_platform_futex_wait(word, expected, milliseconds);
     note_call("wait-ms", milliseconds, true);
+    CHECK(++transcript.waits < WAITS_MOST); /* nobody comes */
+    if (transcript.waits_left > 0 && --transcript.waits_left == 0) transcript.after_waits();
 }
 
 void __real_platform_futex_wake(_Atomic(uint32_t) *word);

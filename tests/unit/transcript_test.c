@@ -6,11 +6,13 @@
 #include "transcript_told.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "core/limit.h"
 #include "core/purge.h"
 #include "frontend/disable.h"
 #include "frontend/heap_fork.h"
+#include "frontend/size_map.h"
 
 /* --- Scripts ---------------------------------------------------------------------------------------------------- */
 
@@ -247,6 +249,163 @@ static void forks(bool fresh) {
     if (!fresh) end_script(); /* a fresh child has lost the heaps of the parent's other threads */
 }
 
+/* --- Threads that end, and what else a thread does seldom -------------------------------------------------------- */
+
+/* A thread makes objects, frees the newest of them, and ends. */
+static void end_thread(const char *name, unsigned count, size_t size, unsigned freed) {
+    begin_step(name);
+    heap_enter(&no_heap);
+    CHECK(heap_attach());
+    for (unsigned i = 0; i < count; i++) keep(0, jw_malloc(size), size);
+    for (unsigned i = 0; i < freed; i++) jw_free(live[--live_count].start);
+    sim_thread_exit();
+    heap_enter(heaps[0]);
+    end();
+}
+
+static void take_without_heap(size_t size) {
+    heap_enter(&no_heap);
+    keep(0, jw_malloc(size), size);
+    heap_enter(heaps[0]);
+}
+
+enum when { NEVER, AT_NEED };
+
+static void ends_of_threads(enum when when) {
+    static const unsigned modes[] = {THREAD_FALSE, THREAD_TRUE};
+    static const char *const names[] = {"Ends without reclamation", "Ends"};
+    begin_script(names[when]);
+    options.reclaim_thread = modes[when];
+    end_thread("nothing left", 20, 100, 20);
+    end_thread("few objects left", 20, 100, 10);
+    end_thread("many slabs left", 700, 2000, 20);
+    end_thread("many slabs free", 700, 2000, 700);
+    end_thread("mid objects", 60, 3000, 40);
+    end_thread("large objects", 20, 40000, 20);
+    STEP("a round", thrift_wake(); run_thread());
+    STEP("objects of ended threads free", give_many(2, 400, 1));
+    STEP("late objects of an ended thread", take_without_heap(100); take_without_heap(3000); take_without_heap(20000);
+         take_without_heap(5 << 20));
+    sim_advance(600);
+    STEP("the rest free", give_all());
+    STEP("two rounds", thrift_wake(); run_thread(); thrift_wake(); run_thread());
+    STEP("a purge of ended ones", purge_for(PURGE_THREADS, NO_LIMIT));
+    end_script();
+    reclaimer_forget();
+    heap_enter(&no_heap);
+}
+
+static void *all_ends(void *unused) {
+    ends_of_threads(AT_NEED);
+    ends_of_threads(NEVER);
+    return unused;
+}
+
+static void on_a_thread(void *(*body)(void *)) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, body, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+/* An object that begins as a free one of its size does, and is freed by another thread. The note of that is an object
+ * of the allocator's own. */
+static void suspect_of(size_t size) {
+    begin_step("a suspect");
+    char *free_one = take(1, size), *object = take(1, size);
+    live_count -= 2;
+    free_as(1, free_one);
+    memcpy(object, free_one, 16);
+    free_as(2, object);
+    end_step();
+    STEP("is settled", take(1, size); take(1, size); heap_enter(heaps[1]); heap_take_all_incoming(heaps[1]);
+         heap_enter(heaps[0]));
+    begin_step("its own suspect");
+    free_one = take(1, size);
+    object = take(1, size);
+    live_count -= 2;
+    free_as(1, free_one);
+    memcpy(object, free_one, 16);
+    free_as(1, object);
+    end();
+}
+
+static void suspects(void) {
+    begin_script("Suspects");
+    suspect_of(64);
+    suspect_of(1000);
+    suspect_of(3000);
+    suspect_of(9000);
+    end_script();
+}
+
+static void say_contents(char *object, size_t size) {
+    size_t zeros = 0, marks = 0;
+    for (size_t i = 0; i < size; i++) {
+        zeros += object[i] == 0;
+        marks += (unsigned char)object[i] == 0xab;
+    }
+    if (zeros == size || marks == size) say(zeros == size ? " zero" : " marked");
+    else say(" old");
+}
+
+static void contents(void) {
+    static const size_t sizes[] = {1, 8, 100, 2048, 3000, 14000, 20000, 300000, 5 << 20, 5 << 20};
+    begin_script("Contents of new objects");
+    for (unsigned init = INIT_NONE; init <= INIT_PATTERN + 1; init++) {
+        bool zeroed = init > INIT_PATTERN;
+        options.init = zeroed ? INIT_NONE : init;
+        size_map_write(heaps[0]);
+        for (unsigned old = 0; old < 2; old++) {
+            say("%s, %s:",
+                zeroed              ? "calloc"
+                : init == INIT_NONE ? "none"
+                : init == INIT_ZERO ? "zero"
+                                    : "pattern",
+                old ? "used before" : "new");
+            for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                char *object = zeroed ? allocate_zeroed(sizes[i]) : jw_malloc(sizes[i]);
+                if (init > INIT_NONE) say_contents(object, sizes[i]);
+                keep(0, object, sizes[i]);
+            }
+            say("\n");
+            give_all();
+        }
+    }
+    options.init = INIT_NONE;
+    size_map_write(heaps[0]);
+    end_script();
+}
+
+static void find_in_parts(void) {
+    for (unsigned part = 0; part < 24; part++) {
+        found.objects = found.bytes = 0;
+        CHECK(iterate_objects(transcript.base + ((uintptr_t)part << 20), 1 << 20, find, NULL));
+        say(" %zu:%zu", found.objects, found.bytes);
+    }
+    char *object = live[0].start;
+    for (unsigned size = 0; size < 3; size++) {
+        found.objects = 0;
+        CHECK(iterate_objects((uintptr_t)object - 1, size, find, NULL));
+        say(" %zu", found.objects);
+    }
+    say("\n");
+}
+
+static void seldom(void) {
+    begin_script("What is seldom");
+    STEP("a mix", mix(0, 200); take(0, 5 << 20); take(0, 6 << 20));
+    find_in_parts();
+    transcript.after_waits = disable_end;
+    transcript.waits_left = 2;
+    STEP("another thread is disabled", disable_others(); take(0, 100); take(1, 100));
+    transcript.waits_left = 1;
+    STEP("and mid objects", disable_others(); take(1, 3000));
+    STEP("disabled twice, enabled twice", disable_others(); disable_others(); disable_end(); disable_end());
+    STEP("requests that cannot be served", CHECK(!take(0, IMPOSSIBLE_SIZE) && !take(0, SIZE_MAX));
+         CHECK(!allocate_zeroed(SIZE_MAX) && !allocate_aligned(1 << 20, SIZE_MAX - 4096)); change(0, IMPOSSIBLE_SIZE);
+         change(1, IMPOSSIBLE_SIZE); change(live_count - 1, IMPOSSIBLE_SIZE));
+    end_script();
+}
+
 static void transcripts_are_as_they_were(void **state) {
     (void)state;
     if (sizeof(void *) < 8) check_skip("the counts are those of 64 bits");
@@ -258,6 +417,10 @@ static void transcripts_are_as_they_were(void **state) {
     refusals();
     limits();
     no_thread();
+    on_a_thread(all_ends);
+    suspects();
+    contents();
+    seldom();
     forks(false);
     told_of_addresses();
     forks(true);
