@@ -215,6 +215,25 @@ static void a_part_that_cannot_be_closed_stays(void **state) {
     none_left(NULL, 0);
 }
 
+/* A closed part counts as free. While another range is in use, the parts stay closed. */
+static void a_purge_opens_the_parts_of_a_free_root(void **state) {
+    (void)state;
+    start_backend();
+    tables = sim_reserved();
+    granule_id left = root_create(FOR_SMALL_SLABS), part = knit_split(left, ROOT_GRANULES / 2);
+    leaf_set(part, leaf_held());
+    assert_true(root_close_part(part));
+    free_granules_add(UNMAPPED, (intptr_t)knit_weight(part));
+    thrift_purge();
+    assert_int_equal(sim_reserved(), tables + ROOT_SIZE / 2);
+    assert_int_equal(root_count(), 1);
+    range_place(left, UNMAPPED);
+    assert_int_equal(free_granules(UNMAPPED), ROOT_GRANULES);
+    thrift_purge();
+    assert_int_equal(root_count(), 0);
+    none_left(NULL, 0);
+}
+
 /* Mapped ahead it would have pages that the program does not need. A child of a fork inherits no locks. */
 static void nothing_is_mapped_ahead_in_locked_memory(void **state) {
     (void)state;
@@ -247,7 +266,8 @@ int main(void) {
         cmocka_unit_test(taken_slots_are_left_out),
         cmocka_unit_test(a_child_makes_spares_whoever_was_at_it),
         cmocka_unit_test(parts_are_closed_and_opened),
-        cmocka_unit_test(a_part_that_cannot_be_closed_stays),
+        cmocka_unit_test(a_purge_opens_the_parts_of_a_free_root),
+        cmocka_unit_test(a_part_that_cannot_be_closed_stays), /* takes all entries */
         cmocka_unit_test(nothing_is_mapped_ahead_in_locked_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
