@@ -118,7 +118,7 @@ class Sample:
 
     def judges(self, edit: Edit) -> list[Judge]:
         """Those that execute the function; first those that execute the line. Of optimised code lines are not exact.
-        Of both kinds first those that are about the file."""
+        Of both kinds first those that are about the file; unit tests before whole programs, which seldom look."""
         file, found = str(edit.path.relative_to(ROOT)), []
         about = about_the_file(edit.path)
         for name, row in (self.of_units | self.of_clients).items():
@@ -133,7 +133,7 @@ class Sample:
         for name in about if self.whole else ():
             if not self.known[name].slow:
                 found.append((True, True, WHOLE_CLIENT, Judge(name, f"{name}-0", WHOLE_CLIENT, is_client=True)))
-        return [judge for *_, judge in sorted(found, key=lambda entry: entry[:3])]
+        return [judge for *_, judge in sorted(found, key=lambda entry: (*entry[:2], entry[3].is_whole, entry[2]))]
 
     def seen_in_children(self, edit: Edit) -> list[tuple]:
         """Unit tests about the file, for a line that none seems to execute: a child of a test that ends by a signal or
