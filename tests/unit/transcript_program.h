@@ -81,7 +81,7 @@ static void find(uintptr_t object, size_t size, void *argument) {
     found.bytes += size;
 }
 
-/* All objects of the program are found, and no other. */
+/* All objects of the program are found, and no other; and all heaps are as heap_walk.h says. */
 static void end(void) {
     size_t bytes = 0;
     end_step();
@@ -92,6 +92,8 @@ static void end(void) {
         dprintf(STDERR_FILENO, "%zu objects of %zu bytes, not %u of %zu: %s\n", found.objects, found.bytes, live_count,
                 bytes, transcript.text + (transcript.length > 200 ? transcript.length - 200 : 0));
     CHECK(found.objects == live_count && found.bytes == bytes);
+    for (unsigned i = 0; i < HEAPS; i++)
+        if (heaps[i]->size_map[0] == NO_LIST) walk_heap(heaps[i]); /* not disabled */
 }
 
 #define STEP(name, ...)                                                                                                \

@@ -57,6 +57,9 @@ static void objects_of_others(void) {
     STEP("the owner goes on", take_many(1, 100, 224));
     STEP("1500 of 64, freed by another", take_many(0, 1500, 64); give_many(1, 1500, 1));
     STEP("a round while they sleep", thrift_wake(); run_thread());
+    options.limit_hard = limits_committed();
+    STEP("the owner may not use its pages", heap_collect(heaps[0], COLLECT_ALL));
+    options.limit_hard = 0;
     STEP("the owner looks again", take_many(0, 70, 64));
     STEP("suspects: an object that looks free", take(1, 64); take(1, 64);
          memcpy(live[live_count - 1].start, live[live_count - 2].start, 1));
@@ -79,7 +82,9 @@ static void mid_objects(void) {
     STEP("a round", thrift_wake(); run_thread());
     STEP("30 of 2500 again", take_many(0, 30, 2500));
     STEP("each second free by another", give_many(2, 110, 2));
-    STEP("a purge of midend's pages", purge_for(PURGE_SHARED, NO_LIMIT));
+    STEP("a purge", purge_for(PURGE_SHARED, NO_LIMIT));
+    STEP("each second of the rest free", give_many(HEAPS, 50, 2));
+    STEP("a purge of midend's pages", purge_for(PURGE_THREADS, NO_LIMIT));
     STEP("20 of 9000 again", take_many(1, 20, 9000));
     STEP(
         "40 times one of 3000 and back", for (unsigned i = 0; i < 40; i++) {
@@ -242,6 +247,7 @@ static void forks(bool fresh) {
     STEP("its first object", keep(0, jw_malloc(100), 100));
     STEP("its next ones", for (unsigned i = 0; i < 40; i++) keep(0, jw_malloc(100), 100));
     heaps[0] = thread.heap;
+    if (fresh) STEP("its second thread", heap_enter(&no_heap); keep(0, jw_malloc(100), 100); heap_enter(heaps[0]));
     STEP("a parent's objects are freed", give_many(0, 141, 2));
     STEP("a round", thrift_wake(); run_thread());
     STEP("the rest", give_many(0, 141, 1));
