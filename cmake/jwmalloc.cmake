@@ -22,8 +22,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86")
     list(APPEND jw_compile_options -fno-plt)
 endif()
 
-# A call to a helper for each atomic operation would cost free() a stack frame. Builds for Armv8.1 and up should say so
-# (-march=armv8.1-a): then each is one instruction.
+# Our own calls (base/atomics.h) choose LSE at run time; the compiler's would be larger, and cost free() a stack frame.
+# Builds for Armv8.1 and up should say so (-march=armv8.1-a): then each operation is one instruction.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
     list(APPEND jw_compile_options -mno-outline-atomics)
 endif()

@@ -2,6 +2,8 @@
 #ifndef JW_COMPILER_H
 #define JW_COMPILER_H
 
+#include "base/atomics.h"
+
 #define JW_EXPORT __attribute__((visibility("default")))
 /* For use inside the library only: accessed without the global offset table. */
 #define HIDDEN __attribute__((visibility("hidden")))

@@ -1,4 +1,5 @@
 /* free.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
+#define INLINE_ATOMICS 1 /* base/atomics.h */
 #include "core/free.h"
 
 #include "core/free_suspect.h"

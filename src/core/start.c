@@ -13,6 +13,7 @@
 #include "frontend/heap_key.h"
 #include "frontend/heap_rounds.h"
 #include "midend/midend.h"
+#include "platform/lse.h"
 #include "platform/misuse.h"
 #include "platform/platform.h"
 #include "platform/tags.h"
@@ -33,6 +34,7 @@ static COLD void watch_group(void) {
 }
 
 static COLD bool start_tiers(void) {
+    lse_start();
     options_read(); /* before the first mapping, which may get a name */
     tags_start();
     platform_start();

@@ -8,6 +8,7 @@
 #define AT_EUID 12
 #define AT_GID 13
 #define AT_EGID 14
+#define AT_HWCAP 16
 #define AT_SECURE 23
 #define AT_RANDOM 25
 #define AT_HWCAP2 26
