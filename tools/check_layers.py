@@ -8,7 +8,7 @@ and before a call of a hook.
 
 OBJECTS are directories of object files, as a build leaves them. A layer's object files use symbols only of their own
 layer and of those below it, however the symbol was declared, and no header names a function of a layer above it. No
-symbol of the allocator's own is weak.
+symbol of the allocator's own is weak. What rounds may run uses few functions of the C library (check_called.py).
 """
 
 import argparse
@@ -18,6 +18,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import check_called
 import check_included
 import check_names
 import check_words
@@ -181,7 +182,7 @@ def check_objects(source: Path, directory: Path) -> list[str]:
         for symbol in sorted(set(re.findall(r"\b(\w+)\(", COMMENT.sub("", path.read_text())))):
             if symbol in owner and height(owner[symbol]) > height(name):
                 result.append(f"src/{name}: names {symbol} of src/{owner[symbol]}.c, which is above it")
-    return result + told(graph, "use symbols of")
+    return result + list(check_called.complaints(table)) + told(graph, "use symbols of")
 
 
 def main() -> int:

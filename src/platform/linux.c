@@ -229,8 +229,10 @@ void platform_write_report(const char *text, size_t length) {
 
 enum { GROUP_USED, GROUP_MOST, GROUP_HIGH, GROUP_STAT, GROUP_STALLS, GROUP_FILES, GROUP_TEXT = 1024, GROUP_PATH = 512 };
 
-/* Of each version of control groups: the folder of all groups, and in a group's folder the files above. */
-static const char group_folders[2][8] = {"", "/memory"};
+/* A dozen lines, one of each hierarchy, with the longest paths that we follow. */
+enum { GROUPS_TEXT = 8192 };
+
+/* Of each version of control groups: in a group's folder the files above. */
 static const char group_names[2][GROUP_FILES][24] = {
     {"memory.current", "memory.max", "memory.high", "memory.stat", "memory.pressure"},
     {"memory.usage_in_bytes", "memory.limit_in_bytes", "", "memory.stat", ""},
@@ -292,16 +294,57 @@ static bool keep_group(char *path, char *end, unsigned version, bool always) {
     return limited;
 }
 
+/* Whether "memory" is one of the names between commas. */
+static bool names_memory(const char *names) {
+    static const char memory[] = "memory";
+    for (size_t length;; names += length + 1) {
+        length = strcspn(names, ",");
+        if (length == sizeof memory - 1 && memcmp(names, memory, length) == 0) return true;
+        if (names[length] == '\0') return false;
+    }
+}
+
+/* Finds the process's group in lines of the form "number:controllers:path". A line of version 1 that has memory among
+ * its controllers counts, else that of version 2, which names none. Returns the path; NULL: there is none. A last line
+ * without end may be cut off. */
+static char *find_group(char *text, const char **controllers) {
+    char *own = NULL;
+    for (char *line = text, *end; *(end = line + strcspn(line, "\n")) != '\0'; line = end + 1) {
+        *end = '\0';
+        char *names = line + strcspn(line, ":");
+        if (names == end) continue;
+        names++;
+        char *path = names + strcspn(names, ":");
+        if (path == end || path[1] != '/') continue;
+        *path++ = '\0';
+        if (*names != '\0' && !names_memory(names)) continue;
+        own = path;
+        *controllers = names;
+        if (*names != '\0') break;
+    }
+    return own;
+}
+
+/* Writes the folder of all groups behind `base`. Controllers that are mounted together have one folder, whose name is
+ * usually theirs; "memory" may lead there. */
+static char *append_groups(char *path, char *base, const char *controllers) {
+    char *last = path + GROUP_PATH - 1, *slash = append_text(base, last, "/");
+    append_text(append_text(slash, last, controllers), last, "/memory.stat");
+    char byte;
+    bool named = platform_read_file(path, &byte, sizeof byte) > 0;
+    return append_text(slash, last, named ? controllers : "memory");
+}
+
 void platform_watch_group(const char *of_process, const char *root) {
-    char text[GROUP_TEXT], path[GROUP_PATH];
+    static char text[GROUPS_TEXT]; /* too much for a stack; without the option none of its pages is touched */
+    char path[GROUP_PATH];
     text[platform_read_file(of_process, text, sizeof text - 1)] = '\0';
-    char *own = find_text(text, ":memory:");
-    unsigned version = own != NULL;
-    if (own == NULL) own = find_text(text, "0::");
-    if (own == NULL || *own != '/') return;
-    own[strcspn(own, "\n")] = '\0';
-    char *last = path + GROUP_PATH - 1,
-         *base = append_text(append_text(path, last, root), last, group_folders[version]);
+    const char *controllers = "";
+    char *own = find_group(text, &controllers);
+    if (own == NULL) return;
+    unsigned version = *controllers != '\0';
+    char *last = path + GROUP_PATH - 1, *base = append_text(path, last, root);
+    if (version) base = append_groups(path, base, controllers);
     char *end = append_text(base, last, own);
     for (bool limited = false; !limited;) {
         while (end > base && end[-1] == '/') end--;

@@ -403,6 +403,47 @@ static void old_groups(void) {
     CHECK(platform_group_memory(&group) && group.most == SIZE_MAX && group.room == SIZE_MAX);
 }
 
+/* More lines than a page of text holds, and memory beside other controllers in one folder. */
+static void joined_groups(void) {
+    char text[6000] = "", process[128];
+    for (int i = 40; i > 5; i--)
+        sprintf(text + strlen(text), "%d:memory_%d,my-memory:/a/path/that/is/as/long/as/those/of/containers/are/%d\n",
+                i, i, i);
+    CHECK(strlen(text) > 2000);
+    strcat(text, "5:cpu,memory,cpuacct:/own\n0::/other\n");
+    mkdir(in_groups("cpu,memory,cpuacct"), 0700);
+    mkdir(in_groups("cpu,memory,cpuacct/own"), 0700);
+    write_in_groups("process", text);
+    write_in_groups("cpu,memory,cpuacct/memory.stat", "total_cache 0\n");
+    write_in_groups("cpu,memory,cpuacct/own/memory.limit_in_bytes", "3000000\n");
+    write_in_groups("cpu,memory,cpuacct/own/memory.usage_in_bytes", "1000000\n");
+    strcpy(process, in_groups("process"));
+    platform_watch_group(process, groups_root);
+    struct group_memory group;
+    CHECK(platform_group_memory(&group) && group.most == 3000000 && group.room == 2000000);
+}
+
+/* The folder has the name of memory alone. */
+static void linked_groups(void) {
+    char process[128];
+    write_in_groups("process", "4:cpu,memory:/gone/own\n0::/\n");
+    write_in_groups("memory/memory.limit_in_bytes", "1000000\n");
+    strcpy(process, in_groups("process"));
+    platform_watch_group(process, groups_root);
+    struct group_memory group;
+    CHECK(platform_group_memory(&group) && group.most == 1000000 && group.room == 600000);
+}
+
+/* Lines that have no memory, no path or no end name no group. */
+static void no_groups(void) {
+    char process[128];
+    write_in_groups("process", "\n::\n7:memory\n6:cpu,memories:/a\n5:memory:relative\n0::/cut/off");
+    strcpy(process, in_groups("process"));
+    platform_watch_group(process, groups_root);
+    struct group_memory group;
+    CHECK(!platform_group_memory(&group));
+}
+
 static void run_in_child(void (*part)(void), void (*then)(void)) {
     int status;
     pid_t child = fork();
@@ -421,6 +462,9 @@ static void groups_of_both_versions_are_read(void **state) {
     assert_non_null(mkdtemp(groups_root));
     run_in_child(new_groups, closed_files);
     run_in_child(old_groups, NULL);
+    run_in_child(joined_groups, NULL);
+    run_in_child(linked_groups, NULL);
+    run_in_child(no_groups, NULL);
     char command[64];
     snprintf(command, sizeof command, "rm -r %s", groups_root);
     assert_int_equal(system(command), 0);
