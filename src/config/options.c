@@ -202,6 +202,20 @@ static COLD void report_bad_item(const char *source, const struct row *row, stru
     print_flush(&out);
 }
 
+/* A set of options with one name; items behind it may change each. docs/options.md says what the set costs. */
+static COLD void choose_low_memory(void) {
+    static const struct {
+        uint8_t value_at;
+        uint32_t value;
+    } chosen[] = {
+        {offsetof(struct options, reclaim_interval), 200}, {offsetof(struct options, cache_min), 512 << 10},
+        {offsetof(struct options, cache_percent), 10},     {offsetof(struct options, pool_min), 2},
+        {offsetof(struct options, pool_percent), 2},       {offsetof(struct options, pool_total), 256 << 10},
+    };
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+        *(_Atomic(size_t) *)((char *)&options + chosen[i].value_at) = chosen[i].value;
+}
+
 static void apply_item(const char *source, struct span item) {
     struct span name = {item.text, 0};
     while (name.length < item.length && item.text[name.length] != ':' && item.text[name.length] != '=') name.length++;
@@ -215,8 +229,12 @@ static void apply_item(const char *source, struct span item) {
     for (const struct row *row = rows; row < rows + ROWS; row++) {
         if (!span_is(name, text_of(row->name_at))) continue;
         uint64_t number = 0;
-        if (parse_value(row, value, &number)) *value_in_force(row) = CUT(number);
-        else report_bad_item(source, row, name, value);
+        if (!parse_value(row, value, &number)) {
+            report_bad_item(source, row, name, value);
+            return;
+        }
+        *value_in_force(row) = CUT(number);
+        if (number != 0 && row->value_at == offsetof(struct options, low_memory)) choose_low_memory();
         return;
     }
     report_bad_item(source, NULL, name, value);

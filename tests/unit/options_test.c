@@ -67,6 +67,21 @@ static void values_of_every_kind(void **state) {
     assert_string_equal(sim_last_text(), "");
 }
 
+static void low_memory_is_a_set_that_later_items_change(void **state) {
+    (void)state;
+    struct options before = options;
+    apply("low_memory:false");
+    assert_memory_equal(&options, &before, sizeof before);
+    apply("cache_min:1G,low_memory:true,pool_min:7");
+    assert_int_equal(options.reclaim_interval, 200);
+    assert_int_equal(options.cache_min, 512 << 10);
+    assert_int_equal(options.cache_percent, 10);
+    assert_int_equal(options.pool_min, 7);
+    assert_int_equal(options.pool_percent, 2);
+    assert_int_equal(options.pool_total, 256 << 10);
+    options = before;
+}
+
 static void separators_and_comments(void **state) {
     (void)state;
     start();
@@ -451,6 +466,7 @@ int main(void) {
         cmocka_unit_test(every_known_name_is_told),
         cmocka_unit_test(a_path_of_at_most_255_bytes),
         cmocka_unit_test(values_of_every_kind),
+        cmocka_unit_test(low_memory_is_a_set_that_later_items_change),
         cmocka_unit_test(separators_and_comments),
         cmocka_unit_test(bounds_belong_to_the_range),
         cmocka_unit_test(a_bad_value_says_what_was_expected),
