@@ -25,8 +25,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined __SANITIZE_THREAD__
+#define JW_LSE_CALLS 0
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define JW_LSE_CALLS 0
+#endif
+#endif
 #ifndef JW_LSE_CALLS
-#if defined __aarch64__ && !defined __ARM_FEATURE_ATOMICS && !defined __SANITIZE_THREAD__
+#if defined __aarch64__ && !defined __ARM_FEATURE_ATOMICS
 #define JW_LSE_CALLS 1
 #else
 #define JW_LSE_CALLS 0
