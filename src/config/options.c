@@ -203,7 +203,7 @@ static COLD void report_bad_item(const char *source, const struct row *row, stru
 }
 
 /* A set of options with one name; items behind it may change each. docs/options.md says what the set costs. */
-static COLD void choose_low_memory(void) {
+static ALWAYS_INLINE void choose_low_memory(void) {
     static const struct {
         uint8_t value_at;
         uint32_t value;

@@ -242,7 +242,7 @@ static struct kept_file group_files[GROUP_FILES];
 static _Atomic(bool) group_watched;
 
 /* The number at the text's start; SIZE_MAX if there is none, as for "max", or if it is larger. */
-static size_t number_at(const char *text) {
+static ALWAYS_INLINE size_t number_at(const char *text) {
     uint64_t value = 0;
     if (*text < '0' || *text > '9') return SIZE_MAX;
     for (; *text >= '0' && *text <= '9' && value < UINT64_MAX / 10 - 1; text++)
@@ -251,7 +251,7 @@ static size_t number_at(const char *text) {
 }
 
 /* As strstr, which in some C libraries reads thread-local storage: a round has none of its own (linux_thread.c). */
-static NOINLINE char *find_text(char *text, const char *wanted) {
+static ALWAYS_INLINE char *find_text(char *text, const char *wanted) {
     for (; *text != '\0'; text++) {
         unsigned same = 0;
         while (wanted[same] != '\0' && text[same] == wanted[same]) same++;
@@ -295,7 +295,7 @@ static bool keep_group(char *path, char *end, unsigned version, bool always) {
 }
 
 /* Whether "memory" is one of the names between commas. */
-static bool names_memory(const char *names) {
+static ALWAYS_INLINE bool names_memory(const char *names) {
     static const char memory[] = "memory";
     for (size_t length;; names += length + 1) {
         length = strcspn(names, ",");
@@ -307,7 +307,7 @@ static bool names_memory(const char *names) {
 /* Finds the process's group in lines of the form "number:controllers:path". A line of version 1 that has memory among
  * its controllers counts, else that of version 2, which names none. Returns the path; NULL: there is none. A last line
  * without end may be cut off. */
-static char *find_group(char *text, const char **controllers) {
+static ALWAYS_INLINE char *find_group(char *text, const char **controllers) {
     char *own = NULL;
     for (char *line = text, *end; *(end = line + strcspn(line, "\n")) != '\0'; line = end + 1) {
         *end = '\0';
@@ -327,7 +327,7 @@ static char *find_group(char *text, const char **controllers) {
 
 /* Writes the folder of all groups behind `base`. Controllers that are mounted together have one folder, whose name is
  * usually theirs; "memory" may lead there. */
-static char *append_groups(char *path, char *base, const char *controllers) {
+static ALWAYS_INLINE char *append_groups(char *path, char *base, const char *controllers) {
     char *last = path + GROUP_PATH - 1, *slash = append_text(base, last, "/");
     append_text(append_text(slash, last, controllers), last, "/memory.stat");
     char byte;
