@@ -169,6 +169,23 @@ enum {
 JW_API int jw_reclaim_pause(void);
 JW_API void jw_reclaim_resume(void);
 
+/* Seals all objects of up to 4 MB that exist, for a process that forks children, such as a Zygote: neither this process
+ * nor a child allocates from their pages or writes to them any more. A child that only reads and frees what it has
+ * inherited shares those pages with its parent. Call it once all is made that the children share, before the first
+ * fork; later calls seal what came since.
+ *     sealed objects   stay what they are: they may be read, written, freed, and given to all functions here. A free is
+ *                      noted in a table of 64 KB for each 4 MB. realloc keeps one in its place if the new size fits,
+ *                      else copies. Their memory is never used again and does not go back, nor does what lies free
+ *                      between them: unused memory goes back first, as by jw_malloc_trim
+ *     counts           sealed objects count as in use in statistics (backend.sealed), until they are freed. Limits do
+ *                      not count them (jw_on_limit)
+ *     larger objects   have mappings of their own and are not sealed: a free unmaps them, in the process that frees
+ * The process must have no other thread; ours is stopped meanwhile, and starts again as by jw_reclaim_resume. Not in a
+ * signal handler, a handler of pthread_atfork, a child of vfork, or a callback of this library. Returns 0; EBUSY: there
+ * is another thread, or /proc/self/status cannot be read; ENOMEM: no memory for the tables; ENOTSUP: hardened build,
+ * or a memory tool has the objects. Not 0: nothing is sealed. errno is undefined. */
+JW_API int jw_seal(void);
+
 /* Gives free memory back to the OS for about `max_us` microseconds, and goes on at the next call, of any thread, where
  * this one has ended. Returns the bytes that went meanwhile. No thread is stopped, and none waits that allocates.
  *     JW_PURGE_SHARED    what is cached for all threads: ranges, mappings, spare address space

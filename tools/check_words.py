@@ -85,6 +85,7 @@ BIT_SETS = {
     "backend/weights.h": "",
     "core/hit_path.h": r"size & -\(size_t\)",
     "core/iterate.c": r"\b1u << (?:offset|i)\b|\bfree \|= cached_bits\(|\bJW_ADDRESS_BITS\b",
+    "core/sealed.c": r"\bbit\b|\bROOT_SIZE - 1\b|\bdistance\b",
     "core/sized.c": r"\balignment\b",
     "frontend/heap_fork.c": r"heap_derived\(",
     "frontend/heap_key.c": r"\bnumber << 8\b|\bkey_made\(",

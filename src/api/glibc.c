@@ -16,6 +16,7 @@
 #include "core/iterate.h"
 #include "core/limit.h"
 #include "core/purge.h"
+#include "core/seal_roots.h"
 #include "frontend/disable.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/thread_heap.h"
@@ -139,6 +140,10 @@ JW_EXPORT void jw_options_print(jw_write_function *write, void *cookie) {
 
 JW_EXPORT const char *jw_version(void) {
     return JW_VERSION;
+}
+
+JW_EXPORT int jw_seal(void) {
+    return seal_roots();
 }
 
 JW_EXPORT int jw_reclaim_pause(void) {

@@ -166,6 +166,12 @@ COLD void backend_after_fork(bool child) {
     range_cache_after_fork();
 }
 
+void backend_forget_sealed(void) {
+    root_forget_sealed();
+    ownership_forget_sealed();
+    for (unsigned peaks = 0; peaks < 2; peaks++) watermark_age_peak();
+}
+
 _Static_assert(RANGE_CLASSES <= RANGE_CLASSES_MOST, "each class has its statistics");
 
 COLD void backend_statistics(struct backend_statistics *statistics) {

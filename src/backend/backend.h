@@ -26,6 +26,9 @@ void backend_place(granule_id range);
 
 void backend_before_fork(void);
 void backend_after_fork(bool child);
+
+/* Begins anew, after all roots were sealed (core/sealed.h). By a thread that is alone in the process. */
+void backend_forget_sealed(void);
 void backend_statistics(struct backend_statistics *statistics);
 
 #endif

@@ -16,6 +16,8 @@
  *   DEFERRED   unmapped (24), not acquired (26) the holder: the range is, or soon will be, deferred
  *   HELD       0; hardened build: the next     the holder, in transit, or a thread that caches it
  *              range in region_stack.h
+ *   SEALED     tier (24-27), an object's       the thread that seals the root (core/seal_roots.c): a slab, a mid
+ *              bytes / 8                       slab, or the range of a large object that was in use then
  *
  * Only this file knows the bits. Each function is one expression on a value, often of constants: a call would need more
  * instructions. The tables of the words are in page_map.h.
@@ -33,7 +35,7 @@ struct leaf_word {
     uint32_t raw;
 };
 
-enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, DEFERRED, HELD };
+enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, DEFERRED, HELD, SEALED };
 
 #define LEAF_SLAB 0x80000000u
 #define LEAF_KIND_SHIFT 28
@@ -44,8 +46,10 @@ enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, DEFERRED, HELD };
 #define LEAF_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))
 #define LEAF_TRACE_HERE 0x00800000u
 #define LEAF_TRACE_BEFORE 0x00400000u
+#define LEAF_BYTES_SHIFT 3
 
-_Static_assert(HELD < LEAF_SLAB >> LEAF_KIND_SHIFT, "a kind fits in three bits");
+_Static_assert(SEALED < LEAF_SLAB >> LEAF_KIND_SHIFT, "a kind fits in three bits");
+_Static_assert(ROOT_SIZE >> LEAF_BYTES_SHIFT <= ID_MASK, "the size of a sealed object fits below its tier");
 _Static_assert(ID_MASK < 1u << LEAF_HIGH_SHIFT, "a granule's number fits below class and nest");
 _Static_assert(LEAF_TRACE_HERE <= ID_MASK && ROOT_GRANULES < LEAF_TRACE_BEFORE, "a trace fits below class and nest");
 
@@ -95,6 +99,18 @@ static inline struct leaf_word leaf_trace_here(uint32_t granules) {
 
 static inline struct leaf_word leaf_trace_before(uint32_t granules) {
     return leaf_made(NONE, 0, LEAF_TRACE_BEFORE | granules);
+}
+
+static inline struct leaf_word leaf_sealed(unsigned tier, size_t size) {
+    return leaf_made(SEALED, tier, (uint32_t)(size >> LEAF_BYTES_SHIFT));
+}
+
+static inline unsigned leaf_sealed_tier(struct leaf_word leaf) {
+    return leaf.raw >> LEAF_HIGH_SHIFT & LEAF_CLASS;
+}
+
+static inline size_t leaf_sealed_size(struct leaf_word leaf) {
+    return (size_t)(leaf.raw & ID_MASK) << LEAF_BYTES_SHIFT;
 }
 
 static ALWAYS_INLINE bool leaf_same(struct leaf_word one, struct leaf_word other) {

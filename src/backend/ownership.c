@@ -1,6 +1,8 @@
 /* ownership.c - acquiring and placing ranges: both halves, Nest's and Knit's, with the rollback of a failed step. */
 #include "backend/ownership.h"
 
+#include <string.h>
+
 #include "base/published.h"
 #include "config/policy.h"
 #include "platform/assert.h"
@@ -24,6 +26,12 @@ bool ownership_last_look_has_mapped(size_t granules) {
 
 bool ownership_last_look_has_deferred(void) {
     return !id_stack_last_look_is_empty(&ownership.deferred); /* client thread_end_deferred */
+}
+
+void ownership_forget_sealed(void) {
+    memset(ownership.nests, 0, sizeof ownership.nests);
+    id_stack_take_all(&ownership.deferred);
+    for (unsigned i = 0; i < 2; i++) atomic_store_explicit(&ownership.cached[i], 0, memory_order_relaxed);
 }
 
 unsigned ownership_swap_buffers(void) {

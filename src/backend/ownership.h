@@ -93,6 +93,9 @@ uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins);
 /* Places the deferred ranges. True when there were any. */
 bool range_place_deferred(void);
 
+/* Forgets all free ranges: their roots are sealed. By a thread that is alone in the process. */
+void ownership_forget_sealed(void);
+
 /* Counts granules that become free in that state, or are free no longer. */
 void free_granules_add(enum slot_code state, intptr_t granules);
 

@@ -178,6 +178,11 @@ static inline bool page_map_owns(const void *address) {
     return root && slot_word(address) == root;
 }
 
+/* Whether the address lies in a sealed root (core/sealed.h). */
+static inline bool page_map_is_sealed(const void *address) {
+    return slot_has_sealed(slot_word(address), address);
+}
+
 /* Claims the slot for an address. False when the slot is taken, or it is slot 0. */
 bool page_map_claim(char *address);
 
@@ -204,10 +209,19 @@ size_t page_map_slots(void);
 size_t page_map_metadata(size_t untouched);
 
 /* Returns the first granule of the first root in the slots from *slot on, and moves *slot behind it. 0: there is none.
- */
-granule_id page_map_next(uint32_t *slot);
+ * `sealed`: looks at sealed roots, else at all others. */
+granule_id page_map_next(uint32_t *slot, bool sealed);
 
-/* Calls `visit` for each claimed slot whose root begins at `id`. */
+/* Calls `visit` for each claimed slot whose root, not a sealed one, begins at `id`. */
 void page_map_walk(void (*visit)(granule_id id, void *context), void *context);
+
+/* Address of a sealed root. */
+static inline char *page_map_sealed_root(granule_id root) {
+    uintptr_t word = atomic_load_explicit(&page_map.slot_owner[root / ROOT_GRANULES], memory_order_relaxed);
+    return (char *)(word - SLOT_SEALED); // NOLINT(performance-no-int-to-ptr)
+}
+
+/* Seals a root. By a thread that is alone in the process. */
+void page_map_seal(granule_id root);
 
 #endif

@@ -43,14 +43,16 @@ bool page_map_claim(char *address) {
     return true;
 }
 
-static bool next_claimed(size_t *slot) {
+/* Moves *slot to the next claimed slot whose root is sealed, or not. */
+static bool next_claimed(size_t *slot, bool sealed) {
     size_t from = atomic_load_explicit(&first_slot, memory_order_relaxed);
     if (*slot < from) *slot = from;
     for (size_t mask = slot_mask();; ++*slot) {
         /* a slot that a newer mask covers is found by walks that begin after its claim */
         *slot = covered_from(*slot, mask);
         if (*slot >= atomic_load_explicit(&last_slot, memory_order_relaxed)) return false;
-        if (slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[*slot], memory_order_relaxed))) return true;
+        uintptr_t word = atomic_load_explicit(&page_map.slot_owner[*slot], memory_order_relaxed);
+        if (slot_is_claimed(word) && slot_is_sealed(word) == sealed) return true;
     }
 }
 
@@ -166,18 +168,23 @@ bool page_map_give_back(char *root) {
 
 size_t page_map_metadata(size_t untouched) {
     size_t claimed = 0;
-    for (size_t slot = 0; next_claimed(&slot); slot++) claimed++;
+    for (size_t slot = 0; next_claimed(&slot, false); slot++) claimed++;
     if (untouched > claimed) untouched = claimed;
     return (claimed - untouched) * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
 }
 
-granule_id page_map_next(uint32_t *slot) {
+granule_id page_map_next(uint32_t *slot, bool sealed) {
     size_t next = *slot;
-    if (!next_claimed(&next)) return 0;
+    if (!next_claimed(&next, sealed)) return 0;
     *slot = (uint32_t)next + 1;
     return (granule_id)(next * ROOT_GRANULES);
 }
 
 void page_map_walk(void (*visit)(granule_id id, void *context), void *context) {
-    for (size_t slot = 0; next_claimed(&slot); slot++) visit((granule_id)(slot * ROOT_GRANULES), context);
+    for (size_t slot = 0; next_claimed(&slot, false); slot++) visit((granule_id)(slot * ROOT_GRANULES), context);
+}
+
+void page_map_seal(granule_id root) {
+    atomic_store_explicit(&page_map.slot_owner[root / ROOT_GRANULES], slot_sealed(granule_address(root)),
+                          memory_order_relaxed);
 }

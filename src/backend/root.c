@@ -11,7 +11,7 @@
 #include "platform/platform.h"
 #include "sync/cell.h"
 
-static _Atomic(size_t) root_total;
+static _Atomic(size_t) root_total, sealed_total;
 PUBLISHED(root_total);
 
 /* | 31..16 roots being given back | 15..0 walkers |. A root is given back only while there is no walker, and a walk
@@ -154,12 +154,17 @@ bool root_admits_slabs(granule_id range) {
     return true;
 }
 
+/* Sealed roots have slots, too. */
+static size_t slots_in_use(void) {
+    return root_count() + atomic_load_explicit(&sealed_total, memory_order_relaxed);
+}
+
 bool root_may_serve_large(void) {
-    return JW_WINDOW_SHIFT < LARGE_WINDOW_SHIFT || root_count() < page_map_slots() / LARGE_WINDOW_PART;
+    return JW_WINDOW_SHIFT < LARGE_WINDOW_SHIFT || slots_in_use() < page_map_slots() / LARGE_WINDOW_PART;
 }
 
 bool root_window_is_full(void) {
-    return root_count() + 1 >= page_map_slots(); /* slot 0 has no root */
+    return slots_in_use() + 1 >= page_map_slots(); /* slot 0 has no root */
 }
 
 bool root_unmap_spares(void) {
@@ -237,6 +242,12 @@ bool root_walk_begin_or_wait(void) {
 
 void root_start(void) {
     memory_limit = platform_address_limit();
+}
+
+void root_forget_sealed(void) {
+    for (unsigned i = 0; i < CLOSED_PARTS; i++) cell_take(&closed_parts[i]);
+    atomic_fetch_add_explicit(&sealed_total, root_count(), memory_order_relaxed);
+    atomic_store_explicit(&root_total, 0, memory_order_relaxed);
 }
 
 static _Atomic(uint32_t) fork_count; /* written in the child of a fork, which has one thread: relaxed */

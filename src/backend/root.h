@@ -93,6 +93,10 @@ uint32_t root_forks(void);
 /* Forgets threads that walked, gave roots back or made spares. The child of a fork does not have them. */
 void root_forget_threads(void);
 
+/* After all roots but the spare ones were sealed: none is there. Closed parts stay closed. By a thread that is alone in
+ * the process. */
+void root_forget_sealed(void);
+
 /* Called once a round: unmaps the spare roots if no root was made since the last round. True: spare roots are left
  * for a later round. */
 bool root_round(void);

@@ -9,7 +9,7 @@ bool purge_is_over(const struct purge *purge) {
 }
 
 bool purge_walk(struct purge *purge, void (*visit)(granule_id root, void *context), void *context) {
-    for (granule_id root; (root = page_map_next(&purge->place));) {
+    for (granule_id root; (root = page_map_next(&purge->place, false));) {
         visit(root, context);
         if (purge_is_over(purge)) return false;
     }

@@ -18,6 +18,7 @@ struct backend_statistics {
     uint64_t cached_mapped;   /* free, with memory behind it */
     uint64_t cached_unmapped; /* free, its memory given back, its addresses kept */
     uint64_t given_back;      /* total of bytes that ranges, slabs and cached mappings have given back */
+    uint64_t sealed;          /* in objects of sealed roots, of all sizes; these roots count nowhere else */
     uint64_t metadata;        /* tables and records */
     uint64_t rounds;          /* of reclamation */
     uint64_t deferred;        /* ranges put on the deferred list, because another thread was in the way */

@@ -6,6 +6,7 @@
 #include "backend/huge.h"
 #include "backend/knit.h"
 #include "backend/large_object.h"
+#include "core/sealed.h"
 #include "frontend/heap.h"
 #include "frontend/heap_table.h"
 #include "frontend/slab_cross.h"
@@ -75,6 +76,7 @@ COLD void describe(const void *address, struct found *found) {
     *found = (struct found){.tier = TIER_NONE, .state = FOUND_FOREIGN, .owner = OWNER_NONE};
     if (page_map_owns(address)) describe_in_root(address, found);
     else describe_huge(address, found);
+    if (found->state == FOUND_FOREIGN && slot_has_sealed(word, address)) sealed_describe(address, found);
     /* the tiers count quarantined objects as in use */
     if (JW_SECURE && found->state == FOUND_IN_USE && hardened_hooks.object_waits(address, found->size))
         found->state = FOUND_FREE;

@@ -6,6 +6,7 @@
 #include "backend/large_object.h"
 #include "backend/root.h"
 #include "config/policy.h"
+#include "core/sealed.h"
 #include "core/start.h"
 #include "frontend/heap.h"
 #include "frontend/heap_table.h"
@@ -22,8 +23,7 @@ struct iteration {
     void *argument;
 };
 
-static void tell_of(const struct iteration *iteration, const void *object, size_t size) {
-    uintptr_t address = (uintptr_t)object;
+static void tell_of(const struct iteration *iteration, uintptr_t address, size_t size) {
     if (address >= iteration->from && address <= iteration->last) iteration->tell(address, size, iteration->argument);
 }
 
@@ -62,7 +62,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void tell_of_slab(const s
     char *object = granule_address(record_id(slab));
     if (!cross_is_full(word) && cross_count_of(word) > 0) note_list(slab, cross_first(object - 1, word), &listed);
     for (unsigned i = 0; i < linked; i++, object += size_classes[class].size)
-        if (!listed.has[i]) tell_of(iteration, object, size_classes[class].size);
+        if (!listed.has[i]) tell_of(iteration, (uintptr_t)object, size_classes[class].size);
 }
 
 /* --- Mid objects ------------------------------------------------------------------------------------------------ */
@@ -92,7 +92,8 @@ static void tell_of_mid_slab(const struct iteration *iteration, granule_id slab,
         if (heap) free |= cached_bits(&heap->mid_caches[class % MID_CACHES], slab, class);
     }
     for (unsigned i = 0; i < shape->count; i++)
-        if (!(free & 1u << i)) tell_of(iteration, granule_address(slab) + (size_t)i * shape->size, shape->size);
+        if (!(free & 1u << i))
+            tell_of(iteration, (uintptr_t)granule_address(slab) + (size_t)i * shape->size, shape->size);
 }
 
 /* --- Large and huge objects ------------------------------------------------------------------------------------- */
@@ -108,8 +109,7 @@ static void tell_of_root(granule_id root, void *context) {
             tell_of_mid_slab(iteration, id, leaf_class(leaf));
         } else if (leaf_kind(leaf) == LARGE) {
             uint32_t before = leaf_offset(leaf);
-            tell_of(iteration, granule_address(id) + (size_t)before * GRANULE_SIZE,
-                    large_bytes_in(knit_weight(id) - before));
+            tell_of(iteration, (uintptr_t)granule_address(id + before), large_bytes_in(knit_weight(id) - before));
         }
     }
 }
@@ -120,11 +120,23 @@ static void tell_of_huge(const struct iteration *iteration) {
     uintptr_t at = iteration->last < most ? iteration->last : most, word;
     for (const char *start; (start = directory_before((const void *)at, false, &word)); at = (uintptr_t)start - 1) {
         if ((uintptr_t)start < iteration->from) return;
-        tell_of(iteration, start, huge_word_granules(word) << JW_GRANULE_SHIFT);
+        tell_of(iteration, (uintptr_t)start, huge_word_granules(word) << JW_GRANULE_SHIFT);
     }
 }
 
+static void tell_of_sealed_root(const struct iteration *iteration, granule_id root) {
+    char *start = page_map_sealed_root(root);
+    for (size_t at = 0, size; at < ROOT_SIZE; at += size ? size : SMALLEST_OBJECT)
+        if ((size = sealed_size(start + at))) tell_of(iteration, (uintptr_t)start + at, size);
+}
+
+void iterate_roots(iterate_function *tell, void *argument) {
+    struct iteration iteration = {0, UINTPTR_MAX, tell, argument};
+    page_map_walk(tell_of_root, &iteration);
+}
+
 bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *argument) {
+    uint32_t slot = 0;
     struct iteration iteration = {from, from + size - 1, tell, argument};
     if (GUARDED || replaced_by_tool() || !allocator_start()) return false;
     if (size == 0) return true;
@@ -134,6 +146,7 @@ bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *
     uint32_t forks = root_forks();
     page_map_walk(tell_of_root, &iteration);
     if (root_forks() == forks) root_walk_end();
+    for (granule_id root; (root = page_map_next(&slot, true));) tell_of_sealed_root(&iteration, root);
     tell_of_huge(&iteration);
     return true;
 }

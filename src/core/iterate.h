@@ -23,4 +23,7 @@ typedef void iterate_function(uintptr_t object, size_t size, void *argument);
  * the build is hardened, which hides other threads' objects. */
 bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *argument);
 
+/* The same for all objects of roots that are not sealed. By a thread that is alone in the process. */
+void iterate_roots(iterate_function *tell, void *argument);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "backend/huge.h"
 #include "backend/large_object.h"
+#include "core/sealed.h"
 #include "frontend/slab_links.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"
@@ -21,7 +22,8 @@ static COLD size_t suspect_size(const void *object) {
 ALWAYS_INLINE size_t size_if_live(const void *object) {
     struct leaf_word leaf = leaf_of(object);
     size_t size = 0;
-    if (!page_map_owns(object)) return huge_usable_size(object); /* first: a huge object may share a slab's record */
+    /* first: a huge object may share a slab's record */
+    if (!page_map_owns(object)) return (size = huge_usable_size(object)) ? size : sealed_size(object);
     if (small_object_size(object, leaf, &size)) return size;
     if (leaf_is_slab(leaf)) {
         size = suspect_size(object);

@@ -9,6 +9,7 @@
 #include "backend/huge.h"
 #include "backend/large_object.h"
 #include "core/free_suspect.h"
+#include "core/sealed.h"
 #include "core/watch.h"
 #include "frontend/disable.h"
 #include "frontend/thread_heap.h"
@@ -23,7 +24,7 @@ static void *free_by_kind(void *object, size_t unused) {
         return NULL;
     }
     if (!page_map_owns(object)) {
-        huge_free(object);
+        if (!sealed_free(object)) huge_free(object);
         return NULL;
     }
     switch (object_kind(object, leaf_of(object))) {

@@ -1,8 +1,11 @@
 /* heap_lifecycle.c - attaches, abandons and takes heaps: the stacks of abandoned ones, and the thread's end. */
 #include "frontend/heap_lifecycle.h"
 
+#include <string.h>
+
 #include "backend/hardened_hooks.h"
 #include "backend/thrift.h"
+#include "backend/thrift_counters.h"
 #include "base/published.h"
 #include "config/policy.h"
 #include "frontend/disable.h"
@@ -86,10 +89,8 @@ void heap_set_waiting_stack(unsigned stack) {
     atomic_store_explicit(&waiting_stack, stack, memory_order_relaxed);
 }
 
-static struct heap *new_heap(void) {
-    struct heap *heap = heap_create();
-    if (!heap) return NULL;
-    heap_renew(heap);
+/* Makes the heap's lists. All else is 0. */
+static void begin_heap(struct heap *heap) {
     for (unsigned i = 0; i < MID_CACHES; i++) heap->mid_caches[i].heap = heap->number;
     heap->local[NO_CLASS].first = heap->local[DISABLED].first = LINK_END;
     size_map_start(heap);
@@ -97,7 +98,35 @@ static struct heap *new_heap(void) {
         heap->local[size_class].first = LINK_END;
         heap->local[size_class].budget = heap->budget[size_class];
     }
+}
+
+static struct heap *new_heap(void) {
+    struct heap *heap = heap_create();
+    if (!heap) return NULL;
+    heap_renew(heap);
+    begin_heap(heap);
     return heap;
+}
+
+/* Clears all fields from `first` up to `behind`. */
+#define CLEAR_FIELDS(heap, first, behind)                                                                              \
+    memset(&(heap)->first, 0, offsetof(struct heap, behind) - offsetof(struct heap, first))
+
+static void forget_sealed(struct heap *heap) {
+    CLEAR_FIELDS(heap, local, abandoned_next);
+    CLEAR_FIELDS(heap, pool, number);
+    heap->cache_spent = 0;
+    memset(heap->mid_caches, 0, sizeof *heap - offsetof(struct heap, mid_caches));
+    heap->reopened_taken = 0;
+    heap->wants_slabs = false;
+    begin_heap(heap);
+}
+
+void heaps_forget_sealed(void) {
+    for (uint32_t number = heap_count(); number > 0; number--)
+        if (heap_by_number(number)) forget_sealed(heap_by_number(number));
+    /* the limits count heaps only: the tables of sealed roots are left out, as the roots are */
+    other_bytes_add((intptr_t)(heap_count() * sizeof(struct heap) - other_bytes_in_use()));
 }
 
 struct heap *heap_take_or_create(void) {

@@ -41,6 +41,10 @@ struct heap *heap_take_or_create(void);
 /* Lets the next thread take the heap, and asks for a round. */
 void heap_abandon(struct heap *heap);
 
+/* Forgets all slabs, mid slabs and ranges of all heaps: their roots are sealed. Each heap is as a new one, but its
+ * thread, key and stack stay. By a thread that is alone in the process. */
+void heaps_forget_sealed(void);
+
 /* Returns the number of abandoned heaps, or more. */
 uint32_t heap_abandoned_count(void);
 

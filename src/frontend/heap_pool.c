@@ -12,7 +12,7 @@
 
 /* The slab ceases to be one: the caller holds its granule. */
 static NOINLINE void clear_slab(struct slab *slab) {
-    __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
+    slab_clear_key(slab);
     slab_clear_links(slab);
 }
 

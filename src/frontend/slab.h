@@ -118,6 +118,11 @@ static ALWAYS_INLINE bool slab_has_key(const struct slab *slab, uint64_t key) {
     return word_is(&slab->key, key);
 }
 
+/* The granule is no slab any more. By the slab's holder. */
+static inline void slab_clear_key(struct slab *slab) {
+    __atomic_store_n(&slab->key, 0, __ATOMIC_RELAXED);
+}
+
 /* Not 0 in the child of a fork: new slabs link their objects in random order. 0: in the order of addresses. */
 extern uint64_t slab_scatter_secret HIDDEN;
 

@@ -34,6 +34,12 @@ static bool place_or_defer(granule_id slab, unsigned class) {
     return false;
 }
 
+void mid_slab_forget_sealed(void) {
+    memset(&mid_nest, 0, sizeof mid_nest);
+    memset(mid_slab_counts, 0, sizeof mid_slab_counts);
+    id_stack_take_all(&deferred_slabs);
+}
+
 uint32_t mid_slab_empties_left(void) {
     return hint_counter_read(&empties_left);
 }

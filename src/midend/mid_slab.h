@@ -47,6 +47,9 @@ static inline char *mid_object(granule_id slab, unsigned class, uint32_t index) 
 /* Frees objects of a slab, or says that one is free already and aborts. Returns the slab's word after that. */
 struct mid_word mid_slab_free(granule_id slab, unsigned class, uint32_t bits);
 
+/* Forgets all slabs: their roots are sealed. By a thread that is alone in the process. */
+void mid_slab_forget_sealed(void);
+
 /* Takes a slab with a free object out of the Nest, or makes one. 0: there is no memory. */
 granule_id mid_slab_take_or_make(unsigned class);
 

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "backend/huge.h"
 #include "config/options.h"
+#include "core/sealed.h"
 #include "frontend/heap_statistics.h"
 #include "frontend/thread_heap.h"
 #include "jwmalloc.h"
@@ -53,6 +54,7 @@ static const struct field fields[] = {
     FIELD(BACKEND, backend, cached_mapped, true),
     FIELD(BACKEND, backend, cached_unmapped, true),
     FIELD(BACKEND, backend, given_back, true),
+    FIELD(BACKEND, backend, sealed, true),
     FIELD(BACKEND, backend, metadata, true),
     FIELD(BACKEND, backend, roots, false),
     FIELD(BACKEND, backend, rounds, false),
@@ -109,6 +111,8 @@ void statistics_gather(struct statistics *statistics) {
     heap_subtract_cached_objects(&statistics->midend);
     heap_subtract_cached_ranges(&statistics->backend);
     huge_statistics(&statistics->huge);
+    statistics->backend.sealed = sealed_bytes();
+    statistics->backend.in_use += statistics->backend.sealed;
     statistics->system_calls = platform_system_calls();
     /* the backend counts these slabs as in use */
     uint64_t given_back = statistics->frontend.given_back;

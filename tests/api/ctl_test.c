@@ -268,17 +268,12 @@ static void list_names(void) {
     };
     static const char *const arenas[] = {"arena.0", "arena.1", "arena.4096"};
     static const char *const fields[] = {
-        "frontend.in_use",       "frontend.reserved",
-        "frontend.given_back",   "frontend.metadata",
-        "frontend.heaps",        "frontend.abandoned_heaps",
-        "frontend.pooled_slabs", "midend.in_use",
-        "midend.reserved",       "backend.in_use",
-        "backend.cached_mapped", "backend.cached_unmapped",
-        "backend.given_back",    "backend.metadata",
-        "backend.roots",         "backend.rounds",
-        "backend.deferred",      "backend.rolled_back",
-        "backend.sync_reclaims", "huge.bytes",
-        "huge.mapped_total",     "huge.mappings",
+        "frontend.in_use",    "frontend.reserved",        "frontend.given_back",   "frontend.metadata",
+        "frontend.heaps",     "frontend.abandoned_heaps", "frontend.pooled_slabs", "midend.in_use",
+        "midend.reserved",    "backend.in_use",           "backend.cached_mapped", "backend.cached_unmapped",
+        "backend.given_back", "backend.sealed",           "backend.metadata",      "backend.roots",
+        "backend.rounds",     "backend.deferred",         "backend.rolled_back",   "backend.sync_reclaims",
+        "huge.bytes",         "huge.mapped_total",        "huge.mappings",
     };
     for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
         for (size_t arena = 0; arena < (*controls[i] == '.' ? 3 : 1); arena++)

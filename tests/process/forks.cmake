@@ -12,4 +12,12 @@ if(NOT jw_emulated)
         jw_test(process.fork_fresh_${case} SOURCES process/fork_fresh.c MODES static preload LABELS api TIMEOUT 60
             ARGUMENTS ${case})
     endforeach()
+    set(sealed children counts chain misuses threads ended huge again first)
+    if(JW_SECURE)
+        set(sealed refused)
+    endif()
+    foreach(case ${sealed})
+        jw_test(process.sealed_${case} SOURCES process/sealed.c MODES static preload LABELS api TIMEOUT 60
+            ARGUMENTS ${case})
+    endforeach()
 endif()

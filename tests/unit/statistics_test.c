@@ -132,6 +132,7 @@ static void put_backend(const struct backend_statistics *s) {
     put_number("cached_mapped", s->cached_mapped, true);
     put_number("cached_unmapped", s->cached_unmapped, true);
     put_number("given_back", s->given_back, true);
+    put_number("sealed", s->sealed, true);
     put_number("metadata", s->metadata, true);
     put_number("roots", s->roots, false);
     put_number("rounds", s->rounds, false);
@@ -346,7 +347,7 @@ static void each_field_is_found_by_its_name(void **state) {
         if (i == 6) assert_int_equal(value, object_size(object));
         if (i == 7) assert_int_equal(value, 1);
     }
-    assert_int_equal(number, 21); /* the last one: those of the process come behind it */
+    assert_int_equal(number, 22); /* the last one: those of the process come behind it */
     for (size_t none = number + 1; none < number + 40; none++) assert_int_equal(statistics_read(none, &value), ENOENT);
     assert_int_equal(statistics_read(SIZE_MAX, &value), ENOENT);
     for (unsigned i = 0; i < sizeof others / sizeof *others; i++) assert_false(statistics_find(others[i], &number));

@@ -437,8 +437,8 @@ char **platform_environment(void) {
 }
 
 size_t platform_read_file(const char *path, char *buffer, size_t size) {
-    (void)path, (void)buffer, (void)size;
-    return 0;
+    (void)path;
+    return size < 12 ? 0 : (size_t)(stpcpy(buffer, "\nThreads:\t1\n") - buffer); /* for a seal, before the threads */
 }
 
 void platform_write(const char *text, size_t length) {

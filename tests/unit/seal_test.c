@@ -1,0 +1,101 @@
+/* seal_test.c - after a seal nothing is written to the sealed roots, nor to their words and records: frees, rounds and
+ * purges run while all of it is read-only (core/sealed.h). */
+#include "unit.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "core/allocator.h"
+#include "core/describe.h"
+#include "core/iterate.h"
+#include "core/seal_roots.h"
+#include "core/sealed.h"
+#include "frontend/heap_collect.h"
+
+enum { MANY = 4000, SIZES = 10 };
+static const size_t sizes[SIZES] = {8, 16, 48, 200, 2000, 3000, 9000, 14000, 20000, 150000};
+static void *objects[MANY];
+
+static void forbid(const void *start, size_t size) {
+    size_t page = platform_page_size();
+    uintptr_t from = align_up((uintptr_t)start, page), to = align_down((uintptr_t)start + size, page);
+    for (; from < to; from += page) /* parts of the first root are not mapped */
+        CHECK(mprotect((void *)from, page, PROT_READ) == 0 || errno == ENOMEM);
+}
+
+/* Where OS pages are those of the tables: a granule's words are 4 B, its record 64 B. */
+static unsigned forbid_sealed(void) {
+    unsigned roots = 0;
+    uint32_t slot = 0;
+    for (granule_id root; (root = page_map_next(&slot, true)); roots++) {
+        forbid(page_map_sealed_root(root), ROOT_SIZE);
+        forbid(&page_map.leaf[root], ROOT_GRANULES * sizeof(table_word));
+        forbid(&page_map.node[root], ROOT_GRANULES * sizeof(table_word));
+        forbid(&page_map.link[root], ROOT_GRANULES * sizeof(table_word));
+        forbid(record_at(root), ROOT_GRANULES * RECORD_SIZE);
+    }
+    return roots;
+}
+
+static void make_objects(void) {
+    for (int i = 0; i < MANY; i++) CHECK((objects[i] = jw_malloc(sizes[i % SIZES])) != NULL);
+    for (int i = 0; i < MANY; i += 3) {
+        jw_free(objects[i]);
+        objects[i] = NULL;
+    }
+}
+
+static void count(uintptr_t object, size_t size, void *bytes) {
+    (void)object;
+    *(size_t *)bytes += size;
+}
+
+static void use(void) {
+    make_objects();
+    thrift_purge();
+    for (int i = 0; i < MANY; i++) jw_free(objects[i]);
+    heap_drain_own();
+    thrift_purge();
+}
+
+static void free_sealed(void) {
+    void *sealed[MANY];
+    struct found found;
+    memcpy(sealed, objects, sizeof sealed);
+    use();
+    for (int i = 0; i < MANY; i++) {
+        if (!sealed[i]) continue;
+        describe(sealed[i], &found);
+        CHECK(found.state == FOUND_IN_USE && found.size == object_size(sealed[i]) && found.size >= sizes[i % SIZES]);
+        describe((char *)sealed[i] + 1, &found);
+        CHECK(found.state == FOUND_INSIDE);
+        jw_free(sealed[i]);
+        describe(sealed[i], &found);
+        CHECK(found.state == FOUND_FREE && size_if_live(sealed[i]) == 0);
+    }
+    CHECK(sealed_bytes() == 0);
+    use();
+}
+
+static void nothing_is_written(void **state) {
+    (void)state;
+    int error = 0;
+    make_objects();
+    for (int times = 0; times < 2 && error == 0; times++) {
+        size_t before = 0, after = 0;
+        CHECK(iterate_objects(0, SIZE_MAX, count, &before));
+        error = seal_roots();
+        CHECK(iterate_objects(0, SIZE_MAX, count, &after));
+        CHECK(before == after && (error || sealed_bytes() == after));
+    }
+    if (error == EBUSY) skip(); /* a sanitizer has a thread */
+    CHECK(error == 0 && root_count() == 0 && free_granules(MAPPED) == 0 && free_granules(UNMAPPED) == 0);
+    CHECK(forbid_sealed() > 0);
+    free_sealed();
+    CHECK(root_count() <= 1 && limits_committed() <= ROOT_SIZE * 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_written)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
