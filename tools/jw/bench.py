@@ -26,6 +26,7 @@ NAMES = {
     "latency": "duration of single calls, P50 to P99.99 and maximum (Figure 14)",
     "size": "text size; an empty program's instructions and memory",
     "scale": "cost of an operation with 1 MB to 8 GB of live objects, and with 1 to 742 threads",
+    "zygote": "memory that 50 children of a fork share with their parent, with and without jw_seal",
     "security": "attacks that are stopped, varying bits of addresses, and what that costs",
 }
 # With --quick: how long measuring may take, a single program at most, and how the benchmarks share the time.

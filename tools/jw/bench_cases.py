@@ -247,6 +247,24 @@ def grow(session: Session, kind: str, label: str) -> None:
     add_curves(session, kind, label, "ns/operation", curves)
 
 
+def zygote(session: Session) -> None:
+    """What children of a fork share with their parent; -sealed: after jw_seal, which only our libraries have."""
+    acts = ("frees",) if session.quick else ("reads", "allocates", "frees")
+    cases: dict[str, Measure] = {}
+    for act in acts:
+        cases[act] = lambda one, a=act: shared(one, a)
+        cases[f"{act}-sealed"] = lambda one, a=act: shared(one, a, "seal")
+    session.interleave(cases, min(3, session.rounds))
+
+
+def shared(allocator: Allocator, *options: str) -> dict[str, tuple]:
+    line = driver(allocator, "zygote", *options)[-1]
+    return {
+        "private dirty": (line["private_kb"] / 1024, "MB/child"),
+        "shared": (line["shared_kb"] / 1024, "MB/child", "higher"),
+    }
+
+
 BENCHMARKS: dict[str, Callable[[Session], None]] = {
     "instructions": instructions,
     "micro": micro,
@@ -257,5 +275,6 @@ BENCHMARKS: dict[str, Callable[[Session], None]] = {
     "latency": latency,
     "size": size,
     "scale": scale,
+    "zygote": zygote,
     "security": bench_security.security,
 }

@@ -29,6 +29,7 @@ PROGRAMS = {
     "mleak": ["mleak.c"],
     "scale": ["scale.c"],
     "large": ["large.c"],
+    "zygote": ["zygote.c"],
     "replay": ["replay.c", "trace.c"],
     "calls": ["../tools/hitpath/calls.c"],
     "calls-quick": ["../tools/hitpath/calls.c", "-DLARGE_BATCH=256"],
