@@ -157,7 +157,7 @@ function(jw_objects name)
     endif()
     # Headers depend on these, so whoever includes them must see the same values.
     target_compile_definitions(${name} PUBLIC JW_CHECKED=$<BOOL:${JW_CHECKED}>
-        JW_LINK_CHECK=$<BOOL:${JW_LINK_CHECK}>
+        JW_LINK_CHECK=$<BOOL:${JW_LINK_CHECK}> JW_SEAL=$<BOOL:${JW_SEAL}>
         $<$<BOOL:${arg_SECURE}>:JW_SECURE=1>
         $<$<BOOL:${JW_GRANULE_SHIFT}>:JW_GRANULE_SHIFT=${JW_GRANULE_SHIFT}> ${arg_DEFINITIONS})
     if(JW_OPTIONS_FILE)

@@ -182,8 +182,9 @@ JW_API void jw_reclaim_resume(void);
  *     larger objects   have mappings of their own and are not sealed: a free unmaps them, in the process that frees
  * The process must have no other thread; ours is stopped meanwhile, and starts again as by jw_reclaim_resume. Not in a
  * signal handler, a handler of pthread_atfork, a child of vfork, or a callback of this library. Returns 0; EBUSY: there
- * is another thread, or /proc/self/status cannot be read; ENOMEM: no memory for the tables; ENOTSUP: hardened build,
- * or a memory tool has the objects. Not 0: nothing is sealed. errno is undefined. */
+ * is another thread, or /proc/self/status cannot be read; ENOMEM: no memory for the tables; ENOTSUP: the build has no
+ * seal (hardened; -DJW_SEAL=OFF, the default on AArch64), or a memory tool has the objects. Not 0: nothing is sealed.
+ * errno is undefined. */
 JW_API int jw_seal(void);
 
 /* Gives free memory back to the OS for about `max_us` microseconds, and goes on at the next call, of any thread, where

@@ -156,7 +156,7 @@ bool root_admits_slabs(granule_id range) {
 
 /* Sealed roots have slots, too. */
 static size_t slots_in_use(void) {
-    return root_count() + atomic_load_explicit(&sealed_total, memory_order_relaxed);
+    return root_count() + (JW_SEAL ? atomic_load_explicit(&sealed_total, memory_order_relaxed) : 0);
 }
 
 bool root_may_serve_large(void) {

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "config/geometry.h"
 
 #define SLOT_GONE 1u
@@ -39,7 +40,7 @@ static inline bool slot_is_claimed(uintptr_t word) {
 }
 
 static inline bool slot_is_sealed(uintptr_t word) {
-    return word & SLOT_SEALED;
+    return JW_SEAL && word & SLOT_SEALED;
 }
 
 /* Whether the address lies in the sealed root that has the slot. */

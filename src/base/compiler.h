@@ -25,6 +25,11 @@
 #define JW_LINK_CHECK 1
 #endif
 
+/* Whether jw_seal seals (core/sealed.h); else it refuses. */
+#ifndef JW_SEAL
+#define JW_SEAL 1
+#endif
+
 /* The hardened build (base/mitigations.h). */
 #ifndef JW_SECURE
 #define JW_SECURE 0

@@ -146,7 +146,7 @@ bool iterate_objects(uintptr_t from, size_t size, iterate_function *tell, void *
     uint32_t forks = root_forks();
     page_map_walk(tell_of_root, &iteration);
     if (root_forks() == forks) root_walk_end();
-    for (granule_id root; (root = page_map_next(&slot, true));) tell_of_sealed_root(&iteration, root);
+    for (granule_id root; JW_SEAL && (root = page_map_next(&slot, true));) tell_of_sealed_root(&iteration, root);
     tell_of_huge(&iteration);
     return true;
 }

@@ -23,7 +23,7 @@ ALWAYS_INLINE size_t size_if_live(const void *object) {
     struct leaf_word leaf = leaf_of(object);
     size_t size = 0;
     /* first: a huge object may share a slab's record */
-    if (!page_map_owns(object)) return (size = huge_usable_size(object)) ? size : sealed_size(object);
+    if (!page_map_owns(object)) return (size = huge_usable_size(object)) || !JW_SEAL ? size : sealed_size(object);
     if (small_object_size(object, leaf, &size)) return size;
     if (leaf_is_slab(leaf)) {
         size = suspect_size(object);

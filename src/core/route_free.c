@@ -24,7 +24,7 @@ static void *free_by_kind(void *object, size_t unused) {
         return NULL;
     }
     if (!page_map_owns(object)) {
-        if (!sealed_free(object)) huge_free(object);
+        if (!JW_SEAL || !sealed_free(object)) huge_free(object);
         return NULL;
     }
     switch (object_kind(object, leaf_of(object))) {

@@ -69,7 +69,7 @@ static bool is_alone(void) {
 }
 
 int seal_roots(void) {
-    if (TRAILERS || replaced_by_tool()) return ENOTSUP;
+    if (!JW_SEAL || TRAILERS || replaced_by_tool()) return ENOTSUP;
     if (!allocator_start()) return ENOMEM;
     reclaimer_pause();
     int error = is_alone() ? seal_all() : EBUSY;
