@@ -65,7 +65,9 @@ static int seal_all(void) {
 static bool is_alone(void) {
     char status[2048];
     status[platform_read_file("/proc/self/status", status, sizeof status - 1)] = '\0';
-    return strstr(status, "\nThreads:\t1\n") != NULL;
+    const char *line = status;
+    while ((line = strchr(line, '\n')) && strncmp(++line, "Threads:\t1\n", 11) != 0) continue;
+    return line != NULL;
 }
 
 int seal_roots(void) {

@@ -218,14 +218,10 @@ static void none_is_lost_and_none_is_doubled(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_fill_first_then_the_list),
-        cmocka_unit_test(a_list_counts_as_many),
-        cmocka_unit_test(a_given_range_is_taken_from_anywhere),
-        cmocka_unit_test(a_range_elsewhere_is_not_there),
-        cmocka_unit_test(a_busy_list_sends_everyone_elsewhere),
-        cmocka_unit_test(hints_lead_to_the_next_class),
-        cmocka_unit_test(a_late_hint_does_not_cost_the_slot),
-        cmocka_unit_test(locks_around_fork),
+        cmocka_unit_test(slots_fill_first_then_the_list),       cmocka_unit_test(a_list_counts_as_many),
+        cmocka_unit_test(a_given_range_is_taken_from_anywhere), cmocka_unit_test(a_range_elsewhere_is_not_there),
+        cmocka_unit_test(a_busy_list_sends_everyone_elsewhere), cmocka_unit_test(hints_lead_to_the_next_class),
+        cmocka_unit_test(a_late_hint_does_not_cost_the_slot),   cmocka_unit_test(locks_around_fork),
         cmocka_unit_test(none_is_lost_and_none_is_doubled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ class Symbols:
 
     def name(self, offset: int) -> str:
         place = bisect.bisect_right(self.starts, offset) - 1
-        return self.names[place] if 0 <= place and 0 <= offset < 1 << 20 else "libc"
+        return self.names[place] if place >= 0 and 0 <= offset < 1 << 20 else "libc"
 
 
 def build_tools() -> tuple[Path, Path]:
