@@ -34,12 +34,12 @@ static COLD void give_ranges_back(size_t granules, unsigned most) {
     thrift_count_given_back(dropped);
     dropped >>= JW_GRANULE_SHIFT;
     granules -= dropped < granules ? dropped : granules;
-    for (unsigned range_class = 0; granules > 0 && most > 0;) {
+    for (unsigned range_class = 0, vain = 0; granules > 0 && most > 0;) {
         unsigned nest = smallest_mapped(&range_class);
         if (range_class == RANGE_CLASSES) return;
         granule_id range = range_acquire_from(nest, range_class);
-        if (!range) { /* another thread has taken it, or only the hint was left */
-            range_class++;
+        if (!range) { /* only a hint was left, which is cleared now, or another thread is at the range */
+            if (++vain % NESTS == 0) range_class++;
             continue;
         }
         uint32_t weight = weight_of_class(range_class);

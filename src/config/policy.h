@@ -230,7 +230,7 @@ enum {
     /* Ranges that a thread gives back at most when it takes memory without pages into use; and one more for each so
      * many granules that it takes, as many page faults take longer. A range takes 1,100 instructions and a system call:
      * without a limit a malloc of at most 64 KB gave back 75 ranges. */
-    HEADROOM_RANGES = 32,
+    HEADROOM_RANGES = 16,
     HEADROOM_GRANULES = 16,
     /* Divisor: where memory without pages comes into use, at least an eighth of cache_min may be cached above the
      * recent peak. */
