@@ -69,7 +69,7 @@ __asm__(".pushsection .text\n"
                                                                                 "a", "l")
             BOTH_SIZES(FETCH, "set_both", "ldset", "orr", "al", "a", "l") BOTH_SIZES(FETCH, "clear_both", "ldclr",
                                                                                      "bic", "al", "a", "l")
-                BOTH_SIZES(EXCHANGE, "exchange_acquire", "a", "") EXCHANGE("exchange_both", "32", "w", "al", "l")
+                BOTH_SIZES(EXCHANGE, "exchange_acquire", "a", "") BOTH_SIZES(EXCHANGE, "exchange_both", "al", "l")
                     BOTH_SIZES(EXCHANGE_IF, "exchange_if_acquire", "a", "")
                         BOTH_SIZES(EXCHANGE_IF, "exchange_if_both", "al", "l") ".cfi_endproc\n" /* clang-format on */
                                                                                ".popsection");
