@@ -129,6 +129,10 @@ void backend_after_fork(bool child) {
     if (child) reclaimer_forget();
 }
 
+/* No root of ours has objects, so none is sealed. */
+void backend_forget_sealed(void) {
+}
+
 void backend_statistics(struct backend_statistics *statistics) {
     *statistics = (struct backend_statistics){.metadata = page_map_metadata(0)};
 }

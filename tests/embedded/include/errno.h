@@ -11,6 +11,7 @@ int *mock_errno(void);
 #define EAGAIN 11
 #define ENOMEM 12
 #define EPERM 1
+#define EBUSY 16
 #define EEXIST 17
 #define EINVAL 22
 #define ENOSYS 38
