@@ -1,7 +1,7 @@
 /* lse.c - AArch64's functions of base/atomics.h: atomic operations by LSE, or by pairs of exclusive loads and stores.
  *
- * They are called by `bl` in an assembler statement, which names what they change: their operands, x16, x17, x30. Until
- * lse_start has been called they use pairs. Both forms may be used for the same word at the same time. */
+ * They are called by `bl` in an assembler statement, which names what they change: their operands, x15 to x17, x30.
+ * Until lse_start has been called they use pairs. Both forms may be used for the same word at the same time. */
 #include "platform/lse.h"
 
 #if JW_LSE_CALLS
