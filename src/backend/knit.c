@@ -67,12 +67,20 @@ static NOINLINE void split_at_codes(granule_id range, uint32_t weight, unsigned 
     }
 }
 
+/* The left part, where `wanted` is no multiple of the unit: the next multiple (the paper's Algorithm 1). For 3 and 5
+ * times a power of two it is three units: such a part holds two of the first without a gap, and in the end leaves a
+ * sixth beside the others. Of the next multiple a quarter and three eighths would stay. */
+static ALWAYS_INLINE uint32_t split_left(unsigned unit, uint32_t wanted) {
+    uint32_t odd = wanted >> coarsest_unit(wanted);
+    return (odd == 3 || odd == 5 ? 3 : ((wanted - 1) >> unit) + 1) << unit;
+}
+
 granule_id knit_split(granule_id range, uint32_t wanted) {
     uint32_t weight = knit_weight(range), left = wanted;
     struct range_link link = range_link_get(range);
     unsigned unit = finest_unit(weight), new_unit = unit, slot = range_link_slot(link);
     invariant(wanted < weight && weight_round_up(wanted) == wanted && weight_round_up(weight) == weight);
-    if (unit > coarsest_unit(wanted)) left = (wanted + (1u << unit) - 1) >> unit << unit;
+    if (unit > coarsest_unit(wanted)) left = split_left(unit, wanted);
     invariant(left < weight);
     unit = range_link_unit(link);
     if (left % (1u << unit) > 0) { /* always so in a root: no part of it is a multiple of 2^NO_PARENT */

@@ -45,8 +45,9 @@ static inline unsigned unit_by(uint32_t weight, bool largest) {
  * child: *left. */
 static inline struct node *model_split(struct node *node, uint32_t wanted, struct node **left) {
     unsigned fine = unit_by(node->weight, true), coarse = unit_by(wanted, false);
-    uint32_t part = fine <= coarse ? wanted : ((wanted - 1) / (1u << fine) + 1) * (1u << fine),
-             rest = node->weight - part;
+    uint32_t units = (wanted - 1) / (1u << fine) + 1, odd = wanted >> coarse;
+    if (odd == 3 || odd == 5) units = 3;
+    uint32_t part = fine <= coarse ? wanted : units * (1u << fine), rest = node->weight - part;
     CHECK(part < node->weight && in_s3(part) && in_s3(rest));
     struct node *parent = node->parent;
     if (parent && part % (1u << parent->unit) == 0) {
