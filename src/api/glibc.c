@@ -38,7 +38,7 @@ static void write_to_error(void *cookie, const char *text, size_t length) {
 JW_EXPORT int jw_malloc_trim(size_t pad) {
     (void)pad;
     serve_drain();
-    return thrift_purge() > 0;
+    return thrift_trim() > 0;
 }
 
 JW_EXPORT size_t jw_purge(int level, unsigned long max_us) {

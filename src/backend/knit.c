@@ -71,7 +71,7 @@ static NOINLINE void split_at_codes(granule_id range, uint32_t weight, unsigned 
  * times a power of two it is three units: such a part holds two of the first without a gap, and in the end leaves a
  * sixth beside the others. Of the next multiple a quarter and three eighths would stay. */
 static ALWAYS_INLINE uint32_t split_left(unsigned unit, uint32_t wanted) {
-    uint32_t odd = wanted >> coarsest_unit(wanted);
+    uint32_t odd = odd_part(wanted);
     return (odd == 3 || odd == 5 ? 3 : ((wanted - 1) >> unit) + 1) << unit;
 }
 

@@ -4,7 +4,8 @@
  *   committed            what the kernel may charge for our memory: ranges in use, or cached with pages; mappings of
  *                        huge objects; their part of the tables; heaps. An object counts in full, touched or not.
  *                        Slabs whose pages a round has given back do not count, nor what the hardened build keeps
- *                        without pages; free pages inside a mid slab do
+ *                        without pages, nor freed mappings that the OS takes neither by munmap nor by madvise; free
+ *                        pages inside a mid slab do
  *   options.limit_soft   above it caches shrink: no range or mapping is cached, and each round is a purge
  *   options.limit_hard   no request that needs new pages beyond it is served, even after a purge
  *

@@ -2,6 +2,7 @@
 #include "backend/reclaimer_words.h"
 
 #include "base/published.h"
+#include "config/policy.h"
 #include "platform/platform.h"
 
 static struct reclaimer own_words;
@@ -19,6 +20,7 @@ void reclaimer_forget(void) {
     atomic_store_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->wakeup, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->in_round, 0, memory_order_relaxed);
+    atomic_store_explicit(&reclaimer->at_work, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->pauses, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->stopped, 0, memory_order_relaxed);
     atomic_store_explicit(&reclaimer->made, 0, memory_order_relaxed);
@@ -84,4 +86,31 @@ void reclaimer_end_turn(void) {
     atomic_store_explicit(&reclaimer->brief_stops, 0, memory_order_relaxed);
     /* [TH6] release: this thread's round; pairs [TH5]; client rounds_in_turn */
     atomic_store_explicit(&reclaimer->in_round, 0, memory_order_release);
+}
+
+#define ONE_OVER 0x10000u
+
+void reclaimer_begin_work(void) {
+    atomic_fetch_add_explicit(&reclaimer->at_work, 1, memory_order_relaxed);
+}
+
+void reclaimer_end_work(void) {
+    /* [TW1] release: what the work has left in Nests and lists; pairs [TW2]; kept: policy, a purge that misses some of
+     * it leaves that to the next round */
+    uint32_t before = atomic_fetch_add_explicit(&reclaimer->at_work, ONE_OVER - 1, memory_order_release);
+    /* a signal handler has forked in the midst, and the child has forgotten the begin */
+    if (before % ONE_OVER == 0) atomic_store_explicit(&reclaimer->at_work, 0, memory_order_relaxed);
+}
+
+uint32_t reclaimer_works_over(void) {
+    return atomic_load_explicit(&reclaimer->at_work, memory_order_relaxed) / ONE_OVER;
+}
+
+uint32_t reclaimer_wait_for_work(void) {
+    for (unsigned tries = 0; tries < WORK_TRIES; tries++) {
+        /* [TW2] acquire: as TW1; pairs [TW1]; kept: policy */
+        if (atomic_load_explicit(&reclaimer->at_work, memory_order_acquire) % ONE_OVER == 0) break;
+        platform_sleep(1);
+    }
+    return reclaimer_works_over();
 }

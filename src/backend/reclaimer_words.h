@@ -19,6 +19,8 @@
  *                 any -> 1  a pause, without a look at the word
  *                 1 -> 0    the thread, after its wait
  *   in_round      0 -> 1 -> 0    a freeing thread that runs a round; while it is 1 the others go on
+ *   at_work       | 31..16 rounds and purges that are over | 15..0 those under way |; what these hold, no other finds
+ *                 + 1, then + ONE_OVER - 1    each of them, at its begin and end; the wait in a round is between two
  *   pauses        | 31..20 our own | 19..0 the program's |; above 0 no thread starts, and one that runs ends
  *                 + 1, - 1    pause, resume; - 1 only if the program's part is above 0
  *                 + 1, - 1    of our own part: the end of the last thread that the program has made
@@ -49,6 +51,7 @@ struct reclaimer {
     _Atomic(uint32_t) round_asked;
     _Atomic(uint32_t) wakeup;
     _Atomic(uint32_t) in_round;
+    _Atomic(uint32_t) at_work;
     _Atomic(uint32_t) pauses;
     _Atomic(uint32_t) stopped;
     _Atomic(uint32_t) made, seen, ended;
@@ -109,5 +112,15 @@ bool reclaimer_take_wakeup(void);
 /* Called before and after a freeing thread runs a round in the thread's place. False: another thread runs one now. */
 bool reclaimer_begin_turn(void);
 void reclaimer_end_turn(void);
+
+/* Called at the begin and the end of a round's work, or of a purge. */
+void reclaimer_begin_work(void);
+void reclaimer_end_work(void);
+
+/* How many were over so far; modulo 2^16. */
+uint32_t reclaimer_works_over(void);
+
+/* As that, after a wait for those under way: WORK_TRIES ms at most. */
+uint32_t reclaimer_wait_for_work(void);
 
 #endif

@@ -18,7 +18,7 @@ void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge)
 }
 
 /* The stages from `stage` on. `now`: a purge, all memory must go now, as above the soft limit. */
-static bool begin_round_at(unsigned stage, bool now) {
+static COLD bool begin_round_at(unsigned stage, bool now) {
     bool more = false;
     limits_look();
     now = now || limits_are_exceeded();
@@ -105,13 +105,17 @@ struct rounds {
 static bool run_round(struct rounds *rounds) {
     bool asked = reclaimer_take_request();
     if (rounds->woken && asked) wait_for_successor();
+    reclaimer_begin_work();
     rounds->more = begin_round(false);
     unsigned standby = ownership_swap_buffers();
+    reclaimer_end_work();
     wait_for_round(rounds->quiet, rounds->still_mapped);
     thrift_count_wakeup();
     if (reclaimer_must_end()) return false;
     rounds->woken = reclaimer_take_wakeup();
+    reclaimer_begin_work();
     rounds->still_mapped = end_round(standby, rounds->woken);
+    reclaimer_end_work();
     rounds->more |= thrift_take_refusals();
     rounds->quiet = nothing_left(rounds->still_mapped) && !rounds->woken ? rounds->quiet + 1 : 0;
     return true;
@@ -142,14 +146,16 @@ static COLD void reclamation_thread(void) {
 }
 
 /* A round by a thread that frees or allocates. It does not wait: the time between two rounds takes the wait's place. */
-static void round_without_thread(void) {
+static COLD void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
     if (now - last < round_interval() || !reclaimer_begin_turn()) return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
     reclaimer_take_request();
+    reclaimer_begin_work();
     end_round(!ownership_active(), false);
     begin_round(false);
     ownership_swap_buffers();
+    reclaimer_end_work();
     reclaimer_end_turn();
     thrift_give_back_above_minimum(); /* what was kept after a brief stop waits no longer */
     reclaimer_ask_again();
@@ -206,6 +212,7 @@ static void complete_first_root(void) {
 /* A purge also joins ranges whose pages the OS does not take, as those of locked memory, so that roots become whole. */
 COLD size_t thrift_purge(void) {
     size_t before = thrift_given_back();
+    reclaimer_begin_work();
     begin_round(true);
     unsigned active = ownership_active();
     thrift_reclaim(!active, true);
@@ -215,6 +222,17 @@ COLD size_t thrift_purge(void) {
         thrift_reclaim(!active, true);
     }
     complete_first_root();
+    reclaimer_end_work();
+    return thrift_given_back() - before;
+}
+
+COLD size_t thrift_trim(void) {
+    size_t before = thrift_given_back();
+    for (unsigned passes = 0; passes < TRIM_PASSES; passes++) {
+        uint32_t over = reclaimer_works_over() + 1; /* with this purge */
+        thrift_purge();
+        if ((uint16_t)reclaimer_wait_for_work() == (uint16_t)over) break;
+    }
     return thrift_given_back() - before;
 }
 

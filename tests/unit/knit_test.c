@@ -224,7 +224,7 @@ static void ranges_of_one_weight_leave_few_gaps(void **state) {
     start_backend();
     granule_id root = root_create(FOR_SMALL_SLABS);
     for (unsigned range_class = 0; range_class < RANGE_CLASSES; range_class++) {
-        uint32_t weight = weight_of_class(range_class), odd = weight >> coarsest_unit(weight);
+        uint32_t weight = weight_of_class(range_class), odd = odd_part(weight);
         if (weight > ROOT_GRANULES / 16) break;
         uint32_t used = split_into(root, weight) * weight * 100 / ROOT_GRANULES;
         printf("%u granules: %u %% of a root\n", weight, used);

@@ -220,6 +220,84 @@ static void none_in_borrowed_memory(void **state) {
     finish();
 }
 
+/* A round of another thread has a while it works, and leaves it in a Nest. */
+static void end_the_round_in_the_third_wait(unsigned number) {
+    if (number != 3) return;
+    backend_place(a);
+    reclaimer_end_work();
+}
+
+static void a_trim_waits_for_a_round(void **state) {
+    (void)state;
+    start();
+    reclaimer_begin_work();
+    at_wait = end_the_round_in_the_third_wait;
+    assert_int_equal(thrift_trim(), BIG * GRANULE_SIZE);
+    assert_int_equal(waits, 3);
+    assert_false(is_dirty(a));
+    backend_place(b);
+    finish();
+}
+
+static void a_trim_waits_no_longer_for_a_stopped_thread(void **state) {
+    (void)state;
+    start();
+    reclaimer_begin_work();
+    backend_place(a);
+    assert_int_equal(thrift_trim(), BIG * GRANULE_SIZE);
+    assert_int_equal(waits, WORK_TRIES);
+    reclaimer_end_work();
+    backend_place(b);
+    assert_int_equal(thrift_trim(), BIG * GRANULE_SIZE);
+    assert_int_equal(waits, WORK_TRIES);
+    finish();
+}
+
+static unsigned works_seen;
+
+static bool is_at_work(void) {
+    uint32_t over = reclaimer_works_over();
+    works_seen++;
+    CHECK(waits == 0);
+    return reclaimer_wait_for_work() == over && waits == WORK_TRIES;
+}
+
+static bool look_whether_a_round_counts(void) {
+    CHECK(is_at_work());
+    waits = 0;
+    return false;
+}
+
+static void no_work_while_a_round_waits(unsigned number) {
+    if (number != 1 || reclaimer->at_work % 0x10000 != 0) return;
+    at_wait = NULL;
+    waits = 0;
+    reclaimer_pause_begins();
+}
+
+static void each_round_counts_as_work(void **state) {
+    (void)state;
+    start();
+    thrift_on_round(ROUND_RANGES, look_whether_a_round_counts, look_whether_a_round_counts);
+    works_seen = 0;
+    thrift_purge();
+    assert_int_equal(works_seen, 1);
+    backend_place(a);
+    at_wait = no_work_while_a_round_waits; /* else the pause does not come, and the thread goes on */
+    run_thread();
+    assert_int_equal(works_seen, 2);
+    at_wait = NULL;
+    thrift_on_round(ROUND_RANGES, NULL, NULL);
+    reclaimer_resume();
+    uint32_t over = reclaimer_works_over();
+    reclaimer_forget(); /* as a child whose thread was in a purge when its signal handler forked */
+    reclaimer_end_work();
+    assert_int_equal(reclaimer_wait_for_work(), 0);
+    assert_true(over >= 2 && waits == 0);
+    backend_place(b);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_threads_it_starts_and_sleeps),
@@ -231,6 +309,9 @@ int main(void) {
         cmocka_unit_test(options_bound_what_is_kept),
         cmocka_unit_test(unconfined_no_thread),
         cmocka_unit_test(none_in_borrowed_memory),
+        cmocka_unit_test(a_trim_waits_for_a_round),
+        cmocka_unit_test(a_trim_waits_no_longer_for_a_stopped_thread),
+        cmocka_unit_test(each_round_counts_as_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
