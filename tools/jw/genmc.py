@@ -40,7 +40,7 @@ UNRESOLVED = {
     "an assumption that is no bool": r"^declare [^\n]*@__VERIFIER_assume\((?!i1\b)[^\n]*",
 }
 COPYING = re.compile(r"describe|allocate_zeroed\w*|reallocate\w*|print_\w+|\w+_statistics|options_\w+|apply\w*|clear")
-TO_IR = ["-O0", "-Xclang", "-disable-O0-optnone", "-g", "-S", "-emit-llvm"]
+TO_IR = ["-O0", "-Xclang", "-disable-O0-optnone", "-S", "-emit-llvm"]
 
 INCLUDE = re.compile(r'#include "([\w/.]+)"')
 # Sources that implement another's header.
@@ -110,13 +110,25 @@ def own_headers(genmc: str | None) -> list[str]:
     return ["-isystem", str(found[0])]
 
 
+clashes: dict[Path, set[str]] = {}  # found so far, in files that several clients share
+
+
 def compiled(client: Client, genmc: str | None) -> Path:
-    """Writes the client's one file and its LLVM IR; gives the latter."""
+    """Writes the client's one file and its LLVM IR; gives the latter. GenMC shows lines, so it needs -g."""
     place = BUILD / "verify/genmc"
     place.mkdir(parents=True, exist_ok=True)
-    source, renames = place / f"{client.name}.c", {}
+    source, renames = place / f"{client.name}.c", {path: set(names) for path, names in list(clashes.items())}
     ir = source.with_suffix(".ll")
-    command = [CLANG, *own_headers(genmc), *flags(client), "-w", *TO_IR, "-ferror-limit=0", INODE]
+    command = [
+        CLANG,
+        *own_headers(genmc),
+        *flags(client),
+        "-w",
+        *TO_IR,
+        "-ferror-limit=0",
+        INODE,
+        *(["-g"] if genmc else []),
+    ]
     command += ["-fno-caret-diagnostics", source, "-o", ir]
     for _ in range(10):
         source.write_text(unit(client, renames))
@@ -127,6 +139,8 @@ def compiled(client: Client, genmc: str | None) -> Path:
             path = (ROOT / place_).relative_to(ROOT)
             owner = client.path.relative_to(ROOT) if path.suffix == ".h" else path
             renames.setdefault(owner, set()).add(name)
+            if owner != client.path.relative_to(ROOT):
+                clashes.setdefault(owner, set()).add(name)
     raise SystemExit(f"{client.name} does not compile for GenMC:\n{done.stderr}")
 
 
