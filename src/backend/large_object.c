@@ -120,7 +120,8 @@ static uint32_t join_any_right(granule_id range, enum slot_code *state) {
     return range_join_right(range, UNMAPPED);
 }
 
-bool large_grow(void *object, size_t size) {
+/* As large_grow; then *zeroed says whether all that is new is known to be zero. */
+static ALWAYS_INLINE bool grow_object(void *object, size_t size, bool *zeroed) {
     uint32_t offset, granules = granules_for(size);
     granule_id range = range_of(object, &offset);
     if (!range || size > BACKEND_MAX || offset + granules > ROOT_GRANULES) return false;
@@ -137,8 +138,20 @@ bool large_grow(void *object, size_t size) {
         return false;
     }
     if (offset == 0) note_weight(range, wanted);
+    *zeroed = now - old == without;
     return true;
 }
+
+bool large_grow(void *object, size_t size) {
+    bool zeroed;
+    return grow_object(object, size, &zeroed);
+}
+
+#if QUARANTINED
+bool large_grow_zeroed(void *object, size_t size, bool *zeroed) {
+    return grow_object(object, size, zeroed);
+}
+#endif
 
 size_t large_good_size(size_t size) {
     return large_bytes_in(weight_round_up(granules_for(size + LARGE_GUARD)));

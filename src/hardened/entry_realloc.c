@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/huge.h"
+#include "backend/large_object.h"
 #include "config/options.h"
 #include "core/limit.h"
 #include "core/route.h"
@@ -11,6 +12,7 @@
 #include "hardened/large.h"
 #include "hardened/open.h"
 #include "hardened/zero_size.h"
+#include "platform/platform.h"
 
 /* Resizes within the slot; the tag stays. */
 static void *resize_in_slot(const struct opened *opened, size_t size) {
@@ -26,6 +28,12 @@ static void clear_old_end(char *object, const struct opened *old, size_t slot) {
     size_t fill = filled(old->slot - TRAILER_SIZE - old->size), most = slot - TRAILER_SIZE - old->size;
     memset(object + old->size, 0, fill < most ? fill : most);
     if (slot > old->slot) memset(object + old->slot - TRAILER_SIZE, 0, TRAILER_SIZE);
+}
+
+/* The guard of an object that has changed its slot: the old one is gone. */
+static uint32_t guard_again(char *object, size_t slot, uint32_t marks) {
+    if (marks & MARK_GUARDED) guard_end();
+    return large_guard(object, slot) ? MARK_GUARDED : 0;
 }
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
@@ -49,11 +57,25 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     uint32_t marks = marks_of(opened);
     slot = object_size(moved);
     if (size > opened->size) clear_old_end(moved, opened, slot);
-    if (moved != opened->object || slot != opened->slot) { /* the old guard is gone */
-        if (marks & MARK_GUARDED) guard_end();
-        marks = large_guard(moved, slot) ? MARK_GUARDED : 0;
-    }
+    if (moved != opened->object || slot != opened->slot) marks = guard_again(moved, slot, marks);
     return seal(moved, slot, trailer_for(moved, slot, 0), marks, size, false);
+}
+
+/* Grows a large object into free ranges behind it. NULL: the bytes must be copied. */
+static void *grow_in_place(const struct opened *opened, size_t size) {
+    char *object = opened->object, *end = object + opened->slot;
+    uint32_t marks = marks_of(opened);
+    bool zeroed;
+    if (!large_grow_zeroed(object, slot_for(size) + LARGE_GUARD, &zeroed)) return NULL;
+    if (marks & MARK_GUARDED && !platform_protect(end, LARGE_GUARD, true)) {
+        large_shrink(object, opened->slot + LARGE_GUARD);
+        return NULL;
+    }
+    close_object(opened);
+    size_t slot = object_size(object);
+    clear_old_end(object, opened, slot);
+    if (option(&options.zero_on_free)) memset(end, 0, zeroed ? LARGE_GUARD : slot - opened->slot);
+    return seal(object, slot, trailer_for(object, slot, 0), guard_again(object, slot, marks), size, false);
 }
 
 /* Whether the object keeps its slot: the new slot fits into it, uses more than half of it or is very small, and needs
@@ -85,5 +107,7 @@ void *hardened_reallocate(void *object, size_t size) {
     if (size > 0 && keeps_slot(opened.slot, slot)) return resize_in_slot(&opened, size);
     bool huge = opened.tier == WITH_PAGES && !page_map_owns(opened.object);
     if (huge && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
-    return reallocate_anew(object, opened.size, size);
+    bool grows = opened.tier == WITH_PAGES && !huge && size > opened.size && large_fits(slot, 1);
+    void *grown = grows ? grow_in_place(&opened, size) : NULL;
+    return grown ? grown : reallocate_anew(object, opened.size, size);
 }

@@ -42,6 +42,12 @@ static void overflow_mid(void) {
 static void overflow_large(void) {
     overflow_by_zero(100000);
 }
+static void overflow_grown(void) {
+    char *bytes = object(40000);
+    for (size_t size = 60000; size < 1 << 20; size += 40000) CHECK((bytes = realloc(bytes, size)) != NULL);
+    bytes[1020000] = 0;
+    free(bytes);
+}
 static void overflow_huge(void) {
     overflow_by_zero((size_t)5 << 20 | 100);
 }
@@ -290,6 +296,41 @@ static void contents_go(void) {
     show(gone);
 }
 
+/* Whether a page without access comes within a quarter and two pages behind the object. */
+static bool is_guarded(const char *bytes, size_t size) {
+    int ends[2];
+    bool faults = false;
+    CHECK(pipe(ends) == 0);
+    for (const char *at = bytes + size; at < bytes + size + size / 4 + (size_t)3 * GRANULE; at += GRANULE)
+        faults |= write(ends[1], at, 1) < 0;
+    return faults && close(ends[0]) == 0 && close(ends[1]) == 0;
+}
+
+/* A large object grows into free memory behind it, without a copy. What is new is zero; a guard is behind it again. */
+static void large_grows(void) {
+    unsigned steps = 0, stayed = 0;
+    bool guarded = true;
+    size_t size = 20000;
+    for (unsigned i = 0; i < 8; i++) free(object(30000 << i)); /* this memory may come again */
+    unsigned char *bytes = (unsigned char *)object(size);
+    while (size < 2 << 20) {
+        size_t larger = size + size / 8 + 5000;
+        unsigned char *moved = realloc(bytes, larger);
+        CHECK(moved != NULL && malloc_usable_size(moved) == larger);
+        CHECK(moved[0] == 0x5a && moved[size / 2] == 0x5a && moved[size - 1] == 0x5a);
+        CHECK(bytes_are_zero((char *)moved + size, larger - size));
+        memset(moved + size, 0x5a, larger - size);
+        steps++;
+        stayed += moved == bytes;
+        bytes = moved;
+        size = larger;
+        guarded &= is_guarded((char *)bytes, size);
+    }
+    printf("%u of %u\n", stayed, steps);
+    free(bytes);
+    show(guarded && stayed > steps / 2 && is_gone((char *)bytes, size));
+}
+
 /* Nothing is wrong here, so nothing may be said, whatever the options are. */
 static void *work_with_all(void *nothing) {
     for (unsigned i = 0; i < SOME_SIZES; i++) {
@@ -383,6 +424,7 @@ static const struct promise cases[] = {
     CASE(overflow_small_slack),
     CASE(overflow_mid),
     CASE(overflow_large),
+    CASE(overflow_grown),
     CASE(overflow_huge),
     CASE(overflow_aligned),
     CASE(overflow_resized),
@@ -410,6 +452,7 @@ static const struct promise cases[] = {
     CASE(zero_on_free),
     CASE(zero_on_allocation),
     CASE(contents_go),
+    CASE(large_grows),
     CASE(correct_work),
     CASE(size_is_exact),
     CASE(records_are_fenced),

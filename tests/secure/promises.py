@@ -30,6 +30,7 @@ PROMISES = {
     "overflow_small_slack": OVERFLOW,
     "overflow_mid": OVERFLOW,
     "overflow_large": OVERFLOW,
+    "overflow_grown": OVERFLOW,
     "overflow_huge": OVERFLOW,
     "overflow_aligned": OVERFLOW,
     "overflow_resized": OVERFLOW,
@@ -58,6 +59,7 @@ PROMISES = {
     "zero_on_free": Promise("property"),
     "zero_on_allocation": Promise("property"),
     "contents_go": Promise("property", CLEARING),
+    "large_grows": Promise("property", ["", "quarantine:0"], seen_by_all=True),
     "correct_work": Promise(
         "well",
         [
