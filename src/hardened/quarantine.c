@@ -15,6 +15,7 @@
 #include "hardened/trailer.h"
 #include "platform/fence.h"
 #include "platform/misuse.h"
+#include "platform/platform.h"
 #include "platform/random.h"
 
 static size_t size_for(uint32_t entries) {
@@ -49,12 +50,19 @@ static struct quarantine *make_quarantine(size_t limit) {
 /* The quarantine that the thread had when it forked. Its heap is inherited by then, and nobody would empty it. */
 static _Thread_local struct quarantine *left_by_fork __attribute__((tls_model("initial-exec")));
 
-/* A signal handler may have forked: the malloc or free that it interrupted goes on with this quarantine. So nothing is
- * emptied here. */
+/* Encloses steps that leave the quarantine half changed for a while. */
+static ALWAYS_INLINE void quarantine_changes(struct quarantine *quarantine, bool begins) {
+    signals_see_order();
+    quarantine->changing = begins;
+    signals_see_order();
+}
+
+/* A signal handler may have forked: the malloc or free that it interrupted goes on with this quarantine, in the child,
+ * when the handler returns. So nothing is emptied here. Where one is half changed, the child leaves it alone. */
 void quarantine_child_begins(void) {
     struct heap *heap = thread_heap();
     if (heap == &no_heap || !heap->quarantine) return;
-    left_by_fork = heap->quarantine;
+    left_by_fork = heap->quarantine->changing ? NULL : heap->quarantine;
     heap->quarantine = NULL;
 }
 
@@ -63,22 +71,44 @@ static void give_up_ready(struct quarantine *quarantine) {
         for (char *object; (object = ready_take(quarantine, place_of_class(class)));) free_object(object);
 }
 
-/* The objects are those of another heap from now on. */
-static void disown_entries(struct quarantine *quarantine) {
-    for (uint32_t at = quarantine->head; at != quarantine->tail; at++) {
-        struct quarantine_entry *entry = &quarantine->ring[at & quarantine->mask];
-        if (!entry_is_own(*entry)) continue;
-        *entry = entry_of_other(entry_object(*entry), class_at(quarantine, entry_place(*entry))->slot);
+/* Gives the ready objects from before the fork, which siblings have, too, to the allocator. An interrupted malloc
+ * counts one less before it takes one: either it finds none, or the object is not counted here. */
+static void take_over_ready(struct quarantine *old) {
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        char **ready = ready_at(old, place_of_class(class));
+        for (unsigned i = 0; i < READY_MOST; i++) {
+            char *object = ready[i];
+            ready[i] = NULL;
+            if (object && i < class_at(old, place_of_class(class))->ready_count) free_object(object);
+        }
     }
 }
 
-/* Gives the child's heap the quarantine from before the fork. Its ready objects are those that siblings have, too. */
+/* Copies what waits, as the objects of another heap. The newest one stays behind: an interrupted free may not have
+ * cleared it yet, and goes on with it. */
+static void take_over_ring(struct quarantine *made, struct quarantine *old) {
+    while (old->tail - old->head > 1) {
+        struct quarantine_entry entry = old->ring[old->head++ & old->mask];
+        size_t slot = entry_is_own(entry) ? class_at(old, entry_place(entry))->slot : entry_slot(entry);
+        quarantine_put(made, entry_of_other(entry_object(entry), slot));
+        made->left -= (int64_t)charge_of(slot);
+    }
+}
+
+/* Gives the child's heap what the quarantine from before the fork has. That one itself stays, empty, for an interrupted
+ * operation. */
 static void take_over(struct heap *heap) {
-    if (LIKELY(!left_by_fork) || heap->quarantine) return;
-    heap->quarantine = left_by_fork;
+    struct quarantine *old = left_by_fork, *made;
+    if (LIKELY(!old) || heap->quarantine || !(made = make_quarantine(old->limit))) return;
     left_by_fork = NULL;
-    give_up_ready(heap->quarantine);
-    disown_entries(heap->quarantine);
+    take_over_ring(made, old);
+    take_over_ready(old);
+    made->large = old->large;
+    old->large = (struct large_ring){.count = 0};
+    old->head = old->tail;
+    old->left = (int64_t)(old->limit / CHARGE_UNIT);
+    platform_discard(old->ring, (old->mask + 1) * sizeof *old->ring);
+    heap->quarantine = made;
 }
 
 static NOINLINE struct quarantine *make_current(struct heap *heap) {
@@ -164,8 +194,10 @@ static ALWAYS_INLINE void take_out(struct quarantine *quarantine, int64_t wanted
 static NOINLINE void make_room(struct quarantine *quarantine, size_t charge) {
     size_t limit = quarantine->limit / CHARGE_UNIT, wanted = limit / QUARANTINE_SPARE_PART + charge;
     if (wanted > limit) wanted = limit; /* so much is left when the ring is empty */
+    quarantine_changes(quarantine, true);
     if (LIKELY(quarantine->clears)) take_out(quarantine, (int64_t)wanted, true);
     else take_out(quarantine, (int64_t)wanted, false);
+    quarantine_changes(quarantine, false);
 }
 
 void quarantine_push(char *object, size_t slot) {
@@ -185,12 +217,15 @@ void quarantine_push(char *object, size_t slot) {
 
 void quarantine_push_large(char *object, bool guarded) {
     struct quarantine *quarantine = current_quarantine();
+    if (quarantine) quarantine_changes(quarantine, true);
     large_push(quarantine ? &quarantine->large : NULL, object, guarded);
+    if (quarantine) quarantine_changes(quarantine, false);
 }
 
 void quarantine_drain(struct heap *heap) {
     struct quarantine *quarantine = heap->quarantine;
     if (!quarantine) return;
+    quarantine_changes(quarantine, true);
     while (quarantine->tail != quarantine->head) {
         struct quarantine_entry entry = quarantine->ring[quarantine->head++ & quarantine->mask];
         size_t slot = entry_is_own(entry) ? class_at(quarantine, entry_place(entry))->slot : entry_slot(entry);
@@ -199,7 +234,10 @@ void quarantine_drain(struct heap *heap) {
         free_object(entry_object(entry));
     }
     give_up_ready(quarantine);
-    if (UNLIKELY(!large_ring_drain(&quarantine->large)) || UNLIKELY(heap->quarantine != quarantine)) return;
+    if (UNLIKELY(!large_ring_drain(&quarantine->large)) || UNLIKELY(heap->quarantine != quarantine)) {
+        quarantine_changes(quarantine, false);
+        return;
+    }
     heap->quarantine = NULL;
     fenced_unmap(quarantine, size_for(quarantine->mask + 1));
 }

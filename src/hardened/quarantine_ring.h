@@ -52,7 +52,8 @@ struct quarantine {
     int64_t left;        /* what fits in the ring yet, in units of CHARGE_UNIT bytes */
     uint32_t head, tail; /* of the ring */
     uint32_t mask;
-    bool clears; /* zero_on_free */
+    bool clears;            /* zero_on_free */
+    volatile bool changing; /* by one of the steps that are not each malloc's or free's (quarantine_child_begins) */
     struct large_ring large;
     struct quarantine_class of[DISABLED + 1];
     char *ready[(DISABLED + 1) * READY_MOST];
@@ -90,9 +91,8 @@ static ALWAYS_INLINE char *ready_take(struct quarantine *quarantine, size_t plac
     if (UNLIKELY(count == 0)) return NULL;
     count = half_computed_now(count - 1); /* once, for both uses */
     class->ready_count = (uint8_t)count;
-    char *object = ready_at(quarantine, place)[count];
-    ASSUME(object);
-    return object;
+    signals_see_order();                       /* take_over_ready relies on it */
+    return ready_at(quarantine, place)[count]; /* NULL: a fork's child has taken it over, in a signal handler */
 }
 
 /* False: the class has as many as it may. */

@@ -152,6 +152,11 @@ static ALWAYS_INLINE uint32_t half_computed_now(uint32_t value) {
     return value;
 }
 
+/* For signal handlers of the same thread: what stands before it has been loaded and stored, nothing behind it. */
+static ALWAYS_INLINE void signals_see_order(void) {
+    __asm__ volatile("" ::: "memory");
+}
+
 /* The forms of this build. */
 #if (JW_X86_64_FORMS || defined __aarch64__) && !JW_CHECKED
 #define word_is word_is_in_asm
