@@ -21,11 +21,11 @@ bool large_guard(char *object, size_t slot) {
     return false;
 }
 
-/* Gives the pages back to the OS, also those under the guard, and clears what the OS does not take. True: the OS has
- * taken all pages. */
-static bool empty_large(const struct waiting_large *waiting) {
+/* Gives the pages back to the OS, also those under the guard, and clears what the OS does not take, or what is to be
+ * kept. True: the OS has taken all pages. */
+static bool empty_large(const struct waiting_large *waiting, bool kept) {
     bool whole = waiting->huge || platform_page_size() <= GRANULE_SIZE;
-    if (whole && platform_discard(waiting->start, waiting->size)) return true;
+    if (!kept && whole && platform_discard(waiting->start, waiting->size)) return true;
     memset(waiting->start, 0, waiting->size - (waiting->huge ? huge_guard() : LARGE_GUARD));
     return false;
 }
@@ -54,7 +54,7 @@ static void large_ring_pop(struct large_ring *ring) {
     }
 }
 
-static size_t most_bytes; /* of addresses that may wait in one ring */
+static size_t most_bytes; /* of addresses that may wait in one ring without memory */
 
 void large_start(void) {
     size_t share = platform_address_limit() / LARGE_ADDRESSES_SHARE;
@@ -77,19 +77,28 @@ static struct waiting_large taken_large(char *object, bool guarded) {
     return (struct waiting_large){granule_address(range), size, false, guarded, false};
 }
 
-/* Makes room for one more. False: the OS refuses to take objects that wait. */
-static bool make_place(struct large_ring *ring, size_t size) {
-    for (uint32_t left = ring->count; left > 0 && (ring->count == LARGE_WAITING || ring->bytes + size > most_bytes);
-         left--)
-        large_ring_pop(ring);
-    return ring->count < LARGE_WAITING && ring->bytes + size <= most_bytes;
+static bool has_place(const struct large_ring *ring, size_t size) {
+    return ring->count < LARGE_WAITING && ring->bytes + size <= ring->most;
 }
 
-void large_push(struct large_ring *ring, char *object, bool guarded) {
+/* Makes room for one more. False: it is too large, or the OS refuses to take objects that wait. */
+static bool make_place(struct large_ring *ring, size_t size) {
+    if (size > ring->most / QUARANTINE_PART) return false;
+    for (uint32_t left = ring->count; left > 0 && !has_place(ring, size); left--) large_ring_pop(ring);
+    return has_place(ring, size);
+}
+
+void large_rings_begin(struct large_rings *rings, size_t most) {
+    rings->emptied.most = most_bytes;
+    rings->kept.most = most < LARGE_KEPT ? most : LARGE_KEPT;
+}
+
+void large_push(struct large_rings *rings, char *object, bool guarded) {
     struct waiting_large waiting = taken_large(object, guarded);
-    bool waits = ring && waiting.size <= most_bytes / QUARANTINE_PART && make_place(ring, waiting.size);
+    bool kept = rings && guarded && !waiting.huge && make_place(&rings->kept, waiting.size);
+    bool waits = kept || (rings && make_place(&rings->emptied, waiting.size));
     if (waits || !waiting.huge) {
-        waiting.untouched = empty_large(&waiting);
+        waiting.untouched = empty_large(&waiting, kept);
         if (waits && guarded) waiting.untouched &= platform_protect(waiting.start, waiting.size, false);
     }
     if (!waits) {
@@ -97,10 +106,15 @@ void large_push(struct large_ring *ring, char *object, bool guarded) {
         return;
     }
     if (!waiting.huge) unused_note(waiting.untouched, waiting.size); /* the backend does not count huge objects */
-    put_large(ring, &waiting);
+    put_large(kept ? &rings->kept : &rings->emptied, &waiting);
 }
 
-bool large_ring_drain(struct large_ring *ring) {
+static bool large_ring_drain(struct large_ring *ring) {
     for (uint32_t left = ring->count; left > 0; left--) large_ring_pop(ring);
     return ring->count == 0;
+}
+
+bool large_rings_drain(struct large_rings *rings) {
+    bool emptied = large_ring_drain(&rings->emptied);
+    return large_ring_drain(&rings->kept) && emptied;
 }

@@ -3,8 +3,10 @@
  *
  *   in use    | object | slack | trailer | guard: without access |
  *   waiting   | without access and without memory                |   of it only the addresses are left
+ *   kept      | without access, zero                             |   of a small one the pages stay: the next object has
+ *                                                                    no page faults
  *
- * An object waits in the ring of the heap whose thread has freed it. Only that thread uses the ring. In the page map
+ * An object waits in a ring of the heap whose thread has freed it. Only that thread uses the rings. In the page map
  * its range is held, and a huge object is gone: so a second free of it is reported as on the plain build.
  */
 #ifndef JW_LARGE_H
@@ -15,7 +17,7 @@
 
 struct large_ring {
     uint32_t first, count;
-    size_t bytes; /* addresses of all */
+    size_t bytes, most; /* addresses of all */
     struct waiting_large {
         char *start;
         size_t size; /* with its guard */
@@ -25,6 +27,13 @@ struct large_ring {
     } waiting[LARGE_WAITING];
 };
 
+struct large_rings {
+    struct large_ring emptied, kept;
+};
+
+/* `most`: bytes of the quarantine. */
+void large_rings_begin(struct large_rings *rings, size_t most);
+
 /* Reads the process's limits, once: a sandbox may kill for the call later. */
 void large_start(void);
 
@@ -32,10 +41,10 @@ void large_start(void);
  * counted. */
 bool large_guard(char *object, size_t slot);
 
-/* Takes a closed object from the program: its contents are gone at once. `ring` may be NULL: no quarantine. */
-void large_push(struct large_ring *ring, char *object, bool guarded);
+/* Takes a closed object from the program: its contents are gone at once. `rings` may be NULL: no quarantine. */
+void large_push(struct large_rings *rings, char *object, bool guarded);
 
-/* Gives all objects of the ring to the allocator. False: some stay, because the OS refuses to take them. */
-bool large_ring_drain(struct large_ring *ring);
+/* Gives all objects of the rings to the allocator. False: some stay, because the OS refuses to take them. */
+bool large_rings_drain(struct large_rings *rings);
 
 #endif

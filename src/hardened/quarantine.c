@@ -42,6 +42,7 @@ static struct quarantine *make_quarantine(size_t limit) {
     made->left = (int64_t)(limit / CHARGE_UNIT);
     made->mask = entries - 1;
     made->clears = option(&options.zero_on_free);
+    large_rings_begin(&made->large, limit);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
         made->of[class] = class_for_slot(size_classes[class].size);
     return made;
@@ -66,9 +67,24 @@ void quarantine_child_begins(void) {
     heap->quarantine = NULL;
 }
 
+static void report_written(const char *object, size_t size, uint8_t fill) {
+    size_t left = fill_left(object, size, fill);
+    if (UNLIKELY(left != size)) misuse(WRITE_AFTER_FREE, object, left);
+}
+
+/* Reports a write to an object that goes to the allocator. Of a cleared object only the first word is checked here,
+ * which the allocator may overwrite. malloc checks the rest (entry.c), and all of one that waits ready. */
+static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cleared) {
+    if (UNLIKELY(!cleared)) report_written(object, slot - TRAILER_SIZE, (uint8_t)address_byte(object));
+    else if (UNLIKELY(*(const filled_word *)object != 0)) report_written(object, sizeof(filled_word), 0);
+}
+
 static void give_up_ready(struct quarantine *quarantine) {
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-        for (char *object; (object = ready_take(quarantine, place_of_class(class)));) free_object(object);
+        for (char *object; (object = ready_take(quarantine, place_of_class(class)));) {
+            check_leaving(object, size_classes[class].size, quarantine->clears);
+            free_object(object);
+        }
 }
 
 /* Gives the ready objects from before the fork, which siblings have, too, to the allocator. An interrupted malloc
@@ -104,7 +120,7 @@ static void take_over(struct heap *heap) {
     take_over_ring(made, old);
     take_over_ready(old);
     made->large = old->large;
-    old->large = (struct large_ring){.count = 0};
+    old->large.kept = old->large.emptied = (struct large_ring){.count = 0};
     old->head = old->tail;
     old->left = (int64_t)(old->limit / CHARGE_UNIT);
     platform_discard(old->ring, (old->mask + 1) * sizeof *old->ring);
@@ -128,18 +144,6 @@ static ALWAYS_INLINE struct quarantine *current_quarantine(void) {
     return LIKELY(quarantine && quarantine->limit == option(&options.quarantine)) ? quarantine : make_current(heap);
 }
 
-static void report_written(const char *object, size_t size, uint8_t fill) {
-    size_t left = fill_left(object, size, fill);
-    if (UNLIKELY(left != size)) misuse(WRITE_AFTER_FREE, object, left);
-}
-
-/* Reports a write to an object that leaves the ring. Of a cleared object only the first word is checked here, which the
- * allocator may overwrite; malloc checks the rest (entry.c). */
-static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cleared) {
-    if (UNLIKELY(!cleared)) report_written(object, slot - TRAILER_SIZE, (uint8_t)address_byte(object));
-    else if (UNLIKELY(*(const filled_word *)object != 0)) report_written(object, sizeof(filled_word), 0);
-}
-
 /* Gives an object to malloc, if it is a small one of this heap and its class has not enough, or to the allocator.
  * Returns what the ring has counted for it. */
 static ALWAYS_INLINE size_t place_leaving(struct quarantine *quarantine, struct quarantine_entry entry, bool cleared) {
@@ -147,10 +151,10 @@ static ALWAYS_INLINE size_t place_leaving(struct quarantine *quarantine, struct 
     size_t slot, charge;
     if (LIKELY(entry_is_own(entry))) {
         const struct quarantine_class *class = class_at(quarantine, entry_place(entry));
-        slot = class->slot;
         charge = charge_of_class(class);
-        check_leaving(object, slot, cleared);
-        if (LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
+        if (cleared && LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
+        check_leaving(object, slot = class->slot, cleared);
+        if (!cleared && LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
     } else {
         slot = entry_slot(entry);
         charge = charge_of(slot);
@@ -183,11 +187,11 @@ static ALWAYS_INLINE void take_out(struct quarantine *quarantine, int64_t wanted
         for (unsigned part = 0; part < RANDOM_PARTS && left < wanted; part++, random >>= 16) {
             struct quarantine_entry *chosen = &ring[(head + ((uint16_t)random * most >> 16)) & mask], entry = *chosen;
             *chosen = ring[head++ & mask];
-            quarantine->head = head;
             left += (int64_t)place_leaving(quarantine, entry, cleared);
         }
     }
     quarantine->left = left;
+    quarantine->head = head;
 }
 
 /* Makes room for an object, and for some more: so few frees come here. */
@@ -234,7 +238,7 @@ void quarantine_drain(struct heap *heap) {
         free_object(entry_object(entry));
     }
     give_up_ready(quarantine);
-    if (UNLIKELY(!large_ring_drain(&quarantine->large)) || UNLIKELY(heap->quarantine != quarantine)) {
+    if (UNLIKELY(!large_rings_drain(&quarantine->large)) || UNLIKELY(heap->quarantine != quarantine)) {
         quarantine_changes(quarantine, false);
         return;
     }

@@ -54,7 +54,7 @@ struct quarantine {
     uint32_t mask;
     bool clears;            /* zero_on_free */
     volatile bool changing; /* by one of the steps that are not each malloc's or free's (quarantine_child_begins) */
-    struct large_ring large;
+    struct large_rings large;
     struct quarantine_class of[DISABLED + 1];
     char *ready[(DISABLED + 1) * READY_MOST];
     struct quarantine_entry ring[];

@@ -59,6 +59,7 @@ PROMISES = {
     "zero_on_free": Promise("property"),
     "zero_on_allocation": Promise("property"),
     "contents_go": Promise("property", CLEARING),
+    "large_is_kept": Promise("property"),
     "large_grows": Promise("property", ["", "quarantine:0"], seen_by_all=True),
     "correct_work": Promise(
         "well",
