@@ -73,7 +73,7 @@ static void *grow_in_place(const struct opened *opened, size_t size) {
     }
     close_object(opened);
     size_t slot = object_size(object);
-    clear_old_end(object, opened, slot);
+    memset(object + opened->size, 0, opened->slot - opened->size); /* malloc has cleared what was asked for */
     if (option(&options.zero_on_free)) memset(end, 0, zeroed ? LARGE_GUARD : slot - opened->slot);
     return seal(object, slot, trailer_for(object, slot, 0), guard_again(object, slot, marks), size, false);
 }

@@ -314,6 +314,8 @@ static void large_grows(void) {
     for (unsigned i = 0; i < 8; i++) free(object(30000 << i)); /* this memory may come again */
     unsigned char *bytes = (unsigned char *)object(size);
     while (size < 2 << 20) {
+        bytes = realloc(bytes, size -= size / 50); /* in its place: the old fill stays behind the new one */
+        CHECK(bytes != NULL);
         size_t larger = size + size / 8 + 5000;
         unsigned char *moved = realloc(bytes, larger);
         CHECK(moved != NULL && malloc_usable_size(moved) == larger);
