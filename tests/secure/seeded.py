@@ -56,7 +56,7 @@ MISTAKES = {
         "zero_on_free",
     ),
     "cleared at once": seed(ENTRY, "    clear_but_last(object, slot);\n", "", "contents_go"),
-    "emptied": seed(LARGE, "waiting.untouched = empty_large(&waiting);", "", "contents_go"),
+    "emptied": seed(LARGE, "waiting.untouched = empty_large(&waiting, kept);", "", "contents_go"),
     "closed": seed(
         LARGE, "waiting.untouched &= platform_protect(waiting.start, waiting.size, false)", "", "read_after_free_large"
     ),
