@@ -1,5 +1,6 @@
 /* limits_test.c - the limits that the program sets: what the soft one makes of frees and rounds, what the hard one
  * refuses. process/memory_limits.c compares what is counted with what the kernel charges. */
+#include "backend/headroom.h"
 #include "backend/huge.h"
 #include "backend/mapping_cache.h"
 #include "backend/shortage.h"
@@ -72,6 +73,32 @@ static void pressure_gives_back_what_is_cached(void **state) {
     assert_int_equal(pressure_limit, 0);
     run_thread();
     options.pressure = false;
+    finish();
+}
+
+/* Only the limit of pressure decides whether a round yields, whatever the program's soft limit says. */
+static void no_pressure_yields_nothing(void **state) {
+    (void)state;
+    enum { ABOVE = BIG / 4 };
+    start();
+    backend_place(a);
+    size_t committed = limits_committed();
+    options.limit_soft = 1;
+    pressure_limit = 0; /* none */
+    thrift_yield_to_pressure();
+    assert_int_equal(free_granules(MAPPED), BIG);
+    pressure_limit = committed; /* not exceeded */
+    thrift_yield_to_pressure();
+    assert_int_equal(free_granules(MAPPED), BIG);
+    options.limit_soft = 0;
+    pressure_limit = committed - 1; /* exceeded by less than a granule */
+    assert_true(limits_are_pressed());
+    pressure_limit = committed - ABOVE * GRANULE_SIZE;
+    thrift_yield_to_pressure();
+    assert_true(free_granules(MAPPED) <= BIG - ABOVE);
+    pressure_limit = 0;
+    assert_false(limits_are_pressed());
+    backend_place(b);
     finish();
 }
 
@@ -158,6 +185,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_soft_limit_makes_purges_of_rounds),
         cmocka_unit_test(pressure_gives_back_what_is_cached),
+        cmocka_unit_test(no_pressure_yields_nothing),
         cmocka_unit_test(the_hard_limit_refuses_new_pages),
         cmocka_unit_test(the_hard_limit_refuses_a_cached_mapping),
         cmocka_unit_test(a_purge_helps_if_the_system_has_the_rest),
