@@ -107,7 +107,7 @@ function(jw_modes wanted result)
         if(mode STREQUAL preload AND TARGET jwmalloc AND NOT jw_full_malloc_header)
             set(mode shared)
         endif()
-        if(mode STREQUAL shared
+        if((mode STREQUAL shared AND NOT JW_STATIC_PROGRAMS)
            OR (mode STREQUAL static AND TARGET jwmalloc-static) OR (mode STREQUAL prefixed AND TARGET jwmalloc-prefixed)
            OR (mode STREQUAL preload AND TARGET jwmalloc AND NOT CMAKE_CROSSCOMPILING) OR mode STREQUAL control)
             list(APPEND modes ${mode})

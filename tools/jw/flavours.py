@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,11 +44,37 @@ def quietly(*command: object, **how: object) -> None:
         raise subprocess.CalledProcessError(done.returncode, command, done.stdout)
 
 
+def zig_musl() -> None:
+    """What cmake/aarch64-musl.cmake names: zig, as cmake/zig-requirements.txt pins it, and a loader of musl for the
+    emulator. Without a loader only static programs are tested."""
+    import foreign  # which asks this module for what is in build
+
+    wanted, place = ROOT / "cmake/zig-requirements.txt", BUILD / "zig-venv"
+    installed = place / "requirements.txt"
+    if not installed.exists() or installed.read_text() != wanted.read_text():
+        if not may_install():
+            raise SystemExit(f"jw: missing in {place}, not installed because of --no-install: {wanted.read_text()}")
+        print(f"jw: about to install this Python package in {place}: {wanted.read_text()}", file=sys.stderr)
+        quietly(sys.executable, "-m", "venv", "--clear", place)
+        quietly(place / "bin/pip", "install", "--quiet", "-r", wanted)
+        shutil.copy(wanted, installed)
+    try:
+        loader = foreign.unpacked("musl")
+    except foreign.NotHere as reason:
+        print(f"jw: aarch64-musl: the tests of the shared library are SKIPPED: {reason}", flush=True)
+        return
+    link = BUILD / "musl-aarch64"
+    link.unlink(missing_ok=True)
+    link.symlink_to(loader.parents[1])
+
+
 def configure(flavour: str, tests: bool = False) -> Path:
     """Gives the flavour's directory."""
-    own = ("clang", "i386", "aarch64", "riscv64", "armv7", "musl")
+    own = ("clang", "i386", "aarch64", "riscv64", "armv7", "musl", "kernel")
     needs = ["build"] + [need for need in own if flavour.startswith(need)]
     setup(*needs, *(["tests"] if tests else []))
+    if flavour == "aarch64-musl":
+        zig_musl()
     quietly("cmake", "--preset", flavour, *(["-DJW_TESTS=ON"] if tests else []))
     return directory(flavour)
 

@@ -1,0 +1,87 @@
+"""Packages of Debian for AArch64, which are unpacked in build and not installed: kernels to boot, and musl's loader.
+tools/foreign.toml pins them."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import tomllib
+
+import flavours
+
+PLACE = flavours.BUILD / "foreign"
+
+
+class NotHere(Exception):
+    """The package cannot be had here."""
+
+
+def apt_settings(place: Path, suite: str) -> Path:
+    """Settings of apt for packages of another processor and suite, beside the system's own, which stay as they are."""
+    for folder in ("state/lists/partial", "cache/archives/partial"):
+        (place / folder).mkdir(parents=True, exist_ok=True)
+    (place / "state/status").touch()
+    listing = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
+    said = subprocess.run(listing, capture_output=True, text=True, check=False).stdout.split()
+    if not said:
+        raise NotHere("this system's apt knows no mirror of Debian")
+    keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (place / "sources.list").write_text(f"deb [arch=arm64 signed-by={keys}] {said[0]} {suite} main\n")
+    settings = place / "apt.conf"
+    told = {
+        "APT::Architecture": "arm64",
+        "APT::Architectures": "arm64",
+        "APT::Sandbox::User": "root",
+        "Acquire::Languages": "none",
+        "Dir::State": place / "state",
+        "Dir::State::status": place / "state/status",
+        "Dir::Cache": place / "cache",
+        "Dir::Etc::sourcelist": place / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+    }
+    settings.write_text("".join(f'{name} "{value}";\n' for name, value in told.items()))
+    return settings
+
+
+def download(place: Path, told: dict[str, str]) -> Path:
+    """The package, as pinned."""
+    environment = os.environ | {"APT_CONFIG": str(apt_settings(place, told["suite"]))}
+    for command in (["update"], ["download", f"{told['package']}={told['version']}"]):
+        done = subprocess.run(
+            ["apt-get", *command], cwd=place, env=environment, capture_output=True, text=True, check=False, timeout=600
+        )
+        if done.returncode:
+            why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
+            raise NotHere(f"{told['package']} {told['version']} cannot be had: {why}")
+    package = next(place.glob("*.deb"))
+    if hashlib.sha256(package.read_bytes()).hexdigest() != told["sha256"]:
+        raise NotHere(f"{package.name} is not the file that tools/foreign.toml names by its sha256")
+    return package
+
+
+def unpacked(name: str) -> Path:
+    """The file of the package that is wanted; fetched once for each version."""
+    told = tomllib.loads((flavours.ROOT / "tools/foreign.toml").read_text())[name]
+    kept = PLACE / f"{name}-{told['sha256'][:16]}" / told["file"]
+    if kept.exists():
+        return kept
+    if not flavours.may_install():
+        raise NotHere(f"{told['package']} is not fetched because of --no-install")
+    place = PLACE / "fetched"
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        package = download(place, told)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as archive:
+            command = ["tar", "-xf", "-", "--to-stdout", told["path"]]
+            contents = subprocess.run(command, stdin=archive.stdout, stdout=subprocess.PIPE, check=True).stdout
+            archive.stdout.read()
+        kept.write_bytes(contents)
+        kept.chmod(0o755)
+    except subprocess.TimeoutExpired as error:
+        raise NotHere(f"{told['package']} cannot be had: no answer in {error.timeout:.0f} s") from error
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return kept
