@@ -5,6 +5,7 @@
  * only plain functions of libc. The call and its flags are those of libc's pthread_create: a filter that allows the
  * program's threads allows this one.
  */
+#include "base/align.h"
 #include "base/compiler.h"
 #include "platform/features.h"
 #include "platform/linux_call.h"
@@ -102,7 +103,7 @@ static long clone_as_new_libc(const char *stack, size_t size, _Atomic(uint32_t) 
 
 static bool create_thread(unsigned stack) {
     size_t guard = platform_page_size();
-    size_t size = guard < STACK_SIZE ? STACK_SIZE - guard : guard;
+    size_t size = align_up(STACK_SIZE, guard);
     if (lowest_addresses[stack] == NULL) lowest_addresses[stack] = make_stack(guard, size);
     if (lowest_addresses[stack] == NULL) return false;
     long area[4], tls = raw_tls(area);

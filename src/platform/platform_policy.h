@@ -14,8 +14,8 @@ enum {
     THREAD_GONE_TRIES = 1000,
     /* Milliseconds between two looks whether a thread has left its stack: a start that fails wakes no waiter. */
     STACK_LEFT_WAIT = 10,
-    /* Bytes of the reclamation thread's stack, with its guard of one OS page: 28 KB are left with pages of 4 KB. */
-    STACK_SIZE = 32 * 1024,
+    /* Bytes of the reclamation thread's stack, rounded up to whole OS pages, beside its guard of one. */
+    STACK_SIZE = 28 * 1024,
     /* The thread's stacks: the next thread can start while the last one has returned but not left its stack. */
     STACKS = 2,
     /* Least number of a descriptor that we keep: programs expect to get the low ones, in order. */
