@@ -18,6 +18,8 @@ declare -A packages=(
                qemu-riscv64:qemu-user"
     [armv7]="arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf arm-linux-gnueabihf-g++:g++-arm-linux-gnueabihf
              qemu-arm:qemu-user"
+    [kernel]="aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu
+              qemu-system-aarch64:qemu-system-arm :debian-archive-keyring"
     [musl]="musl-gcc:musl-tools"
     [check]="clang-format-16:clang-format-16 clang-tidy-16:clang-tidy-16 shellcheck:shellcheck :python3-venv"
     [valgrind]="valgrind:valgrind"
@@ -41,6 +43,8 @@ usage() {
         for entry in ${packages[$purpose]}; do printf ' %s' "$(package_of "$entry")"; done
         echo
     done
+    echo "Only if named, as few tests need it: kernel:$(for entry in ${packages[kernel]}; do
+        printf ' %s' "$(package_of "$entry")"; done)"
 }
 
 # The package of an entry; the compiler's 32-bit half must be of its own version.

@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import flavours
+import kernel
 import schedule
 import verify
 
@@ -34,6 +35,8 @@ class Failed(list[str]):
 def run_part(flavour: str, part: str, chosen: list[str], failed: Failed) -> int:
     """Runs the chosen tests, showing what ctest prints; gives how many there were. Many tests wait, so one more
     runs at a time than there are processors."""
+    if kernel.is_booted(flavour) and "--show-only" not in chosen:
+        return kernel.run_part(flavour, part, chosen, failed)
     folder = flavours.directory(flavour)
     record = folder / "Testing" / f"{part}.xml"
     record.unlink(missing_ok=True)
