@@ -60,7 +60,7 @@ def zig_musl() -> None:
         shutil.copy(wanted, installed)
     try:
         loader = foreign.unpacked("musl")
-    except foreign.NotHere as reason:
+    except foreign.NotHereError as reason:
         print(f"jw: aarch64-musl: the tests of the shared library are SKIPPED: {reason}", flush=True)
         return
     link = BUILD / "musl-aarch64"

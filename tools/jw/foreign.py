@@ -14,7 +14,7 @@ import flavours
 PLACE = flavours.BUILD / "foreign"
 
 
-class NotHere(Exception):
+class NotHereError(Exception):
     """The package cannot be had here."""
 
 
@@ -26,7 +26,7 @@ def apt_settings(place: Path, suite: str) -> Path:
     listing = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
     said = subprocess.run(listing, capture_output=True, text=True, check=False).stdout.split()
     if not said:
-        raise NotHere("this system's apt knows no mirror of Debian")
+        raise NotHereError("this system's apt knows no mirror of Debian")
     keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
     (place / "sources.list").write_text(f"deb [arch=arm64 signed-by={keys}] {said[0]} {suite} main\n")
     settings = place / "apt.conf"
@@ -54,10 +54,10 @@ def download(place: Path, told: dict[str, str]) -> Path:
         )
         if done.returncode:
             why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-            raise NotHere(f"{told['package']} {told['version']} cannot be had: {why}")
+            raise NotHereError(f"{told['package']} {told['version']} cannot be had: {why}")
     package = next(place.glob("*.deb"))
     if hashlib.sha256(package.read_bytes()).hexdigest() != told["sha256"]:
-        raise NotHere(f"{package.name} is not the file that tools/foreign.toml names by its sha256")
+        raise NotHereError(f"{package.name} is not the file that tools/foreign.toml names by its sha256")
     return package
 
 
@@ -68,7 +68,7 @@ def unpacked(name: str) -> Path:
     if kept.exists():
         return kept
     if not flavours.may_install():
-        raise NotHere(f"{told['package']} is not fetched because of --no-install")
+        raise NotHereError(f"{told['package']} is not fetched because of --no-install")
     place = PLACE / "fetched"
     shutil.rmtree(place, ignore_errors=True)
     try:
@@ -81,7 +81,7 @@ def unpacked(name: str) -> Path:
         kept.write_bytes(contents)
         kept.chmod(0o755)
     except subprocess.TimeoutExpired as error:
-        raise NotHere(f"{told['package']} cannot be had: no answer in {error.timeout:.0f} s") from error
+        raise NotHereError(f"{told['package']} cannot be had: no answer in {error.timeout:.0f} s") from error
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return kept

@@ -122,7 +122,7 @@ def run_part(flavour: str, part: str, chosen: list[str], failed) -> int:
     tests = listed(folder, chosen)
     try:
         kernel = foreign.unpacked(flavour.partition("-")[0])
-    except foreign.NotHere as reason:
+    except foreign.NotHereError as reason:
         print(f"{flavour}: {len(tests)} tests are SKIPPED: {reason}", flush=True)
         return 0
     flavours.make(flavour, "kernel-init")
