@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import tomllib
@@ -12,6 +13,7 @@ import tomllib
 import flavours
 
 PLACE = flavours.BUILD / "foreign"
+ONE_AT_A_TIME = threading.Lock()  # a flavour is built while another one runs
 
 
 class NotHereError(Exception):
@@ -63,6 +65,11 @@ def download(place: Path, told: dict[str, str]) -> Path:
 
 def unpacked(name: str) -> Path:
     """The file of the package that is wanted; fetched once for each version."""
+    with ONE_AT_A_TIME:
+        return unpacked_alone(name)
+
+
+def unpacked_alone(name: str) -> Path:
     told = tomllib.loads((flavours.ROOT / "tools/foreign.toml").read_text())[name]
     kept = PLACE / f"{name}-{told['sha256'][:16]}" / told["file"]
     if kept.exists():
