@@ -32,7 +32,8 @@ static struct transcript {
     unsigned column, repeats, calls;
     uint64_t places;
     uintptr_t base;
-    bool records;
+    bool records, sums; /* sums: a step's words are only added up */
+    uint32_t sum;
     unsigned waits, waits_left; /* waits_left 0: nothing happens after a wait */
     void (*after_waits)(void);
     struct {
@@ -56,6 +57,8 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...) {
 /* One word of a list that goes on in the next line where a line is full. */
 static void say_word(const char *word, const char *indent) {
     size_t length = strlen(word) + 1;
+    for (unsigned i = 0; i < length && transcript.sums; i++) transcript.sum = transcript.sum * 31 + (uint8_t)word[i];
+    if (transcript.sums) return;
     if (transcript.column == 0 || transcript.column + length > COLUMNS) {
         say("\n%s", indent);
         transcript.column = (unsigned)strlen(indent);
@@ -289,7 +292,8 @@ static void end_step(void) {
     transcript.column = 0;
     if (transcript.places && !thread_heap()->generation) count_is(transcript.places % 100000 + 1, "places");
     count_all();
-    say("\n");
+    if (transcript.sums) say(" %u", transcript.sum % 1000000);
+    else say("\n");
 }
 
 /* With JW_TRANSCRIPT=file: writes it. Else compares it with the file, and tells the first line that differs. */

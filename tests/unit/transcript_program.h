@@ -43,7 +43,7 @@ static void give_as(unsigned heap, unsigned i) {
     live[i] = live[--live_count];
 }
 
-static void take_many(unsigned heap, unsigned count, size_t size) {
+static inline void take_many(unsigned heap, unsigned count, size_t size) {
     for (unsigned i = 0; i < count; i++) CHECK(take(heap, size));
 }
 
@@ -58,7 +58,7 @@ static void give_all(void) {
     while (live_count > 0) give_as(live[live_count - 1].heap, live_count - 1);
 }
 
-static void change(unsigned i, size_t size) {
+static inline void change(unsigned i, size_t size) {
     size_t kept = size < live[i].size ? size : live[i].size;
     heap_enter(heaps[live[i].heap]);
     char *object = reallocate(live[i].start, size);
@@ -120,7 +120,7 @@ static void end_script(void) {
     CHECK(free_granules(MAPPED) == 0 && free_granules(UNMAPPED) == 0);
 }
 
-static void begin_script(const char *name) {
+static inline void begin_script(const char *name) {
     say("\n%s\n\n", name);
     start();
     options.reclaim_thread = THREAD_TRUE;
