@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -32,8 +33,8 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "calls_names.h"
 #include "calls_world.h"
@@ -75,6 +76,43 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...) {
     va_end(arguments);
     CHECK(length >= 0 && calls->length + (size_t)length < CALLS_TEXT);
     calls->length += (size_t)length;
+}
+
+/* --- The C library ---------------------------------------------------------------------------------------------- */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now) {
+    if (world.time.tv_sec == 0) return __real_clock_gettime(clock, now);
+    *now = world.time;
+    return 0;
+}
+
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
+    int result = __real_pthread_mutex_lock(mutex);
+#ifdef __GLIBC__
+    if (world.time.tv_sec > 0) mutex->__data.__owner = 4711;
+#endif
+    return result;
+}
+
+int __real_dladdr(const void *address, Dl_info *found);
+int __wrap_dladdr(const void *address, Dl_info *found);
+int __wrap_dladdr(const void *address, Dl_info *found) {
+    (void)address;
+    say("    dladdr\n");
+    found->dli_fname = world.module;
+    found->dli_fbase = (void *)own_code.first;
+    return world.finds_module;
+}
+
+void *__real_dlopen(const char *file, int mode);
+void *__wrap_dlopen(const char *file, int mode);
+void *__wrap_dlopen(const char *file, int mode) {
+    say("    dlopen(%s, %x)\n", file, (unsigned)mode);
+    return __real_dlopen(file, mode);
 }
 
 /* --- Writing calls down ----------------------------------------------------------------------------------------- */

@@ -3,15 +3,17 @@
 #ifndef JW_TESTS_CALLS_WORLD_H
 #define JW_TESTS_CALLS_WORLD_H
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/stat.h>
 #include <linux/types.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
+#include <time.h>
 
 #include "check.h"
 
@@ -43,7 +45,10 @@ static struct {
     uint64_t random;
     bool confines; /* rights are really given up */
     bool shows_filter;
-    bool silent; /* calls that ask for rights say 0 and write nothing */
+    struct timespec time; /* 0: the real time; else it stands still, and each thread has the number 4711 */
+    int finds_module;     /* what dladdr says */
+    const char *module;   /* and the name */
+    bool silent;          /* calls that ask for rights say 0 and write nothing */
 } world;
 
 static void new_world(void) {

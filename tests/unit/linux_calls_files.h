@@ -220,6 +220,18 @@ static void last_words(void) {
     say_yes("no such function", platform_call_library("libc.so.6", "jw_gone", NULL));
 }
 
+/* A library that is not marked to stay is opened once more; not the program itself. */
+static void stays_loaded(void) {
+    const ElfW(Ehdr) *header = (const void *)own_code.first;
+    platform_finish_start(); /* dladdr finds nothing */
+    world.finds_module = 1;
+    platform_finish_start();
+    world.module = "libjw-gone.so.9";
+    platform_finish_start();
+    auxiliary_is(AT_PHDR, own_code.first + header->e_phoff + 1);
+    platform_finish_start();
+}
+
 static void aborts(void) {
     platform_finish_start();
     misuse(WRONG_SIZE, (void *)0x1234, 100);
@@ -285,6 +297,7 @@ static void file_scripts(void) {
     script("No control group", no_group);
     script_once("A control group with a long path", long_path);
     script("Messages for crash reporters", last_words);
+    script_once("A library that must stay", stays_loaded);
     script("Misuse", aborts);
     script_once("Misuse: a double free of what is in use", free_in_use);
     script_once("Misuse: an invalid free", invalid_free);

@@ -41,7 +41,8 @@ static void tell(const void *address) {
 }
 
 static void take_some(unsigned heap) {
-    size_t size = some_size(), alignment = (size_t)1 << below(below(10) ? 8 : 23);
+    size_t size = some_size();
+    size_t alignment = (size_t)1 << below(below(10) ? 8 : 23);
     heap_enter(heaps[heap]);
     void *object = NULL;
     errno = 0;
@@ -73,7 +74,8 @@ static void give_some(void) {
         heap_enter(heaps[0]);
         live[i] = live[--live_count];
     } else {
-        give_as(below(3) ? live[i].heap : below(HEAPS), i);
+        unsigned heap = below(3) ? live[i].heap : below(HEAPS);
+        give_as(heap, i);
     }
     if (below(16) == 0) tell(object + below((unsigned)usable));
 }
@@ -101,19 +103,24 @@ static void end_some_thread(void) {
 }
 
 static void find_range(void) {
+    uintptr_t from = transcript.base + ((uintptr_t)below(16) << 20);
+    size_t size = (size_t)1 << (10 + below(12));
     found.objects = found.bytes = 0;
-    CHECK(iterate_objects(transcript.base + ((uintptr_t)below(16) << 20), (size_t)1 << (10 + below(12)), find, NULL));
+    CHECK(iterate_objects(from, size, find, NULL));
     add_sum(found.objects * 31 + found.bytes);
 }
 
 static void maintain(void) {
-    switch (below(9)) {
+    /* drawn one after the other: compilers evaluate arguments in different orders */
+    unsigned kind = below(9), limit = below(2000);
+    enum purge_level level = (enum purge_level)below(PURGE_LEVELS);
+    switch (kind) {
     case 0:
         thrift_wake();
         run_thread();
         break;
-    case 1: add_sum(purge_for((enum purge_level)below(PURGE_LEVELS), NO_LIMIT)); break;
-    case 2: add_sum(purge_for((enum purge_level)below(PURGE_LEVELS), below(2000))); break;
+    case 1: add_sum(purge_for(level, NO_LIMIT)); break;
+    case 2: add_sum(purge_for(level, limit)); break;
     case 3: sim_advance(below(1500)); break;
     case 4:
         heap_enter(heaps[below(HEAPS)]);

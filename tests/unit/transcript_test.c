@@ -334,8 +334,32 @@ static void suspect_of(size_t size) {
     end();
 }
 
+/* A mid object whose first words are those of a cached one, freed by another thread: the cache's thread looks. */
+static void cached_suspect_of(size_t size) {
+    begin_step("a suspect that looks cached");
+    char *free_one = take(1, size), *object = take(1, size);
+    live_count -= 2;
+    free_as(1, free_one);
+    const struct mid_cache *cache = heaps[1]->mid_caches;
+    while (cache->cached != free_one) CHECK(++cache < heaps[1]->mid_caches + MID_CACHES);
+    cached_link_write(object, free_one, cache->key);
+    ((link_word *)object)[1] = cache->heap;
+    free_as(2, object);
+    end_step();
+    STEP("is settled", heap_enter(heaps[1]); heap_take_all_incoming(heaps[1]); heap_enter(heaps[0]));
+    begin_step("and its own");
+    object = take(1, size);
+    live_count--;
+    cached_link_write(object, NULL, cache->key);
+    ((link_word *)object)[1] = cache->heap;
+    free_as(1, object);
+    end();
+}
+
 static void suspects(void) {
     begin_script("Suspects");
+    cached_suspect_of(3000);
+    cached_suspect_of(9000);
     suspect_of(64);
     suspect_of(1000);
     suspect_of(3000);
