@@ -29,13 +29,14 @@ from clients import CONSTANTS, INCLUDES, Client, Programs, Symbols, clients, inn
 from edits import Edit, edits, read
 from flavours import BUILD, ROOT
 from mutants import Mutant, all_mutants, tomllib
-from unit_programs import UnitPrograms, unit_test
+from unit_programs import FLAVOUR, UnitPrograms, choose_hardened, unit_test
 from whole_programs import WholePrograms, edits_that_ship
 
 LIMIT = 300  # seconds of a mutant, after which it meets no further program
 OWN_OBJECTS = 1  # seconds
 WHOLE_CLIENT = 5  # seconds of a client that was not measured
 SLACK = 10  # seconds that a program may always take; beyond them four times what it takes
+TRANSCRIPTS = "unit-transcript"  # they look at all that a script changes
 SURVIVORS = ROOT / "verify/survivors.toml"
 COUNTED = ("killed", "survived", "excused")
 FAILED, SKIPPED = 1, 77
@@ -118,14 +119,15 @@ class Sample:
 
     def judges(self, edit: Edit) -> list[Judge]:
         """Those that execute the function; first those that execute the line. Of optimised code lines are not exact.
-        Of both kinds first those that are about the file; unit tests before whole programs, which seldom look."""
+        Of both kinds first those that are about the file, and transcripts; unit tests before whole programs, which
+        seldom look."""
         file, found = str(edit.path.relative_to(ROOT)), []
         about = about_the_file(edit.path)
         for name, row in (self.of_units | self.of_clients).items():
             lines = row["lines"].get(file, ())
             if row["complete"] and any(edit.first <= line <= edit.last for line in lines):
                 judge = Judge(name, row["key"], row["seconds"], name in self.known)
-                is_about = name in about or is_named_after(name, edit.path)
+                is_about = name in about or is_named_after(name, edit.path) or name.startswith(TRANSCRIPTS)
                 found.append((edit.line not in lines, not is_about, judge.seconds + self.compiling(judge), judge))
         found += self.seen_in_children(edit) if self.whole and not any(not entry[0] for entry in found) else []
         for name, row in self.whole.programs.items() if self.whole else ():
@@ -331,9 +333,14 @@ def spread(names: list[str], seed: int) -> list[str]:
     return [names[place] for place in places]
 
 
+def suffix() -> str:
+    """Of what is kept about another flavour than release."""
+    return "" if FLAVOUR.preset == "release" else f"-{FLAVOUR.preset}"
+
+
 def measured(compiler: str, run_program: Callable, jobs: int, whole: bool) -> Sample:
     """What the programs execute is measured unless it is known for this state of the sources."""
-    place = BUILD / "verify/random" / Programs(compiler, "-O1").state[:12]
+    place = BUILD / "verify/random" / f"{Programs(compiler, '-O1').state[:12]}{suffix()}"
     units = UnitPrograms(place / "objects")
     quick = [client for client in clients() if not client.slow and not whole]
     of_clients = reach.reach_of_clients(place, quick, compiler, run_program, jobs)
@@ -344,16 +351,19 @@ def measured(compiler: str, run_program: Callable, jobs: int, whole: bool) -> Sa
 
 
 def run(arguments, run_program: Callable) -> int:
+    if arguments.hardened:
+        choose_hardened()
     sample = measured(arguments.compiler, run_program, arguments.jobs, arguments.whole)
     sample.limit = min(LIMIT, arguments.budget)
     population = sample.population(arguments.only or "")
-    if unknown := sorted(excuses(arguments.whole).keys() - population.keys()) if not arguments.only else []:
+    partly = arguments.only or arguments.hardened
+    if unknown := sorted(excuses(arguments.whole).keys() - population.keys()) if not partly else []:
         sys.exit(f"jw verify: {SURVIVORS.relative_to(ROOT)} excuses what is no mutant: {' '.join(unknown)}")
     names = sorted(population, key=population.get) if arguments.whole else sorted(population)
     names = spread(names, arguments.seed) if arguments.whole else shuffled(names, arguments.seed)
     rows = [row | {"shown": shown(population[row["name"]])} for row in draw(sample, names, population, arguments)]
     results = {"seed": arguments.seed, "population": len(population), "only": arguments.only or "", "rows": rows}
-    place = BUILD / "verify/random" / f"seed-{arguments.seed}.json"
+    place = BUILD / "verify/random" / f"seed-{arguments.seed}{suffix()}.json"
     place.write_text(json.dumps(results, indent=1) + "\n")
     if arguments.table:
         sample_table.write(results)

@@ -14,10 +14,24 @@ from clients import inner
 from flavours import BUILD, ROOT
 from mutants import Mutant
 
-PLACE = BUILD / "verify/unit"
 OTHER_GRANULES = re.compile(r"-(14|16)$|^unit-(knit|weights)-\d+-\d+$")  # the same code, with other constants
 LARGEST = "-1024-12"
 WRITES = re.compile(r"^-(MD|MT|MF|o|c)$")
+
+
+@dataclass
+class Flavour:
+    """Of what ships: release, or the hardened build, which has no unit tests."""
+
+    preset: str = "release"
+    place: Path = BUILD / "verify/unit"
+
+
+FLAVOUR = Flavour()
+
+
+def choose_hardened() -> None:
+    FLAVOUR.preset, FLAVOUR.place = "secure", BUILD / "verify/unit-secure"
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ def without_output(command: str) -> tuple[Path, list[str]]:
 
 def unit_test(name: str) -> UnitTest:
     printed = subprocess.run(
-        ["ninja", "-C", PLACE, "-t", "commands", name], stdout=subprocess.PIPE, text=True, check=True
+        ["ninja", "-C", FLAVOUR.place, "-t", "commands", name], stdout=subprocess.PIPE, text=True, check=True
     ).stdout
     *compiled, linked = [line for line in printed.splitlines() if " -o " in line]
     commands = dict(without_output(line) for line in compiled if " -c " in line)
@@ -64,8 +78,8 @@ def unit_test(name: str) -> UnitTest:
 def unit_tests() -> list[UnitTest]:
     """Those that have C sources. Of tests for several sizes of granule the one of 4 KB."""
     flavours.setup("build", "tests")
-    flavours.quietly("cmake", "--preset", "release", "-DJW_TESTS=ON", "-B", PLACE)
-    targets = subprocess.run(["ninja", "-C", PLACE, "-t", "targets", "all"], stdout=subprocess.PIPE, text=True)
+    flavours.quietly("cmake", "--preset", FLAVOUR.preset, "-DJW_TESTS=ON", "-B", FLAVOUR.place)
+    targets = subprocess.run(["ninja", "-C", FLAVOUR.place, "-t", "targets", "all"], stdout=subprocess.PIPE, text=True)
     names = sorted(set(re.findall(r"^tests/unit/(unit-[\w-]+): C_EXECUTABLE_LINKER", targets.stdout, re.M)))
     return [unit_test(name) for name in names if name.endswith(LARGEST) or not OTHER_GRANULES.search(name)]
 

@@ -269,6 +269,11 @@ def add_command(commands) -> None:
         help="with --random: draw from all that ships, spread over its files; whole programs and the checked library "
         "judge, too, but of the clients only those that must reject another mutant of the file",
     )
+    command.add_argument(
+        "--hardened",
+        action="store_true",
+        help="with --whole: the same for the hardened build: its promises, tests of misuse and of the interface judge",
+    )
     command.add_argument("--seed", type=int, default=1, metavar="S", help="draw with this seed; default: %(default)s")
     command.add_argument(
         "--replay", type=Path, metavar="FILE", help="repeat a failure, event by event (build/verify/**/*.replay)"

@@ -14,12 +14,13 @@ from pathlib import Path
 from edits import Edit, edits_of
 from flavours import ROOT, quietly
 from mutants import Mutant
-from unit_programs import PLACE, UnitPrograms, UnitTest, unit_test
+from unit_programs import FLAVOUR, UnitPrograms, UnitTest, unit_test
 
 TARGETS = ("libjwmalloc.so", "plugin", "waiting_plugin")
 LONGEST = 2  # seconds; a longer program is no judge
 TRIES = 2  # a program that is to judge passes so often
 SKIPPED = 77
+HARDENED = "secure."
 JOBS = 2
 
 
@@ -44,24 +45,44 @@ def edits_that_ship(library: dict[Path, list[str]]) -> list[Edit]:
 
 
 def tests_of_ctest() -> list[dict]:
-    command = ["ctest", "--test-dir", PLACE, "--show-only=json-v1"]
+    command = ["ctest", "--test-dir", FLAVOUR.place, "--show-only=json-v1"]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["tests"]
 
 
 def build_programs() -> None:
     """Those that are preloaded; the static ones of which there is no other."""
     printed = subprocess.run(
-        ["ninja", "-C", PLACE, "-t", "targets", "all"], stdout=subprocess.PIPE, text=True, check=True
+        ["ninja", "-C", FLAVOUR.place, "-t", "targets", "all"], stdout=subprocess.PIPE, text=True, check=True
     ).stdout
     found = re.findall(r"^(tests/[\w-]+)-(control|static): C(?:XX)?_EXECUTABLE", printed, re.M)
     preloaded = {name for name, mode in found if mode == "control"}
     names = [f"{name}-{mode}" for name, mode in found if mode == "control" or name not in preloaded]
-    quietly("ninja", "-C", PLACE, *names, *TARGETS)
+    quietly("ninja", "-C", FLAVOUR.place, *names, *TARGETS)
 
 
 def environment_of(test: dict) -> dict[str, str]:
     found = [row["value"] for row in test["properties"] if row["name"] == "ENVIRONMENT"]
     return dict(word.split("=", 1) for word in (found[0] if found else []))
+
+
+def is_judge(name: str) -> bool:
+    """Of the hardened build those that are about its interface: with its promises they are more than enough."""
+    return FLAVOUR.preset != "secure" or name.startswith(("api.", "death"))
+
+
+def cases_of_hardened() -> list[Program]:
+    """Each promise of the hardened build is a program; over the build that ships, since a checked one has no AES."""
+    if FLAVOUR.preset != "secure":
+        return []
+    script, found = ROOT / "tests/secure/promises.py", []
+    promised = set(re.findall(r'"(\w+)"', script.read_text()))
+    for name in ("hardened", "misuses"):
+        program = FLAVOUR.place / f"tests/{name}-control"
+        text = (script.parent / f"{name}.c").read_text()
+        cases = [case for case in re.findall(r"^static void (\w+)\(void\)", text, re.M) if case in promised]
+        command = ["python3", "-B", str(script), "caught"]
+        found += [Program(f"{HARDENED}{name}.{case}", [*command, case, str(program)], {}) for case in cases]
+    return found
 
 
 class WholePrograms:
@@ -105,13 +126,13 @@ class WholePrograms:
         kept = self.place / "whole.json"
         rows = json.loads(kept.read_text()) if kept.exists() else {}
         build_programs()
-        tests = tests_of_ctest()
+        tests = [test for test in tests_of_ctest() if is_judge(test["name"])]
         names = {test["name"] for test in tests}
         programs = [
             Program(test["name"], command, environment_of(test))
             for test in tests
             if (command := self.command(test, names))
-        ]
+        ] + cases_of_hardened()
         for checked in (False, True):
             self.original(checked)
         fresh = [program for program in programs if program.name not in rows]
@@ -133,13 +154,13 @@ class WholePrograms:
         program = self.place / objects[0].stem
         if not program.exists():
             words = [word for word in static.linker if not word.endswith((".a", ".o"))]
-            static = UnitTest(program.name, {}, [*words, str(PLACE / "libjwmalloc.so")], static.compiler)
+            static = UnitTest(program.name, {}, [*words, str(FLAVOUR.place / "libjwmalloc.so")], static.compiler)
             static.link(objects, program)
         return [str(program), *others]
 
     def measure(self, program: Program) -> dict:
         """Empty: it is no judge."""
-        for checked in (True, False):
+        for checked in (False,) if program.name.startswith(HARDENED) else (True, False):
             start = time.monotonic()
             if not any(self.fails(program, self.original(checked), 2 * LONGEST) for _ in range(TRIES)):
                 seconds = round((time.monotonic() - start) / TRIES, 2)
@@ -160,7 +181,7 @@ class WholePrograms:
                 timeout=limit,
                 text=True,
                 errors="replace",
-                cwd=PLACE / "tests",
+                cwd=FLAVOUR.place / "tests",
             )
         except subprocess.TimeoutExpired:
             return f"it takes more than {limit:.0f} s"
