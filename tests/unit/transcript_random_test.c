@@ -170,7 +170,7 @@ static void refusing(unsigned step) {
     static const unsigned operations[] = {SIM_RESERVE, SIM_UNMAP,  SIM_DISCARD, SIM_RESIZE,
                                           SIM_MOVE,    SIM_THREAD, SIM_PROTECT, SIM_CONFINE};
     sim_fail_only(operations[step % (sizeof operations / sizeof *operations)]);
-    sim_fail_after(step + 2 < STEPS && below(3) ? below(4) : SIM_NEVER);
+    sim_fail_after(step + 2 < STEPS && below(3) ? (int64_t)below(4) : SIM_NEVER);
 }
 
 static void limited(unsigned step) {
