@@ -33,7 +33,8 @@ class Program:
     seconds: float = 0
 
     def key(self) -> str:
-        return f"{self.name}-{hashlib.sha256(Path(self.command[0]).read_bytes()).hexdigest()[:8]}"
+        program = self.command[-1 if self.name.startswith(HARDENED) else 0]
+        return f"{self.name}-{hashlib.sha256(Path(program).read_bytes()).hexdigest()[:8]}"
 
 
 def edits_that_ship(library: dict[Path, list[str]]) -> list[Edit]:
