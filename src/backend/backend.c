@@ -7,6 +7,7 @@
 #include "backend/range_fetch.h"
 #include "backend/root.h"
 #include "base/compiler.h"
+#include "platform/assert.h"
 #include "platform/host.h"
 #include "platform/platform.h"
 
@@ -145,9 +146,14 @@ void *backend_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
     return range ? granule_address(range) : NULL;
 }
 
-void backend_place(granule_id range) {
+void backend_place_known(granule_id range, uint32_t weight) {
+    invariant(weight == knit_weight(range));
     leaf_set(range, leaf_held());
-    thrift_place_freed(range, knit_weight(range));
+    thrift_place_freed(range, weight);
+}
+
+void backend_place(granule_id range) {
+    backend_place_known(range, knit_weight(range));
 }
 
 /* Several threads may fork at once: each unlocks what it locked. */

@@ -24,6 +24,9 @@ granule_id backend_fetch_granules(uint32_t *count, bool *zeroed);
 /* Gives back a range from backend_fetch; all leaf words inside it but the first must be NONE again. */
 void backend_place(granule_id range);
 
+/* The same, where the caller knows the weight. */
+void backend_place_known(granule_id range, uint32_t weight);
+
 void backend_before_fork(void);
 void backend_after_fork(bool child);
 

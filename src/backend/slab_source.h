@@ -23,7 +23,7 @@ static inline granule_id slab_fetch_granules(unsigned region, uint32_t *count, b
 
 static inline void slab_place(unsigned region, granule_id range, uint32_t weight) {
     if (JW_SECURE) hardened_hooks.slab_place(region, range, weight);
-    else backend_place(range);
+    else backend_place_known(range, weight);
 }
 
 #endif
