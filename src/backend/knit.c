@@ -7,7 +7,7 @@
 /* Where a range is in the tree. */
 struct tree_position {
     _Atomic(struct node_word) *node; /* the parent's */
-    uint32_t unit, slot;
+    uint32_t unit, slot;             /* the slot as node_word.h names it */
 };
 
 static void set_position(granule_id range, struct range_link position) {
@@ -18,7 +18,7 @@ static ALWAYS_INLINE struct tree_position find_position(granule_id range) {
     struct range_link link = range_link_get(range);
     unsigned unit = range_link_unit(link), slot = range_link_slot(link);
     invariant(unit != NO_PARENT); /* a root has no siblings and no parent's word */
-    return (struct tree_position){node_at(range + ((1 - slot) << unit)), unit, slot};
+    return (struct tree_position){node_at(range + ((1 - slot) << unit)), unit, node_slot(slot)};
 }
 
 void knit_make_root(granule_id root) {
@@ -33,7 +33,7 @@ uint32_t knit_weight(granule_id range) {
     if (knit_is_root(range)) return ROOT_GRANULES;
     struct tree_position position = find_position(range);
     struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
-    return (node_end(node, position.slot) - position.slot) << position.unit;
+    return node_slots_between(position.slot, node_end(node, position.slot)) << position.unit;
 }
 
 /* Puts more children into the parent: `codes` has IN_USE where they begin. */
@@ -124,6 +124,15 @@ static bool free_at(struct node_word node, unsigned slot, enum slot_code state) 
     return code == state || code == LEFT;
 }
 
+bool knit_may_join(granule_id range, enum slot_code state) {
+    if (knit_is_root(range)) return false;
+    struct tree_position position = find_position(range);
+    struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
+    unsigned left = node_code(node, node_left(node, position.slot));
+    unsigned right = node_code(node, node_end(node, position.slot));
+    return left == state || right == state || left == LEFT || right == LEFT;
+}
+
 granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was) {
     if (knit_is_root(range)) return 0;
     struct tree_position position = find_position(range);
@@ -138,16 +147,16 @@ granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code
         /* [KN2] acquire: as KN1; pairs [KN3] [KN4]; clients knit_acquire knit_release */
         if (atomic_compare_exchange_weak_explicit(position.node, &node, node_with(node, slot, IN_USE),
                                                   memory_order_acquire, memory_order_relaxed))
-            return range + ((slot - position.slot) << position.unit);
+            return range + (node_slots_between(position.slot, slot) << position.unit);
     }
 }
 
-uint32_t knit_weight_with_right(granule_id range) {
+COLD uint32_t knit_weight_with_right(granule_id range) {
     struct tree_position position = find_position(range);
     struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
     unsigned end = node_end(node, position.slot);
     while (node_code(node, end) > IN_USE) end = node_end(node, end);
-    return (end - position.slot) << position.unit;
+    return node_slots_between(position.slot, end) << position.unit;
 }
 
 bool knit_release(granule_id range, enum slot_code state) {
@@ -177,7 +186,7 @@ void knit_relinquish(granule_id range) {
 
 granule_id knit_join(granule_id left, granule_id right) {
     struct tree_position position = find_position(left);
-    unsigned right_slot = range_link_slot(range_link_get(right));
+    unsigned right_slot = node_slot(range_link_slot(range_link_get(right)));
     leaf_set(right, leaf_none());
     struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed), joined;
     do {

@@ -79,20 +79,20 @@ static void note_nonempty(struct nest *nest, unsigned class) {
 }
 
 /* From now on other threads can take the range in the slot. */
-static void slot_publish(struct nest *nest, unsigned class, unsigned slot) {
+static ALWAYS_INLINE void slot_publish(struct nest *nest, unsigned class, unsigned slot) {
     /* [NH3] release: the slot and the range's words; acquire: that the hint was cleared; pairs [NH1] [NH2] [NE3];
      * clients nest_slots nest_hints nest_hint_cleared */
     atomic_fetch_or_explicit(&nest->classes[class].summary, (uintptr_t)1 << slot, memory_order_acq_rel);
     if (!nest_may_have(nest, class)) note_nonempty(nest, class);
 }
 
-static bool slots_place(struct nest *nest, unsigned class, granule_id range) {
+static ALWAYS_INLINE bool slots_place(struct nest *nest, unsigned class, granule_id range) {
     struct nest_class *into = &nest->classes[class];
     uintptr_t free = ~atomic_load_explicit(&into->summary, memory_order_relaxed) & ALL_SLOTS;
     for (; free; free &= free - 1) {
         unsigned slot = (unsigned)__builtin_ctzl(free);
         uint32_t expected = 0;
-        set_next_range(range, slot, false);
+        range_link_set(range, range_link_with_list(range_link_get(range), slot, false));
         /* relaxed: the summary bit publishes the slot */
         if (!atomic_compare_exchange_strong_explicit(&into->slots[slot], &expected, range, memory_order_relaxed,
                                                      memory_order_relaxed))
@@ -117,11 +117,14 @@ static granule_id slots_take(struct nest_class *from) {
     return 0;
 }
 
-bool nest_place(struct nest *nest, unsigned class, granule_id range) {
-    if (slots_place(nest, class, range)) return true;
+static COLD bool place_in_list(struct nest *nest, unsigned class, granule_id range) {
     if (!list_place(&nest->classes[class], range)) return false;
     note_nonempty(nest, class);
     return true;
+}
+
+bool nest_place(struct nest *nest, unsigned class, granule_id range) {
+    return LIKELY(slots_place(nest, class, range)) || place_in_list(nest, class, range);
 }
 
 granule_id nest_take(struct nest *nest, unsigned class) {

@@ -24,8 +24,12 @@ enum slot_code { CONTINUES, END, IN_USE = 4, MAPPED, UNMAPPED, LEFT };
 #define CODE_BITS 3
 #define CODE_MASK 7u
 #define ALL_CODES 0x00ffffffu
+#define CODE_BITS_INVERSE 0xaaaaaaabu
+#define TOP_BITS 0444444444u
 
 _Static_assert(NODE_SLOTS *CODE_BITS == 24 && (ALL_CODES & POSITION_MASK) == 0, "the codes fit below the position");
+_Static_assert(END == 1 && IN_USE == (CODE_MASK + 1) / 2, "the highest bit: set from IN_USE on");
+_Static_assert(CODE_BITS *CODE_BITS_INVERSE == 1, "times the inverse is an exact division");
 _Static_assert(LEFT <= CODE_MASK && NODE_SLOTS - 1 <= POSITION_SLOT,
                "a code fits in three bits, a slot's number in three");
 
@@ -39,23 +43,40 @@ static inline struct range_link node_position(struct node_word node) {
     return (struct range_link){node.raw & POSITION_MASK};
 }
 
-/* The codes with an END on either side: a search always finds an end. */
+/* The functions below name a slot by the first bit of its code in the word: a search for a child finds that bit, and
+ * only where a range begins asks for the slot's number. */
+static inline unsigned node_slot(unsigned number) {
+    return number * CODE_BITS;
+}
+
+/* How many slots lie from one to another, negative to the left: an exact division by CODE_BITS, as a multiplication. */
+static inline uint32_t node_slots_between(unsigned from, unsigned to) {
+    return (to - from) * CODE_BITS_INVERSE;
+}
+
+/* The codes, with an END behind the last one: a search to the right always finds an end. */
 static inline uint32_t node_fenced(struct node_word node) {
-    return (node.raw & ALL_CODES) << CODE_BITS | END | END << (CODE_BITS * NODE_SLOTS + CODE_BITS);
+    return (node.raw & ALL_CODES) | END << (CODE_BITS * NODE_SLOTS);
+}
+
+/* The highest bit of each code but CONTINUES: it is set in all but END, which has only its lowest. */
+static inline uint32_t node_tops(struct node_word node) {
+    uint32_t fenced = node_fenced(node);
+    return (fenced | fenced << (CODE_BITS - 1)) & TOP_BITS;
 }
 
 static inline enum slot_code node_code(struct node_word node, unsigned slot) {
-    return (enum slot_code)(node_fenced(node) >> (CODE_BITS * slot + CODE_BITS) & CODE_MASK);
+    return (enum slot_code)(node_fenced(node) >> slot & CODE_MASK);
 }
 
 static inline struct node_word node_with(struct node_word node, unsigned slot, enum slot_code code) {
-    return (struct node_word){(node.raw & ~(CODE_MASK << (CODE_BITS * slot))) | (uint32_t)code << (CODE_BITS * slot)};
+    return (struct node_word){(node.raw & ~(CODE_MASK << slot)) | (uint32_t)code << slot};
 }
 
-/* The code in `count` slots from `slot` on. */
-static inline uint32_t node_codes(unsigned slot, unsigned count, enum slot_code code) {
+/* The code in `count` slots from number `first` on. */
+static inline uint32_t node_codes(unsigned first, unsigned count, enum slot_code code) {
     uint32_t ones = ALL_CODES / CODE_MASK >> CODE_BITS * (NODE_SLOTS - count);
-    return (ones * code) << (CODE_BITS * slot);
+    return (ones * code) << (CODE_BITS * first);
 }
 
 /* The node with these codes where it has CONTINUES. */
@@ -63,15 +84,15 @@ static inline struct node_word node_with_codes(struct node_word node, uint32_t c
     return (struct node_word){node.raw | codes};
 }
 
-/* First slot after the child that begins at `slot`: the next code above 0, which is CONTINUES. */
+/* First slot after the child that begins at `slot`: the next code that is not CONTINUES. */
 static inline unsigned node_end(struct node_word node, unsigned slot) {
-    return slot + 1 + (unsigned)__builtin_ctz(node_fenced(node) >> (CODE_BITS * slot + 2 * CODE_BITS)) / CODE_BITS;
+    return slot + 1 + (unsigned)__builtin_ctz(node_tops(node) >> slot >> CODE_BITS);
 }
 
-/* Where the left sibling of the child at `slot` begins; left of slot 0 is END at slot -1. */
+/* Where the left sibling of the child at `slot` begins. Slot 0, where a child always begins, has none: itself. */
 static inline unsigned node_left(struct node_word node, unsigned slot) {
-    uint32_t left = node_fenced(node) & (((CODE_MASK + 1) << CODE_BITS * slot) - 1);
-    return (unsigned)(31 - __builtin_clz(left)) / CODE_BITS - 1;
+    uint32_t left = (node_tops(node) & ((1u << slot) - 1)) | IN_USE;
+    return (unsigned)(31 - __builtin_clz(left)) - (CODE_BITS - 1);
 }
 
 #endif
