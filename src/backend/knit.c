@@ -124,15 +124,6 @@ static bool free_at(struct node_word node, unsigned slot, enum slot_code state) 
     return code == state || code == LEFT;
 }
 
-bool knit_may_join(granule_id range, enum slot_code state) {
-    if (knit_is_root(range)) return false;
-    struct tree_position position = find_position(range);
-    struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
-    unsigned left = node_code(node, node_left(node, position.slot));
-    unsigned right = node_code(node, node_end(node, position.slot));
-    return left == state || right == state || left == LEFT || right == LEFT;
-}
-
 granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was) {
     if (knit_is_root(range)) return 0;
     struct tree_position position = find_position(range);

@@ -55,9 +55,6 @@ void knit_split_all(granule_id range, uint32_t weight);
 /* Takes a free range. Returns its former state, or IN_USE when another thread has it. */
 enum slot_code knit_acquire(granule_id range);
 
-/* Whether knit_acquire_sibling would find one on either side of a held range: a hint, in few steps. */
-bool knit_may_join(granule_id range, enum slot_code state);
-
 /* Takes an adjacent sibling that is free in this state, or LEFT. `sides`: the sides to look at, the right one first. 0:
  * there is none. *was: the sibling's former state. */
 granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was);

@@ -131,7 +131,7 @@ granule_id range_acquire_before_free(enum root_use use, uint32_t weight) {
 }
 
 /* Adds the weight of the joined siblings to *weight. */
-static NOINLINE granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_code state) {
+static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_code state) {
     enum slot_code was;
     granule_id sibling;
     for (unsigned sides = ON_THE_LEFT | ON_THE_RIGHT; (sibling = knit_acquire_sibling(range, sides, state, &was));) {
@@ -180,8 +180,7 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
     enum placing result = REFUSED_BY_KNIT;
     for (int tries = 0; result == REFUSED_BY_KNIT && tries < TRIES; tries++) {
         invariant(leaf_same(leaf_get(range), leaf_held()));
-        if (knit_may_join(range, state)) /* after Knit's refusal: with the neighbour that became free */
-            range = join_siblings(range, &weight, state);
+        range = join_siblings(range, &weight, state); /* after Knit's refusal: with the neighbour that became free */
         bool root = knit_is_root(range);
         if (root && state == UNMAPPED && destroy_root(range)) return free_granules_add(state, own - (intptr_t)weight);
         result = place_halves(range, weight, root, state);

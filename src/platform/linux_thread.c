@@ -139,10 +139,13 @@ enum platform_start platform_thread_start(void (*body)(void)) {
     if (stack == STACKS) return START_TOO_EARLY;
     /* A new thread inherits the mask: with all signals blocked, no handler of the program ever runs on the thread. */
     uint64_t all = UINT64_MAX, before;
-    kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET));
     atomic_store_explicit(&body_to_run, (uintptr_t)body, memory_order_relaxed);
-    bool started = create_thread(stack);
-    kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
+    bool started = kernel_call(SYS_rt_sigprocmask,
+                               ARGUMENTS(SIG_SETMASK, ARGUMENT(&all), ARGUMENT(&before), KERNEL_SIGNAL_SET)) == 0;
+    if (started) {
+        started = create_thread(stack);
+        kernel_call(SYS_rt_sigprocmask, ARGUMENTS(SIG_SETMASK, ARGUMENT(&before), 0, KERNEL_SIGNAL_SET));
+    }
     /* [ST3] release: the stack's place; pairs [ST2]; client reclaim_stack */
     if (!started) atomic_store_explicit(&stack_owners[stack], 0, memory_order_release);
     return started ? START_STARTED : START_REFUSED;
