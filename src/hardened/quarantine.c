@@ -148,15 +148,15 @@ static ALWAYS_INLINE struct quarantine *current_quarantine(void) {
  * Returns what the ring has counted for it. */
 static ALWAYS_INLINE size_t place_leaving(struct quarantine *quarantine, struct quarantine_entry entry, bool cleared) {
     char *object = entry_object(entry);
-    size_t slot, charge;
+    size_t charge;
     if (LIKELY(entry_is_own(entry))) {
         const struct quarantine_class *class = class_at(quarantine, entry_place(entry));
         charge = charge_of_class(class);
         if (cleared && LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
-        check_leaving(object, slot = class->slot, cleared);
+        check_leaving(object, class->slot, cleared);
         if (!cleared && LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
     } else {
-        slot = entry_slot(entry);
+        size_t slot = entry_slot(entry);
         charge = charge_of(slot);
         check_leaving(object, slot, cleared);
     }
