@@ -109,7 +109,7 @@ JW_API size_t jw_malloc_usable_size(const void *object);
 JW_API size_t jw_malloc_good_size(size_t size);
 
 /* Gives free memory back to the OS at once, also that of sleeping threads, except for what README.md says a thread
- * keeps (Limits). If another thread does the same just then, or a round, the call waits for it, 0.1 s at most.
+ * keeps (Limits). If another thread does the same just then, or a round, the call waits for it, 1 s at most.
  * `pad` is ignored. Returns 1 if some memory was given back, else 0. */
 JW_API int jw_malloc_trim(size_t pad);
 

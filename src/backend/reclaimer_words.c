@@ -2,7 +2,6 @@
 #include "backend/reclaimer_words.h"
 
 #include "base/published.h"
-#include "config/policy.h"
 #include "platform/platform.h"
 
 static struct reclaimer own_words;
@@ -106,11 +105,7 @@ uint32_t reclaimer_works_over(void) {
     return atomic_load_explicit(&reclaimer->at_work, memory_order_relaxed) / ONE_OVER;
 }
 
-uint32_t reclaimer_wait_for_work(void) {
-    for (unsigned tries = 0; tries < WORK_TRIES; tries++) {
-        /* [TW2] acquire: as TW1; pairs [TW1]; kept: policy */
-        if (atomic_load_explicit(&reclaimer->at_work, memory_order_acquire) % ONE_OVER == 0) break;
-        platform_sleep(1);
-    }
-    return reclaimer_works_over();
+bool reclaimer_is_at_work(void) {
+    /* [TW2] acquire: as TW1; pairs [TW1]; kept: policy */
+    return atomic_load_explicit(&reclaimer->at_work, memory_order_acquire) % ONE_OVER > 0;
 }

@@ -117,10 +117,8 @@ void reclaimer_end_turn(void);
 void reclaimer_begin_work(void);
 void reclaimer_end_work(void);
 
-/* How many were over so far; modulo 2^16. */
+/* How many were over so far, modulo 2^16; and whether one is under way. */
 uint32_t reclaimer_works_over(void);
-
-/* As that, after a wait for those under way: WORK_TRIES ms at most. */
-uint32_t reclaimer_wait_for_work(void);
+bool reclaimer_is_at_work(void);
 
 #endif

@@ -63,7 +63,7 @@ void thrift_notice(void);
 size_t thrift_purge(void);
 
 /* As thrift_purge, for malloc_trim: a purge does not find what another thread's round or purge holds just then. So the
- * call waits for such a thread, 0.1 s at most, and purges again. */
+ * call waits for such a thread, 1 s at most, and purges again. */
 size_t thrift_trim(void);
 
 /* A step of a purge (core/purge.h): deferred ranges, spare roots, and what the users of ranges keep for themselves. */

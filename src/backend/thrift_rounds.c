@@ -228,10 +228,11 @@ COLD size_t thrift_purge(void) {
 
 COLD size_t thrift_trim(void) {
     size_t before = thrift_given_back();
-    for (unsigned passes = 0; passes < TRIM_PASSES; passes++) {
+    for (unsigned passes = 0, left = TRIM_WAIT; passes < TRIM_PASSES; passes++) {
         uint32_t over = reclaimer_works_over() + 1; /* with this purge */
         thrift_purge();
-        if ((uint16_t)reclaimer_wait_for_work() == (uint16_t)over) break;
+        for (; left > 0 && reclaimer_is_at_work(); left--) platform_sleep(1);
+        if ((uint16_t)reclaimer_works_over() == (uint16_t)over) break;
     }
     return thrift_given_back() - before;
 }

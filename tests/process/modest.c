@@ -1,7 +1,8 @@
 /* modest.c - how much memory a program needs that keeps little alive; each shape has its bound.
  *
  *   modest waves ORDER    60 MB of each of seven sizes in turn; ORDER says how they are freed: `turns`, all as they
- *                         were allocated; `random`, all in random order; `replaced`, one by one by the next wave
+ *                         were allocated; `random`, all in random order; `replaced`, one by one by the next wave;
+ *                         `odd`: as `turns`, with sizes whose ranges have gaps between them
  *   modest asleep         100 threads sleep, each of which keeps 17 objects of what it has allocated
  *   modest threads OBJECTS  2,000 threads sleep, each of which has so many objects of 16 to 2,000 B
  *
@@ -20,8 +21,9 @@
 
 enum { ALIVE = 60, WAVES_BOUND = 72, WAVES = 14 };
 
-static const uint32_t wave_sizes[] = {64, 256, 1024, 4096, 16384, 65536, 262144};
-enum { WAVE_SIZES = sizeof wave_sizes / sizeof *wave_sizes, MOST_OBJECTS = 2 * (ALIVE << 20) / 64 };
+static const uint32_t even_sizes[] = {64, 256, 1024, 4096, 16384, 65536, 262144};
+static const uint32_t odd_sizes[] = {5120, 2 << 20, 20480, 1 << 20, 28672, 4000000, 10240};
+enum { WAVE_SIZES = sizeof even_sizes / sizeof *even_sizes, MOST_OBJECTS = 2 * (ALIVE << 20) / 64 };
 
 static char *objects[MOST_OBJECTS];
 static uint32_t lengths[MOST_OBJECTS]; /* a ring: from `first` on so many */
@@ -77,11 +79,12 @@ static void check_peak(size_t bound, char **argument) {
 static void waves(char **argument) {
     const char *order = argument[2];
     bool replaced = strcmp(order, "replaced") == 0;
+    const uint32_t *sizes = strcmp(order, "odd") == 0 ? odd_sizes : even_sizes;
     memset(objects, 1, sizeof objects);
     memset(lengths, 1, sizeof lengths);
     size_t before = proc_bytes("/proc/self/status", "VmRSS");
     for (unsigned wave = 0; wave < WAVES; wave++) {
-        uint32_t size = wave_sizes[wave % WAVE_SIZES];
+        uint32_t size = sizes[wave % WAVE_SIZES];
         for (size_t done = 0; done + size <= ALIVE * MB; done += size) {
             while (alive + size > ALIVE * MB) free_first();
             add(size);

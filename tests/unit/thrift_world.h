@@ -18,7 +18,7 @@ static unsigned waits;
 
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     waits++;
-    CHECK(waits < 1000);
+    CHECK(waits < 4000);
     if (at_wait) at_wait(waits);
     __real_platform_futex_wait(word, expected, milliseconds);
 }
