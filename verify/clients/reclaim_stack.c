@@ -11,7 +11,7 @@
 
 #include "verify/clients/client.h"
 
-enum { THREADS = 2, MAPPINGS = 2, MAPPING = 32 * 1024, PAGE = MAPPING / 2 };
+enum { THREADS = 2, MAPPINGS = 2, PAGE = 16 * 1024, MAPPING = 3 * PAGE }; /* a guard, and 28 KB in whole pages */
 
 static _Alignas(PAGE) char mappings[MAPPINGS][MAPPING];
 static _Atomic(unsigned) mapped, made;
