@@ -17,9 +17,9 @@
 #define MODEL_ROOTS 4
 #endif
 
-/* Bytes for the records' tables and for heaps. */
+/* Bytes for the records' tables and for heaps; in the hardened build also for quarantines. */
 #ifndef MODEL_PAGES
-#define MODEL_PAGES 12288
+#define MODEL_PAGES (JW_SECURE ? 49152 : 12288)
 #endif
 
 /* Bytes below the roots for tables that grow where they are; 0: there are none. */
@@ -132,7 +132,7 @@ static void *reserve_pages(size_t size) {
 
 /* "jwmalloc: huge": an object, which the kernel puts where it likes. */
 static bool is_huge(const char *name) {
-    return name[11] == 'u';
+    return name[10] == 'h' && name[11] == 'u';
 }
 
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
