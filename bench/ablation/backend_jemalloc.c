@@ -68,6 +68,11 @@ void backend_place(granule_id range) {
     give_back(range);
 }
 
+void backend_place_known(granule_id range, uint32_t weight) {
+    (void)weight;
+    give_back(range);
+}
+
 void *large_allocate(size_t size, size_t alignment, bool *zeroed) {
     int shift = alignment > GRANULE_SIZE ? __builtin_ctzll(alignment) : JW_GRANULE_SHIFT;
     char *object = fetch(size, shift);

@@ -98,15 +98,15 @@ class OfASmallSource(unittest.TestCase):
 
 class OfAClient(unittest.TestCase):
     def judged(self, client: str) -> dict:
-        """A range is placed in a slot of a Nest, and not published."""
+        """A range is taken from a slot of a Nest, and lost."""
         nest = ROOT / "src/backend/nest.c"
         library = {nest: ["gcc", "-O2", f"-I{ROOT / 'src'}"]}
         with tempfile.TemporaryDirectory() as folder:
             reached = {"key": client, "seconds": 1, "complete": True, "lines": {"src/backend/nest.c": range(1, 500)}}
             some = sample.Sample("gcc", run_program, library, None, {}, {client: reached}, Path(folder))
             found = edits([nest], [f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}"], ROOT / "src")
-            text = "slot_publish(nest, class, slot);"
-            return some.judge("one", next(edit for edit in found if edit.old == text), {})
+            of = ("slots_take", "return range;")
+            return some.judge("one", next(edit for edit in found if (edit.function, edit.old) == of), {})
 
     def test_killed(self) -> None:
         row = self.judged("nest_slots")
