@@ -229,7 +229,8 @@ static void starts(void) {
     say_yes("once more", platform_in_borrowed_memory());
     for (unsigned i = 0; i < 3; i++) say("place %llx\n", (unsigned long long)platform_random_place());
     say("random %llx\n", (unsigned long long)platform_random());
-    say("lives %d %d\n", platform_thread_lives((uint32_t)script_thread), platform_thread_lives(0x3ffffff0));
+    bool none = platform_thread_lives(0x3ffffff0), own = platform_thread_lives((uint32_t)script_thread);
+    say("lives %d %d\n", own, none);
     say_place("discard", platform_reserve(PAGE, PAGE, "jwmalloc: last"));
 }
 
@@ -303,7 +304,8 @@ static void limits(void) {
         say("limit %llu\n", limit == SIZE_MAX ? 0 : (unsigned long long)limit + 1);
     }
     say("page %u\n", (unsigned)platform_page_size());
-    say("process %d, seconds %u\n", platform_process_id() == (uint32_t)own_process, (unsigned)platform_seconds());
+    unsigned seconds = (unsigned)platform_seconds();
+    say("process %d, seconds %u\n", platform_process_id() == (uint32_t)own_process, seconds);
     auxiliary_is(AT_EXECFN, 0);
     say("program \"%s\"\n", platform_program());
     auxiliary_is(AT_EXECFN, (unsigned long)(uintptr_t) "/bin/x");
@@ -328,6 +330,11 @@ static void page_unknown(void) {
     say("page %u\n", (unsigned)platform_page_size());
 }
 
+static void say_clocks(void) {
+    unsigned long long microseconds = platform_microseconds(), milliseconds = platform_milliseconds();
+    say("%llu ms, %llu us\n", milliseconds, microseconds);
+}
+
 static void random_numbers(void) {
     auxiliary_is(AT_RANDOM, 0);
     uint64_t numbers[6], bytes[2] = {0x0123456789abcdef, 5};
@@ -338,9 +345,9 @@ static void random_numbers(void) {
         if (i == 2) world.time.tv_nsec = 0;
         say("without the kernel %llx\n", (unsigned long long)platform_random());
     }
-    say("%llu ms, %llu us\n", (unsigned long long)platform_milliseconds(), (unsigned long long)platform_microseconds());
+    say_clocks();
     world.time.tv_nsec = 999999999;
-    say("%llu ms, %llu us\n", (unsigned long long)platform_milliseconds(), (unsigned long long)platform_microseconds());
+    say_clocks();
     world.time.tv_sec = 0;
     auxiliary_is(AT_RANDOM, 0);
     for (unsigned i = 0; i < 6; i++) {
