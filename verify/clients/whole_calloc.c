@@ -4,6 +4,7 @@
  *           range for it
  * property  zeroed memory is zero, whether it was given back or cleared; all memory goes back in the end
  * defines   -DMODEL_STRIDE=1
+ * slow
  */
 #include "config/options.h"
 #include "verify/clients/whole.h"
