@@ -39,7 +39,7 @@ static granule_id open_part(enum root_use use, uint32_t weight) {
 }
 
 /* Takes a range without pages. If there is none, opens a closed part or makes a root. If that fails, takes a range from
- * a root of the other use. */
+ * a root of the other use. COLD for its size: page faults follow. */
 static COLD granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
     granule_id range = acquire_for_use(use, UNMAPPED, weight);
     if (!range) range = open_part(use, weight);

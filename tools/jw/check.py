@@ -1,7 +1,6 @@
 """./jw check: what can be said about the source without running it."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -97,18 +96,7 @@ def check_commits() -> bool:
 
 def tool(name: str) -> Path:
     """Of the version that tools/requirements.txt names, in an environment of its own."""
-    wanted = ROOT / "tools/requirements.txt"
-    installed = VENV / "requirements.txt"
-    if not installed.exists() or installed.read_text() != wanted.read_text():
-        packages = wanted.read_text().split()
-        if not flavours.may_install():
-            raise SystemExit(
-                f"jw check: missing in {VENV}, not installed because of --no-install: {' '.join(packages)}"
-            )
-        print(f"jw: about to install these Python packages in {VENV}: {' '.join(packages)}", file=sys.stderr)
-        flavours.quietly(sys.executable, "-m", "venv", "--clear", VENV)
-        flavours.quietly(VENV / "bin/pip", "install", "--quiet", "-r", wanted)
-        shutil.copy(wanted, installed)
+    flavours.install_python(VENV, ROOT / "tools/requirements.txt")
     return VENV / "bin" / name
 
 

@@ -44,20 +44,26 @@ def quietly(*command: object, **how: object) -> None:
         raise subprocess.CalledProcessError(done.returncode, command, done.stdout)
 
 
+def install_python(place: Path, wanted: Path) -> None:
+    """Makes a Python environment with the packages that the file `wanted` pins, unless it is there."""
+    installed = place / "requirements.txt"
+    if installed.exists() and installed.read_text() == wanted.read_text():
+        return
+    packages = " ".join(wanted.read_text().split())
+    if not may_install():
+        raise SystemExit(f"jw: missing in {place}, not installed because of --no-install: {packages}")
+    print(f"jw: about to install these Python packages in {place}: {packages}", file=sys.stderr)
+    quietly(sys.executable, "-m", "venv", "--clear", place)
+    quietly(place / "bin/pip", "install", "--quiet", "-r", wanted)
+    shutil.copy(wanted, installed)
+
+
 def zig_musl() -> None:
     """What cmake/aarch64-musl.cmake names: zig, as cmake/zig-requirements.txt pins it, and a loader of musl for the
     emulator. Without a loader only static programs are tested."""
     import foreign  # which asks this module for what is in build
 
-    wanted, place = ROOT / "cmake/zig-requirements.txt", BUILD / "zig-venv"
-    installed = place / "requirements.txt"
-    if not installed.exists() or installed.read_text() != wanted.read_text():
-        if not may_install():
-            raise SystemExit(f"jw: missing in {place}, not installed because of --no-install: {wanted.read_text()}")
-        print(f"jw: about to install this Python package in {place}: {wanted.read_text()}", file=sys.stderr)
-        quietly(sys.executable, "-m", "venv", "--clear", place)
-        quietly(place / "bin/pip", "install", "--quiet", "-r", wanted)
-        shutil.copy(wanted, installed)
+    install_python(BUILD / "zig-venv", ROOT / "cmake/zig-requirements.txt")
     try:
         loader = foreign.unpacked("musl")
     except foreign.NotHereError as reason:
