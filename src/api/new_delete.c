@@ -159,6 +159,28 @@ OUR(delete_array_aligned, "_ZdaPv" ALIGNED);
 #define IS_OURS(form) LIKELY(word_is((const uintptr_t *)&reached.form, (uintptr_t)our_##form))
 #define ARE_OURS(form, other) (IS_OURS(form) && IS_OURS(other))
 
+/* The sizes that the hit path of the sized delete accepts: none, until the slow path has seen that the form without a
+ * size is ours. So the hit path need not look. */
+#if JW_SECURE
+static void accept_sizes(void) {
+}
+static ALWAYS_INLINE bool deletes_at_once(void *object, size_t size) {
+    (void)object, (void)size;
+    return false;
+}
+#else
+static const struct sizes_served no_sizes;
+static _Atomic(const struct sizes_served *) accepted_sizes = &no_sizes;
+
+/* relaxed, both: each thread writes the same value, the address of a constant */
+static void accept_sizes(void) {
+    atomic_store_explicit(&accepted_sizes, &sizes_served, memory_order_relaxed);
+}
+static ALWAYS_INLINE bool deletes_at_once(void *object, size_t size) {
+    return free_own_of_size(atomic_load_explicit(&accepted_sizes, memory_order_relaxed), object, size);
+}
+#endif
+
 HIT_PATH void *new_object(size_t size) {
     size_t list_index;
     void *object = allocate_near(thread_heap(), size, &list_index);
@@ -245,9 +267,17 @@ void delete_array_nothrow(void *object, const void *tag) {
 }
 
 /* Size and alignment are only checked: the slab or range has them. */
-void delete_object_sized(void *object, size_t size) {
-    if (IS_OURS(delete_object)) serve_free_of_size(object, size);
-    else reached.delete_object(object);
+static NOINLINE void delete_of_size_slowly(void *object, size_t size) {
+    if (!IS_OURS(delete_object)) {
+        reached.delete_object(object);
+        return;
+    }
+    accept_sizes();
+    serve_free_of_size(object, size);
+}
+
+HIT_PATH void delete_object_sized(void *object, size_t size) {
+    if (!deletes_at_once(object, size)) delete_of_size_slowly(object, size);
 }
 
 void delete_array_sized(void *object, size_t size) {

@@ -80,9 +80,14 @@ extern const struct sizes_served {
     uintptr_t least[SIZE_CLASS_COUNT], count[SIZE_CLASS_COUNT];
 } sizes_served;
 
+/* Whether the size, which may be any, is one that the table has for the class. */
+static ALWAYS_INLINE bool size_is_served(const struct sizes_served *served, uint8_t class, size_t size) {
+    return size - served->least[class] < served->count[class];
+}
+
 /* Whether malloc of the size, which may be any, may give objects of the class. */
 static ALWAYS_INLINE bool size_class_serves(uint8_t class, size_t size) {
-    return size - sizes_served.least[class] < sizes_served.count[class];
+    return size_is_served(&sizes_served, class, size);
 }
 
 /* All object sizes, in bytes, are multiples of this. */

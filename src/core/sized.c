@@ -5,10 +5,7 @@
 #include "backend/large_object.h"
 #include "core/aligned.h"
 #include "core/describe.h"
-#include "core/free.h"
-#include "core/hit_path.h"
 #include "core/realloc.h"
-#include "frontend/thread_heap.h"
 #include "midend/midend.h"
 #include "platform/misuse.h"
 
@@ -51,20 +48,13 @@ void free_aligned_of_size(void *object, size_t alignment, size_t size) {
     free_object(object);
 }
 
-/* Frees an object of another thread, or of no slab, or with a wrong size. */
-static NOINLINE void free_of_size_slowly(void *object, size_t size) {
+NOINLINE void free_of_size_slowly(void *object, size_t size) {
     struct slab *slab = slab_of(object);
     bool right = size_class_serves(slab->class, size);
     if (LIKELY(right && !slab_has_key(slab, 0))) free_object(object);
     else free_aligned_of_size(object, 1, size);
 }
 
-/* If malloc may serve the size from the slab's class, free goes on as in free.c. The record of an address that is in no
- * slab may name any class, but its key is 0. */
 HIT_PATH void free_of_size(void *object, size_t size) {
-    struct slab *slab = slab_of(object);
-    uint64_t key = thread_key();
-    bool right = size_class_serves(slab->class, size);
-    if (LIKELY(right && slab_has_key(slab, key))) free_own(slab, object, key);
-    else free_of_size_slowly(object, size);
+    if (UNLIKELY(!free_own_of_size(&sizes_served, object, size))) free_of_size_slowly(object, size);
 }

@@ -36,7 +36,7 @@ CASES = {
     "sized": "operator delete(object, 64) of an own object",
 }
 # Instructions and conditional branches allowed, on x86-64.
-LIMITS = {"malloc": (18, 1), "own": (24, 3), "other": (32, 5), "new": (18, 1), "sized": (33, 4)}
+LIMITS = {"malloc": (18, 1), "own": (24, 3), "other": (32, 5), "new": (18, 1), "sized": (29, 3)}
 UNVERIFIED = "x86-64-unverified"
 # A step takes microseconds. A round that came in the middle of a case would take the empty slabs that the next case
 # begins with: then its mean was 48 or 20, as it happened.
