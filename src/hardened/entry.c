@@ -144,10 +144,10 @@ static ALWAYS_INLINE void *malloc_by(size_t size, bool usual) {
     if (UNLIKELY(size - 1 >= FRONTEND_MAX - TRAILER_SIZE)) return allocate_unusual(size);
     struct heap *heap = thread_heap();
     size_t place = place_of_list(heap->size_map[slot_for(size)]);
-    struct quarantine *quarantine = heap->quarantine;
-    char *object = ready_take(quarantine, place);
+    struct quarantine_class *class = class_at(heap->quarantine, place);
+    char *object = LIKELY(heap->quarantine) ? ready_take(class) : NULL;
     if (UNLIKELY(!object)) return usual ? malloc_listed(size) : allocate_small_sealed(size);
-    return seal_small(object, class_at(quarantine, place)->slot, size, usual ? USUAL_WAY : keyed_way(),
+    return seal_small(object, class->slot, size, usual ? USUAL_WAY : keyed_way(),
                       usual || option(&options.zero_on_free));
 }
 
@@ -217,16 +217,14 @@ static ALWAYS_INLINE void free_usually(void *pointer, bool own) {
     if (UNLIKELY(!slab_has_start(object, slab)) || (sizeof(void *) < 8 && !page_map_owns(object))) goto unusual;
     struct quarantine *quarantine = thread_heap()->quarantine;
     if (UNLIKELY(!quarantine)) goto unusual;
-    const size_t place = place_of_class(slab->class);
-    const struct quarantine_class *class = class_at(quarantine, place);
+    const struct quarantine_class *class = class_at(quarantine, place_of_class(slab->class));
     const size_t slot = opened.slot = class->slot;
-    const int64_t left = quarantine->left - class->charge; /* the limit is below CHARGED_SLOWLY */
-    if (UNLIKELY(left < 0)) goto unusual;
+    const uint64_t state = quarantine->state + class->push; /* the limit is below CHARGED_SLOWLY */
+    if (UNLIKELY((int64_t)state < 0)) goto unusual;
     ASSUME(is_cleared_inline(slot));
     uint64_t product = address_product(object), before = product - class->step;
     /* first: what it needs then takes no registers from the checks, after which the process goes on, or ends */
-    quarantine->left = left;
-    quarantine_put(quarantine, own ? entry_of_own(object, place) : entry_of_other(object, slot));
+    quarantine_put(quarantine, state, own ? entry_of_own(object, class->entry) : entry_of_other(object, slot));
     check_neighbour(object, slot, byte_of_product(before));
     check_in_use(pointer, &opened, DOUBLE_FREE, USUAL_WAY, byte_of_product(product));
     close_object(&opened);

@@ -22,14 +22,27 @@ static size_t size_for(uint32_t entries) {
     return align_up(sizeof(struct quarantine) + entries * sizeof(struct quarantine_entry), platform_page_size());
 }
 
-static struct quarantine_class class_for_slot(size_t slot) {
-    size_t many = READY_BYTES / slot;
+/* Where `ready` is while the class has no ready object. */
+static char **no_ready(struct quarantine *quarantine, unsigned class) {
+    return &quarantine->ready[class][READY_ENDS - 1];
+}
+
+static struct quarantine_class make_class(struct quarantine *quarantine, unsigned class) {
+    size_t slot = size_classes[class].size, many = READY_BYTES / slot;
     return (struct quarantine_class){
         .step = slot * secrets.place,
+        .push = push_of(charge_of(slot) + (is_cleared_inline(slot) ? 0 : CHARGED_SLOWLY)),
+        .entry = own_entry_at(place_of_class(class)),
         .slot = (uint16_t)slot,
-        .charge = (uint32_t)charge_of(slot) + (is_cleared_inline(slot) ? 0 : CHARGED_SLOWLY),
-        .ready_most = (uint8_t)(many < READY_MOST ? many : READY_MOST),
+        .charge = (uint8_t)charge_of(slot),
+        .ready = no_ready(quarantine, class),
+        .ready_last = no_ready(quarantine, class) + (many < READY_MOST ? many : READY_MOST),
     };
+}
+
+static void forget_all(struct quarantine *quarantine) {
+    quarantine->head = 0;
+    quarantine_set(quarantine, (int64_t)(quarantine->limit / CHARGE_UNIT), 0);
 }
 
 static struct quarantine *make_quarantine(size_t limit) {
@@ -39,12 +52,14 @@ static struct quarantine *make_quarantine(size_t limit) {
     struct quarantine *made = (struct quarantine *)fenced_reserve(size_for(entries), "jwmalloc: quarantine");
     if (!made) return NULL;
     made->limit = limit;
-    made->left = (int64_t)(limit / CHARGE_UNIT);
+    forget_all(made);
     made->mask = entries - 1;
     made->clears = option(&options.zero_on_free);
     large_rings_begin(&made->large, limit);
-    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-        made->of[class] = class_for_slot(size_classes[class].size);
+    for (unsigned class = 0; class <= DISABLED; class ++) {
+        if (class < SIZE_CLASS_COUNT) made->of[class] = make_class(made, class);
+        else made->of[class].ready = made->of[class].ready_last = no_ready(made, class);
+    }
     return made;
 }
 
@@ -81,21 +96,21 @@ static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cl
 
 static void give_up_ready(struct quarantine *quarantine) {
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-        for (char *object; (object = ready_take(quarantine, place_of_class(class)));) {
+        for (char *object; (object = ready_take(&quarantine->of[class]));) {
             check_leaving(object, size_classes[class].size, quarantine->clears);
             free_object(object);
         }
 }
 
 /* Gives the ready objects from before the fork, which siblings have, too, to the allocator. An interrupted malloc
- * counts one less before it takes one: either it finds none, or the object is not counted here. */
+ * takes one from the list before it reads it: either it finds none, or the object is not in the list here. */
 static void take_over_ready(struct quarantine *old) {
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
-        char **ready = ready_at(old, place_of_class(class));
-        for (unsigned i = 0; i < READY_MOST; i++) {
-            char *object = ready[i];
-            ready[i] = NULL;
-            if (object && i < class_at(old, place_of_class(class))->ready_count) free_object(object);
+        const struct quarantine_class *from = &old->of[class];
+        for (char **at = no_ready(old, class) + 1; at <= from->ready_last; at++) {
+            char *object = *at;
+            *at = NULL;
+            if (object && at <= from->ready) free_object(object);
         }
     }
 }
@@ -103,11 +118,10 @@ static void take_over_ready(struct quarantine *old) {
 /* Copies what waits, as the objects of another heap. The newest one stays behind: an interrupted free may not have
  * cleared it yet, and goes on with it. */
 static void take_over_ring(struct quarantine *made, struct quarantine *old) {
-    while (old->tail - old->head > 1) {
-        struct quarantine_entry entry = old->ring[old->head++ & old->mask];
+    while (quarantine_newest(old) - old->head > 1) {
+        struct quarantine_entry entry = old->ring[++old->head & old->mask];
         size_t slot = entry_is_own(entry) ? class_at(old, entry_place(entry))->slot : entry_slot(entry);
-        quarantine_put(made, entry_of_other(entry_object(entry), slot));
-        made->left -= (int64_t)charge_of(slot);
+        quarantine_put(made, made->state + push_of(charge_of(slot)), entry_of_other(entry_object(entry), slot));
     }
 }
 
@@ -121,8 +135,7 @@ static void take_over(struct heap *heap) {
     take_over_ready(old);
     made->large = old->large;
     old->large.kept = old->large.emptied = (struct large_ring){.count = 0};
-    old->head = old->tail;
-    old->left = (int64_t)(old->limit / CHARGE_UNIT);
+    forget_all(old);
     platform_discard(old->ring, (old->mask + 1) * sizeof *old->ring);
     heap->quarantine = made;
 }
@@ -144,24 +157,24 @@ static ALWAYS_INLINE struct quarantine *current_quarantine(void) {
     return LIKELY(quarantine && quarantine->limit == option(&options.quarantine)) ? quarantine : make_current(heap);
 }
 
+/* Gives an object to the allocator. */
+static NOINLINE void leave_object(char *object, size_t slot, bool cleared) {
+    check_leaving(object, slot, cleared);
+    free_object(object);
+}
+
 /* Gives an object to malloc, if it is a small one of this heap and its class has not enough, or to the allocator.
  * Returns what the ring has counted for it. */
 static ALWAYS_INLINE size_t place_leaving(struct quarantine *quarantine, struct quarantine_entry entry, bool cleared) {
     char *object = entry_object(entry);
-    size_t charge;
-    if (LIKELY(entry_is_own(entry))) {
-        const struct quarantine_class *class = class_at(quarantine, entry_place(entry));
-        charge = charge_of_class(class);
-        if (cleared && LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
-        check_leaving(object, class->slot, cleared);
-        if (!cleared && LIKELY(ready_put(quarantine, entry_place(entry), object))) return charge;
-    } else {
-        size_t slot = entry_slot(entry);
-        charge = charge_of(slot);
-        check_leaving(object, slot, cleared);
+    if (UNLIKELY(!entry_is_own(entry))) {
+        leave_object(object, entry_slot(entry), cleared);
+        return charge_of(entry_slot(entry));
     }
-    free_object(object);
-    return charge;
+    struct quarantine_class *class = class_at(quarantine, entry_place(entry));
+    if (!cleared) check_leaving(object, class->slot, cleared);
+    if (UNLIKELY(!ready_put(class, object))) leave_object(object, class->slot, cleared);
+    return class->charge;
 }
 
 /* Of the oldest objects, which one leaves is random: each object waits for all others but an eighth and four, and a
@@ -171,27 +184,51 @@ static ALWAYS_INLINE uint32_t window_of(uint32_t count) {
     return window < count ? window : count;
 }
 
-/* Numbers of 16 bits in a random word. */
+/* Numbers of 16 bits in a random word: so many objects leave at once, if there are enough. */
 enum { RANDOM_PARTS = 4 };
+
+/* Number of a random one of `most` entries, which is small. */
+static ALWAYS_INLINE uint32_t random_part(uint64_t random, uint32_t most) {
+    return (uint16_t)random * most >> 16;
+}
+
+/* Takes a random one of `most` entries out. The oldest of these takes its place. */
+static ALWAYS_INLINE struct quarantine_entry take_entry(struct quarantine_entry *oldest,
+                                                        struct quarantine_entry *chosen) {
+    struct quarantine_entry entry = *chosen;
+    *chosen = *oldest;
+    return entry;
+}
 
 /* Takes objects out of the ring until so much is left. `cleared`, a constant: zero_on_free. */
 static ALWAYS_INLINE void take_out(struct quarantine *quarantine, int64_t wanted, bool cleared) {
-    const uint32_t mask = quarantine->mask;
+    const uint32_t mask = quarantine->mask, newest = quarantine_newest(quarantine);
     struct quarantine_entry *const ring = quarantine->ring;
     uint32_t head = quarantine->head;
-    const uint32_t window = window_of(quarantine->tail - head);
-    int64_t left = quarantine->left;
+    const uint32_t window = window_of(newest - head);
+    int64_t left = quarantine_left(quarantine);
     while (left < wanted) {
-        uint32_t most = quarantine->tail - head < window + RANDOM_PARTS ? 1 : window;
+        const bool many = newest - head >= window + RANDOM_PARTS;
         uint64_t random = random_word();
+        struct quarantine_entry *oldest = &ring[(head + 1) & mask];
+        if (LIKELY(many && oldest + window + RANDOM_PARTS <= ring + mask + 1)) {
+            head += RANDOM_PARTS;
+#pragma GCC unroll 4
+            for (unsigned part = 0; part < RANDOM_PARTS; part++, random >>= 16, oldest++)
+                left += (int64_t)place_leaving(quarantine, take_entry(oldest, oldest + random_part(random, window)),
+                                               cleared);
+            continue;
+        }
+        const uint32_t most = many ? window : 1;
         for (unsigned part = 0; part < RANDOM_PARTS && left < wanted; part++, random >>= 16) {
-            struct quarantine_entry *chosen = &ring[(head + ((uint16_t)random * most >> 16)) & mask], entry = *chosen;
-            *chosen = ring[head++ & mask];
-            left += (int64_t)place_leaving(quarantine, entry, cleared);
+            oldest = &ring[++head & mask];
+            struct quarantine_entry *chosen = &ring[(head + random_part(random, most)) & mask];
+            left += (int64_t)place_leaving(quarantine, take_entry(oldest, chosen), cleared);
         }
     }
-    quarantine->left = left;
-    quarantine->head = head;
+    const uint32_t rounds = head & ~mask; /* numbers stay small */
+    quarantine->head = head - rounds;
+    quarantine_set(quarantine, left, newest - rounds);
 }
 
 /* Makes room for an object, and for some more: so few frees come here. */
@@ -212,11 +249,12 @@ void quarantine_push(char *object, size_t slot) {
         return;
     }
     size_t charge = charge_of(slot);
-    if (quarantine->left < (int64_t)charge) make_room(quarantine, charge);
-    quarantine->left -= (int64_t)charge;
+    if (quarantine_left(quarantine) < (int64_t)charge) make_room(quarantine, charge);
     const struct slab *slab = slab_of(object);
     bool own = slab_has_key(slab, thread_key());
-    quarantine_put(quarantine, own ? entry_of_own(object, place_of_class(slab->class)) : entry_of_other(object, slot));
+    quarantine_put(quarantine, quarantine->state + push_of(charge),
+                   own ? entry_of_own(object, own_entry_at(place_of_class(slab->class)))
+                       : entry_of_other(object, slot));
 }
 
 void quarantine_push_large(char *object, bool guarded) {
@@ -230,10 +268,10 @@ void quarantine_drain(struct heap *heap) {
     struct quarantine *quarantine = heap->quarantine;
     if (!quarantine) return;
     quarantine_changes(quarantine, true);
-    while (quarantine->tail != quarantine->head) {
-        struct quarantine_entry entry = quarantine->ring[quarantine->head++ & quarantine->mask];
+    while (quarantine_newest(quarantine) != quarantine->head) {
+        struct quarantine_entry entry = quarantine->ring[++quarantine->head & quarantine->mask];
         size_t slot = entry_is_own(entry) ? class_at(quarantine, entry_place(entry))->slot : entry_slot(entry);
-        quarantine->left += (int64_t)charge_of(slot);
+        quarantine->state += (uint64_t)charge_of(slot) << LEFT_SHIFT;
         check_leaving(entry_object(entry), slot, quarantine->clears);
         free_object(entry_object(entry));
     }

@@ -79,7 +79,7 @@ MISTAKES = {
         ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
     ),
     "shuffled": seed(
-        QUARANTINE, "((uint16_t)random * most >> 16)", "((uint16_t)random * 0 * most >> 16)", "quarantine_is_random"
+        QUARANTINE, "(uint16_t)random * most >> 16", "(uint16_t)random * 0 * most >> 16", "quarantine_is_random"
     ),
     "delivery": seed(
         ENTRY,
