@@ -13,13 +13,14 @@ static _Atomic(pid_t) body_thread;
 static _Atomic(uintptr_t) body_frame;
 static bool body_always;
 static char *body_block;
+static volatile bool body_discards;
 
 /* System calls of our thread itself are by the C library: the transcript has only those of the platform. */
 static void body(void) {
     body_thread = (pid_t)syscall(SYS_gettid);
     body_frame = (uintptr_t)__builtin_frame_address(0);
     while (!body_may_go) usleep(100);
-    platform_discard(body_block, PAGE);
+    body_discards = platform_discard(body_block, PAGE); /* no tail call, with the frame of the start */
 }
 
 static void wait_for_body(void) {
