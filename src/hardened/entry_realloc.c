@@ -107,7 +107,8 @@ void *hardened_reallocate(void *object, size_t size) {
     if (size > 0 && keeps_slot(opened.slot, slot)) return resize_in_slot(&opened, size);
     bool huge = opened.tier == WITH_PAGES && !page_map_owns(opened.object);
     if (huge && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
-    bool grows = opened.tier == WITH_PAGES && !huge && size > opened.size && large_fits(slot, 1);
+    /* an aligned object may have a larger slot than it needs */
+    bool grows = opened.tier == WITH_PAGES && !huge && slot > opened.slot && large_fits(slot, 1);
     void *grown = grows ? grow_in_place(&opened, size) : NULL;
     return grown ? grown : reallocate_anew(object, opened.size, size);
 }

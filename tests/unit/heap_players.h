@@ -2,6 +2,7 @@
 #ifndef JW_TESTS_HEAP_PLAYERS_H
 #define JW_TESTS_HEAP_PLAYERS_H
 
+#include "api/serve.h"
 #include "core/allocator.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"

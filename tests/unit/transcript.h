@@ -22,6 +22,10 @@
 #include "frontend/heap_statistics.h"
 #include "frontend/remote_work.h"
 #include "midend/midend.h"
+#if JW_SECURE
+#include "hardened/quarantine_ring.h"
+#include "hardened/regions.h"
+#endif
 
 enum { TEXT_MOST = 1 << 20, COUNTS_MOST = 4096, COLUMNS = 110, NAME_MOST = 32, CALL_MOST = 48, WAITS_MOST = 10000 };
 
@@ -211,6 +215,43 @@ static uint64_t sum_of(const void *bytes, size_t size) {
     return sum % 10000;
 }
 
+#if JW_SECURE
+static void count_ring(unsigned heap, const char *name, const struct large_ring *ring) {
+    count_is(ring ? ring->count : 0, "h%u.%s", heap, name);
+    count_is(ring ? ring->bytes : 0, "h%u.%s.bytes", heap, name);
+    count_is(ring ? ring->most : 0, "h%u.%s.most", heap, name);
+}
+
+/* What waits in the quarantine of the heap, and the places of the next objects to leave. */
+static void count_quarantine(const struct heap *heap) {
+    const struct quarantine *quarantine = heap->quarantine;
+    unsigned n = heap->number, ready = 0;
+    uint64_t places = 0;
+    for (unsigned i = 0; quarantine && i < SIZE_CLASS_COUNT; i++) ready += quarantine->of[i].ready_count;
+    for (uint32_t i = quarantine ? quarantine->head : 0; quarantine && i != quarantine->tail; i++)
+        places = places * 31 + (uintptr_t)entry_object(quarantine->ring[i & quarantine->mask]) - transcript.base;
+    count_is(quarantine ? quarantine->tail - quarantine->head : 0, "h%u.waiting", n);
+    count_is(places % 10000, "h%u.order", n);
+    count_is(quarantine ? (uint64_t)quarantine->left : 0, "h%u.fits", n);
+    count_is(quarantine ? quarantine->mask : 0, "h%u.mask", n);
+    count_is(ready, "h%u.ready", n);
+    count_ring(n, "emptied", quarantine ? &quarantine->large.emptied : NULL);
+    count_ring(n, "kept", quarantine ? &quarantine->large.kept : NULL);
+}
+
+static void count_regions(void) {
+    count_is(unused_bytes[false], "unused");
+    count_is(unused_bytes[true], "unused.given");
+}
+#else
+static void count_quarantine(const struct heap *heap) {
+    (void)heap;
+}
+
+static void count_regions(void) {
+}
+#endif
+
 static void count_heap(struct heap *heap) {
     unsigned n = heap->number;
     uint16_t budgets[SIZE_CLASS_COUNT], lists[SIZE_CLASS_COUNT];
@@ -249,6 +290,7 @@ static void count_heap(struct heap *heap) {
     count_is((uint64_t)heap->range_cache.most, "h%u.most", n);
     count_is((uint64_t)heap->range_cache.quiet_room, "h%u.quiet", n);
     count_is(heap->range_cache.pushes, "h%u.pushes", n);
+    count_quarantine(heap);
 }
 
 static void count_all(void) {
@@ -269,6 +311,7 @@ static void count_all(void) {
     count_is(small.abandoned_heaps, "ended");
     count_classes("s", small.classes, small.class_count);
     count_is(remote_work_count(), "remote");
+    count_regions();
     for (uint32_t number = 1; number <= heap_count(); number++) count_heap(heap_by_number(number));
 }
 

@@ -47,9 +47,9 @@ static void take_some(unsigned heap) {
     void *object = NULL;
     errno = 0;
     switch (below(8)) {
-    case 0: object = allocate_aligned(alignment, size); break;
+    case 0: object = serve_aligned(alignment, size); break;
     case 1:
-        object = allocate_zeroed(size);
+        object = serve_zeroed(size);
         CHECK(!object || bytes_are_zero(object, size));
         break;
     default: object = jw_malloc(size);
@@ -58,19 +58,19 @@ static void take_some(unsigned heap) {
     add_sum((uint64_t)errno);
     if (object && live_count < LIVE_MOST) keep(heap, object, size);
     else if (object) jw_free(object);
-    if (object) add_sum(object_size(object));
+    if (object) add_sum(serve_object_size(object));
 }
 
 static void give_some(void) {
     unsigned i = below(live_count);
     char *object = live[i].start;
-    size_t size = live[i].size, usable = object_size(object);
+    size_t size = live[i].size, usable = serve_object_size(object);
     CHECK(pattern_holds(object, size, size));
     if (below(8) == 0) tell(object + below((unsigned)usable));
     if (below(16) == 0) add_sum(size_if_live(object + below((unsigned)usable)));
-    if (below(4) == 0 && usable == good_size(1, size)) {
+    if (below(4) == 0 && usable == serve_good_size(size)) {
         heap_enter(heaps[below(HEAPS)]);
-        free_of_size(object, size);
+        serve_free_of_size(object, size);
         heap_enter(heaps[0]);
         live[i] = live[--live_count];
     } else {
@@ -85,7 +85,7 @@ static void change_some(void) {
     size_t size = below(3) ? live[i].size + live[i].size / (1 + below(4)) : some_size();
     if (below(3) == 0) size = live[i].size / 2 + 1;
     change(i, size);
-    add_sum(object_size(live[i].start));
+    add_sum(serve_object_size(live[i].start));
 }
 
 static void end_some_thread(void) {
@@ -106,7 +106,7 @@ static void find_range(void) {
     uintptr_t from = transcript.base + ((uintptr_t)below(16) << 20);
     size_t size = (size_t)1 << (10 + below(12));
     found.objects = found.bytes = 0;
-    CHECK(iterate_objects(from, size, find, NULL));
+    CHECK(iterate_objects(from, size, find, NULL) != GUARDED);
     add_sum(found.objects * 31 + found.bytes);
 }
 
@@ -124,7 +124,7 @@ static void maintain(void) {
     case 3: sim_advance(below(1500)); break;
     case 4:
         heap_enter(heaps[below(HEAPS)]);
-        heap_drain_own();
+        serve_drain();
         heap_enter(heaps[0]);
         break;
     case 5: end_some_thread(); break;
@@ -185,9 +185,14 @@ static void pressed(unsigned step) {
     sim_advance(below(400));
 }
 
-static void filled(unsigned step) {
+static void with_contents(unsigned step) {
     if (step % 10 > 0) return;
+#if JW_SECURE
+    options.guard_rate = step / 10;
+    options.quarantine = (step / 10 * 7 % 5) << 14;
+#else
     options.init = step / 10 % 3;
+#endif
     for (unsigned i = 0; i < HEAPS; i++) size_map_write(heaps[i]);
 }
 
@@ -215,7 +220,7 @@ static const struct world {
               {"Refusals", refusing, THREAD_TRUE},
               {"Limits", limited, THREAD_TRUE},
               {"Pressure", pressed, THREAD_TRUE},
-              {"Chosen contents", filled, THREAD_FALSE},
+              {"Chosen contents", with_contents, THREAD_FALSE},
               {"Other options", watched, THREAD_TRUE},
               {"Huge pages, spared callers", with_huge_pages, THREAD_TRUE},
               {"Limits without our thread", limited, THREAD_FALSE},

@@ -22,19 +22,19 @@ static void say_described(const char *name, const void *address) {
 /* A line for each kind of address in and around an object of that size: in use, then free, then given back. */
 static void describe_size(size_t size) {
     say("\nan object of %zu\n", size);
-    char *object = take(1, size), *last = object + object_size(object) - 1;
+    char *object = take(1, size), *last = object + serve_object_size(object) - 1;
     say_described("its start", object);
     say_described("inside", object + 8);
     say_described("its last byte", last);
     say_described("behind", last + 1);
-    say("size %zu, live %zu, inside %zu\n", object_size(object), size_if_live(object), size_if_live(object + 16));
+    say("size %zu, live %zu, inside %zu\n", serve_object_size(object), size_if_live(object), size_if_live(object + 16));
     give_many(1, 1, 1);
     say_described("free", object);
     say_described("inside what is free", last);
     say("live %zu\n", size_if_live(object));
     heap_enter(heaps[1]);
     say("live for its thread %zu\n", size_if_live(object));
-    heap_drain_own();
+    serve_drain();
     heap_enter(heaps[0]);
     say_described("drained", object);
     purge_for(PURGE_OWN, NO_LIMIT);
@@ -75,23 +75,23 @@ static void free_inside(char *object) {
 }
 
 static void size_inside(char *object) {
-    object_size(object + 16);
+    serve_object_size(object + 16);
 }
 
 static void free_smaller(char *object) {
-    free_of_size(object, object_size(object) / 2 - 1);
+    serve_free_of_size(object, serve_object_size(object) / 2 - 1);
 }
 
 static void free_larger(char *object) {
-    free_of_size(object, object_size(object) + 1);
+    serve_free_of_size(object, serve_object_size(object) + 1);
 }
 
 static void free_misaligned(char *object) {
-    free_aligned_of_size(object, JW_SIM_ALIGNMENT, object_size(object));
+    serve_free_aligned(object, JW_SIM_ALIGNMENT, serve_object_size(object));
 }
 
 static void resize_inside(char *object) {
-    reallocate(object + 16, 5000);
+    serve_resized(object + 16, 5000);
 }
 
 static void misuse_of_size(size_t size) {
@@ -119,7 +119,7 @@ static void told_of_addresses(void) {
     say("\ngood sizes\n");
     for (size_t alignment = 1; alignment <= 8 << 20; alignment *= 8) {
         say("alignment %zu:", alignment);
-        for (size_t size = 0; size < 16 << 20; size = size * 3 + 7) say(" %zu", good_size(alignment, size));
+        for (size_t size = 0; size < 16 << 20; size = size * 3 + 7) say(" %zu", SERVED(good_size)(alignment, size));
         say("\n");
     }
     say("\n");
@@ -127,7 +127,7 @@ static void told_of_addresses(void) {
 }
 
 /* Calls end in the midst, so this comes last. */
-static void told_of_misuse(void) {
+static inline void told_of_misuse(void) {
     static const size_t sizes[] = {24, 100, 2048, 3000, 14000, 20000, 300000, 5 << 20};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) misuse_of_size(sizes[i]);
     sim_on_abort(NULL);
