@@ -101,11 +101,11 @@ class Tree:
             self.locate(inner)
 
     def functions(self) -> Iterator[tuple[str, str, dict]]:
-        """File, name and body of each."""
+        """File, name and body of each. Attributes, such as always_inline, follow the body."""
         for node in self.root["inner"]:
-            if node["kind"] == "FunctionDecl" and node.get("inner", [{}])[-1].get("kind") == "CompoundStmt":
-                body = node["inner"][-1]
-                yield body["place"][0], node["name"], body
+            bodies = [part for part in node.get("inner", ()) if part.get("kind") == "CompoundStmt"]
+            if node["kind"] == "FunctionDecl" and bodies:
+                yield bodies[0]["place"][0], node["name"], bodies[0]
 
 
 class Function:

@@ -122,25 +122,29 @@ class Sample:
         Of both kinds first those that are about the file, and transcripts; unit tests before whole programs, which
         seldom look."""
         file, found = str(edit.path.relative_to(ROOT)), []
+        files = [edit.path, *users_of(edit.path)]  # a header's code is that of the files that include it
         about = about_the_file(edit.path)
+        about_users = set().union(*map(about_the_file, files))
         for name, row in (self.of_units | self.of_clients).items():
             lines = row["lines"].get(file, ())
             if row["complete"] and any(edit.first <= line <= edit.last for line in lines):
                 judge = Judge(name, row["key"], row["seconds"], name in self.known)
                 is_about = name in about or is_named_after(name, edit.path) or name.startswith(TRANSCRIPTS)
                 found.append((edit.line not in lines, not is_about, judge.seconds + self.compiling(judge), judge))
-        found += self.seen_in_children(edit) if self.whole and not any(not entry[0] for entry in found) else []
+        found += self.seen_in_children(files) if self.whole and not any(not entry[0] for entry in found) else []
         for name, row in self.whole.programs.items() if self.whole else ():
             found.append((False, True, row.seconds, Judge(name, row.key(), row.seconds, is_whole=True)))
-        for name in about if self.whole else ():
+        for name in sorted(about_users) if self.whole else ():
             if not self.known[name].slow:
-                found.append((True, True, WHOLE_CLIENT, Judge(name, f"{name}-0", WHOLE_CLIENT, is_client=True)))
+                seconds = WHOLE_CLIENT + (name not in about)
+                found.append((True, True, seconds, Judge(name, f"{name}-0", WHOLE_CLIENT, is_client=True)))
         return [judge for *_, judge in sorted(found, key=lambda entry: (*entry[:2], entry[3].is_whole, entry[2]))]
 
-    def seen_in_children(self, edit: Edit) -> list[tuple]:
-        """Unit tests about the file, for a line that none seems to execute: a child of a test that ends by a signal or
+    def seen_in_children(self, files: list[Path]) -> list[tuple]:
+        """Unit tests about the files, for a line that none seems to execute: a child of a test that ends by a signal or
         by _exit leaves no counts."""
-        rows = [(name, self.of_units[name]) for name in self.units.tests if is_named_after(name, edit.path)]
+        names = [name for name in self.units.tests if any(is_named_after(name, path) for path in files)]
+        rows = [(name, self.of_units[name]) for name in names]
         return [(False, False, row["seconds"], Judge(name, row["key"], row["seconds"])) for name, row in rows]
 
     def compiling(self, judge: Judge) -> float:
@@ -237,6 +241,25 @@ class Sample:
 def about_the_file(path: Path) -> set[str]:
     """The clients that must reject the file's other mutants."""
     return {client for mutant in all_mutants() if mutant.path == path for client in mutant.clients}
+
+
+@functools.cache
+def users_of(path: Path) -> tuple[Path, ...]:
+    """The sources that include a header, directly or by way of other headers."""
+    found: dict[Path, None] = {}
+    left = [path] if path.suffix == ".h" else []
+    while left:
+        name = f'#include "{left.pop().relative_to(ROOT / "src")}"'
+        for user, text in texts().items():
+            if user not in found and name in text:
+                found[user] = None
+                left.append(user) if user.suffix == ".h" else None
+    return tuple(sorted(user for user in found if user.suffix == ".c"))
+
+
+@functools.cache
+def texts() -> dict[Path, str]:
+    return {path: path.read_text() for path in sorted((ROOT / "src").rglob("*.[ch]"))}
 
 
 def is_named_after(judge: str, path: Path) -> bool:
