@@ -42,12 +42,13 @@ void thrift_purge_shared(void) {
     begin_round_at(ROUND_RANGES, true);
 }
 
-/* `woken`: the round ends early, above the watermark; then the recorded peak stays. */
-static size_t end_round(unsigned standby, bool woken) {
+/* `woken`: the round ends early, above the watermark; then the recorded peak stays. `room`: where the OS refuses pages,
+ * as those of locked memory, ranges are joined, so that roots become whole and go back with their addresses. */
+static size_t end_round(unsigned standby, bool woken, bool room) {
     thrift_count_round();
     if (!woken) watermark_age_peak();
     thrift_forget_peak();
-    return thrift_reclaim(standby, false);
+    return thrift_reclaim(standby, room);
 }
 
 /* Whether no work is left for a round, except for the `still_mapped` granules that cannot be given back. */
@@ -99,6 +100,7 @@ struct rounds {
     size_t still_mapped; /* granules that could not be given back in the last round */
     bool woken;          /* the last round was early */
     bool more;           /* there is work for another round */
+    bool refused;        /* the OS has refused pages in the last round */
 };
 
 /* One round, with the wait in it. False: the thread must stop. */
@@ -114,7 +116,8 @@ static bool run_round(struct rounds *rounds) {
     if (reclaimer_must_end()) return false;
     rounds->woken = reclaimer_take_wakeup();
     reclaimer_begin_work();
-    rounds->still_mapped = end_round(standby, rounds->woken);
+    rounds->still_mapped = end_round(standby, rounds->woken, rounds->refused);
+    rounds->refused = give_back_was_refused();
     reclaimer_end_work();
     rounds->more |= thrift_take_refusals();
     rounds->quiet = nothing_left(rounds->still_mapped) && !rounds->woken ? rounds->quiet + 1 : 0;
@@ -137,6 +140,7 @@ static COLD void reclamation_thread(void) {
     rounds.quiet = 0;
     rounds.still_mapped = 0;
     rounds.woken = true;
+    rounds.refused = false;
     if (!platform_thread_confine(reclaimer_starts_at_need())) return reclaimer_stop();
     while (!reclaimer_must_end() && run_round(&rounds)) {
         if (rounds.quiet == 0 || (rounds.more && rounds.quiet < QUIET_ROUNDS)) continue;
@@ -152,7 +156,7 @@ static COLD void round_without_thread(void) {
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
     reclaimer_take_request();
     reclaimer_begin_work();
-    end_round(!ownership_active(), false);
+    end_round(!ownership_active(), false, give_back_was_refused());
     begin_round(false);
     ownership_swap_buffers();
     reclaimer_end_work();

@@ -6,6 +6,7 @@
  *   window       66 GB of 12,000 B, more than the window has room for, and other sizes behind it
  *   impossible   a size or an alignment that cannot be had takes nothing from what is cached
  *   lock         mlockall, also under a limit of locked memory: what is locked is what is used, and little more
+ *   locked       what is freed of locked memory goes back in whole roots: by malloc_trim; locked_rounds: by rounds
  *   data         RLIMIT_DATA: nearly all of it can be had
  *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
  *   again        RLIMIT_DATA, reached again and again: what is free can be had as one piece (guard pages included)
@@ -20,6 +21,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -259,6 +261,29 @@ static void locked(void) {
     }
 }
 
+static void *asleep(void *unused) {
+    pause();
+    return unused;
+}
+
+/* The same by rounds: of the reclamation thread, or of a thread that frees. */
+static void locked_rounds(void) {
+    enum { OBJECTS = 64 * MB / 20000, FEW = OBJECTS / 20 };
+    static char *objects[OBJECTS];
+    pthread_t thread;
+    if (mlockall(MCL_CURRENT) != 0) check_skip("nothing may be locked here");
+    CHECK(pthread_create(&thread, NULL, asleep, NULL) == 0 && mlockall(MCL_FUTURE) == 0);
+    for (unsigned i = 0; i < OBJECTS; i++) CHECK((objects[i] = malloc(20000)) != NULL);
+    size_t full = resident_bytes();
+    for (unsigned i = 0; i < OBJECTS; i++) free(objects[i]);
+    for (int tenths = 0; tenths < 100 && resident_bytes() + 40 * MB > full; tenths++) {
+        for (unsigned i = 0; i < FEW; i++) CHECK((objects[i] = malloc(20000)) != NULL);
+        for (unsigned i = 0; i < FEW; i++) free(objects[i]);
+        usleep(100000);
+    }
+    CHECK(full > 64 * MB && resident_bytes() + 40 * MB < full);
+}
+
 /* What the kernel charges where it does not overcommit. */
 static size_t private_writable(void) {
     FILE *file = fopen("/proc/self/maps", "r");
@@ -404,6 +429,7 @@ int main(int count, char **arguments) {
     if (strcmp(name, "impossible") == 0) impossible();
     if (strcmp(name, "lock") == 0) lock();
     if (strcmp(name, "locked") == 0) locked();
+    if (strcmp(name, "locked_rounds") == 0) locked_rounds();
     if (strcmp(name, "small") == 0) small(arguments[0]);
     if (strcmp(name, "charges") == 0) tell_charges();
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);

@@ -224,6 +224,19 @@ static void a_root_that_the_system_did_not_take_is_offered_again(void **state) {
     assert_int_equal(root_count(), 0);
 }
 
+static void rounds_give_back_roots_whose_pages_the_system_refuses(void **state) {
+    (void)state;
+    start();
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    granule_id ranges[] = {before, one, keeper, a, b};
+    for (unsigned i = 0; i < sizeof ranges / sizeof *ranges; i++) backend_place(ranges[i]);
+    run_thread();
+    assert_int_equal(root_count(), 0);
+    sim_fail_after(SIM_NEVER);
+    give_back_take_refusal();
+}
+
 /* Frees a granule that joins nothing, again and again, one millisecond each. */
 static void free_often(unsigned times) {
     while (times-- > 0) {
@@ -412,6 +425,7 @@ int main(void) {
         cmocka_unit_test(a_root_that_the_system_did_not_take_is_offered_again),
         cmocka_unit_test(without_a_thread_freeing_threads_run_rounds),
         cmocka_unit_test(a_request_has_one_round),
+        cmocka_unit_test(rounds_give_back_roots_whose_pages_the_system_refuses),
         cmocka_unit_test(a_refused_thread_is_tried_again),
         cmocka_unit_test(quiet_rounds_fade_away),
         cmocka_unit_test(a_purge_gives_everything_back),
