@@ -104,8 +104,9 @@ set(jw_fast_sources
     core/realloc.c core/route.c core/route_free.c core/sized.c core/zeroed.c frontend/cross_list.c
     frontend/heap_pool.c frontend/heap_refill.c frontend/heap_reopened.c frontend/heap_slabs.c
     frontend/object_cache.c frontend/pool.c frontend/slab_cross.c frontend/slab_links.c frontend/slab_lists.c
-    frontend/thread_heap.c hardened/entry.c hardened/entry_realloc.c hardened/hooks.c hardened/open.c
-    hardened/quarantine.c midend/mid_cache.c midend/mid_slab.c midend/mid_word.c midend/midend.c)
+    frontend/thread_heap.c hardened/entry.c hardened/entry_realloc.c hardened/entry_slow.c hardened/entry_wide.c
+    hardened/hooks.c hardened/open.c hardened/quarantine.c midend/mid_cache.c midend/mid_slab.c midend/mid_word.c
+    midend/midend.c)
 list(TRANSFORM jw_fast_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
 # jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [NEAR] [DEFINITIONS -DX=Y...]): the object library NAME of

@@ -21,8 +21,8 @@ FOR_FILE = {
     "core/limit": ERRNO,
     "core/realloc": ERRNO,
     "core/route": ERRNO,
-    "hardened/entry": ERRNO,
     "hardened/entry_realloc": ERRNO,
+    "hardened/entry_slow": ERRNO,
     "platform/linux": {
         "clock_gettime": "the vDSO's code",
         "environ": "a variable",

@@ -12,6 +12,13 @@
 #define COLD __attribute__((noinline, cold))
 /* The few functions that are called all the time: beside each other, each from the start of a line of the cache. */
 #define HIT_PATH __attribute__((section(".text.hot"), aligned(64)))
+/* Of a function that ends the process, for callers on a hit path: it seems to return. Then it can be the last step, and
+ * the caller needs no frame. */
+#ifdef __clang__
+#define LAST_STEP __attribute__((noinline, cold))
+#else
+#define LAST_STEP __attribute__((noipa, cold))
+#endif
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ASSUME(condition) ((condition) ? (void)0 : __builtin_unreachable())

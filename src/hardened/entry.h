@@ -7,7 +7,8 @@
  *   free      opened: tag, trailer and fill are checked, trailer FREED, tag 0 -> cleared or filled -> quarantine ->
  *             checked again -> malloc or the allocator
  *
- * entry.c has malloc and free, entry_realloc.c realloc; seal.h makes an object, open.h checks one that comes back.
+ * entry_steps.h has malloc and free, entry_slow.c what is rare in them, entry_realloc.c realloc. seal.h makes an
+ * object, open.h checks one that comes back.
  *
  * The allocator below knows only slots. Progress: as the allocator's; the data here belongs to one thread, or is one
  * word.

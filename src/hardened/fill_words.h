@@ -9,7 +9,9 @@
 
 #include "base/compiler.h"
 #include "config/policy.h"
+#include "platform/features.h"
 #include "platform/instructions.h"
+#include "platform/wide.h"
 
 /* Bytes without bits, then bytes that have all. */
 static const _Alignas(32) uint8_t slack_masks[32] = {[16 ... 31] = UINT8_MAX};
@@ -81,6 +83,35 @@ static ALWAYS_INLINE uint64_t slack_differs(const char *end, size_t slack, uint8
     return fill_difference(end, end + 8, eight) | fill_difference(last - 8, last, eight);
 }
 
+#ifdef JW_WIDE_HERE
+
+typedef long long __attribute__((vector_size(16))) pair_bits;
+
+/* Whether the pair has no bit of the mask. */
+static ALWAYS_INLINE bool pair_is_zero(const word_pair *pair, const word_pair *mask) {
+    return __builtin_ia32_ptestz128((pair_bits)*mask, (pair_bits)*pair);
+}
+
+static ALWAYS_INLINE void pair_set_bytes(word_pair *pair, uint8_t byte) {
+    typedef uint8_t __attribute__((vector_size(16))) bytes;
+    *pair = (word_pair)(bytes){byte, byte, byte, byte, byte, byte, byte, byte,
+                               byte, byte, byte, byte, byte, byte, byte, byte};
+}
+
+#else
+
+static ALWAYS_INLINE bool pair_is_zero(const word_pair *pair, const word_pair *mask) {
+    word_pair both = *pair & *mask;
+    return (both[0] | both[1]) == 0;
+}
+
+static ALWAYS_INLINE void pair_set_bytes(word_pair *pair, uint8_t byte) {
+    const uint64_t eight = byte * 0x0101010101010101u;
+    *pair = (word_pair){eight, eight};
+}
+
+#endif
+
 /* Where the 16 bytes before the trailer are the object's own, a slack of at most so many bytes takes no branch. */
 enum { PAIRED_MIN = 32, PAIRED_MOST = sizeof(word_pair) };
 
@@ -95,8 +126,8 @@ static ALWAYS_INLINE any_pair *pair_before(char *behind) {
 
 /* Fills as slack_fill does for a fresh object. `behind`: the end of the slack. */
 static ALWAYS_INLINE void slack_fill_paired(char *behind, size_t slack, uint8_t with) {
-    const uint64_t eight = with * 0x0101010101010101u;
-    const word_pair fill = {eight, eight};
+    word_pair fill;
+    pair_set_bytes(&fill, with);
     if (LIKELY(slack <= PAIRED_MOST)) {
         *pair_before(behind) = fill & *slack_mask(slack);
     } else {
@@ -107,8 +138,8 @@ static ALWAYS_INLINE void slack_fill_paired(char *behind, size_t slack, uint8_t 
 
 /* Compares as slack_differs does. */
 static ALWAYS_INLINE bool slack_differs_paired(char *behind, size_t slack, uint8_t with) {
-    const uint64_t eight = with * 0x0101010101010101u;
-    word_pair differs = {eight, eight}, mask;
+    word_pair differs, mask;
+    pair_set_bytes(&differs, with);
     if (LIKELY(slack <= PAIRED_MOST)) {
         differs ^= *pair_before(behind);
         mask = *slack_mask(slack);
@@ -117,8 +148,7 @@ static ALWAYS_INLINE bool slack_differs_paired(char *behind, size_t slack, uint8
         mask = differs = (*(any_pair *)from ^ differs) | (*pair_before(from + filled(slack)) ^ differs);
     }
     pair_computed_now(&differs); /* here both ways meet */
-    differs &= mask;
-    return (differs[0] | differs[1]) != 0;
+    return !pair_is_zero(&differs, &mask);
 }
 
 /* Number of the first bytes, of `size`, that still have their fill. */
@@ -127,6 +157,47 @@ static inline size_t fill_left(const char *from, size_t size, uint8_t with) {
     while (left < size && (uint8_t)from[left] == with) left++;
     return left;
 }
+
+#ifdef JW_WIDE_HERE
+
+/* Whether all bytes but the last eight are zero, from both ends: some are read twice. `size` is a multiple of 16, and
+ * so is the address. */
+static ALWAYS_INLINE bool is_zero_but_last(const char *from, size_t size) {
+    const char *end = from + size - sizeof(filled_word);
+    if (UNLIKELY(size <= WIDE)) {
+        uint64_t sum = *(const filled_word *)(end - sizeof sum);
+        if (size == WIDE) sum |= ((const filled_word *)from)[0] | ((const filled_word *)from)[1];
+        return sum == 0;
+    }
+    if (size <= 2 * WIDE) {
+        if (UNLIKELY(!wide_is_zero_2(from, end))) return false;
+    } else if (size <= 4 * WIDE) {
+        if (UNLIKELY(!wide_is_zero_4(from, end))) return false;
+    } else {
+        if (UNLIKELY(!wide_is_zero_8(from, end))) return false;
+        for (from += 4 * WIDE; UNLIKELY(from < end - 4 * WIDE); from += 2 * WIDE)
+            if (UNLIKELY(!wide_is_zero_2(from, from + 2 * WIDE))) return false;
+    }
+    return true;
+}
+
+/* Clears all but the last eight bytes, as above. */
+static ALWAYS_INLINE void clear_but_last(char *from, size_t size) {
+    char *end = from + size - sizeof(filled_word);
+    if (UNLIKELY(size <= WIDE)) {
+        *(filled_word *)(end - sizeof(filled_word)) = 0;
+        if (size == WIDE) ((filled_word *)from)[0] = ((filled_word *)from)[1] = 0;
+    } else if (size <= 2 * WIDE) {
+        wide_clear_2(from, end);
+    } else if (size <= 4 * WIDE) {
+        wide_clear_4(from, end);
+    } else {
+        wide_clear_8(from, end);
+        for (from += 4 * WIDE; UNLIKELY(from < end - 4 * WIDE); from += 2 * WIDE) wide_clear_2(from, from + 2 * WIDE);
+    }
+}
+
+#else
 
 #define PAIR sizeof(word_pair)
 
@@ -191,5 +262,7 @@ static ALWAYS_INLINE void clear_but_last(char *from, size_t size) {
         if (size > 2 * PAIR) at[1] = last[-1] = zero;
     }
 }
+
+#endif
 
 #endif

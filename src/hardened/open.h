@@ -17,12 +17,16 @@ struct opened {
     enum object_tier tier;
 };
 
-/* Checks the trailer of the object before a small one: an overflow of that object would have come here. `canary`: of
- * that object. */
-static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot, uint64_t canary) {
-    if (((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 || sizeof(void *) < 8) return;
-    const char *before = object - slot;
-    if (UNLIKELY(!trailer_may_be(trailer_word_of(before, slot), canary))) misuse(OVERFLOW, before, slot - TRAILER_SIZE);
+/* Whether the trailer of the object before a small one may be right: an overflow of that object would have come here.
+ * `canary`: of that object. */
+static ALWAYS_INLINE bool neighbour_is_right(const char *object, size_t slot, uint64_t canary) {
+    if (UNLIKELY(((uintptr_t)object & (GRANULE_SIZE - 1)) == 0) || sizeof(void *) < 8) return true;
+    return trailer_may_be(trailer_word_of(object - slot, slot), canary);
+}
+
+static ALWAYS_INLINE void check_neighbour(const char *object, size_t slot) {
+    if (UNLIKELY(!neighbour_is_right(object, slot, address_byte(object - slot))))
+        misuse(OVERFLOW, object - slot, slot - TRAILER_SIZE);
 }
 
 static COLD _Noreturn void report_not_zero(const char *object, size_t slot) {
@@ -41,25 +45,35 @@ static COLD _Noreturn void report_trailer(const char *object, size_t slot, uint6
     misuse(OVERFLOW, object, slot - TRAILER_SIZE);
 }
 
-/* Ends the process if the trailer does not say that the object is in use. `canary`: of the object. */
-static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opened, enum misuse freed,
-                                       enum keyed_way way, uint64_t canary) {
-    char *object = opened->object;
+/* Whether the trailer says that the object is in use. `canary`: of the object. */
+static ALWAYS_INLINE bool is_in_use(struct opened *opened, enum keyed_way way, uint64_t canary) {
     const size_t slot = opened->slot;
-    if (tags_active && slot < BACKEND_MIN && UNLIKELY(tag_of_memory(object) != tag_of_pointer(pointer)))
-        misuse(freed, object, 0);
-    const uint64_t word = opened->word = trailer_word_of(object, slot);
+    const uint64_t word = opened->word = trailer_word_of(opened->object, slot);
     const unsigned bits = payload_bits(slot);
     const uint64_t told = trailer_tells(word, canary, bits);
-    opened->trailer = (struct trailer){keyed_of(object, way), told, canary, bits};
+    opened->trailer = (struct trailer){keyed_of(opened->object, way), told, canary, bits};
     uint64_t slack = told; /* of a small object without marks these are the same, or the trailer is wrong */
     bool right = code_is_right(opened->trailer.keyed, told, word, bits);
     if (TAGGED || slot > FRONTEND_MAX) {
         right &= told >> bits == 0;
         slack &= ((uint64_t)1 << slack_bits(slot)) - 1;
     }
-    if (UNLIKELY(!right) || UNLIKELY(slack > slot - TRAILER_SIZE)) report_trailer(object, slot, word, freed);
     opened->size = slot - TRAILER_SIZE - slack;
+    return LIKELY(right) && LIKELY(slack <= slot - TRAILER_SIZE);
+}
+
+/* Whether the pointer's tag is the memory's. */
+static ALWAYS_INLINE bool tag_is_right(const void *pointer, const struct opened *opened) {
+    return !tags_active || opened->slot >= BACKEND_MIN ||
+           LIKELY(tag_of_memory(opened->object) == tag_of_pointer(pointer));
+}
+
+/* Ends the process if the trailer does not say that the object is in use. */
+static ALWAYS_INLINE void check_in_use(const void *pointer, struct opened *opened, enum misuse freed,
+                                       enum keyed_way way) {
+    if (!tag_is_right(pointer, opened)) misuse(freed, opened->object, 0);
+    if (UNLIKELY(!is_in_use(opened, way, address_byte(opened->object))))
+        report_trailer(opened->object, opened->slot, opened->word, freed);
 }
 
 /* Checks the program's pointer. False: no small object is there. */
@@ -75,8 +89,8 @@ static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened,
     opened->tier = IN_SLAB;
     opened->slot = size_classes[slab->class].size;
     ASSUME(opened->slot <= FRONTEND_MAX); /* so the trailer's format is a constant */
-    check_neighbour(object, opened->slot, address_byte(object - opened->slot));
-    check_in_use(pointer, opened, freed, way, address_byte(object));
+    check_neighbour(object, opened->slot);
+    check_in_use(pointer, opened, freed, way);
     return true;
 }
 
@@ -93,25 +107,47 @@ static ALWAYS_INLINE uint32_t marks_of(const struct opened *opened) {
     return (uint32_t)(opened->trailer.payload >> slack_bits(opened->slot));
 }
 
+/* Bytes behind the object, up to its trailer. */
+static ALWAYS_INLINE size_t slack_of(const struct opened *opened) {
+    return opened->slot - TRAILER_SIZE - opened->size;
+}
+
 static COLD _Noreturn void report_overflow(const char *object, size_t size, size_t slack) {
     misuse(OVERFLOW, object, size + fill_left(object + size, filled(slack), (uint8_t)address_byte(object)));
 }
 
-/* Marks the object as free; from now on the allocator may access it. */
-static ALWAYS_INLINE void close_object(const struct opened *opened) {
-    char *object = opened->object;
-    size_t slack = opened->slot - TRAILER_SIZE - opened->size;
+/* Marks the object as free; from now on the allocator may access it. False: another thread has done so. */
+static ALWAYS_INLINE bool close_trailer(const struct opened *opened) {
+    trailer_word *trailer = trailer_at(opened->object, opened->slot);
     uint64_t live = opened->word, freed = trailer_made(opened->trailer, FREED);
     /* relaxed: of two threads that free the same object only one goes on; no other data depends on the word */
-    if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer_at(object, opened->slot), &live, freed,
-                                                          memory_order_relaxed, memory_order_relaxed)))
-        misuse(DOUBLE_FREE, object, 0);
-    if (tags_active && opened->slot < BACKEND_MIN) tag_memory(object, opened->size ? opened->size : 1, 0);
-    char *behind = object + opened->slot - TRAILER_SIZE;
-    uint8_t fill = (uint8_t)opened->trailer.canary;
-    bool differs = opened->slot >= PAIRED_MIN ? slack_differs_paired(behind, slack, fill)
-                                              : slack_differs(behind - slack, slack, fill) != 0;
-    if (UNLIKELY(differs)) report_overflow(object, opened->size, slack);
+    if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer, &live, freed, memory_order_relaxed,
+                                                          memory_order_relaxed)))
+        return false;
+    if (tags_active && opened->slot < BACKEND_MIN) tag_memory(opened->object, opened->size ? opened->size : 1, 0);
+    return true;
 }
+
+/* Whether an object that is closed has the fill behind it. */
+static ALWAYS_INLINE bool fill_is_right(const struct opened *opened) {
+    char *behind = opened->object + opened->slot - TRAILER_SIZE;
+    size_t slack = slack_of(opened);
+    uint8_t fill = (uint8_t)opened->trailer.canary;
+    return opened->slot >= PAIRED_MIN ? !slack_differs_paired(behind, slack, fill)
+                                      : slack_differs(behind - slack, slack, fill) == 0;
+}
+
+static ALWAYS_INLINE void close_object(const struct opened *opened) {
+    if (!close_trailer(opened)) misuse(DOUBLE_FREE, opened->object, 0);
+    if (UNLIKELY(!fill_is_right(opened))) report_overflow(opened->object, opened->size, slack_of(opened));
+}
+
+/* For malloc and free: report what they have found, and end the process. Of a small object that may not be freed: it or
+ * its neighbour is wrong. */
+LAST_STEP void free_refused(const void *pointer, size_t slot);
+/* Of an object with a wrong fill. */
+LAST_STEP void free_overflowed(const char *object, size_t size, size_t slack);
+/* Of a free slot that the program has written to. */
+LAST_STEP void *slot_refused(const char *object, size_t slot, bool cleared);
 
 #endif

@@ -1,7 +1,7 @@
 /* quarantine.h - freed objects wait here before the allocator may give them out again. Each heap has a ring of
  * addresses, outside the objects. When it is full, some leave at once, each time a random one of the oldest. So an
  * object leaves at a random moment. Before it, at least 55 of 64 of the objects that fit (by bytes or by entries) have
- * come, less five. Of each class a few of those that left wait for malloc (quarantine_ring.h), the others go to the
+ * come, less eight. Of each class a few of those that left wait for malloc (quarantine_ring.h), the others go to the
  * allocator. Only the heap's thread uses the ring.
  */
 #ifndef JW_QUARANTINE_H

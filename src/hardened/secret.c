@@ -3,6 +3,7 @@
 
 #include "config/options.h"
 #include "platform/platform.h"
+#include "platform/wide.h"
 #include "sync/free_link.h"
 
 struct secrets secrets;
@@ -25,5 +26,5 @@ void secrets_start(void) {
     sip_begin(&secrets.sip, key);
     aes_begin(key);
     link_secret = platform_random();
-    secrets.usual = keyed_way() == USUAL_WAY && option(&options.zero_on_free);
+    secrets.usual = keyed_way() == USUAL_WAY && (!JW_WIDE || wide_is_there()) && option(&options.zero_on_free);
 }

@@ -16,7 +16,8 @@ struct secrets {
     struct sip_state sip; /* of these codes elsewhere */
     uint64_t place;       /* of what differs from address to address and protects nothing else; odd */
     bool has_aes;
-    bool usual; /* the process has keyed functions by USUAL_WAY, and zero_on_free: malloc and free test both at once */
+    bool usual; /* the process has keyed functions by USUAL_WAY, zero_on_free, and where JW_WIDE vectors of 32 bytes:
+                   malloc and free test all at once */
 };
 
 extern struct secrets secrets HIDDEN;

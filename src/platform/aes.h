@@ -51,10 +51,18 @@ static inline bool aes_is_there(void) {
 static ALWAYS_INLINE aes_block aes_of(const struct aes_keys *keys, aes_block block) {
 #ifdef __x86_64__
     block ^= keys->round[0];
+#ifdef JW_WIDE_HERE /* the other form of the same instructions: the two forms should not be mixed */
+    __asm__("vaesenc %[k1], %[block], %[block]\n\tvaesenc %[k2], %[block], %[block]\n\t"
+            "vaesenc %[k3], %[block], %[block]\n\tvaesenc %[k4], %[block], %[block]\n\t"
+            "vaesenc %[k5], %[block], %[block]\n\tvaesenc %[k6], %[block], %[block]\n\t"
+            "vaesenc %[k7], %[block], %[block]\n\tvaesenc %[k8], %[block], %[block]\n\t"
+            "vaesenc %[k9], %[block], %[block]\n\tvaesenclast %[k10], %[block], %[block]"
+#else
     __asm__("aesenc %[k1], %[block]\n\taesenc %[k2], %[block]\n\taesenc %[k3], %[block]\n\t"
             "aesenc %[k4], %[block]\n\taesenc %[k5], %[block]\n\taesenc %[k6], %[block]\n\t"
             "aesenc %[k7], %[block]\n\taesenc %[k8], %[block]\n\taesenc %[k9], %[block]\n\t"
             "aesenclast %[k10], %[block]"
+#endif
             : [block] "+x"(block)
             : AES_OPERANDS("m"), [k10] "m"(keys->round[10]));
     return block;

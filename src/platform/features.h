@@ -24,6 +24,13 @@
 #define JW_AES 0
 #endif
 
+/* The processor may have vectors of 32 bytes (platform/wide.h). */
+#if defined __x86_64__ && defined __LP64__ && JW_AES
+#define JW_WIDE 1
+#else
+#define JW_WIDE 0
+#endif
+
 /* Memory and pointers have tags (platform/tags.h): in the build whose objects have trailers, on AArch64. */
 #ifdef __aarch64__
 #define TAGGED TRAILERS

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""promises.py caught|unnoticed CASE|all PROGRAM... - runs the cases of hardened.c and looks at how they end.
+"""promises.py caught|unnoticed CASE,...|all PROGRAM... - runs the cases of hardened.c and looks at how they end.
 
 caught: on the hardened build each must be. unnoticed: on the plain build none may be, but for what it sees as well.
 """
@@ -149,7 +149,7 @@ def main() -> int:
     hardened, chosen, program = sys.argv[1] == "caught", sys.argv[2], sys.argv[3:]
     table = MISUSES if "misuses" in os.path.basename(program[-1]) else PROMISES
     ALL.update(table)
-    cases = [case for case in table if chosen in ("all", case)]
+    cases = [case for case in table if chosen == "all" or case in chosen.split(",")]
     if not hardened:
         cases = [case for case in cases if not table[case].seen_by_all]
     if run(program, cases[0], "").returncode == 77:

@@ -22,17 +22,24 @@ def seed(file: str, text: str, instead: str, case: str) -> tuple[seeded.Mistake,
     return seeded.Mistake(file, text, instead, f"{case} ", secure=True), case
 
 
-ENTRY, OPEN = "hardened/entry.c", "hardened/open.h"
+SLOW, STEPS, OPEN = "hardened/entry_slow.c", "hardened/entry_steps.h", "hardened/open.h"
 QUARANTINE, LARGE = "hardened/quarantine.c", "hardened/large.c"
 MISTAKES = {
     "trailer": seed(
         OPEN,
-        "if (UNLIKELY(!right) || UNLIKELY(slack > slot - TRAILER_SIZE)) report_trailer(object, slot, word, freed);",
-        "if (UNLIKELY(slack > slot - TRAILER_SIZE)) slack = 0;",
+        "    return LIKELY(right) && LIKELY(slack <= slot - TRAILER_SIZE);",
+        "    if (slack > slot - TRAILER_SIZE) opened->size = slot - TRAILER_SIZE;\n    return true;",
         "overflow_small",
     ),
-    "fill": seed(OPEN, "UNLIKELY(differs)", "UNLIKELY(!object)", "overflow_small_slack"),
-    "neighbour": seed(OPEN, "!trailer_may_be(trailer_word_of(before, slot), canary)", "!canary", "overflow_into_next"),
+    "fill": seed(
+        OPEN,
+        "    uint8_t fill = (uint8_t)opened->trailer.canary;\n",
+        "    uint8_t fill = (uint8_t)opened->trailer.canary;\n    if (behind) return true;\n",
+        "overflow_small_slack",
+    ),
+    "neighbour": seed(
+        OPEN, "trailer_may_be(trailer_word_of(object - slot, slot), canary)", "true", "overflow_into_next"
+    ),
     "guard": seed(
         "hardened/guard.c",
         "if (!platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false))",
@@ -40,7 +47,7 @@ MISTAKES = {
         "overflow_into_guard",
     ),
     "quarantine": seed(QUARANTINE, "return limit ?", "return !limit ?", "quarantine_delays"),
-    "written": seed(OPEN, "!is_zero_but_last(object, slot)", "!object", "write_after_free_small"),
+    "written": seed(STEPS, "!is_zero_but_last(object, slot)", "!object", "write_after_free_small"),
     "link": seed("frontend/slab_links.c", "UNLIKELY(!may_lead(object, distance))", "!object", "forged_link"),
     "order": seed(
         "frontend/slab_lists.c", "unsigned other = next_below(&state, i + 1);", "unsigned other = i;", "order_small"
@@ -55,7 +62,7 @@ MISTAKES = {
         "    if (slot < 64) memset(object, 0",
         "zero_on_free",
     ),
-    "cleared at once": seed(ENTRY, "    clear_but_last(object, slot);\n", "", "contents_go"),
+    "cleared at once": seed(STEPS, "    clear_but_last(object, slot);\n", "", "contents_go"),
     "emptied": seed(LARGE, "waiting.untouched = empty_large(&waiting, kept);", "", "contents_go"),
     "closed": seed(
         LARGE, "waiting.untouched &= platform_protect(waiting.start, waiting.size, false)", "", "read_after_free_large"
@@ -76,15 +83,15 @@ MISTAKES = {
         "frontend/heap_pool.c", "CLASSES_APART && slab && slab->class != class", "false", "types_stay_apart_in_pool"
     ),
     "zero size": seed(
-        ENTRY, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
+        SLOW, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
     ),
     "shuffled": seed(
         QUARANTINE, "(uint16_t)random * most >> 16", "(uint16_t)random * 0 * most >> 16", "quarantine_is_random"
     ),
     "delivery": seed(
-        ENTRY,
-        "if (UNLIKELY(!trailer_is_right)) misuse(WRITE_AFTER_FREE",
-        "if (UNLIKELY(!object)) misuse(WRITE_AFTER_FREE",
+        STEPS,
+        "UNLIKELY(word != trailer_made(last, FREED))",
+        "UNLIKELY(!object)",
         "free_end_written",
     ),
 }

@@ -1,4 +1,13 @@
 /* trailer_test.c - the hardened build's trailers: the keyed functions, and that no word stands for another. */
+#ifdef TRAILER_FAST /* else the checked build's forms, without AES */
+#undef JW_CHECKED
+#define JW_CHECKED 0
+#endif
+#ifdef TRAILER_WIDE /* as entry_wide.c */
+#define JW_WIDE_HERE
+#include "platform/wide.h"
+WIDE_BEGINS
+#endif
 #include "hardened/fill_words.h"
 #include "hardened/trailer.h"
 #include "unit.h"
@@ -193,7 +202,14 @@ static void all_but_the_last_word_is_cleared(void **state) {
     }
 }
 
+#ifdef TRAILER_WIDE
+WIDE_ENDS
+#endif
+
 int main(void) {
+#ifdef TRAILER_WIDE
+    if (!wide_is_there() || !aes_is_there()) return 77;
+#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(siphash_has_the_known_values),
         cmocka_unit_test(a_word_says_what_was_written),
