@@ -1,4 +1,4 @@
-/* huge.h - objects with a mapping each: those above a root's size, and large ones when the window is full.
+/* huge.h - objects with a mapping each: those above a root's size, and others above 2 KB without a root.
  *
  * The kernel chooses the place, at a multiple of a granule and of an OS page. The directory (directory.h) has the
  * object's size. An object takes no slot of the window. A lookup comes here only with an address that is in no root of

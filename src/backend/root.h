@@ -68,8 +68,8 @@ granule_id root_open_part(enum root_use use, uint32_t weight);
  * mappings (huge.h). */
 bool root_may_serve_large(void);
 
-/* Whether each slot has a root. Then no root can be made, and objects above the frontend's sizes that find no range get
- * mappings of their own. */
+/* Whether each slot has a root. Then no root can be made. Objects above the frontend's sizes that find no range get
+ * mappings of their own, then as where the OS has no room for a root. */
 bool root_window_is_full(void);
 
 /* Gives back a root that the caller holds as one range. False when the OS refuses or there is a walker: then the caller

@@ -14,7 +14,6 @@
 
 #include "backend/huge.h"
 #include "backend/large_object.h"
-#include "backend/root.h"
 #include "backend/thrift.h"
 #include "config/options.h"
 #include "core/limit.h"
@@ -95,8 +94,7 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
     *dirty_bytes = SIZE_MAX;
     void *object = NULL;
     struct heap *heap = thread_heap();
-    enum serving_tier tier = tier_of(size);
-    if (tier < TIER_LARGE && alignment <= GRANULE_SIZE)
+    if (tier_of(size) < TIER_LARGE && alignment <= GRANULE_SIZE)
         object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
     if (large_fits(size, alignment)) {
@@ -106,10 +104,8 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
             return object;
         }
     }
-    /* if there is no range (the window is full, or no memory for a whole root), a mapping may serve */
-    bool mapping_may_serve =
-        tier >= TIER_LARGE || alignment > GRANULE_SIZE || (tier == TIER_MID && root_window_is_full());
-    return mapping_may_serve && size <= PTRDIFF_MAX ? huge_allocate(size, alignment, dirty_bytes) : NULL;
+    /* if there is no range (the window is full, or no memory for a whole root), a mapping serves */
+    return size <= PTRDIFF_MAX ? huge_allocate(size, alignment, dirty_bytes) : NULL;
 }
 
 /* Requests above the frontend's sizes, and smaller ones with alignments that no small class has. */

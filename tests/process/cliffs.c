@@ -9,6 +9,7 @@
  *   locked       what is freed of locked memory goes back in whole roots: by malloc_trim; locked_rounds: by rounds
  *   data         RLIMIT_DATA: nearly all of it can be had
  *   space        RLIMIT_AS that the program sets itself, from 100 MB on: so is that
+ *   near         at 30 to 100 MB of it, at most 4 MB less than with glibc
  *   again        RLIMIT_DATA, reached again and again: what is free can be had as one piece (guard pages included)
  *   pages        roots get no transparent huge pages unless they are wanted: what was given back stays so
  *   small        what a small program is charged, in each way, is at most 4 MB above glibc's
@@ -313,26 +314,26 @@ static void tell_charges(void) {
 }
 
 /* This program again, on our malloc or on glibc's. */
-static void ask_charges(char *program, bool preload, size_t charges[CHARGES]) {
-    int ends[2];
+static void ask(char **program, bool preload, size_t *figures, size_t size) {
+    int ends[2], status = 1;
     CHECK(pipe(ends) == 0);
     pid_t child = fork();
     if (child == 0) {
         if (!preload) unsetenv("LD_PRELOAD");
         dup2(ends[1], STDOUT_FILENO);
-        execl("/proc/self/exe", program, "charges", NULL);
+        execv("/proc/self/exe", program);
         _exit(1);
     }
-    CHECK(read(ends[0], charges, CHARGES * sizeof *charges) == CHARGES * sizeof *charges);
-    int status = 1;
+    CHECK(read(ends[0], figures, size) == (ssize_t)size);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 static void small(char *program) {
+    char *again[] = {program, "charges", NULL};
     size_t ours[CHARGES], theirs[CHARGES];
     if (getenv("LD_PRELOAD") == NULL) check_skip("the system's malloc is not in this program");
-    ask_charges(program, true, ours);
-    ask_charges(program, false, theirs);
+    ask(again, true, ours, sizeof ours);
+    ask(again, false, theirs, sizeof theirs);
     for (int i = 0; i < CHARGES; i++) {
         dprintf(2, "%s: %zu KB, glibc %zu KB\n", charge_names[i], ours[i] >> 10, theirs[i] >> 10);
         CHECK(ours[i] <= theirs[i] + 4 * MB);
@@ -352,6 +353,27 @@ static void within(int resource, size_t megabytes, size_t size) {
     size_t bytes = fill(size);
     if (bytes < (megabytes - megabytes / 32 - 8) * MB) dprintf(2, "%zu of %zu MB\n", bytes / MB, megabytes);
     CHECK(bytes >= (megabytes - megabytes / 32 - 8) * MB);
+}
+
+/* What can be had below RLIMIT_AS is at most 4 MB less than with glibc. */
+static void near(char *program) {
+    static char *const limits[] = {"30", "50", "100"}, *const sizes[] = {"4096", "65536"};
+    if (getenv("LD_PRELOAD") == NULL) check_skip("the system's malloc is not in this program");
+    for (int i = 0; i < 6; i++) {
+        char *again[] = {program, "room", limits[i / 2], sizes[i % 2], NULL};
+        size_t ours, theirs;
+        ask(again, true, &ours, sizeof ours);
+        ask(again, false, &theirs, sizeof theirs);
+        dprintf(2, "%s MB, %s B: %zu KB, glibc %zu KB\n", again[2], again[3], ours >> 10, theirs >> 10);
+        CHECK(ours + 4 * MB >= theirs);
+    }
+}
+
+static void tell_room(size_t megabytes, size_t size) {
+    struct rlimit limit = {megabytes * MB, megabytes * MB};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    size_t bytes = fill(size);
+    CHECK(write(STDOUT_FILENO, &bytes, sizeof bytes) == sizeof bytes);
 }
 
 static void pages(void) {
@@ -421,7 +443,7 @@ static void addresses(void) {
 }
 
 int main(int count, char **arguments) {
-    CHECK(count == 2);
+    CHECK(count >= 2);
     free(malloc(100));
     const char *name = arguments[1];
     if (strcmp(name, "huge") == 0) many(sizeof(void *) < 8 ? 200 : 20000, 5 * MB, 4096);
@@ -433,6 +455,8 @@ int main(int count, char **arguments) {
     if (strcmp(name, "locked") == 0) locked();
     if (strcmp(name, "locked_rounds") == 0) locked_rounds();
     if (strcmp(name, "small") == 0) small(arguments[0]);
+    if (strcmp(name, "near") == 0) near(arguments[0]);
+    if (strcmp(name, "room") == 0) tell_room(strtoul(arguments[2], NULL, 10), strtoul(arguments[3], NULL, 10));
     if (strcmp(name, "charges") == 0) tell_charges();
     if (strcmp(name, "data") == 0) within(RLIMIT_DATA, 100, 4096);
     if (strcmp(name, "space") == 0) within(RLIMIT_AS, 200, 65536);
