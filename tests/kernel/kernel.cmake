@@ -6,4 +6,9 @@ if(JW_BOOTED)
     target_link_options(kernel-init PRIVATE -static)
     jw_test(measure.memory SOURCES kernel/memory.c MODES control preload static LABELS measure TIMEOUT 120
         CONF reclaim_thread:true)
+    jw_test(kernel.huge_pages SOURCES kernel/settings.c MODES preload LABELS measure TIMEOUT 60 ARGUMENTS huge_pages)
+    jw_test(kernel.overcommit SOURCES kernel/settings.c MODES preload LABELS measure TIMEOUT 30 ARGUMENTS overcommit)
+    jw_program(pressure control SOURCES process/pressure.c)
+    jw_test(kernel.group SOURCES kernel/settings.c MODES preload LABELS measure TIMEOUT 60
+        ARGUMENTS group $<TARGET_FILE:pressure-control> 160 CONF pressure:true)
 endif()
