@@ -170,6 +170,21 @@ static void __attribute__((format(printf, 2, 3))) count_is(uint64_t value, const
     say_word(word, "    ");
 }
 
+static void count_reclaimer(void) {
+    count_is(reclaimer_lives(), "lives");
+    count_is(reclaimer_stopped_briefly(), "brief");
+    count_is(reclaimer_state(), "state");
+    count_is(reclaimer_is_asked(), "asked");
+    count_is(reclaimer_sleeps(), "sleeps");
+    count_is(atomic_load(&reclaimer->wakeup), "woken");
+    count_is(atomic_load(&reclaimer->in_round), "turn");
+    count_is(reclaimer_must_end(), "paused");
+    count_is(reclaimer_works_over(), "works");
+    count_is(reclaimer_is_at_work(), "working");
+    count_is(atomic_load(&thrift_counters.asks), "asks");
+    count_is(atomic_load(&thrift_counters.wakeups), "wakeups");
+}
+
 static void count_backend(void) {
     static struct backend_statistics s;
     struct huge_statistics huge;
@@ -198,8 +213,7 @@ static void count_backend(void) {
     count_is(mapping_cache_addresses(), "waiting_all");
     count_is(limits_committed(), "committed");
     count_is(sim_reserved(), "reserved");
-    count_is(reclaimer_lives(), "lives");
-    count_is(reclaimer_stopped_briefly(), "brief");
+    count_reclaimer();
 }
 
 static void count_classes(const char *name, const struct slab_class_statistics *classes, unsigned count) {

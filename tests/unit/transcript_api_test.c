@@ -260,6 +260,8 @@ static void statistics(void) {
     begin_script("Statistics");
     sim_set_file("VmHWM:\t  2000 kB\nVmRSS:\t  1000 kB\n");
     say_mallinfo();
+    STEP("slabs of a sleeping thread go back", take_many(1, 1500, 64); give_many(2, 1500, 1); thrift_wake();
+         run_thread());
     STEP("a mix", for (unsigned i = 0; i < 300; i++) take(i % HEAPS, 16 + i * i * 11 % 30000); give_many(HEAPS, 200, 2);
          take(0, 5 << 20); take(0, 6 << 20));
     say_mallinfo();

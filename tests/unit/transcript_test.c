@@ -57,6 +57,13 @@ static void objects_of_others(void) {
     STEP("the owner goes on", take_many(1, 100, 224));
     STEP("1500 of 64, freed by another", take_many(0, 1500, 64); give_many(1, 1500, 1));
     STEP("a round while they sleep", thrift_wake(); run_thread());
+    STEP("2000 of 64, freed by another", take_many(1, 2000, 64); give_many(2, 2000, 1));
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    STEP("rounds, refused", thrift_wake(); run_thread());
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    STEP("rounds try again", thrift_wake(); run_thread());
     options.limit_hard = limits_committed();
     STEP("the owner may not use its pages", heap_collect(heaps[0], COLLECT_ALL));
     options.limit_hard = 0;
@@ -243,7 +250,7 @@ static void forks(bool fresh) {
     options.fresh_after_fork = fresh;
     STEP("a mix", mix(0, 100));
     STEP("a parent", sim_fork(false));
-    STEP("a child", heap_enter(heaps[0]); sim_fork(true));
+    STEP("a child, while another thread walks", heap_enter(heaps[0]); CHECK(root_walk_begin()); sim_fork(true));
     STEP("its first object", keep(0, jw_malloc(100), 100));
     STEP("its next ones", for (unsigned i = 0; i < 40; i++) keep(0, jw_malloc(100), 100));
     heaps[0] = thread.heap;

@@ -19,12 +19,16 @@ LARGEST = "-1024-12"
 WRITES = re.compile(r"^-(MD|MT|MF|o|c)$")
 
 
+UNITS = BUILD / "verify/unit"  # the release flavour has all unit tests
+HARDENED = re.compile(r"-hardened$|^unit-trailer$")  # those about the hardened build
+
+
 @dataclass
 class Flavour:
-    """Of what ships: release, or the hardened build, which has no unit tests."""
+    """Of what ships: release, or the hardened build."""
 
     preset: str = "release"
-    place: Path = BUILD / "verify/unit"
+    place: Path = UNITS
 
 
 FLAVOUR = Flavour()
@@ -63,10 +67,9 @@ def without_output(command: str) -> tuple[Path, list[str]]:
     return source, kept
 
 
-def unit_test(name: str) -> UnitTest:
-    printed = subprocess.run(
-        ["ninja", "-C", FLAVOUR.place, "-t", "commands", name], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
+def unit_test(name: str, place: Path | None = None) -> UnitTest:
+    command = ["ninja", "-C", place or FLAVOUR.place, "-t", "commands", name]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     *compiled, linked = [line for line in printed.splitlines() if " -o " in line]
     commands = dict(without_output(line) for line in compiled if " -c " in line)
     words = [word for word in shlex.split(linked) if word not in (":", "&&")]
@@ -78,10 +81,13 @@ def unit_test(name: str) -> UnitTest:
 def unit_tests() -> list[UnitTest]:
     """Those that have C sources. Of tests for several sizes of granule the one of 4 KB."""
     flavours.setup("build", "tests")
-    flavours.quietly("cmake", "--preset", FLAVOUR.preset, "-DJW_TESTS=ON", "-B", FLAVOUR.place)
-    targets = subprocess.run(["ninja", "-C", FLAVOUR.place, "-t", "targets", "all"], stdout=subprocess.PIPE, text=True)
+    for preset, place in {"release": UNITS, FLAVOUR.preset: FLAVOUR.place}.items():
+        flavours.quietly("cmake", "--preset", preset, "-DJW_TESTS=ON", "-B", place)
+    targets = subprocess.run(["ninja", "-C", UNITS, "-t", "targets", "all"], stdout=subprocess.PIPE, text=True)
     names = sorted(set(re.findall(r"^tests/unit/(unit-[\w-]+): C_EXECUTABLE_LINKER", targets.stdout, re.M)))
-    return [unit_test(name) for name in names if name.endswith(LARGEST) or not OTHER_GRANULES.search(name)]
+    if FLAVOUR.preset != "release":
+        names = [name for name in names if HARDENED.search(name)]
+    return [unit_test(name, UNITS) for name in names if name.endswith(LARGEST) or not OTHER_GRANULES.search(name)]
 
 
 class UnitPrograms:
