@@ -44,13 +44,15 @@ enum { ARGUMENTS_MAX = 6 };
 #define ARGUMENT(value) ((long)(value))
 
 /* With the number last, arguments that a function of ours passes on are in the kernel's registers already. */
-// NOLINTNEXTLINE(readability-function-size): the kernel's six arguments
-static inline long enter_kernel(long a, long b, long c, long d, long e, long f, long number) {
-    atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
-    return raw_call(number, (const long[ARGUMENTS_MAX]){a, b, c, d, e, f});
-}
+long enter_kernel(long a, long b, long c, long d, long e, long f, long number);
+
+/* The same with three zeros: most calls have at most three arguments, and each zero is an instruction of the caller. */
+long enter_kernel_shortly(long a, long b, long c, long number);
 
 static ALWAYS_INLINE long kernel_call(long number, const long arguments[ARGUMENTS_MAX]) {
+    if (__builtin_constant_p(arguments[3] | arguments[4] | arguments[5]) &&
+        (arguments[3] | arguments[4] | arguments[5]) == 0)
+        return enter_kernel_shortly(arguments[0], arguments[1], arguments[2], number);
     return enter_kernel(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5], number);
 }
 
