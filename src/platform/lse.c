@@ -24,53 +24,51 @@ void lse_start(void) {
     "    ldr w16, [x16, :lo12:jw_lse_is_there]\n"
 #endif
 
-/* A function: its name, what it does by LSE, and by pairs. */
-#define WHOLE_FUNCTION(name, lse, pairs)                                                                               \
+/* A function: its name, what it does first, by LSE, and by pairs. */
+#define WHOLE_FUNCTION(name, first, lse, pairs)                                                                        \
     ".globl jw_lse_" name "\n"                                                                                         \
     ".hidden jw_lse_" name "\n"                                                                                        \
     ".type jw_lse_" name ", %function\n"                                                                               \
-    "jw_lse_" name ":\n" FLAG "cbz w16, 1f\n"                                                                          \
+    "jw_lse_" name ":\n" first FLAG "cbz w16, 1f\n"                                                                    \
     ".arch_extension lse\n" lse "\n"                                                                                   \
     ".arch_extension nolse\n"                                                                                          \
     "ret\n"                                                                                                            \
     "1: " pairs "ret\n"                                                                                                \
     ".size jw_lse_" name ", . - jw_lse_" name "\n"
 /* The same, where the pair is tried again until its store succeeds. Register 17 says so; 16 has the old value then. */
-#define FUNCTION(name, r, lse, pair) WHOLE_FUNCTION(name, lse, pair "cbnz w17, 1b\nmov " r "0, " r "16\n")
+#define FUNCTION(name, r, lse, pair) WHOLE_FUNCTION(name, "", lse, pair "cbnz w17, 1b\nmov " r "0, " r "16\n")
 
 /* r: w or x, the registers' size. letters: of LSE's instruction; a, l: of the pair's load and store. */
-#define FETCH(name, bits, r, lse, change, letters, a, l)                                                               \
-    FUNCTION(name "_" bits, r, lse letters " " r "0, " r "0, [x2]",                                                    \
+#define FETCH(name, r, lse, change, letters, a, l)                                                                     \
+    FUNCTION(name, r, lse letters " " r "0, " r "0, [x2]",                                                             \
              "ld" a "xr " r "16, [x2]\n" change " " r "15, " r "16, " r "0\n"                                          \
              "st" l "xr w17, " r "15, [x2]\n")
-#define EXCHANGE(name, bits, r, letters, l)                                                                            \
-    FUNCTION(name "_" bits, r, "swp" letters " " r "0, " r "0, [x2]",                                                  \
+#define EXCHANGE(name, r, letters, l)                                                                                  \
+    FUNCTION(name, r, "swp" letters " " r "0, " r "0, [x2]",                                                           \
              "ldaxr " r "16, [x2]\n"                                                                                   \
              "st" l "xr w17, " r "0, [x2]\n")
-#define EXCHANGE_IF(name, bits, r, letters, l)                                                                         \
-    WHOLE_FUNCTION(name "_" bits,                                                                                      \
-                   "mov " r "17, " r "0\n"                                                                             \
+#define EXCHANGE_IF(name, r, letters, l)                                                                               \
+    WHOLE_FUNCTION(name, "mov " r "17, " r "0\n",                                                                      \
                    "cas" letters " " r "0, " r "1, [x2]\n"                                                             \
                    "cmp " r "0, " r "17",                                                                              \
-                   "mov " r "17, " r "0\n"                                                                             \
-                   "2: ldaxr " r "0, [x2]\n"                                                                           \
+                   "ldaxr " r "0, [x2]\n"                                                                              \
                    "cmp " r "0, " r "17\n"                                                                             \
-                   "b.ne 3f\n"                                                                                         \
+                   "b.ne 2f\n"                                                                                         \
                    "st" l "xr w16, " r "1, [x2]\n"                                                                     \
-                   "cbnz w16, 2b\n"                                                                                    \
-                   "3: ")
-#define BOTH_SIZES(define, name, ...) define(name, "32", "w", __VA_ARGS__) define(name, "64", "x", __VA_ARGS__)
+                   "cbnz w16, 1b\n"                                                                                    \
+                   "2: ")
+#define BOTH_SIZES(define, name, ...) define(name "_32", "w", __VA_ARGS__) define(name "_64", "x", __VA_ARGS__)
 
 /* None changes the stack or x30, so one entry of the unwind tables serves all. */
 __asm__(".pushsection .text\n"
         ".balign 4\n"
         ".cfi_startproc\n" /* clang-format off: one a line */
-        BOTH_SIZES(FETCH, "add_relaxed", "ldadd", "add", "", "", "") BOTH_SIZES(FETCH, "add_both", "ldadd", "add", "al",
-                                                                                "a", "l")
+        FETCH("add_relaxed_64", "x", "ldadd", "add", "", "", "") BOTH_SIZES(FETCH, "add_both", "ldadd", "add", "al",
+                                                                            "a", "l")
             BOTH_SIZES(FETCH, "set_both", "ldset", "orr", "al", "a", "l") BOTH_SIZES(FETCH, "clear_both", "ldclr",
                                                                                      "bic", "al", "a", "l")
-                BOTH_SIZES(EXCHANGE, "exchange_acquire", "a", "") BOTH_SIZES(EXCHANGE, "exchange_both", "al", "l")
-                    BOTH_SIZES(EXCHANGE_IF, "exchange_if_acquire", "a", "")
+                EXCHANGE("exchange_acquire_32", "w", "a", "") BOTH_SIZES(EXCHANGE, "exchange_both", "al", "l")
+                    EXCHANGE_IF("exchange_if_acquire_32", "w", "a", "")
                         BOTH_SIZES(EXCHANGE_IF, "exchange_if_both", "al", "l") ".cfi_endproc\n" /* clang-format on */
                                                                                ".popsection");
 
