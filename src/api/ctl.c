@@ -16,7 +16,7 @@
 #include "statistics/statistics.h"
 
 enum control {
-#define CONTROL(id, name, type) CONTROL_##id,
+#define CONTROL(id, name, depth, type) CONTROL_##id,
 #include "api/controls.def"
 #undef CONTROL
     CONTROLS
@@ -24,9 +24,9 @@ enum control {
 
 static const struct {
     char name[20];
-    uint8_t width; /* bytes of its value */
+    uint8_t depth, width; /* how many components the name has; bytes of the value */
 } controls[CONTROLS] = {
-#define CONTROL(id, name, type) {name, sizeof(type)},
+#define CONTROL(id, name, depth, type) {name, depth, sizeof(type)},
 #include "api/controls.def"
 #undef CONTROL
 };
@@ -52,21 +52,14 @@ static const char *behind_arena(const char *name, size_t *arena) {
     return end > first && *end == '.' && is_arena(*arena) ? end : "";
 }
 
-/* How many components its name has. */
-static size_t control_depth(size_t number) {
-    const char *name = controls[number].name;
-    size_t depth = *name == '.' ? 2 : 1; /* ".purge" stands for arena.<i>.purge */
-    for (; *name != '\0'; name++) depth += *name == '.';
-    return depth;
-}
-
 static bool is_control(const size_t *mib, size_t length) {
     size_t number = mib[length - 1];
-    if (number >= CONTROLS || control_depth(number) != length || (length > 1 && mib[0] != COUNT_CONTROLS)) return false;
+    if (number >= CONTROLS || controls[number].depth != length) return false;
+    if (length > 1 && mib[0] != COUNT_CONTROLS) return false;
     return length < DEEPEST || mib[1] == 0 || (*controls[number].name == '.' && is_arena(mib[1]));
 }
 
-static size_t control_statistic(unsigned number) {
+static size_t control_statistic(size_t number) {
     struct statistics s;
     if (number == CONTROL_COMMITTED) return limits_committed();
     if (number == CONTROL_CALLERS_CALLS) return (size_t)platform_callers_calls();
@@ -94,18 +87,18 @@ static int control_thread(uint64_t *value, const bool *wanted) {
     return 0;
 }
 
-static bool control_acts(unsigned number) {
+static bool control_acts(size_t number) {
     return number >= CONTROL_PURGE && number <= CONTROL_FLUSH;
 }
 
-static void control_act(unsigned number) {
+static void control_act(size_t number) {
     if (number == CONTROL_FLUSH) serve_drain();
     else jw_malloc_trim(0);
 }
 
 /* Returns 0, or an error if the control does not allow the call: some controls are read, some are set, some are
  * done. */
-static int control_refuses(unsigned number, bool reads, const void *input, size_t input_size) {
+static int control_refuses(size_t number, bool reads, const void *input, size_t input_size) {
     bool settable = number == CONTROL_EPOCH || number == CONTROL_BACKGROUND_THREAD;
     if (input != NULL && !settable) return EPERM;
     if (input != NULL && input_size != controls[number].width) return EINVAL;
@@ -113,7 +106,7 @@ static int control_refuses(unsigned number, bool reads, const void *input, size_
 }
 
 /* Gives the value, and sets it unless `wanted` is NULL. */
-static int control_exchange(unsigned number, uint64_t *value, const void *wanted) {
+static int control_exchange(size_t number, uint64_t *value, const void *wanted) {
     switch (number) {
     case CONTROL_VERSION: *value = (uintptr_t)JW_VERSION; return 0;
     case CONTROL_EPOCH:
@@ -136,7 +129,7 @@ static int control_copy(uint64_t value, size_t width, void *old, size_t *old_siz
     return fits ? 0 : EINVAL;
 }
 
-static int control_do(unsigned number, void *old, size_t *old_size, const void *input, size_t input_size) {
+static int control_do(size_t number, void *old, size_t *old_size, const void *input, size_t input_size) {
     bool reads = old != NULL && old_size != NULL;
     uint64_t value = 0;
     int error = control_refuses(number, reads, input, input_size);
@@ -153,17 +146,16 @@ static int control_do(unsigned number, void *old, size_t *old_size, const void *
 static int control_word(const size_t *mib, void *old, const size_t *old_size, const void *input, size_t input_size) {
     size_t value, wanted;
     bool reads = old != NULL && old_size != NULL, settable = mib[0] == COUNT_OPTIONS;
-    int error = settable ? options_exchange(mib[1], &value, NULL) : statistics_read(mib[1], &value);
+    bool fits = (!reads || *old_size == sizeof value) && (input == NULL || input_size == sizeof wanted), sets = input;
+    if (sets && fits) memcpy(&wanted, input, sizeof wanted);
+    int error =
+        settable ? options_exchange(mib[1], &value, sets && fits ? &wanted : NULL) : statistics_read(mib[1], &value);
     if (error != 0) return error;
-    if (input != NULL && !settable) return EPERM;
-    if ((reads && *old_size != sizeof value) || (input != NULL && input_size != sizeof wanted)) return EINVAL;
-    if (input != NULL) {
-        memcpy(&wanted, input, sizeof wanted);
-        error = options_exchange(mib[1], &value, &wanted);
-        if (limits_are_exceeded() || !limits_admit(0)) jw_malloc_trim(0); /* perhaps by the new value */
-    }
-    if (error == 0 && reads) memcpy(old, &value, sizeof value);
-    return error;
+    if (sets && !settable) return EPERM;
+    if (!fits) return EINVAL;
+    if (sets && (limits_are_exceeded() || !limits_admit(0))) jw_malloc_trim(0); /* perhaps by the new value */
+    if (reads) memcpy(old, &value, sizeof value);
+    return 0;
 }
 
 JW_EXPORT int jw_ctl_name_to_mib(const char *name, size_t *mib, size_t *length) {
@@ -171,7 +163,7 @@ JW_EXPORT int jw_ctl_name_to_mib(const char *name, size_t *mib, size_t *length) 
     const char *plain = behind_arena(name, &found[1]);
     while (number < CONTROLS && strcmp(controls[number].name, plain) != 0) number++;
     if (number < CONTROLS) {
-        depth = control_depth(number);
+        depth = controls[number].depth;
     } else {
         bool is_option = strncmp(name, "opt.", 4) == 0;
         found[0] = is_option ? COUNT_OPTIONS : COUNT_FIELDS;
@@ -187,7 +179,7 @@ JW_EXPORT int jw_ctl_name_to_mib(const char *name, size_t *mib, size_t *length) 
 JW_EXPORT int jw_ctl_by_mib(const size_t *mib, size_t length, void *old, size_t *old_size, const void *input,
                             size_t input_size) {
     if (length == 0 || length > DEEPEST) return ENOENT;
-    if (is_control(mib, length)) return control_do((unsigned)mib[length - 1], old, old_size, input, input_size);
+    if (is_control(mib, length)) return control_do(mib[length - 1], old, old_size, input, input_size);
     bool is_word = length == 2 && (mib[0] == COUNT_OPTIONS || mib[0] == COUNT_FIELDS);
     return is_word ? control_word(mib, old, old_size, input, input_size) : ENOENT;
 }

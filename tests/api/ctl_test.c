@@ -262,7 +262,7 @@ static void append(void *cookie, const char *bytes, size_t length) {
 /* All names that there are. The options are those of the printed table, but for its head and the path at its end. */
 static void list_names(void) {
     static const char *const controls[] = {
-#define CONTROL(id, name, type) name,
+#define CONTROL(id, name, depth, type) name,
 #include "../../src/api/controls.def"
 #undef CONTROL
     };

@@ -30,7 +30,7 @@ uint64_t __wrap_platform_seconds(void) {
 
 /* --- Controls --------------------------------------------------------------------------------------------------- */
 
-#define CONTROL(id, name, type) name,
+#define CONTROL(id, name, depth, type) name,
 static const char *const control_names[] = {
 #include "api/controls.def"
 };
