@@ -173,110 +173,98 @@ int statistics_read(size_t number, size_t *value) {
 
 enum { PROGRAM_MOST = 128, NUMBER_AT = 20, NUMBER_WIDTH = 14 };
 
-/* Pieces of JSON and XML that open something come before NODE_END. Only in XML the members of a list have a name. */
-enum node { NODE_TEXT, NODE_NUMBER, NODE_TREE, NODE_LIST, NODE_MEMBER, NODE_END, NODE_LIST_END };
+/* Pieces of a report. Those that open something come before NODE_END. Only in XML the members of a list have a name. */
+enum node {
+    NODE_TEXT,
+    NODE_NUMBER,
+    NODE_BYTES,
+    NODE_CELL,
+    NODE_TREE,
+    NODE_LIST,
+    NODE_MEMBER,
+    NODE_END,
+    NODE_MEMBER_END,
+    NODE_LIST_END
+};
 
-/* How a piece looks: $ stands for its name, # for its number, @ for its text; a comma is left out before the first
- * piece. */
-static const char looks[2][NODE_LIST_END + 1][12] = {
-    {",\"$\":\"@\"", ",\"$\":#", ",\"$\":{", ",\"$\":[", ",{", "}", "]"},
-    {"<$>@</$>", "<$>#</$>", "<$>", "<$>", "<$>", "</$>", "</$>"}};
+/* How a piece looks: $ stands for its name, # for its number, @ for its text, _ for its name with spaces, | for spaces
+ * up to a column, % for its number at the end of one, ~ for what the text alone says of it; a comma is left out before
+ * the first piece. */
+static const char looks[][NODE_LIST_END + 1][13] = {
+    [AS_TEXT] = {"@\n", "  _|%\n", "  _|% bytes\n", "%", "$: ~\n", "~\n", "", "", "\n", ""},
+    [AS_JSON] = {",\"$\":\"@\"", ",\"$\":#", ",\"$\":#", ",\"$\":#", ",\"$\":{", ",\"$\":[", ",{", "}", "}", "]"},
+    [AS_XML] = {"<$>@</$>", "<$>#</$>", "<$>#</$>", "<$>#</$>", "<$>", "<$>", "<$>", "</$>", "</$>", "</$>"}};
 
 struct report {
     struct print_buffer *out;
     const struct statistics *statistics;
     enum statistics_form form;
     bool first; /* no comma comes before the next piece */
-    const char *text;
+    const char *text, *about;
 };
 
-/* A text, without the characters that would need quotes. */
-static void print_plain(struct print_buffer *out, const char *text) {
-    for (unsigned length = 0; *text != '\0' && length < PROGRAM_MOST - 1; text++, length++) {
+/* A text, in JSON and XML without the characters that would need quotes. */
+static void print_program(struct report *report) {
+    const char *text = report->text;
+    if (report->form == AS_TEXT) print_foreign(report->out, text, strlen(text), PROGRAM_MOST);
+    for (unsigned length = 0; report->form != AS_TEXT && *text != '\0' && length < PROGRAM_MOST - 1; text++, length++) {
         bool letter = (unsigned)(*text | 0x20) - 'a' < 26, more = strchr("0123456789./_+-@:~ ", *text);
-        print_bytes(out, letter || more ? text : "?", 1);
+        print_bytes(report->out, letter || more ? text : "?", 1);
     }
 }
 
 static void print_node(struct report *report, enum node node, const char *name, uint64_t number) {
-    for (const char *look = looks[report->form == AS_XML][node]; *look != '\0'; look++) {
-        if (*look == '$') print_text(report->out, name);
-        else if (*look == '#') print_unsigned(report->out, number);
-        else if (*look == '@') print_plain(report->out, report->text);
-        else if (*look != ',' || !report->first) print_bytes(report->out, look, 1);
+    struct print_buffer *out = report->out;
+    for (const char *look = looks[report->form][node]; *look != '\0'; look++) {
+        switch (*look) {
+        case '$': print_text(out, name); break;
+        case '#': print_unsigned(out, number); break;
+        case '@': print_program(report); break;
+        case '~': print_text(out, report->about); break;
+        case '_':
+            for (; *name != '\0'; name++) print_bytes(out, *name == '_' ? " " : name, 1);
+            break;
+        case '|': print_to_column(out, NUMBER_AT); break;
+        case '%': print_unsigned_padded(out, number, NUMBER_WIDTH); break;
+        case ',':
+            if (report->first) break; /* fall through */
+        default: print_bytes(out, look, 1);
+        }
     }
     report->first = node >= NODE_TREE && node < NODE_END;
 }
 
-static void print_number(struct report *report, const char *name, uint64_t value, bool bytes) {
-    struct print_buffer *out = report->out;
-    if (report->form != AS_TEXT) {
-        print_node(report, NODE_NUMBER, name, value);
-        return;
-    }
-    print_text(out, "  ");
-    for (; *name != '\0'; name++) print_bytes(out, *name == '_' ? " " : name, 1);
-    print_to_column(out, NUMBER_AT);
-    print_unsigned_padded(out, value, NUMBER_WIDTH);
-    print_text(out, bytes ? " bytes\n" : "\n");
-}
-
 static void print_fields(struct report *report, unsigned tier) {
     for (const struct field *field = fields; field < fields + FIELDS; field++)
-        if (field->tier == tier) print_number(report, field->name, value_of(report->statistics, field), field->bytes);
-}
-
-static void print_row(struct report *report, const uint64_t *row, unsigned columns) {
-    bool text = report->form == AS_TEXT;
-    if (text && row[1] == 0 && row[2] == 0) return; /* no slabs, no ranges */
-    if (!text) print_node(report, NODE_MEMBER, "class", 0);
-    for (unsigned column = 0; column < columns; column++) {
-        if (text) print_unsigned_padded(report->out, row[column], NUMBER_WIDTH);
-        else print_node(report, NODE_NUMBER, column_names[columns == RANGE_COLUMNS][column], row[column]);
-    }
-    if (text) print_text(report->out, "\n");
-    else print_node(report, NODE_END, "class", 0);
+        if (field->tier == tier)
+            print_node(report, NODE_NUMBER + field->bytes, field->name, value_of(report->statistics, field));
 }
 
 static void print_classes(struct report *report, const struct classes *classes) {
     const uint64_t *row = classes->rows;
+    bool ranges = classes->columns == RANGE_COLUMNS;
     if (classes->count == 0) return;
-    if (report->form != AS_TEXT) print_node(report, NODE_LIST, "classes", 0);
-    else
-        print_text(report->out, classes->columns == SLAB_COLUMNS
-                                    ? "          size         slabs       objects      capacity\n"
-                                    : " granules from   free mapped free unmapped\n");
-    for (unsigned i = 0; i < classes->count; i++, row += classes->columns) print_row(report, row, classes->columns);
-    if (report->form != AS_TEXT) print_node(report, NODE_LIST_END, "classes", 0);
+    report->about = ranges ? " granules from   free mapped free unmapped"
+                           : "          size         slabs       objects      capacity";
+    print_node(report, NODE_LIST, "classes", 0);
+    for (unsigned i = 0; i < classes->count; i++, row += classes->columns) {
+        if (report->form == AS_TEXT && row[1] == 0 && row[2] == 0) continue; /* no slabs, no ranges */
+        print_node(report, NODE_MEMBER, "class", 0);
+        for (unsigned column = 0; column < classes->columns; column++)
+            print_node(report, NODE_CELL, column_names[ranges][column], row[column]);
+        print_node(report, NODE_MEMBER_END, "class", 0);
+    }
+    print_node(report, NODE_LIST_END, "classes", 0);
 }
 
 static void print_tier(struct report *report, unsigned tier) {
     struct classes classes = classes_of(report->statistics, tier);
     const char *name = tier_texts[tier].name;
-    if (report->form != AS_TEXT) {
-        print_node(report, NODE_TREE, name, 0);
-    } else {
-        print_text(report->out, name);
-        print_text(report->out, ": ");
-        print_text(report->out, tier_texts[tier].about);
-        print_text(report->out, "\n");
-    }
+    report->about = tier_texts[tier].about;
+    print_node(report, NODE_TREE, name, 0);
     print_fields(report, tier);
     print_classes(report, &classes);
-    if (report->form != AS_TEXT) print_node(report, NODE_END, name, 0);
-}
-
-static void print_head(struct report *report) {
-    static const char heads[][40] = {[AS_TEXT] = "jwmalloc " JW_VERSION " in ",
-                                     [AS_JSON] = "{\"version\":\"" JW_VERSION "\"",
-                                     [AS_XML] = "<malloc version=\"jwmalloc-" JW_VERSION "\">"};
-    print_text(report->out, heads[report->form]);
-    if (report->form != AS_TEXT) {
-        print_node(report, NODE_TEXT, "program", 0);
-    } else {
-        print_foreign(report->out, report->text, strlen(report->text), PROGRAM_MOST);
-        print_text(report->out, "\n");
-    }
+    print_node(report, NODE_END, name, 0);
 }
 
 /* --- The report -------------------------------------------------------------------------------------------------- */
@@ -285,10 +273,14 @@ void statistics_print(print_sink *sink, void *cookie, enum statistics_form form,
     char data[1024 + 1]; /* a sink may write an end mark behind the text */
     struct print_buffer out = {.data = data, .size = sizeof data - 1, .sink = sink, .cookie = cookie};
     struct report report = {.out = &out, .statistics = statistics, .form = form, .text = platform_program()};
-    print_head(&report);
+    static const char heads[][40] = {[AS_TEXT] = "jwmalloc " JW_VERSION " in ",
+                                     [AS_JSON] = "{\"version\":\"" JW_VERSION "\"",
+                                     [AS_XML] = "<malloc version=\"jwmalloc-" JW_VERSION "\">"};
+    print_text(&out, heads[form]);
+    print_node(&report, NODE_TEXT, "program", 0);
     print_fields(&report, PART_PROCESS);
-    print_number(&report, "in_objects", statistics->objects + statistics->huge.bytes, true);
-    print_number(&report, "system_calls", statistics->system_calls, false);
+    print_node(&report, NODE_BYTES, "in_objects", statistics->objects + statistics->huge.bytes);
+    print_node(&report, NODE_NUMBER, "system_calls", statistics->system_calls);
     for (unsigned tier = 0; tier < TIERS; tier++) print_tier(&report, tier);
     static const char ends[][12] = {[AS_TEXT] = "", [AS_JSON] = "}\n", [AS_XML] = "</malloc>\n"};
     print_text(&out, ends[form]);
