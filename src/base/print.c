@@ -17,8 +17,9 @@ void print_bytes(struct print_buffer *buffer, const char *bytes, size_t length) 
     for (size_t i = 0; i < length; i++) print_byte(buffer, bytes[i]);
 }
 
-void print_text(struct print_buffer *buffer, const char *text) {
+struct print_buffer *print_text(struct print_buffer *buffer, const char *text) {
     while (*text != '\0') print_byte(buffer, *text++);
+    return buffer;
 }
 
 void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned width) {
@@ -46,10 +47,10 @@ void print_hex(struct print_buffer *buffer, uint64_t value) {
     }
 }
 
-void print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit) {
+struct print_buffer *print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit) {
     for (size_t i = 0; i < length && i < limit; i++)
         print_byte(buffer, bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?');
-    if (length > limit) print_text(buffer, "...");
+    return length > limit ? print_text(buffer, "...") : buffer;
 }
 
 void print_flush(struct print_buffer *buffer) {

@@ -19,7 +19,10 @@ struct print_buffer {
 };
 
 void print_bytes(struct print_buffer *buffer, const char *bytes, size_t length);
-void print_text(struct print_buffer *buffer, const char *text);
+
+/* Returns the buffer, as print_foreign does: a caller that goes on with it has it where the next call wants it. */
+struct print_buffer *print_text(struct print_buffer *buffer, const char *text);
+
 void print_unsigned(struct print_buffer *buffer, uint64_t value);
 void print_hex(struct print_buffer *buffer, uint64_t value); /* with 0x in front */
 
@@ -30,7 +33,7 @@ void print_unsigned_padded(struct print_buffer *buffer, uint64_t value, unsigned
 void print_to_column(struct print_buffer *buffer, size_t column);
 
 /* Bytes that the program chose: at most `limit` of them, unprintable ones as '?', so that a message stays one line. */
-void print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit);
+struct print_buffer *print_foreign(struct print_buffer *buffer, const char *bytes, size_t length, size_t limit);
 
 /* Passes the text that is still in the buffer to the sink. */
 void print_flush(struct print_buffer *buffer);

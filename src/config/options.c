@@ -170,36 +170,26 @@ static void write_options(void *cookie, const char *text, size_t length) {
 
 static COLD void report_bad_item(const char *source, const struct row *row, struct span name, struct span value) {
     char data[LINE];
-    struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_options};
-    print_text(&out, "jwmalloc: ");
-    print_text(&out, source);
+    struct print_buffer line = {.data = data, .size = sizeof data, .sink = write_options}, *out = &line;
     bool path = span_is(name, path_name);
-    print_text(&out, row == NULL && !path ? ": unknown option " : ": bad value in ");
-    print_foreign(&out, name.text, name.length, FOREIGN_MAX);
-    print_text(&out, ":");
-    print_foreign(&out, value.text, value.length, FOREIGN_MAX);
+    out = print_text(print_text(out, "jwmalloc: "), source);
+    out = print_text(out, row == NULL && !path ? ": unknown option " : ": bad value in ");
+    out = print_foreign(out, name.text, name.length, FOREIGN_MAX);
+    out = print_foreign(print_text(out, ":"), value.text, value.length, FOREIGN_MAX);
     if (path) {
-        print_text(&out, ", expected a path of at most 255 bytes; ignored");
+        out = print_text(out, ", expected a path of at most 255 bytes; ignored");
     } else if (row == NULL) {
-        print_text(&out, ", ignored; the options are");
-        for (unsigned i = 0; i < ROWS; i++) {
-            print_text(&out, i == 0 ? " " : ", ");
-            print_text(&out, text_of(rows[i].name_at));
-        }
-        print_text(&out, ", ");
-        print_text(&out, path_name);
+        out = print_text(out, ", ignored; the options are ");
+        for (unsigned i = 0; i < ROWS; i++) out = print_text(print_text(out, text_of(rows[i].name_at)), ", ");
+        out = print_text(out, path_name);
     } else {
-        print_text(&out, ", expected ");
-        print_range(&out, row);
-        if (row->kind <= SIZE) {
-            print_text(&out, " ");
-            print_text(&out, text_of(row->unit_at));
-        }
-        print_text(&out, "; it stays ");
-        print_value(&out, row, *value_in_force(row));
+        out = print_text(out, ", expected ");
+        print_range(out, row);
+        if (row->kind <= SIZE) out = print_text(print_text(out, " "), text_of(row->unit_at));
+        out = print_text(out, "; it stays ");
+        print_value(out, row, *value_in_force(row));
     }
-    print_text(&out, "\n");
-    print_flush(&out);
+    print_flush(print_text(out, "\n"));
 }
 
 /* A set of options with one name; items behind it may change each. docs/options.md says what the set costs. */
@@ -276,10 +266,8 @@ static void read_environment(char **environment) {
 static COLD void print_in_force(void) {
     char data[LINE];
     struct print_buffer out = {.data = data, .size = sizeof data, .sink = write_options};
-    print_text(&out, "jwmalloc: options in force: ");
-    options_print_values(&out);
-    print_text(&out, "\n");
-    print_flush(&out);
+    options_print_values(print_text(&out, "jwmalloc: options in force: "));
+    print_flush(print_text(&out, "\n"));
 }
 
 bool options_read(void) {
@@ -335,13 +323,8 @@ void options_print(struct print_buffer *out) {
 
 void options_print_values(struct print_buffer *out) {
     for (const struct row *row = rows; row < rows + ROWS; row++) {
-        if (row != rows) print_text(out, ",");
-        print_text(out, text_of(row->name_at));
-        print_text(out, ":");
-        print_value(out, row, *value_in_force(row));
+        if (row != rows) out = print_text(out, ",");
+        print_value(print_text(print_text(out, text_of(row->name_at)), ":"), row, *value_in_force(row));
     }
-    if (options_stats_file[0]) {
-        print_text(out, ",stats_file:");
-        print_text(out, options_stats_file);
-    }
+    if (options_stats_file[0]) print_text(print_text(out, ",stats_file:"), options_stats_file);
 }

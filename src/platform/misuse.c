@@ -34,22 +34,20 @@ static const char states[] = "not allocated here\0in use\0inside an object\0betw
 static const char numbers[] = "given size \0given alignment \0changed at byte \0changed at byte ";
 
 /* One string instead of an array of pointers, which the loader would have to relocate. */
-static COLD void print_word(struct print_buffer *text, const char *words, unsigned index) {
+static COLD struct print_buffer *print_word(struct print_buffer *text, const char *words, unsigned index) {
     while (index > 0) index -= *words++ == 0;
-    print_text(text, words);
+    return print_text(text, words);
 }
 
 static COLD void print_found(struct print_buffer *text, const struct found *found) {
-    print_text(text, ", tier ");
-    print_word(text, tiers, found->tier);
-    print_text(text, ", size class ");
+    text = print_text(print_word(print_text(text, ", tier "), tiers, found->tier), ", size class ");
     if (found->size) {
         print_unsigned(text, found->size);
-        print_text(text, " B");
+        text = print_text(text, " B");
     } else {
-        print_text(text, "none");
+        text = print_text(text, "none");
     }
-    print_text(text, ", owner thread ");
+    text = print_text(text, ", owner thread ");
     if (found->owner == OWNER_NONE) print_text(text, "none");
     else if (found->owner == OWNER_ENDED) print_text(text, "ended");
     else print_unsigned(text, found->owner);
@@ -66,18 +64,11 @@ COLD _Noreturn void misuse(enum misuse kind, const void *address, size_t number)
     if (found.owner != OWNER_NONE && !platform_thread_lives(found.owner)) found.owner = OWNER_ENDED;
     if (kind == INVALID_FREE && found.state >= FOUND_FREE) kind = DOUBLE_FREE;
     if (kind == DOUBLE_FREE && found.state < FOUND_FREE) found.state = FOUND_FREE;
-    print_text(&text, "jwmalloc: ");
-    print_word(&text, kinds, kind);
-    print_text(&text, ": address ");
-    print_hex(&text, (uintptr_t)address);
+    print_hex(print_text(print_word(print_text(&text, "jwmalloc: "), kinds, kind), ": address "), (uintptr_t)address);
     print_found(&text, &found);
     print_text(&text, " (");
-    if (kind >= WRONG_SIZE) {
-        print_word(&text, numbers, kind - WRONG_SIZE);
-        print_unsigned(&text, number);
-    } else {
-        print_word(&text, states, found.state);
-    }
+    if (kind >= WRONG_SIZE) print_unsigned(print_word(&text, numbers, kind - WRONG_SIZE), number);
+    else print_word(&text, states, found.state);
     print_text(&text, ")");
     end_process(&text);
 }
