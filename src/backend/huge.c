@@ -253,11 +253,11 @@ void *huge_resize(void *object, size_t size) {
     if (new <= old) return object;
     if (!limits_admit((new - old) >> JW_GRANULE_SHIFT) && !admit_pages(new - old)) return NULL;
     if (resize_in_place(object, old, new)) return object;
-    size_t roomy = with_room(new);
-    char *target = roomy ? reserve_mapping(roomy, mapping_unit(), roomy - old) : NULL;
-    if (target) return move_object(object, old, target, roomy);
-    target = reserve_mapping(new, mapping_unit(), new - old);
-    return target ? move_object(object, old, target, new) : NULL;
+    for (size_t room = with_room(new);; room = new) {
+        char *target = room ? reserve_mapping(room, mapping_unit(), room - old) : NULL;
+        if (target) return move_object(object, old, target, room);
+        if (room == new) return NULL;
+    }
 }
 
 COLD char *huge_around(const void *address, bool gone, size_t *size) {

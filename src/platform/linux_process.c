@@ -77,10 +77,13 @@ static bool is_under_valgrind(void) {
     return entry != NULL && *entry != NULL && strstr(*entry, "/vgpreload_") != NULL;
 }
 
+_Static_assert(AT_EUID == AT_UID + 1 && AT_GID == AT_UID + 2 && AT_EGID == AT_UID + 3, "learn_rights() counts");
+
 static void learn_rights(void) {
-    bool known = true, root = getauxval(AT_UID) == 0 || getauxval(AT_EUID) == 0;
-    bool more = root || getauxval(AT_UID) != getauxval(AT_EUID) || getauxval(AT_GID) != getauxval(AT_EGID) ||
-                platform_is_privileged();
+    unsigned long numbers[4]; /* AT_UID, AT_EUID, AT_GID, AT_EGID */
+    for (unsigned i = 0; i < 4; i++) numbers[i] = getauxval(AT_UID + i);
+    bool known = true, root = numbers[0] == 0 || numbers[1] == 0;
+    bool more = root || numbers[0] != numbers[1] || numbers[2] != numbers[3] || platform_is_privileged();
     if (!more) { /* a service manager may have left capabilities to the process */
         char status[2048];
         status[platform_read_file("/proc/self/status", status, sizeof status - 1)] = '\0';
