@@ -85,12 +85,16 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set(CMAKE_REQUIRED_FLAGS -flto)
     check_c_source_compiles("int main(void) { return 0; }" jw_compiler_joins)
     unset(CMAKE_REQUIRED_FLAGS)
-    # Fewer copies of a function with several callers.
-    set(jw_fast_options --param=max-inline-insns-auto=5 ${jw_dense_options})
+    # Fewer copies of a function with several callers. No expression moves to a second place or before a loop, and none
+    # is looked for that another way into the block has computed: 0.5 KB less text, 0.2 KB less unwind tables, and the
+    # slow paths execute 0.3 % fewer instructions.
+    set(jw_fast_options --param=max-inline-insns-auto=5 -fno-tree-pre -fno-tree-loop-im -fno-move-loop-invariants
+        -fno-tree-dominator-opts -fno-tree-tail-merge ${jw_dense_options})
+    # The blocks of the backend, of the slow path of malloc and of realloc stand in the order of the source, none of
+    # them twice (0.3 KB of text). Nor is there a second way out that saves no registers (0.3 KB).
+    set(jw_far_options -freorder-blocks-algorithm=simple -fno-shrink-wrap)
     # No second way out of a function that saves no registers, and nothing that is kept in one for a whole loop: less
     # text, and smaller unwind tables.
-    # The backend's blocks stand in the order of the source, none of them twice (0.3 KB of text).
-    set(jw_far_options -freorder-blocks-algorithm=simple)
     set(jw_small_options -fno-inline-small-functions -fno-shrink-wrap -fno-move-loop-invariants -fno-tree-loop-im
         -fno-tree-vrp -fno-tree-tail-merge -fno-code-hoisting)
 endif()
@@ -134,7 +138,7 @@ function(jw_objects name)
         "$<${not_checked}:-Os;${jw_small_options}>")
     set_source_files_properties(${jw_fast_sources} PROPERTIES COMPILE_OPTIONS "$<${not_checked}:${jw_fast_options}>")
     set(far_sources ${jw_fast_sources})
-    list(FILTER far_sources INCLUDE REGEX "/src/backend/")
+    list(FILTER far_sources INCLUDE REGEX "/src/(backend/|core/(route|realloc)\\.c)")
     set_property(SOURCE ${far_sources} APPEND PROPERTY COMPILE_OPTIONS "$<${not_checked}:${jw_far_options}>")
     set_property(SOURCE ${jw_unwound_sources} APPEND PROPERTY COMPILE_OPTIONS -fexceptions)
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
