@@ -37,6 +37,7 @@ static struct transcript {
     uint64_t places;
     uintptr_t base;
     bool records, sums; /* sums: a step's words are only added up */
+    bool too_early;     /* a thread is on the stack of the next one */
     uint32_t sum;
     unsigned waits, waits_left; /* waits_left 0: nothing happens after a wait */
     void (*after_waits)(void);
@@ -112,7 +113,6 @@ WRAPPED(enum platform_moved, platform_move, (void *from, void *to, size_t size),
         result == MOVED)
 WRAPPED(enum platform_reserved, platform_reserve_at, (void *address, size_t size, bool writes, const char *name),
         (address, size, writes, name), "map-at", size, result == RESERVED)
-WRAPPED(enum platform_start, platform_thread_start, (void (*body)(void)), (body), "start", 0, result == START_STARTED)
 
 void *__real_platform_reserve(size_t size, size_t alignment, const char *name);
 void *__wrap_platform_reserve(size_t size, size_t alignment, const char *name);
@@ -137,6 +137,21 @@ void __wrap_platform_futex_wake(_Atomic(uint32_t) *word);
 void __wrap_platform_futex_wake(_Atomic(uint32_t) *word) {
     __real_platform_futex_wake(word);
     note_call("wake", 0, true);
+}
+
+enum platform_start __real_platform_thread_start(void (*body)(void));
+enum platform_start __wrap_platform_thread_start(void (*body)(void));
+enum platform_start __wrap_platform_thread_start(void (*body)(void)) {
+    enum platform_start result = transcript.too_early ? START_TOO_EARLY : __real_platform_thread_start(body);
+    note_call("start", 0, result == START_STARTED);
+    return result;
+}
+
+void __real_platform_threads_gone(bool entirely);
+void __wrap_platform_threads_gone(bool entirely);
+void __wrap_platform_threads_gone(bool entirely) {
+    __real_platform_threads_gone(entirely);
+    note_call(entirely ? "gone" : "off-stack", 0, true);
 }
 
 void __real_platform_huge_pages(void *address, size_t size, bool wanted);

@@ -3,6 +3,7 @@
  *
  *     JW_TRANSCRIPT=tests/unit/transcript.txt build/.../unit-transcript
  */
+#include "transcript_pauses.h"
 #include "transcript_told.h"
 
 #include <errno.h>
@@ -458,6 +459,8 @@ static void transcripts_are_as_they_were(void **state) {
     suspects();
     contents();
     seldom();
+    pauses(THREAD_TRUE);
+    pauses(THREAD_AUTO);
     forks(false);
     told_of_addresses();
     forks(true);

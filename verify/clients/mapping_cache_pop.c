@@ -1,7 +1,8 @@
 /* mapping_cache_pop - mappings of two sizes go through one entry, while a thread looks for one of them.
  *
- * bound     2 threads: 1 pop; 1 pop and 1 push. One mapping may wait
- * property  a thread gets a mapping that fits, with the size and the memory that it has; no mapping is in two hands
+ * bound     2 threads: 1 pop, or 2; 1 pop and 1 push. One mapping may wait
+ * property  a thread gets a mapping that fits, with the size and the memory that it has; no mapping is in two hands,
+ *           and none is taken before it is counted
  * defines   -DJW_CACHED_MAPPINGS=1 -DJW_NEST_SLOTS=1
  */
 #include "backend/mapping_cache.h"
@@ -33,6 +34,9 @@ static void *looking(void *unused) {
     looked_up = mapping_cache_pop(SMALL, SMALL + GRANULE_SIZE, 8, &taken);
     if (looked_up) assert(taken.start == (char *)&memory[0]);
     if (looked_up) check(&taken);
+    else if (mapping_cache_pop(LARGE_ONE, LARGE_ONE, 8, &taken)) check(&taken);
+    /* whoever takes a mapping finds it counted */
+    assert((intptr_t)mapping_cache_bytes() >= 0);
     return NULL;
 }
 
