@@ -20,6 +20,7 @@ enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
 enum { INIT_NONE, INIT_ZERO, INIT_PATTERN };
 enum { STATS_OFF, STATS_EXIT };
 enum { STATS_TEXT, STATS_JSON };
+enum { TAGS_SYNC, TAGS_ASYNC, TAGS_EITHER };
 
 /* One word for each option, atomic because jw_ctl and mallopt may write one at any time. Values above SIZE_MAX become
  * SIZE_MAX. */
@@ -32,6 +33,15 @@ struct options {
 extern struct options options; /* the defaults, until read */
 static ALWAYS_INLINE size_t option(const _Atomic(size_t) *word) {
     return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+/* When a wrong memory tag ends in a fault; only the hardened build has tags. */
+static inline size_t option_tags(void) {
+#if TRAILERS
+    return option(&options.tags);
+#else
+    return TAGS_SYNC;
+#endif
 }
 
 /* What new objects are filled with; in the hardened build they are zero in any case. */

@@ -36,7 +36,7 @@ static COLD void watch_group(void) {
 static COLD bool start_tiers(void) {
     lse_start();
     options_read(); /* before the first mapping, which may get a name */
-    tags_start();
+    tags_start(option_tags() != TAGS_ASYNC, option_tags() != TAGS_SYNC);
     platform_start();
     misuse_describes(describe);
     reclaimer_words_start();

@@ -10,9 +10,15 @@
 #ifdef __aarch64__
 bool tags_active;
 
-void tags_start(void) {
-    enum { HAS_TAGS = 1 << 18, SET_CONTROL = 55, ADDRESSES = 1, FAULT_AT_ONCE = 2, ALL_BUT_0 = 0xfffe << 3 };
+static bool ask(unsigned long faults) {
+    enum { SET_CONTROL = 55, ADDRESSES = 1, ALL_BUT_0 = 0xfffe << 3 };
+    return kernel_call(SYS_prctl, ARGUMENTS(SET_CONTROL, ADDRESSES | ALL_BUT_0 | faults)) == 0;
+}
+
+void tags_start(bool at_once, bool late) {
+    enum { HAS_TAGS = 1 << 18, AT_ONCE = 2, LATE = 4 };
     if (!(getauxval(AT_HWCAP2) & HAS_TAGS)) return;
-    tags_active = kernel_call(SYS_prctl, ARGUMENTS(SET_CONTROL, ADDRESSES | FAULT_AT_ONCE | ALL_BUT_0)) == 0;
+    /* kernels before 5.18 do not take both */
+    tags_active = ask((at_once ? AT_ONCE : 0) | (late ? LATE : 0)) || ask(AT_ONCE);
 }
 #endif

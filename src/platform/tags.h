@@ -19,9 +19,9 @@ enum { TAG_BYTES = 16, TAG_SHIFT = 56, PROTECTION_TAGS = 0x20 /* PROT_MTE */ };
 
 extern bool tags_active HIDDEN;
 
-/* Asks the kernel for tags, and for an immediate fault where they differ. Called before the first mapping; threads that
- * start later inherit it. */
-void tags_start(void);
+/* Asks the kernel for tags, and for a fault where they differ: at once, or late, at the thread's next entry to the
+ * kernel. Both: as the processor prefers. Called before the first mapping; threads that start later inherit it. */
+void tags_start(bool at_once, bool late);
 
 static inline unsigned tag_of_pointer(const void *pointer) {
     return (unsigned)((uintptr_t)pointer >> TAG_SHIFT & 15);
@@ -52,7 +52,9 @@ static inline void tags_ignore(void) {
 #else
 
 enum { tags_active = 0 };
-static inline void tags_start(void) {
+static inline void tags_start(bool at_once, bool late) {
+    (void)at_once;
+    (void)late;
 }
 static inline void tags_ignore(void) {
 }

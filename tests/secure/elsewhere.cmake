@@ -15,10 +15,14 @@ if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
         caught all ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:hardened-secure>)
     jw_script(secure.tags LABELS secure TIMEOUT 60 COMMAND
         ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tags-secure> faults)
+    jw_script(secure.late_tags LABELS secure TIMEOUT 60 COMMAND
+        ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tags-secure> late)
     jw_script(secure.no_tags LABELS secure TIMEOUT 60 COMMAND
         ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tags-secure> nothing)
     # No guards for the tags: behind a guarded slab's last object there is a fault of another kind.
     set_tests_properties(secure.tags PROPERTIES ENVIRONMENT "QEMU_CPU=max;JWMALLOC_CONF=guard_rate:0")
+    set_tests_properties(secure.late_tags PROPERTIES
+        ENVIRONMENT "QEMU_CPU=max;JWMALLOC_CONF=guard_rate:0,tags:async")
     set_tests_properties(secure.no_tags PROPERTIES ENVIRONMENT "QEMU_CPU=cortex-a72;JWMALLOC_CONF=guard_rate:0")
     set_tests_properties(secure.caught PROPERTIES ENVIRONMENT "QEMU_CPU=cortex-a72")
 endif()

@@ -1,17 +1,21 @@
-/* tags.c faults|nothing - the hardened build on AArch64: what must end in a fault where the processor has memory tags
- * (each case in a process of its own), and goes unseen where it has none.
+/* tags.c faults|late|nothing - the hardened build on AArch64: what must end in a fault where the processor has memory
+ * tags (each case in a process of its own), and goes unseen where it has none. late: the option tags is async, so the
+ * fault comes with the next system call.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "entry_points.h"
 
-enum { TAG_SHIFT = 56, TAG_FAULT = 9 /* SEGV_MTESERR */, SEEN = 40 };
+enum { TAG_SHIFT = 56, LATE_FAULT = 8 /* SEGV_MTEAERR */, TAG_FAULT = 9 /* SEGV_MTESERR */, SEEN = 40 };
 
 static volatile char sink;
+static bool late;
 
 static char *object(size_t size) {
     char *bytes = malloc(size);
@@ -112,7 +116,7 @@ static void tags_differ(bool wanted) {
 static void on_fault(int number, siginfo_t *information, void *context) {
     (void)number;
     (void)context;
-    _exit(information->si_code == TAG_FAULT ? SEEN : 1);
+    _exit(information->si_code == (late ? LATE_FAULT : TAG_FAULT) ? SEEN : 1);
 }
 
 static bool ends_as_wanted(unsigned number, bool wanted) {
@@ -123,6 +127,7 @@ static bool ends_as_wanted(unsigned number, bool wanted) {
         struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
         sigaction(SIGSEGV, &action, NULL);
         cases[number].run();
+        syscall(SYS_getppid);
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child);
@@ -134,7 +139,8 @@ static bool ends_as_wanted(unsigned number, bool wanted) {
 
 int main(int count, char **arguments) {
     CHECK(count == 2);
-    bool wanted = strcmp(arguments[1], "faults") == 0, right = true;
+    late = strcmp(arguments[1], "late") == 0;
+    bool wanted = late || strcmp(arguments[1], "faults") == 0, right = true;
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) right &= ends_as_wanted(i, wanted);
     tags_differ(wanted);
     return right ? 0 : 1;
