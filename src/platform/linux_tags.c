@@ -10,7 +10,7 @@
 #ifdef __aarch64__
 bool tags_active;
 
-static bool ask(unsigned long faults) {
+static bool tags_ask(unsigned long faults) {
     enum { SET_CONTROL = 55, ADDRESSES = 1, ALL_BUT_0 = 0xfffe << 3 };
     return kernel_call(SYS_prctl, ARGUMENTS(SET_CONTROL, ADDRESSES | ALL_BUT_0 | faults)) == 0;
 }
@@ -19,6 +19,6 @@ void tags_start(bool at_once, bool late) {
     enum { HAS_TAGS = 1 << 18, AT_ONCE = 2, LATE = 4 };
     if (!(getauxval(AT_HWCAP2) & HAS_TAGS)) return;
     /* kernels before 5.18 do not take both */
-    tags_active = ask((at_once ? AT_ONCE : 0) | (late ? LATE : 0)) || ask(AT_ONCE);
+    tags_active = tags_ask((at_once ? AT_ONCE : 0) | (late ? LATE : 0)) || tags_ask(AT_ONCE);
 }
 #endif
