@@ -43,7 +43,7 @@ static inline bool wide_is_there(void) {
 
 /* The steps on memory are in assembler: a compiler that has such vectors in variables aligns the stack for them. Each
  * leaves the upper halves of the registers zero, as code for the lower halves expects. */
-enum { WIDE = 32 };
+#define WIDE ((size_t)32)
 
 /* Whether 2, 4 or 8 vectors have only zeros: half of them from `from` up, half of them from `end` down. */
 static ALWAYS_INLINE bool wide_is_zero_2(const char *from, const char *end) {
@@ -81,6 +81,7 @@ static ALWAYS_INLINE bool wide_is_zero_8(const char *from, const char *end) {
 }
 
 /* Clear 2, 4 or 8 vectors. */
+// NOLINTNEXTLINE(readability-non-const-parameter): it writes there
 static ALWAYS_INLINE void wide_clear_2(char *from, char *end) {
     __asm__ volatile(
         "vpxor %%xmm0, %%xmm0, %%xmm0\n\tvmovdqu %%ymm0, (%[from])\n\tvmovdqu %%ymm0, -32(%[end])" ::[from] "r"(from),
@@ -88,6 +89,7 @@ static ALWAYS_INLINE void wide_clear_2(char *from, char *end) {
         : "xmm0", "memory");
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): it writes there
 static ALWAYS_INLINE void wide_clear_4(char *from, char *end) {
     __asm__ volatile("vpxor %%xmm0, %%xmm0, %%xmm0\n\tvmovdqu %%ymm0, (%[from])\n\tvmovdqu %%ymm0, -32(%[end])\n\t"
                      "vmovdqu %%ymm0, 32(%[from])\n\tvmovdqu %%ymm0, -64(%[end])" ::[from] "r"(from),
@@ -95,6 +97,7 @@ static ALWAYS_INLINE void wide_clear_4(char *from, char *end) {
                      : "xmm0", "memory");
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): it writes there
 static ALWAYS_INLINE void wide_clear_8(char *from, char *end) {
     __asm__ volatile("vpxor %%xmm0, %%xmm0, %%xmm0\n\tvmovdqu %%ymm0, (%[from])\n\tvmovdqu %%ymm0, -32(%[end])\n\t"
                      "vmovdqu %%ymm0, 32(%[from])\n\tvmovdqu %%ymm0, -64(%[end])\n\t"
