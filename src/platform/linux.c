@@ -24,16 +24,6 @@
 _Atomic(size_t) linux_calls;
 PUBLISHED(linux_calls);
 
-// NOLINTNEXTLINE(readability-function-size): the kernel's six arguments
-NOINLINE long enter_kernel(long a, long b, long c, long d, long e, long f, long number) {
-    atomic_fetch_add_explicit(&linux_calls, 1, memory_order_relaxed);
-    return raw_call(number, (const long[ARGUMENTS_MAX]){a, b, c, d, e, f});
-}
-
-NOINLINE long enter_kernel_shortly(long a, long b, long c, long number) {
-    return enter_kernel(a, b, c, 0, 0, 0, number);
-}
-
 size_t platform_page_size(void) {
     static _Atomic(size_t) known;
     size_t size = atomic_load_explicit(&known, memory_order_relaxed);
@@ -242,10 +232,10 @@ enum { GROUP_USED, GROUP_MOST, GROUP_HIGH, GROUP_STAT, GROUP_STALLS, GROUP_FILES
 /* A dozen lines, one of each hierarchy, with the longest paths that we follow. */
 enum { GROUPS_TEXT = 8192 };
 
-/* Of each version of control groups: behind a group's folder the files above. */
+/* Of each version of control groups: behind a group's folder the files above, which the second has not all. */
 static const char group_names[2][GROUP_FILES][24] = {
     {"/memory.current", "/memory.max", "/memory.high", "/memory.stat", "/memory.pressure"},
-    {"/memory.usage_in_bytes", "/memory.limit_in_bytes", "", "/memory.stat", ""},
+    {"/memory.usage_in_bytes", "/memory.limit_in_bytes", "/", "/memory.stat", "/"},
 };
 
 static struct kept_file group_files[GROUP_FILES];
@@ -299,7 +289,7 @@ static bool keep_group(char *path, char *end, unsigned version, bool always) {
     }
     for (unsigned which = 0; which < GROUP_FILES && limited; which++) {
         append_text(end, last, group_names[version][which]);
-        if (group_names[version][which][0] != '\0') keep_group_file(which, path);
+        if (group_names[version][which][1] != '\0') keep_group_file(which, path);
     }
     return limited;
 }
