@@ -48,6 +48,22 @@ static struct transcript {
     unsigned count, next; /* next: the place where the next count probably is */
 } transcript;
 
+#if JW_SECURE
+#include <sys/personality.h>
+
+/* Begins the program anew without random addresses, if it may. Some codes of the hardened build are short, so one run
+ * in a hundred may differ by chance. */
+static void fix_addresses(char **arguments) {
+    int now = personality(0xffffffff);
+    if (now != -1 && !(now & ADDR_NO_RANDOMIZE) && personality((unsigned long)now | ADDR_NO_RANDOMIZE) != -1)
+        execv("/proc/self/exe", arguments);
+}
+#else
+static inline void fix_addresses(char **arguments) {
+    (void)arguments;
+}
+#endif
+
 /* --- Text ------------------------------------------------------------------------------------------------------- */
 
 static void __attribute__((format(printf, 1, 2))) say(const char *format, ...) {

@@ -413,7 +413,9 @@ static void transcripts_are_as_they_were(void **state) {
     compare_with(JW_TRANSCRIPT_FILE);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    (void)count;
+    fix_addresses(arguments);
     const struct CMUnitTest tests[] = {cmocka_unit_test(transcripts_are_as_they_were)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,6 @@ or above in its file ran (clients, see coverage.py), or if gcov counts it (unit 
 import gzip
 import hashlib
 import json
-import re
 import subprocess
 import tempfile
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 import coverage
 from clients import Client, Programs
 from flavours import ROOT
-from unit_programs import UnitPrograms
+from unit_programs import UnitPrograms, own_headers
 
 CLIENT_LIMIT = 60  # seconds a client may take to be measured, and for each mutant four times what it took
 UNIT_LIMIT = 60
@@ -111,19 +110,6 @@ def reach_of_clients(place: Path, chosen: list[Client], compiler: str, run_progr
     known = {client.name: client for client in chosen}
     keys = [f"{client.name}-{digest(client.path)}" for client in chosen]
     return measured(place / "clients", keys, lambda name: measure_client(programs, known[name], run_program), jobs)
-
-
-def own_headers(sources: list[Path]) -> list[Path]:
-    """Of the tests, which these include, also by way of each other: a test keeps its key while others change."""
-    found: dict[Path, None] = {}
-    left = list(sources)
-    while left:
-        for name in re.findall(r'^#include "([^"]+)"', left.pop().read_text(), re.M):
-            for header in (ROOT / "tests" / name, ROOT / "tests/unit" / name):
-                if header.exists() and header not in found:
-                    found[header] = None
-                    left.append(header)
-    return sorted(found)
 
 
 def reach_of_units(place: Path, units: UnitPrograms) -> dict[str, dict]:

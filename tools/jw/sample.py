@@ -302,14 +302,13 @@ def shown(edit: Edit) -> str:
 
 
 def excuses(whole: bool = True) -> dict[str, str]:
-    """`whole`: also those that only --whole may draw."""
+    """`whole`: also those that only --whole may draw; those of the hardened build where it is drawn from."""
     if not SURVIVORS.exists():
         return {}
-    return {
-        entry["name"]: " ".join(entry["excused"].split())
-        for entry in tomllib.loads(SURVIVORS.read_text()).get("survivor", [])
-        if whole or not entry.get("whole")
-    }
+    entries = tomllib.loads(SURVIVORS.read_text()).get("survivor", [])
+    hardened = FLAVOUR.preset != "release"
+    kept = [entry for entry in entries if (whole or not entry.get("whole")) and (hardened or not entry.get("hardened"))]
+    return {entry["name"]: " ".join(entry["excused"].split()) for entry in kept}
 
 
 def told(row: dict) -> str:

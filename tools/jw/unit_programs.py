@@ -136,7 +136,22 @@ def reads(object_: Path, header: Path) -> bool:
     return str(header) in object_.with_suffix(".d").read_text()
 
 
+def own_headers(sources: list[Path]) -> list[Path]:
+    """Of the tests, which these include, also by way of each other: a test keeps its key while others change."""
+    found: dict[Path, None] = {}
+    left = list(sources)
+    while left:
+        for name in re.findall(r'^#include "([^"]+)"', left.pop().read_text(), re.M):
+            for header in (ROOT / "tests" / name, ROOT / "tests/unit" / name):
+                if header.exists() and header not in found:
+                    found[header] = None
+                    left.append(header)
+    return sorted(found)
+
+
 def named(source: Path, words: list[str]) -> str:
-    contents = source.read_bytes() if is_own(source) else b""  # the folder is of a state of the others
+    """The folder is of a state of src/, so a test's own sources and headers are told apart here."""
+    own = [source, *own_headers([source])] if is_own(source) else []
+    contents = b"".join(path.read_bytes() for path in own)
     digest = hashlib.sha256(" ".join([*words, str(source)]).encode() + contents).hexdigest()[:10]
     return f"{source.stem}-{digest}.o"
