@@ -262,6 +262,7 @@ static void statistics(void) {
     say_mallinfo();
     STEP("slabs of a sleeping thread go back", take_many(1, 1500, 64); give_many(2, 1500, 1); thrift_wake();
          run_thread());
+    jw_stats_print(to_transcript, NULL, JW_STATS_JSON);
     STEP("a mix", for (unsigned i = 0; i < 300; i++) take(i % HEAPS, 16 + i * i * 11 % 30000); give_many(HEAPS, 200, 2);
          take(0, 5 << 20); take(0, 6 << 20));
     say_mallinfo();
