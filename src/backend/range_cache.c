@@ -28,6 +28,10 @@ static uint32_t cache_users(void) {
     return users ? users : 1;
 }
 
+static void set_quiet_room(struct range_cache *cache, int32_t granules) {
+    atomic_store_explicit(&cache->quiet_room, granules, memory_order_relaxed);
+}
+
 /* Gives the cache its share of the room that the watermark leaves: each thread with a range cache has an equal one. */
 static NOINLINE void renew_room(struct range_cache *cache) {
     uint32_t drained = atomic_load_explicit(&cache->drained, memory_order_relaxed), threads = cache_users();
@@ -36,18 +40,28 @@ static NOINLINE void renew_room(struct range_cache *cache) {
     size_t share = (watermark_room(watermark_renew()) >> JW_GRANULE_SHIFT) / threads;
     cache->most = share < RANGE_CACHE_MOST ? (int32_t)share : RANGE_CACHE_MOST;
     cache->room = cache->most - filled;
-    cache->quiet_room = cache->most - (int32_t)(option(&options.reclaim_start) >> JW_GRANULE_SHIFT) / (int32_t)threads;
+    if (reclaimer_patience()) return;
+    set_quiet_room(cache,
+                   cache->most - (int32_t)(option(&options.reclaim_start) >> JW_GRANULE_SHIFT) / (int32_t)threads);
 }
 
 static NOINLINE bool round_is_not_asked(void) {
     /* [RC1] seq_cst: the push, then this look; a round clears round_asked, then looks at the slot: one sees what the
      * other did; pairs [RC2]; client range_cache_last_push */
     atomic_thread_fence(memory_order_seq_cst);
-    return !reclaimer_is_asked();
+    return !reclaimer_is_asked() || reclaimer_patience() > 0;
 }
 
 static ALWAYS_INLINE bool needs_round(const struct range_cache *cache) {
-    return cache->room <= cache->quiet_room && round_is_not_asked();
+    return cache->room <= atomic_load_explicit(&cache->quiet_room, memory_order_relaxed) && round_is_not_asked();
+}
+
+/* The reclamation thread waits patiently: a cache tells of its ranges when it has twice as many as when it told last.
+ * Returns whether all that was told of is little. */
+static bool cache_tells(struct range_cache *cache) {
+    int32_t cached = cache->most - cache->room;
+    set_quiet_room(cache, cache->room - cached);
+    return thrift_may_hold((size_t)cached);
 }
 
 /* Rounds must come while enough is cached; without the reclamation thread, frees run the rounds. Granules that rounds
@@ -55,7 +69,7 @@ static ALWAYS_INLINE bool needs_round(const struct range_cache *cache) {
 static NOINLINE void ask_for_rounds(struct range_cache *cache) {
     renew_room(cache);
     if (cache->pushes % RANGE_CACHE_PERIOD == 0) thrift_notice();
-    if (needs_round(cache)) thrift_wake();
+    if (needs_round(cache) && !(reclaimer_patience() && cache_tells(cache))) thrift_wake();
 }
 
 static ALWAYS_INLINE void push_into_slot(struct range_cache *cache, struct cell *slot, granule_id range,
@@ -107,19 +121,21 @@ static granule_id drain_slot(struct cell *slot, uint32_t word, bool now) {
 }
 
 bool range_cache_drain(struct range_cache *cache, bool now) {
-    bool left = false;
+    size_t left = 0;
     for (unsigned i = 0; i < RANGE_CLASSES * RANGE_CACHE_SLOTS; i++) {
         struct cell *slot = &cache->slots[0][0] + i;
         uint32_t word = cell_look(slot), weight = weight_of_class(i / RANGE_CACHE_SLOTS);
         granule_id range = word ? drain_slot(slot, word, now) : 0;
-        left |= word && !range;
+        left += word && !range ? weight : 0;
         if (!range) continue;
         invariant(leaf_same(leaf_get(range), leaf_held()) && knit_weight(range) == weight);
         atomic_fetch_add_explicit(&cache->drained, weight, memory_order_relaxed);
         if (now) thrift_place_freed(range, weight);
         else give_back_and_place(range, weight, false);
     }
-    return left;
+    set_quiet_room(cache, INT32_MAX); /* how much needs no round may be less from now on: the next push finds out */
+    thrift_may_hold(left);
+    return left > 0;
 }
 
 void range_cache_drain_own(struct range_cache *cache) {

@@ -52,13 +52,13 @@ static inline uint32_t range_cache_with_old(granule_id range) {
 
 struct range_cache {
     struct cell slots[RANGE_CLASSES][RANGE_CACHE_SLOTS];
-    uint64_t filled;    /* a bit for each class that may have ranges. This and the next five: for the heap's thread */
-    int32_t room;       /* granules that may still be pushed */
-    int32_t most;       /* the room with nothing cached, in granules */
-    int32_t quiet_room; /* with more room than this no round is needed, in granules */
-    uint32_t pushes;    /* calls of push that found room */
-    uint32_t drained_seen;     /* `drained` at the last look */
-    _Atomic(uint32_t) drained; /* granules that drains have taken */
+    uint64_t filled; /* a bit for each class that may have ranges. This and the next five: for the heap's thread */
+    int32_t room;    /* granules that may still be pushed */
+    int32_t most;    /* the room with nothing cached, in granules */
+    _Atomic(int32_t) quiet_room; /* with more room than this no round is needed, in granules; rounds forget it */
+    uint32_t pushes;             /* calls of push that found room */
+    uint32_t drained_seen;       /* `drained` at the last look */
+    _Atomic(uint32_t) drained;   /* granules that drains have taken */
 };
 
 #if JW_HOSTED

@@ -13,7 +13,8 @@
  *   round_asked   0 -> 1    a thread with work that waits in no Nest, such as an abandoned heap
  *                 1 -> 0    the next round, before it looks for work
  *   quiet_rounds  0 -> n    the thread, before a wait that is doubled n times: once for each round without work;
- *                           QUIET_ROUNDS: before a wait without limit
+ *                           QUIET_ROUNDS: before a wait without limit; + PATIENT * s: other threads wake this one only
+ *                           if 2^s times as much waits as usual
  *                 n -> 0    the thread, after it
  *   wakeup        0 -> 1    a thread that wakes the reclamation thread; the futex of its wait
  *                 any -> 1  a pause, without a look at the word
@@ -44,6 +45,7 @@
 #include "base/compiler.h"
 
 enum { NO_THREAD, RUNNING, ROUNDS_BY_FREES };
+enum { PATIENT = 256 };
 
 struct reclaimer {
     _Atomic(uint32_t) state;
@@ -79,6 +81,16 @@ static ALWAYS_INLINE bool reclaimer_sleeps(void) {
     return atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) > 0;
 }
 
+/* The thread waits patiently: until it is woken 2^s times as much as usual may wait, where s is this; else 0. */
+static ALWAYS_INLINE unsigned reclaimer_patience(void) {
+    return atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) / PATIENT;
+}
+
+/* How many times as much. */
+static ALWAYS_INLINE uint32_t reclaimer_patience_factor(void) {
+    return (uint32_t)1 << reclaimer_patience();
+}
+
 /* Whether the last stop was brief, and no round of a freeing thread has come since. */
 static ALWAYS_INLINE bool reclaimer_stopped_briefly(void) {
     return atomic_load_explicit(&reclaimer->brief_stops, memory_order_relaxed) > 0;
@@ -93,7 +105,7 @@ bool reclaimer_take_request(void);
 /* Whether a round is asked for, for a thread that will not look again. */
 bool reclaimer_last_look_is_asked(void);
 
-/* Announces the length of the next wait, in rounds without work; 0: after the wait. */
+/* Announces the next wait (quiet_rounds above); 0: after the wait. */
 void reclaimer_announce_wait(unsigned quiet);
 
 /* Waits for that time (UINT32_MAX: without limit), or until another thread wakes this one. */

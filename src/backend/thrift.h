@@ -47,6 +47,18 @@ enum round_stage { ROUND_OBJECTS, ROUND_SLABS, ROUND_RANGES, ROUND_STAGES };
 typedef bool (*round_hook)(void);
 void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
 
+/* Tells of granules that wait outside all Nests for the next round. Returns whether these, with all others that were
+ * told of since the last round, are so little that a patient wait may go on. */
+bool thrift_may_hold(size_t granules);
+
+/* Rounds in a row of the reclamation thread that have left something for the next one: the program uses the same memory
+ * again and again. Below 0: as many rounds are not counted. */
+extern _Atomic(int32_t) thrift_rounds_again HIDDEN;
+
+static ALWAYS_INLINE void thrift_set_rounds_again(int32_t count) {
+    atomic_store_explicit(&thrift_rounds_again, count, memory_order_relaxed);
+}
+
 /* Announces that `granules` granules without pages will be used, as thrift_make_headroom. Above the soft limit, also
  * asks for a round. False: the hard limit does not allow these granules. */
 bool thrift_admit(size_t granules);

@@ -9,12 +9,25 @@
 #include "platform/platform.h"
 
 static _Atomic(uint32_t) frees_refused;
-static _Atomic(uint64_t) last_round;                     /* milliseconds; by a thread that frees or allocates */
+static _Atomic(uint64_t) last_round; /* milliseconds; by a thread that frees or allocates */
+_Atomic(int32_t) thrift_rounds_again;
+static _Atomic(size_t) held; /* granules that wait outside all Nests, as far as a round, then the threads have told */
 static _Atomic(round_hook) round_hooks[ROUND_STAGES][2]; /* [1]: for a purge */
 
 void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge) {
     atomic_store_explicit(&round_hooks[stage][false], round, memory_order_relaxed);
     atomic_store_explicit(&round_hooks[stage][true], purge, memory_order_relaxed);
+}
+
+/* Granules from which a round is asked for, if 2^shift times as many as usual may wait. */
+static size_t asked_from(unsigned shift) {
+    return option(&options.reclaim_start) << shift >> JW_GRANULE_SHIFT;
+}
+
+bool thrift_may_hold(size_t granules) {
+    size_t all = atomic_load_explicit(&held, memory_order_relaxed) + granules;
+    atomic_store_explicit(&held, all, memory_order_relaxed); /* what is lost, the next round is told of */
+    return all < asked_from(reclaimer_patience() + 1);       /* they may be told of twice */
 }
 
 /* The stages from `stage` on. `now`: a purge, all memory must go now, as above the soft limit. */
@@ -63,13 +76,26 @@ static uint32_t round_interval(void) {
     return (uint32_t)option(&options.reclaim_interval) / (option(&options.pressure) ? PRESSURE_ROUNDS : 1);
 }
 
+/* Whether the wait is longer if it is patient; then *quiet is its announcement. The more waits, the shorter it is. */
+static bool is_patient(unsigned *quiet) {
+    size_t waiting = free_granules(MAPPED) + atomic_load_explicit(&held, memory_order_relaxed);
+    int32_t again = atomic_load_explicit(&thrift_rounds_again, memory_order_relaxed);
+    for (int32_t doubled = again - 1; doubled > 0; doubled--) {
+        unsigned shift = doubled < PATIENCE ? PATIENCE - (unsigned)doubled : 1;
+        if (waiting >= asked_from(shift)) continue;
+        *quiet = (unsigned)doubled + PATIENT * shift;
+        return true;
+    }
+    return false;
+}
+
 /* Waits for the interval between two rounds, doubled `quiet` times. A longer wait is announced while it lasts. The
- * thread waits longer only if no work came before the announcement. */
+ * thread waits longer only if no work came before the announcement, or if it waits patiently. */
 static void wait_for_round(unsigned quiet, size_t still_mapped) {
+    bool patient = is_patient(&quiet);
     reclaimer_announce_wait(quiet);
-    if (quiet > 0 && !nothing_left(still_mapped)) quiet = 0;
-    uint32_t interval = round_interval();
-    reclaimer_wait(interval << quiet);
+    if (quiet > 0 && !patient && !nothing_left(still_mapped)) quiet = 0;
+    reclaimer_wait(round_interval() << quiet % PATIENT);
     reclaimer_announce_wait(0);
 }
 
@@ -103,11 +129,20 @@ struct rounds {
     bool refused;        /* the OS has refused pages in the last round */
 };
 
+/* `left`: the round that ends leaves something for the next one. */
+static void count_round(bool woken, bool left) {
+    int32_t again = atomic_load_explicit(&thrift_rounds_again, memory_order_relaxed);
+    if (woken) again = -IMPATIENT_ROUNDS;
+    else again += again < 0 || (left && again <= PATIENT_ROUNDS);
+    thrift_set_rounds_again(again);
+}
+
 /* One round, with the wait in it. False: the thread must stop. */
 static bool run_round(struct rounds *rounds) {
     bool asked = reclaimer_take_request();
     if (rounds->woken && asked) wait_for_successor();
     reclaimer_begin_work();
+    atomic_store_explicit(&held, 0, memory_order_relaxed);
     rounds->more = begin_round(false);
     unsigned standby = ownership_swap_buffers();
     reclaimer_end_work();
@@ -120,7 +155,9 @@ static bool run_round(struct rounds *rounds) {
     rounds->refused = give_back_was_refused();
     reclaimer_end_work();
     rounds->more |= thrift_take_refusals();
-    rounds->quiet = nothing_left(rounds->still_mapped) && !rounds->woken ? rounds->quiet + 1 : 0;
+    bool left = !nothing_left(rounds->still_mapped);
+    rounds->quiet = !left && !rounds->woken ? rounds->quiet + 1 : 0;
+    count_round(rounds->woken, left);
     return true;
 }
 
@@ -189,9 +226,9 @@ void thrift_place_freed(granule_id range, uint32_t weight) {
 }
 
 void thrift_notice(void) {
-    uint32_t state = reclaimer_state();
+    uint32_t state = reclaimer_state(), patience = reclaimer_patience();
     if (LIKELY(state == RUNNING && !reclaimer_sleeps())) return;
-    if (free_granules(MAPPED) << JW_GRANULE_SHIFT < option(&options.reclaim_start) &&
+    if (free_granules(MAPPED) << JW_GRANULE_SHIFT >> patience < option(&options.reclaim_start) &&
         id_stack_is_empty(&ownership.deferred) && !(state == ROUNDS_BY_FREES && reclaimer_is_asked()))
         return;
     if (state == NO_THREAD) reclaimer_start();

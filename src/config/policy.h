@@ -184,6 +184,8 @@ enum {
 enum {
     /* Slabs in a pool at which a round is asked for: with granules of 4 KB as much as `reclaim_start`. */
     POOL_ROUND_FROM = 32,
+    /* Slabs in a pool that are more than a little. */
+    POOL_MUCH = 8 * POOL_ROUND_FROM,
     /* Each time that other threads have freed into this many slabs at which their owners do not look, a round is asked
      * for. With fewer, the reclamation thread wakes for less than `reclaim_start`. */
     REMOTE_ROUND_FROM = POOL_ROUND_FROM,
@@ -209,6 +211,15 @@ enum {
      * wait doubles with each, from 500 ms to 16 s: half a minute together. Without such work the thread ends or sleeps
      * after the first one. */
     QUIET_ROUNDS = 6,
+    /* Where a program uses the same memory again and again, the reclamation thread waits ever longer between two
+     * rounds. The wait doubles with each round that leaves something for the next one, PATIENT_ROUNDS times: from
+     * 500 ms to two minutes. What may wait meanwhile is at most 2^PATIENCE times `reclaim_start`, divided by the wait
+     * in intervals: 8 MB for 1 s, 512 KB for 16 s; and 256 KB for longer ones. An app that allocated and freed 200 KB
+     * every 400 ms was woken 120 times a minute. */
+    PATIENCE = 7,
+    PATIENT_ROUNDS = 8,
+    /* Rounds after a wait that ended early, until the thread may wait patiently again. */
+    IMPATIENT_ROUNDS = 8,
     /* Granules that may wait in a process without threads whose threads come and go, for the next thread: 64 MB, on 32
      * bits 16. They stay if the program then neither allocates nor frees. With only cache_min, threads that ended and
      * began with 64 MB alive (mleak) had eight times the page faults. */

@@ -40,7 +40,8 @@ static uint32_t pool_limit(const struct heap *heap) {
 void heap_push_empty(struct heap *heap, struct slab *slab) {
     pool_push(&heap->pool, slab);
     if (heap->pool.count > pool_limit(heap)) heap_place_empty(heap, GIVE_AT_ONCE);
-    else if (heap->pool.count == POOL_ROUND_FROM) thrift_wake();
+    else if (heap->pool.count == POOL_ROUND_FROM * reclaimer_patience_factor()) thrift_wake();
+    else if (heap->pool.count == POOL_MUCH) thrift_set_rounds_again(-IMPATIENT_ROUNDS);
 }
 
 static void place_given(granule_id granule, bool given) {

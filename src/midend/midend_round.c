@@ -78,14 +78,15 @@ unsigned midend_round_of_caches(struct mid_cache *caches, bool now) {
 }
 
 struct round {
-    bool now, more;
+    bool now;
+    uint32_t more; /* slabs that the next round has to look at again */
 };
 
 static void scan_root(granule_id root, void *context) {
     struct round *round = context;
     for (granule_id id = root; id < root + ROOT_GRANULES; id++) {
         struct leaf_word leaf = leaf_get(id);
-        if (leaf_kind(leaf) == MID) round->more |= scan_slab(id, leaf_class(leaf), round->now);
+        if (leaf_kind(leaf) == MID) round->more += scan_slab(id, leaf_class(leaf), round->now);
     }
 }
 
@@ -96,7 +97,8 @@ bool midend_round(bool now) {
     for (unsigned mid_class = 0; mid_class < mid_class_count; mid_class++)
         slabs += atomic_load_explicit(&mid_slab_counts[mid_class], memory_order_relaxed);
     if (slabs > 0) page_map_walk(scan_root, &round);
-    return round.more;
+    thrift_may_hold((size_t)round.more * MID_LEAST_OBJECTS);
+    return round.more > 0;
 }
 
 bool midend_purge(struct purge *purge) {

@@ -26,9 +26,48 @@ static void waits_double_for_some_rounds(void **state) {
     finish();
 }
 
+enum { LOOKS = 40 };
+
+static uint64_t ends[LOOKS + 1]; /* when each wait ends */
+
+/* A program uses `a` again in each wait, LOOKS times. */
+static void use_again(unsigned number) {
+    if (number > LOOKS) return;
+    ends[number] = platform_milliseconds();
+    CHECK(is_dirty(a));
+    a = fetch(BIG);
+    CHECK(!reclaimer_take_wakeup());
+    backend_place(a);
+    if (number < LOOKS) return;
+    CHECK(!reclaimer_take_wakeup());
+    backend_place(b); /* this is much for a long wait, but it ends by itself */
+    CHECK(reclaimer_take_wakeup());
+}
+
+/* Less than twice `reclaim_start`. A program that then leaves them alone loses them after two waits. */
+static void memory_used_again_and_again_is_looked_at_ever_more_rarely(void **state) {
+    (void)state;
+    uint64_t longest = (uint64_t)1 << PATIENT_ROUNDS;
+    start();
+    options.reclaim_start = BIG * GRANULE_SIZE / 4 * 3;
+    backend_place(a);
+    thrift_set_rounds_again(0);
+    at_wait = use_again;
+    run_thread();
+    for (unsigned i = 3; i <= LOOKS; i++) {
+        uint64_t intervals = (ends[i] - ends[i - 1]) / options.reclaim_interval;
+        assert_int_equal(intervals, i - 3 < PATIENT_ROUNDS ? (uint64_t)1 << (i - 3) : longest);
+    }
+    assert_false(is_dirty(a) || is_dirty(b));
+    assert_true(waits <= LOOKS + 4);
+    thrift_set_rounds_again(0);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_double_for_some_rounds),
+        cmocka_unit_test(memory_used_again_and_again_is_looked_at_ever_more_rarely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
