@@ -76,25 +76,31 @@ static uint32_t round_interval(void) {
     return (uint32_t)option(&options.reclaim_interval) / (option(&options.pressure) ? PRESSURE_ROUNDS : 1);
 }
 
-/* Whether the wait is longer if it is patient; then *quiet is its announcement. The more waits, the shorter it is. */
-static bool is_patient(unsigned *quiet) {
+/* *quiet: the announcement of a patient wait, where it may be longer than the other. The more waits, the shorter it is.
+ * A shorter one begins with half of what may wait: a busy program would end it at once, and an early round gives back
+ * what the program is about to use. */
+static void make_patient(unsigned *quiet) {
     size_t waiting = free_granules(MAPPED) + atomic_load_explicit(&held, memory_order_relaxed);
     int32_t again = atomic_load_explicit(&thrift_rounds_again, memory_order_relaxed);
     for (int32_t doubled = again - 1; doubled > 0; doubled--) {
         unsigned shift = doubled < PATIENCE ? PATIENCE - (unsigned)doubled : 1;
-        if (waiting >= asked_from(shift)) continue;
+        if (waiting >= asked_from(shift > 1 ? shift - 1 : shift)) continue;
         *quiet = (unsigned)doubled + PATIENT * shift;
-        return true;
+        return;
     }
-    return false;
 }
 
-/* Waits for the interval between two rounds, doubled `quiet` times. A longer wait is announced while it lasts. The
- * thread waits longer only if no work came before the announcement, or if it waits patiently. */
+/* Whether a longer wait that is announced may begin: since the look before, not too much work has come. */
+static bool still_little(unsigned quiet, size_t still_mapped) {
+    if (quiet < PATIENT) return nothing_left(still_mapped);
+    return free_granules(MAPPED) < asked_from(quiet / PATIENT);
+}
+
+/* Waits for the interval between two rounds, doubled `quiet` times. A longer wait is announced while it lasts. */
 static void wait_for_round(unsigned quiet, size_t still_mapped) {
-    bool patient = is_patient(&quiet);
+    make_patient(&quiet);
     reclaimer_announce_wait(quiet);
-    if (quiet > 0 && !patient && !nothing_left(still_mapped)) quiet = 0;
+    if (quiet > 0 && !still_little(quiet, still_mapped)) quiet = 0;
     reclaimer_wait(round_interval() << quiet % PATIENT);
     reclaimer_announce_wait(0);
 }
