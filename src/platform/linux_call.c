@@ -1,5 +1,5 @@
-/* linux_call.c - the way into the kernel (linux_call.h). A file of its own: in the clients of the Linux layer the kernel
- * is theirs (verify/clients/kernel.h). */
+/* linux_call.c - the way into the kernel (linux_call.h). Apart, because in
+ * the clients of the Linux layer the kernel is theirs (verify/clients/kernel.h). */
 #include "platform/linux_call.h"
 
 // NOLINTNEXTLINE(readability-function-size): the kernel's six arguments
