@@ -272,12 +272,14 @@ static void count_quarantine(const struct heap *heap) {
     const struct quarantine *quarantine = heap->quarantine;
     unsigned n = heap->number, ready = 0;
     uint64_t places = 0;
-    for (unsigned i = 0; quarantine && i < SIZE_CLASS_COUNT; i++) ready += quarantine->of[i].ready_count;
-    for (uint32_t i = quarantine ? quarantine->head : 0; quarantine && i != quarantine->tail; i++)
-        places = places * 31 + (uintptr_t)entry_object(quarantine->ring[i & quarantine->mask]) - transcript.base;
-    count_is(quarantine ? quarantine->tail - quarantine->head : 0, "h%u.waiting", n);
+    uint32_t head = quarantine ? quarantine->head : 0, newest = quarantine ? quarantine_newest(quarantine) : 0;
+    for (unsigned i = 0; quarantine && i < SIZE_CLASS_COUNT; i++)
+        ready += (unsigned)(quarantine->of[i].ready - &quarantine->ready[i][READY_ENDS - 1]);
+    for (uint32_t i = head; i != newest;)
+        places = places * 31 + (uintptr_t)entry_object(quarantine->ring[++i & quarantine->mask]) - transcript.base;
+    count_is(newest - head, "h%u.waiting", n);
     count_is(places % 10000, "h%u.order", n);
-    count_is(quarantine ? (uint64_t)quarantine->left : 0, "h%u.fits", n);
+    count_is(quarantine ? (uint64_t)quarantine_left(quarantine) : 0, "h%u.fits", n);
     count_is(quarantine ? quarantine->mask : 0, "h%u.mask", n);
     count_is(ready, "h%u.ready", n);
     count_ring(n, "emptied", quarantine ? &quarantine->large.emptied : NULL);
