@@ -14,6 +14,8 @@
 #include "platform/features.h"
 #include "platform/misuse.h"
 
+#if JW_SECURE /* GenMC reads all headers for each client */
+
 /* Of entry_slow.c. An object of size 0, or of a size above the frontend's. */
 void *allocate_unusual(size_t size);
 /* An object above the frontend's sizes; `clear`: it must be zero. */
@@ -113,5 +115,7 @@ unusual:
 static NOINLINE void free_of_other(void *pointer) {
     free_by(pointer, false);
 }
+
+#endif
 
 #endif

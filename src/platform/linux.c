@@ -3,7 +3,6 @@
 #define _GNU_SOURCE 1 /* environ, AT_EMPTY_PATH, the recursive mutex's initializer, gettid */
 #include "base/compiler.h"
 #include "base/mixed.h"
-#include "base/published.h"
 #include "platform/host.h"
 #include "platform/linux_call.h"
 #include "platform/linux_start.h"
@@ -20,9 +19,6 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-_Atomic(size_t) linux_calls;
-PUBLISHED(linux_calls);
 
 size_t platform_page_size(void) {
     static _Atomic(size_t) known;

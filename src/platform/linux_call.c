@@ -1,6 +1,11 @@
-/* linux_call.c - the way into the kernel (linux_call.h). Apart, because in
- * the clients of the Linux layer the kernel is theirs (verify/clients/kernel.h). */
+/* linux_call.c - the way into the kernel (linux_call.h). Not in linux.c: clients of the Linux layer have a kernel of
+ * their own (verify/clients/kernel.h). */
 #include "platform/linux_call.h"
+
+#include "base/published.h"
+
+_Atomic(size_t) linux_calls;
+PUBLISHED(linux_calls);
 
 // NOLINTNEXTLINE(readability-function-size): the kernel's six arguments
 NOINLINE long enter_kernel(long a, long b, long c, long d, long e, long f, long number) {

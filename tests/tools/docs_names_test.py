@@ -56,7 +56,7 @@ class Names(unittest.TestCase):
 class Options(unittest.TestCase):
     def test_tables(self) -> None:
         plain, hardened = ({row[0] for row in rows} for rows in options_table.rows())
-        self.assertEqual(hardened, {"guard_rate", "quarantine", "zero_on_free"})
+        self.assertEqual(hardened, {"guard_rate", "quarantine", "tags", "zero_on_free"})
         self.assertEqual(plain & hardened, set())
         self.assertLessEqual({"reclaim_interval", "init", "stats_file"}, plain)
 
