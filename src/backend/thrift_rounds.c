@@ -77,8 +77,8 @@ static uint32_t round_interval(void) {
 }
 
 /* *quiet: the announcement of a patient wait, where it may be longer than the other. The more waits, the shorter it is.
- * A shorter one begins with half of what may wait: a busy program would end it at once, and an early round gives back
- * what the program is about to use. */
+ * All but the longest begin only where less than half of what may wait does: else a busy program would end the wait at
+ * once, and the early round would give back what the program is about to use. */
 static void make_patient(unsigned *quiet) {
     size_t waiting = free_granules(MAPPED) + atomic_load_explicit(&held, memory_order_relaxed);
     int32_t again = atomic_load_explicit(&thrift_rounds_again, memory_order_relaxed);

@@ -1,8 +1,7 @@
 /* wide.h - vectors of 32 bytes (x86-64 with AVX2), for the hardened build.
  *
- * A source that has functions for such processors only defines JW_WIDE_HERE, and includes the headers of
- * these functions between WIDE_BEGINS and WIDE_ENDS: all functions there are compiled for such processors. Nothing of
- * it may be called elsewhere (wide_is_there).
+ * A source whose functions are for such processors alone defines JW_WIDE_HERE, and includes the headers of these
+ * functions between WIDE_BEGINS and WIDE_ENDS. Only where wide_is_there has said so may these functions be called.
  */
 #ifndef JW_WIDE_H
 #define JW_WIDE_H

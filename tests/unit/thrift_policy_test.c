@@ -64,10 +64,65 @@ static void memory_used_again_and_again_is_looked_at_ever_more_rarely(void **sta
     finish();
 }
 
+void __real_reclaimer_announce_wait(unsigned quiet);
+void __wrap_reclaimer_announce_wait(unsigned quiet);
+
+enum { LAST_USE = 20 };
+
+static bool comes_late; /* `b` becomes free after the look at what waits, before that wait is announced */
+
+void __wrap_reclaimer_announce_wait(unsigned quiet) {
+    bool now = comes_late && quiet > 0 && waits == LAST_USE - 1;
+    comes_late &= !now;
+    if (now) backend_place(b);
+    __real_reclaimer_announce_wait(quiet);
+}
+
+static void use_until_last(unsigned number) {
+    if (number <= LAST_USE + 1) ends[number] = platform_milliseconds();
+    if (number >= LAST_USE) return;
+    a = fetch(BIG);
+    backend_place(a);
+}
+
+/* Such a free finds the thread awake, and wakes nobody. */
+static void work_before_the_announcement_ends_a_long_wait(void **state) {
+    (void)state;
+    start();
+    options.reclaim_start = BIG * GRANULE_SIZE / 4 * 3;
+    backend_place(a);
+    thrift_set_rounds_again(0);
+    comes_late = true;
+    at_wait = use_until_last;
+    run_thread();
+    assert_int_equal((ends[LAST_USE] - ends[LAST_USE - 1]) / options.reclaim_interval, 1u << PATIENT_ROUNDS);
+    assert_int_equal(ends[LAST_USE + 1] - ends[LAST_USE], options.reclaim_interval);
+    assert_false(is_dirty(a) || is_dirty(b));
+    thrift_set_rounds_again(0);
+    finish();
+}
+
+/* BIG is a quarter of what may wait for two intervals, and half of what may for four. */
+static void a_wait_begins_with_less_than_half_of_what_may_wait(void **state) {
+    (void)state;
+    start();
+    options.reclaim_start = BIG * GRANULE_SIZE >> (PATIENCE - 3);
+    backend_place(a);
+    thrift_set_rounds_again(0);
+    at_wait = use_until_last;
+    run_thread();
+    assert_int_equal((ends[LAST_USE] - ends[LAST_USE - 1]) / options.reclaim_interval, 2);
+    thrift_set_rounds_again(0);
+    backend_place(b);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_double_for_some_rounds),
         cmocka_unit_test(memory_used_again_and_again_is_looked_at_ever_more_rarely),
+        cmocka_unit_test(work_before_the_announcement_ends_a_long_wait),
+        cmocka_unit_test(a_wait_begins_with_less_than_half_of_what_may_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
