@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 import textwrap
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import options_table
@@ -371,8 +372,9 @@ CODE = ["src", "include", "tests", "bench", "insight", "tools", "verify", "cmake
 EXAMPLES = {"x.c", "x_test.c", "thread_fence"}
 
 
-def unknown_names() -> list[str]:
-    """Functions, constants, options, files and commands that a document names in code spans and that do not exist."""
+@cache
+def known() -> tuple[set[str], set[str], str, set[str]]:
+    """The sources' file names and words, the tools' text, and its commands."""
     files = [path for place in CODE for path in (ROOT / place).rglob("*") if path.is_file()]
     files += [path for path in ROOT.glob("*") if path.is_file() and path.suffix != ".md"]
     names = {path.name for path in files} | EXAMPLES
@@ -380,7 +382,13 @@ def unknown_names() -> list[str]:
     words = set(re.findall(r"\w+", text)) | EXAMPLES
     tools = "\n".join(path.read_text() for path in files if path.suffix in (".py", ".sh") and "tests" not in path.parts)
     commands = set(re.findall(r'add_(?:parser|command)\((?:\s*commands,)?\s*"(\w+)"', tools)) | {"run"}  # tools/run.sh
+    return names, words, tools, commands
+
+
+def unknown_names() -> list[str]:
+    """Functions, constants, options, files and commands that a document names in code spans and that do not exist."""
     found = []
+    names, words, tools, commands = known()
     for path in pages():
         page, place = path.read_text(), path.relative_to(ROOT)
         for span in sorted(set(re.findall(r"`([^`\n]+)`", page))):
