@@ -212,6 +212,12 @@ function(jw_shared name objects)
     target_link_options(${name} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)
     # The names of the ends of a section (base/published.h) are ours alone, also where the compiler joins all files.
     target_link_options(${name} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/hidden.map)
+    # The compiler's files for a library's start and end serve destructors at dlclose, which never unloads ours, and
+    # transactional memory. They are 0.2 KB of text, 0.1 KB of unwind tables.
+    if(jw_near_options)
+        target_link_options(${name} PRIVATE -nostartfiles)
+        target_compile_definitions(${name} PRIVATE WITHOUT_STARTFILES=1)
+    endif()
     # Where libjwwatch.so is, which `watch:true` loads: in the build, and installed.
     set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH TRUE INSTALL_RPATH "$ORIGIN;$ORIGIN/jwmalloc")
     if(jw_compiler_joins AND NOT (JW_CHECKED OR JW_SANITIZE))

@@ -17,6 +17,11 @@
 #include "jwmalloc.h"
 #include "platform/host.h"
 
+#ifdef WITHOUT_STARTFILES
+/* pthread_atfork says by it whose the handlers are. It is in the files that are left out (cmake/jwmalloc.cmake). */
+HIDDEN void *const __dso_handle = (void *)&__dso_handle; // NOLINT(bugprone-reserved-identifier)
+#endif
+
 typedef int create_function(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
                             void *argument);
 
