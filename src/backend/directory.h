@@ -46,7 +46,7 @@ static inline bool huge_word_is_gone(uintptr_t word) {
 }
 
 /* Whether an object in use begins there. */
-static inline bool huge_word_is_live(uintptr_t word) {
+static inline wide_bool huge_word_is_live(uintptr_t word) {
     return word && !(word & HUGE_GONE);
 }
 

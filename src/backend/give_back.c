@@ -14,7 +14,7 @@ static bool can_give_back(granule_id range, uint32_t weight) {
     return align_up(start, page) + page <= start + weight * GRANULE_SIZE;
 }
 
-bool give_back_pages(void *start, size_t size) {
+wide_bool give_back_pages(void *start, size_t size) {
     uintptr_t page = platform_page_size(), from = align_up((uintptr_t)start, page);
     uintptr_t to = align_down((uintptr_t)start + size, page);
     if (from >= to) return true;
@@ -34,7 +34,7 @@ size_t give_back_and_place(granule_id range, uint32_t weight, bool room) {
     return 0;
 }
 
-bool give_back_was_refused(void) {
+wide_bool give_back_was_refused(void) {
     return atomic_load_explicit(&os_refused, memory_order_relaxed);
 }
 

@@ -10,7 +10,7 @@
 
 /* Gives back the whole OS pages of memory that only the caller uses. False: the OS refuses; the pages' contents are
  * undefined. */
-bool give_back_pages(void *start, size_t size);
+wide_bool give_back_pages(void *start, size_t size);
 
 /* Gives the pages of a held range back. False when they stay: also if the range has no whole page. */
 bool give_back_range(granule_id range, uint32_t weight);
@@ -20,7 +20,7 @@ bool give_back_range(granule_id range, uint32_t weight);
 size_t give_back_and_place(granule_id range, uint32_t weight, bool room);
 
 /* Whether the OS has refused pages since the last call of give_back_take_refusal. */
-bool give_back_was_refused(void);
+wide_bool give_back_was_refused(void);
 bool give_back_take_refusal(void);
 
 #endif

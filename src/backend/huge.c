@@ -75,7 +75,7 @@ static char *reserve_mapping_once(size_t size, size_t alignment) {
 }
 
 /* Whether `fresh` bytes without pages may come into use. Gives back all unused memory if a limit asks for that. */
-static NOINLINE bool admit_pages(size_t fresh) {
+static NOINLINE wide_bool admit_pages(size_t fresh) {
     size_t granules = fresh >> JW_GRANULE_SHIFT;
     return thrift_admit(granules) || (thrift_make_room(fresh) && limits_admit(granules));
 }
@@ -110,7 +110,7 @@ bool huge_may_serve(size_t usable, size_t size) {
 
 /* Takes a cached mapping. Its pages are counted nowhere now: makes headroom for all if a part of what is asked for has
  * none. The hard limit counts what the mapping has beyond that, too. */
-static bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *mapping) {
+static wide_bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *mapping) {
     if (size > MAPPING_CACHE_MOST ||
         !mapping_cache_pop(size, largest_mapping_for(size), huge_alignment(alignment), mapping))
         return false;
@@ -136,7 +136,7 @@ void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
 }
 
 /* Caches the mapping, with as much of its memory as may wait. False: the caller must unmap the mapping. */
-static bool cache_mapping(char *object, size_t size) {
+static wide_bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
     size_t room = align_down(watermark_room(watermark_renew()), mapping_unit()), mapped = size < room ? size : room;
     struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : mapping_unit()},
@@ -223,7 +223,7 @@ static bool resize_mapping(char *object, size_t old, size_t new) {
     return true;
 }
 
-static bool resize_in_place(void *object, size_t old, size_t new) {
+static wide_bool resize_in_place(void *object, size_t old, size_t new) {
     if (new < old) set_word(object, word_of_size(new)); /* before another thread may get the end's addresses */
     bool resized = resize_mapping(object, old, new);
     set_word(object, word_of_size(resized ? new : old));

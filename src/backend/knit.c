@@ -150,7 +150,7 @@ COLD uint32_t knit_weight_with_right(granule_id range) {
     return node_slots_between(position.slot, end) << position.unit;
 }
 
-bool knit_release(granule_id range, enum slot_code state) {
+wide_bool knit_release(granule_id range, enum slot_code state) {
     if (knit_is_root(range)) return true;
     struct tree_position position = find_position(range);
     struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);

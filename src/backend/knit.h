@@ -64,7 +64,7 @@ granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code
 uint32_t knit_weight_with_right(granule_id range);
 
 /* Frees a held range. False, and the range is still held, when an adjacent sibling has become free in this state. */
-bool knit_release(granule_id range, enum slot_code state);
+wide_bool knit_release(granule_id range, enum slot_code state);
 
 /* Makes a held range LEFT: the thread that has taken Nest's half, or will take it, also gets Knit's half. */
 void knit_relinquish(granule_id range);

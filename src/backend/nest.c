@@ -17,7 +17,7 @@ static void set_previous(granule_id range, granule_id previous) {
     leaf_set(range, leaf_with_previous(leaf_get(range), previous));
 }
 
-static bool list_try_lock(struct nest_class *class, granule_id *first) {
+static wide_bool list_try_lock(struct nest_class *class, granule_id *first) {
     uint32_t list = atomic_load_explicit(&class->list, memory_order_relaxed);
     *first = list & ID_MASK;
     /* [NL1] acquire: the list as its last holder left it; pairs [NL2] [NL4]; client nest_list */
@@ -117,13 +117,13 @@ static granule_id slots_take(struct nest_class *from) {
     return 0;
 }
 
-static COLD bool place_in_list(struct nest *nest, unsigned class, granule_id range) {
+static COLD wide_bool place_in_list(struct nest *nest, unsigned class, granule_id range) {
     if (!list_place(&nest->classes[class], range)) return false;
     note_nonempty(nest, class);
     return true;
 }
 
-bool nest_place(struct nest *nest, unsigned class, granule_id range) {
+wide_bool nest_place(struct nest *nest, unsigned class, granule_id range) {
     return LIKELY(slots_place(nest, class, range)) || place_in_list(nest, class, range);
 }
 
@@ -155,7 +155,7 @@ static bool list_take_given(struct nest_class *class, granule_id range, struct l
     return there;
 }
 
-bool nest_take_this(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf) {
+wide_bool nest_take_this(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf) {
     struct nest_class *from = &nest->classes[class];
     struct range_link link = range_link_get(range);
     if (range_link_in_list(link)) return list_take_given(from, range, leaf);

@@ -34,14 +34,14 @@ struct nest {
 };
 
 /* Puts a held range where other threads find it. False when the bitmap is full and the list is busy. */
-bool nest_place(struct nest *nest, unsigned class, granule_id range);
+wide_bool nest_place(struct nest *nest, unsigned class, granule_id range);
 
 /* Takes any range of the class; 0 when there is none, or the list that has one is busy, or ranges come and go. */
 granule_id nest_take(struct nest *nest, unsigned class);
 
 /* Takes this range. False when the range is not there (any more), the list is busy, or another thread is just looking
  * into its slot. `leaf`: the range's leaf word while it waits in this nest, without the previous range. */
-bool nest_take_this(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf);
+wide_bool nest_take_this(struct nest *nest, unsigned class, granule_id range, struct leaf_word leaf);
 
 /* Whether the class may have a range: a hint. False while the first range of a class is just being placed, too. */
 bool nest_may_have(const struct nest *nest, unsigned class);

@@ -97,7 +97,7 @@ granule_id range_acquire(enum root_use use, enum slot_code state, uint32_t weigh
 }
 
 /* Takes the Nest half of a sibling whose Knit half the caller holds. If that fails, gives the Knit half back. */
-static bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code state, enum slot_code was) {
+static wide_bool take_sibling(granule_id sibling, uint32_t weight, enum slot_code state, enum slot_code was) {
     struct leaf_word leaf = leaf_get(sibling);
     unsigned nest = leaf_nest(leaf);
     if (leaf_kind(leaf) == FREE && nest_is_unmapped(nest) == (state == UNMAPPED) &&
@@ -198,7 +198,7 @@ uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins) {
     return weight;
 }
 
-bool range_place_deferred(void) {
+wide_bool range_place_deferred(void) {
     granule_id range = id_stack_take_all(&ownership.deferred);
     if (!range) return false;
     for (granule_id next; range; range = next) {

@@ -91,7 +91,7 @@ granule_id range_acquire_before_free(enum root_use use, uint32_t weight);
 uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins);
 
 /* Places the deferred ranges. True when there were any. */
-bool range_place_deferred(void);
+wide_bool range_place_deferred(void);
 
 /* Forgets all free ranges: their roots are sealed. By a thread that is alone in the process. */
 void ownership_forget_sealed(void);

@@ -157,7 +157,7 @@ static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, siz
 
 /* Doubles a part of the table: maps as many bytes behind it, unless they are mapped already. False: the OS refuses, or
  * a foreign mapping is there. */
-static bool extend_table(unsigned table, size_t low, size_t far) {
+static wide_bool extend_table(unsigned table, size_t low, size_t far) {
     struct table_part part = table_part(table, far + low, far + 2 * low);
     if (part.size == 0) return true;
     _Atomic(uint32_t) *threads = &announced[__builtin_ctzl(low) - FIRST_LOW_SHIFT][table][far != 0];
@@ -228,7 +228,7 @@ bool page_map_start(void) {
     return false;
 }
 
-bool page_map_admit_slabs(granule_id root) {
+wide_bool page_map_admit_slabs(granule_id root) {
     size_t page = platform_page_size(), from = align_down((size_t)root << RECORD_SHIFT, page);
     size_t to = align_up((root + ROOT_GRANULES) << RECORD_SHIFT, page); /* small roots share a page */
     return platform_protect(page_map.records + from, to - from, true);

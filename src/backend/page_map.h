@@ -173,7 +173,7 @@ static inline uintptr_t slot_word(const void *address) {
 }
 
 /* Whether the address lies in a root of ours. */
-static inline bool page_map_owns(const void *address) {
+static inline wide_bool page_map_owns(const void *address) {
     uintptr_t root = align_down((uintptr_t)address, ROOT_SIZE);
     return root && slot_word(address) == root;
 }
@@ -184,10 +184,10 @@ static inline bool page_map_is_sealed(const void *address) {
 }
 
 /* Claims the slot for an address. False when the slot is taken, or it is slot 0. */
-bool page_map_claim(char *address);
+wide_bool page_map_claim(char *address);
 
 /* Makes the records of a root writable, so that its granules can be slabs. False when the OS refuses. */
-bool page_map_admit_slabs(granule_id root);
+wide_bool page_map_admit_slabs(granule_id root);
 
 /* Reserves up to *count adjacent roots, and sets *count to their number. Only the first one has its slot. NULL when the
  * OS refuses, or no slot is free. */

@@ -31,7 +31,7 @@ static void note_slot(size_t slot) {
         ;
 }
 
-bool page_map_claim(char *address) {
+wide_bool page_map_claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = slot_word(address);
     /* [MP1] acquire: the last owner no longer uses the slot's records; pairs [MP2]; client root_back */
@@ -44,7 +44,7 @@ bool page_map_claim(char *address) {
 }
 
 /* Moves *slot to the next claimed slot whose root is sealed, or not. */
-static bool next_claimed(size_t *slot, bool sealed) {
+static wide_bool next_claimed(size_t *slot, bool sealed) {
     size_t from = atomic_load_explicit(&first_slot, memory_order_relaxed);
     if (*slot < from) *slot = from;
     for (size_t mask = slot_mask();; ++*slot) {
@@ -59,7 +59,7 @@ static bool next_claimed(size_t *slot, bool sealed) {
 /* A hint: slots below are probably not free. */
 static _Atomic(size_t) lowest_free;
 
-static bool slot_is_free(size_t slot) {
+static wide_bool slot_is_free(size_t slot) {
     return !slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[slot], memory_order_relaxed));
 }
 

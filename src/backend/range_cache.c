@@ -45,7 +45,7 @@ static NOINLINE void renew_room(struct range_cache *cache) {
                    cache->most - (int32_t)(option(&options.reclaim_start) >> JW_GRANULE_SHIFT) / (int32_t)threads);
 }
 
-static NOINLINE bool round_is_not_asked(void) {
+static NOINLINE wide_bool round_is_not_asked(void) {
     /* [RC1] seq_cst: the push, then this look; a round clears round_asked, then looks at the slot: one sees what the
      * other did; pairs [RC2]; client range_cache_last_push */
     atomic_thread_fence(memory_order_seq_cst);
@@ -120,7 +120,7 @@ static granule_id drain_slot(struct cell *slot, uint32_t word, bool now) {
     return changed && old ? range : 0;
 }
 
-bool range_cache_drain(struct range_cache *cache, bool now) {
+wide_bool range_cache_drain(struct range_cache *cache, bool now) {
     size_t left = 0;
     for (unsigned i = 0; i < RANGE_CLASSES * RANGE_CACHE_SLOTS; i++) {
         struct cell *slot = &cache->slots[0][0] + i;

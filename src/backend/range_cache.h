@@ -83,7 +83,7 @@ granule_id range_cache_pop_larger(uint32_t weight);
 
 /* Gives back the ranges that have waited since the last round; `now`: frees all ranges. Any thread may call it. True:
  * ranges remain for the next round. */
-bool range_cache_drain(struct range_cache *cache, bool now);
+wide_bool range_cache_drain(struct range_cache *cache, bool now);
 
 /* Frees all ranges. By the cache's thread, at its end. */
 void range_cache_drain_own(struct range_cache *cache);

@@ -12,7 +12,7 @@ void reclaimer_register(void (*body)(void), void (*stopped)(bool briefly)) {
     thread_stopped = stopped;
 }
 
-bool reclaimer_starts_at_need(void) {
+wide_bool reclaimer_starts_at_need(void) {
     return option(&options.reclaim_thread) == THREAD_TRUE;
 }
 
@@ -20,11 +20,11 @@ static bool starts_with_threads(void) {
     return option(&options.reclaim_thread) == THREAD_AUTO;
 }
 
-bool reclaimer_lives(void) {
+wide_bool reclaimer_lives(void) {
     return reclaimer_starts_at_need() ? reclaimer_state() != ROUNDS_BY_FREES : reclaimer_state() == RUNNING;
 }
 
-bool reclaimer_must_end(void) {
+wide_bool reclaimer_must_end(void) {
     return atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed) > 0;
 }
 
@@ -122,7 +122,7 @@ void reclaimer_before_thread_create(void) {
     atomic_fetch_add_explicit(&reclaimer->made, 1, memory_order_relaxed);
 }
 
-bool reclaimer_thread_seen(void) {
+wide_bool reclaimer_thread_seen(void) {
     uint32_t made = atomic_load_explicit(&reclaimer->made, memory_order_relaxed);
     if (made == 0) return false;
     uint32_t seen = atomic_fetch_add_explicit(&reclaimer->seen, 1, memory_order_relaxed) + 1;
@@ -136,7 +136,7 @@ bool reclaimer_thread_seen(void) {
 }
 
 /* Whether the last stop that was not brief is less than an interval ago. */
-static bool stopped_lately(void) {
+static wide_bool stopped_lately(void) {
     uint32_t last = atomic_load_explicit(&reclaimer->last_stop, memory_order_relaxed);
     return last && (uint32_t)platform_milliseconds() - last < option(&options.reclaim_interval);
 }
@@ -152,7 +152,7 @@ static bool count_stop(void) {
 
 /* Ends the thread and waits for its end. `alone`: because the program has only one thread left. Returns whether there
  * was a thread. */
-static bool stop_and_wait(bool alone) {
+static wide_bool stop_and_wait(bool alone) {
     bool ran = false;
     /* [PA3] acquire: the thread's rounds; pairs [PA4]; client pause_round */
     while (atomic_load_explicit(&reclaimer->state, memory_order_acquire) == RUNNING) {
@@ -177,7 +177,7 @@ static void begin_pause(uint32_t one) {
 }
 
 /* Returns whether no other pause is left. */
-static bool end_pause(uint32_t one) {
+static wide_bool end_pause(uint32_t one) {
     uint32_t pauses = atomic_load_explicit(&reclaimer->pauses, memory_order_relaxed);
     do {
         if (one == ONE_PAUSE ? pauses % ONE_OWN_PAUSE == 0 : pauses < ONE_OWN_PAUSE) return false;

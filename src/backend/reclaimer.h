@@ -22,16 +22,16 @@
 void reclaimer_register(void (*body)(void), void (*stopped)(bool briefly));
 
 /* Whether the thread runs, or would run when there is work. */
-bool reclaimer_lives(void);
+wide_bool reclaimer_lives(void);
 
 /* Whether the option is reclaim_thread:true. */
-bool reclaimer_starts_at_need(void);
+wide_bool reclaimer_starts_at_need(void);
 
 /* Called when there is work and the state is NO_THREAD: starts the thread if it may start now. */
 void reclaimer_start(void);
 
 /* Called by the thread: whether it must end. */
-bool reclaimer_must_end(void);
+wide_bool reclaimer_must_end(void);
 
 /* Called by the thread when it has no work left: reclaimer_end announces its end. If the thread finds work afterwards,
  * it calls reclaimer_go_on. False: another reclamation thread has been started, and does the work. */
@@ -55,7 +55,7 @@ void reclaimer_after_thread_create(bool made);
 /* Called once for each thread: when a thread that the program has made starts, else when it gets its heap. True:
  * reclaimer_thread_ends must be called at the thread's end. Threads that libc makes itself (thrd_create, SIGEV_THREAD)
  * are known only from here on. Threads that come before the program makes its first thread do not count. */
-bool reclaimer_thread_seen(void);
+wide_bool reclaimer_thread_seen(void);
 
 /* Called when a thread that was seen ends. If no other thread that the program has made is left, the reclamation thread
  * ends first: calls that need a single-threaded process (unshare) then work. */

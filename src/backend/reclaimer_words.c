@@ -34,7 +34,7 @@ void reclaimer_ask(void) {
     atomic_fetch_or_explicit(&reclaimer->round_asked, 1, memory_order_acq_rel);
 }
 
-bool reclaimer_take_request(void) {
+wide_bool reclaimer_take_request(void) {
     bool asked = atomic_exchange_explicit(&reclaimer->round_asked, 0, memory_order_relaxed);
     /* [RC2] seq_cst: this round sees what was cached before, and not asked for; acquire: what was asked for;
      * pairs [RC1] [TH8]; client range_cache_last_push */
@@ -68,7 +68,7 @@ void reclaimer_wake_to_end(void) {
         platform_futex_wake(&reclaimer->wakeup);
 }
 
-bool reclaimer_take_wakeup(void) {
+wide_bool reclaimer_take_wakeup(void) {
     /* [PA9] acquire: the pause, if that has woken this thread; pairs [PA8]; client pause_sleeping; kept: RC2 orders it
      * too, but a pause may wait for one round more */
     return atomic_exchange_explicit(&reclaimer->wakeup, 0, memory_order_acquire);

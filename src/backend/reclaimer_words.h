@@ -100,7 +100,7 @@ static ALWAYS_INLINE bool reclaimer_stopped_briefly(void) {
 void reclaimer_ask(void);
 
 /* Takes the request for the round that begins. Returns whether there was one; a later request is for the next round. */
-bool reclaimer_take_request(void);
+wide_bool reclaimer_take_request(void);
 
 /* Whether a round is asked for, for a thread that will not look again. */
 bool reclaimer_last_look_is_asked(void);
@@ -119,7 +119,7 @@ void reclaimer_wake(void);
 void reclaimer_wake_to_end(void);
 
 /* Ends the wait. Returns whether the thread was woken. */
-bool reclaimer_take_wakeup(void);
+wide_bool reclaimer_take_wakeup(void);
 
 /* Called before and after a freeing thread runs a round in the thread's place. False: another thread runs one now. */
 bool reclaimer_begin_turn(void);

@@ -167,7 +167,7 @@ bool root_window_is_full(void) {
     return slots_in_use() + 1 >= page_map_slots(); /* slot 0 has no root */
 }
 
-bool root_unmap_spares(void) {
+wide_bool root_unmap_spares(void) {
     bool any = false;
     for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) {
         granule_id root = take_spare_at(i);
@@ -192,7 +192,7 @@ size_t root_spares(void) {
     return count;
 }
 
-bool root_destroy(granule_id root) {
+wide_bool root_destroy(granule_id root) {
     /* [WK1] acquire: the walkers' reads of the memory; pairs [WK4]; client root_walker */
     uint32_t before = atomic_fetch_add_explicit(&root_walkers, ONE_ROOT_GOING, memory_order_acquire);
     invariant(before < ONE_ROOT_GOING * ROOTS_GOING_MAX);
@@ -232,7 +232,7 @@ void root_walk_end(void) {
     invariant((before & WALKER_MASK) > 0);
 }
 
-bool root_walk_begin_or_wait(void) {
+wide_bool root_walk_begin_or_wait(void) {
     for (unsigned tries = 0; tries < WALK_TRIES; tries++) {
         if (root_walk_begin()) return true;
         platform_sleep(WALK_WAIT);

@@ -74,7 +74,7 @@ bool root_window_is_full(void);
 
 /* Gives back a root that the caller holds as one range. False when the OS refuses or there is a walker: then the caller
  * still holds it. */
-bool root_destroy(granule_id root);
+wide_bool root_destroy(granule_id root);
 
 /* Roots that exist, for the watermark and the statistics. */
 size_t root_count(void);
@@ -83,7 +83,7 @@ size_t root_count(void);
  * later. root_walk_begin fails while a root is being given back. The other one tries again, WALK_TRIES times, and
  * sleeps between two tries. */
 bool root_walk_begin(void);
-bool root_walk_begin_or_wait(void);
+wide_bool root_walk_begin_or_wait(void);
 void root_walk_end(void);
 
 /* How many forks lie behind this process. A thread that forks in a walk has no walk in the child: it must not end one
@@ -102,7 +102,7 @@ void root_forget_sealed(void);
 bool root_round(void);
 
 /* Unmaps all spare roots. Returns whether the OS took one. */
-bool root_unmap_spares(void);
+wide_bool root_unmap_spares(void);
 /* Returns the number of spare roots: a snapshot. */
 size_t root_spares(void);
 

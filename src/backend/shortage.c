@@ -17,7 +17,7 @@
 /* At most the bytes of all roots can be given back; in the hardened build also quarantined huge objects. The OS must
  * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. A caller that is
  * spared munmap cannot end a probe. */
-bool thrift_may_help(size_t size) {
+wide_bool thrift_may_help(size_t size) {
     if (!limits_may_admit(size)) return false;
     size_t ours =
         (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? huge_bytes_waiting() : mapping_cache_addresses());

@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 /* The OS has refused `size` bytes of addresses (of a huge object: huge_addresses). Whether giving back all unused
  * memory may help. */
-bool thrift_may_help(size_t size);
+wide_bool thrift_may_help(size_t size);
 
 /* Returns a sign. It most likely differs from the last call's if ranges, roots or mappings have come or gone since
  * then, or if a round was asked for. */

@@ -49,7 +49,7 @@ void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge)
 
 /* Tells of granules that wait outside all Nests for the next round. Returns whether these, with all others that were
  * told of since the last round, are so little that a patient wait may go on. */
-bool thrift_may_hold(size_t granules);
+wide_bool thrift_may_hold(size_t granules);
 
 /* Rounds in a row of the reclamation thread that have left something for the next one: the program uses the same memory
  * again and again. Below 0: as many rounds are not counted. */
@@ -61,7 +61,7 @@ static ALWAYS_INLINE void thrift_set_rounds_again(int32_t count) {
 
 /* Announces that `granules` granules without pages will be used, as thrift_make_headroom. Above the soft limit, also
  * asks for a round. False: the hard limit does not allow these granules. */
-bool thrift_admit(size_t granules);
+wide_bool thrift_admit(size_t granules);
 
 /* Places a held range that a free has left: into the mapped Nest or, above the watermark, back to the OS. Then calls
  * thrift_notice. */
@@ -83,7 +83,7 @@ void thrift_purge_shared(void);
 
 /* The OS has refused `size` bytes of addresses: gives back all unused memory, unless that cannot help
  * (thrift_may_help). Returns whether a new try may succeed. */
-bool thrift_make_room(size_t size);
+wide_bool thrift_make_room(size_t size);
 
 /* Asks for a round, and wakes a sleeping reclamation thread. Called for work that waits in no Nest: a thread
  * has ended, mid slabs have freed objects, a thread caches ranges. */

@@ -62,7 +62,7 @@ static bool purge_class(struct purge *purge, unsigned nest, unsigned range_class
 }
 
 /* A place is a class of a Nest: first those of the standby buffer, the larger classes of each Nest first. */
-COLD bool thrift_purge_ranges(struct purge *purge) {
+COLD wide_bool thrift_purge_ranges(struct purge *purge) {
     enum { PURGED_CLASSES = 2 * ROOT_USES * RANGE_CLASSES };
     unsigned active = ownership_active();
     for (unsigned buffer = 0; buffer < 2 && purge->place == 0; buffer++)

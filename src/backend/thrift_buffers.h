@@ -14,7 +14,7 @@ size_t thrift_reclaim(unsigned buffer, bool room);
 struct purge;
 
 /* A step of a purge (core/purge.h): gives back the ranges and mappings of both buffers, the larger ones first. */
-bool thrift_purge_ranges(struct purge *purge);
+wide_bool thrift_purge_ranges(struct purge *purge);
 
 /* Places all unmapped ranges once more: neighbours join, and whole roots are offered again. There are two reasons.
  * After rollbacks, unmapped neighbours may have stayed apart (LEFT, see ownership.h), so that a root is not whole. Or

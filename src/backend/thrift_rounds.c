@@ -24,14 +24,14 @@ static size_t asked_from(unsigned shift) {
     return option(&options.reclaim_start) << shift >> JW_GRANULE_SHIFT;
 }
 
-bool thrift_may_hold(size_t granules) {
+wide_bool thrift_may_hold(size_t granules) {
     size_t all = atomic_load_explicit(&held, memory_order_relaxed) + granules;
     atomic_store_explicit(&held, all, memory_order_relaxed); /* what is lost, the next round is told of */
     return all < asked_from(reclaimer_patience() + 1);       /* they may be told of twice */
 }
 
 /* The stages from `stage` on. `now`: a purge, all memory must go now, as above the soft limit. */
-static COLD bool begin_round_at(unsigned stage, bool now) {
+static COLD wide_bool begin_round_at(unsigned stage, bool now) {
     bool more = false;
     limits_look();
     now = now || limits_are_exceeded();
@@ -65,7 +65,7 @@ static size_t end_round(unsigned standby, bool woken, bool room) {
 }
 
 /* Whether no work is left for a round, except for the `still_mapped` granules that cannot be given back. */
-static bool nothing_left(size_t still_mapped) {
+static wide_bool nothing_left(size_t still_mapped) {
     bool asked = reclaimer_last_look_is_asked();
     bool mapped = ownership_last_look_has_mapped(still_mapped);
     return !ownership_last_look_has_deferred() && !mapped && !asked;
@@ -219,7 +219,7 @@ void thrift_wake(void) {
     if (reclaimer_sleeps()) reclaimer_wake();
 }
 
-COLD bool thrift_admit(size_t granules) {
+COLD wide_bool thrift_admit(size_t granules) {
     if (!limits_may_admit(granules << JW_GRANULE_SHIFT)) return false;
     bool admitted = thrift_make_headroom(granules);
     if (UNLIKELY(limits_are_exceeded())) thrift_wake();
@@ -294,12 +294,12 @@ static struct {
 /* Whether the OS has refused pages in the last purge, and nothing has changed since then. A purge that the OS refuses
  * asks it about each free range. False once in VAIN_PERIOD times: the stamp does not tell all, and the OS may take
  * pages again. */
-static COLD bool purge_is_vain(void) {
+static COLD wide_bool purge_is_vain(void) {
     return thrift_change_stamp() == atomic_load_explicit(&vain_purge.stamp, memory_order_relaxed) &&
            (atomic_fetch_add_explicit(&vain_purge.skipped, 1, memory_order_relaxed) + 1) % VAIN_PERIOD != 0;
 }
 
-COLD bool thrift_make_room(size_t size) {
+COLD wide_bool thrift_make_room(size_t size) {
     if (!thrift_may_help(size)) return false;
     if (purge_is_vain()) return true; /* another thread may just have made room */
     size_t cached = free_granules(MAPPED);

@@ -4,11 +4,11 @@
 #include "backend/page_map.h"
 #include "platform/platform.h"
 
-bool purge_is_over(const struct purge *purge) {
+wide_bool purge_is_over(const struct purge *purge) {
     return purge->until != NO_LIMIT && platform_microseconds() >= purge->until;
 }
 
-bool purge_walk(struct purge *purge, void (*visit)(granule_id root, void *context), void *context) {
+wide_bool purge_walk(struct purge *purge, void (*visit)(granule_id root, void *context), void *context) {
     for (granule_id root; (root = page_map_next(&purge->place, false));) {
         visit(root, context);
         if (purge_is_over(purge)) return false;

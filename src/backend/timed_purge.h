@@ -19,9 +19,9 @@ struct purge {
 #define NO_LIMIT UINT64_MAX
 
 /* Whether the time is over. */
-bool purge_is_over(const struct purge *purge);
+wide_bool purge_is_over(const struct purge *purge);
 
 /* Calls `visit` for root by root: the place is the next root's slot. False: the time is over. */
-bool purge_walk(struct purge *purge, void (*visit)(granule_id root, void *context), void *context);
+wide_bool purge_walk(struct purge *purge, void (*visit)(granule_id root, void *context), void *context);
 
 #endif

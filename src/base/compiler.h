@@ -23,6 +23,14 @@
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ASSUME(condition) ((condition) ? (void)0 : __builtin_unreachable())
 
+/* What a called function answers: 0 or 1. Of a bool, AArch64 defines the lowest byte only, and each caller clears the
+ * rest by an instruction of its own. */
+#ifdef __aarch64__
+typedef uint32_t wide_bool;
+#else
+typedef bool wide_bool;
+#endif
+
 #ifndef JW_CHECKED
 #define JW_CHECKED 0
 #endif

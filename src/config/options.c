@@ -93,7 +93,7 @@ struct span {
     size_t length;
 };
 
-static bool span_is(struct span span, const char *word) {
+static wide_bool span_is(struct span span, const char *word) {
     return strlen(word) == span.length && memcmp(span.text, word, span.length) == 0;
 }
 

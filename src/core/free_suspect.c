@@ -11,7 +11,7 @@
 #include "platform/misuse.h"
 
 /* Leaves the question to the heap's thread; false if there is no memory for a note. */
-static bool hand_suspect_over(struct heap *heap, void *object, bool mid) {
+static wide_bool hand_suspect_over(struct heap *heap, void *object, bool mid) {
     if (!heap_reserve_suspect(heap)) return false;
     int before = errno;
     struct suspect *note = allocate(sizeof *note);
@@ -26,7 +26,7 @@ static bool hand_suspect_over(struct heap *heap, void *object, bool mid) {
     return true;
 }
 
-COLD bool small_suspect_may_be_freed(void *object) {
+COLD wide_bool small_suspect_may_be_freed(void *object) {
     struct slab *slab = slab_of(object);
     if (!slab_has_start(object, slab)) misuse(INVALID_FREE, object, 0);
     /* in the hardened build, the object's trailer has answered before */
@@ -42,7 +42,7 @@ COLD bool small_suspect_may_be_freed(void *object) {
     return true;
 }
 
-COLD bool mid_suspect_may_be_freed(void *object) {
+COLD wide_bool mid_suspect_may_be_freed(void *object) {
     uint32_t number = cached_heap_number(object);
     struct heap *heap = number && number <= heap_count() ? heap_by_number(number) : NULL;
     if (heap && heap != thread_heap() && hand_suspect_over(heap, object, true)) return false;

@@ -9,10 +9,12 @@
 
 #include <stdbool.h>
 
+#include "base/compiler.h"
+
 /* `object`: an address of ours in a slab, where a small object in use may begin. */
-bool small_suspect_may_be_freed(void *object);
+wide_bool small_suspect_may_be_freed(void *object);
 
 /* `object`: a mid object whose first word is a link. */
-bool mid_suspect_may_be_freed(void *object);
+wide_bool mid_suspect_may_be_freed(void *object);
 
 #endif

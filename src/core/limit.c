@@ -33,7 +33,7 @@ bool limit_hold(bool holds) {
     return before;
 }
 
-COLD bool limit_call(size_t size) {
+COLD wide_bool limit_call(size_t size) {
     limit_function *callback = callback_now();
     struct heap *heap = calling_heap();
     if (!callback || !heap || heap->calls_back) return false;

@@ -23,7 +23,7 @@ typedef int limit_function(size_t size);
 limit_function *limit_register(limit_function *callback);
 
 /* Calls the callback for a request that has failed. True: it may have freed memory. */
-bool limit_call(size_t size);
+wide_bool limit_call(size_t size);
 
 /* The same for a request of the tiers. In the hardened build the entry points call the callback instead, when the
  * quarantine is empty. */

@@ -37,7 +37,7 @@ void *out_of_memory(void) {
     return NULL;
 }
 
-bool room_may_help(size_t size, size_t alignment) {
+wide_bool room_may_help(size_t size, size_t alignment) {
     size_t addresses = large_fits(size, alignment) ? size : huge_addresses(size, alignment);
     return addresses > 0 && thrift_may_help(addresses);
 }

@@ -28,7 +28,7 @@ void *allocate_slowly(struct heap *heap, size_t size, size_t list_index);
 void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes);
 
 /* Whether a request that has failed may succeed when unused memory has gone back. */
-bool room_may_help(size_t size, size_t alignment);
+wide_bool room_may_help(size_t size, size_t alignment);
 
 /* NULL, and ENOMEM in errno. */
 void *out_of_memory(void);

@@ -62,7 +62,7 @@ static int seal_all(void) {
     return 0;
 }
 
-static bool is_alone(void) {
+static wide_bool is_alone(void) {
     char status[2048];
     status[platform_read_file("/proc/self/status", status, sizeof status - 1)] = '\0';
     const char *line = status;

@@ -25,7 +25,7 @@ COLD size_t sealed_size(const void *object) {
     return in_use ? leaf_sealed_size(leaf_get(granule_start(granule_of(object)))) : 0;
 }
 
-COLD bool sealed_free(void *object) {
+COLD wide_bool sealed_free(void *object) {
     uint32_t bit;
     size_t size = sealed_size(object);
     if (!size) return false;

@@ -40,7 +40,7 @@ static inline void sealed_give_bitmap(granule_id root, uintptr_t bitmap) {
 void sealed_note(uintptr_t object, size_t size, void *unused);
 
 /* Frees an object of a sealed root. False: no object in use begins at the address in such a root. */
-bool sealed_free(void *object);
+wide_bool sealed_free(void *object);
 
 /* Usable bytes of an object of a sealed root; 0: as above. */
 size_t sealed_size(const void *object);

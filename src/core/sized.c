@@ -17,12 +17,12 @@ static ALWAYS_INLINE bool has_mid_class(const void *object, size_t size) {
 }
 
 /* Whether realloc may have left the object in place with this smaller size. */
-static COLD bool was_shrunk(const struct found *found, size_t size) {
+static COLD wide_bool was_shrunk(const struct found *found, size_t size) {
     if (!atomic_load_explicit(&shrunk_in_place, memory_order_relaxed)) return false;
     return may_keep_in_place(found->size, size) || (found->tier == TIER_HUGE && size > BACKEND_MAX);
 }
 
-static COLD bool has_size(const struct found *found, size_t alignment, size_t size) {
+static COLD wide_bool has_size(const struct found *found, size_t alignment, size_t size) {
     size_t good = good_size(alignment, size);
     if (size > found->size) return false;
     if (found->size == good || was_shrunk(found, size)) return true;

@@ -33,7 +33,7 @@ static COLD void watch_group(void) {
     limits_look();
 }
 
-static COLD bool start_tiers(void) {
+static COLD wide_bool start_tiers(void) {
     lse_start();
     options_read(); /* before the first mapping, which may get a name */
     tags_start(option_tags() != TAGS_ASYNC, option_tags() != TAGS_SYNC);
@@ -51,7 +51,7 @@ static COLD bool start_tiers(void) {
     return true;
 }
 
-COLD bool allocator_start(void) {
+COLD wide_bool allocator_start(void) {
     for (;;) {
         /* [GO1] acquire: what the start has written; pairs [GO3]; client start_twice */
         uint32_t state = atomic_load_explicit(&start_state, memory_order_acquire);

@@ -4,8 +4,10 @@
 
 #include <stdbool.h>
 
+#include "base/compiler.h"
+
 /* Reads the options and makes the tables, once. Every slow path that may be the first calls it. False when there is no
  * memory for the tables. */
-bool allocator_start(void);
+wide_bool allocator_start(void);
 
 #endif

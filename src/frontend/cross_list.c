@@ -55,7 +55,7 @@ static inline struct cross_word cross_word_in_phase(struct cross_word word, uint
     return (struct cross_word){CROSS_WATCHED | cross_count_of(word) * CROSS_ONE | phase};
 }
 
-bool cross_begin_giving(struct cross_list *list, struct cross_word word) {
+wide_bool cross_begin_giving(struct cross_list *list, struct cross_word word) {
     uint32_t giving = cross_word_in_phase(word, CROSS_GIVING).raw;
     return atomic_compare_exchange_strong_explicit(&list->raw, &word.raw, giving, memory_order_relaxed,
                                                    memory_order_relaxed);

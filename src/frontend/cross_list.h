@@ -138,7 +138,7 @@ bool cross_watch(struct cross_list *list, struct cross_word *word);
 
 /* Takes a watched slab. False: the word has changed. By that round. Relaxed: nothing has changed since RR6, or WATCHED
  * would be gone. */
-bool cross_begin_giving(struct cross_list *list, struct cross_word word);
+wide_bool cross_begin_giving(struct cross_list *list, struct cross_word word);
 
 /* Writes what has become of the slab's memory. `given`: the OS has taken the memory. By the round that gives it
  * back. */

@@ -61,7 +61,7 @@ void heap_place_pool(struct heap *heap, bool give_back) {
     give_run_end(&run);
 }
 
-bool heap_pool_round(struct heap *heap, bool now) {
+wide_bool heap_pool_round(struct heap *heap, bool now) {
     if (pool_is_empty(&heap->pool)) return false;
     if (!pool_begin_period(&heap->pool) && !now) {
         thrift_wake(); /* another round must come, to see the pool idle */

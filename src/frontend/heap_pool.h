@@ -30,7 +30,7 @@ void heap_place_pool(struct heap *heap, bool give_back);
 /* Gives back the pool of a heap, which may be another thread's, if it had little use since the last round. Its pages
  * need not wait for another round. `now`: whatever use it had. Called by a round. True: slabs remain for a later
  * round. */
-bool heap_pool_round(struct heap *heap, bool now);
+wide_bool heap_pool_round(struct heap *heap, bool now);
 
 /* Pushes up to `count` new slabs, so that the next slabs come in another order than in a sibling's. */
 void heap_scatter(struct heap *heap, unsigned count);

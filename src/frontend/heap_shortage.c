@@ -29,7 +29,7 @@ static COLD uint64_t signs_of(const struct heap *heap) {
     return signs;
 }
 
-COLD bool heap_fails_at_once(struct heap *heap) {
+COLD wide_bool heap_fails_at_once(struct heap *heap) {
     struct shortage *last = &heap->shortage;
     bool same = heap->wants_slabs && heap->maintenance_ticks == last->ticks + 1 && !heap_has_reopened(heap) &&
                 !heap_has_suspects(heap) && !mid_caches_are_used(heap) && signs_of(heap) == last->signs;

@@ -26,7 +26,7 @@
 
 /* Whether the signs are those of the last failure, so that a look at everything would be in vain. Counts the failures
  * with the same signs. Called after a refill has failed. */
-bool heap_fails_at_once(struct heap *heap);
+wide_bool heap_fails_at_once(struct heap *heap);
 
 /* Notes the signs. Called when a refill has failed although everything was looked at. */
 void heap_note_shortage(struct heap *heap);

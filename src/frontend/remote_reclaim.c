@@ -71,7 +71,7 @@ static void scan_cross_lists(granule_id root, void *context) {
 }
 
 /* Begins a round. False: another thread is in a round; if `now`, that thread makes one more pass. */
-static bool begin_remote_round(bool now) {
+static wide_bool begin_remote_round(bool now) {
     for (;;) {
         uint32_t state = NO_ROUND;
         /* [RR12] acquire: the last round is over; pairs [RR13]; client remote_rounds */
@@ -86,7 +86,7 @@ static bool begin_remote_round(bool now) {
 }
 
 /* Ends the round. False: another thread has asked for one more pass. */
-static bool end_remote_round(void) {
+static wide_bool end_remote_round(void) {
     uint32_t state = IN_ROUND;
     /* [RR13] release: this round; pairs [RR12]; client remote_rounds */
     if (atomic_compare_exchange_strong_explicit(&round_state, &state, NO_ROUND, memory_order_release,

@@ -5,7 +5,7 @@
 #include "backend/thrift_counters.h"
 #include "platform/misuse.h"
 
-bool slab_regain_from_round(struct slab *slab, unsigned out) {
+wide_bool slab_regain_from_round(struct slab *slab, unsigned out) {
     struct cross_word word = cross_get_after_round(&slab->cross);
     if (!cross_is_taken(word)) return true;
     bool fresh = !cross_is_kept(word);

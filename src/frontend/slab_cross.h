@@ -7,7 +7,7 @@
 #include "frontend/slab.h"
 
 /* Whether a round has taken the slab (remote_reclaim.h). */
-static inline bool slab_is_taken(const struct slab *slab) {
+static inline wide_bool slab_is_taken(const struct slab *slab) {
     return cross_is_taken(cross_get(&slab->cross));
 }
 
@@ -24,7 +24,7 @@ static inline bool slab_stop_rounds(struct slab *slab) {
 }
 
 /* The rest of slab_regain, where slab_stop_rounds has said true. */
-bool slab_regain_from_round(struct slab *slab, unsigned out);
+wide_bool slab_regain_from_round(struct slab *slab, unsigned out);
 
 /* Takes a FULL, WANTED or PARTIAL slab back: the owner's first step before it allocates from the slab or empties it.
  * `out`: its objects that are out. From then on no round takes the slab. If a round has taken it, the slab is as new.

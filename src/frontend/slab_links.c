@@ -25,7 +25,7 @@ static bool may_lead(const void *object, uint64_t distance) {
 
 /* Does not read the record that the link leads to, which may be another thread's. So the answer only raises the
  * question whether the object is free. */
-COLD bool slab_has_link(const void *object) {
+COLD wide_bool slab_has_link(const void *object) {
     uint64_t distance = link_distance(object, slab_key(slab_of(object)));
     if (link_is_near(distance ^ link_base(object) ^ (uintptr_t)object, ROOT_SIZE)) return true;
     if ((distance ^ link_base(object)) > UINTPTR_MAX) return false;

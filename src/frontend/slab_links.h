@@ -19,7 +19,7 @@ bool slab_may_list(const void *object, const void *next);
 
 /* Whether the object's first word is a link: to an object of its root, to an end, or to any address of a root. If the
  * object is in use, a program may have written that word (suspect.h). */
-bool slab_has_link(const void *object);
+wide_bool slab_has_link(const void *object);
 
 /* The object behind a free object whose link is not near; LINK_END: none. Aborts if the link leads anywhere else: the
  * program has written it. */

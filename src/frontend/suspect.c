@@ -11,7 +11,7 @@
 #include "midend/midend.h"
 #include "platform/misuse.h"
 
-static bool list_has(const void *first, const void *object, uint64_t key) {
+static wide_bool list_has(const void *first, const void *object, uint64_t key) {
     for (unsigned left = LIST_MOST; !link_is_end(first) && left > 0; first = slab_next(first, key), left--)
         if (first == object) return true;
     return false;
@@ -22,7 +22,7 @@ static bool is_linked(const struct slab *slab, const void *object) {
     return (size_t)((const char *)object - slab_origin(slab)) <= (size_t)slab->linked * size_classes[slab->class].size;
 }
 
-static bool slab_has_in_list(const struct heap *heap, const struct slab *slab, const void *object) {
+static wide_bool slab_has_in_list(const struct heap *heap, const struct slab *slab, const void *object) {
     struct cross_word cross = cross_get_linked(&slab->cross);
     return !is_linked(slab, object) || list_has(slab->freed.first, object, heap->key) ||
            list_has(heap->local[slab->class].first, object, heap->key) ||
@@ -32,7 +32,7 @@ static bool slab_has_in_list(const struct heap *heap, const struct slab *slab, c
 /* The owner's free has lowered the budget for a moment, and a round may have seen that. So the owner first makes sure
  * that no round takes the slab while its lists are walked. If a round has taken it, the word's count tells: the object
  * was free only if as many objects are out as the count says. */
-COLD bool heap_search_lists(const struct heap *heap, const void *object) {
+COLD wide_bool heap_search_lists(const struct heap *heap, const void *object) {
     struct slab *slab = slab_of(object);
     enum slab_state state = slab_state(slab);
     if (!slab_is_full(slab) && state != PARTIAL) return slab_has_in_list(heap, slab, object);

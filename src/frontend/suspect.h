@@ -35,7 +35,7 @@ struct suspect {
 
 /* Searches the heap's lists for an object of one of its slabs. True: the object stands in one, so it is free. Meanwhile
  * no round takes the slab. By the heap's thread only. */
-bool heap_search_lists(const struct heap *heap, const void *object);
+wide_bool heap_search_lists(const struct heap *heap, const void *object);
 
 /* Reserves a place for one note; false if none is free. By any thread. */
 bool heap_reserve_suspect(struct heap *heap);

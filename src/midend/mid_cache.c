@@ -54,12 +54,12 @@ NOINLINE void mid_slab_leave(granule_id slab) {
     if (mid_is_listed(mid_word_leave(mid_state_at(slab)))) mid_slab_place(slab, mid_class_of_slab(slab));
 }
 
-bool mid_has_link(const void *object, unsigned class) {
+wide_bool mid_has_link(const void *object, unsigned class) {
     return cached_may_lead(cached_link_next(object, cached_key), class + 1) ||
            (parents_key && cached_may_lead(cached_link_next(object, parents_key), class + 1));
 }
 
-bool mid_is_cached(const struct mid_cache *caches, const void *object) {
+wide_bool mid_is_cached(const struct mid_cache *caches, const void *object) {
     for (const struct mid_cache *cache = caches; cache < caches + MID_CACHES; cache++)
         for (const void *cached = cache->cached; cached; cached = cached_next(cache, cached))
             if (cached == object) return true;

@@ -69,11 +69,11 @@ static ALWAYS_INLINE bool mid_may_be_cached(const void *object) {
 
 /* Whether the first word of an object is a link: to an object of the class, or an end. A program may have written
  * it. */
-bool mid_has_link(const void *object, unsigned class);
+wide_bool mid_has_link(const void *object, unsigned class);
 
 /* Whether the object is cached in one of these caches. They are the calling thread's, or those of a heap without a
  * thread. */
-bool mid_is_cached(const struct mid_cache *caches, const void *object);
+wide_bool mid_is_cached(const struct mid_cache *caches, const void *object);
 
 /* Makes the cache an empty one of the class. */
 void mid_cache_open(struct mid_cache *cache, unsigned class);

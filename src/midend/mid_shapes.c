@@ -10,7 +10,7 @@ unsigned mid_class_count;
 _Static_assert(JW_MID_CACHE_BYTES / FRONTEND_MAX <= UINT16_MAX, "the objects of a cache fit in a shape");
 
 /* Finds the smallest slab that has enough objects and whose tail is at most a sixteenth of it. */
-static bool shape_for(uint32_t size, struct mid_shape *shape) {
+static wide_bool shape_for(uint32_t size, struct mid_shape *shape) {
     for (unsigned range_class = 1; range_class < RANGE_CLASSES; range_class++) {
         uint32_t weight = weight_of_class(range_class), bytes = weight << JW_GRANULE_SHIFT, count = bytes / size;
         if (count > MOST_OBJECTS) return false;

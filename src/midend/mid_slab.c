@@ -28,7 +28,7 @@ void mid_slab_retire(granule_id slab, unsigned class) {
 }
 
 /* Places the slab in the Nest or, if the Nest is busy, pushes it to the deferred list: false. */
-static bool place_or_defer(granule_id slab, unsigned class) {
+static wide_bool place_or_defer(granule_id slab, unsigned class) {
     if (nest_place(&mid_nest, class, slab)) return true;
     id_stack_push(&deferred_slabs, slab, range_set_next);
     return false;
@@ -74,7 +74,7 @@ void mid_slab_place(granule_id slab, unsigned class) {
     if (place_or_defer(slab, class)) mid_slab_retire_if_empty(slab, class);
 }
 
-bool mid_slab_place_deferred(void) {
+wide_bool mid_slab_place_deferred(void) {
     granule_id slab = id_stack_take_all(&deferred_slabs);
     if (!slab) return false;
     for (granule_id next; slab; slab = next) {

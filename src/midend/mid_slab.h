@@ -30,7 +30,7 @@ void mid_slab_retire(granule_id slab, unsigned class);
 NOINLINE void mid_slab_place(granule_id slab, unsigned class);
 
 /* Places the deferred slabs: the Nest was busy when they were to be placed. True: there were some. */
-bool mid_slab_place_deferred(void);
+wide_bool mid_slab_place_deferred(void);
 
 /* Gives back the range of a listed slab if it is empty and the Nest has enough others of its class. Another thread may
  * have the slab. */

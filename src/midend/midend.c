@@ -71,7 +71,7 @@ static void mid_cache_count_miss(struct mid_cache *cache, unsigned class) {
     if (cache->class_plus_1 == class + 1 && cache->cached && mid_cache_misses(cache)) drain_cached(cache);
 }
 
-bool midend_free(struct mid_cache *caches, void *object) {
+wide_bool midend_free(struct mid_cache *caches, void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
     granule_id slab = find_object(object, &class, &bit);

@@ -74,7 +74,7 @@ void *midend_allocate_uncached(struct mid_cache *caches, size_t size);
 
 /* Frees an object of a mid slab, or says what is wrong with the address and aborts. `caches`: as above. False, with
  * nothing done, where the object's first word is a link: it may be cached. */
-bool midend_free(struct mid_cache *caches, void *object);
+wide_bool midend_free(struct mid_cache *caches, void *object);
 
 /* Drains the calling thread's caches: it leaves its slabs, and its cached objects go back to theirs. `idle`: only those
  * that the thread has not allocated from since the last call. */

@@ -5,7 +5,7 @@
 #include "midend/midend.h"
 
 /* Discards the whole pages among the free objects of a slab that is out of the Nest. False: the OS refuses. */
-static bool give_back_free(granule_id slab, const struct mid_shape *shape, uint32_t free) {
+static wide_bool give_back_free(granule_id slab, const struct mid_shape *shape, uint32_t free) {
     char *start = granule_address(slab);
     bool given = true;
     for (uint32_t run; free; free &= ~run) {

@@ -12,7 +12,7 @@ struct deferred {
 
 static struct pointer_stack refused_mappings;
 
-bool unmap_or_defer(void *address, size_t size) {
+wide_bool unmap_or_defer(void *address, size_t size) {
     if (size == 0 || platform_unmap(address, size)) return true;
     platform_discard(address, size);
     struct deferred *mapping = address;
@@ -26,7 +26,7 @@ void unmap_readable(void *address, size_t size) {
     if (platform_protect(address, size, true)) unmap_or_defer(address, size); /* which writes the link */
 }
 
-bool unmap_deferred(void) {
+wide_bool unmap_deferred(void) {
     struct stack_link *first = pointer_stack_take_all(&refused_mappings);
     if (!first) return false;
     for (unsigned refused = 0; first && refused < JW_DEFERRED_UNMAP_TRIES;) {

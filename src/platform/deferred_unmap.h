@@ -12,13 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
+
 /* Gives the mapping back, now or later. The caller must not use it any more. False: later. */
-bool unmap_or_defer(void *address, size_t size);
+wide_bool unmap_or_defer(void *address, size_t size);
 
 /* The same for a mapping that can only be read. Its addresses are lost if the OS refuses to make it writable, too. */
 void unmap_readable(void *address, size_t size);
 
 /* Offers some of the deferred mappings again. True: some are left. */
-bool unmap_deferred(void);
+wide_bool unmap_deferred(void);
 
 #endif

@@ -135,7 +135,7 @@ struct kept_file {
 };
 static struct kept_file kept_output, report_output;
 
-static bool identify_file(long descriptor, struct statx *file) {
+static wide_bool identify_file(long descriptor, struct statx *file) {
     return kernel_call(SYS_statx, ARGUMENTS(descriptor, ARGUMENT(""), AT_EMPTY_PATH, STATX_INO, ARGUMENT(file))) == 0;
 }
 
@@ -165,7 +165,7 @@ static long kept_descriptor(const struct kept_file *kept) {
 }
 
 /* Whether the descriptor refers to the file that was kept. */
-static bool has_kept_file(long descriptor, const struct kept_file *kept) {
+static wide_bool has_kept_file(long descriptor, const struct kept_file *kept) {
     struct statx now = {0};
     const struct statx *then = &kept->file;
     return identify_file(descriptor, &now) && now.stx_ino == then->stx_ino &&

@@ -94,7 +94,7 @@ enum { PROGRAM_LENGTH = sizeof filter_program / sizeof *filter_program, PROCESS_
 enum { READ_AT = 4, IDENTIFY_AT = 6 };
 #define NO_CALL UINT32_MAX
 
-static bool install_filter(uint32_t process) {
+static wide_bool install_filter(uint32_t process) {
     struct sock_filter program[PROGRAM_LENGTH];
     memcpy(program, filter_program, sizeof program);
     program[PROCESS_AT].k = process;
@@ -120,7 +120,7 @@ static void set_niceness(uint32_t process) {
 }
 
 /* Asks for all processors: the kernel leaves out those that the process may not use. */
-static bool leave_creators_place(uint32_t process) {
+static wide_bool leave_creators_place(uint32_t process) {
     enum { WORDS = 128 };
     static const int32_t no_priority;
     unsigned long all[WORDS];
@@ -143,7 +143,7 @@ static bool leave_creators_place(uint32_t process) {
 #endif
 
 /* Whether real, effective and saved number are the same: then a thread without capabilities cannot have another one. */
-static bool is_for_good(long call, uint32_t *number) {
+static wide_bool is_for_good(long call, uint32_t *number) {
     uint32_t real = 0, effective = 0, saved = 0; /* a filter may say 0 and write nothing */
     *number = 0;
     if (kernel_call(call, ARGUMENTS(ARGUMENT(&real), ARGUMENT(&effective), ARGUMENT(&saved))) != 0) return false;
