@@ -184,7 +184,7 @@ JW_API void jw_reclaim_resume(void);
  * The process must have no other thread; ours is stopped meanwhile, and starts again as by jw_reclaim_resume. Not in a
  * signal handler, a handler of pthread_atfork, a child of vfork, or a callback of this library. Returns 0; EBUSY: there
  * is another thread, or /proc/self/status cannot be read; ENOMEM: no memory for the tables; ENOTSUP: the build has no
- * seal (hardened; -DJW_SEAL=OFF, the default on AArch64), or a memory tool has the objects. Not 0: nothing is sealed.
+ * seal (hardened, or -DJW_SEAL=OFF), or a memory tool has the objects. Not 0: nothing is sealed.
  * errno is undefined. */
 JW_API int jw_seal(void);
 
