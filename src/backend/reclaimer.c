@@ -109,7 +109,7 @@ static void start_with_threads(void) {
  * heap is), a thread that never had one counts as one that lives. */
 static int32_t other_threads(void) {
     /* [PA6] release: our thread's state: a thread that ends later sees it and stops our thread; pairs [PA7];
-     * kept: policy */
+     * client thread_end_unseen */
     uint32_t ended = atomic_fetch_add_explicit(&reclaimer->ended, 0, memory_order_release);
     return (int32_t)(atomic_load_explicit(&reclaimer->made, memory_order_relaxed) - ended);
 }
@@ -228,7 +228,7 @@ void reclaimer_after_thread_create(bool made) {
 }
 
 void reclaimer_thread_ends(void) {
-    /* [PA7] acquire: as PA6; pairs [PA6]; kept: policy */
+    /* [PA7] acquire: as PA6; pairs [PA6]; client thread_end_unseen */
     atomic_fetch_add_explicit(&reclaimer->ended, 1, memory_order_acquire);
     if (starts_with_threads() && reclaimer_state() == RUNNING && !others_live()) stop_alone();
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "backend/backend.h"
+#include "config/policy.h"
 #include "frontend/heap_statistics.h"
 
 enum { SIZE = 6 * GRANULE_SIZE + BACKEND_MIN };
@@ -76,15 +77,43 @@ static void an_object_is_freed_with_the_size_that_it_has(void **state) {
     finish();
 }
 
+/* How many bytes heap 1 caches of eight freed objects. Before, it frees so often that it renews its share. */
+static size_t cached_of_eight(void) {
+    void *objects[8];
+    for (unsigned i = 0; i < RANGE_CACHE_PERIOD; i++) free_as(1, allocate_as(1, SIZE));
+    for (unsigned i = 0; i < 8; i++) objects[i] = allocate_as(1, SIZE);
+    for (unsigned i = 0; i < 8; i++) free_as(1, objects[i]);
+    size_t cached = cached_bytes(1);
+    range_cache_drain(&heaps[1]->range_cache, true);
+    return cached;
+}
+
+static pthread_barrier_t has_cache, may_end;
+
+static void *with_cache(void *heap) {
+    heap_enter(heap);
+    pthread_barrier_wait(&has_cache);
+    pthread_barrier_wait(&may_end);
+    heap_enter(&no_heap);
+    return NULL;
+}
+
 static void threads_share_what_may_wait(void **state) {
     (void)state;
+    pthread_t other;
     start();
     options.cache_min = 4 * SIZE;
     options.cache_percent = 0;
-    void *objects[8];
-    for (unsigned i = 0; i < 8; i++) objects[i] = allocate_as(1, SIZE);
-    for (unsigned i = 0; i < 8; i++) free_as(1, objects[i]);
-    assert_true(cached_bytes(1) > 0 && cached_bytes(1) <= 4 * SIZE);
+    size_t alone = cached_of_eight();
+    assert_true(alone > 2 * SIZE && alone <= 4 * SIZE);
+    pthread_barrier_init(&has_cache, NULL, 2);
+    pthread_barrier_init(&may_end, NULL, 2);
+    pthread_create(&other, NULL, with_cache, heaps[2]);
+    pthread_barrier_wait(&has_cache);
+    size_t shared = cached_of_eight();
+    pthread_barrier_wait(&may_end);
+    pthread_join(other, NULL);
+    assert_true(shared > 0 && shared <= 2 * SIZE);
     finish();
 }
 
