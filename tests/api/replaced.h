@@ -102,24 +102,35 @@ int main() {
     const bool objects = REPLACES_OBJECTS, arrays = REPLACES_OBJECTS || REPLACES_ARRAYS;
     const bool aligned = REPLACES_ALIGNED && objects, aligned_arrays = REPLACES_ALIGNED && arrays;
     for (std::size_t size : {1, 40, 1000, 5000, 100000, 5000000}) {
-        pair(objects, 0, size, [=] { return operator new(size); }, [=](void *o) { operator delete(o); });
-        pair(objects, 0, size, [=] { return operator new(size); }, [=](void *o) { operator delete(o, size); });
-        pair(objects, 0, size, [=] { return operator new(size, nothrow); },
-             [=](void *o) { operator delete(o, nothrow); });
-        pair(arrays, 0, size, [=] { return operator new[](size); }, [=](void *o) { operator delete[](o); });
-        pair(arrays, 0, size, [=] { return operator new[](size); }, [=](void *o) { operator delete[](o, size); });
-        pair(arrays, 0, size, [=] { return operator new[](size, nothrow); },
-             [=](void *o) { operator delete[](o, nothrow); });
-        pair(aligned, 64, size, [=] { return operator new(size, line); },
-             [=](void *o) { operator delete(o, size, line); });
-        pair(aligned, 64, size, [=] { return operator new(size, line, nothrow); },
-             [=](void *o) { operator delete(o, line, nothrow); });
-        pair(aligned_arrays, 64, size, [=] { return operator new[](size, line); },
-             [=](void *o) { operator delete[](o, line); });
-        pair(aligned_arrays, 64, size, [=] { return operator new[](size, line); },
-             [=](void *o) { operator delete[](o, size, line); });
-        pair(aligned_arrays, 64, size, [=] { return operator new[](size, line, nothrow); },
-             [=](void *o) { operator delete[](o, line, nothrow); });
+        pair(
+            objects, 0, size, [=] { return operator new(size); }, [=](void *o) { operator delete(o); });
+        pair(
+            objects, 0, size, [=] { return operator new(size); }, [=](void *o) { operator delete(o, size); });
+        pair(
+            objects, 0, size, [=] { return operator new(size, nothrow); },
+            [=](void *o) { operator delete(o, nothrow); });
+        pair(
+            arrays, 0, size, [=] { return operator new[](size); }, [=](void *o) { operator delete[](o); });
+        pair(
+            arrays, 0, size, [=] { return operator new[](size); }, [=](void *o) { operator delete[](o, size); });
+        pair(
+            arrays, 0, size, [=] { return operator new[](size, nothrow); },
+            [=](void *o) { operator delete[](o, nothrow); });
+        pair(
+            aligned, 64, size, [=] { return operator new(size, line); },
+            [=](void *o) { operator delete(o, size, line); });
+        pair(
+            aligned, 64, size, [=] { return operator new(size, line, nothrow); },
+            [=](void *o) { operator delete(o, line, nothrow); });
+        pair(
+            aligned_arrays, 64, size, [=] { return operator new[](size, line); },
+            [=](void *o) { operator delete[](o, line); });
+        pair(
+            aligned_arrays, 64, size, [=] { return operator new[](size, line); },
+            [=](void *o) { operator delete[](o, size, line); });
+        pair(
+            aligned_arrays, 64, size, [=] { return operator new[](size, line, nothrow); },
+            [=](void *o) { operator delete[](o, line, nothrow); });
     }
     refuses = true;
 #ifndef __arm__ // there the exception passes: platform/catch.h
