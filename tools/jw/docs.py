@@ -193,7 +193,7 @@ def claim() -> str:
     were = "was" if len(shown.incomplete) == 1 else "were"
     partly = f"; {len(shown.incomplete)} {were} stopped at the time limit: {', '.join(sorted(shown.incomplete))}"
     fresh = sample_table.fresh()
-    first = f"; before tests were written for some of them, {fresh} that count were killed" if fresh else ""
+    first = f" ({fresh} when they were drawn)" if fresh else ""
     each = ", each client at least one" if all(map(verify_table.rejected, verify_table.rows().values())) else ""
     return textwrap.fill(
         f"`./jw verify` runs {shown.clients} small clients of the allocator's own code, of one to four threads and few "
@@ -201,8 +201,8 @@ def claim() -> str:
         f"{shown.clients - len(shown.incomplete)} was explored, at their rows' commits"
         f"{partly if shown.incomplete else ''}. Of {shown.mutants} mutants of the source they reject "
         f"{shown.killed}{each}; {shown.excused} are excused ([clients](docs/clients.md)). "
-        f"Of {drawn} random ones {killed} are killed, {excused} excused, {alive} survive "
-        f"([mutants](docs/mutants.md)){first}.",
+        f"Of {drawn} random ones {killed} are killed{first}, {excused} excused, {alive} survive "
+        "([mutants](docs/mutants.md)).",
         118,
         break_on_hyphens=False,
         break_long_words=False,

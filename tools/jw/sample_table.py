@@ -45,7 +45,7 @@ def fresh() -> str:
     """How many of that sample's mutants were killed before a test was written for one of them: what the table of draws
     in docs/verification.md says. Empty: the sample is not there."""
     seed, drawn = re.search(r"^seed (\d+): (\d+) mutants", DOCUMENT.read_text(), re.M).groups()
-    row = rf"^\| {drawn}, seed {seed} \| \w+ \| (\d+ of \d+) killed"
+    row = rf"^\| {drawn}, seed {seed} \| \w+ \| (\d+) of \d+ killed"
     found = re.search(row, (ROOT / "docs/verification.md").read_text(), re.M)
     return found[1] if found else ""
 
