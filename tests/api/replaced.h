@@ -5,7 +5,8 @@
 //   REPLACES_ARRAYS    new[](size) and delete[](object)
 //   REPLACES_ALIGNED   the same with an alignment
 //
-// Its objects begin behind a word of its own: a form that does not call them would free an address inside an object.
+//   FRONT              bytes of the program before each object. With some, a form that does not call the program's
+//                      would free an address inside an object. With none, only the counts tell
 #include <cstdlib>
 #include <initializer_list>
 #include <new>
@@ -15,15 +16,16 @@
 
 namespace {
 
-const std::size_t front = 64;
+const std::size_t front = FRONT;
 std::size_t made, freed, asked, given; // asked: the last alignment, 0 for a form without; given: as for delete
 bool refuses;
 
 void *make(std::size_t size, std::size_t alignment) {
     if (refuses) throw 7; // any exception is possible
-    char *object = static_cast<char *>(std::aligned_alloc(front, (size + 2 * front - 1) / front * front));
+    char *object = static_cast<char *>(
+        front ? std::aligned_alloc(front, (size + 2 * front - 1) / (front + !front) * front) : std::malloc(size));
     CHECK(object != nullptr && alignment <= front);
-    memcpy(object, "MINE", 4);
+    if (front) memcpy(object, "MINE", 4);
     made++;
     asked = alignment;
     return object + front;
@@ -32,8 +34,10 @@ void *make(std::size_t size, std::size_t alignment) {
 void release(void *object, std::size_t alignment) {
     if (object == nullptr) return;
     char *begin = static_cast<char *>(object) - front;
-    CHECK(memcmp(begin, "MINE", 4) == 0);
-    memcpy(begin, "GONE", 4);
+    if (front) {
+        CHECK(memcmp(begin, "MINE", 4) == 0);
+        memcpy(begin, "GONE", 4);
+    }
     freed++;
     given = alignment;
     std::free(begin);

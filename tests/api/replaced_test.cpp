@@ -2,5 +2,6 @@
 #define REPLACES_OBJECTS 1
 #define REPLACES_ARRAYS 0
 #define REPLACES_ALIGNED 1
+#define FRONT 64
 
 #include "api/replaced.h"

@@ -42,6 +42,28 @@ static void told_another_tier(size_t size) {
     told_wrong(size, size < 3 * KB ? 6 * KB : 100);
 }
 
+/* The class of a slab that was where the object begins. */
+static void told_former_slab(size_t size) {
+    enum { COUNT = 4000, SLABS = 500 };
+    static uintptr_t slabs[SLABS];
+    static char *small[COUNT];
+    if (secure) { /* where the memory of slabs stays that of slabs */
+        expect_nothing_wrong();
+        return;
+    }
+    for (unsigned i = 0; i < COUNT; i++) slabs[i % SLABS] = (uintptr_t)(small[i] = object(1000)) >> 12;
+    for (unsigned i = 0; i < COUNT; i++) free(small[i]);
+    malloc_trim(0);
+    for (unsigned i = 0; i < 4000; i++) {
+        char *bytes = object(size);
+        for (unsigned j = 0; j < SLABS; j++)
+            if (slabs[j] == (uintptr_t)bytes >> 12) {
+                expect_size(bytes, 1000);
+                free_sized(bytes, 1000);
+            }
+    }
+}
+
 static void told_far_too_much(size_t size) {
     told_wrong(size, SIZE_MAX - 5);
 }
@@ -155,6 +177,15 @@ static void told_right_after_growth(size_t size) {
     for (size_t to = size + size / 8; to < size * 2; to += size / 8) free_sized(realloc(object(size), to), to);
 }
 
+/* A freed mapping, larger by a little, may serve a huge object. */
+static void told_right_of_reused(size_t size) {
+    expect_nothing_wrong();
+    free(object(size + size / 16));
+    free_sized(object(size), size);
+    free(object(size + size / 16));
+    delete_sized(object(size), size);
+}
+
 #define ALL_TIERS                                                                                                      \
     { 100, 2 * KB, 10 * KB, 14 * KB, 256 * KB, 9 * MB }
 
@@ -162,6 +193,7 @@ const struct death sized_deaths[] = {
     {"told_one_class_less", told_one_class_less, {100, 1300, 10 * KB, 14 * KB, 256 * KB, 9 * MB}},
     {"told_a_class_more", told_a_class_more, ALL_TIERS},
     {"told_another_tier", told_another_tier, ALL_TIERS},
+    {"told_former_slab", told_former_slab, {14 * KB, 256 * KB}},
     {"told_far_too_much", told_far_too_much, ALL_TIERS},
     {"told_nothing", told_nothing, ALL_TIERS},
     {"told_elsewhere", told_elsewhere, {64}},
@@ -178,6 +210,7 @@ const struct death sized_deaths[] = {
     {"shrunk_told_too_little", shrunk_told_too_little, {100, 5 * KB, 256 * KB}},
     {"told_right", told_right, {1, 100, 1990, 5 * KB, 13 * KB, 256 * KB}},
     {"told_right_of_huge", told_right, {4 * MB - 20, 9 * MB}},
+    {"told_right_of_reused", told_right_of_reused, {5 * MB, 9 * MB}},
     {"told_right_after_growth", told_right_after_growth, {100, 1600, 5 * KB, 13 * KB, 256 * KB, 5 * MB}},
     {"told_right_after_realloc", told_right_after_realloc, {64, 1600, 5 * KB, 13 * KB, 256 * KB, 5 * MB}},
     {0},

@@ -1,7 +1,9 @@
-/* foreign_threads.c - libc makes threads past pthread_create (thrd_create, timers). Their ends count for no other's. */
+/* foreign_threads.c - libc makes threads past pthread_create (thrd_create, timers). Their ends count for no other's. A
+ * thread that cannot be made counts as none: else ours would begin, and wait for its end. */
 #include "tiers.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <threads.h>
@@ -44,8 +46,19 @@ static unsigned thread_count(void) {
     return count;
 }
 
+static void threads_that_cannot_be_made(void) {
+    pthread_attr_t too_large;
+    pthread_t thread;
+    size_t size = (size_t)3 << (sizeof(size_t) > 4 ? 46 : 30); /* more than there are addresses */
+    free(malloc(100));
+    CHECK(pthread_attr_init(&too_large) == 0 && pthread_attr_setstacksize(&too_large, size) == 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(pthread_create(&thread, &too_large, sleep_on, NULL) == EAGAIN && thread_count() == 1);
+}
+
 int main(void) {
     pthread_t sleeper;
+    threads_that_cannot_be_made();
     pthread_barrier_init(&together, NULL, 2);
     for (int i = 0; i < TIMES; i++) {
         thrd_t thread;
