@@ -4,6 +4,7 @@ Two files may use the same static name; there, the later file's is given a prefi
 compiled to LLVM IR and searched for what GenMC cannot read.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -43,34 +44,64 @@ COPYING = re.compile(r"describe|allocate_zeroed\w*|reallocate\w*|print_\w+|\w+_s
 TO_IR = ["-O0", "-Xclang", "-disable-O0-optnone", "-S", "-emit-llvm"]
 
 INCLUDE = re.compile(r'#include "([\w/.]+)"')
-# Sources that implement another's header.
-COMPANIONS = {
-    "heap": ["heap_statistics"],
-    "midend": ["mid_shapes", "midend_round", "midend_statistics"],
-    "allocator": ["allocate", "free", "start", "aligned", "zeroed", "object_size", "realloc", "sized", "route"],
-    "platform": ["model"],
-}
+# What no production source defines: GenMC's own, in its headers; and what the parser of options calls, which no client
+# executes.
+PROVIDED = re.compile(r"__VERIFIER_\w+|llvm\..*|abort|pthread_\w+|__errno_location|sched_yield|stpcpy|str\w+|memcmp")
+DECLARED = re.compile(r"^declare [^\n@]*@([\w.]+)|^@([\w.]+) = (?:external|extern_weak)\b", re.M)
+DEFINED = re.compile(
+    r"^(?!static\b|extern\b|typedef\b|return\b|#)[A-Za-z_][^\n(){}=;]*?\b(?:\w+\(\w+\) )?(\w+)"
+    r"(?:\([^;{}]*\)(?: \{|\s__attribute__\(\(alias)|(?:\[[^\n;=]*\])*(?: HIDDEN)?(?: =|;))",
+    re.M,
+)
 
 
 def included_sources(client: Client) -> set[str]:
     return {Path(name).stem for name in INCLUDE.findall(client.path.read_text()) if name.endswith(".c")}
 
 
-def needed(client: Client) -> list[Path]:
-    """The sources behind the headers that the client includes, and those that these include, and so on; less those
-    that it includes itself."""
-    own = included_sources(client)
-    by_name = {source.stem: source for source in production(client.hardened)}
+@functools.cache
+def defining(hardened: bool) -> dict[str, Path]:
+    """Which production source defines a name."""
+    return {name: source for source in production(hardened) for name in DEFINED.findall(source.read_text())}
+
+
+companions: dict[Path, set[Path]] = {}  # found so far: the sources that define what a header declares
+
+
+def reached(client: Client) -> set[Path]:
+    """The headers that the client includes and the sources behind them, and what these include, and so on; less the
+    sources that it includes itself."""
+    own, by_name = included_sources(client), {source.stem: source for source in production(client.hardened)}
     seen, ahead = set(), [client.path]
     while ahead:
         path = ahead.pop()
         for name in INCLUDE.findall(path.read_text()):
-            stems = [Path(name).stem, *COMPANIONS.get(Path(name).stem, [])]
-            files = [place / name for place in INCLUDES] + [by_name[stem] for stem in stems if stem in by_name]
-            fresh = {file for file in files if file.exists()} - seen
+            files = {place / name for place in INCLUDES} | {by_name.get(Path(name).stem, path)}
+            for file in list(files):
+                files |= companions.get(file, set()) & set(by_name.values())
+            fresh = {file for file in files if file.exists() and file.stem not in own} - seen
             seen |= fresh
             ahead += sorted(fresh)
-    return [source for source in production(client.hardened) if source in seen and source.stem not in own]
+    return seen
+
+
+def needed(client: Client) -> list[Path]:
+    seen = reached(client)
+    return [source for source in production(client.hardened) if source in seen]
+
+
+def learn(client: Client, names: set[str]) -> None:
+    """Finds which sources define the names, and the headers that declare them."""
+    sources, seen = defining(client.hardened), reached(client)
+    for name in names & set(sources):
+        for header in seen - set(sources.values()):
+            if re.search(rf"^(?!static)\w[^;{{}}/]*\b{name}\b", header.read_text(), re.M):
+                companions.setdefault(header, set()).add(sources[name])
+
+
+def undefined(ir: str) -> set[str]:
+    names = {function or variable for function, variable in DECLARED.findall(ir)}
+    return {name for name in names if not PROVIDED.fullmatch(name)}
 
 
 def tier(source: Path) -> int:
@@ -185,7 +216,11 @@ PASSES = "internalize,globaldce,always-inline,cgscc(inline),globaldce,function(s
 
 
 def readable(client: Client, genmc: str | None) -> Path:
-    return prepared(compiled(client, genmc))
+    while True:
+        sources, ir = needed(client), prepared(compiled(client, genmc))
+        learn(client, undefined(ir.read_text()))
+        if needed(client) == sources:
+            return ir
 
 
 def prepared(ir: Path) -> Path:
@@ -199,7 +234,7 @@ def prepared(ir: Path) -> Path:
 
 def unreadable(ir: str) -> list[str]:
     """What GenMC would misread, by function."""
-    found = []
+    found = [f"{name}: nothing defines it" for name in undefined(ir)]
     for function in re.finditer(r"^define [^@]*@(\w+)\(.*?^}", ir, re.M | re.S):
         if not COPYING.fullmatch(function.group(1)):
             for cause, pattern in UNREADABLE.items():
@@ -220,10 +255,10 @@ SWITCHES = ["--input-from-bitcode-file", "--disable-estimation", "--disable-sr",
 SWITCHES += ["--disable-instruction-caching", "--disable-function-inliner", "--disable-spin-assume"]
 LIMIT = 60  # seconds of processor time for each client and model
 MODELS = ("rc11", "imm")
-# Why a client is not given to GenMC.
 CHOICE = "chooses what the OS refuses: GenMC has no choice between values"
 OPERATIONS = "chooses between operations: GenMC has no choice between values"
 ADDRESSES = "has huge objects: GenMC's addresses begin at 2^63, where their directory has no place"
+HARDENED = "of the hardened build, which has assembler for AES and copies structures as wholes"
 PLATFORM = "of the platform layer itself, whose system calls GenMC cannot read"
 
 
@@ -240,17 +275,23 @@ def judged(genmc: str, model: str, ir: Path, seconds: int) -> list:
     return ["ok", int(explored.group(1)), output]
 
 
+def unread(client: Client) -> str | None:
+    """Why a client is not given to GenMC."""
+    text = client.path.read_text()
+    reasons = {
+        PLATFORM: any(name.startswith("linux") for name in included_sources(client)),
+        HARDENED: client.hardened,
+        CHOICE: "model_faults_left" in text,
+        OPERATIONS: "checker_choose" in text,
+        ADDRESSES: "backend/huge.h" in text or "backend/directory.h" in text,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
 def judge(client: Client, genmc: str | None, seconds: int) -> dict:
     """A client's row: why it cannot be read, or what each model says. IMM is tried where RC11 came to an end."""
-    text = client.path.read_text()
-    if any(name.startswith("linux") for name in included_sources(client)):
-        return {"unread": PLATFORM}
-    if "model_faults_left" in text:
-        return {"unread": CHOICE}
-    if "checker_choose" in text:
-        return {"unread": OPERATIONS}
-    if "backend/huge.h" in text or "backend/directory.h" in text:
-        return {"unread": ADDRESSES}
+    if reason := unread(client):
+        return {"unread": reason}
     ir = readable(client, genmc)
     if problems := unreadable(ir.read_text()):
         return {"problems": problems}

@@ -4,10 +4,15 @@
 #ifndef JW_MODEL_GENMC_H
 #define JW_MODEL_GENMC_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#ifndef ENOTSUP /* GenMC's own errno.h has few codes */
+#define ENOTSUP 95
+#endif
 
 void __VERIFIER_assume(bool condition);
 

@@ -37,7 +37,7 @@ CAUSES = {
     "assembler": 'int main(void) { __asm__("nop" : "+r"(word)); return 0; }',
     "a word of 16 bytes": "int main(void) { word = (uint64_t)((unsigned __int128)word * other >> 64); return 0; }",
     "a structure by value": """__attribute__((noinline)) struct place find(void) { return (struct place){&word, 1, 2}; }
-        void use(struct place *place);
+        __attribute__((noinline)) void use(struct place *place) { word = place->unit; }
         int main(void) { struct place place = find(); use(&place); return 0; }""",
     "half of a word": """typedef uint32_t __attribute__((aligned(1))) half;
         int main(void) { word = *((half *)&other + 1) + *((half *)&bytes[word] + 1); return 0; }""",
@@ -47,6 +47,8 @@ CAUSES = {
         int main(void) { odd.key[word] = other; return (int)odd.key[other]; }""",
     "a function that": """void __assert_fail(const char *, const char *, unsigned, const char *);
         int main(void) { __assert_fail("", "", 0, ""); return 0; }""",
+    "elsewhere: nothing defines it": "void elsewhere(void); int main(void) { elsewhere(); return 0; }",
+    "far: nothing defines it": "extern uint64_t far; int main(void) { return (int)far; }",
     "an assumption": "void __VERIFIER_assume(int); int main(void) { __VERIFIER_assume(word == 1); return 0; }",
 }
 
