@@ -77,7 +77,6 @@ BIT_SETS = {
     "backend/page_map_tables.h": r"\bmask\b",
     "backend/range_cache.c": r"\bfilled\b|\bclasses\b",
     "backend/range_cache.h": "",
-    "backend/reclaimer_words.h": r"\(uint32_t\)1 << reclaimer_patience",
     "backend/root.c": r"\bFOR_SMALL_SLABS \| HAS_SLABS\b|& HAS_SLABS\b|& WALKER_MASK\b",
     "backend/root.h": r"& FOR_OTHER_RANGES\b",
     "backend/shortage.c": r"\bsigns\b",

@@ -181,7 +181,7 @@ unsigned nest_next_class(const struct nest *nest, unsigned class) {
 
 bool nest_has_more(const struct nest *nest, unsigned class, unsigned number) {
     const struct nest_class *from = &nest->classes[class];
-    unsigned count = (unsigned)__builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
+    unsigned count = nest_in_slots(nest, class);
     granule_id first = atomic_load_explicit(&from->list, memory_order_relaxed) & ID_MASK;
     /* A hint: another thread may just have taken the first range, and then its link may have any value. A list is not
      * counted: it may be long, while most slots are empty again. */
@@ -190,7 +190,7 @@ bool nest_has_more(const struct nest *nest, unsigned class, unsigned number) {
 
 size_t nest_count(struct nest *nest, unsigned class) {
     struct nest_class *from = &nest->classes[class];
-    size_t count = (size_t)__builtin_popcountl(atomic_load_explicit(&from->summary, memory_order_relaxed));
+    size_t count = nest_in_slots(nest, class);
     granule_id first;
     if (list_empty(from) || !list_try_lock(from, &first)) return count;
     for (granule_id range = first; range; range = range_next(range)) count++;

@@ -52,6 +52,11 @@ unsigned nest_next_class(const struct nest *nest, unsigned class);
 /* How many ranges of the class wait here, for the statistics and for policy: a racy snapshot. */
 size_t nest_count(struct nest *nest, unsigned class);
 
+/* Ranges in the slots of the class: a racy snapshot. */
+static inline unsigned nest_in_slots(const struct nest *nest, unsigned class) {
+    return (unsigned)__builtin_popcountl(atomic_load_explicit(&nest->classes[class].summary, memory_order_relaxed));
+}
+
 /* Whether more ranges of the class wait here than that number, or at least two in the list: a hint. Reads at most one
  * range's link word. */
 bool nest_has_more(const struct nest *nest, unsigned class, unsigned number);

@@ -86,11 +86,6 @@ static ALWAYS_INLINE unsigned reclaimer_patience(void) {
     return atomic_load_explicit(&reclaimer->quiet_rounds, memory_order_relaxed) / PATIENT;
 }
 
-/* How many times as much. */
-static ALWAYS_INLINE uint32_t reclaimer_patience_factor(void) {
-    return (uint32_t)1 << reclaimer_patience();
-}
-
 /* Whether the last stop was brief, and no round of a freeing thread has come since. */
 static ALWAYS_INLINE bool reclaimer_stopped_briefly(void) {
     return atomic_load_explicit(&reclaimer->brief_stops, memory_order_relaxed) > 0;

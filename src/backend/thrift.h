@@ -89,6 +89,10 @@ wide_bool thrift_make_room(size_t size);
  * has ended, mid slabs have freed objects, a thread caches ranges. */
 void thrift_wake(void);
 
+/* The same for work on so many granules: while they are little, a patient wait goes on, and the round after it finds
+ * that it was asked for. */
+void thrift_wake_for(size_t granules);
+
 /* Runs the round that was asked for, if it is due and no thread would come for it. Called now and then by threads that
  * free or allocate, as not each of them calls thrift_notice. */
 void thrift_take_turn(void);

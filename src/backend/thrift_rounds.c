@@ -174,6 +174,7 @@ static bool end_or_wait(struct rounds *rounds) {
     rounds->woken = !reclaimer_starts_at_need();
     if (!rounds->woken) return end_thread(rounds->still_mapped);
     wait_for_work(rounds->still_mapped);
+    count_round(false, true); /* the program works again */
     thrift_count_wakeup();
     return false;
 }
@@ -212,11 +213,16 @@ void thrift_take_turn(void) {
     if (reclaimer_state() == ROUNDS_BY_FREES && reclaimer_is_asked()) round_without_thread();
 }
 
-void thrift_wake(void) {
+void thrift_wake_for(size_t granules) {
     thrift_count_ask();
     reclaimer_ask();
     if (reclaimer_state() == NO_THREAD) reclaimer_start();
-    if (reclaimer_sleeps()) reclaimer_wake();
+    unsigned patience = reclaimer_patience();
+    if (reclaimer_sleeps() && (patience == 0 || granules >= asked_from(patience))) reclaimer_wake();
+}
+
+void thrift_wake(void) {
+    thrift_wake_for(SIZE_MAX);
 }
 
 COLD wide_bool thrift_admit(size_t granules) {

@@ -182,15 +182,15 @@ enum {
 /* ---- When a round of reclamation is asked for, and what it does ---- */
 
 enum {
-    /* Slabs in a pool at which a round is asked for: with granules of 4 KB as much as `reclaim_start`. */
+    /* Each time that a pool has so many slabs more, a round is asked for: with granules of 4 KB as much as
+     * `reclaim_start`. */
     POOL_ROUND_FROM = 32,
-    /* Slabs in a pool that are more than a little. */
-    POOL_MUCH = 8 * POOL_ROUND_FROM,
     /* Each time that other threads have freed into this many slabs at which their owners do not look, a round is asked
      * for. With fewer, the reclamation thread wakes for less than `reclaim_start`. */
     REMOTE_ROUND_FROM = POOL_ROUND_FROM,
     /* Each time that this many full mid slabs were freed into, a round is asked for. As many free objects of 2 to 14 KB
-     * are 64 to 448 KB, about `reclaim_start`. */
+     * are 64 to 448 KB, about `reclaim_start`. A patient wait compares what there is (ask_for_round): with each such
+     * count an app that freed 200 KB of these objects every 400 ms was woken 170 times a minute. */
     MID_ROUND_FROM = 32,
     /* A pool with fewer uses than this between two rounds is given back. With 1, a thread that wakes now and then keeps
      * all of its pool. With many, a busy thread fetches its slabs anew after each round. */

@@ -40,8 +40,7 @@ static uint32_t pool_limit(const struct heap *heap) {
 void heap_push_empty(struct heap *heap, struct slab *slab) {
     pool_push(&heap->pool, slab);
     if (heap->pool.count > pool_limit(heap)) heap_place_empty(heap, GIVE_AT_ONCE);
-    else if (heap->pool.count == POOL_ROUND_FROM * reclaimer_patience_factor()) thrift_wake();
-    else if (heap->pool.count == POOL_MUCH) thrift_set_rounds_again(-IMPATIENT_ROUNDS);
+    else if (heap->pool.count % POOL_ROUND_FROM == 0) thrift_wake_for(heap->pool.count);
 }
 
 static void place_given(granule_id granule, bool given) {
@@ -64,6 +63,7 @@ void heap_place_pool(struct heap *heap, bool give_back) {
 wide_bool heap_pool_round(struct heap *heap, bool now) {
     if (pool_is_empty(&heap->pool)) return false;
     if (!pool_begin_period(&heap->pool) && !now) {
+        thrift_may_hold(heap->pool.count);
         thrift_wake(); /* another round must come, to see the pool idle */
         return true;
     }

@@ -104,11 +104,23 @@ granule_id mid_slab_take_or_make(unsigned class) {
     return slab ? slab : make_mid_slab(class);
 }
 
-/* Places a slab that is no longer full. After many of these a round is asked for, also if no range has become free: the
- * round gives back pages of free objects. */
+/* Asks for a round, which gives back pages of free objects, also if no range has become free. A patient wait goes on
+ * while the slabs with free objects are little, as far as a few loads tell: where the Nest's slots are full, all slabs
+ * of the class count. */
+static COLD void ask_for_round(void) {
+    size_t granules = 0;
+    for (unsigned mid_class = 0; mid_class < mid_class_count; mid_class++) {
+        size_t slabs = nest_in_slots(&mid_nest, mid_class);
+        if (slabs == JW_NEST_SLOTS) slabs = atomic_load_explicit(&mid_slab_counts[mid_class], memory_order_relaxed);
+        granules += slabs * mid_shapes[mid_class].weight;
+    }
+    thrift_wake_for(granules);
+}
+
+/* Places a slab that is no longer full. After many of these a round is asked for. */
 static void place_no_longer_full(granule_id slab, unsigned class) {
     mid_slab_place(slab, class);
-    if (hint_counter_add(&no_longer_full) % MID_ROUND_FROM == 0) thrift_wake();
+    if (hint_counter_add(&no_longer_full) % MID_ROUND_FROM == 0) ask_for_round();
 }
 
 struct mid_word mid_slab_free(granule_id slab, unsigned class, uint32_t bits) {

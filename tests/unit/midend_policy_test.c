@@ -91,6 +91,31 @@ static void many_holds_ask_for_a_round(void **state) {
     finish();
 }
 
+/* In a patient wait the slabs with free objects are compared with what may wait. */
+static void few_slabs_end_no_patient_wait(void **state) {
+    (void)state;
+    enum { MUCH = 20 };
+    char *objects[MUCH][MOST_OBJECTS];
+    start();
+    options.reclaim_start = (size_t)mid_shapes[0].weight << JW_GRANULE_SHIFT << 2;
+    for (unsigned i = 0; i < MUCH; i++) fill_slab(objects[i], 0);
+    reclaimer_take_request();
+    reclaimer_take_wakeup();
+    reclaimer_announce_wait(PATIENT);
+    for (unsigned few = 4; few <= MUCH; few += MUCH - 4) { /* 8 may wait */
+        for (unsigned i = 0; i < MID_ROUND_FROM; i++) {
+            for (unsigned j = 0; j < few; j++) midend_free(NULL, objects[j][0]);
+            for (unsigned j = 0; j < few; j++) objects[j][0] = midend_allocate(NULL, mid_shapes[0].size, 1);
+        }
+        assert_true(reclaimer_take_request());
+        assert_int_equal(reclaimer_take_wakeup(), few == MUCH);
+    }
+    reclaimer_announce_wait(0);
+    for (unsigned i = 0; i < MUCH; i++)
+        for (unsigned j = 0; j < mid_shapes[0].count; j++) midend_free(NULL, objects[i][j]);
+    finish();
+}
+
 /* A round leaves a held slab to its thread once, gives back what the thread has not used until the next one, and then
  * has nothing more to do there. A purge does not wait. */
 static void a_round_comes_twice_to_what_is_held(void **state) {
@@ -306,6 +331,7 @@ int main(void) {
         cmocka_unit_test(caches_have_a_size_in_bytes),
         cmocka_unit_test(many_free_objects_ask_for_a_round),
         cmocka_unit_test(many_holds_ask_for_a_round),
+        cmocka_unit_test(few_slabs_end_no_patient_wait),
         cmocka_unit_test(a_round_comes_twice_to_what_is_held),
         cmocka_unit_test(what_finds_no_room_goes_back),
         cmocka_unit_test(frees_until_reopen_end),

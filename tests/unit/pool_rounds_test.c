@@ -82,6 +82,30 @@ static void slabs_side_by_side_go_back_together(void **state) {
     assert_true(calls >= 1 && calls <= COUNT / 16);
 }
 
+/* What is in the pool of a thread that uses it counts for the wait of the next round, and more of it ends a long wait. */
+static void pools_in_use_are_told_of(void **state) {
+    (void)state;
+    start();
+    options.pool_min = COUNT;
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) objects[i] = allocate_as(1, FRONTEND_MAX);
+    reclaimer_announce_wait(2 * PATIENT); /* four times as much as usual may wait */
+    reclaimer_take_wakeup();
+    unsigned woken_at[2] = {0}, woken = 0;
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) {
+        free_as(1, objects[i]);
+        if (reclaimer_take_wakeup() && woken < 2) woken_at[woken++] = heaps[1]->pool.count;
+    }
+    unsigned all = heaps[1]->pool.count;
+    assert_int_equal(woken_at[0], 4 * POOL_ROUND_FROM);
+    assert_true(all > 4 * POOL_ROUND_FROM);
+    options.reclaim_start = (size_t)all << JW_GRANULE_SHIFT >> 3; /* eight times as much may be told of now */
+    assert_true(thrift_may_hold(0));
+    assert_true(heap_pool_round(heaps[1], false));
+    assert_false(thrift_may_hold(0));
+    reclaimer_announce_wait(0);
+    finish();
+}
+
 /* They are free for the next request then, and later rounds try again. */
 static void refused_pages_stay(void **state) {
     (void)state;
@@ -138,6 +162,7 @@ int main(void) {
         cmocka_unit_test(two_rounds_give_a_sleeping_threads_pool_back),
         cmocka_unit_test(slabs_side_by_side_go_back_together),
         cmocka_unit_test(refused_pages_stay),
+        cmocka_unit_test(pools_in_use_are_told_of),
         cmocka_unit_test(untouched_slabs_come_together),
         cmocka_unit_test(mapped_slabs_come_together),
     };

@@ -4,11 +4,6 @@
 #include "backend/reclaimer.h"
 #include "config/policy.h"
 
-/* As reclaimer_pause, whose wait only another thread could end. */
-static void reclaimer_pause_begins(void) {
-    atomic_fetch_add(&reclaimer->pauses, 1);
-}
-
 static void pause_in_the_first_wait(unsigned number) {
     if (number == 1) reclaimer_pause_begins();
 }

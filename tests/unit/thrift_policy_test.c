@@ -117,12 +117,78 @@ static void a_wait_begins_with_less_than_half_of_what_may_wait(void **state) {
     finish();
 }
 
+static unsigned for_little; /* rounds after which work that is little was asked for in each wait */
+
+static void ask_for_little(unsigned number) {
+    ends[number] = platform_milliseconds();
+    if (number > LAST_USE) return;
+    thrift_wake_for(2 * BIG - 1);
+    for_little += !reclaimer_take_wakeup();
+    if (number < LAST_USE) return;
+    thrift_wake_for(2 * BIG);
+    CHECK(reclaimer_take_wakeup());
+}
+
+/* Work that waits in no Nest: the rounds find that it was asked for, and wait ever longer. */
+static void little_work_that_is_asked_for_ends_no_long_wait(void **state) {
+    (void)state;
+    start();
+    options.reclaim_start = BIG * GRANULE_SIZE;
+    backend_place(a);
+    backend_place(b);
+    thrift_set_rounds_again(0);
+    for_little = 0;
+    at_wait = ask_for_little;
+    run_thread();
+    assert_int_equal(for_little, LAST_USE);
+    assert_int_equal((ends[LAST_USE] - ends[LAST_USE - 1]) / options.reclaim_interval, 1u << PATIENT_ROUNDS);
+    thrift_set_rounds_again(0);
+    finish();
+}
+
+enum { SLEEPS = 6 };
+
+static unsigned sleeps;
+static uint64_t awake_from, longest_round;
+
+/* A program works a little whenever the thread sleeps without limit. */
+static void work_while_it_sleeps(unsigned number) {
+    (void)number;
+    if (!reclaimer_sleeps() || reclaimer_patience()) return;
+    longest_round = platform_milliseconds() - awake_from;
+    awake_from = platform_milliseconds();
+    thrift_wake();
+    if (++sleeps == SLEEPS) reclaimer_pause_begins();
+}
+
+/* Rounds of such a program leave nothing, but it uses the same memory again. */
+static void sleeps_that_work_ends_make_the_next_round_wait_longer(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_AUTO;
+    reclaimer_forget();
+    thrift_set_rounds_again(0);
+    sleeps = 0;
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
+    at_wait = work_while_it_sleeps;
+    run_thread();
+    assert_true(longest_round >= (1u << (SLEEPS - 2)) * options.reclaim_interval);
+    thrift_set_rounds_again(0);
+    reclaimer_forget();
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_double_for_some_rounds),
         cmocka_unit_test(memory_used_again_and_again_is_looked_at_ever_more_rarely),
         cmocka_unit_test(work_before_the_announcement_ends_a_long_wait),
         cmocka_unit_test(a_wait_begins_with_less_than_half_of_what_may_wait),
+        cmocka_unit_test(little_work_that_is_asked_for_ends_no_long_wait),
+        cmocka_unit_test(sleeps_that_work_ends_make_the_next_round_wait_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

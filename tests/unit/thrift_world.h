@@ -68,6 +68,11 @@ static void run_thread(void) {
     body();
 }
 
+/* As reclaimer_pause, whose wait only another thread could end. */
+static inline void reclaimer_pause_begins(void) {
+    atomic_fetch_add(&reclaimer->pauses, 1);
+}
+
 enum { PARTS = 8, PART = ROOT_GRANULES / PARTS };
 
 /* A root in parts of which every second is free: 512 granules in use, and 512 cached that nothing larger can take. */
