@@ -22,7 +22,7 @@ void *large_allocate_cached(struct range_cache *cache, size_t size) {
     granule_id range = range_cache_pop(cache, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1);
     if (!range) return NULL;
     leaf_set(range, leaf_large(0)); /* the weight is still noted */
-    return granule_address(range);
+    return granule_address_fast(range);
 }
 
 void *large_allocate(size_t size, size_t alignment, bool *zeroed) {
@@ -66,7 +66,7 @@ static ALWAYS_INLINE granule_id begin_free_large(void *object, uint32_t *weight)
 
 granule_id large_try_begin_free(void *object) {
     granule_id range = granule_of(object);
-    bool ours = ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 && page_map_owns(object);
+    bool ours = ((uintptr_t)object & (GRANULE_SIZE - 1)) == 0 && page_map_owns_fast(object);
     return ours && leaf_change(range, leaf_large(0), leaf_held()) ? range : 0; /* relaxed: as above */
 }
 

@@ -17,6 +17,14 @@ struct page_map page_map = {
     .mask = 0, .records = no_record, .leaf = nothing, .node = nothing, .link = nothing, .slot_owner = no_roots};
 PUBLISHED(page_map);
 
+char *granule_address(granule_id id) {
+    return granule_address_fast(id);
+}
+
+bool page_map_owns(const void *address) {
+    return page_map_owns_fast(address);
+}
+
 static void set_masks(size_t mask) {
 #if JW_FIRST_WINDOW_SHIFT == JW_WINDOW_SHIFT
     page_map.mask = mask;

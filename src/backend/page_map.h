@@ -162,21 +162,23 @@ static ALWAYS_INLINE table_word *mid_word_at(granule_id slab) {
     return &page_map.link[slab + 1];
 }
 
-/* Address of a granule inside a claimed root. */
-static inline char *granule_address(granule_id id) {
+/* Address of a granule inside a claimed root. _fast: the same, inline. */
+static ALWAYS_INLINE char *granule_address_fast(granule_id id) {
     uintptr_t root = atomic_load_explicit(&page_map.slot_owner[id / ROOT_GRANULES], memory_order_relaxed);
     return (char *)root + (size_t)(id % ROOT_GRANULES) * GRANULE_SIZE;
 }
+char *granule_address(granule_id id);
 
-static inline uintptr_t slot_word(const void *address) {
+static ALWAYS_INLINE uintptr_t slot_word(const void *address) {
     return atomic_load_explicit(&page_map.slot_owner[granule_of(address) / ROOT_GRANULES], memory_order_relaxed);
 }
 
-/* Whether the address lies in a root of ours. */
-static inline wide_bool page_map_owns(const void *address) {
+/* Whether the address lies in a root of ours. _fast: the same, inline. */
+static ALWAYS_INLINE bool page_map_owns_fast(const void *address) {
     uintptr_t root = align_down((uintptr_t)address, ROOT_SIZE);
     return root && slot_word(address) == root;
 }
+bool page_map_owns(const void *address);
 
 /* Whether the address lies in a sealed root (core/sealed.h). */
 static inline bool page_map_is_sealed(const void *address) {

@@ -84,7 +84,7 @@ static ALWAYS_INLINE void free_by(void *pointer, bool own) {
         return;
     }
     if (!own && UNLIKELY(slab_has_key(slab, 0))) goto unusual;
-    if (UNLIKELY(!slab_has_start(object, slab)) || (sizeof(void *) < 8 && !page_map_owns(object))) goto unusual;
+    if (UNLIKELY(!slab_has_start(object, slab)) || (sizeof(void *) < 8 && !page_map_owns_fast(object))) goto unusual;
     struct quarantine *quarantine = thread_heap()->quarantine;
     if (UNLIKELY(!quarantine)) goto unusual;
     const struct quarantine_class *class = class_at(quarantine, place_of_class(slab->class));

@@ -84,7 +84,7 @@ static ALWAYS_INLINE bool open_small(const void *pointer, struct opened *opened,
     /* slab_has_start finds foreign addresses only where addresses are longer than an index into the window: on 64
      * bits */
     bool mine =
-        !slab_has_key(slab, 0) && slab_has_start(object, slab) && (sizeof(void *) == 8 || page_map_owns(object));
+        !slab_has_key(slab, 0) && slab_has_start(object, slab) && (sizeof(void *) == 8 || page_map_owns_fast(object));
     if (UNLIKELY(!mine)) return false;
     opened->tier = IN_SLAB;
     opened->slot = size_classes[slab->class].size;

@@ -51,7 +51,7 @@ static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned class_plus_1) 
     if (next == 0) return true;
     const void *object = (const void *)(uintptr_t)next;
     struct leaf_word leaf = leaf_of(object);
-    return (uintptr_t)object == next && !(next & ((1u << JW_MIDEND_UNIT_SHIFT) - 1)) && page_map_owns(object) &&
+    return (uintptr_t)object == next && !(next & ((1u << JW_MIDEND_UNIT_SHIFT) - 1)) && page_map_owns_fast(object) &&
            (leaf_kind(leaf) == MID || leaf_kind(leaf) == INTERIOR) && leaf_class(leaf) == class_plus_1 - 1;
 }
 
@@ -178,7 +178,7 @@ static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const vo
         granule_id slab = leaf_start(granule_of(object), leaf);
         if (!leaf_is_mid(leaf_get(slab), cache->class_plus_1 - 1)) return false;
         *state = mid_state_at(slab);
-        distance = (uintptr_t)object - (uintptr_t)granule_address(slab);
+        distance = (uintptr_t)object - (uintptr_t)granule_address_fast(slab);
         if (UNLIKELY(distance >= cache->bytes)) return false; /* a tail's, or foreign */
     }
     return mid_object_at((uint32_t)distance, cache->size, cache->reciprocal, index);

@@ -30,8 +30,7 @@ static void *allocate_from_slab(granule_id slab, unsigned class, struct mid_cach
     return object;
 }
 
-/* The slab of an object and the object's bit; 0: no object begins at the address. */
-static ALWAYS_INLINE granule_id find_object(const void *object, unsigned *class, uint32_t *bit) {
+granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit) {
     granule_id slab = granule_start(granule_of(object));
     struct leaf_word first = leaf_get(slab);
     if (leaf_kind(first) != MID) return 0;
@@ -43,10 +42,6 @@ static ALWAYS_INLINE granule_id find_object(const void *object, unsigned *class,
     if (!mid_object_at((uint32_t)distance, shape->size, shape->reciprocal, &index)) return 0;
     *bit = 1u << index;
     return slab;
-}
-
-granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *bit) {
-    return find_object(object, class, bit);
 }
 
 /* Gives the cached objects back to their slabs. No object is cached then until the class is allocated from. */
@@ -74,7 +69,7 @@ static void mid_cache_count_miss(struct mid_cache *cache, unsigned class) {
 wide_bool midend_free(struct mid_cache *caches, void *object) {
     unsigned class = 0;
     uint32_t bit = 0;
-    granule_id slab = find_object(object, &class, &bit);
+    granule_id slab = mid_slab_of(object, &class, &bit);
     if (!slab) misuse(INVALID_FREE, object, 0);
     struct mid_word word = mid_word_get(mid_state_at(slab));
     if (!mid_has_free(word, bit) && UNLIKELY(mid_may_be_cached(object)) && mid_has_link(object, class)) return false;
