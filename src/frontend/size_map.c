@@ -5,15 +5,23 @@
 
 #include "config/policy.h"
 #include "frontend/disable.h"
+#include "platform/assert.h"
 
-/* Sends the sizes from `first` to `last` to the list of class `to`. */
-static void map_sizes(struct heap *heap, unsigned first, unsigned last, unsigned to) {
-    for (unsigned size = first; size <= last; size++)
-        __atomic_store_n(&heap->size_map[size], (uint8_t)list_of_class(to), __ATOMIC_RELAXED);
+static ALWAYS_INLINE void map_size(struct heap *heap, unsigned size, unsigned to) {
+    __atomic_store_n(&heap->size_map[size], (uint8_t)list_of_class(to), __ATOMIC_RELAXED);
 }
 
+/* Sends the sizes of a class to the list of class `to`. Their number is a multiple of four; four at a time take a third
+ * of the instructions. */
 static void map_class(struct heap *heap, unsigned class, unsigned to) {
-    map_sizes(heap, class > 0 ? size_classes[class - 1].size + 1u : 1, size_classes[class].size, to);
+    unsigned size = class > 0 ? size_classes[class - 1].size : 0;
+    invariant(size % 4 == 0 && size_classes[class].size % 4 == 0);
+    for (; size < size_classes[class].size; size += 4) {
+        map_size(heap, size + 1, to);
+        map_size(heap, size + 2, to);
+        map_size(heap, size + 3, to);
+        map_size(heap, size + 4, to);
+    }
 }
 
 static unsigned class_now(const struct heap *heap, unsigned class) {
@@ -26,7 +34,7 @@ COLD unsigned size_map_class(const struct heap *heap, size_t size) {
 }
 
 COLD void size_map_write(struct heap *heap) {
-    map_sizes(heap, 0, 0, NO_CLASS);
+    map_size(heap, 0, NO_CLASS);
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
         map_class(heap, size_class, class_now(heap, size_class));
     disable_look(heap);
