@@ -81,9 +81,16 @@ static ALWAYS_INLINE void push_into_slot(struct range_cache *cache, struct cell 
     if (UNLIKELY(++cache->pushes % RANGE_CACHE_PERIOD == 0 || needs_round(cache))) ask_for_rounds(cache);
 }
 
+/* Whether the cache's share may be another one than at the last look. A cache that has no room looks only now and then:
+ * each look sums what is in use. */
+static bool share_may_differ(struct range_cache *cache) {
+    return cache->pushes++ % RANGE_CACHE_PERIOD == 0 ||
+           atomic_load_explicit(&cache->drained, memory_order_relaxed) != cache->drained_seen;
+}
+
 /* Puts or frees a range that found no empty slot, or no room at the first look. */
 static NOINLINE void push_or_free(struct range_cache *cache, struct cell *slot, granule_id range, uint32_t weight) {
-    if (slot && cache == range_cache_mine) {
+    if (slot && cache == range_cache_mine && share_may_differ(cache)) {
         renew_room(cache);
         if (cache->room >= (int32_t)weight) {
             push_into_slot(cache, slot, range, weight);

@@ -56,7 +56,7 @@ struct range_cache {
     int32_t room;    /* granules that may still be pushed */
     int32_t most;    /* the room with nothing cached, in granules */
     _Atomic(int32_t) quiet_room; /* with more room than this no round is needed, in granules; rounds forget it */
-    uint32_t pushes;             /* calls of push that found room */
+    uint32_t pushes;             /* calls of push that found an empty slot */
     uint32_t drained_seen;       /* `drained` at the last look */
     _Atomic(uint32_t) drained;   /* granules that drains have taken */
 };

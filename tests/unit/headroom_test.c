@@ -15,27 +15,43 @@ static void what_waits_gives_way(void **state) {
     give_scattered_back(parts);
 }
 
-/* As large ones serve more requests. */
-static void the_smallest_ranges_go_first(void **state) {
-    (void)state;
-    enum { SMALL_PART = 16 };
-    granule_id parts[PARTS], rest[PARTS], given = 0;
+/* A request of 2 * PART granules, where a range of `small` granules waits beside those of PART. Returns the bytes that
+ * have gone back, and whether those of the small range are among them. */
+static size_t given_for_request(uint32_t small, bool *small_too) {
+    granule_id parts[PARTS], rest[PARTS];
     unsigned rests = 0;
     watermark_age_peak();
     watermark_age_peak(); /* no peak of an earlier test */
     scatter(parts);
-    while (knit_weight(parts[1]) > SMALL_PART) rest[rests++] = knit_split(parts[1], SMALL_PART);
+    while (knit_weight(parts[1]) > small) rest[rests++] = knit_split(parts[1], small);
     for (unsigned i = 0; i < rests; i++) leaf_set(rest[i], leaf_held());
     backend_place(parts[1]);
     granule_id whole = fetch(2 * PART); /* 8 % of the peak may wait beside it */
-    assert_false(is_dirty(parts[1]));
-    for (unsigned i = 0; i < PARTS; i += 2) given += !is_dirty(parts[i]);
-    assert_int_equal(given, 2);
-    assert_int_equal(thrift_counters.given_back, (2 * PART + SMALL_PART) * GRANULE_SIZE);
+    *small_too = !is_dirty(parts[1]);
+    size_t given_back = thrift_counters.given_back;
     backend_place(whole);
     for (unsigned i = 0; i < rests; i++) backend_place(rest[i]);
     parts[1] = 0;
     give_scattered_back(parts);
+    return given_back;
+}
+
+/* As large ones serve more requests. */
+static void the_smallest_ranges_go_first(void **state) {
+    (void)state;
+    enum { SMALL_PART = 64 };
+    bool small_too;
+    assert_int_equal(given_for_request(SMALL_PART, &small_too), (PART + SMALL_PART) * GRANULE_SIZE);
+    assert_true(small_too);
+}
+
+/* As many small ones would need many calls of the OS. */
+static void ranges_much_smaller_than_the_request_go_last(void **state) {
+    (void)state;
+    enum { SMALL_PART = 2 * PART / HEADROOM_PART };
+    bool small_too;
+    assert_int_equal(given_for_request(SMALL_PART, &small_too), 2 * PART * GRANULE_SIZE);
+    assert_false(small_too);
 }
 
 /* Only small ranges wait, and more of them should go. A thread does not give back many at once. */
@@ -128,6 +144,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_waits_gives_way),
         cmocka_unit_test(the_smallest_ranges_go_first),
+        cmocka_unit_test(ranges_much_smaller_than_the_request_go_last),
         cmocka_unit_test(one_request_gives_few_ranges_back),
         cmocka_unit_test(what_waits_serves_with_what_is_behind),
         cmocka_unit_test(growth_is_told_from_use_below_the_peak),

@@ -212,10 +212,29 @@ static void a_request_without_memory_takes_what_others_cache(void **state) {
     finish();
 }
 
+/* A look sums what is in use. */
+static void a_cache_without_room_looks_at_its_share_now_and_then(void **state) {
+    (void)state;
+    unsigned refused = 0;
+    start();
+    size_t before = options.cache_min, percent = options.cache_percent;
+    options.cache_min = options.cache_percent = 0;
+    heaps[0]->range_cache.room = heaps[0]->range_cache.most = 0; /* as a new heap's */
+    heaps[0]->range_cache.pushes = 0;
+    free_as(0, allocate_as(0, SIZE)); /* looks: there is no room */
+    assert_int_equal(cached_bytes(0), 0);
+    options.cache_min = before;
+    options.cache_percent = percent;
+    for (; refused <= RANGE_CACHE_PERIOD && cached_bytes(0) == 0; refused++) free_as(0, allocate_as(0, SIZE));
+    assert_int_equal(refused, RANGE_CACHE_PERIOD);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_object_of_the_class_is_the_last_freed_one),
         cmocka_unit_test(sizes_above_the_mid_classes_are_cached),
+        cmocka_unit_test(a_cache_without_room_looks_at_its_share_now_and_then),
         cmocka_unit_test(an_object_is_freed_with_the_size_that_it_has),
         cmocka_unit_test(threads_share_what_may_wait),
         cmocka_unit_test(two_rounds_give_back_what_a_sleeping_thread_has),
