@@ -54,9 +54,12 @@ NOINLINE void mid_slab_leave(granule_id slab) {
     if (mid_is_listed(mid_word_leave(mid_state_at(slab)))) mid_slab_place(slab, mid_class_of_slab(slab));
 }
 
+static NOINLINE wide_bool has_link(const void *object, unsigned class, uint64_t key) {
+    return cached_may_lead(cached_link_next(object, key), class + 1);
+}
+
 wide_bool mid_has_link(const void *object, unsigned class) {
-    return cached_may_lead(cached_link_next(object, cached_key), class + 1) ||
-           (parents_key && cached_may_lead(cached_link_next(object, parents_key), class + 1));
+    return has_link(object, class, cached_key) || (parents_key && has_link(object, class, parents_key));
 }
 
 wide_bool mid_is_cached(const struct mid_cache *caches, const void *object) {
