@@ -82,7 +82,7 @@ static void slabs_side_by_side_go_back_together(void **state) {
     assert_true(calls >= 1 && calls <= COUNT / 16);
 }
 
-/* What is in the pool of a thread that uses it counts for the wait of the next round, and more of it ends a long wait. */
+/* What a pool in use has counts for the wait of the next round, and more of it ends a long wait. */
 static void pools_in_use_are_told_of(void **state) {
     (void)state;
     start();
