@@ -21,7 +21,7 @@ char *granule_address(granule_id id) {
     return granule_address_fast(id);
 }
 
-bool page_map_owns(const void *address) {
+wide_bool page_map_owns(const void *address) {
     return page_map_owns_fast(address);
 }
 

@@ -178,7 +178,7 @@ static ALWAYS_INLINE bool page_map_owns_fast(const void *address) {
     uintptr_t root = align_down((uintptr_t)address, ROOT_SIZE);
     return root && slot_word(address) == root;
 }
-bool page_map_owns(const void *address);
+wide_bool page_map_owns(const void *address);
 
 /* Whether the address lies in a sealed root (core/sealed.h). */
 static inline bool page_map_is_sealed(const void *address) {
