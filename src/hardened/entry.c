@@ -47,7 +47,7 @@ void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size) 
     if (object && open_object(object, &opened, DOUBLE_FREE)) {
         char *start = opened.object;
         if (((uintptr_t)start | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, start, alignment);
-        if (size != SIZE_UNKNOWN && size != opened.size) misuse(WRONG_SIZE, start, size);
+        if (size != SIZE_UNKNOWN && size != size_of_opened(&opened)) misuse(WRONG_SIZE, start, size);
     }
     if (size != 0 && size != SIZE_UNKNOWN && zero_size_owns(object)) misuse(WRONG_SIZE, object, size);
     jw_free(object);
@@ -55,7 +55,7 @@ void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size) 
 
 size_t hardened_object_size(const void *object) {
     struct opened opened;
-    if (open_object(object, &opened, INVALID_POINTER)) return opened.size;
+    if (open_object(object, &opened, INVALID_POINTER)) return size_of_opened(&opened);
     if (!zero_size_owns(object)) return object_size(opened.object);
     zero_size_check(object);
     return 0;

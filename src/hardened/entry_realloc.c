@@ -17,7 +17,7 @@
 /* Resizes within the slot; the tag stays. */
 static void *resize_in_slot(const struct opened *opened, size_t size) {
     close_object(opened);
-    size_t old = opened->size, kept = size < old ? size : old;
+    size_t old = size_of_opened(opened), kept = size < old ? size : old;
     if (option(&options.zero_on_free)) memset(opened->object + kept, 0, size + old - 2 * kept);
     return seal(opened->object, opened->slot, opened->trailer, marks_of(opened), size, false);
 }
@@ -25,8 +25,8 @@ static void *resize_in_slot(const struct opened *opened, size_t size) {
 /* Clears the old fill of a huge object that has grown, and the old trailer if the slot has grown: they are the
  * program's bytes now. */
 static void clear_old_end(char *object, const struct opened *old, size_t slot) {
-    size_t fill = filled(old->slot - TRAILER_SIZE - old->size), most = slot - TRAILER_SIZE - old->size;
-    memset(object + old->size, 0, fill < most ? fill : most);
+    size_t fill = filled(old->slack), size = size_of_opened(old), most = slot - TRAILER_SIZE - size;
+    memset(object + size, 0, fill < most ? fill : most);
     if (slot > old->slot) memset(object + old->slot - TRAILER_SIZE, 0, TRAILER_SIZE);
 }
 
@@ -39,7 +39,7 @@ static uint32_t guard_again(char *object, size_t slot, uint32_t marks) {
 static void *reallocate_huge(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t slot = slot_for(size), left = -size & (GRANULE_SIZE - 1); /* unused bytes of the last granule */
-    bool inside = size < opened->size && left <= opened->size - size;
+    bool inside = size < size_of_opened(opened) && left <= size_of_opened(opened) - size;
     if (option(&options.zero_on_free) && inside) memset(opened->object + size, 0, left);
     /* reallocate would leave an object in place that shrinks by less than half, but here the slack has a bound */
     void *(*resize)(void *, size_t) = slot < opened->slot ? huge_resize : reallocate;
@@ -51,12 +51,12 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
         if (moved) errno = error;
     }
     if (!moved) {
-        seal(opened->object, opened->slot, opened->trailer, marks_of(opened), opened->size, false);
+        seal(opened->object, opened->slot, opened->trailer, marks_of(opened), size_of_opened(opened), false);
         return NULL;
     }
     uint32_t marks = marks_of(opened);
     slot = object_size(moved);
-    if (size > opened->size) clear_old_end(moved, opened, slot);
+    if (size > size_of_opened(opened)) clear_old_end(moved, opened, slot);
     if (moved != opened->object || slot != opened->slot) marks = guard_again(moved, slot, marks);
     return seal(moved, slot, trailer_for(moved, slot, 0), marks, size, false);
 }
@@ -73,7 +73,7 @@ static void *grow_in_place(const struct opened *opened, size_t size) {
     }
     close_object(opened);
     size_t slot = object_size(object);
-    memset(object + opened->size, 0, opened->slot - opened->size); /* malloc has cleared what was asked for */
+    memset(end - TRAILER_SIZE - opened->slack, 0, TRAILER_SIZE + opened->slack); /* malloc has cleared the rest */
     if (option(&options.zero_on_free)) memset(end, 0, zeroed ? LARGE_GUARD : slot - opened->slot);
     return seal(object, slot, trailer_for(object, slot, 0), guard_again(object, slot, marks), size, false);
 }
@@ -110,5 +110,5 @@ void *hardened_reallocate(void *object, size_t size) {
     /* an aligned object may have a larger slot than it needs */
     bool grows = opened.tier == WITH_PAGES && !huge && slot > opened.slot && large_fits(slot, 1);
     void *grown = grows ? grow_in_place(&opened, size) : NULL;
-    return grown ? grown : reallocate_anew(object, opened.size, size);
+    return grown ? grown : reallocate_anew(object, size_of_opened(&opened), size);
 }

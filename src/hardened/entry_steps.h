@@ -42,11 +42,13 @@ static ALWAYS_INLINE uint32_t new_tag(const char *object, size_t slot, uint64_t 
 /* `cleared`: the slot is zero but for its trailer, or the program has written to it. */
 static ALWAYS_INLINE void *seal_small(char *object, size_t slot, size_t size, enum keyed_way way, bool cleared) {
     ASSUME(slot <= FRONTEND_MAX && slot % SMALLEST_OBJECT == 0 && size <= slot - TRAILER_SIZE);
+    const size_t slack = (size_t)computed_now(slot - TRAILER_SIZE - size); /* takes the size's register */
     if (cleared && UNLIKELY(!is_zero_but_last(object, slot))) return slot_refused(object, slot, true);
-    uint64_t word = trailer_word_of(object, slot);
-    struct trailer last = trailer_by(object, slot, TAGGED ? trailer_payload(word, slot) : 0, way);
-    if (UNLIKELY(word != trailer_made(last, FREED))) return slot_refused(object, slot, false);
-    return seal(object, slot, last, new_tag(object, slot, last.payload), size, true);
+    struct trailer last =
+        trailer_by(object, slot, TAGGED ? trailer_payload(trailer_word_of(object, slot), slot) : 0, way);
+    uint64_t freed = computed_now(trailer_made(last, FREED));
+    if (UNLIKELY(trailer_word_of(object, slot) != freed)) return slot_refused(object, slot, false);
+    return seal_before(object, slot, last, new_tag(object, slot, last.payload), slack, true);
 }
 
 /* Makes an object of the next slot of the heap's list, if there is one. The process has USUAL_WAY and zero_on_free. */
@@ -100,7 +102,7 @@ static ALWAYS_INLINE void free_by(void *pointer, bool own) {
     if (UNLIKELY(!is_in_use(&opened, USUAL_WAY, byte_of_product(product)))) goto refused;
     if (UNLIKELY(!close_trailer(&opened))) goto refused;
     if (UNLIKELY(!fill_is_right(&opened))) {
-        free_overflowed(object, opened.size, slack_of(&opened));
+        free_overflowed(object, size_of_opened(&opened), opened.slack);
         return;
     }
     clear_but_last(object, slot);

@@ -11,7 +11,7 @@ enum object_tier { IN_SLAB, IN_MID_SLAB, WITH_PAGES };
 /* An object in use whose checks have passed. */
 struct opened {
     char *object;
-    size_t slot, size;
+    size_t slot, slack; /* slack: bytes behind the object, up to its trailer */
     struct trailer trailer;
     uint64_t word; /* of the trailer */
     enum object_tier tier;
@@ -58,7 +58,7 @@ static ALWAYS_INLINE bool is_in_use(struct opened *opened, enum keyed_way way, u
         right &= told >> bits == 0;
         slack &= ((uint64_t)1 << slack_bits(slot)) - 1;
     }
-    opened->size = slot - TRAILER_SIZE - slack;
+    opened->slack = slack;
     return LIKELY(right) && LIKELY(slack <= slot - TRAILER_SIZE);
 }
 
@@ -107,9 +107,9 @@ static ALWAYS_INLINE uint32_t marks_of(const struct opened *opened) {
     return (uint32_t)(opened->trailer.payload >> slack_bits(opened->slot));
 }
 
-/* Bytes behind the object, up to its trailer. */
-static ALWAYS_INLINE size_t slack_of(const struct opened *opened) {
-    return opened->slot - TRAILER_SIZE - opened->size;
+/* What the program asked for. */
+static ALWAYS_INLINE size_t size_of_opened(const struct opened *opened) {
+    return opened->slot - TRAILER_SIZE - opened->slack;
 }
 
 static COLD _Noreturn void report_overflow(const char *object, size_t size, size_t slack) {
@@ -124,14 +124,17 @@ static ALWAYS_INLINE bool close_trailer(const struct opened *opened) {
     if (UNLIKELY(!atomic_compare_exchange_strong_explicit(trailer, &live, freed, memory_order_relaxed,
                                                           memory_order_relaxed)))
         return false;
-    if (tags_active && opened->slot < BACKEND_MIN) tag_memory(opened->object, opened->size ? opened->size : 1, 0);
+    if (tags_active && opened->slot < BACKEND_MIN) {
+        size_t size = size_of_opened(opened);
+        tag_memory(opened->object, size ? size : 1, 0);
+    }
     return true;
 }
 
 /* Whether an object that is closed has the fill behind it. */
 static ALWAYS_INLINE bool fill_is_right(const struct opened *opened) {
     char *behind = opened->object + opened->slot - TRAILER_SIZE;
-    size_t slack = slack_of(opened);
+    size_t slack = opened->slack;
     uint8_t fill = (uint8_t)opened->trailer.canary;
     return opened->slot >= PAIRED_MIN ? !slack_differs_paired(behind, slack, fill)
                                       : slack_differs(behind - slack, slack, fill) == 0;
@@ -139,7 +142,7 @@ static ALWAYS_INLINE bool fill_is_right(const struct opened *opened) {
 
 static ALWAYS_INLINE void close_object(const struct opened *opened) {
     if (!close_trailer(opened)) misuse(DOUBLE_FREE, opened->object, 0);
-    if (UNLIKELY(!fill_is_right(opened))) report_overflow(opened->object, opened->size, slack_of(opened));
+    if (UNLIKELY(!fill_is_right(opened))) report_overflow(opened->object, size_of_opened(opened), opened->slack);
 }
 
 /* For malloc and free: report what they have found, and end the process. Of a small object that may not be freed: it or

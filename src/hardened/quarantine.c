@@ -166,12 +166,12 @@ static NOINLINE void leave_object(char *object, size_t slot, bool cleared) {
 /* Gives an object to malloc, if it is a small one of this heap and its class has not enough, or to the allocator.
  * Returns what the ring has counted for it. */
 static ALWAYS_INLINE size_t place_leaving(struct quarantine *quarantine, struct quarantine_entry entry, bool cleared) {
-    char *object = entry_object(entry);
     if (UNLIKELY(!entry_is_own(entry))) {
-        leave_object(object, entry_slot(entry), cleared);
+        leave_object(entry_object(entry), entry_slot(entry), cleared);
         return charge_of(entry_slot(entry));
     }
     struct quarantine_class *class = class_at(quarantine, entry_place(entry));
+    char *object = own_entry_object(entry, class->entry);
     if (!cleared) check_leaving(object, class->slot, cleared);
     if (UNLIKELY(!ready_put(class, object))) leave_object(object, class->slot, cleared);
     return class->charge;

@@ -54,4 +54,9 @@ static ALWAYS_INLINE char *entry_object(struct quarantine_entry entry) {
     return (char *)(uintptr_t)(entry.raw & (((uint64_t)1 << ENTRY_SHIFT) - 1));
 }
 
+/* Of an own entry whose other bits are known. */
+static ALWAYS_INLINE char *own_entry_object(struct quarantine_entry entry, uint64_t own) {
+    return (char *)(uintptr_t)(entry.raw ^ own);
+}
+
 #endif

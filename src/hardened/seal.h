@@ -21,25 +21,30 @@ static ALWAYS_INLINE uint64_t trailer_word_of(const char *object, size_t slot) {
     return atomic_load_explicit(trailer_at(object, slot), memory_order_relaxed);
 }
 
-/* Writes fill, trailer and tag of an object of `size` bytes in its slot. `trailer`: what trailers of the address have
- * in common. `marks`: its tag and its guard. `fresh`: the program has no bytes there yet. */
+/* Writes fill, trailer and tag of an object with `slack` bytes behind it, in its slot. `trailer`: what trailers of the
+ * address have in common. `marks`: its tag and its guard. `fresh`: the program has no bytes there yet. */
 /* NOLINTNEXTLINE(readability-function-size): inlined, so that six values cost nothing */
-static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, uint32_t marks, size_t size,
-                                bool fresh) {
-    size_t slack = slot - TRAILER_SIZE - size;
+static ALWAYS_INLINE void *seal_before(char *object, size_t slot, struct trailer trailer, uint32_t marks, size_t slack,
+                                       bool fresh) {
     /* a huge object whose tail the OS refused: the tail counts as in use */
-    if (slot >= BACKEND_MIN && UNLIKELY(slack > SLACK_MOST)) {
-        slack = SLACK_MOST;
-        size = slot - TRAILER_SIZE - slack;
-    }
-    if (fresh && slot >= PAIRED_MIN) slack_fill_paired(object + slot - TRAILER_SIZE, slack, (uint8_t)trailer.canary);
-    else slack_fill(object + size, slack, (uint8_t)trailer.canary, fresh);
+    if (slot >= BACKEND_MIN && UNLIKELY(slack > SLACK_MOST)) slack = SLACK_MOST;
+    char *behind = object + slot - TRAILER_SIZE;
+    if (fresh && slot >= PAIRED_MIN) slack_fill_paired(behind, slack, (uint8_t)trailer.canary);
+    else slack_fill(behind - slack, slack, (uint8_t)trailer.canary, fresh);
     trailer.payload = slack | (uint64_t)marks << slack_bits(slot);
     atomic_store_explicit(trailer_of(object, slot), trailer_made(trailer, LIVE), memory_order_relaxed);
     if (!tags_active || slot >= BACKEND_MIN) return object;
     unsigned tag = marks >> MARK_TAG_SHIFT & TAG_MASK;
+    size_t size = slot - TRAILER_SIZE - slack;
     tag_memory(object, size ? size : 1, tag);
     return with_tag(object, tag);
+}
+
+/* The same for an object of `size` bytes. */
+/* NOLINTNEXTLINE(readability-function-size): as above */
+static ALWAYS_INLINE void *seal(char *object, size_t slot, struct trailer trailer, uint32_t marks, size_t size,
+                                bool fresh) {
+    return seal_before(object, slot, trailer, marks, slot - TRAILER_SIZE - size, fresh);
 }
 
 #endif

@@ -28,7 +28,7 @@ MISTAKES = {
     "trailer": seed(
         OPEN,
         "    return LIKELY(right) && LIKELY(slack <= slot - TRAILER_SIZE);",
-        "    if (slack > slot - TRAILER_SIZE) opened->size = slot - TRAILER_SIZE;\n    return true;",
+        "    if (slack > slot - TRAILER_SIZE) opened->slack = 0;\n    return true;",
         "overflow_small",
     ),
     "fill": seed(
@@ -90,7 +90,7 @@ MISTAKES = {
     ),
     "delivery": seed(
         STEPS,
-        "UNLIKELY(word != trailer_made(last, FREED))",
+        "UNLIKELY(trailer_word_of(object, slot) != freed)",
         "UNLIKELY(!object)",
         "free_end_written",
     ),
