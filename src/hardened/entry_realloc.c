@@ -22,12 +22,12 @@ static void *resize_in_slot(const struct opened *opened, size_t size) {
     return seal(opened->object, opened->slot, opened->trailer, marks_of(opened), size, false);
 }
 
-/* Clears the old fill of a huge object that has grown, and the old trailer if the slot has grown: they are the
- * program's bytes now. */
-static void clear_old_end(char *object, const struct opened *old, size_t slot) {
-    size_t fill = filled(old->slack), size = size_of_opened(old), most = slot - TRAILER_SIZE - size;
-    memset(object + size, 0, fill < most ? fill : most);
-    if (slot > old->slot) memset(object + old->slot - TRAILER_SIZE, 0, TRAILER_SIZE);
+/* Clears what is behind the bytes that a resized huge object keeps, as far as it is memory of its old slot: old
+ * contents, fills of several sizes, and the old trailer. */
+static void clear_old_end(char *object, const struct opened *old, size_t size, size_t slot) {
+    size_t before = size_of_opened(old), kept = size < before ? size : before;
+    size_t end = slot < old->slot ? slot : old->slot;
+    if (size > before || option(&options.zero_on_free)) memset(object + kept, 0, end - kept);
 }
 
 /* The guard of an object that has changed its slot: the old one is gone. */
@@ -38,9 +38,7 @@ static uint32_t guard_again(char *object, size_t slot, uint32_t marks) {
 
 static void *reallocate_huge(const struct opened *opened, size_t size) {
     close_object(opened);
-    size_t slot = slot_for(size), left = -size & (GRANULE_SIZE - 1); /* unused bytes of the last granule */
-    bool inside = size < size_of_opened(opened) && left <= size_of_opened(opened) - size;
-    if (option(&options.zero_on_free) && inside) memset(opened->object + size, 0, left);
+    size_t slot = slot_for(size);
     /* reallocate would leave an object in place that shrinks by less than half, but here the slack has a bound */
     void *(*resize)(void *, size_t) = slot < opened->slot ? huge_resize : reallocate;
     int error = errno;
@@ -56,7 +54,7 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     }
     uint32_t marks = marks_of(opened);
     slot = object_size(moved);
-    if (size > size_of_opened(opened)) clear_old_end(moved, opened, slot);
+    clear_old_end(moved, opened, size, slot);
     if (moved != opened->object || slot != opened->slot) marks = guard_again(moved, slot, marks);
     return seal(moved, slot, trailer_for(moved, slot, 0), marks, size, false);
 }

@@ -191,6 +191,13 @@ static void uninitialized_read_grown(void) {
     }
     show(seen == 0);
 }
+/* It becomes smaller, by less than its last page, then grows: no old contents. */
+static void uninitialized_read_cut(void) {
+    const size_t page = 5 << 20, cut = page - 2000, after = 6 << 20;
+    char *bytes = realloc(realloc(object(page - 4), cut), after);
+    for (size_t at = cut; at < after; at++) seen |= bytes[at];
+    show(seen == 0);
+}
 static void read_zero_size(void) {
     char *bytes = malloc(0);
     seen = bytes[0];
@@ -258,7 +265,6 @@ static void write_after_free_small_reuse(void) {
     show(same);
 }
 
-/* How many frees an object of 64 B waits for, in each of many runs: at least 2,000, and never the same number. */
 /* Writes to an object whose slab has become empty since; then the class gets the slab again. */
 static void write_after_free_empty_slab(void) {
     static char *objects[MANY];
@@ -267,6 +273,7 @@ static void write_after_free_empty_slab(void) {
     ((volatile char *)objects[MANY / 2])[100] = 5;
     for (unsigned i = 0; i < MANY; i++) objects[i] = malloc(200);
 }
+/* How many frees an object of 64 B waits for, in each of many runs: at least 2,000. */
 static void quarantine_is_deep(void) {
     unsigned least = ~0u;
     for (unsigned run = 0; run < 20; run++) {
@@ -374,6 +381,7 @@ static const struct promise cases[] = {
     CASE(uninitialized_read_large),
     CASE(uninitialized_read_resized),
     CASE(uninitialized_read_grown),
+    CASE(uninitialized_read_cut),
     CASE(read_zero_size),
     CASE(write_zero_size),
     CASE(write_zero_size_resized),

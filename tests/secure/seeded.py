@@ -88,6 +88,7 @@ MISTAKES = {
     "shuffled": seed(
         QUARANTINE, "(uint16_t)random * most >> 16", "(uint16_t)random * 0 * most >> 16", "quarantine_is_random"
     ),
+    "cut": seed("hardened/entry_realloc.c", "0, end - kept)", "0, filled(old->slack))", "uninitialized_read_cut"),
     "delivery": seed(
         STEPS,
         "UNLIKELY(trailer_word_of(object, slot) != freed)",
