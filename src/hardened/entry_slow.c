@@ -84,12 +84,15 @@ void *allocate_sealed(size_t size, bool clear) {
     return LIKELY(object) ? object : try_again(1, size, clear, error);
 }
 
+/* An object of size 0. NULL: it must be an ordinary object. */
+static void *allocate_nothing(size_t alignment) {
+    return allocator_start() ? zero_size_allocate(alignment) : NULL;
+}
+
 /* Allocates an object of size 0, or of a size above the frontend's. */
 void *allocate_unusual(size_t size) {
-    if (UNLIKELY(size == 0) && allocator_start()) {
-        void *nothing = zero_size_allocate();
-        if (nothing) return nothing;
-    }
+    void *nothing = UNLIKELY(size == 0) ? allocate_nothing(1) : NULL;
+    if (nothing) return nothing;
     return allocate_sealed(size, option(&options.zero_on_free));
 }
 
@@ -104,7 +107,8 @@ void *allocate_small_sealed(size_t size) {
 
 void *allocate_aligned_unusual(size_t alignment, size_t size) {
     int error = errno;
-    void *object = allocate_aligned_sealed(alignment, size);
+    void *object = UNLIKELY(size == 0) ? allocate_nothing(alignment) : NULL;
+    if (!object) object = allocate_aligned_sealed(alignment, size);
     return LIKELY(object) ? object : try_again(alignment, size, false, error);
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/align.h"
 #include "config/policy.h"
 #include "platform/misuse.h"
 #include "platform/platform.h"
@@ -22,13 +23,17 @@ void zero_size_start(void) {
     else if (region) platform_unmap(region, size);
 }
 
-void *zero_size_allocate(void) {
-    if (!zero_region) return NULL;
+/* The region begins at a page: its addresses are aligned to no more. */
+void *zero_size_allocate(size_t alignment) {
+    if (!zero_region || alignment > platform_page_size()) return NULL;
+    uint32_t units = (uint32_t)align_up(alignment, ZERO_UNIT) / ZERO_UNIT; /* from one possible address to the next */
+    uint32_t words = (uint32_t)align_up(units, ZERO_WORD_BITS) / ZERO_WORD_BITS;
     uint32_t first = random_less(ZERO_WORDS), chosen = random_less(ZERO_WORD_BITS);
     for (uint32_t i = 0; i < ZERO_SIZE_TRIES; i++) {
-        uint32_t word = (first + i) % ZERO_WORDS;
+        uint32_t word = align_down(first + i * words, words) % ZERO_WORDS;
         for (uint32_t j = 0; j < ZERO_WORD_BITS; j++) {
             uint32_t index = (chosen + j) % ZERO_WORD_BITS, bit = (uint32_t)1 << index;
+            if (index % units != 0) continue;
             if (atomic_load_explicit(&zero_bits[word], memory_order_relaxed) & bit) continue;
             /* [ZS1] acquire: what the thread that freed the address did before; pairs [ZS2]; client zero_size */
             if (atomic_fetch_or_explicit(&zero_bits[word], bit, memory_order_acquire) & bit) continue;

@@ -12,12 +12,14 @@
 #define JW_ZERO_SIZE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Reserves the region. Called once, at the start. If there is no memory, there is no region. */
 void zero_size_start(void);
 
-/* Allocates an address of the region. NULL: the caller must take an ordinary object. */
-void *zero_size_allocate(void);
+/* Allocates an address of the region. The alignment is a power of two. NULL: the caller must take an ordinary object.
+ */
+void *zero_size_allocate(size_t alignment);
 
 /* Whether the address is in the region. */
 bool zero_size_owns(const void *address);

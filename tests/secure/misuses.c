@@ -1,6 +1,7 @@
 /* misuses.c CASE - programs that misuse memory, after the ideas of hardened_malloc's tests, and attacks that use
  * such mistakes. promises.py says how each must end on the hardened build.
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -212,6 +213,16 @@ static void write_zero_size_resized(void) {
     free(bytes);
     *(volatile char *)calloc(0, 100) = 5;
 }
+/* With an alignment up to a page's the address is of the same kind. */
+static void write_zero_size_aligned(void) {
+    volatile char *bytes = NULL;
+    for (size_t alignment = 16; alignment <= 4096; alignment *= 2) {
+        free((char *)bytes);
+        bytes = aligned_alloc(alignment, 0);
+        CHECK((uintptr_t)bytes % alignment == 0);
+    }
+    bytes[0] = 5;
+}
 /* A string without an end ends soon all the same: behind the object at most a canary and the fill are read. */
 static void string_overflow(void) {
     bool ends = true;
@@ -385,6 +396,7 @@ static const struct promise cases[] = {
     CASE(read_zero_size),
     CASE(write_zero_size),
     CASE(write_zero_size_resized),
+    CASE(write_zero_size_aligned),
     CASE(string_overflow),
     CASE(write_after_free_small),
     CASE(write_after_free_small_end),

@@ -95,6 +95,7 @@ MISUSES = {
     "uninitialized_read_grown": Promise("property", seen_by_all=True),
     "uninitialized_read_cut": PROPERTY_KEPT,
     **dict.fromkeys(["read_zero_size", "write_zero_size", "write_zero_size_resized"], FAULT),
+    "write_zero_size_aligned": FAULT,
     "string_overflow": PROPERTY_KEPT,
     **dict.fromkeys(["write_after_free_small_end", "write_after_free_mid_end"], WRITTEN),
     "write_after_free_empty_slab": WRITTEN,

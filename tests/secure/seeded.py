@@ -83,10 +83,13 @@ MISTAKES = {
         "frontend/heap_pool.c", "CLASSES_APART && slab && slab->class != class", "false", "types_stay_apart_in_pool"
     ),
     "zero size": seed(
-        SLOW, "if (UNLIKELY(size == 0) && allocator_start())", "if (size == SIZE_MAX)", "write_zero_size"
+        SLOW, "return allocator_start() ? zero_size_allocate(alignment) : NULL;", "return NULL;", "write_zero_size"
     ),
     "shuffled": seed(
         QUARANTINE, "(uint16_t)random * most >> 16", "(uint16_t)random * 0 * most >> 16", "quarantine_is_random"
+    ),
+    "aligned": seed(
+        SLOW, "size == 0) ? allocate_nothing(alignment)", "size == SIZE_MAX) ? NULL", "write_zero_size_aligned"
     ),
     "cut": seed("hardened/entry_realloc.c", "0, end - kept)", "0, filled(old->slack))", "uninitialized_read_cut"),
     "delivery": seed(

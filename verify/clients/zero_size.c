@@ -17,7 +17,7 @@ static uint64_t *holders_of(const void *object) {
 }
 
 static void *take_zero_size(void) {
-    void *object = zero_size_allocate();
+    void *object = zero_size_allocate(16);
     assert(zero_size_owns(object));
     assert(++*holders_of(object) == 1);
     return object;
