@@ -94,12 +94,16 @@ static ALWAYS_INLINE void check_leaving(const char *object, size_t slot, bool cl
     else if (UNLIKELY(*(const filled_word *)object != 0)) report_written(object, sizeof(filled_word), 0);
 }
 
+/* Gives an object to the allocator. */
+static NOINLINE void leave_object(char *object, size_t slot, bool cleared) {
+    check_leaving(object, slot, cleared);
+    free_object(object);
+}
+
 static void give_up_ready(struct quarantine *quarantine) {
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
-        for (char *object; (object = ready_take(&quarantine->of[class]));) {
-            check_leaving(object, size_classes[class].size, quarantine->clears);
-            free_object(object);
-        }
+        for (char *object; (object = ready_take(&quarantine->of[class]));)
+            leave_object(object, size_classes[class].size, quarantine->clears);
 }
 
 /* Gives the ready objects from before the fork, which siblings have, too, to the allocator. An interrupted malloc
@@ -110,7 +114,7 @@ static void take_over_ready(struct quarantine *old) {
         for (char **at = no_ready(old, class) + 1; at <= from->ready_last; at++) {
             char *object = *at;
             *at = NULL;
-            if (object && at <= from->ready) free_object(object);
+            if (object && at <= from->ready) leave_object(object, size_classes[class].size, old->clears);
         }
     }
 }
@@ -155,12 +159,6 @@ static ALWAYS_INLINE struct quarantine *current_quarantine(void) {
     struct heap *heap = thread_heap();
     struct quarantine *quarantine = heap->quarantine;
     return LIKELY(quarantine && quarantine->limit == option(&options.quarantine)) ? quarantine : make_current(heap);
-}
-
-/* Gives an object to the allocator. */
-static NOINLINE void leave_object(char *object, size_t slot, bool cleared) {
-    check_leaving(object, slot, cleared);
-    free_object(object);
 }
 
 /* Gives an object to malloc, if it is a small one of this heap and its class has not enough, or to the allocator.

@@ -1,9 +1,11 @@
 /* misuses.c CASE - programs that misuse memory, after the ideas of hardened_malloc's tests, and attacks that use
  * such mistakes. promises.py says how each must end on the hardened build.
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "promise.h"
@@ -284,6 +286,22 @@ static void write_after_free_empty_slab(void) {
     ((volatile char *)objects[MANY / 2])[100] = 5;
     for (unsigned i = 0; i < MANY; i++) objects[i] = malloc(200);
 }
+/* Nor is a write forgotten that comes before a fork, to objects that the child's first free takes out of the
+ * quarantine. */
+static void write_after_free_before_fork(void) {
+    static char *objects[MANY];
+    for (unsigned i = 0; i < MANY; i++) objects[i] = object(200);
+    for (unsigned i = 0; i < MANY; i++) free(objects[i]);
+    for (unsigned i = 0; i < MANY; i++) ((volatile char *)objects[i])[3] ^= 1;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        free(malloc(100));
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) abort();
+}
 /* How many frees an object of 64 B waits for, in each of many runs: at least 2,000. */
 static void quarantine_is_deep(void) {
     unsigned least = ~0u;
@@ -406,6 +424,7 @@ static const struct promise cases[] = {
     CASE(write_after_free_huge),
     CASE(write_after_free_small_reuse),
     CASE(write_after_free_empty_slab),
+    CASE(write_after_free_before_fork),
     CASE(quarantine_is_deep),
     CASE(quarantine_is_random),
     CASE(quarantine_delays_large),

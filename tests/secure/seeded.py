@@ -92,6 +92,12 @@ MISTAKES = {
         SLOW, "size == 0) ? allocate_nothing(alignment)", "size == SIZE_MAX) ? NULL", "write_zero_size_aligned"
     ),
     "cut": seed("hardened/entry_realloc.c", "0, end - kept)", "0, filled(old->slack))", "uninitialized_read_cut"),
+    "before a fork": seed(
+        QUARANTINE,
+        "leave_object(object, size_classes[class].size, old->clears)",
+        "free_object(object)",
+        "write_after_free_before_fork",
+    ),
     "delivery": seed(
         STEPS,
         "UNLIKELY(trailer_word_of(object, slot) != freed)",
