@@ -58,7 +58,7 @@ static ALWAYS_INLINE bool is_in_use(struct opened *opened, enum keyed_way way, u
         right &= told >> bits == 0;
         slack &= ((uint64_t)1 << slack_bits(slot)) - 1;
     }
-    opened->slack = slack;
+    opened->slack = (size_t)slack;
     return LIKELY(right) && LIKELY(slack <= slot - TRAILER_SIZE);
 }
 
