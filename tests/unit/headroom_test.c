@@ -39,7 +39,7 @@ static size_t given_for_request(uint32_t small, bool *small_too) {
 /* As large ones serve more requests. */
 static void the_smallest_ranges_go_first(void **state) {
     (void)state;
-    enum { SMALL_PART = 64 };
+    enum { SMALL_PART = PART / 2 };
     bool small_too;
     assert_int_equal(given_for_request(SMALL_PART, &small_too), (PART + SMALL_PART) * GRANULE_SIZE);
     assert_true(small_too);
