@@ -52,6 +52,7 @@ static void *link_shuffled(char *first, unsigned count, unsigned size, uint64_t 
     void *next = LINK_END;
     for (unsigned i = 0; i < count; i++) {
         unsigned other = next_below(&state, i + 1);
+        order[i] = (uint16_t)i; /* `other` may be i */
         order[i] = order[other];
         order[other] = (uint16_t)i;
     }
