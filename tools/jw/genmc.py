@@ -55,8 +55,19 @@ DEFINED = re.compile(
 )
 
 
+@functools.cache
+def included(path: Path) -> list[str]:
+    return INCLUDE.findall(path.read_text())
+
+
+@functools.cache
+def files_of(name: str) -> list[Path]:
+    """The files that an include of that name may mean."""
+    return [place / name for place in INCLUDES if (place / name).exists()]
+
+
 def included_sources(client: Client) -> set[str]:
-    return {Path(name).stem for name in INCLUDE.findall(client.path.read_text()) if name.endswith(".c")}
+    return {Path(name).stem for name in included(client.path) if name.endswith(".c")}
 
 
 @functools.cache
@@ -74,12 +85,11 @@ def reached(client: Client) -> set[Path]:
     own, by_name = included_sources(client), {source.stem: source for source in production(client.hardened)}
     seen, ahead = set(), [client.path]
     while ahead:
-        path = ahead.pop()
-        for name in INCLUDE.findall(path.read_text()):
-            files = {place / name for place in INCLUDES} | {by_name.get(Path(name).stem, path)}
+        for name in included(ahead.pop()):
+            files = {*files_of(name), *filter(None, [by_name.get(Path(name).stem)])}
             for file in list(files):
-                files |= companions.get(file, set()) & set(by_name.values())
-            fresh = {file for file in files if file.exists() and file.stem not in own} - seen
+                files |= {source for source in companions.get(file, ()) if source.stem in by_name}
+            fresh = {file for file in files if file.stem not in own} - seen
             seen |= fresh
             ahead += sorted(fresh)
     return seen
@@ -201,12 +211,10 @@ def scalars(ir: str) -> str:
         ir = "".join(functions)
     arrays = re.compile(r"^(@\w+ = .*?)thread_local(?:\(\w+\))? (global \[)", re.M)
     ir = arrays.sub(r"\1\2", ir)  # a fork's: no client has two threads that fork
-    for name in re.findall(r"^@(\w+) = .*?global \[", ir, re.M):
-        ir = re.sub(
-            rf"(%\d+) = call .*?threadlocal\.address\.p0\(ptr (?:align \d+ )?@{name}\)",
-            rf"\1 = getelementptr i8, ptr @{name}, i32 0",
-            ir,
-        )
+    names = set(re.findall(r"^@(\w+) = .*?global \[", ir, re.M))
+    asked = r"(%\d+) = call .*?threadlocal\.address\.p0\(ptr (?:align \d+ )?@(\w+)\)"
+    array = r"\1 = getelementptr i8, ptr @\2, i32 0"
+    ir = re.sub(asked, lambda found: found.expand(array) if found.group(2) in names else found.group(), ir)
     ir = re.sub(r"^@llvm.global_ctors = .*\n|^@llvm.global_dtors = .*\n", "", ir, flags=re.M)  # GenMC runs none
     first = re.search(r"^(define|declare) ", ir, re.M)
     return ir[: first.start()] + "".join(f"{end}\n" for end in ends) + "\n" + ir[first.start() :]
