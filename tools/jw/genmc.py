@@ -276,6 +276,8 @@ def judged(genmc: str, model: str, ir: Path, seconds: int) -> list:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == -signal.SIGKILL:
         return ["time", None, ""]
+    if done.returncode == -signal.SIGSEGV:
+        return ["fault", None, ""]
     output = done.stdout + done.stderr
     explored = re.search(r"complete executions explored: (\d+)", output)
     if done.returncode or not explored or explored.group(1) == "0":
@@ -306,7 +308,7 @@ def judge(client: Client, genmc: str | None, seconds: int) -> dict:
     row: dict = {}
     for model in MODELS if genmc else ():
         row[model] = judged(genmc, model, ir, seconds)
-        if row[model][0] == "time":
+        if row[model][0] in ("time", "fault"):
             break
     return row
 
@@ -316,7 +318,7 @@ def told(name: str, row: dict) -> str:
         return f"{name}: GenMC cannot read\n  " + "\n  ".join(row["problems"])
     if "unread" in row:
         return f"{name}: {row['unread']}"
-    words = {"ok": "{} executions", "time": "not finished", "error": "FAILED"}
+    words = {"ok": "{} executions", "time": "not finished", "fault": "a fault of GenMC", "error": "FAILED"}
     line = f"{name}: " + ", ".join(f"{model} {words[row[model][0]].format(row[model][1])}" for model in row)
     return "\n".join([line, *(result[2] for result in row.values() if result[0] == "error")])
 

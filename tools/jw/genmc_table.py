@@ -22,6 +22,7 @@ HEADINGS = {
     "differs": "Another number than ours",
     "failed": "GenMC reports an error",
     "time": "Not finished",
+    "fault": "GenMC itself ends by a fault",
     "unread": "Not given to GenMC",
 }
 
@@ -45,6 +46,8 @@ def heading(row: dict, own: int | None, seconds: int) -> tuple[str, str]:
         return "failed", shown or "; ".join(row["problems"])
     if words[0] == "time":
         return "time", f"{seconds} s"
+    if words[0] == "fault":
+        return "fault", ""
     if any(count not in (None, own) for count in counts):
         return "differs", f"{shown}, ours {own}"
     return ("both", str(own)) if words == ["ok", "ok"] else ("rc11", f"{own} ({seconds} s)")
