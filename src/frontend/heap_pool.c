@@ -63,7 +63,7 @@ void heap_place_pool(struct heap *heap, bool give_back) {
 wide_bool heap_pool_round(struct heap *heap, bool now) {
     if (pool_is_empty(&heap->pool)) return false;
     if (!pool_begin_period(&heap->pool) && !now) {
-        thrift_may_hold(heap->pool.count);
+        thrift_may_hold(pool_count(&heap->pool));
         thrift_wake(); /* another round must come, to see the pool idle */
         return true;
     }

@@ -15,19 +15,23 @@ static struct slab *slab_or_null(uint32_t slab) {
     return slab ? record_at(slab) : NULL;
 }
 
+static void set_count(struct pool *pool, uint32_t count) {
+    __atomic_store_n(&pool->count, count, __ATOMIC_RELAXED);
+}
+
 void pool_push(struct pool *pool, struct slab *slab) {
-    if (owned_stack_push(&pool->slabs, record_id(slab), set_next_slab) == 0) pool->count = 0;
-    pool->count++;
+    if (owned_stack_push(&pool->slabs, record_id(slab), set_next_slab) == 0) set_count(pool, 0);
+    set_count(pool, pool->count + 1);
     hint_counter_add(&pool->uses);
 }
 
 struct slab *pool_pop(struct pool *pool) {
     struct slab *slab = slab_or_null(owned_stack_pop(&pool->slabs, next_of));
     if (slab) {
-        pool->count--;
+        set_count(pool, pool->count - 1);
         hint_counter_add(&pool->uses);
     } else {
-        pool->count = 0;
+        set_count(pool, 0);
     }
     if (pool->count < pool->least) pool->least = pool->count;
     return slab;

@@ -15,7 +15,7 @@ struct pool {
     struct owned_stack slabs;
     struct hint_counter uses;    /* pushes and pops by the heap's thread */
     _Atomic(uint32_t) uses_seen; /* `uses` at the last round */
-    uint32_t count;              /* slabs in it; more if a round has taken some */
+    uint32_t count;              /* slabs in it; more if a round has taken some. Rounds read it (pool_count) */
     uint32_t least;              /* the lowest count since pool_count_unused */
     uint32_t unused;             /* slabs that should go back */
 };
@@ -39,6 +39,11 @@ struct slab *pool_take_all(struct pool *pool);
 
 /* Begins a new period of use, with a round. True: the pool had little use in the last one. By any thread. */
 bool pool_begin_period(struct pool *pool);
+
+/* How many slabs it has, or more. By any thread. */
+static inline uint32_t pool_count(const struct pool *pool) {
+    return __atomic_load_n(&pool->count, __ATOMIC_RELAXED);
+}
 
 static inline bool pool_is_empty(const struct pool *pool) {
     return owned_stack_is_empty(&pool->slabs);
