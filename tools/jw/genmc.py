@@ -267,6 +267,7 @@ CHOICE = "chooses what the OS refuses: GenMC has no choice between values"
 OPERATIONS = "chooses between operations: GenMC has no choice between values"
 ADDRESSES = "has huge objects: GenMC's addresses begin at 2^63, where their directory has no place"
 HARDENED = "of the hardened build, which has assembler for AES and copies structures as wholes"
+STATISTICS = "gathers statistics, which are copied as a whole"
 PLATFORM = "of the platform layer itself, whose system calls GenMC cannot read"
 
 
@@ -291,6 +292,7 @@ def unread(client: Client) -> str | None:
     reasons = {
         PLATFORM: any(name.startswith("linux") for name in included_sources(client)),
         HARDENED: client.hardened,
+        STATISTICS: "frontend_statistics" in text,
         CHOICE: "model_faults_left" in text,
         OPERATIONS: "checker_choose" in text,
         ADDRESSES: "backend/huge.h" in text or "backend/directory.h" in text,
