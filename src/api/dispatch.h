@@ -2,7 +2,7 @@
  * of that C library which has the table; no file of ours includes it.
  *
  *     #include <private/bionic_malloc_dispatch.h>             #include "musl_malloc_dispatch.h"
- *     #define DISPATCH_ANDROID 1                              #define DISPATCH_OPENHARMONY 1
+ *     #define DISPATCH_ANDROID 1                              #define DISPATCH_OPENHARMONY 4
  *     #include "api/dispatch.h"                               #include "api/dispatch.h"
  *
  *     static const struct MallocDispatch table = {            static const struct MallocDispatchType table = {
@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What follows is used by the including file only, and by part. */
+/* The file that includes this one uses a part of the functions. */
 #define DISPATCH_FUNCTION static inline __attribute__((unused))
 
 /* Both are bionic's and musl's ten numbers of type size_t, in one order. */

@@ -82,7 +82,7 @@ static ALWAYS_INLINE void push_into_slot(struct range_cache *cache, struct cell 
 }
 
 /* Whether the cache's share may be another one than at the last look. A cache that has no room looks only now and then:
- * each look sums what is in use. */
+ * each look sums what is in use. Counts the push. */
 static bool share_may_differ(struct range_cache *cache) {
     return cache->pushes++ % RANGE_CACHE_PERIOD == 0 ||
            atomic_load_explicit(&cache->drained, memory_order_relaxed) != cache->drained_seen;

@@ -23,8 +23,9 @@
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ASSUME(condition) ((condition) ? (void)0 : __builtin_unreachable())
 
-/* What a called function answers: 0 or 1. Of a bool, AArch64 defines the lowest byte only, and each caller clears the
- * rest by an instruction of its own. */
+/* The result of a function that is called, not inlined. Of a bool, AArch64 defines the lowest byte only, and each
+ * caller clears the rest by an instruction of its own. The function must return 0 or 1: nothing converts the value
+ * there. */
 #ifdef __aarch64__
 typedef uint32_t wide_bool;
 #else
