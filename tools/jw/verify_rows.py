@@ -78,7 +78,7 @@ def is_source(name: str) -> bool:
 @cache
 def today() -> Sources:
     names = {path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")}
-    return {Name(name): (ROOT / name).read_text() for name in filter(is_source, names)}
+    return {Name(name): (ROOT / name).read_text() for name in sorted(filter(is_source, names))}
 
 
 def of_commit(commit: str) -> Sources | None:
