@@ -2,9 +2,9 @@
  *
  * The library that replaces malloc (libjwmalloc) also exports the functions below without the prefix, and all C++
  * operators new and delete. Only with the prefix: malloc_iterate, malloc_disable, malloc_enable (but for Android),
- * purge, reclaim_pause, reclaim_resume, stats_print, options_print, version; and ctl, ctl_name_to_mib and ctl_by_mib,
- * which are jemalloc's mallctl, mallctlnametomib and mallctlbymib. A program then needs this header only for what the
- * standards do not have.
+ * purge, seal, realtime_reserve, on_limit, reclaim_pause, reclaim_resume, stats_print, options_print, version; and ctl,
+ * ctl_name_to_mib and ctl_by_mib, which are jemalloc's mallctl, mallctlnametomib and mallctlbymib. A program then needs
+ * this header only for what the standards do not have.
  * The library for use beside the system's malloc (libjwmalloc-prefixed) exports the jw_ names only. Beside a sanitizer
  * or Valgrind's memcheck its objects come from the tool's malloc, with the tool's limits and reports.
  *
@@ -110,7 +110,8 @@ JW_API size_t jw_malloc_good_size(size_t size);
 
 /* Gives free memory back to the OS at once, also that of sleeping threads, except for what README.md says a thread
  * keeps (Limits). If another thread does the same just then, or a round, the call waits for it, 1 s at most.
- * `pad` is ignored. Returns 1 if some memory was given back, else 0. */
+ * `pad` is ignored. Returns 1 if some memory was given back, else 0. Free pages that the program has never written
+ * count as memory the first time: nothing tells them from written ones. */
 JW_API int jw_malloc_trim(size_t pad);
 
 /* Memory in bytes, with glibc's field names. Fields not named here are 0. */
@@ -124,7 +125,8 @@ struct jw_mallinfo2 {
     size_t fsmblks;
     size_t uordblks; /* in all objects, those of `hblks` as well (as Android has it; glibc leaves them out) */
     size_t fordblks; /* in `arena` and not in objects: arena + hblkhd is uordblks + fordblks */
-    size_t keepcost; /* free, with memory still behind it: what jw_malloc_trim can give back */
+    size_t keepcost; /* in free ranges with memory still behind them; jw_malloc_trim gives back more: also what is free
+                        in slabs, which fordblks has */
 };
 JW_API struct jw_mallinfo2 jw_mallinfo2(void);
 
@@ -169,6 +171,30 @@ enum {
  * allocator could not start; then there is no thread either. */
 JW_API int jw_reclaim_pause(void);
 JW_API void jw_reclaim_resume(void);
+
+/* Adds `size` bytes, rounded up to whole 4 MB, to the process's reserve for real-time threads, and marks the calling
+ * thread as one. 0: ends the mark. Memory of the reserve has its pages from the start. A marked thread's allocations of
+ * up to 4 MB come from there first: as long as they find a free piece there, they make no page fault and no system
+ * call, nor does the thread's free of such an object. A thread that is stopped in the middle of a free may have such a
+ * piece in its hands. What is freed, by whichever thread, goes back to the reserve. A marked thread wakes no other
+ * thread and runs no round.
+ *     within its size  all marked threads share the reserve. An object takes its slab's share or whole pages (4 KB), of
+ *                      2 KB and more whole pages, and free pieces join only with free neighbours: ask for twice of what
+ *                      is live at once, and for 4 MB more where objects above 1 MB are among it
+ *     beyond it        allocations are served as for any other thread
+ *     other objects    a marked thread that frees what it has not allocated itself while marked, an object above 4 MB,
+ *                      or resizes one, may enter the kernel. So may locks, and pages of the program: see mlockall
+ *     counts           the reserve counts as in use, in statistics and for limits. jw_malloc_trim, jw_purge, rounds and
+ *                      pressure leave it alone
+ *     its end          a mark also ends with its thread. With the last one the free memory of the reserve goes back,
+ *                      and the rest when it is freed. The child of a fork has no marked thread, and its pages are
+ *                      copied at the first write: it calls again. So does a process after jw_seal. The pages of the
+ *                      parent's threads fault once, too, after a fork while its child lives
+ * The call itself writes to all pages of the reserve; call it before the real-time work begins. Not in a signal
+ * handler, a handler of pthread_atfork or a child of vfork. Returns 0, or -1 with errno: ENOMEM, no memory (or none
+ * within the hard limit, or more than 1 GB), then the mark is as before; ENOTSUP, the build has no reserve (hardened,
+ * or in a C library), or a memory tool has the objects. */
+JW_API int jw_realtime_reserve(size_t size);
 
 /* Seals all objects of up to 4 MB that exist, for a process that forks children, such as a Zygote: neither this process
  * nor a child allocates from their pages or writes to them any more. A child that only reads and frees what it has

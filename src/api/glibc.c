@@ -16,6 +16,7 @@
 #include "core/iterate.h"
 #include "core/limit.h"
 #include "core/purge.h"
+#include "core/realtime.h"
 #include "core/seal_roots.h"
 #include "frontend/disable.h"
 #include "frontend/heap_lifecycle.h"
@@ -144,6 +145,12 @@ JW_EXPORT const char *jw_version(void) {
 
 JW_EXPORT int jw_seal(void) {
     return seal_roots();
+}
+
+JW_EXPORT int jw_realtime_reserve(size_t size) {
+    int error = realtime_reserve(size);
+    if (error != 0) errno = error;
+    return -(error != 0);
 }
 
 JW_EXPORT int jw_reclaim_pause(void) {
