@@ -71,7 +71,7 @@ static int set_reclaim_thread(int value) {
  * malloc_disable. */
 static int set_zero_init(int value) {
 #if JW_SECURE
-    return value != 0;
+    return value != 0 && option(&options.zero_on_free) != 0;
 #else
     jw_malloc_disable();
     atomic_store_explicit(&options.init, value != 0 ? INIT_ZERO : INIT_NONE, memory_order_relaxed);

@@ -1,17 +1,22 @@
-/* serve.h - chooses what serves the entry points: the allocator, or in the hardened build hardened/entry.h. The
- * prefixed library may stand beside a tool that has replaced malloc. Then that malloc serves the entry points (for
- * jw_malloc and jw_free: core/route.c). The only file outside hardened/ that includes one of its headers.
+/* serve.h - chooses what serves the entry points: the allocator; in the hardened build hardened/entry.h; in a host that
+ * is told of objects core/tracked.h. The prefixed library may stand beside a tool that has replaced malloc. Then that
+ * malloc serves the entry points (for jw_malloc and jw_free: core/route.c). The only file outside hardened/ that
+ * includes one of its headers.
  */
 #ifndef JW_SERVE_H
 #define JW_SERVE_H
 
 #include "base/compiler.h"
+#include "core/tracking.h"
 #include "frontend/heap_collect.h"
 #include "platform/tool.h"
 
 #if JW_SECURE
 #include "hardened/entry.h"
 #define SERVED(function) hardened_##function
+#elif TRACKED_ENTRIES
+#include "core/tracked.h"
+#define SERVED(function) tracked_##function
 #else
 #include "core/allocator.h"
 #define SERVED(function) function

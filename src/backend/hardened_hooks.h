@@ -35,6 +35,9 @@ struct hardened_hooks {
     /* The child of a fork begins: it must not repeat its parent's random numbers. */
     void (*child_begins)(void);
 
+    /* Chooses the usual way of malloc and free or the other one, by what is switched on (core/tracking.h). */
+    void (*choose_way)(void);
+
     /* The heap's thread ends: its quarantined objects go to the allocator. */
     void (*thread_ends)(struct heap *heap);
 };

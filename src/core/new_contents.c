@@ -26,3 +26,11 @@ COLD void *with_new_contents(void *object, size_t size, size_t dirty_bytes) {
     if (init == INIT_ZERO && dirty_bytes < size) return memset(object, 0, dirty_bytes);
     return fill_object(object, size < LEAST ? LEAST : size, init == INIT_ZERO ? 0 : PATTERN);
 }
+
+size_t with_new_end(char *object, size_t old) {
+    size_t init = option_init(), size = object_size(object);
+    /* the new pages of a huge object are zero */
+    if (UNLIKELY(init != INIT_NONE) && size > old && (init == INIT_PATTERN || size <= BACKEND_MAX))
+        memset(object + old, init == INIT_ZERO ? 0 : PATTERN, size - old);
+    return size;
+}

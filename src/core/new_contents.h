@@ -15,4 +15,7 @@ void *fill_object(char *object, size_t size, int byte);
 /* Fills a new object as the option says, if it says so. NULL stays NULL. dirty_bytes: as in route.h. */
 void *with_new_contents(void *object, size_t size, size_t dirty_bytes);
 
+/* The same for what realloc has added in place to an object of `old` bytes. Returns the object's size now. */
+size_t with_new_end(char *object, size_t old);
+
 #endif

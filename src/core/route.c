@@ -4,9 +4,9 @@
  *     small   allocate_small          heap_refill; without a heap: attach one
  *     mid     midend_allocate_cached, then allocate_mid: the thread's other ways in the midend
  *     large   allocate_large          the thread's range cache
- *             allocate_attached       mid and large sizes that found nothing until here, and huge ones: attaches a heap
- *                                     for the next ones
- *               allocate_above_small  try_tiers; again when this thread's empty slabs are back
+ *             allocate_uncached       mid and large sizes that found nothing until here, and huge ones
+ *               allocate_above_small  attaches a heap for the next ones; try_tiers; again when this thread's empty
+ *                                     slabs are back
  */
 #include "core/route.h"
 
@@ -108,12 +108,21 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
     return size <= PTRDIFF_MAX ? huge_allocate(size, alignment, dirty_bytes) : NULL;
 }
 
+/* Attaches a heap, for its mid caches and its range cache. Without them each object would take a slab or a range out of
+ * the Nest and place it again. NULL: the thread gets no heap. */
+static COLD struct heap *attach_for_caches(void) {
+    return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
+}
+
 /* Requests above the frontend's sizes, and smaller ones with alignments that no small class has. */
 void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
     disable_wait();
     *dirty_bytes = SIZE_MAX; /* also of a tool's object */
-    if (thread_heap() == &no_heap && replaced_by_tool()) return tool_allocate(size);
-    if (UNLIKELY(!allocator_start())) return out_of_memory();
+    if (UNLIKELY(thread_heap() == &no_heap)) {
+        if (replaced_by_tool()) return tool_allocate(size);
+        if (!allocator_start()) return out_of_memory();
+        if (RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX) attach_for_caches();
+    }
     for (unsigned tries = 0;; tries++) {
         void *object = try_tiers(size, alignment, dirty_bytes);
         if (LIKELY(object)) {
@@ -128,26 +137,17 @@ void *allocate_above_small(size_t size, size_t alignment, size_t *dirty_bytes) {
     }
 }
 
-/* Attaches a heap, for its mid caches and its range cache. Without them each object would take a slab or a range out of
- * the Nest and place it again. NULL: the thread gets no heap. */
-static COLD struct heap *attach_for_caches(void) {
-    return allocator_start() && !heap_thread_has_ended() ? heap_attach() : NULL;
-}
-
-/* Serves requests that neither the midend nor the range cache has served, as allocate_above_small. Attaches a heap
- * first, if the thread has none. */
-static NOINLINE void *allocate_attached(void *unused, size_t size) {
+/* Serves requests that neither the midend nor the range cache has served. */
+static NOINLINE void *allocate_uncached(void *unused, size_t size) {
     size_t dirty_bytes;
     (void)unused;
-    if (UNLIKELY(thread_heap() == &no_heap) && RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX && !replaced_by_tool())
-        attach_for_caches();
     return allocate_above_small(size, 1, &dirty_bytes);
 }
 
 static NOINLINE void *allocate_large(struct heap *heap, size_t size) {
     void *object = NULL;
     if (RANGE_CACHE_WAYS > 0 && LIKELY(size <= BACKEND_MAX)) object = large_allocate_cached(&heap->range_cache, size);
-    return LIKELY(object) ? object : watch_call(SLOW_LARGE, allocate_attached, NULL, size);
+    return LIKELY(object) ? object : watch_call(SLOW_LARGE, allocate_uncached, NULL, size);
 }
 
 static void *allocate_for_disabled(struct heap *heap, size_t size) {
@@ -157,7 +157,7 @@ static void *allocate_for_disabled(struct heap *heap, size_t size) {
 /* Allocates where new objects have chosen contents (new_contents.h). */
 static COLD void *allocate_filled(struct heap *heap, size_t size) {
     disable_wait();
-    if (size > BACKEND_MAX) return allocate_attached(NULL, size); /* which fills */
+    if (size > BACKEND_MAX) return allocate_uncached(NULL, size); /* which fills */
     return with_new_contents(allocate_for_disabled(heap, size), size, SIZE_MAX);
 }
 
@@ -176,7 +176,7 @@ static NOINLINE void *allocate_mid(void *own_heap, size_t size) {
         heap = attach_for_caches();
         if (heap && option_init() != INIT_NONE) return allocate_filled(heap, size);
     }
-    if (UNLIKELY(!heap)) return allocate_attached(NULL, size);
+    if (UNLIKELY(!heap)) return allocate_uncached(NULL, size);
     void *object = midend_allocate_uncached(heap->mid_caches, size);
     return LIKELY(object) ? object : allocate_large(heap, size);
 }

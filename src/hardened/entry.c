@@ -5,8 +5,10 @@
 
 #include "config/options.h"
 #include "core/route.h"
+#include "core/tracking.h"
 #include "hardened/entry_steps.h"
 #include "hardened/zero_size.h"
+#include "platform/features.h"
 
 #if JW_WIDE
 #define malloc_usually malloc_wide
@@ -17,7 +19,7 @@
 #endif
 
 static NOINLINE void *malloc_unusually(size_t size) {
-    return malloc_by(size, false);
+    return track_allocated(malloc_by(size, false), size);
 }
 
 JW_EXPORT void *jw_malloc(size_t size) {
@@ -25,20 +27,25 @@ JW_EXPORT void *jw_malloc(size_t size) {
 }
 
 void *hardened_allocate_zeroed(size_t size) {
-    if (slot_for(size) >= BACKEND_MIN) return allocate_sealed(size, true);
+    if (slot_for(size) >= BACKEND_MIN) return track_allocated(allocate_sealed(size, true), size);
     void *object = jw_malloc(size);
     return object && !option(&options.zero_on_free) ? memset(object, 0, size) : object;
 }
 
 void *hardened_allocate_aligned(size_t alignment, size_t size) {
     if (alignment <= 16) return jw_malloc(size);
-    return allocate_aligned_unusual(alignment, size);
+    return track_allocated(allocate_aligned_unusual(alignment, size), size);
+}
+
+static NOINLINE void free_tracked(void *object) {
+    track_freed(object);
+    free_unusually(object);
 }
 
 /* Of NULL, too: no slab is there. */
 JW_EXPORT void jw_free(void *object) {
     if (LIKELY(secrets.usual)) free_usually(object);
-    else free_unusually(object);
+    else free_tracked(object);
 }
 
 /* Frees an object, and compares the size with the exact size in the trailer. */
@@ -68,4 +75,6 @@ size_t hardened_good_size(size_t alignment, size_t size) {
 #if JW_OVERRIDE
 JW_EXPORT void *malloc(size_t size) __attribute__((alias("jw_malloc")));
 JW_EXPORT void free(void *object) __attribute__((alias("jw_free")));
+SECOND_NAME(malloc, jw_malloc);
+SECOND_NAME(free, jw_free);
 #endif

@@ -7,6 +7,7 @@
 #include "config/options.h"
 #include "core/limit.h"
 #include "core/route.h"
+#include "core/tracking.h"
 #include "hardened/entry.h"
 #include "hardened/guard.h"
 #include "hardened/large.h"
@@ -36,16 +37,20 @@ static uint32_t guard_again(char *object, size_t slot, uint32_t marks) {
     return large_guard(object, slot) ? MARK_GUARDED : 0;
 }
 
+/* reallocate would leave an object in place that shrinks by less than half, but here the slack has a bound. */
+static void *resize_slot(const struct opened *opened, size_t slot) {
+    if (slot >= opened->slot) return reallocate(opened->object, slot);
+    return huge_resize(opened->object, opened->slot, slot);
+}
+
 static void *reallocate_huge(const struct opened *opened, size_t size) {
     close_object(opened);
     size_t slot = slot_for(size);
-    /* reallocate would leave an object in place that shrinks by less than half, but here the slack has a bound */
-    void *(*resize)(void *, size_t) = slot < opened->slot ? huge_resize : reallocate;
     int error = errno;
-    char *moved = (char *)resize(opened->object, slot);
+    char *moved = (char *)resize_slot(opened, slot);
     if (!moved && room_may_help(slot, 1) && limit_call(size)) {
         hardened_drain();
-        moved = (char *)resize(opened->object, slot);
+        moved = (char *)resize_slot(opened, slot);
         if (moved) errno = error;
     }
     if (!moved) {
@@ -83,6 +88,14 @@ static bool keeps_slot(size_t old, size_t slot) {
     return old < BACKEND_MIN || good_size(1, slot) >= old;
 }
 
+/* Resizes by a function that tells the host of nothing. */
+static ALWAYS_INLINE void *resize_tracked(void *(*resize)(const struct opened *, size_t), void *object,
+                                          const struct opened *opened, size_t size) {
+    size_t old = size_of_opened(opened);
+    track_freed(object);
+    return track_resized(object, old, resize(opened, size), size);
+}
+
 /* Copies to a new object and frees the old one. */
 static void *reallocate_anew(void *object, size_t old, size_t size) {
     void *moved = jw_malloc(size);
@@ -102,11 +115,11 @@ void *hardened_reallocate(void *object, size_t size) {
     struct opened opened;
     if (UNLIKELY(!open_object(object, &opened, INVALID_POINTER))) return reallocate_unknown(object, size);
     size_t slot = slot_for(size);
-    if (size > 0 && keeps_slot(opened.slot, slot)) return resize_in_slot(&opened, size);
+    if (size > 0 && keeps_slot(opened.slot, slot)) return resize_tracked(resize_in_slot, object, &opened, size);
     bool huge = opened.tier == WITH_PAGES && !page_map_owns(opened.object);
-    if (huge && slot > BACKEND_MAX) return reallocate_huge(&opened, size);
+    if (huge && slot > BACKEND_MAX) return resize_tracked(reallocate_huge, object, &opened, size);
     /* an aligned object may have a larger slot than it needs */
     bool grows = opened.tier == WITH_PAGES && !huge && slot > opened.slot && large_fits(slot, 1);
-    void *grown = grows ? grow_in_place(&opened, size) : NULL;
+    void *grown = grows ? resize_tracked(grow_in_place, object, &opened, size) : NULL;
     return grown ? grown : reallocate_anew(object, size_of_opened(&opened), size);
 }

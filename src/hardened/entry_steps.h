@@ -35,7 +35,7 @@ void free_wide(void *object);
 
 /* Returns a new object's tag, as marks. `last`: the payload of the slot's last trailer, which has the last tag. */
 static ALWAYS_INLINE uint32_t new_tag(const char *object, size_t slot, uint64_t last) {
-    if (!tags_active || slot >= BACKEND_MIN) return 0;
+    if (!tags_active || slot >= BACKEND_MIN || !tags_are_given()) return 0;
     return (uint32_t)tag_for(object, slot, last >> (SHORT_SLACK + MARK_TAG_SHIFT) & TAG_MASK) << MARK_TAG_SHIFT;
 }
 

@@ -81,5 +81,6 @@ const struct hardened_hooks hardened_hooks = {
     .object_waits = object_waits,
     .leave_out_unused = leave_out_unused,
     .child_begins = begin_child,
+    .choose_way = way_choose,
     .thread_ends = quarantine_drain,
 };

@@ -62,10 +62,10 @@ static ALWAYS_INLINE bool is_in_use(struct opened *opened, enum keyed_way way, u
     return LIKELY(right) && LIKELY(slack <= slot - TRAILER_SIZE);
 }
 
-/* Whether the pointer's tag is the memory's. */
+/* Whether the pointer's tag is the memory's, or tags have been switched off. */
 static ALWAYS_INLINE bool tag_is_right(const void *pointer, const struct opened *opened) {
     return !tags_active || opened->slot >= BACKEND_MIN ||
-           LIKELY(tag_of_memory(opened->object) == tag_of_pointer(pointer));
+           LIKELY(tag_of_memory(opened->object) == tag_of_pointer(pointer)) || !tags_are_given();
 }
 
 /* Ends the process if the trailer does not say that the object is in use. */

@@ -63,8 +63,13 @@ static struct quarantine *make_quarantine(size_t limit) {
     return made;
 }
 
-/* The quarantine that the thread had when it forked. Its heap is inherited by then, and nobody would empty it. */
-static _Thread_local struct quarantine *left_by_fork __attribute__((tls_model("initial-exec")));
+/* The quarantine that the thread had when it forked. Its heap is inherited by then, and nobody would empty it. In a
+ * host any thread of the child may take it. */
+OF_FORKING_THREAD _Atomic(struct quarantine *) left_by_fork;
+
+static void set_left_by_fork(struct quarantine *quarantine) {
+    atomic_store_explicit(&left_by_fork, quarantine, memory_order_relaxed);
+}
 
 /* Encloses steps that leave the quarantine half changed for a while. */
 static ALWAYS_INLINE void quarantine_changes(struct quarantine *quarantine, bool begins) {
@@ -78,7 +83,7 @@ static ALWAYS_INLINE void quarantine_changes(struct quarantine *quarantine, bool
 void quarantine_child_begins(void) {
     struct heap *heap = thread_heap();
     if (heap == &no_heap || !heap->quarantine) return;
-    left_by_fork = heap->quarantine->changing ? NULL : heap->quarantine;
+    set_left_by_fork(heap->quarantine->changing ? NULL : heap->quarantine);
     heap->quarantine = NULL;
 }
 
@@ -132,9 +137,13 @@ static void take_over_ring(struct quarantine *made, struct quarantine *old) {
 /* Gives the child's heap what the quarantine from before the fork has. That one itself stays, empty, for an interrupted
  * operation. */
 static void take_over(struct heap *heap) {
-    struct quarantine *old = left_by_fork, *made;
-    if (LIKELY(!old) || heap->quarantine || !(made = make_quarantine(old->limit))) return;
-    left_by_fork = NULL;
+    if (heap->quarantine || LIKELY(!atomic_load_explicit(&left_by_fork, memory_order_relaxed))) return;
+    struct quarantine *old = atomic_exchange_explicit(&left_by_fork, NULL, memory_order_relaxed);
+    struct quarantine *made = old ? make_quarantine(old->limit) : NULL;
+    if (!made) {
+        if (old) set_left_by_fork(old);
+        return;
+    }
     take_over_ring(made, old);
     take_over_ready(old);
     made->large = old->large;

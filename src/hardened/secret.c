@@ -2,6 +2,7 @@
 #include "hardened/secret.h"
 
 #include "config/options.h"
+#include "core/tracking.h"
 #include "platform/platform.h"
 #include "platform/wide.h"
 #include "sync/free_link.h"
@@ -26,5 +27,10 @@ void secrets_start(void) {
     sip_begin(&secrets.sip, key);
     aes_begin(key);
     link_secret = platform_random();
-    secrets.usual = keyed_way() == USUAL_WAY && (!JW_WIDE || wide_is_there()) && option(&options.zero_on_free);
+    way_choose();
+}
+
+void way_choose(void) {
+    bool usual = keyed_way() == USUAL_WAY && (!JW_WIDE || wide_is_there()) && option(&options.zero_on_free);
+    __atomic_store_n(&secrets.usual, usual && !is_tracking(), __ATOMIC_RELAXED);
 }

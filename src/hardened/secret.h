@@ -16,13 +16,17 @@ struct secrets {
     struct sip_state sip; /* of these codes elsewhere */
     uint64_t place;       /* of what differs from address to address and protects nothing else; odd */
     bool has_aes;
-    bool usual; /* the process has keyed functions by USUAL_WAY, zero_on_free, and where JW_WIDE vectors of 32 bytes:
-                   malloc and free test all at once */
+    bool usual; /* the process has keyed functions by USUAL_WAY, zero_on_free, where JW_WIDE vectors of 32 bytes, and
+                   tells of no objects: malloc and free test all at once. Plain, so that one instruction reads and
+                   tests it; either way is right while it changes */
 };
 
 extern struct secrets secrets HIDDEN;
 
 void secrets_start(void);
+
+/* Sets `usual`: at the start, and when tracking is switched. */
+void way_choose(void);
 
 static ALWAYS_INLINE uint64_t address_product(const void *object) {
     return (uintptr_t)object * secrets.place;

@@ -1,4 +1,4 @@
-/* host.h - a C library that the core is built into (docs/platforms.md); JW_HOST names that library's header. Elsewhere
+/* host.h - a C library that the core is built into (docs/libc.md); JW_HOST names that library's header. Elsewhere
  * the core is in a library of its own, with thread-local variables, a key of pthreads and a constructor.
  *
  * The host has in each thread's control block one word for us, and no thread-local variable of ours exists. Its header
@@ -8,10 +8,15 @@
  *     void host_word_set(void *word)
  *
  * The host defines platform_thread_id, platform_on_thread_exit, platform_finish_start and platform_abort_message
- * (platform.h), and host_on_fork; core/host_calls.h says what the host calls.
+ * (platform.h), and host_on_fork; core/host_calls.h says what the host calls, core/host_controls.h what it may set.
  */
 #ifndef JW_HOST_H
 #define JW_HOST_H
+
+/* Whether malloc and free of the plain core can tell the host of each object (core/tracking.h). */
+#ifndef JW_TRACKED
+#define JW_TRACKED 0
+#endif
 
 #ifdef JW_HOST
 #define JW_HOSTED 1

@@ -1,5 +1,6 @@
 /* random.h - random numbers for each thread of the hardened build. Not for keys: enough of a thread's numbers tell its
- * next one. Not on the reclamation thread, which has no thread-local variables.
+ * next one. Not on the reclamation thread, which has no thread-local variables. In a host (host.h), which has none
+ * either, all threads draw from one sequence.
  */
 #ifndef JW_RANDOM_H
 #define JW_RANDOM_H
@@ -8,14 +9,23 @@
 
 #include "base/compiler.h"
 #include "base/mixed.h"
+#include "platform/host.h"
 
+/* The next number of the process's sequence. */
+uint64_t random_of_process(void);
+
+#if JW_HOSTED
+static inline uint64_t random_word(void) {
+    return random_of_process();
+}
+#else
 extern _Thread_local uint64_t random_state HIDDEN __attribute__((tls_model("initial-exec")));
-uint64_t random_seed(void); /* not 0 */
 
 static inline uint64_t random_word(void) {
-    if (UNLIKELY(random_state == 0)) random_state = random_seed();
+    if (UNLIKELY(random_state == 0)) random_state = random_of_process() | 1;
     return mixed(random_state += 0x9e3779b97f4a7c15u);
 }
+#endif
 
 /* A number below `bound`, which must be small: only then the distribution is even enough. */
 static inline uint32_t random_less(uint32_t bound) {

@@ -7,6 +7,7 @@
 #ifndef JW_TAGS_H
 #define JW_TAGS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,10 +19,22 @@ enum { TAG_BYTES = 16, TAG_SHIFT = 56, PROTECTION_TAGS = 0x20 /* PROT_MTE */ };
 #if TAGGED
 
 extern bool tags_active HIDDEN;
+extern _Atomic(bool) tags_given HIDDEN; /* relaxed: new objects get tags; true until tags_give */
 
 /* Asks the kernel for tags, and for a fault where they differ: at once, or late, at the thread's next entry to the
  * kernel. Both: as the processor prefers. Called before the first mapping; threads that start later inherit it. */
 void tags_start(bool at_once, bool late);
+
+/* The same later, for the calling thread; none of both: no faults, and new objects get no tags. False: the kernel
+ * refuses, and nothing has changed. */
+bool tags_switch(bool at_once, bool late);
+
+/* Whether new objects get tags. Not before tags_start: then nothing is asked of the kernel. */
+void tags_give(bool given);
+
+static inline bool tags_are_given(void) {
+    return atomic_load_explicit(&tags_given, memory_order_relaxed);
+}
 
 static inline unsigned tag_of_pointer(const void *pointer) {
     return (unsigned)((uintptr_t)pointer >> TAG_SHIFT & 15);
@@ -55,6 +68,17 @@ enum { tags_active = 0 };
 static inline void tags_start(bool at_once, bool late) {
     (void)at_once;
     (void)late;
+}
+static inline bool tags_switch(bool at_once, bool late) {
+    (void)at_once;
+    (void)late;
+    return false;
+}
+static inline void tags_give(bool given) {
+    (void)given;
+}
+static inline bool tags_are_given(void) {
+    return false;
 }
 static inline void tags_ignore(void) {
 }

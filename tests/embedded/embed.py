@@ -1,13 +1,16 @@
 """embed.py PART - the core inside a C library (src/platform/host.h): does it build and work there?
 
 PART compiles: the core, that is src/ without api/, hardened/ and platform/linux_libc.c, for the targets of phones'
-C libraries by clang alone, without any C library's headers: with the compiler's own (-nostdlibinc keeps stdint.h and
-its kind) and those in include/. The objects may use only what a C library has or what host.h names; no thread-local
-storage, also no emulated one, no constructor, no pthread key.
+C libraries by clang alone, without any system's headers (-nostdinc): with those in include/ and the compiler's own
+(stdint.h and its kind), which it names by -isystem. The objects may use only what a C library has or what host.h
+names; no thread-local storage, also no emulated one, no constructor, no pthread key.
 PART constants: the numbers in include/ are those of the system's headers.
 PART x86_64, aarch64: the same core with the mock C library (libc.c) is linked with tests, which then run.
+PART hardened: compiles, and x86_64, of the hardened build; on AArch64, with memory tags, what the host sets there.
 """
 
+import functools
+import os
 import re
 import shutil
 import subprocess
@@ -28,8 +31,9 @@ MACHINES = {
     "x86_64": ("x86_64-linux-gnu", [], ["4", "20000", "4"]),
     "aarch64": ("aarch64-linux-gnu", ["qemu-aarch64"], ["3", "3000", "3"]),
 }
-NOT_THE_CORE = re.compile(r"src/(api|hardened)/|src/platform/(sim|linux_libc|linux_tags|random)\.c$")
-COMMON = ["-std=gnu11", "-O2", "-ffreestanding", "-fno-builtin", "-nostdlibinc", "-fno-stack-protector"]
+NOT_THE_CORE = re.compile(r"src/api/|src/platform/(sim|linux_libc)\.c$")
+OF_HARDENED_ONLY = re.compile(r"src/hardened/|src/platform/(linux_tags|random)\.c$")
+COMMON = ["-std=gnu11", "-O2", "-ffreestanding", "-fno-builtin", "-nostdinc", "-fno-stack-protector"]
 COMMON += [f"-isystem{HEADERS}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}"]
 COMMON += ['-DJW_HOST="embedded/slot.h"']
 OWN = ["-Wall", "-Wextra", "-Wundef", "-Werror", "-fvisibility=hidden", "-DJW_OVERRIDE=1", "-DJW_BIONIC=1"]
@@ -46,20 +50,32 @@ HOST = {
     "platform_abort_message",
     "host_on_fork",
 }
-OPTIONAL = {"__tsan_init", "jw_malloc_conf"}  # weak
+OPTIONAL = {"__tsan_init", "jw_malloc_conf", "jw_allocated", "jw_freed"}  # weak
 
 # Entry points that need of a C library only what the mock has.
 API = [ROOT / f"src/api/{name}.c" for name in ("malloc", "glibc", "bionic_info", "mallopt")]
 PROGRAMS = ["embedded/embedded_test.c", "process/thread_ends.c", "process/disabled.c", "stress/mixed.c"]
+CONTROLS = "embedded/controls_test.c"
+# What -DJW_TRACKED=1 changes.
+TRACKED = [ROOT / f"src/core/{name}.c" for name in ("allocate", "free", "host_controls", "tracked")] + API
 PROGRAMS += [f"api/{part}_test.c" for part in ("basic", "realloc", "aligned", "limits", "bionic")]
 
 
-def core() -> list[Path]:
-    return [path for path in sorted((ROOT / "src").rglob("*.c")) if not NOT_THE_CORE.search(str(path))]
+def core(hardened: bool) -> list[Path]:
+    sources = [path for path in sorted((ROOT / "src").rglob("*.c")) if not NOT_THE_CORE.search(str(path))]
+    return [path for path in sources if hardened or not OF_HARDENED_ONLY.search(str(path))]
 
 
-def compile_all(target: str, sources: list[Path], place: Path) -> list[Path]:
-    extra = PROCESSOR.get(target.split("-")[0], [])
+@functools.cache
+def own_headers() -> list[str]:
+    found = subprocess.run([CLANG, "-print-resource-dir"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return [f"-isystem{found.strip()}/include"]
+
+
+def compile_all(
+    target: str, sources: list[Path], place: Path, hardened: bool, settings: tuple[str, ...] = ()
+) -> list[Path]:
+    extra = [*own_headers(), *PROCESSOR.get(target.split("-")[0], []), f"-DJW_SECURE={hardened:d}", *settings]
 
     def one(source: Path) -> Path:
         made = place / (str(source.relative_to(ROOT)).replace("/", "_") + ".o")
@@ -87,35 +103,71 @@ def complaints(made: list[Path]) -> list[str]:
     return result + [f"has a section {name}" for name in sorted(forbidden)]
 
 
-def compiles() -> int:
+def compiles(hardened: bool = False) -> int:
     bad = []
     for target in TARGETS:
         with tempfile.TemporaryDirectory() as place:
-            bad += [f"{target}: the core {text}" for text in complaints(compile_all(target, core(), Path(place)))]
+            made = compile_all(target, core(hardened), Path(place), hardened)
+            bad += [f"{target}: the core {text}" for text in complaints(made)]
     print("\n".join(bad))
     return 1 if bad else 0
 
 
-def run_on(machine: str) -> int:
-    target, emulator, work = MACHINES[machine]
+class Machine:
+    """Links programs with a core for one processor, and runs them there."""
+
+    def __init__(self, name: str, hardened: bool, place: Path) -> None:
+        self.name, self.hardened, self.place = name, hardened, place
+        self.target, self.emulator, self.work = MACHINES[name]
+        self.made = compile_all(self.target, [*core(hardened), *API, HERE / "libc.c"], place, hardened)
+
+    def tracked(self) -> list[Path]:
+        """The objects of a core that tells its host of objects."""
+        place = self.place / "tracked"
+        place.mkdir()
+        other = compile_all(self.target, TRACKED, place, False, ("-DJW_TRACKED=1",))
+        names = {path.name for path in other}
+        return other + [path for path in self.made if path.name not in names]
+
+    def run(self, source: str, made: list[Path], *settings: str, again: str = "", **environment: str) -> bool:
+        """`again`: an argument with which the program runs a second time."""
+        program = self.place / Path(source).stem
+        includes = [f"-I{ROOT / 'tests/fallback'}", "-w", "-O1", "-D_GNU_SOURCE", "-DJW_RESIDENT_UNKNOWN=1"]
+        includes += [f"-DJW_SECURE={self.hardened:d}", *settings]
+        includes += ["-DJW_PREFIXED=1"] if "bionic" in source else []
+        command = [CLANG, f"--target={self.target}", *COMMON, *own_headers(), *includes, *PROCESSOR.get(self.name, [])]
+        command += [str(ROOT / "tests" / source), *map(str, made), "-nostdlib", "-static", "-o", str(program)]
+        subprocess.run(command, check=True)
+        command = [*self.emulator, str(program), *(self.work if source.startswith("stress") else [])]
+        done = subprocess.run(command, check=False, env=os.environ | environment)
+        if again and done.returncode == 0:
+            done = subprocess.run([*command, again], check=False, env=os.environ | environment)
+        what = " ".join([self.name, source, *settings])
+        print(f"{what}: {'passed' if done.returncode == 0 else done.returncode}", flush=True)
+        return done.returncode == 0
+
+
+def run_on(name: str, hardened: bool = False) -> int:
+    target, emulator, _ = MACHINES[name]
     if not all(map(shutil.which, [*emulator, f"{target}-ld"])):
         print(f"skipped: no {' '.join(emulator)} or {target}-ld")
         return SKIPPED
-    failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        made = compile_all(target, [*core(), *API, HERE / "libc.c"], place)
-        for source in PROGRAMS:
-            program = place / Path(source).stem
-            includes = [f"-I{ROOT / 'tests/fallback'}", "-w", "-O1", "-D_GNU_SOURCE", "-DJW_RESIDENT_UNKNOWN=1"]
-            includes += ["-DJW_PREFIXED=1"] if "bionic" in source else []
-            command = [CLANG, f"--target={target}", *COMMON, *includes, *PROCESSOR.get(machine, [])]
-            command += [str(ROOT / "tests" / source), *map(str, made), "-nostdlib", "-static", "-o", str(program)]
-            subprocess.run(command, check=True)
-            done = subprocess.run([*emulator, program, *(work if source.startswith("stress") else [])], check=False)
-            print(f"{machine} {source}: {'passed' if done.returncode == 0 else done.returncode}", flush=True)
-            failed += done.returncode != 0
-    return 1 if failed else 0
+    with tempfile.TemporaryDirectory() as place:
+        machine = Machine(name, hardened, Path(place))
+        if hardened and name == "aarch64":
+            settings = ("-DTRACKS=1", "-DCLEARED=1")
+            passed = [machine.run(CONTROLS, machine.made, *settings, "-DTAGS=1", again="untagged", QEMU_CPU="max")]
+            passed += [machine.run(CONTROLS, machine.made, *settings, "-DTAGS=0", QEMU_CPU="cortex-a72")]
+        else:
+            programs = PROGRAMS[:-1] if hardened else PROGRAMS  # the last one needs malloc_iterate
+            passed = [machine.run(source, machine.made) for source in programs]
+            passed += [machine.run(CONTROLS, machine.made, f"-DTRACKS={hardened:d}", "-DTAGS=0", "-DCLEARED=1")]
+        if hardened and name == "x86_64":
+            settings = ("-DTRACKS=1", "-DTAGS=0", "-DCLEARED=0")
+            passed += [machine.run(CONTROLS, machine.made, *settings, JWMALLOC_CONF="zero_on_free:false")]
+        if not hardened:
+            passed += [machine.run(CONTROLS, machine.tracked(), "-DTRACKS=1", "-DTAGS=0")]
+    return 0 if all(passed) else 1
 
 
 def constants() -> int:
@@ -157,6 +209,8 @@ def main() -> int:
     if part != "constants" and not shutil.which(CLANG):
         print(f"skipped: no {CLANG}")
         return SKIPPED
+    if part == "hardened":
+        return compiles(hardened=True) or run_on("x86_64", hardened=True) or run_on("aarch64", hardened=True)
     return compiles() if part == "compiles" else constants() if part == "constants" else run_on(part)
 
 

@@ -147,6 +147,9 @@ int waitpid(int process, int *status, int options) {
 
 /* --- the program */
 
+/* What a program does of its libc's start, if it has that. `count`: of its arguments. */
+void mock_before_start(long count) __attribute__((weak));
+
 int main(int count, char **arguments);
 
 _Noreturn void mock_main(long *stack) {
@@ -159,6 +162,7 @@ _Noreturn void mock_main(long *stack) {
     set_thread_pointer(&control);
     control.number = (unsigned)raw_call(SYS_gettid, ARGUMENTS(0));
     host_thread_starts();
+    if (mock_before_start != NULL) mock_before_start(stack[0]);
     start_with_the_program();
     int code = main((int)stack[0], (char **)(stack + 1));
     settle_at_exit();

@@ -53,7 +53,7 @@ MISTAKES = {
         "frontend/slab_lists.c", "unsigned other = next_below(&state, i + 1);", "unsigned other = i;", "order_small"
     ),
     "mid order": seed("midend/mid_word.h", "random_less((uint32_t)__builtin_popcount(bits))", "0", "order_mid"),
-    "seed": seed("platform/random.c", "seed_secret[i] = platform_random();", "seed_secret[i] = i;", "order_small"),
+    "seed": seed("platform/random.c", "secret[i] = platform_random();", "secret[i] = i;", "order_small"),
     "children": seed("core/fork.c", "if (JW_SECURE) hardened_hooks.child_begins();", "", "order_of_children"),
     "written first": seed(QUARANTINE, "left != size", "left > size", "write_after_free_start_many"),
     "cleared": seed(

@@ -1,6 +1,6 @@
-/* tags.c faults|late|nothing - the hardened build on AArch64: what must end in a fault where the processor has memory
- * tags (each case in a process of its own), and goes unseen where it has none. late: the option tags is async, so the
- * fault comes with the next system call.
+/* tags.c faults|late|nothing|switched - the hardened build on AArch64: what must end in a fault where the processor has
+ * memory tags (each case in a process of its own), and goes unseen where it has none. late: the option tags is async,
+ * so the fault comes with the next system call. switched: the program switches tags off, and on in both ways.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -13,6 +13,8 @@
 #include "entry_points.h"
 
 enum { TAG_SHIFT = 56, LATE_FAULT = 8 /* SEGV_MTEAERR */, TAG_FAULT = 9 /* SEGV_MTESERR */, SEEN = 40 };
+
+int jw_set_memory_tags(int level); /* core/host_controls.h */
 
 static volatile char sink;
 static bool late;
@@ -137,11 +139,28 @@ static bool ends_as_wanted(unsigned number, bool wanted) {
     return right;
 }
 
-int main(int count, char **arguments) {
-    CHECK(count == 2);
-    late = strcmp(arguments[1], "late") == 0;
-    bool wanted = late || strcmp(arguments[1], "faults") == 0, right = true;
+static bool all_end_as_wanted(bool wanted) {
+    bool right = true;
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) right &= ends_as_wanted(i, wanted);
     tags_differ(wanted);
-    return right ? 0 : 1;
+    return right;
+}
+
+static bool switched(void) {
+    enum { OFF, ASYNC, SYNC };
+    static const int levels[] = {OFF, ASYNC, SYNC, OFF, SYNC};
+    bool right = true;
+    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++) {
+        CHECK(jw_set_memory_tags(levels[i]) == 0);
+        late = levels[i] == ASYNC;
+        right &= all_end_as_wanted(levels[i] != OFF);
+    }
+    return right;
+}
+
+int main(int count, char **arguments) {
+    CHECK(count == 2);
+    if (strcmp(arguments[1], "switched") == 0) return switched() ? 0 : 1;
+    late = strcmp(arguments[1], "late") == 0;
+    return all_end_as_wanted(late || strcmp(arguments[1], "faults") == 0) ? 0 : 1;
 }
