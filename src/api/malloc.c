@@ -11,6 +11,7 @@
 #include "base/align.h"
 #include "base/compiler.h"
 #include "jwmalloc.h"
+#include "platform/features.h"
 #include "platform/platform.h"
 
 static COLD void *fail_with(int error) {
@@ -123,3 +124,16 @@ OVERRIDES(free_sized, jw_free_sized);
 OVERRIDES(free_aligned_sized, jw_free_aligned_sized);
 OVERRIDES(malloc_usable_size, jw_malloc_usable_size);
 OVERRIDES(malloc_good_size, jw_malloc_good_size);
+#if JW_OVERRIDE
+SECOND_NAME(calloc, jw_calloc);
+SECOND_NAME(memalign, jw_memalign);
+SECOND_NAME(valloc, jw_valloc);
+SECOND_NAME(pvalloc, jw_pvalloc);
+
+/* A function: with a third symbol, gcc would make realloc's first step a jump. */
+JW_EXPORT void *second_realloc(void *object, size_t size) __asm__("__libc_realloc") __attribute__((weak));
+
+void *second_realloc(void *object, size_t size) {
+    return jw_realloc(object, size);
+}
+#endif

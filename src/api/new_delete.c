@@ -181,7 +181,7 @@ static ALWAYS_INLINE bool deletes_at_once(void *object, size_t size) {
 }
 #endif
 
-HIT_PATH void *new_object(size_t size) {
+HIT_BESIDE void *new_object(size_t size) {
     size_t list_index;
     void *object = allocate_near(thread_heap(), size, &list_index);
     return LIKELY(object != NULL) ? object : make_slowly(size);
@@ -276,7 +276,7 @@ static NOINLINE void delete_of_size_slowly(void *object, size_t size) {
     serve_free_of_size(object, size);
 }
 
-HIT_PATH void delete_object_sized(void *object, size_t size) {
+HIT_BESIDE void delete_object_sized(void *object, size_t size) {
     if (!deletes_at_once(object, size)) delete_of_size_slowly(object, size);
 }
 

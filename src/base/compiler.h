@@ -3,6 +3,7 @@
 #define JW_COMPILER_H
 
 #include "base/atomics.h"
+#include "base/near.h"
 
 #define JW_EXPORT __attribute__((visibility("default")))
 /* For use inside the library only: accessed without the global offset table. */
@@ -10,8 +11,10 @@
 #define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 #define COLD __attribute__((noinline, cold))
-/* The few functions that are called all the time: beside each other, each from the start of a line of the cache. */
+/* The few functions that are called all the time: beside each other, malloc and free from the start of a line of the
+ * cache, the others (HIT_BESIDE) from any quarter of one. */
 #define HIT_PATH __attribute__((section(".text.hot"), aligned(64)))
+#define HIT_BESIDE __attribute__((section(".text.hot"), aligned(16)))
 /* Of a function that ends the process, for callers on a hit path: it seems to return. Then it can be the last step, and
  * the caller needs no frame. */
 #ifdef __clang__

@@ -32,6 +32,10 @@
  * end. */
 #define STRICT_LINKS JW_SECURE
 
+/* malloc and free have a second way, for a process in which something is unusual (hardened/entry.c). What is switched
+ * on at run time may be there alone: it costs nothing while it is off. */
+#define SECOND_WAY JW_SECURE
+
 /* A word at the end of each object tells whether it is free (hardened/trailer.h). It stays while the object is free. */
 #define TRAILERS JW_SECURE
 

@@ -294,7 +294,7 @@ bool options_find(const char *name, size_t *number) {
 int options_exchange(size_t number, size_t *value, const size_t *wanted) {
     if (number >= ROWS) return ENOENT;
     const struct row *row = &rows[number];
-    *value = option(value_in_force(row));
+    *value = option_at(value_in_force(row));
     if (wanted == NULL) return 0;
     if (row->kind >= BOOL || row->value_at >= offsetof(struct options, stats)) return EPERM;
     if (*wanted < row->least || *wanted > row->most) return EINVAL;

@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/mitigations.h"
+#include "base/near.h"
 #include "base/print.h"
 
 enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
@@ -31,8 +32,12 @@ struct options {
 };
 
 extern struct options options; /* the defaults, until read */
-static ALWAYS_INLINE size_t option(const _Atomic(size_t) *word) {
+static ALWAYS_INLINE size_t option_at(const _Atomic(size_t) *word) {
     return atomic_load_explicit(word, memory_order_relaxed);
+}
+/* The same of one whose address is a constant. */
+static ALWAYS_INLINE size_t option(const _Atomic(size_t) *word) {
+    return NEAR_LOAD(*word);
 }
 
 /* When a wrong memory tag ends in a fault; only the hardened build has tags. */

@@ -271,6 +271,22 @@ enum {
     HEAP_CHUNKS = 4096,
 };
 
+/* The records may lag behind the other tables (backend/page_map.c) while these cover no more granules: 2 GB. */
+#ifndef JW_RECORDS_LAG_SHIFT
+#define JW_RECORDS_LAG_SHIFT (JW_GRANULE_SHIFT + 19)
+#endif
+#define RECORDS_LAG ((size_t)1 << (JW_RECORDS_LAG_SHIFT - JW_GRANULE_SHIFT))
+
+/* Ranges that may lose their addresses (backend/root.h): up to four of the first root, and others where the records
+ * lack addresses. Each takes an entry for good; single granules suffice for all records that may lag behind. */
+enum {
+    FIRST_CLOSED_PARTS = 4,
+    CLOSED_PARTS = FIRST_CLOSED_PARTS +
+                   (JW_FIRST_WINDOW_SHIFT < JW_WINDOW_SHIFT ? RECORDS_LAG >> (JW_GRANULE_SHIFT - RECORD_SHIFT) : 16),
+};
+/* A thread closes at most so many granules at a time: what one root's records need. */
+enum { CLOSED_MOST = 16 };
+
 /* Roots that may be mapped ahead (backend/root.h): 60 MB of addresses. */
 #ifndef JW_SPARE_ROOTS
 #define JW_SPARE_ROOTS 15
@@ -394,5 +410,8 @@ enum {
     /* Words that malloc(0) searches for the bit of a free address: 32 bits each. */
     ZERO_SIZE_TRIES = 4,
 };
+
+/* Bytes that a call may add to the reserve of real-time threads: it writes to all of them, and a phone has no more. */
+#define RESERVE_MOST ((size_t)1 << 30)
 
 #endif

@@ -18,6 +18,7 @@ static ALWAYS_INLINE size_t small_size(size_t alignment, size_t size) {
 void *allocate_aligned(size_t alignment, size_t size) {
     if (size == 0) size = 1;
     if (alignment <= 16) return allocate(alignment > 8 && size <= 8 ? 16 : size);
+    if (alignment <= GRANULE_SIZE && tier_of(size) >= TIER_LARGE) return allocate(size); /* begins with a granule */
     size_t small = small_size(alignment, size), dirty_bytes;
     return LIKELY(small) ? allocate(small) : allocate_above_small(size, alignment, &dirty_bytes);
 }

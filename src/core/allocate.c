@@ -9,6 +9,8 @@
 
 #include "core/hit_path.h"
 #include "core/route.h"
+#include "core/tracking.h"
+#include "platform/features.h"
 
 static NOINLINE void *pop_slowly(struct heap *heap, size_t list_index) {
     return heap_pop(&heap->first[list_index], heap->key);
@@ -33,9 +35,10 @@ HIT_PATH void *allocate(size_t size) {
     return LIKELY(object) ? object : allocate_far(heap, size, list_index);
 }
 
-#if !JW_SECURE /* the hardened build has them in hardened/entry.c */
+#if !JW_SECURE && !TRACKED_ENTRIES /* else they are in hardened/entry.c or core/tracked.c */
 JW_EXPORT void *jw_malloc(size_t size) __attribute__((alias("allocate")));
 #if JW_OVERRIDE
 JW_EXPORT void *malloc(size_t size) __attribute__((alias("allocate")));
+SECOND_NAME(malloc, allocate);
 #endif
 #endif

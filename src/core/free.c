@@ -1,19 +1,23 @@
 /* free.c - the hit paths of free: an object of the calling thread's heap, and one of another thread's. */
+#define READS_PAIRS
 #define INLINE_ATOMICS 1 /* base/atomics.h */
 #include "core/free.h"
 
 #include "core/free_suspect.h"
 #include "core/route_free.h"
+#include "core/tracking.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_reopened.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/heap_table.h"
 #include "frontend/object_cache.h"
 #include "frontend/thread_heap.h"
+#include "platform/features.h"
 
 static COLD void free_suspect(void *object) {
-    /* not ours: a huge object whose address shares the slab's slot of the window, or an address that is no object's */
-    if (!page_map_owns(object)) free_slowly(object, leaf_of(object));
+    struct leaf_word leaf = leaf_of(object);
+    /* not the slab's: a larger object whose address leads to the slab's record, or an address that is no object's */
+    if (!page_map_owns(object) || !leaf_is_slab(leaf)) free_slowly(object, leaf);
     /* its first word is no link any more, so the call does not come here again */
     else if (small_suspect_may_be_freed(object)) free_object(object);
 }
@@ -62,9 +66,10 @@ HIT_PATH void free_object(void *object) {
     else free_slowly(object, leaf_of(object)); /* key 0: no slab of the frontend */
 }
 
-#if !JW_SECURE
+#if !JW_SECURE && !TRACKED_ENTRIES
 JW_EXPORT void jw_free(void *object) __attribute__((alias("free_object")));
 #if JW_OVERRIDE
 JW_EXPORT void free(void *object) __attribute__((alias("free_object")));
+SECOND_NAME(free, free_object);
 #endif
 #endif

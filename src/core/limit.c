@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/near.h"
 #include "frontend/heap_lifecycle.h"
 #include "frontend/thread_heap.h"
 
@@ -16,7 +17,7 @@ limit_function *limit_register(limit_function *callback) {
 }
 
 static limit_function *callback_now(void) {
-    return (limit_function *)atomic_load_explicit(&limit_callback, memory_order_relaxed);
+    return (limit_function *)NEAR_LOAD(limit_callback);
 }
 
 /* The calling thread's heap; attaches one for a callback. NULL: no callback, or the thread gets no heap. */

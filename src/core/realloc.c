@@ -10,6 +10,7 @@
 #include "core/allocate.h"
 #include "core/free.h"
 #include "core/limit.h"
+#include "core/new_contents.h"
 #include "core/object_size.h"
 #include "core/route.h"
 #include "frontend/disable.h"
@@ -34,7 +35,8 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
 /* In place or by moving pages; NULL: the bytes must be copied. */
 static void *resize_above_small(void *object, size_t size, size_t old) {
     bool fits = may_keep_in_place(old, size);
-    if (huge_usable_size(object) > 0) return fits || size > BACKEND_MAX ? huge_resize(object, size) : NULL;
+    size_t huge = huge_usable_size(object);
+    if (huge > 0) return fits || size > BACKEND_MAX ? huge_resize(object, huge, size) : NULL;
     if (!GUARDED && size > old && large_grow(object, size)) return object;
     bool cut = (fits || (size >= BACKEND_MIN && size < old)) && large_shrink(object, size);
     return fits || cut ? object : NULL;
@@ -43,15 +45,17 @@ static void *resize_above_small(void *object, size_t size, size_t old) {
 /* In place, by moving pages, or by a copy. */
 static void *resize_or_copy(void *object, size_t size, size_t old) {
     void *resized = resize_above_small(object, size, old);
+    if (!resized) return reallocate_elsewhere(object, size, old);
     /* the object may be larger than a new one: room to grow, or memory that the OS did not take back */
-    if (resized) return keep_in_place(resized, object_size(resized) == good_size(1, size));
-    return reallocate_elsewhere(object, size, old);
+    if (with_new_end(resized, old) != good_size(1, size))
+        atomic_store_explicit(&shrunk_in_place, true, memory_order_relaxed);
+    return resized;
 }
 
 static NOINLINE void *reallocate_above_small(void *object, size_t size) {
     disable_wait();
     size_t old = object_size(object);
-    if (size > PTRDIFF_MAX) return out_of_memory();
+    if (old == good_size(1, size)) return object; /* a new one would be as large */
     int before = errno;
     for (bool asked = false;; asked = true) {
         /* the callback's memory may do for the object's growth, though not for a copy */

@@ -6,7 +6,7 @@
 static _Atomic(size_t) bytes_in_use;
 
 size_t sealed_bytes(void) {
-    return atomic_load_explicit(&bytes_in_use, memory_order_relaxed);
+    return NEAR_LOAD(bytes_in_use);
 }
 
 /* The word of the bitmap that has the bit of the address, and the bit. */

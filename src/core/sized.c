@@ -55,6 +55,6 @@ NOINLINE void free_of_size_slowly(void *object, size_t size) {
     else free_aligned_of_size(object, 1, size);
 }
 
-HIT_PATH void free_of_size(void *object, size_t size) {
+HIT_BESIDE void free_of_size(void *object, size_t size) {
     if (UNLIKELY(!free_own_of_size(&sizes_served, object, size))) free_of_size_slowly(object, size);
 }

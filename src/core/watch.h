@@ -17,6 +17,7 @@
 
 #include "base/compiler.h"
 #include "base/mitigations.h"
+#include "base/near.h"
 
 /* Slow paths whose time is counted. malloc: a refill of small objects, a mid object or a range that no cache of the
  * thread has. free: of what no cache has room for. */
@@ -52,7 +53,7 @@ extern _Atomic(const struct watcher *) watcher HIDDEN;
 /* Calls the function of a slow path. */
 static ALWAYS_INLINE void *watch_call(enum slow_path path, slow_call function, void *what, size_t number) {
     if (WITHOUT_WATCHER) return function(what, number);
-    const struct watcher *now = atomic_load_explicit(&watcher, memory_order_relaxed);
+    const struct watcher *now = NEAR_LOAD(watcher);
     return UNLIKELY(now != NULL) ? now->call(path, function, what, number) : function(what, number);
 }
 

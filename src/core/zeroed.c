@@ -3,13 +3,20 @@
 
 #include <string.h>
 
+#include "backend/large_object.h"
 #include "core/allocate.h"
 #include "core/new_contents.h"
 #include "core/route.h"
+#include "frontend/disable.h"
+#include "frontend/thread_heap.h"
 
 static NOINLINE void *allocate_zeroed_large(size_t size) {
-    size_t dirty_bytes;
-    char *object = allocate_above_small(size, 1, &dirty_bytes);
+    size_t dirty_bytes = SIZE_MAX;
+    char *object = NULL;
+    disable_wait();
+    /* memory that was written to, but has pages: clearing it costs less than the faults of new pages */
+    if (RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX) object = large_allocate_cached(&thread_heap()->range_cache, size);
+    if (!object) object = allocate_above_small(size, 1, &dirty_bytes);
     if (!object || dirty_bytes == 0) return object;
     return dirty_bytes < size ? memset(object, 0, dirty_bytes) : fill_object(object, size, 0);
 }

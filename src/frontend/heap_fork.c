@@ -31,7 +31,7 @@ void heap_push_inherited(struct heap *heap) {
 }
 
 bool heap_has_many_inherited(void) {
-    return atomic_load_explicit(&inherited_count, memory_order_relaxed) > INHERITED_HEAPS;
+    return NEAR_LOAD(inherited_count) > INHERITED_HEAPS;
 }
 
 void heap_visit_inherited(void (*visit)(struct heap *heap), void (*push)(struct heap *heap)) {
@@ -55,8 +55,7 @@ static COLD void open_all_classes(struct heap *heap) {
 }
 
 void heap_begin_generation(struct heap *heap) {
-    if (LIKELY(!atomic_load_explicit(&scatter_next, memory_order_relaxed)) ||
-        !atomic_exchange_explicit(&scatter_next, false, memory_order_relaxed))
+    if (LIKELY(!NEAR_LOAD(scatter_next)) || !atomic_exchange_explicit(&scatter_next, false, memory_order_relaxed))
         return;
     open_all_classes(heap);
     heap_scatter(heap, (unsigned)heap_derived(heap->number, FOR_SCATTER) % SCATTER_SLABS);

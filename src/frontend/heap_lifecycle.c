@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/hardened_hooks.h"
+#include "backend/reserve.h"
 #include "backend/thrift.h"
 #include "backend/thrift_counters.h"
 #include "base/published.h"
@@ -55,7 +56,7 @@ static _Atomic(uint32_t) abandoned_count;
 PUBLISHED(abandoned_count);
 
 uint32_t heap_abandoned_count(void) {
-    return atomic_load_explicit(&abandoned_count, memory_order_relaxed);
+    return NEAR_LOAD(abandoned_count);
 }
 
 void heap_push_abandoned(struct heap *heap, unsigned stack) {
@@ -82,7 +83,7 @@ static struct heap *pop_of_this_generation(unsigned stack) {
 }
 
 unsigned heap_waiting_stack(void) {
-    return atomic_load_explicit(&waiting_stack, memory_order_relaxed) & 1;
+    return NEAR_LOAD(waiting_stack) & 1;
 }
 
 void heap_set_waiting_stack(unsigned stack) {
@@ -172,6 +173,7 @@ static void thread_ends(void *value) {
         if (JW_SECURE) hardened_hooks.thread_ends(heap);
         heap_enter(&no_heap);
     }
+    if (reserve_is_mine()) reserve_mark(false);
     if (counted) reclaimer_thread_ends(); /* first: without our thread, the next step collects more */
     if (none) return;
     bool more = prepare_abandoned(heap);

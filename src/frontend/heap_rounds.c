@@ -110,6 +110,17 @@ CALLED_AT_EXIT void settle_at_exit(void) {
     heap_visit_inherited(settle_if_needed, heap_push_inherited);
 }
 
+/* Slabs that other threads have emptied wait for their owner, which takes them back when it refills a class. A thread
+ * that goes over to larger objects refills none. */
+static COLD bool place_incoming(uint32_t granules) {
+    struct heap *heap = thread_heap();
+    if (CLASSES_APART || !heap_has_reopened(heap)) return false; /* no_heap has none */
+    heap_take_reopened(heap, granules + TAKE_AT_ONCE);
+    heap_place_pool(heap, false);
+    return true;
+}
+
 void heap_rounds_start(void) {
     thrift_on_round(ROUND_OBJECTS, frontend_round, frontend_purge);
+    atomic_store_explicit(&thrift_on_growth, place_incoming, memory_order_relaxed);
 }

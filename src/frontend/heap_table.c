@@ -3,6 +3,7 @@
 
 #include "backend/thrift_counters.h"
 #include "base/align.h"
+#include "base/near.h"
 #include "base/published.h"
 #include "config/policy.h"
 #include "frontend/heap.h"
@@ -20,7 +21,7 @@ PUBLISHED(heap_chunks);
 PUBLISHED(heaps_created);
 
 uint32_t heap_count(void) {
-    return atomic_load_explicit(&heaps_created, memory_order_relaxed);
+    return NEAR_LOAD(heaps_created);
 }
 
 struct heap *heap_by_number(uint32_t number) {

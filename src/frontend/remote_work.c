@@ -9,7 +9,7 @@ static _Atomic(uint32_t) slabs_touched, touched_seen;
 
 void remote_work_note(void) {
     /* load and store as in sync/hint_counter.h, but ordered; what is lost is counted by the next */
-    uint32_t count = atomic_load_explicit(&slabs_touched, memory_order_relaxed) + 1;
+    uint32_t count = NEAR_LOAD(slabs_touched) + 1;
     /* [RR10] release: the push; pairs [RR11]; kept: a hint, and the checker's rounds always look */
     atomic_store_explicit(&slabs_touched, count, memory_order_release);
     if (count % REMOTE_ROUND_FROM != 0) return;
@@ -18,7 +18,7 @@ void remote_work_note(void) {
 }
 
 uint32_t remote_work_count(void) {
-    return atomic_load_explicit(&slabs_touched, memory_order_relaxed);
+    return NEAR_LOAD(slabs_touched);
 }
 
 bool remote_work_begin_period(void) {

@@ -2,6 +2,7 @@
 #include "midend/midend.h"
 
 #include "backend/large_object.h"
+#include "backend/reserve.h"
 #include "midend/mid_slab.h"
 #include "platform/host.h"
 #include "platform/platform.h"
@@ -95,6 +96,7 @@ static void *allocate_from_another_slab(struct mid_cache *cache, unsigned class)
 }
 
 static void *mid_cache_refill(struct mid_cache *cache, unsigned class) {
+    if (UNLIKELY(reserve_is_mine())) return NULL; /* all threads share the slabs: the object becomes a large one */
     if (LIKELY(cache->class_plus_1 == class + 1)) {
         if (cache->held_bytes) mid_cache_leave(cache);
         cache->room = cache->most;

@@ -1,6 +1,7 @@
 /* deferred_unmap.h - mappings that the OS has refused to unmap: their pages are discarded, and they are offered again.
  *
- *   refused_mappings   stack of them; each mapping begins with the next one's address and its own size
+ *   refused_mappings   stack of them; each mapping begins with the next one's address, its own size, and the address of
+ *                      the last one of those that were pushed together, of which it is the first
  *
  * The OS refuses munmap to a process with too many mappings, if it would split one; filters may refuse it, too. The
  * mappings are in a stack (sync/pointer_stack.h). A thread that tries again takes all, so no other thread reads a

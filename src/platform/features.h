@@ -73,4 +73,16 @@
 #define PLAIN_THREAD 0
 #endif
 
+/* SECOND_NAME(name, target): exports glibc's second name of an entry point, `__libc_name`, as another symbol of the
+ * target. A program that allocates by one of them frees by free(), so they must be ours, too. Weak: a static program
+ * may also have the C library's definitions. */
+#if defined(__has_attribute) && __has_attribute(copy)
+#define COPIES(target) , copy(target)
+#else
+#define COPIES(target)
+#endif
+#define SECOND_NAME(name, target)                                                                                      \
+    extern JW_EXPORT __typeof__(target) second_##name __asm__("__libc_" #name)                                         \
+        __attribute__((weak, alias(#target) COPIES(target)))
+
 #endif

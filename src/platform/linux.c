@@ -225,6 +225,8 @@ void platform_write_report(const char *text, size_t length) {
 
 enum { GROUP_USED, GROUP_MOST, GROUP_HIGH, GROUP_STAT, GROUP_STALLS, GROUP_FILES, GROUP_TEXT = 1024, GROUP_PATH = 512 };
 
+enum { ALL_STALLS = GROUP_FILES, KEPT_FILES }; /* behind the group's files that of the whole system */
+
 /* A dozen lines, one of each hierarchy, with the longest paths that we follow. */
 enum { GROUPS_TEXT = 8192 };
 
@@ -234,15 +236,14 @@ static const char group_names[2][GROUP_FILES][24] = {
     {"/memory.usage_in_bytes", "/memory.limit_in_bytes", "/", "/memory.stat", "/"},
 };
 
-static struct kept_file group_files[GROUP_FILES];
+static struct kept_file group_files[KEPT_FILES];
 static _Atomic(bool) group_watched;
 
 /* The number at the text's start; SIZE_MAX if there is none, as for "max", or if it is larger. */
 static ALWAYS_INLINE size_t number_at(const char *text) {
     uint64_t value = 0;
     if (*text < '0' || *text > '9') return SIZE_MAX;
-    for (; *text >= '0' && *text <= '9' && value < UINT64_MAX / 10 - 1; text++)
-        value = value * 10 + (unsigned)(*text - '0');
+    for (; *text >= '0' && *text <= '9' && value < NO_GROUP_LIMIT; text++) value = value * 10 + (unsigned)(*text - '0');
     return value < NO_GROUP_LIMIT ? (size_t)value : SIZE_MAX;
 }
 
@@ -347,7 +348,7 @@ void platform_watch_group(const char *of_process, const char *root) {
         limited = keep_group(path, end, version, end == base);
         while (end > base && *--end != '/') continue;
     }
-    if (kept_descriptor(&group_files[GROUP_STALLS]) == 0) keep_group_file(GROUP_STALLS, "/proc/pressure/memory");
+    keep_group_file(ALL_STALLS, "/proc/pressure/memory");
     atomic_store_explicit(&group_watched, true, memory_order_relaxed);
 }
 
@@ -370,12 +371,13 @@ bool platform_group_memory(struct group_memory *group) {
     if (!process_watches_group()) return false;
     size_t most = group_number(GROUP_MOST, ""), high = group_number(GROUP_HIGH, "");
     size_t used = group_number(GROUP_USED, ""), files = group_number(GROUP_STAT, "\ninactive_file ");
-    size_t stalled = group_number(GROUP_STALLS, "avg10=");
+    size_t stalled = group_number(GROUP_STALLS, "avg10=") + 1, all = group_number(ALL_STALLS, "avg10=") + 1;
     if (high < most) most = high;
     if (files < used) used -= files;
     group->most = used < SIZE_MAX ? most : SIZE_MAX;
     group->room = group->most == SIZE_MAX ? SIZE_MAX : most > used ? most - used : 0;
-    group->stalled = stalled < SIZE_MAX ? stalled : 0;
+    if (all > stalled) stalled = all;
+    group->stalled = stalled - (stalled > 0); /* 0: neither is known */
     return true;
 }
 
@@ -411,5 +413,5 @@ _Noreturn void platform_abort(void) {
 }
 
 uint64_t platform_system_calls(void) {
-    return atomic_load_explicit(&linux_calls, memory_order_relaxed);
+    return NEAR_LOAD(linux_calls);
 }

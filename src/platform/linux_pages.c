@@ -42,7 +42,7 @@ static _Atomic(uintptr_t) next_end;
 static uintptr_t excluded_start, excluded_end;
 
 uintptr_t pages_next_end(void) {
-    return atomic_load_explicit(&next_end, memory_order_relaxed);
+    return NEAR_LOAD(next_end);
 }
 
 void pages_set_next_end(uintptr_t end) {
@@ -62,7 +62,7 @@ void pages_note_thread(uintptr_t frame) {
 }
 
 static bool on_reclamation_thread(void) {
-    uintptr_t first = atomic_load_explicit(&first_frame, memory_order_relaxed);
+    uintptr_t first = NEAR_LOAD(first_frame);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     return here < first && first - here < STACK_SIZE;
 }
@@ -75,7 +75,7 @@ void platform_spare_callers(void) {
 }
 
 uint64_t platform_callers_calls(void) {
-    return atomic_load_explicit(&callers_calls, memory_order_relaxed);
+    return NEAR_LOAD(callers_calls);
 }
 
 /* Makes a call of munmap or madvise, unless the caller is to be spared it. */

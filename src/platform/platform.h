@@ -160,7 +160,7 @@ size_t platform_read_file(const char *path, char *buffer, size_t size);
 
 /* What a control group says of its memory. most: bytes, the lowest of its limits; room: bytes that are left of it, with
  * those of files that nobody reads; both are SIZE_MAX where there is no limit. stalled: percent of the last 10 s in
- * which some of its tasks waited for memory; 0 if the kernel does not tell. */
+ * which some of its tasks waited for memory, or of the whole system's; 0 if the kernel does not tell. */
 struct group_memory {
     size_t most, room, stalled;
 };

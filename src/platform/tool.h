@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "base/near.h"
 #include "platform/features.h"
 
 #if JW_BESIDE_TOOLS
@@ -23,7 +24,7 @@ COLD bool tool_ask(void);
 
 static ALWAYS_INLINE bool replaced_by_tool(void) {
     /* relaxed: every thread gets the same answer, and no other data depends on this word */
-    return UNLIKELY(atomic_load_explicit(&tool_state, memory_order_relaxed) != TOOL_NONE) && tool_ask();
+    return UNLIKELY(NEAR_LOAD(tool_state) != TOOL_NONE) && tool_ask();
 }
 
 /* Called only when a tool is there. NULL comes with ENOMEM. */
