@@ -33,7 +33,8 @@ endif()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set(jw_near_options -mcmodel=tiny)
     # As on x86-64, a function makes no frame record: 2.4 KB less text, 1.2 KB less unwind tables. Nor does it use the
-    # frame pointer for anything else. So a profiler that follows the records leaves out ours and finds the program's.
+    # frame pointer for anything else. So a profiler that follows the records leaves out ours and finds the program's,
+    # but for our direct caller (docs/platforms.md, Unwinders).
     list(APPEND jw_compile_options -fomit-frame-pointer -ffixed-x29)
     # Functions and loops begin at any instruction: at each 16th byte they are 0.6 KB longer. The hit paths begin lines
     # of the cache in any case (base/compiler.h). A function saves its registers in one place: each place of its own is
@@ -104,12 +105,11 @@ endif()
 # What a program waits for: the paths of malloc and free up to the backend. All other files are compiled for size: a
 # phone pays for every page of text.
 set(jw_fast_sources
-    api/malloc.c api/new_delete.c backend/backend.c backend/give_back.c backend/headroom.c backend/knit.c
-    backend/large_object.c backend/nest.c backend/ownership.c backend/range_cache.c
-    backend/thrift_rounds.c backend/watermark.c core/aligned.c core/allocate.c core/free.c core/new_contents.c
-    core/realloc.c core/route.c core/route_free.c core/sized.c core/zeroed.c frontend/cross_list.c
-    frontend/heap_pool.c frontend/heap_refill.c frontend/heap_reopened.c frontend/heap_slabs.c
-    frontend/object_cache.c frontend/pool.c frontend/slab_cross.c frontend/slab_links.c frontend/slab_lists.c
+    api/malloc.c api/new_delete.c backend/backend.c backend/give_back.c backend/knit.c
+    backend/nest.c backend/ownership.c backend/range_cache.c backend/thrift_rounds.c
+    core/aligned.c core/allocate.c core/free.c core/new_contents.c core/realloc.c core/route.c core/route_free.c
+    core/sized.c core/zeroed.c frontend/heap_pool.c frontend/heap_refill.c frontend/heap_reopened.c
+    frontend/heap_slabs.c frontend/object_cache.c frontend/slab_cross.c frontend/slab_links.c
     frontend/thread_heap.c hardened/entry.c hardened/entry_realloc.c hardened/entry_slow.c hardened/entry_wide.c
     hardened/hooks.c hardened/open.c hardened/quarantine.c midend/mid_cache.c midend/mid_slab.c midend/mid_word.c
     midend/midend.c)
@@ -131,9 +131,9 @@ function(jw_objects name)
     if(NOT arg_SECURE)
         list(FILTER sources EXCLUDE REGEX "/src/hardened/|/src/platform/(linux_tags|random)\\.c$")
     endif()
+    set(small_sources ${sources})
     list(FILTER sources EXCLUDE REGEX "/src/api/pthread_create\\.c$") # the shared library's
     add_library(${name} OBJECT ${sources})
-    set(small_sources ${sources})
     list(REMOVE_ITEM small_sources ${jw_fast_sources})
     set(not_checked $<NOT:$<BOOL:${JW_CHECKED}>>)
     set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS

@@ -70,7 +70,7 @@ static void look_at_mid(granule_id id, struct run *run) {
     if (free <= mid_shapes[class].count) run->used = (uint64_t)(mid_shapes[class].count - free) * run->size;
 }
 
-/* Whether the first root's range has no addresses. */
+/* Whether the range has no addresses. */
 static bool is_closed(granule_id id) {
     const struct cell *closed = remote_variable("closed_parts");
     for (int i = 0; i < CLOSED_PARTS; i++)

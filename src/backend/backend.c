@@ -5,6 +5,7 @@
 #include "backend/hardened_hooks.h"
 #include "backend/mapping_cache.h"
 #include "backend/range_fetch.h"
+#include "backend/reserve.h"
 #include "backend/root.h"
 #include "base/compiler.h"
 #include "platform/assert.h"
@@ -41,6 +42,7 @@ static granule_id open_part(enum root_use use, uint32_t weight) {
 /* Takes a range without pages. If there is none, opens a closed part or makes a root. If that fails, takes a range from
  * a root of the other use. COLD for its size: page faults follow. */
 static COLD granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
+    if (root_has_lost_parts()) thrift_complete_roots();
     granule_id range = acquire_for_use(use, UNMAPPED, weight);
     if (!range) range = open_part(use, weight);
     if (!range && !root_window_is_full())
@@ -70,15 +72,18 @@ static COLD granule_id acquire_joined(enum root_use use, uint32_t weight) {
     return range;
 }
 
-/* Called when no mapped range of the use is free. Tries a range without pages, then a mapped range of the other use.
- * FETCH_AT_LAST: then gives back unused memory, and tries again. */
+/* Called when no mapped range of the use is free. Tries what other threads have freed of this thread's slabs, a range
+ * without pages, then a mapped range of the other use. FETCH_AT_LAST: then gives back unused memory, and tries
+ * again. */
 static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
                                          enum slot_code *state) {
-    *state = UNMAPPED;
-    granule_id range = thrift_admit(most) ? acquire_unmapped(use, weight) : 0;
-    if (!range && (range = range_acquire(root_other_use(use), MAPPED, weight))) *state = MAPPED;
-    if (!range && effort == FETCH_AT_LAST && thrift_make_room(ROOT_SIZE) && limits_admit(weight))
-        range = acquire_unmapped(use, weight);
+    granule_id range = 0;
+    if (use == FOR_OTHER_RANGES && thrift_grows(weight)) range = acquire_for_use(use, MAPPED, weight);
+    if (!range && thrift_admit(most) && (range = acquire_unmapped(use, weight))) *state = UNMAPPED;
+    if (!range) range = range_acquire(root_other_use(use), MAPPED, weight);
+    if (!range && effort == FETCH_AT_LAST && thrift_make_room(ROOT_SIZE) && limits_admit(weight) &&
+        (range = acquire_unmapped(use, weight)))
+        *state = UNMAPPED;
     return range;
 }
 
@@ -86,17 +91,28 @@ static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, uin
 static granule_id acquire_best(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
                                enum slot_code *state) {
     *state = MAPPED;
-    granule_id range = acquire_for_use(use, MAPPED, weight);
+    granule_id range = reserve_is_mine() ? range_acquire(FOR_RESERVE, MAPPED, weight) : 0;
+    if (!range) range = acquire_for_use(use, MAPPED, weight);
     if (!range && range_place_deferred()) {
         range = acquire_for_use(use, MAPPED, weight);
         thrift_notice();
     }
     /* before memory without pages: a larger range from this thread's range cache */
-    if (!range && use == FOR_OTHER_RANGES) range = range_cache_pop_larger(weight);
+    if (!range && use == FOR_OTHER_RANGES && range_cache_mine)
+        range = range_cache_pop(range_cache_mine, weight, CACHED_LARGER);
     if (!range && use == FOR_OTHER_RANGES && (range = acquire_joined(use, weight))) return range; /* as a mapped one */
     if (!range && effort != FETCH_FROM_ROOTS) range = acquire_as_last_resort(use, weight, most, effort, state);
     else if (!range && (range = acquire_for_use(use, UNMAPPED, weight))) *state = UNMAPPED;
     return range;
+}
+
+/* Where a limit leaves no room for records: gives up a free range's addresses. False: there is none, or the OS refuses
+ * (or would take whole pages, or might map something else there). */
+static bool close_a_range(void) {
+    if (!page_map.base || platform_page_size() > GRANULE_SIZE) return false;
+    for (uint32_t weight = CLOSED_MOST; weight > 0; weight /= 2)
+        if (range_close(FOR_OTHER_RANGES, weight)) return true;
+    return false;
 }
 
 /* Fetches as range_fetch does; of a larger free range up to `most` granules, a weight. */
@@ -105,10 +121,11 @@ static granule_id fetch_up_to(enum root_use use, uint32_t weight, uint32_t most,
     enum slot_code state;
     granule_id range = acquire_best(use, weight, most, effort, &state);
     if (!range) return 0;
-    if (use == FOR_SMALL_SLABS && UNLIKELY(!root_admits_slabs(range))) {
-        range_place(range, state);
-        return 0;
-    }
+    while (use == FOR_SMALL_SLABS && UNLIKELY(!root_admits_slabs(range)))
+        if (!close_a_range()) {
+            range_place(range, state);
+            return 0;
+        }
     *zeroed = state == UNMAPPED && platform_page_size() <= GRANULE_SIZE;
     if (most > weight) {
         uint32_t found = knit_weight(range);
@@ -160,13 +177,16 @@ void backend_place(granule_id range) {
 OF_FORKING_THREAD uint64_t lists_locked[NESTS];
 
 COLD void backend_before_fork(void) {
-    for (unsigned nest = 0; nest < NESTS; nest++) lists_locked[nest] = nest_lock_all(&ownership.nests[nest]);
+    for (unsigned nest = 0; nest < nests_in_use(); nest++) lists_locked[nest] = nest_lock_all(&ownership.nests[nest]);
 }
 
 COLD void backend_after_fork(bool child) {
-    for (unsigned nest = 0; nest < NESTS; nest++)
+    for (unsigned nest = 0; nest < nests_in_use(); nest++) {
         nest_unlock_all(&ownership.nests[nest], child ? ~(uint64_t)0 : lists_locked[nest]);
+        lists_locked[nest] = 0; /* the reserve's Nests may come into use just after the next lock */
+    }
     if (!child) return;
+    reserve_forget();
     root_forget_threads();
     reclaimer_forget();
     range_cache_after_fork();
@@ -183,13 +203,14 @@ _Static_assert(RANGE_CLASSES <= RANGE_CLASSES_MOST, "each class has its statisti
 COLD void backend_statistics(struct backend_statistics *statistics) {
     size_t mapped = free_granules(MAPPED) << JW_GRANULE_SHIFT, unmapped = free_granules(UNMAPPED) << JW_GRANULE_SHIFT;
     size_t all = root_count() * ROOT_SIZE + mapping_cache_bytes();
+    size_t unused = (NESTS - nests_in_use()) * sizeof(struct nest); /* no page of theirs was touched */
     *statistics = (struct backend_statistics){
         .roots = root_count(),
         .in_use = all > mapped + unmapped ? all - mapped - unmapped : 0,
         .cached_mapped = mapped,
         .cached_unmapped = unmapped,
         .given_back = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed),
-        .metadata = page_map_metadata(root_spares()) + sizeof ownership,
+        .metadata = page_map_metadata(root_count()) + sizeof ownership - unused,
         .rounds = atomic_load_explicit(&thrift_counters.rounds, memory_order_relaxed),
         .deferred = atomic_load_explicit(&ownership.deferrals, memory_order_relaxed),
         .rolled_back = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed),

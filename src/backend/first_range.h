@@ -15,4 +15,7 @@ uint64_t first_range_random(void);
 /* As range_cut, for the first range. Returns the part at random that has the weight. */
 granule_id first_range_cut(granule_id range, uint32_t weight, enum slot_code state, uint64_t random);
 
+/* Closes a free range without pages (root.h), or that much of a larger one. False: there is none, or the OS refuses. */
+wide_bool range_close(enum root_use use, uint32_t weight);
+
 #endif

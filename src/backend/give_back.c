@@ -4,6 +4,7 @@
 #include "backend/ownership.h"
 #include "backend/thrift_counters.h"
 #include "base/align.h"
+#include "base/near.h"
 #include "platform/platform.h"
 
 static _Atomic(uint32_t) os_refused; /* a boolean: madvise has failed since the last look */
@@ -35,7 +36,7 @@ size_t give_back_and_place(granule_id range, uint32_t weight, bool room) {
 }
 
 wide_bool give_back_was_refused(void) {
-    return atomic_load_explicit(&os_refused, memory_order_relaxed);
+    return NEAR_LOAD(os_refused);
 }
 
 bool give_back_take_refusal(void) {

@@ -2,14 +2,15 @@
 #include "backend/give_run.h"
 
 #include "backend/give_back.h"
-#include "backend/page_map.h"
+#include "backend/root.h"
 #include "config/policy.h"
 
 void give_run_end(struct give_run *run) {
     if (run->count == 0) return;
-    bool given = give_back_pages(granule_address(run->first), (size_t)run->count << JW_GRANULE_SHIFT);
+    bool kept = root_use(run->first) == FOR_RESERVE;
+    bool given = !kept && give_back_pages(granule_address(run->first), (size_t)run->count << JW_GRANULE_SHIFT);
     for (; run->count > 0; run->count--) run->end(run->first++, given);
-    if (!given) run->refused = true;
+    if (!given && !kept) run->refused = true;
 }
 
 void give_run_add(struct give_run *run, granule_id granule) {

@@ -18,7 +18,7 @@ static _Atomic(bool) at_peak; /* new memory sets it if the peak rises, else clea
  * RANGE_CLASSES if there is none. */
 static unsigned smallest_mapped(unsigned *range_class) {
     unsigned found = 0, least = RANGE_CLASSES;
-    for (unsigned nest = 0; nest < NESTS; nest++) {
+    for (unsigned nest = 0; nest < ORDINARY_NESTS; nest++) {
         unsigned next = nest_is_unmapped(nest) ? RANGE_CLASSES : nest_next_class(&ownership.nests[nest], *range_class);
         if (next < least) least = next, found = nest;
     }
@@ -49,7 +49,7 @@ static COLD void give_ranges_back(size_t granules, size_t request) {
         }
         granule_id range = range_acquire_from(nest, range_class);
         if (!range) { /* only a hint was left, which is cleared now, or another thread is at the range */
-            if (++vain % NESTS == 0) range_class++;
+            if (++vain % ORDINARY_NESTS == 0) range_class++;
             continue;
         }
         uint32_t weight = weight_of_class(range_class);

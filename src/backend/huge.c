@@ -77,6 +77,7 @@ static char *reserve_mapping_once(size_t size, size_t alignment) {
 /* Whether `fresh` bytes without pages may come into use. Gives back all unused memory if a limit asks for that. */
 static NOINLINE wide_bool admit_pages(size_t fresh) {
     size_t granules = fresh >> JW_GRANULE_SHIFT;
+    thrift_grows(granules); /* what is placed makes headroom */
     return thrift_admit(granules) || (thrift_make_room(fresh) && limits_admit(granules));
 }
 
@@ -245,9 +246,8 @@ static void shrink_object(char *object, size_t old, size_t new) {
     if (new < old) platform_discard(object + new, old - new);
 }
 
-void *huge_resize(void *object, size_t size) {
-    size_t old = huge_usable_size(object), new = huge_good_size(size);
-    if (old == 0) misuse(INVALID_POINTER, object, 0);
+void *huge_resize(void *object, size_t old, size_t size) {
+    size_t new = huge_good_size(size);
     if (new == 0) return NULL;
     if (new < old) shrink_object(object, old, new);
     if (new <= old) return object;

@@ -48,10 +48,10 @@ size_t huge_good_size(size_t size);
  * the alignment there. 0 when no object can be so large. */
 size_t huge_addresses(size_t size, size_t alignment);
 
-/* Changes the size in place or by moving pages, without copying. Memory that is cut off goes back to the OS at once.
- * NULL when the OS refuses to make the object larger: then nothing has changed. `size` may be one that a range could
- * hold: the object stays huge. */
-void *huge_resize(void *object, size_t size);
+/* Changes the size in place or by moving pages, without copying. `old`: what huge_usable_size has told, not 0. Memory
+ * that is cut off goes back to the OS at once. NULL when the OS refuses to make the object larger: then nothing has
+ * changed. `size` may be one that a range could hold: the object stays huge. */
+void *huge_resize(void *object, size_t old, size_t size);
 
 /* Finds the huge object that contains the address: its start and size, for messages. `gone`: looks for a freed object,
  * else for one in use. NULL: there is none. */

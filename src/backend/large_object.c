@@ -13,13 +13,13 @@ static uint32_t granules_for(size_t bytes) {
 }
 
 /* Called if the object begins where its range begins. Notes the weight in the second granule's word: free reads it, and
- * after the free it is a trace (leaf_word.h). */
-static ALWAYS_INLINE void note_weight(granule_id range, uint32_t weight) {
-    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));
+ * after the free it is a trace (leaf_word.h). In the reserve nothing is noted: so large_cache must look. */
+static void note_weight(granule_id range, uint32_t weight) {
+    if (weight > 1) leaf_set(range + 1, root_use(range) == FOR_RESERVE ? leaf_none() : leaf_trace_before(weight));
 }
 
 void *large_allocate_cached(struct range_cache *cache, size_t size) {
-    granule_id range = range_cache_pop(cache, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1);
+    granule_id range = range_cache_pop(cache, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1, CACHED_FITTING);
     if (!range) return NULL;
     leaf_set(range, leaf_large(0)); /* the weight is still noted */
     return granule_address_fast(range);
@@ -46,11 +46,11 @@ static granule_id range_of(const void *object, uint32_t *offset) {
     return ours && leaf_same(leaf_get(range), leaf_large(*offset)) ? range : 0;
 }
 
-/* Reads the weight that note_weight has noted. A range of a single granule has no note: Knit knows its weight. */
+/* Reads the weight that note_weight has noted; 0: none, as of a range of a single granule. Knit knows its weight. */
 static ALWAYS_INLINE uint32_t noted_weight(granule_id range) {
     uint32_t weight = (range + 1) % ROOT_GRANULES ? leaf_traced_before(leaf_get(range + 1)) : 0;
     invariant(!weight || weight == knit_weight(range));
-    return LIKELY(weight) ? weight : knit_weight(range);
+    return weight;
 }
 
 /* Frees the object: from now on the caller holds the object's range. */
@@ -71,7 +71,12 @@ granule_id large_try_begin_free(void *object) {
 }
 
 void large_cache(struct range_cache *cache, granule_id range) {
-    range_cache_push(cache, range, noted_weight(range));
+    uint32_t weight = noted_weight(range);
+    if (UNLIKELY(!weight)) {
+        weight = knit_weight(range);
+        if (root_use(range) == FOR_RESERVE) return thrift_place_freed(range, weight); /* whichever thread frees it */
+    }
+    range_cache_push(cache, range, weight);
 }
 
 void large_free(void *object) {

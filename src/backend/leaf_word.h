@@ -8,7 +8,7 @@
  *   NONE       0; trace of a large object:      a granule inside a range, or not ours. Here: in the first granule of an
  *              here (23), before (22),          object that was freed. Before: in the second granule of a range that
  *              granules (21..0)                 begins with its object; while the object is in use, the range's weight
- *   FREE       nest (bits 24-26), prev          the range's holder; prev: the holder of the list's lock
+ *   FREE       nest (bits 24-27), prev          the range's holder; prev: the holder of the list's lock
  *   MID        class (bits 24-27), prev         as FREE
  *   LARGE      granules up to the object        allocating and freeing thread (compare-exchange on free)
  *   INTERIOR   class (24-27) if of a mid slab,  the holder: granules 1.. of a mid slab, aligned pointers into a range
@@ -40,7 +40,7 @@ enum leaf_kind { NONE, FREE, MID, LARGE, INTERIOR, DEFERRED, HELD, SEALED };
 #define LEAF_SLAB 0x80000000u
 #define LEAF_KIND_SHIFT 28
 #define LEAF_HIGH_SHIFT 24
-#define LEAF_NEST 7u
+#define LEAF_NEST 15u
 #define LEAF_CLASS 15u
 #define LEAF_UNMAPPED (1u << LEAF_HIGH_SHIFT)
 #define LEAF_NOT_ACQUIRED (1u << (LEAF_HIGH_SHIFT + 2))

@@ -24,7 +24,7 @@ static COLD size_t granules_above(size_t most, size_t granules) {
 }
 
 NOINLINE size_t limits_above(const _Atomic(size_t) *limit, size_t granules) {
-    size_t most = option(limit);
+    size_t most = option_at(limit);
     return LIKELY(most == 0) ? 0 : granules_above(most, granules);
 }
 

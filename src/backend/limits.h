@@ -52,7 +52,7 @@ static inline bool limits_may_admit(size_t bytes) {
     return most == 0 || bytes <= most;
 }
 
-static inline bool limits_admit(size_t granules) {
+static inline wide_bool limits_admit(size_t granules) {
     return limits_above(&options.limit_hard, granules) == 0;
 }
 

@@ -2,6 +2,7 @@
 #include "backend/mapping_cache.h"
 
 #include "backend/ownership.h"
+#include "base/near.h"
 #include "base/published.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
@@ -22,7 +23,7 @@ PUBLISHED(cached_total);
 static _Atomic(uint32_t) next_victim;
 
 size_t mapping_cache_bytes(void) {
-    return atomic_load_explicit(&cached_total, memory_order_relaxed);
+    return NEAR_LOAD(cached_total);
 }
 
 /* Counts the mapping's memory as cached, also for the end of the reclamation thread (OW1). */

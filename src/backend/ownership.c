@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "backend/thrift_counters.h"
 #include "base/published.h"
 #include "config/policy.h"
 #include "platform/assert.h"
@@ -39,11 +40,6 @@ unsigned ownership_swap_buffers(void) {
     return atomic_fetch_xor_explicit(&ownership.active, 1, memory_order_relaxed);
 }
 
-size_t free_granules(enum slot_code state) {
-    intptr_t granules = atomic_load_explicit(&ownership.cached[state == UNMAPPED], memory_order_relaxed);
-    return granules > 0 ? (size_t)granules : 0;
-}
-
 static void note_rollback(void) {
     atomic_fetch_add_explicit(&ownership.rollbacks, 1, memory_order_relaxed);
 }
@@ -53,6 +49,12 @@ static void defer_range(granule_id range, enum slot_code state, bool acquired) {
     leaf_set(range, leaf_deferred(state == UNMAPPED, acquired));
     atomic_fetch_add_explicit(&ownership.deferrals, 1, memory_order_relaxed);
     id_stack_push(&ownership.deferred, range, range_set_next);
+}
+
+/* How much of the weight counts as free in that state: mapped memory of the reserve does not. The caller holds the
+ * range. */
+static NOINLINE intptr_t counted_weight(granule_id range, enum slot_code state, uint32_t weight) {
+    return state == MAPPED && root_use(range) == FOR_RESERVE ? 0 : (intptr_t)weight;
 }
 
 granule_id range_acquire_from(unsigned nest, unsigned class) {
@@ -65,7 +67,7 @@ granule_id range_acquire_from(unsigned nest, unsigned class) {
         if (tries == TRIES) break;
     }
     if (range) {
-        free_granules_add(state, -(intptr_t)weight_of_class(class));
+        free_granules_add(state, -counted_weight(range, state, weight_of_class(class)));
         leaf_set(range, leaf_held());
     }
     /* the ranges that failed go back only now: else the next try would have found the same range again */
@@ -114,7 +116,7 @@ NOINLINE uint32_t range_join_right(granule_id range, enum slot_code state) {
     if (!sibling) return 0;
     uint32_t more = knit_weight(sibling);
     if (!take_sibling(sibling, more, state, was)) return 0;
-    free_granules_add(state, -(intptr_t)more);
+    free_granules_add(state, -counted_weight(range, state, more));
     knit_join(range, sibling);
     return more;
 }
@@ -176,7 +178,7 @@ static enum placing place_halves(granule_id range, uint32_t weight, bool root, e
 }
 
 void range_place_known(granule_id range, uint32_t weight, enum slot_code state) {
-    intptr_t own = weight; /* the joined siblings are counted already */
+    intptr_t own = counted_weight(range, state, weight); /* the joined siblings are counted already */
     enum placing result = REFUSED_BY_KNIT;
     for (int tries = 0; result == REFUSED_BY_KNIT && tries < TRIES; tries++) {
         invariant(leaf_same(leaf_get(range), leaf_held()));
@@ -193,7 +195,10 @@ uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins) {
     uint32_t own = weight;
     if (joins) range = join_siblings(range, &weight, UNMAPPED);
     free_granules_add(UNMAPPED, (intptr_t)own - (intptr_t)weight);
-    if (knit_is_root(range) && root_destroy(range)) return 0;
+    if (knit_is_root(range) && root_destroy(range)) {
+        thrift_count_given_back(ROOT_SIZE);
+        return 0;
+    }
     range_place_known(range, weight, MAPPED);
     return weight;
 }
@@ -209,7 +214,7 @@ wide_bool range_place_deferred(void) {
             defer_range(range, state, false);
             continue;
         }
-        free_granules_add(state, -(intptr_t)knit_weight(range));
+        free_granules_add(state, -counted_weight(range, state, knit_weight(range)));
         leaf_set(range, leaf_held());
         range_place(range, state);
     }

@@ -24,7 +24,8 @@
 
 /* Each use of roots has three Nests: two buffers of mapped ranges, one active and one standby (thrift.h), and one of
  * unmapped ranges. */
-enum { UNMAPPED_NEST = 2, NESTS_OF_USE = 3, NESTS = ROOT_USES * NESTS_OF_USE };
+enum { UNMAPPED_NEST = 2, NESTS_OF_USE = 3, ORDINARY_NESTS = ROOT_USES * NESTS_OF_USE };
+enum { NESTS = (FOR_RESERVE + 1) * NESTS_OF_USE };
 _Static_assert(NESTS - 1 <= LEAF_NEST, "a Nest's number fits in a leaf's word");
 
 /* The number of a use's Nest. `part`: buffer 0 or 1, or UNMAPPED_NEST. */
@@ -48,7 +49,7 @@ extern struct ownership ownership;
 
 /* The buffer that is active now: a racy snapshot. */
 static ALWAYS_INLINE unsigned ownership_active(void) {
-    return atomic_load_explicit(&ownership.active, memory_order_relaxed);
+    return NEAR_LOAD(ownership.active);
 }
 
 /* Whether freed ranges go to this Nest now. */
@@ -99,7 +100,11 @@ void ownership_forget_sealed(void);
 /* Counts granules that become free in that state, or are free no longer. */
 void free_granules_add(enum slot_code state, intptr_t granules);
 
-/* Free granules in that state: a racy snapshot. Mapped ones: also those of cached mappings (mapping_cache.h). */
-size_t free_granules(enum slot_code state);
+/* Free granules in that state: a racy snapshot. Mapped ones: also those of cached mappings (mapping_cache.h), but not
+ * those of the reserve, which count as in use. */
+static ALWAYS_INLINE size_t free_granules(enum slot_code state) {
+    intptr_t granules = state == UNMAPPED ? NEAR_LOAD(ownership.cached[1]) : NEAR_LOAD(ownership.cached[0]);
+    return granules > 0 ? (size_t)granules : 0;
+}
 
 #endif

@@ -51,8 +51,9 @@ static void set_masks(size_t mask) {
  *
  *   announced   for each part: threads that have tried to map it, without those that the kernel refused and those that
  *               found a foreign mapping there. More than 1: the mapping that a thread finds is ours
- *   masks       by compare-exchange from the old to the new value, the records' mask first. [MG1]: a thread that sees a
- *               slot in the other mask finds its records
+ *   masks       by compare-exchange from the old to the new value. Records have a mask of their own, which lags behind:
+ *               it grows when a root that it does not cover admits slabs, or the other tables cover RECORDS_LAG. Until
+ *               then an address there leads to another granule's record, as a foreign address does
  */
 enum { RECORDS, LEAF, NODE, LINK, OWNERS, TABLES };
 #define WINDOW_MOST ((size_t)1 << (JW_WINDOW_SHIFT < sizeof(size_t) * 8 ? JW_WINDOW_SHIFT : 31)) /* 32 bits: unused */
@@ -74,15 +75,19 @@ static size_t offset_of(unsigned table, size_t granule) {
     return align_up(offset, platform_page_size());
 }
 
-/* A table's pages for granules [from, to). Size 0: a page of other granules has the entries. */
+/* Pages of a table. Size 0: a page of other granules has the entries. */
 struct table_part {
     char *start;
     size_t size;
 };
 
-static struct table_part table_part(unsigned table, size_t from, size_t to) {
-    size_t start = offset_of(table, from);
-    return (struct table_part){table_start[table] + start, offset_of(table, to) - start};
+/* Part of a table below the mask; or `next`, the part that doubles it. `number`: of both parts of all tables. */
+static struct table_part part_of(unsigned number, size_t mask, bool next) {
+    size_t low = page_map_low(mask), from = 0;
+    if (number % PARTS && (from = page_map_far(mask)) == 0) low = 0;
+    if (next) from += low;
+    size_t start = offset_of(number / PARTS, from);
+    return (struct table_part){table_start[number / PARTS] + start, offset_of(number / PARTS, from + low) - start};
 }
 
 /* Records are read-only until their root has slabs: read-only memory is charged only as address space. */
@@ -95,20 +100,15 @@ static void huge_pages_off(struct table_part part) {
     if (part.size != 0) platform_huge_pages(part.start, part.size, false);
 }
 
-static struct table_part first_part(unsigned number, size_t mask) {
-    size_t low = page_map_low(mask), from = number % PARTS ? page_map_far(mask) : 0;
-    return table_part(number / PARTS, from, number % PARTS && !from ? 0 : from + low);
-}
-
 static bool map_first_parts(size_t mask) {
     for (unsigned number = 0; number < TABLES * PARTS; number++) {
-        struct table_part part = first_part(number, mask);
+        struct table_part part = part_of(number, mask, false);
         if (map_part(number / PARTS, part) == RESERVED) {
             huge_pages_off(part);
             continue;
         }
         while (number-- > 0) {
-            part = first_part(number, mask);
+            part = part_of(number, mask, false);
             if (part.size != 0) unmap_readable(part.start, part.size); /* the records cannot be written */
         }
         return false;
@@ -142,19 +142,28 @@ size_t page_map_covered(void) {
     return page_map.mask;
 }
 
+static bool records_cover(granule_id root) {
+    (void)root;
+    return true;
+}
+
 bool page_map_grow(size_t mask) {
     (void)mask;
     return false;
 }
 
+static wide_bool grow_tables(unsigned first, size_t granules) {
+    (void)first, (void)granules;
+    return true;
+}
+
 #else
 
 size_t page_map_covered(void) {
-    /* [MG2] acquire: the records' mask; pairs [MG1]; client page_map_grows */
-    return atomic_load_explicit(&page_map.mask, memory_order_acquire);
+    return atomic_load_explicit(&page_map.mask, memory_order_relaxed);
 }
 
-static _Atomic(uint32_t) announced[FAR_BITS][TABLES][PARTS];
+static _Atomic(uint32_t) announced[FAR_BITS][TABLES * PARTS];
 
 /* The kernel has found a mapping at the part's place. It is ours if another thread has tried to map the part, and all
  * of the part is mapped. */
@@ -163,14 +172,14 @@ static bool another_has_mapped(const _Atomic(uint32_t) *threads, char *part, siz
     return atomic_load_explicit(threads, memory_order_relaxed) > 1 && platform_is_mapped(part, size);
 }
 
-/* Doubles a part of the table: maps as many bytes behind it, unless they are mapped already. False: the OS refuses, or
- * a foreign mapping is there. */
-static wide_bool extend_table(unsigned table, size_t low, size_t far) {
-    struct table_part part = table_part(table, far + low, far + 2 * low);
+/* Doubles a part of a table: maps as many bytes behind it, unless they are mapped already. False: the OS refuses, or a
+ * foreign mapping is there. */
+static wide_bool extend_part(unsigned number, size_t mask) {
+    struct table_part part = part_of(number, mask, true);
     if (part.size == 0) return true;
-    _Atomic(uint32_t) *threads = &announced[__builtin_ctzl(low) - FIRST_LOW_SHIFT][table][far != 0];
+    _Atomic(uint32_t) *threads = &announced[__builtin_ctzl(~mask) - FIRST_LOW_SHIFT][number];
     atomic_fetch_add_explicit(threads, 1, memory_order_relaxed); /* as in another_has_mapped */
-    enum platform_reserved result = map_part(table, part);
+    enum platform_reserved result = map_part(number / PARTS, part);
     if (result == RESERVE_REFUSED || (result == RESERVE_TAKEN && !another_has_mapped(threads, part.start, part.size))) {
         atomic_fetch_sub_explicit(threads, 1, memory_order_relaxed);
         return false;
@@ -179,19 +188,32 @@ static wide_bool extend_table(unsigned table, size_t low, size_t far) {
     return true;
 }
 
-static void move_mask(mask_word *mask, uintptr_t from, uintptr_t to) {
-    /* [MG1] release: the records' mask, before the other; pairs [MG2]; client page_map_grows */
-    atomic_compare_exchange_strong_explicit(mask, &from, to, memory_order_release, memory_order_relaxed);
+/* Doubles the records, or all other tables, until they cover the granules. */
+static wide_bool grow_tables(unsigned first, size_t granules) {
+    unsigned end = first == RECORDS ? LEAF : TABLES, shift = first == RECORDS ? RECORD_SHIFT : 0;
+    mask_word *word = first == RECORDS ? &page_map.record_mask : &page_map.mask;
+    for (uintptr_t from; granules & ~((from = atomic_load_explicit(word, memory_order_relaxed)) >> shift);) {
+        size_t mask = from >> shift;
+        uintptr_t to = (mask | (mask + 1)) << shift;
+        unsigned number = first * PARTS;
+        while (number < end * PARTS && extend_part(number, mask)) number++;
+        if (number < end * PARTS && atomic_load_explicit(word, memory_order_relaxed) == from) return false;
+        /* relaxed: the kernel orders the mapping of the parts; a thread that has seen a mask sees no older one later */
+        if (number == end * PARTS)
+            atomic_compare_exchange_strong_explicit(word, &from, to, memory_order_relaxed, memory_order_relaxed);
+    }
+    return true;
+}
+
+static bool records_cover(granule_id root) {
+    return (root & ~(atomic_load_explicit(&page_map.record_mask, memory_order_relaxed) >> RECORD_SHIFT)) == 0;
 }
 
 bool page_map_grow(size_t mask) {
-    size_t low = page_map_low(mask), far = page_map_far(mask), next = mask | low;
+    size_t low = page_map_low(mask), covered = page_map_far(mask) ? 2 * low : low;
     if (low >= WINDOW_MOST >> JW_GRANULE_SHIFT) return false;
-    for (unsigned table = 0; table < TABLES; table++)
-        if (!extend_table(table, low, 0) || (far && !extend_table(table, low, far))) return page_map_covered() != mask;
-    move_mask(&page_map.record_mask, mask << RECORD_SHIFT, next << RECORD_SHIFT);
-    move_mask(&page_map.mask, mask, next);
-    return true;
+    bool lag = covered < RECORDS_LAG && platform_page_size() <= GRANULE_SIZE; /* as in close_a_range */
+    return (lag || grow_tables(RECORDS, mask | low)) && grow_tables(LEAF, mask | low);
 }
 
 #endif
@@ -237,13 +259,15 @@ bool page_map_start(void) {
 }
 
 wide_bool page_map_admit_slabs(granule_id root) {
-    size_t page = platform_page_size(), from = align_down((size_t)root << RECORD_SHIFT, page);
-    size_t to = align_up((root + ROOT_GRANULES) << RECORD_SHIFT, page); /* small roots share a page */
-    return platform_protect(page_map.records + from, to - from, true);
+    /* small roots share a page; the records of others are whole pages, which have 64 KB at most */
+    size_t page = ROOT_GRANULES * RECORD_SIZE % 65536 ? platform_page_size() : 1;
+    size_t from = align_down((size_t)root << RECORD_SHIFT, page);
+    size_t to = align_up((root + ROOT_GRANULES) << RECORD_SHIFT, page);
+    return grow_tables(RECORDS, root) && platform_protect(page_map.records + from, to - from, true);
 }
 
 void page_map_discard(granule_id root) {
-    platform_discard(record_at(root), ROOT_GRANULES * RECORD_SIZE);
+    if (records_cover(root)) platform_discard(record_at(root), ROOT_GRANULES * RECORD_SIZE);
     platform_discard(&page_map.leaf[root], ROOT_GRANULES * sizeof(table_word));
     platform_discard(&page_map.node[root], ROOT_GRANULES * sizeof(table_word));
     platform_discard(&page_map.link[root], ROOT_GRANULES * sizeof(table_word));

@@ -35,6 +35,7 @@
 #include "backend/slot_word.h"
 #include "base/align.h"
 #include "base/compiler.h"
+#include "base/near.h"
 #include "config/geometry.h"
 
 typedef _Atomic(uint32_t) table_word;
@@ -85,8 +86,16 @@ extern struct page_map page_map HIDDEN;
 /* Makes the tables; false when there is no room even for the smallest. Called once, by the first slow path. */
 bool page_map_start(void);
 
+static ALWAYS_INLINE uintptr_t page_map_mask(void) {
+#if READS_NEAR
+    return NEAR_READ(page_map.mask);
+#else
+    return mask_get(&page_map.mask);
+#endif
+}
+
 static ALWAYS_INLINE granule_id granule_of(const void *address) {
-    return (granule_id)(((uintptr_t)address >> JW_GRANULE_SHIFT) & mask_get(&page_map.mask));
+    return (granule_id)(((uintptr_t)address >> JW_GRANULE_SHIFT) & page_map_mask());
 }
 
 /* The record of an address's granule. */
@@ -104,7 +113,7 @@ static inline granule_id record_id(const void *record) {
 }
 
 static inline struct leaf_word leaf_get(granule_id id) {
-    return (struct leaf_word){atomic_load_explicit(&page_map.leaf[id], memory_order_relaxed)};
+    return (struct leaf_word){atomic_load_explicit(&NEAR_READ(page_map.leaf)[id], memory_order_relaxed)};
 }
 
 static ALWAYS_INLINE struct leaf_word leaf_of(const void *address) {
@@ -112,14 +121,14 @@ static ALWAYS_INLINE struct leaf_word leaf_of(const void *address) {
 }
 
 static inline void leaf_set(granule_id id, struct leaf_word leaf) {
-    atomic_store_explicit(&page_map.leaf[id], leaf.raw, memory_order_relaxed);
+    atomic_store_explicit(&NEAR_READ(page_map.leaf)[id], leaf.raw, memory_order_relaxed);
 }
 
 /* One atomic step; false where the word is not `from`. */
 static inline bool leaf_change(granule_id id, struct leaf_word from, struct leaf_word to) {
     uint32_t expected = from.raw;
-    return atomic_compare_exchange_strong_explicit(&page_map.leaf[id], &expected, to.raw, memory_order_relaxed,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&NEAR_READ(page_map.leaf)[id], &expected, to.raw,
+                                                   memory_order_relaxed, memory_order_relaxed);
 }
 
 /* The first granule of the range, object or slab that the granule belongs to. */
@@ -133,11 +142,11 @@ static ALWAYS_INLINE enum leaf_kind object_kind(const void *object, struct leaf_
 }
 
 static inline struct range_link range_link_get(granule_id range) {
-    return (struct range_link){atomic_load_explicit(&page_map.link[range], memory_order_relaxed)};
+    return (struct range_link){atomic_load_explicit(&NEAR_READ(page_map.link)[range], memory_order_relaxed)};
 }
 
 static inline void range_link_set(granule_id range, struct range_link link) {
-    atomic_store_explicit(&page_map.link[range], link.raw, memory_order_relaxed);
+    atomic_store_explicit(&NEAR_READ(page_map.link)[range], link.raw, memory_order_relaxed);
 }
 
 /* The next range in a list that goes through the links: a list of the holder, or a lock-free one (sync/id_stack.h). */
@@ -150,27 +159,28 @@ static inline void range_set_next(granule_id range, granule_id next) {
 }
 
 static inline _Atomic(struct node_word) *node_at(granule_id id) {
-    return (_Atomic(struct node_word) *)&page_map.node[id];
+    return (_Atomic(struct node_word) *)&NEAR_READ(page_map.node)[id];
 }
 
 /* Words of other uses: a root's, where the node table has no node's word, and a mid slab's, where no range begins. */
 static inline table_word *root_word_at(granule_id root) {
-    return &page_map.node[root];
+    return &NEAR_READ(page_map.node)[root];
 }
 
 static ALWAYS_INLINE table_word *mid_word_at(granule_id slab) {
-    return &page_map.link[slab + 1];
+    return &NEAR_READ(page_map.link)[slab + 1];
 }
 
 /* Address of a granule inside a claimed root. _fast: the same, inline. */
 static ALWAYS_INLINE char *granule_address_fast(granule_id id) {
-    uintptr_t root = atomic_load_explicit(&page_map.slot_owner[id / ROOT_GRANULES], memory_order_relaxed);
+    uintptr_t root = atomic_load_explicit(&NEAR_READ(page_map.slot_owner)[id / ROOT_GRANULES], memory_order_relaxed);
     return (char *)root + (size_t)(id % ROOT_GRANULES) * GRANULE_SIZE;
 }
 char *granule_address(granule_id id);
 
 static ALWAYS_INLINE uintptr_t slot_word(const void *address) {
-    return atomic_load_explicit(&page_map.slot_owner[granule_of(address) / ROOT_GRANULES], memory_order_relaxed);
+    return atomic_load_explicit(&NEAR_READ(page_map.slot_owner)[granule_of(address) / ROOT_GRANULES],
+                                memory_order_relaxed);
 }
 
 /* Whether the address lies in a root of ours. _fast: the same, inline. */
@@ -207,8 +217,10 @@ void page_map_unclaim(char *root);
 /* The most slots that there can be. */
 size_t page_map_slots(void);
 
-/* Bytes of the tables that claimed slots may have touched. `untouched`: slots that do not count. */
-size_t page_map_metadata(size_t untouched);
+/* Bytes of the tables that so many roots may have touched. */
+static inline size_t page_map_metadata(size_t roots) {
+    return roots * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
+}
 
 /* Returns the first granule of the first root in the slots from *slot on, and moves *slot behind it. 0: there is none.
  * `sealed`: looks at sealed roots, else at all others. */
@@ -219,7 +231,7 @@ void page_map_walk(void (*visit)(granule_id id, void *context), void *context);
 
 /* Address of a sealed root. */
 static inline char *page_map_sealed_root(granule_id root) {
-    uintptr_t word = atomic_load_explicit(&page_map.slot_owner[root / ROOT_GRANULES], memory_order_relaxed);
+    uintptr_t word = atomic_load_explicit(&NEAR_READ(page_map.slot_owner)[root / ROOT_GRANULES], memory_order_relaxed);
     return (char *)(word - SLOT_SEALED); // NOLINT(performance-no-int-to-ptr)
 }
 

@@ -15,20 +15,13 @@ static size_t covered_from(size_t slot, size_t mask) {
     return slot >= page_map_low(mask) && slot < page_map_far(mask) ? page_map_far(mask) : slot;
 }
 
-/* All slots that were ever claimed are in [first_slot, last_slot): few, and in two parts at most. */
-static _Atomic(size_t) first_slot = SIZE_MAX, last_slot;
-PUBLISHED(first_slot);
-PUBLISHED(last_slot);
+/* Bit i: in the i-th part of the window a slot was ever claimed. Walks leave the other parts out. */
+static _Atomic(uint32_t) claimed_parts;
+PUBLISHED(claimed_parts);
+enum { SLOTS_SHIFT = JW_WINDOW_SHIFT - JW_ROOT_SHIFT, PART_SHIFT = SLOTS_SHIFT > 5 ? SLOTS_SHIFT - 5 : 0 };
 
-static void note_slot(size_t slot) {
-    size_t first = atomic_load_explicit(&first_slot, memory_order_relaxed),
-           last = atomic_load_explicit(&last_slot, memory_order_relaxed);
-    while (slot < first && !atomic_compare_exchange_weak_explicit(&first_slot, &first, slot, memory_order_relaxed,
-                                                                  memory_order_relaxed))
-        ;
-    while (slot >= last && !atomic_compare_exchange_weak_explicit(&last_slot, &last, slot + 1, memory_order_relaxed,
-                                                                  memory_order_relaxed))
-        ;
+static uint32_t bit_of_part(size_t slot) {
+    return 1u << (slot >> PART_SHIFT);
 }
 
 wide_bool page_map_claim(char *address) {
@@ -36,31 +29,31 @@ wide_bool page_map_claim(char *address) {
     uintptr_t expected = slot_word(address);
     /* [MP1] acquire: the last owner no longer uses the slot's records; pairs [MP2]; client root_back */
     if (id == 0 || slot_is_claimed(expected) ||
-        !atomic_compare_exchange_strong_explicit(&page_map.slot_owner[id / ROOT_GRANULES], &expected,
+        !atomic_compare_exchange_strong_explicit(&NEAR_READ(page_map.slot_owner)[id / ROOT_GRANULES], &expected,
                                                  (uintptr_t)address, memory_order_acquire, memory_order_relaxed))
         return false;
-    note_slot(id / ROOT_GRANULES);
+    atomic_fetch_or_explicit(&claimed_parts, bit_of_part(id / ROOT_GRANULES), memory_order_relaxed);
     return true;
 }
 
 /* Moves *slot to the next claimed slot whose root is sealed, or not. */
 static wide_bool next_claimed(size_t *slot, bool sealed) {
-    size_t from = atomic_load_explicit(&first_slot, memory_order_relaxed);
-    if (*slot < from) *slot = from;
-    for (size_t mask = slot_mask();; ++*slot) {
-        /* a slot that a newer mask covers is found by walks that begin after its claim */
-        *slot = covered_from(*slot, mask);
-        if (*slot >= atomic_load_explicit(&last_slot, memory_order_relaxed)) return false;
-        uintptr_t word = atomic_load_explicit(&page_map.slot_owner[*slot], memory_order_relaxed);
+    uint32_t parts = NEAR_LOAD(claimed_parts);
+    /* a slot that is claimed meanwhile, or that a newer mask covers, is found by walks that begin after that */
+    for (size_t mask = slot_mask(); (*slot = covered_from(*slot, mask)) <= mask; ++*slot) {
+        uintptr_t word = 0;
+        if (!(parts & bit_of_part(*slot))) *slot |= (1u << PART_SHIFT) - 1;
+        else word = atomic_load_explicit(&NEAR_READ(page_map.slot_owner)[*slot], memory_order_relaxed);
         if (slot_is_claimed(word) && slot_is_sealed(word) == sealed) return true;
     }
+    return false;
 }
 
 /* A hint: slots below are probably not free. */
 static _Atomic(size_t) lowest_free;
 
 static wide_bool slot_is_free(size_t slot) {
-    return !slot_is_claimed(atomic_load_explicit(&page_map.slot_owner[slot], memory_order_relaxed));
+    return !slot_is_claimed(atomic_load_explicit(&NEAR_READ(page_map.slot_owner)[slot], memory_order_relaxed));
 }
 
 /* Maps up to *count free slots from `slot` on, at least `slot` itself, and claims `slot`. */
@@ -86,7 +79,7 @@ static size_t random_slot(size_t mask) {
 
 /* Reserves the lowest free slots; doubles the tables when there are none. */
 static char *reserve_low(size_t *count) {
-    size_t most = *count, from = atomic_load_explicit(&lowest_free, memory_order_relaxed);
+    size_t most = *count, from = NEAR_LOAD(lowest_free);
     if (from == 0) from = random_slot(slot_mask());
     for (size_t mask;;) {
         mask = page_map_covered();
@@ -144,33 +137,26 @@ void page_map_unclaim(char *root) {
     granule_id id = granule_of(root);
     page_map_discard(id);
     /* [MP2] release: this owner's last use of the slot's records; pairs [MP1]; client root_back */
-    atomic_store_explicit(&page_map.slot_owner[id / ROOT_GRANULES], slot_gone(root), memory_order_release);
-    if (id / ROOT_GRANULES < atomic_load_explicit(&lowest_free, memory_order_relaxed))
+    atomic_store_explicit(&NEAR_READ(page_map.slot_owner)[id / ROOT_GRANULES], slot_gone(root), memory_order_release);
+    if (id / ROOT_GRANULES < NEAR_LOAD(lowest_free))
         atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
 }
 
 void page_map_disown(char *root) {
     /* relaxed: the kernel puts the unmapping that follows before a mapping at this address */
-    atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], slot_disowned(root),
+    atomic_store_explicit(&NEAR_READ(page_map.slot_owner)[granule_of(root) / ROOT_GRANULES], slot_disowned(root),
                           memory_order_relaxed);
 }
 
 bool page_map_give_back(char *root) {
     page_map_disown(root);
     if (!platform_unmap(root, ROOT_SIZE)) {
-        atomic_store_explicit(&page_map.slot_owner[granule_of(root) / ROOT_GRANULES], (uintptr_t)root,
+        atomic_store_explicit(&NEAR_READ(page_map.slot_owner)[granule_of(root) / ROOT_GRANULES], (uintptr_t)root,
                               memory_order_relaxed);
         return false;
     }
     page_map_unclaim(root);
     return true;
-}
-
-size_t page_map_metadata(size_t untouched) {
-    size_t claimed = 0;
-    for (size_t slot = 0; next_claimed(&slot, false); slot++) claimed++;
-    if (untouched > claimed) untouched = claimed;
-    return (claimed - untouched) * ((size_t)ROOT_GRANULES * TABLES_SIZE + sizeof(uintptr_t));
 }
 
 granule_id page_map_next(uint32_t *slot, bool sealed) {
@@ -185,6 +171,6 @@ void page_map_walk(void (*visit)(granule_id id, void *context), void *context) {
 }
 
 void page_map_seal(granule_id root) {
-    atomic_store_explicit(&page_map.slot_owner[root / ROOT_GRANULES], slot_sealed(granule_address(root)),
+    atomic_store_explicit(&NEAR_READ(page_map.slot_owner)[root / ROOT_GRANULES], slot_sealed(granule_address(root)),
                           memory_order_relaxed);
 }

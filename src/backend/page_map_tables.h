@@ -6,14 +6,15 @@
 #include <stddef.h>
 
 #include "backend/granule_id.h"
+#include "base/compiler.h"
 
 /* What a mask covers, in granules or in slots:  [0, low) and, if `far` is not 0, [far, far + low). Both are powers of
  * two. A growing table has a part at each of the two places. The first root lies in the second one, if there is one. */
-static inline size_t page_map_low(size_t mask) {
+static ALWAYS_INLINE size_t page_map_low(size_t mask) {
     return (mask + 1) & ~mask;
 }
 
-static inline size_t page_map_far(size_t mask) {
+static ALWAYS_INLINE size_t page_map_far(size_t mask) {
     return mask & ~(page_map_low(mask) - 1);
 }
 

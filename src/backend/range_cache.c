@@ -108,13 +108,21 @@ void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weig
     else push_into_slot(cache, slot, range, weight);
 }
 
-granule_id range_cache_pop_larger(uint32_t weight) {
-    struct range_cache *cache = range_cache_mine;
-    granule_id range = 0;
-    uint64_t classes = cache ? cache->filled >> class_of_weight(weight) << class_of_weight(weight) : 0;
-    for (; classes && !range; classes &= classes - 1)
-        range = range_cache_pop(cache, weight_of_class((unsigned)__builtin_ctzll(classes)));
-    return range;
+granule_id range_cache_pop(struct range_cache *cache, uint32_t granules, uint64_t classes) {
+    unsigned least = class_of_weight(granules);
+    for (classes &= cache->filled >> least; classes; classes &= classes - 1) {
+        unsigned range_class = least + (unsigned)__builtin_ctzll(classes);
+        struct cell *slot = cache->slots[range_class];
+        for (struct cell *end = slot + RANGE_CACHE_WAYS; slot < end; slot++) {
+            if (cell_look(slot) == 0) continue;
+            granule_id range = range_cache_range(cell_take_own(slot));
+            if (range == 0) continue;
+            cache->room += (int32_t)weight_of_class(range_class);
+            return range;
+        }
+        cache->filled &= ~((uint64_t)1 << range_class);
+    }
+    return 0;
 }
 
 /* Marks the slot's range as old, or takes it if it is old already. `now`: takes it in any case. `word`: the slot at the
@@ -144,6 +152,15 @@ wide_bool range_cache_drain(struct range_cache *cache, bool now) {
     thrift_may_hold(left);
     return left > 0;
 }
+
+#if !JW_HOSTED
+void range_cache_close(struct range_cache *cache) {
+    range_cache_drain_own(cache);
+    cache->most -= cache->room; /* what is cached stays their difference */
+    cache->room = 0;
+    range_cache_enter(NULL);
+}
+#endif
 
 void range_cache_drain_own(struct range_cache *cache) {
     if (cache->filled) range_cache_drain(cache, true);

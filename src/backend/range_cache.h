@@ -72,14 +72,19 @@ extern _Thread_local struct range_cache *range_cache_mine HIDDEN __attribute__((
 
 /* Makes the cache the calling thread's. NULL: from now on the thread has none. */
 void range_cache_enter(struct range_cache *cache);
+
+/* Frees the ranges of the calling thread's cache, which takes none from now on, until the thread enters it again. */
+void range_cache_close(struct range_cache *cache);
 #endif
 
 /* Pushes a held range, or frees it if the cache has no room. `cache`: the caller's, or of a heap without a thread. */
 void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight);
 
-/* Pops a held range of the weight, or of the next larger one in the calling thread's cache; 0: none. The range counts
- * as mapped. */
-granule_id range_cache_pop_larger(uint32_t weight);
+/* Pops a held range for `granules` granules from the first class that has one: of `classes`, a bit for each, the lowest
+ * for that of `granules`. 0: none. The cache is the calling thread's. The range counts as mapped. */
+#define CACHED_FITTING 1u
+#define CACHED_LARGER (~(uint64_t)0)
+granule_id range_cache_pop(struct range_cache *cache, uint32_t granules, uint64_t classes);
 
 /* Gives back the ranges that have waited since the last round; `now`: frees all ranges. Any thread may call it. True:
  * ranges remain for the next round. */
@@ -93,21 +98,5 @@ size_t range_cache_granules(struct range_cache *cache);
 
 /* Forgets the other threads, which the child of a fork does not have. */
 void range_cache_after_fork(void);
-
-/* Pops a held range of the class for `granules` granules; 0: none. The cache is the calling thread's. */
-static ALWAYS_INLINE granule_id range_cache_pop(struct range_cache *cache, uint32_t granules) {
-    unsigned range_class = class_of_weight(granules);
-    if (!(cache->filled >> range_class & 1)) return 0;
-    struct cell *slot = cache->slots[range_class];
-    for (struct cell *end = slot + RANGE_CACHE_WAYS; slot < end; slot++) {
-        if (cell_look(slot) == 0) continue;
-        granule_id range = range_cache_range(cell_take_own(slot));
-        if (range == 0) continue;
-        cache->room += (int32_t)weight_round_up(granules);
-        return range;
-    }
-    cache->filled &= ~((uint64_t)1 << range_class);
-    return 0;
-}
 
 #endif

@@ -4,14 +4,17 @@
 #include "base/published.h"
 #include "platform/platform.h"
 
-static struct reclaimer own_words;
-struct reclaimer *reclaimer = &own_words;
+#undef reclaimer
+static struct reclaimer_words own_words;
+struct reclaimer_words *reclaimer = &own_words;
 PUBLISHED(reclaimer); /* NOLINT: the size of the pointer */
 
 void reclaimer_words_start(void) {
-    struct reclaimer *words = platform_forgotten_by_fork(sizeof *words);
+    struct reclaimer_words *words = platform_forgotten_by_fork(sizeof *words);
     if (words) reclaimer = words;
 }
+
+#define reclaimer NEAR_READ(reclaimer) /* as in the header */
 
 void reclaimer_forget(void) {
     atomic_store_explicit(&reclaimer->state, NO_THREAD, memory_order_relaxed);

@@ -43,11 +43,12 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/near.h"
 
 enum { NO_THREAD, RUNNING, ROUNDS_BY_FREES };
 enum { PATIENT = 256 };
 
-struct reclaimer {
+struct reclaimer_words {
     _Atomic(uint32_t) state;
     _Atomic(uint32_t) quiet_rounds;
     _Atomic(uint32_t) round_asked;
@@ -59,7 +60,8 @@ struct reclaimer {
     _Atomic(uint32_t) made, seen, ended;
     _Atomic(uint32_t) brief_stops, last_stop;
 };
-extern struct reclaimer *reclaimer; /* in memory that reads as zero in the child of any fork */
+extern struct reclaimer_words *reclaimer; /* in memory that reads as zero in the child of any fork */
+#define reclaimer NEAR_READ(reclaimer)    /* each use reads the pointer as near.h says */
 
 /* Gets memory for the words. Called at the start, after platform_start. */
 void reclaimer_words_start(void);

@@ -3,6 +3,7 @@
 
 #include "backend/knit.h"
 #include "backend/thrift_counters.h"
+#include "base/near.h"
 #include "base/published.h"
 #include "config/options.h"
 #include "config/policy.h"
@@ -24,8 +25,8 @@ static _Atomic(uint32_t) root_walkers;
 static struct cell spare_roots[JW_SPARE_ROOTS]; /* each a spare root */
 PUBLISHED(spare_roots);
 static size_t memory_limit = SIZE_MAX;
-/* Booleans, but not bytes, which RISC-V cannot exchange. making_spares: stays set where memory is locked. root_made: a
- * root was made since the last round. */
+/* Booleans, but not bytes, which RISC-V cannot exchange. making_spares: stays set where memory is locked, or was
+ * refused. root_made: a root was made since the last round. */
 static _Atomic(uint32_t) making_spares, root_made;
 
 static void unmap_spare(granule_id root) {
@@ -54,23 +55,35 @@ static granule_id take_spare(void) {
 static struct cell closed_parts[CLOSED_PARTS]; /* a held range without addresses */
 PUBLISHED(closed_parts);
 
+/* Each part has an entry of its own, to which a thread may put it back. */
+static _Atomic(uint32_t) parts_used;
+
+wide_bool root_has_lost_parts(void) {
+    return atomic_load_explicit(&parts_used, memory_order_relaxed) > FIRST_CLOSED_PARTS;
+}
+
 bool root_close_part(granule_id part) {
-    static _Atomic(uint32_t) used; /* each part has an entry of its own, to which a thread may put it back */
-    if (atomic_load_explicit(&used, memory_order_relaxed) == CLOSED_PARTS ||
-        !platform_unmap(granule_address(part), knit_weight(part) * GRANULE_SIZE))
-        return false;
-    uint32_t index = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
+    uint32_t index = atomic_load_explicit(&parts_used, memory_order_relaxed);
+    do
+        if (index == CLOSED_PARTS) return false;
+    while (!atomic_compare_exchange_weak_explicit(&parts_used, &index, index + 1, memory_order_relaxed,
+                                                  memory_order_relaxed));
+    if (!platform_unmap(granule_address(part), knit_weight(part) * GRANULE_SIZE)) return false;
     cell_fill(&closed_parts[index], part); /* publishes the range's words, and that it is unmapped */
     return true;
 }
 
+/* The last closed ones first: of the first root's parts the smallest. If the OS refuses one, it would refuse all. */
 granule_id root_open_part(enum root_use use, uint32_t weight) {
-    for (unsigned i = CLOSED_PARTS; i-- > 0;) { /* the smallest first */
+    enum platform_reserved result = RESERVE_TAKEN;
+    for (unsigned i = atomic_load_explicit(&parts_used, memory_order_relaxed); result == RESERVE_TAKEN && i-- > 0;) {
         granule_id part = cell_look(&closed_parts[i]) ? cell_take(&closed_parts[i]) : 0;
         if (!part) continue;
-        size_t size = knit_weight(part) * GRANULE_SIZE;
-        bool fits = knit_weight(part) >= weight && (root_use(part) == use || (!CLASSES_APART && root_count() <= 1));
-        if (fits && platform_reserve_at(granule_address(part), size, true, "jwmalloc: ranges") == RESERVED) {
+        uint32_t found = knit_weight(part);
+        size_t size = found * GRANULE_SIZE;
+        bool fits = found >= weight && (root_use(part) == use || (!CLASSES_APART && root_count() <= 1));
+        if (fits) result = platform_reserve_at(granule_address(part), size, true, "jwmalloc: ranges");
+        if (result == RESERVED) {
             platform_huge_pages(granule_address(part), size, option(&options.huge_pages));
             return part;
         }
@@ -92,12 +105,6 @@ static granule_id map_roots(size_t count) {
     char *address = page_map_reserve(&count);
     if (!address) return 0;
     granule_id root = granule_of(address);
-    if (root + count * ROOT_GRANULES > mask_get(&page_map.mask) + 1) {
-        page_map_disown(address);
-        unmap_or_defer(address, count * ROOT_SIZE);
-        page_map_unclaim(address);
-        return 0;
-    }
     for (char *next = address; --count > 0;) {
         next += ROOT_SIZE;
         if (page_map_claim(next)) place_spare(granule_of(next));
@@ -130,26 +137,23 @@ static intptr_t tables_of(uint32_t word) {
 granule_id root_create(enum root_use use) {
     granule_id root = new_root();
     if (!root) return 0;
-    if (use == FOR_SMALL_SLABS && !page_map_admit_slabs(root)) {
-        place_spare(root); /* the OS may refuse to unmap it, too: then each failing malloc would map one root more */
-        return 0;
-    }
     knit_make_root(root);
-    atomic_store_explicit(root_word_at(root), use == FOR_SMALL_SLABS ? FOR_SMALL_SLABS | HAS_SLABS : use,
-                          memory_order_relaxed);
+    atomic_store_explicit(root_word_at(root), use, memory_order_relaxed);
     leaf_set(root, leaf_held());
     atomic_fetch_add_explicit(&root_total, 1, memory_order_relaxed);
-    other_bytes_add(tables_of(use == FOR_SMALL_SLABS ? HAS_SLABS : 0));
+    other_bytes_add(tables_of(0));
     atomic_store_explicit(&root_made, true, memory_order_relaxed);
     return root;
 }
 
 bool root_admits_slabs(granule_id range) {
     granule_id root = root_of(range);
-    if (LIKELY(atomic_load_explicit(root_word_at(root), memory_order_relaxed) & HAS_SLABS)) return true;
+    /* [MG1] acquire: the records' mask; pairs [MG2]; client page_map_admits */
+    if (LIKELY(atomic_load_explicit(root_word_at(root), memory_order_acquire) & HAS_SLABS)) return true;
     if (!page_map_admit_slabs(root)) return false;
-    /* relaxed: the bit only saves a system call; a thread that has not seen it makes the call again */
-    uint32_t before = atomic_fetch_or_explicit(root_word_at(root), HAS_SLABS, memory_order_relaxed);
+    /* [MG2] release: the records' mask, which covers the root; pairs [MG1]; client page_map_admits. A thread that has
+     * not seen the bit makes the call again */
+    uint32_t before = atomic_fetch_or_explicit(root_word_at(root), HAS_SLABS, memory_order_release);
     if (!(before & HAS_SLABS)) other_bytes_add(tables_of(HAS_SLABS) - tables_of(0));
     return true;
 }
@@ -165,6 +169,10 @@ bool root_may_serve_large(void) {
 
 bool root_window_is_full(void) {
     return slots_in_use() + 1 >= page_map_slots(); /* slot 0 has no root */
+}
+
+void root_end_spares(void) {
+    atomic_store_explicit(&making_spares, true, memory_order_relaxed);
 }
 
 wide_bool root_unmap_spares(void) {
@@ -214,7 +222,7 @@ wide_bool root_destroy(granule_id root) {
 }
 
 size_t root_count(void) {
-    return atomic_load_explicit(&root_total, memory_order_relaxed);
+    return NEAR_LOAD(root_total);
 }
 
 bool root_walk_begin(void) {
@@ -245,7 +253,8 @@ void root_start(void) {
 }
 
 void root_forget_sealed(void) {
-    for (unsigned i = 0; i < CLOSED_PARTS; i++) cell_take(&closed_parts[i]);
+    for (unsigned i = atomic_load_explicit(&parts_used, memory_order_relaxed); i-- > 0;) cell_take(&closed_parts[i]);
+    atomic_store_explicit(&parts_used, 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&sealed_total, root_count(), memory_order_relaxed);
     atomic_store_explicit(&root_total, 0, memory_order_relaxed);
 }

@@ -20,24 +20,26 @@
  * root serves all uses. Another root serves another use only if no other memory is left; but mapped ranges of a root
  * for small slabs serve all uses (backend.c). So the granules of slabs are close together, and few pages have records
  * (page_map.h). In the hardened build each root, also the first, has one use until no other memory is left. A root's
- * word is in the node table, where no node's word is. A thread that holds a range of the root reads the word.
+ * word is in the node table, where no node's word is. A thread that holds a range of the root reads the word. The
+ * reserve of real-time threads is a third use, beside these two (reserve.h).
  *
- *   word   | 1 slabs may be in it: its records can be written | 0 use |
+ *   word   | 2 slabs may be in it: it has records, which can be written | 1..0 use |
  */
-enum root_use { FOR_SMALL_SLABS, FOR_OTHER_RANGES, ROOT_USES };
-#define HAS_SLABS 2u
-_Static_assert(FOR_OTHER_RANGES == 1 && ROOT_USES == HAS_SLABS, "the use is one bit, below HAS_SLABS");
+enum root_use { FOR_SMALL_SLABS, FOR_OTHER_RANGES, ROOT_USES, FOR_RESERVE = ROOT_USES };
+#define ROOT_USE 3u
+#define HAS_SLABS 4u
+_Static_assert(FOR_RESERVE < ROOT_USE && ROOT_USE < HAS_SLABS, "the use is two bits, below HAS_SLABS");
 
 static inline enum root_use root_other_use(enum root_use use) {
     return use == FOR_SMALL_SLABS ? FOR_OTHER_RANGES : FOR_SMALL_SLABS;
 }
 
-static inline enum root_use root_use(granule_id range) {
+static ALWAYS_INLINE enum root_use root_use(granule_id range) {
     uint32_t word = atomic_load_explicit(root_word_at(root_of(range)), memory_order_relaxed);
-    return (enum root_use)(word & FOR_OTHER_RANGES);
+    return (enum root_use)(word & ROOT_USE);
 }
 
-/* Whether the held range may be a slab. In a root for other uses, the OS is asked to make the records writable. */
+/* Whether the held range may be a slab. For the first one of a root, the OS is asked for writable records. */
 bool root_admits_slabs(granule_id range);
 
 /* Reads the process's limits. Called once, by the first slow path. */
@@ -46,20 +48,22 @@ void root_start(void);
 /* Makes a root: one held range whose pages are all zero; 0 when the OS refuses. */
 granule_id root_create(enum root_use use);
 
-/* Only a part of the first root is mapped at first: a small program is not charged for the rest. A closed part is a
- * held range without addresses, so no neighbour joins it, and its root stays. Nothing of ours is mapped there
- * meanwhile, as the kernel maps nothing there by itself (page_map.h).
+/* Only a part of the first root is mapped at first: a small program is not charged for the rest. Other roots give up
+ * parts where the records lack addresses (backend.c). A closed part is a held range without addresses, so no neighbour
+ * joins it, and its root stays. Nothing of ours is mapped there meanwhile, as the kernel maps nothing there by itself
+ * (page_map.h).
  *
- *   closed_parts[]   0 -> part   the one thread that makes the first root, after unmapping; a thread that could not
- *                                open it
+ *   closed_parts[]   0 -> part   the thread that has closed it, after unmapping, once; a thread that could not open it
  *                    part -> 0   by exchange: a thread that needs a range
  */
-enum { CLOSED_PARTS = 4 }; /* entries, not policy: FIRST_PART decides how many halves are closed */
-_Static_assert(ROOT_SIZE >> CLOSED_PARTS <= FIRST_PART, "each half that is closed has an entry of closed_parts");
+_Static_assert(ROOT_SIZE >> FIRST_CLOSED_PARTS <= FIRST_PART, "each half that is closed has an entry of closed_parts");
 
-/* Unmaps a held range without pages, and keeps it. Called by one thread, larger parts first. False when the OS refuses:
- * then the caller still holds it. */
+/* Unmaps a held range without pages, and keeps it. Of the first root, larger parts first. False when the OS refuses, or
+ * no entry is left: then the caller still holds it. */
 bool root_close_part(granule_id part);
+
+/* Whether other roots than the first have ever closed a part. */
+wide_bool root_has_lost_parts(void);
 
 /* Maps a closed part of at least that weight: a held range whose pages are all zero. 0: none, or the OS refuses. */
 granule_id root_open_part(enum root_use use, uint32_t weight);
@@ -100,6 +104,9 @@ void root_forget_sealed(void);
 /* Called once a round: unmaps the spare roots if no root was made since the last round. True: spare roots are left
  * for a later round. */
 bool root_round(void);
+
+/* The OS has refused memory: no root is mapped ahead any more, or a limit would count it. */
+void root_end_spares(void);
 
 /* Unmaps all spare roots. Returns whether the OS took one. */
 wide_bool root_unmap_spares(void);

@@ -32,6 +32,6 @@ COLD uint64_t thrift_change_stamp(void) {
     uint64_t signs = mixed(free_granules(MAPPED) + mixed(free_granules(UNMAPPED)));
     signs = mixed(signs + root_count() + ((uint64_t)root_spares() << 32));
     signs = mixed(signs + huge_bytes_in_use() + mapping_cache_bytes());
-    signs = mixed(signs + atomic_load_explicit(&thrift_counters.asks, memory_order_relaxed));
-    return mixed(signs + atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed));
+    signs = mixed(signs + NEAR_LOAD(thrift_counters.asks));
+    return mixed(signs + NEAR_LOAD(ownership.rollbacks));
 }

@@ -47,6 +47,14 @@ enum round_stage { ROUND_OBJECTS, ROUND_SLABS, ROUND_RANGES, ROUND_STAGES };
 typedef bool (*round_hook)(void);
 void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
 
+/* What the frontend does before a large range without pages is used: it places what other threads have freed of the
+ * calling thread's, about `granules` granules, and returns whether it may have placed some. NULL until the start. */
+typedef bool (*growth_hook)(uint32_t granules);
+extern _Atomic(growth_hook) thrift_on_growth HIDDEN;
+
+/* Calls it. */
+wide_bool thrift_grows(size_t granules);
+
 /* Tells of granules that wait outside all Nests for the next round. Returns whether these, with all others that were
  * told of since the last round, are so little that a patient wait may go on. */
 wide_bool thrift_may_hold(size_t granules);
@@ -70,6 +78,10 @@ void thrift_place_freed(granule_id range, uint32_t weight);
 /* Called after ranges were placed mapped, or deferred: when enough is cached, starts or wakes the thread, or runs a
  * round. */
 void thrift_notice(void);
+
+/* Where most memory is free and has no pages: opens the parts that roots have closed. Rounds may not: their thread maps
+ * nothing. */
+void thrift_complete_roots(void);
 
 /* Gives back every free range now. Returns the bytes given back. */
 size_t thrift_purge(void);

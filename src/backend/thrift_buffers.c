@@ -5,6 +5,7 @@
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
 #include "backend/reclaimer.h"
+#include "backend/reserve.h"
 #include "backend/thrift_counters.h"
 #include "backend/timed_purge.h"
 #include "backend/watermark.h"
@@ -13,9 +14,15 @@
 
 static _Atomic(size_t) rollbacks_seen; /* of ownership, when ranges were last rejoined */
 
-void thrift_place(granule_id range, uint32_t weight) {
+/* Whether the range's pages go back now. The reserve keeps its pages as long as a thread is marked. */
+static bool pages_must_go(granule_id range, uint32_t weight) {
+    if (UNLIKELY(root_use(range) == FOR_RESERVE)) return !reserve_is_used();
     size_t cached = free_granules(MAPPED) + weight;
-    if (UNLIKELY(cached > watermark_minimum() && cached > watermark_renew())) {
+    return UNLIKELY(cached > watermark_minimum() && cached > watermark_renew());
+}
+
+void thrift_place(granule_id range, uint32_t weight) {
+    if (pages_must_go(range, weight)) {
         if (give_back_and_place(range, weight, false)) return;
         thrift_count_sync_reclaim();
         reclaimer_wake();
@@ -41,7 +48,8 @@ static size_t empty_nest(unsigned nest, bool room) {
 size_t thrift_reclaim(unsigned buffer, bool room) {
     size_t still_mapped = 0;
     thrift_count_given_back(mapping_cache_drain(buffer, SIZE_MAX));
-    for (enum root_use use = 0; use < ROOT_USES; use++) still_mapped += empty_nest(nest_of_use(use, buffer), room);
+    unsigned uses = reserve_is_used() ? FOR_RESERVE : FOR_RESERVE + 1;
+    for (unsigned use = 0; use < uses; use++) still_mapped += empty_nest(nest_of_use((enum root_use)use, buffer), room);
     return still_mapped;
 }
 
@@ -76,7 +84,7 @@ COLD wide_bool thrift_purge_ranges(struct purge *purge) {
 }
 
 void thrift_rejoin_unmapped(void) {
-    size_t rollbacks = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed);
+    size_t rollbacks = NEAR_LOAD(ownership.rollbacks);
     if (atomic_exchange_explicit(&rollbacks_seen, rollbacks, memory_order_relaxed) == rollbacks) return;
     for (unsigned i = 0; i < ROOT_USES * RANGE_CLASSES; i++) {
         unsigned nest = i % ROOT_USES * NESTS_OF_USE + UNMAPPED_NEST, class = i / ROOT_USES;
@@ -93,6 +101,5 @@ void thrift_rejoin_unmapped(void) {
 }
 
 bool thrift_take_refusals(void) {
-    return give_back_take_refusal() || atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed) !=
-                                           atomic_load_explicit(&rollbacks_seen, memory_order_relaxed);
+    return give_back_take_refusal() || NEAR_LOAD(ownership.rollbacks) != NEAR_LOAD(rollbacks_seen);
 }

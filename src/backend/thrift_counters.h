@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/near.h"
+
 struct thrift_counters {
     _Atomic(size_t) rounds, sync_reclaims, given_back;
     _Atomic(size_t) asks;         /* for a round, because of work that waits in no Nest (thrift_wake) */
@@ -36,7 +38,7 @@ static inline void thrift_count_sync_reclaim(void) {
 }
 
 static inline size_t thrift_given_back(void) {
-    return atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed);
+    return NEAR_LOAD(thrift_counters.given_back);
 }
 
 static inline void thrift_count_given_back(size_t bytes) {
@@ -49,14 +51,14 @@ static inline void huge_bytes_add(intptr_t bytes) {
 }
 
 static inline size_t huge_bytes_in_use(void) {
-    return atomic_load_explicit(&thrift_counters.huge_bytes, memory_order_relaxed);
+    return NEAR_LOAD(thrift_counters.huge_bytes);
 }
 
 /* Bytes of tables, heaps or slabs get pages, or (below zero) have none any more. Only the limits count them. */
 void other_bytes_add(intptr_t bytes);
 
 static inline size_t other_bytes_in_use(void) {
-    return atomic_load_explicit(&thrift_counters.others, memory_order_relaxed);
+    return NEAR_LOAD(thrift_counters.others);
 }
 
 /* Hardened build: bytes of a freed huge object begin to wait in quarantine, or (below zero) wait no longer. */
@@ -65,7 +67,7 @@ static inline void huge_bytes_wait(intptr_t bytes) {
 }
 
 static inline size_t huge_bytes_waiting(void) {
-    return atomic_load_explicit(&thrift_counters.huge_waiting, memory_order_relaxed);
+    return NEAR_LOAD(thrift_counters.huge_waiting);
 }
 
 #endif

@@ -1,8 +1,10 @@
 /* thrift_rounds.c - Thrift's rounds, the threads that run them, and the purge, a round that does not wait. */
+#include "backend/reserve.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
 #include "backend/thrift_buffers.h"
 #include "base/compiler.h"
+#include "base/near.h"
 #include "config/options.h"
 #include "config/policy.h"
 #include "platform/deferred_unmap.h"
@@ -13,6 +15,7 @@ static _Atomic(uint64_t) last_round; /* milliseconds; by a thread that frees or 
 _Atomic(int32_t) thrift_rounds_again;
 static _Atomic(size_t) held; /* granules that wait outside all Nests, as far as a round, then the threads have told */
 static _Atomic(round_hook) round_hooks[ROUND_STAGES][2]; /* [1]: for a purge */
+_Atomic(growth_hook) thrift_on_growth;
 
 void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge) {
     atomic_store_explicit(&round_hooks[stage][false], round, memory_order_relaxed);
@@ -25,7 +28,7 @@ static size_t asked_from(unsigned shift) {
 }
 
 wide_bool thrift_may_hold(size_t granules) {
-    size_t all = atomic_load_explicit(&held, memory_order_relaxed) + granules;
+    size_t all = NEAR_LOAD(held) + granules;
     atomic_store_explicit(&held, all, memory_order_relaxed); /* what is lost, the next round is told of */
     return all < asked_from(reclaimer_patience() + 1);       /* they may be told of twice */
 }
@@ -80,8 +83,8 @@ static uint32_t round_interval(void) {
  * All but the longest begin only where less than half of what may wait does: else a busy program would end the wait at
  * once, and the early round would give back what the program is about to use. */
 static void make_patient(unsigned *quiet) {
-    size_t waiting = free_granules(MAPPED) + atomic_load_explicit(&held, memory_order_relaxed);
-    int32_t again = atomic_load_explicit(&thrift_rounds_again, memory_order_relaxed);
+    size_t waiting = free_granules(MAPPED) + NEAR_LOAD(held);
+    int32_t again = NEAR_LOAD(thrift_rounds_again);
     for (int32_t doubled = again - 1; doubled > 0; doubled--) {
         unsigned shift = doubled < PATIENCE ? PATIENCE - (unsigned)doubled : 1;
         if (waiting >= asked_from(shift > 1 ? shift - 1 : shift)) continue;
@@ -137,7 +140,7 @@ struct rounds {
 
 /* `left`: the round that ends leaves something for the next one. */
 static void count_round(bool woken, bool left) {
-    int32_t again = atomic_load_explicit(&thrift_rounds_again, memory_order_relaxed);
+    int32_t again = NEAR_LOAD(thrift_rounds_again);
     if (woken) again = -IMPATIENT_ROUNDS;
     else again += again < 0 || (left && again <= PATIENT_ROUNDS);
     thrift_set_rounds_again(again);
@@ -196,7 +199,7 @@ static COLD void reclamation_thread(void) {
 /* A round by a thread that frees or allocates. It does not wait: the time between two rounds takes the wait's place. */
 static COLD void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
-    if (now - last < round_interval() || !reclaimer_begin_turn()) return;
+    if (now - last < round_interval() || reserve_is_mine() || !reclaimer_begin_turn()) return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
     reclaimer_take_request();
     reclaimer_begin_work();
@@ -216,6 +219,7 @@ void thrift_take_turn(void) {
 void thrift_wake_for(size_t granules) {
     thrift_count_ask();
     reclaimer_ask();
+    if ((reclaimer_state() == RUNNING && !reclaimer_sleeps()) || reserve_is_mine()) return;
     if (reclaimer_state() == NO_THREAD) reclaimer_start();
     unsigned patience = reclaimer_patience();
     if (reclaimer_sleeps() && (patience == 0 || granules >= asked_from(patience))) reclaimer_wake();
@@ -243,6 +247,7 @@ void thrift_notice(void) {
     if (free_granules(MAPPED) << JW_GRANULE_SHIFT >> patience < option(&options.reclaim_start) &&
         id_stack_is_empty(&ownership.deferred) && !(state == ROUNDS_BY_FREES && reclaimer_is_asked()))
         return;
+    if (reserve_is_mine()) return;
     if (state == NO_THREAD) reclaimer_start();
     if (state == RUNNING) reclaimer_wake();
     if (state == ROUNDS_BY_FREES &&
@@ -250,9 +255,15 @@ void thrift_notice(void) {
         round_without_thread();
 }
 
-/* The closed parts of the first root keep it from being whole. They are opened when nothing is in use. */
-static void complete_first_root(void) {
-    if (free_granules(MAPPED) + free_granules(UNMAPPED) != root_count() * ROOT_GRANULES) return;
+wide_bool thrift_grows(size_t granules) {
+    growth_hook hook = atomic_load_explicit(&thrift_on_growth, memory_order_relaxed);
+    return hook && hook((uint32_t)granules);
+}
+
+/* Closed parts keep their roots from being whole. So they are opened, except for those of a single root that is in
+ * use. */
+static void complete_roots(void) {
+    if (root_count() <= 1 && free_granules(MAPPED) + free_granules(UNMAPPED) < ROOT_GRANULES) return;
     for (enum root_use use = 0; use < ROOT_USES; use++)
         for (granule_id part; (part = root_open_part(use, 1));) {
             uint32_t weight = knit_weight(part);
@@ -260,6 +271,17 @@ static void complete_first_root(void) {
             free_granules_add(UNMAPPED, -(intptr_t)weight);
             range_place_known(part, weight, UNMAPPED);
         }
+}
+
+/* At most once between two rounds: the OS may refuse. */
+COLD void thrift_complete_roots(void) {
+    static _Atomic(size_t) completed;
+    size_t rounds = NEAR_LOAD(thrift_counters.rounds);
+    if (rounds == atomic_load_explicit(&completed, memory_order_relaxed) ||
+        free_granules(UNMAPPED) < root_count() * (ROOT_GRANULES / 2))
+        return;
+    atomic_store_explicit(&completed, rounds, memory_order_relaxed);
+    complete_roots();
 }
 
 /* A purge also joins ranges whose pages the OS does not take, as those of locked memory, so that roots become whole. */
@@ -274,7 +296,7 @@ COLD size_t thrift_purge(void) {
         ownership_swap_buffers();
         thrift_reclaim(!active, true);
     }
-    complete_first_root();
+    complete_roots();
     reclaimer_end_work();
     return thrift_given_back() - before;
 }
@@ -309,6 +331,7 @@ COLD wide_bool thrift_make_room(size_t size) {
     if (!thrift_may_help(size)) return false;
     if (purge_is_vain()) return true; /* another thread may just have made room */
     size_t cached = free_granules(MAPPED);
+    root_end_spares();
     bool waits = root_unmap_spares() || cached > 0;
     bool given = thrift_purge() > 0;
     atomic_store_explicit(&vain_purge.stamp, give_back_was_refused() ? thrift_change_stamp() : 0, memory_order_relaxed);

@@ -20,8 +20,7 @@ NOINLINE struct usage watermark_note_peak(void) {
     size_t cached = free_granules(MAPPED) + free_granules(UNMAPPED);
     size_t granules = root_count() * ROOT_GRANULES + (mapping_cache_bytes() >> JW_GRANULE_SHIFT);
     size_t huge = huge_bytes_in_use() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
-    if (all > atomic_load_explicit(&most_in_use[0], memory_order_relaxed))
-        atomic_store_explicit(&most_in_use[0], all, memory_order_relaxed);
+    if (all > NEAR_LOAD(most_in_use[0])) atomic_store_explicit(&most_in_use[0], all, memory_order_relaxed);
     return (struct usage){.all = all, .huge = huge};
 }
 
@@ -41,8 +40,8 @@ size_t watermark_without_thread(void) {
 }
 
 static size_t recent_peak(void) {
-    size_t most = atomic_load_explicit(&most_in_use[0], memory_order_relaxed);
-    size_t before = atomic_load_explicit(&most_in_use[1], memory_order_relaxed);
+    size_t most = NEAR_LOAD(most_in_use[0]);
+    size_t before = NEAR_LOAD(most_in_use[1]);
     return before > most ? before : most;
 }
 
