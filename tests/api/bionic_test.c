@@ -191,6 +191,57 @@ static void mallopt_answers_and_leaves_errno_alone(void **state) {
     assert_int_equal(errno, 0);
 }
 
+/* --- zero contents, which a device's build asks for at the start, and an app at run time */
+
+enum { OF_EACH_SIZE = 200, LARGE = 1000000, LARGE_ONES = 4, LEAST_USABLE = 8 };
+
+static void *memalign_64(size_t size) {
+    return memalign(64, size);
+}
+
+static void *posix_memalign_64(size_t size) {
+    void *object = NULL;
+    return posix_memalign(&object, 64, size) == 0 ? object : NULL;
+}
+
+/* What realloc adds to an object, behind its usable bytes. */
+static void *added_by_realloc(size_t size) {
+    char *object = malloc(LEAST_USABLE);
+    assert_non_null(object);
+    size_t before = malloc_usable_size(object);
+    memset(object, 0xab, before);
+    object = realloc(object, size);
+    assert_non_null(object);
+    memset(object, 0, before);
+    return object;
+}
+
+/* The usable bytes of each object; then again, after all were written to. */
+static void objects_are_zero(void *(*allocate)(size_t size), size_t size) {
+    static char *objects[OF_EACH_SIZE];
+    size_t count = size >= LARGE ? LARGE_ONES : OF_EACH_SIZE;
+    for (int twice = 0; twice < 2; twice++) {
+        for (size_t i = 0; i < count; i++) {
+            assert_non_null(objects[i] = allocate(size));
+            size_t usable = malloc_usable_size(objects[i]);
+            assert_true(bytes_are_zero(objects[i], usable));
+            memset(objects[i], 0xab, usable);
+        }
+        for (size_t i = 0; i < count; i++) free(objects[i]);
+    }
+}
+
+static void new_objects_are_zero_if_asked_for(void **state) {
+    (void)state;
+    enum { ZERO_INIT = -203 };
+    static const size_t sizes[] = {1, 16, 48, 128, 1024, 4096, 65536, LARGE, 2 * LARGE, 4 * LARGE};
+    void *(*const functions[])(size_t size) = {malloc, memalign_64, posix_memalign_64, added_by_realloc};
+    assert_int_equal(mallopt(ZERO_INIT, 1), 1);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) objects_are_zero(functions[i], sizes[j]);
+    assert_int_equal(mallopt(ZERO_INIT, 0), 1);
+}
+
 /* --- malloc_iterate */
 
 enum { SIZES = 12 };
@@ -240,6 +291,7 @@ int main(void) {
         cmocka_unit_test(malloc_info_has_bionics_form),
         cmocka_unit_test(malloc_info_matches_mallinfo),
         cmocka_unit_test(mallopt_answers_and_leaves_errno_alone),
+        cmocka_unit_test(new_objects_are_zero_if_asked_for),
         cmocka_unit_test(malloc_iterate_tells_of_each_object_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

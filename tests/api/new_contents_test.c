@@ -21,7 +21,8 @@ static void check_contents(const unsigned char *object, size_t size, unsigned ch
     CHECK(object != NULL);
     size_t usable = malloc_usable_size((void *)(uintptr_t)object); // NOLINT(performance-no-int-to-ptr)
     CHECK(usable >= size);
-    for (size_t i = 0; i < usable; i++) CHECK(object[i] == byte);
+    CHECK(usable == 0 || object[0] == byte);
+    CHECK(usable == 0 || memcmp(object, object + 1, usable - 1) == 0); /* each byte is as the one before it */
 }
 
 /* Memory that has been written to, and comes back. */
@@ -54,8 +55,28 @@ static void check_size(size_t size) {
     soil(moved);
 }
 
+/* realloc from `size` to `larger` fills what is new, in place or not; soiled memory that was cut off lies behind it. */
+static void check_growth(size_t size, size_t larger) {
+    unsigned char *object = malloc(larger);
+    CHECK(object != NULL);
+    memset(object, 0x55, malloc_usable_size(object));
+    object = realloc(object, size);
+    CHECK(object != NULL);
+    size_t old = malloc_usable_size(object);
+    object = realloc(object, larger);
+    CHECK(object != NULL && object[0] == 0x55 && object[size - 1] == 0x55);
+    size_t usable = malloc_usable_size(object);
+    if (usable > old) {
+        CHECK(object[old] == wanted);
+        CHECK(memcmp(object + old, object + old + 1, usable - old - 1) == 0);
+    }
+    soil(object);
+}
+
 static void *check_all(void *unused) {
     (void)unused;
+    for (unsigned i = 1; i + 2 < SIZES; i++)
+        for (unsigned j = 1; j <= 2; j++) check_growth(sizes[i], sizes[i + j]);
     for (unsigned round = 0; round < ROUNDS; round++)
         for (unsigned i = 0; i < SIZES; i++) check_size(sizes[i]);
     return NULL;

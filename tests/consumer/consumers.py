@@ -8,6 +8,7 @@ programs.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -149,8 +150,17 @@ def lto_packaged(folder: Path) -> None:
         run(program)
 
 
+def lost_links(page: Path) -> list[str]:
+    """Links of an installed page to pages that are not installed."""
+    pages = re.findall(r"\]\(([\w./-]+\.md)", page.read_text())
+    return [f"{page.name}: {link}" for link in pages if not (page.parent / link).exists()]
+
+
 def installed(folder: Path) -> None:
-    files = {path.name for path in install(folder).rglob("*") if path.is_file()}
+    paths = [path for path in install(folder).rglob("*") if path.is_file()]
+    files = {path.name for path in paths}
+    if lost := [link for page in paths if page.suffix == ".md" for link in lost_links(page)]:
+        raise SystemExit(f"links lead nowhere: {', '.join(lost)}")
     wanted = {"LICENSE", "README.md", "misuse.md", "hardening.md", "jwmalloc.h", "jwmalloc.pc", "jwmalloc-prefixed.pc",
               "jwmalloc-config.cmake", "libjwmalloc.a", "libjwmalloc-prefixed.a"}  # fmt: skip
     if wanted - files:

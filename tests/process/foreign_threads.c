@@ -1,5 +1,6 @@
 /* foreign_threads.c - libc makes threads past pthread_create (thrd_create, timers). Their ends count for no other's. A
- * thread that cannot be made counts as none: else ours would begin, and wait for its end. */
+ * thread that cannot be made counts as none: else ours would begin, and wait for its end. One that never allocates
+ * counts. */
 #include "tiers.h"
 
 #include <dirent.h>
@@ -56,9 +57,23 @@ static void threads_that_cannot_be_made(void) {
         CHECK(pthread_create(&thread, &too_large, sleep_on, NULL) == EAGAIN && thread_count() == 1);
 }
 
+static void *never_allocate(void *unused) {
+    ended[ends] = (pid_t)syscall(SYS_gettid);
+    return unused;
+}
+
+/* The end of a thread that has no heap counts, too: ours ends with it. */
+static void a_thread_without_a_heap(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, never_allocate, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    ends++;
+    CHECK(thread_count() == 1);
+}
+
 int main(void) {
     pthread_t sleeper;
     threads_that_cannot_be_made();
+    a_thread_without_a_heap();
     pthread_barrier_init(&together, NULL, 2);
     for (int i = 0; i < TIMES; i++) {
         thrd_t thread;

@@ -36,6 +36,23 @@ if(NOT (JW_SANITIZE OR jw_emulated))
         CONF reclaim_thread:true,pressure:true)
 endif()
 
+# The reserve of real-time threads. The hardened build has none.
+if(NOT (JW_SANITIZE OR jw_emulated))
+    set(cases calls slowly exhausted kept ended fork refused locked)
+    if(JW_SECURE)
+        set(cases absent)
+    endif()
+    foreach(case ${cases})
+        jw_test(process.realtime_${case} SOURCES process/realtime.c MODES static preload LABELS api TIMEOUT 60
+            ARGUMENTS ${case} CONF reclaim_interval:10)
+    endforeach()
+endif()
+
+# Tasks that wait for memory, as a file of the test says.
+if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
+    jw_test(process.stalls SOURCES process/stalls.c MODES static preload LABELS api TIMEOUT 60)
+endif()
+
 # A control group with a limit, in which other allocators are killed.
 if(TARGET jwmalloc AND NOT (JW_SECURE OR JW_CHECKED OR JW_SANITIZE OR CMAKE_CROSSCOMPILING))
     jw_program(pressure control SOURCES process/pressure.c)
@@ -43,3 +60,11 @@ if(TARGET jwmalloc AND NOT (JW_SECURE OR JW_CHECKED OR JW_SANITIZE OR CMAKE_CROS
         $<TARGET_FILE:pressure-control> $<TARGET_FILE:jwmalloc>)
     set_tests_properties(process.pressure PROPERTIES RUN_SERIAL TRUE)
 endif()
+
+# Silence of two minutes, in release only.
+if(PROJECT_BINARY_DIR STREQUAL "${PROJECT_SOURCE_DIR}/build")
+    jw_test(process.no_wakeups_minutes SOURCES process/no_wakeups.c MODES preload LABELS api TIMEOUT 400 ARGUMENTS 120
+        CONF reclaim_interval:10)
+endif()
+
+include(process/pages.cmake)

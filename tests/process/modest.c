@@ -2,7 +2,9 @@
  *
  *   modest waves ORDER    60 MB of each of seven sizes in turn; ORDER says how they are freed: `turns`, all as they
  *                         were allocated; `random`, all in random order; `replaced`, one by one by the next wave;
- *                         `odd`: as `turns`, with sizes whose ranges have gaps between them
+ *                         `odd`: as `turns`, with sizes whose ranges have gaps between them; `handed`: as `turns`, by
+ *                         another thread, which lives as long as the program; `handed_huge`: the same with tiny and
+ *                         huge ones
  *   modest asleep         100 threads sleep, each of which keeps 17 objects of what it has allocated
  *   modest threads OBJECTS  2,000 threads sleep, each of which has so many objects of 16 to 2,000 B
  *
@@ -19,11 +21,12 @@
 
 #define MB ((size_t)1 << 20)
 
-enum { ALIVE = 60, WAVES_BOUND = 72, WAVES = 14 };
+enum { ALIVE = 60, WAVES_BOUND = 72, HUGE_BOUND = 77, WAVES = 14 };
 
 static const uint32_t even_sizes[] = {64, 256, 1024, 4096, 16384, 65536, 262144};
 static const uint32_t odd_sizes[] = {5120, 2 << 20, 20480, 1 << 20, 28672, 4000000, 10240};
-enum { WAVE_SIZES = sizeof even_sizes / sizeof *even_sizes, MOST_OBJECTS = 2 * (ALIVE << 20) / 64 };
+static const uint32_t huge_sizes[] = {32, 5000000, 64, 8000000, 128, 5000000, 256};
+enum { WAVE_SIZES = sizeof even_sizes / sizeof *even_sizes, MOST_OBJECTS = 2 * (ALIVE << 20) / 32 };
 
 static char *objects[MOST_OBJECTS];
 static uint32_t lengths[MOST_OBJECTS]; /* a ring: from `first` on so many */
@@ -76,10 +79,30 @@ static void check_peak(size_t bound, char **argument) {
     CHECK(peak() <= bound);
 }
 
+static pthread_barrier_t hand_over;
+
+static void *freeing(void *unused) {
+    for (;;) {
+        pthread_barrier_wait(&hand_over);
+        while (count > 0) free_first();
+        pthread_barrier_wait(&hand_over);
+    }
+    return unused;
+}
+
+static void free_by_other(void) {
+    pthread_barrier_wait(&hand_over);
+    pthread_barrier_wait(&hand_over);
+}
+
 static void waves(char **argument) {
     const char *order = argument[2];
+    bool huge = strcmp(order, "handed_huge") == 0, handed = huge || strcmp(order, "handed") == 0;
+    pthread_t other;
+    CHECK(pthread_barrier_init(&hand_over, NULL, 2) == 0);
+    CHECK(!handed || pthread_create(&other, NULL, freeing, NULL) == 0);
     bool replaced = strcmp(order, "replaced") == 0;
-    const uint32_t *sizes = strcmp(order, "odd") == 0 ? odd_sizes : even_sizes;
+    const uint32_t *sizes = huge ? huge_sizes : strcmp(order, "odd") == 0 ? odd_sizes : even_sizes;
     memset(objects, 1, sizeof objects);
     memset(lengths, 1, sizeof lengths);
     size_t before = proc_bytes("/proc/self/status", "VmRSS");
@@ -90,10 +113,11 @@ static void waves(char **argument) {
             add(size);
         }
         if (strcmp(order, "random") == 0) shuffle();
+        if (handed) free_by_other();
         while (!replaced && count > 0) free_first();
     }
     printf("waves %s: %zu MB alive, at most %zu KB more than before\n", order, (size_t)ALIVE, (peak() - before) / 1024);
-    if (under_jwmalloc()) check_peak(before + WAVES_BOUND * MB, argument);
+    if (under_jwmalloc()) check_peak(before + (huge ? HUGE_BOUND : WAVES_BOUND) * MB, argument);
 }
 
 enum { SLEEPERS = 100, KEPT = 17, REPLACED = 300, LITTLE_STACK = 64 << 10, SLEEPERS_BOUND = 8 };

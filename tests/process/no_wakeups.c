@@ -58,7 +58,7 @@ int main(int count, char **arguments) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, work_and_sleep, NULL) == 0);
     while (!atomic_load(&asleep)) usleep(1000); /* the kernel's counts of sleeps need real time, here and below */
-    for (unsigned tries = 0; tries < LONGEST / silence; tries++) {
+    for (unsigned tries = 0; tries < LONGEST / silence + 2; tries++) {
         before = sleeps(&threads);
         sleep(silence);
         after = sleeps(&threads);

@@ -40,8 +40,8 @@ MISTAKES = {
     ),
     "left": Mistake(
         "backend/thrift_buffers.c",
-        "cached > watermark_renew()))",
-        "cached > watermark_renew()) && reclaimer_state() != RUNNING)",
+        "cached > watermark_renew());",
+        "cached > watermark_renew()) && reclaimer_state() != RUNNING;",
         "above the watermark",
     ),
     "dirty": Mistake(
@@ -89,9 +89,7 @@ MISTAKES = {
         "WRONG",
     ),
     "bit": Mistake("midend/mid_word.c", "        if (mid_has_free(*word, bit)) return false;\n", "", "WRONG"),
-    "trace": Mistake(
-        "backend/large_object.c", "    if (weight > 1) leaf_set(range + 1, leaf_trace_before(weight));\n", "", "WRONG"
-    ),
+    "trace": Mistake("backend/large_object.c", "if (weight > 1) leaf_set(", "if (weight == 0) leaf_set(", "WRONG"),
     "gone": Mistake("backend/huge.c", "&word, huge_word_with_gone(word)", "&word, 0", "WRONG"),
     "owner": Mistake("frontend/heap_lifecycle.c", "    heap_note_thread();\n", "", "WRONG"),
     "size": Mistake("core/sized.c", " && !has_size(&found, alignment, size))", " && false)", "WRONG"),

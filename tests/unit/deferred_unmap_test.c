@@ -26,7 +26,7 @@ static void finish(void) {
     sim_take_thread();
     reclaimer_forget();
     assert_int_equal(sim_reserved(), before);
-    assert_int_equal(page_map_metadata(0), 0);
+    assert_int_equal(claimed_slots(), 0);
     assert_int_equal(root_count(), 0);
 }
 
@@ -51,6 +51,24 @@ static void all_are_unmapped_when_refusals_end(void **state) {
     finish();
 }
 
+/* Each of thousands would cost a page that is not in the processor's cache. */
+static void what_is_not_offered_is_not_looked_at(void **state) {
+    (void)state;
+    start();
+    void **mappings[MAPPINGS];
+    for (unsigned i = 0; i < MAPPINGS; i++) mappings[i] = platform_reserve(SIZE, SIZE, "test");
+    sim_fail_after(0);
+    for (unsigned i = 0; i < MAPPINGS; i++) assert_false(unmap_or_defer(mappings[i], SIZE));
+    assert_true(unmap_deferred()); /* offers the newest eight, and finds out once which one is the oldest */
+    void *link = *mappings[1];
+    *mappings[1] = NULL; /* a look at it would find the end here, and lose the others */
+    assert_true(unmap_deferred());
+    *mappings[1] = link;
+    sim_fail_after(SIM_NEVER);
+    assert_false(unmap_deferred());
+    finish();
+}
+
 static void a_refused_huge_object_costs_nothing_for_good(void **state) {
     (void)state;
     start();
@@ -59,7 +77,7 @@ static void a_refused_huge_object_costs_nothing_for_good(void **state) {
     sim_fail_after(0);
     huge_free(object);
     assert_int_equal(huge_usable_size(object), 0);
-    assert_int_equal(page_map_metadata(0), 0);
+    assert_int_equal(claimed_slots(), 0);
     assert_int_equal(sim_reserved(), before + HUGE_SIZE);
     sim_fail_after(SIM_NEVER);
     assert_non_null(object = huge_allocate(HUGE_SIZE, 1, NULL)); /* the next one that is made offers it again */
@@ -87,15 +105,15 @@ static void a_huge_object_survives_a_refused_resize(void **state) {
     char *object = huge_allocate(2 * HUGE_SIZE, 1, NULL);
     pattern_fill(object, HUGE_SIZE, 1);
     sim_fail_after(0);
-    assert_ptr_equal(huge_resize(object, HUGE_SIZE), object); /* smaller: it stays as it is */
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), HUGE_SIZE), object); /* smaller: it stays as it is */
     assert_int_equal(huge_usable_size(object), 2 * HUGE_SIZE);
     assert_true(pattern_holds(object, HUGE_SIZE, 1));
-    assert_null(huge_resize(object, 3 * HUGE_SIZE));
+    assert_null(huge_resize(object, huge_usable_size(object), 3 * HUGE_SIZE));
     sim_fail_after(2); /* the resize in place is refused by itself, a new mapping and its move must be had */
-    assert_null(huge_resize(object, 3 * HUGE_SIZE));
+    assert_null(huge_resize(object, huge_usable_size(object), 3 * HUGE_SIZE));
     assert_true(pattern_holds(object, HUGE_SIZE, 1));
     sim_fail_after(SIM_NEVER);
-    assert_ptr_equal(huge_resize(object, HUGE_SIZE), object);
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), HUGE_SIZE), object);
     huge_free(object);
     unmap_deferred();
     finish();
@@ -108,7 +126,7 @@ static void an_object_grows_without_room_at_need(void **state) {
     char *object = huge_allocate(HUGE_SIZE, 1, NULL);
     pattern_fill(object, HUGE_SIZE, 1);
     size_t size = huge_good_size((JW_SIM_ARENA - sim_reserved()) / 16 * 15);
-    object = huge_resize(object, size);
+    object = huge_resize(object, huge_usable_size(object), size);
     assert_true(object && huge_usable_size(object) == size);
     assert_true(pattern_holds(object, HUGE_SIZE, 1));
     huge_free(object);
@@ -131,14 +149,34 @@ static void a_refused_root_goes_with_the_next_round(void **state) {
     finish();
 }
 
+/* The link of what waits is written to its start: so memory without access waits only if it becomes writable. */
+static void what_cannot_be_written_does_not_wait(void **state) {
+    (void)state;
+    start();
+    uint64_t *mapping = platform_reserve(SIZE, SIZE, "test");
+    *mapping = 77;
+    sim_fail_only(SIM_UNMAP | SIM_PROTECT);
+    sim_fail_after(0);
+    unmap_readable(mapping, SIZE);
+    assert_int_equal(*mapping, 77);
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    assert_false(unmap_deferred());
+    assert_int_equal(sim_reserved(), before + SIZE);
+    unmap_readable(mapping, SIZE);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_unmapped_when_refusals_end),
+        cmocka_unit_test(what_is_not_offered_is_not_looked_at),
         cmocka_unit_test(a_refused_huge_object_costs_nothing_for_good),
         cmocka_unit_test(the_reclamation_thread_offers_it),
         cmocka_unit_test(a_huge_object_survives_a_refused_resize),
         cmocka_unit_test(an_object_grows_without_room_at_need),
         cmocka_unit_test(a_refused_root_goes_with_the_next_round),
+        cmocka_unit_test(what_cannot_be_written_does_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,31 @@ static void one_request_gives_few_ranges_back(void **state) {
     finish();
 }
 
+/* Other threads are about to join or take the smallest ranges: Knit's half of these is theirs. */
+static void ranges_in_other_hands_are_passed_over(void **state) {
+    (void)state;
+    enum { CLASSES_HELD = 4 };
+    granule_id parts[PARTS], small[CLASSES_HELD], between[CLASSES_HELD];
+    scatter(parts);
+    for (unsigned i = 0; i < CLASSES_HELD; i++) {
+        small[i] = fetch(1 + i);
+        between[i] = fetch(1);
+    }
+    watermark_age_peak();
+    watermark_age_peak();
+    watermark_note_peak();
+    for (unsigned i = 0; i < CLASSES_HELD; i++) {
+        range_place(small[i], MAPPED);
+        CHECK(knit_acquire(small[i]) != IN_USE);
+    }
+    granule_id whole = fetch(ROOT_GRANULES);
+    for (unsigned i = 0; i < CLASSES_HELD; i++) CHECK(knit_release(small[i], MAPPED));
+    assert_true(free_granules(MAPPED) <= 1 + 2 + 3 + 4);
+    for (unsigned i = 0; i < CLASSES_HELD; i++) backend_place(between[i]);
+    backend_place(whole);
+    give_scattered_back(parts);
+}
+
 static granule_id fetch_large(uint32_t weight) {
     bool zeroed;
     granule_id range = range_fetch(FOR_OTHER_RANGES, weight, FETCH_WITH_ROOT, &zeroed);
@@ -146,6 +171,7 @@ int main(void) {
         cmocka_unit_test(the_smallest_ranges_go_first),
         cmocka_unit_test(ranges_much_smaller_than_the_request_go_last),
         cmocka_unit_test(one_request_gives_few_ranges_back),
+        cmocka_unit_test(ranges_in_other_hands_are_passed_over),
         cmocka_unit_test(what_waits_serves_with_what_is_behind),
         cmocka_unit_test(growth_is_told_from_use_below_the_peak),
     };

@@ -1,4 +1,6 @@
 /* heap_end_test.c - what becomes of a heap when its thread ends. */
+#include "frontend/heap_fork.h"
+#include "frontend/heap_rounds.h"
 #include "frontend/heap_table.h"
 #include "heap_ends.h"
 #include "midend/midend.h"
@@ -181,6 +183,50 @@ static void what_a_busy_thread_leaves_is_the_next_ones(void **state) {
     }
 }
 
+/* A heap whose last slabs a round has just taken leaves nothing for another round. */
+static void a_drained_heap_needs_no_more_rounds(void **state) {
+    (void)state;
+    start();
+    for (unsigned i = 0; i < COUNT; i++) left[i] = allocate_as(0, SMALL);
+    heap_abandon(heaps[0]);
+    for (unsigned i = 0; i < COUNT; i++) free_as(1, left[i]);
+    assert_false(heap_drain_abandoned());
+    assert_int_equal(heaps[0]->in_use_count, 0);
+    uint32_t count = heap_count();
+    while (heap_take_or_create() != heaps[0]) assert_int_equal(heap_count(), count); /* those of other tests */
+    finish();
+}
+
+/* A child of a fork finds a heap that has empty slabs only, with keys of its parent's: they go before it gets a key. */
+static void a_child_keeps_no_slab_with_an_old_key(void) {
+    for (unsigned i = 0; i < COUNT; i++) left[i] = allocate_as(1, SMALL);
+    for (unsigned i = 0; i < COUNT; i++) free_as(1, left[i]);
+    heap_enter(heaps[1]);
+    heap_collect(heaps[1], COLLECT_ALL);
+    heap_enter(heaps[0]);
+    CHECK(heaps[1]->in_use_count == 0 && !pool_is_empty(&heaps[1]->pool));
+    heap_before_fork();
+    heap_after_fork(true);
+    heap_push_inherited(heaps[1]);
+    heap_visit_inherited(heap_drain_if_freed_into, heap_push_drained);
+    CHECK(pool_is_empty(&heaps[1]->pool) && !heap_is_older(heaps[1]));
+}
+
+static void the_pool_of_a_parents_heap_is_given_back(void **state) {
+    (void)state;
+    int status;
+    start();
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        a_child_keeps_no_slab_with_an_old_key();
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
@@ -190,6 +236,8 @@ int main(void) {
         cmocka_unit_test(reopened_slabs_are_not_left_to_the_next_thread),
         cmocka_unit_test(what_is_left_serves_who_finds_no_memory),
         cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),
+        cmocka_unit_test(a_drained_heap_needs_no_more_rounds),
+        cmocka_unit_test(the_pool_of_a_parents_heap_is_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

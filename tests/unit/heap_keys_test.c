@@ -13,7 +13,7 @@
 #include "frontend/thread_heap.h"
 #include "midend/mid_slab.h"
 
-#define LOCK_BIT 0x80000000u /* of a list (backend/nest.h) */
+#define LOCK_BITS 0xc0000000u /* of a list (backend/nest.c): a thread's, and one around fork */
 
 uint64_t __wrap_platform_random(void);
 void *__wrap_platform_forgotten_by_fork(size_t size);
@@ -134,8 +134,8 @@ static void no_two_processes_share_a_secret(void **state) {
 static bool a_list_is_locked(void) {
     bool locked = false;
     for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
-        for (unsigned nest = 0; nest < NESTS; nest++) locked |= ownership.nests[nest].classes[class].list & LOCK_BIT;
-        locked |= mid_nest.classes[class].list & LOCK_BIT;
+        for (unsigned nest = 0; nest < NESTS; nest++) locked |= ownership.nests[nest].classes[class].list & LOCK_BITS;
+        locked |= mid_nest.classes[class].list & LOCK_BITS;
     }
     return locked;
 }
@@ -177,11 +177,22 @@ static void a_child_begins_anew(void **state) {
     assert_int_equal(status, 0);
 }
 
-/* One mapping for a chunk of heaps; a refused one changes nothing. */
+void __wrap_platform_huge_pages(void *address, size_t size, bool wanted);
+
+static unsigned wishes, huge; /* what is told about huge pages; huge: that they are wanted */
+
+void __wrap_platform_huge_pages(void *address, size_t size, bool wanted) {
+    (void)address, (void)size;
+    wishes++;
+    huge += wanted;
+}
+
+/* One mapping for a chunk of heaps, without huge pages: most are never used. A refused one changes nothing. */
 static void heaps_come_in_chunks(void **state) {
     (void)state;
     start_backend();
     size_t bytes = align_up(sizeof(struct heap) * JW_HEAPS_PER_CHUNK, platform_page_size());
+    wishes = huge = 0;
     for (unsigned chunk = 0; chunk < 3; chunk++) {
         uint32_t count = heap_count();
         size_t reserved = sim_reserved(), committed = limits_committed();
@@ -202,6 +213,7 @@ static void heaps_come_in_chunks(void **state) {
             assert_int_equal(sim_reserved(), reserved + (count / JW_HEAPS_PER_CHUNK > chunk ? bytes : 0));
         } while (count % JW_HEAPS_PER_CHUNK != 0);
     }
+    assert_true(wishes >= 2 && huge == 0);
     assert_null(heap_by_number(JW_HEAPS_PER_CHUNK * 10));
 }
 

@@ -1,9 +1,12 @@
 /* heap_shortage_test.c - a malloc that fails again looks at everything again only if something has come back. */
 #include "heap_players.h"
 
-#include "config/policy.h"
+#include <errno.h>
 
-enum { SMALL = 224, OF_MIDEND = 4000, OF_BACKEND = 64 << 10, MOST = 4 * ROOT_GRANULES, FAILURES = 100 };
+#include "config/policy.h"
+#include "frontend/heap_shortage.h"
+
+enum { SMALL = 224, NOTE = 24, OF_MIDEND = 4000, OF_BACKEND = 64 << 10, MOST = 4 * ROOT_GRANULES, FAILURES = 100 };
 
 static unsigned looks;
 
@@ -14,6 +17,7 @@ static bool count_look(void) {
 
 static void *objects[MOST << (JW_GRANULE_SHIFT - 7)], *other[GRANULE_SIZE / SMALL + 1], *mid[64], *large;
 static unsigned count;
+static bool has_notes; /* heap 2 has memory for notes */
 
 static void *try_as(unsigned heap, size_t size) {
     heap_enter(heaps[heap]);
@@ -33,6 +37,7 @@ static void run_short(void) {
     for (unsigned i = 0; i < sizeof other / sizeof *other; i++) other[i] = allocate_as(1, SMALL);
     for (unsigned i = 0; i < sizeof mid / sizeof *mid; i++) mid[i] = allocate_as(0, OF_MIDEND);
     large = allocate_as(0, OF_BACKEND);
+    void *note = has_notes ? allocate_as(2, NOTE) : NULL;
     sim_fail_only(SIM_RESERVE);
     sim_fail_after(0);
     void *object;
@@ -45,6 +50,7 @@ static void run_short(void) {
     looks = 0;
     fail_often();
     assert_true(looks <= 1); /* the periodic maintenance may have moved something */
+    if (note) free_as(2, note);
 }
 
 static void recover(void) {
@@ -127,6 +133,102 @@ static void larger_objects_come_back(void **state) {
     recover();
 }
 
+/* The objects of a slab of the midend are all in the thread's cache: a malloc that finds nothing empties it. */
+static void cached_mid_objects_come_back(void **state) {
+    (void)state;
+    run_short();
+    free_as(0, mid[0]);
+    assert_null(try_as(0, SMALL));
+    fail_often();
+    mid[0] = try_as(0, OF_MIDEND); /* from now on the cache has room */
+    assert_non_null(mid[0]);
+    granule_id slab = granule_start(granule_of(mid[0]));
+    for (unsigned i = 0; i < sizeof mid / sizeof *mid; i++) {
+        if (granule_start(granule_of(mid[i])) != slab) continue;
+        free_as(0, mid[i]);
+        mid[i] = NULL;
+    }
+    objects[count] = try_as(0, SMALL);
+    assert_non_null(objects[count]);
+    count++;
+    recover();
+}
+
+/* A slab that a thread in need wants back, and of which others have freed all: a round gives its page back. */
+static void a_wanted_slab_that_is_free_goes_in_a_round(void **state) {
+    (void)state;
+    run_short();
+    struct slab *slab = slab_of(objects[0]);
+    assert_true(slab_state(slab) == WANTED);
+    for (unsigned i = 0; i < count; i++) {
+        if (slab_of(objects[i]) != slab) continue;
+        free_as(1, objects[i]);
+        objects[i] = NULL;
+    }
+    thrift_purge();
+    assert_true(cross_is_taken(cross_get(&slab->cross)));
+    recover();
+}
+
+/* How many calls fail at once after a note of the shortage. */
+static unsigned failures_until_look(struct heap *heap, unsigned most) {
+    unsigned failures = 0;
+    heap_note_shortage(heap);
+    do heap->maintenance_ticks++;
+    while (failures++ < most && heap_fails_at_once(heap));
+    return failures;
+}
+
+/* Each note begins the period anew. A slab that another thread has returned before the note is still looked at. */
+static void a_note_says_what_was_seen(void **state) {
+    (void)state;
+    run_short();
+    assert_int_equal(failures_until_look(heaps[0], 2 * SHORTAGE_PERIOD), SHORTAGE_PERIOD);
+    failures_until_look(heaps[0], SHORTAGE_PERIOD / 2);
+    assert_int_equal(failures_until_look(heaps[0], 2 * SHORTAGE_PERIOD), SHORTAGE_PERIOD);
+    free_as(1, objects[0]);
+    objects[0] = NULL;
+    assert_int_equal(failures_until_look(heaps[0], SHORTAGE_PERIOD), 1);
+    recover();
+}
+
+/* Frees an object of heap 0 that looks free, as heap 2. */
+static void free_suspect(void) {
+    free_as(0, objects[2]);
+    free_as(0, objects[1]);
+    memcpy(objects[0], objects[1], 16); /* a link to the object behind */
+    objects[1] = objects[2] = NULL;
+    errno = 77;
+    free_as(2, objects[0]);
+    assert_int_equal(errno, 77); /* free leaves it alone */
+}
+
+/* By a thread that finds no memory for a note it is freed at once, and its place among the notes goes back. */
+static void a_suspect_without_a_note_is_freed(void **state) {
+    (void)state;
+    run_short();
+    assert_null(try_as(2, NOTE));
+    free_suspect();
+    assert_int_equal(heaps[0]->suspect_count, 0);
+    objects[0] = NULL;
+    recover();
+}
+
+/* A note is a reason to look again. */
+static void a_suspect_comes_back(void **state) {
+    (void)state;
+    has_notes = true;
+    run_short();
+    free_suspect();
+    assert_int_equal(heaps[0]->suspect_count, 1);
+    assert_int_equal(failures_until_look(heaps[0], SHORTAGE_PERIOD), 1);
+    heap_take_all_incoming(heaps[0]);
+    assert_int_equal(heaps[0]->suspect_count, 0);
+    objects[0] = NULL;
+    recover();
+    has_notes = false;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_vain_once),
@@ -134,6 +236,11 @@ int main(void) {
         cmocka_unit_test(others_free),
         cmocka_unit_test(other_threads_slabs_come_back),
         cmocka_unit_test(larger_objects_come_back),
+        cmocka_unit_test(a_wanted_slab_that_is_free_goes_in_a_round),
+        cmocka_unit_test(cached_mid_objects_come_back),
+        cmocka_unit_test(a_note_says_what_was_seen),
+        cmocka_unit_test(a_suspect_without_a_note_is_freed),
+        cmocka_unit_test(a_suspect_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

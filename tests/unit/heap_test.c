@@ -1,7 +1,10 @@
 /* heap_test.c - heaps, one thread playing several. */
+#include "core/object_size.h"
 #include "core/route.h"
+#include "core/zeroed.h"
 #include "frontend/heap_collect.h"
 #include "frontend/slab_cross.h"
+#include "frontend/slab_links.h"
 #include "frontend/slab_lists.h"
 #include "heap_players.h"
 
@@ -355,19 +358,56 @@ static void new_objects_hold_what_was_chosen(void **state) {
     for (unsigned i = 0; i < 4; i++) {
         size_t size = i / 2 ? ROOT_SIZE + 1 : 4 * GRANULE_SIZE, dirty_bytes;
         options.init = i % 2 ? INIT_PATTERN : INIT_ZERO;
-        jw_free(memset(allocate_above_small(size, 1, &dirty_bytes), 1, size));
-        char *object = allocate_above_small(size, 1, &dirty_bytes);
-        assert_int_equal(object[0], i % 2 ? (char)0xab : 0);
-        assert_int_equal(memcmp(object, object + 1, size - 1), 0);
-        jw_free(object);
+        heap_drain_own();
+        thrift_purge();
+        for (unsigned used = 0; used < 2; used++) { /* fresh memory comes first */
+            char *object = allocate_above_small(size, 1, &dirty_bytes);
+            if (!used && options.init == INIT_ZERO) assert_int_equal(dirty_bytes, 0);
+            assert_int_equal(object[0], i % 2 ? (char)0xab : 0);
+            assert_int_equal(memcmp(object, object + 1, size - 1), 0);
+            jw_free(memset(object, 1, size));
+        }
     }
     options.init = INIT_NONE;
+    finish();
+}
+
+/* All that the program may use of it, whatever was there before. */
+static void zeroed_objects_are_zero_to_their_ends(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1, 100, FRONTEND_MAX + 1, BACKEND_MIN - 1, BACKEND_MIN, 5 * GRANULE_SIZE + 1};
+    start();
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char *object = allocate_zeroed(sizes[i]);
+        size_t size = object_size(object);
+        assert_true(size >= sizes[i] && bytes_are_zero(object, size));
+        jw_free(memset(object, 1, size));
+        char *again = allocate_zeroed(sizes[i]);
+        assert_true(bytes_are_zero(again, object_size(again)));
+        jw_free(again);
+    }
+    finish();
+}
+
+/* What a free object may link to: an object of its slab, or an end. Not to another class, nor into an object. */
+static void links_lead_to_objects_of_the_class(void **state) {
+    (void)state;
+    start();
+    char *one = allocate_as(0, SMALL), *other = allocate_as(0, SMALL), *larger = allocate_as(0, 2 * SMALL);
+    char *origin = slab_origin(slab_of(one));
+    assert_true(slab_may_list(one, other) && slab_may_list(one, LINK_END) && slab_may_list(one, origin));
+    assert_false(slab_may_list(one, NULL) || slab_may_list(one, larger) || slab_may_list(one, other + 2));
+    assert_false(slab_may_list(one, other - 1) || slab_may_list(one, origin + 2));
+    free_as(0, one);
+    free_as(0, other);
+    free_as(0, larger);
     finish();
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(new_objects_hold_what_was_chosen),
+        cmocka_unit_test(zeroed_objects_are_zero_to_their_ends),
         cmocka_unit_test(anyone_frees_anything),
         cmocka_unit_test(a_full_slab_returns_after_a_cross_free),
         cmocka_unit_test(own_frees_open_a_full_slab),
@@ -381,6 +421,7 @@ int main(void) {
         cmocka_unit_test(an_empty_slab_serves_any_class),
         cmocka_unit_test(no_memory_gives_null),
         cmocka_unit_test(full_slabs_wait_for_nothing_without_memory),
+        cmocka_unit_test(links_lead_to_objects_of_the_class),
         cmocka_unit_test(misuse_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

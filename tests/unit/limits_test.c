@@ -1,5 +1,6 @@
 /* limits_test.c - the limits that the program sets: what the soft one makes of frees and rounds, what the hard one
  * refuses. process/memory_limits.c compares what is counted with what the kernel charges. */
+#include "backend/give_back.h"
 #include "backend/headroom.h"
 #include "backend/huge.h"
 #include "backend/mapping_cache.h"
@@ -68,11 +69,105 @@ static void pressure_gives_back_what_is_cached(void **state) {
     sim_group.stalled = PRESSURE_STALLED;
     thrift_purge_shared();
     assert_int_equal(pressure_limit, 1);
-    sim_group = (struct group_memory){.most = SIZE_MAX, .room = SIZE_MAX};
+    sim_group = (struct group_memory){.most = SIZE_MAX, .room = SIZE_MAX, .stalled = PRESSURE_STALLED};
+    pressure_limit = 0;
     thrift_purge_shared();
-    assert_int_equal(pressure_limit, 0);
+    assert_int_equal(pressure_limit, 1);                  /* threads wait for memory, for whatever reason */
+    for (size_t most = SIZE_MAX - 1; most != 0; most++) { /* none, or beyond our addresses */
+        sim_group = (struct group_memory){.most = most, .room = most};
+        thrift_purge_shared();
+        assert_int_equal(pressure_limit, 0);
+    }
     run_thread();
     options.pressure = false;
+    finish();
+}
+
+/* The round that finds the pressure is a purge itself. */
+static void pressure_acts_in_the_round_that_finds_it(void **state) {
+    (void)state;
+    start();
+    thrift_on_round(ROUND_SLABS, count_round, count_purge);
+    rounds_made = purges_made = 0;
+    options.pressure = true;
+    sim_group = (struct group_memory){.most = SIZE_MAX, .room = SIZE_MAX, .stalled = PRESSURE_STALLED};
+    thrift_wake();
+    run_thread();
+    assert_true(rounds_made == 0 && purges_made > 0);
+    sim_group.stalled = 0;
+    thrift_purge_shared();
+    assert_int_equal(pressure_limit, 0);
+    options.pressure = false;
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
+/* Above the soft limit new memory first takes the place of what is cached. A round is asked for only if that does not
+ * suffice. */
+static void headroom_comes_before_a_round(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    options.limit_soft = limits_committed() - GRANULE_SIZE;
+    size_t asks = thrift_counters.asks;
+    assert_true(thrift_admit(1));
+    assert_int_equal(thrift_counters.asks, asks);
+    options.limit_soft = GRANULE_SIZE;
+    assert_true(thrift_admit(1));
+    assert_int_equal(thrift_counters.asks, asks + 1);
+    options.limit_soft = 0;
+    backend_place(b);
+    finish();
+}
+
+/* A large object does not grow into memory without pages that the hard limit has no room for; a huge one grows by what
+ * it needs beyond what it has, which cached memory makes room for. */
+static void the_hard_limit_bounds_growth(void **state) {
+    (void)state;
+    enum { LARGE = 8 * GRANULE_SIZE, MORE = 8 * GRANULE_SIZE, HUGE_OBJECT = 5 << 20 };
+    bool zeroed;
+    start();
+    char *large = large_allocate(2 * LARGE, 1, &zeroed), *huge = huge_allocate(HUGE_OBJECT, 1, NULL);
+    assert_true(large_shrink(large, LARGE));
+    thrift_purge();
+    uint64_t stamp = thrift_change_stamp();
+    char *one_more = huge_allocate(HUGE_OBJECT, 1, NULL);
+    assert_int_not_equal(thrift_change_stamp(), stamp); /* there is less to give back */
+    huge_free(one_more);
+    thrift_purge();
+    options.limit_hard = limits_committed();
+    assert_false(large_grow(large, 2 * LARGE));
+    assert_int_equal(large_usable_size(large), LARGE);
+    options.limit_hard = 0;
+    assert_true(large_grow(large, 2 * LARGE));
+    backend_place(a);
+    options.limit_hard = limits_committed();
+    assert_true(free_granules(MAPPED) >= BIG);
+    huge = huge_resize(huge, huge_usable_size(huge), HUGE_OBJECT + MORE);
+    assert_non_null(huge);
+    options.limit_hard = 0;
+    huge_free(huge);
+    large_free(large);
+    backend_place(b);
+    finish();
+}
+
+/* A purge whose pages the system has refused is not made again until something changes. */
+static void a_refused_purge_is_not_repeated(void **state) {
+    (void)state;
+    start();
+    backend_place(a);
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    assert_true(thrift_make_room(ROOT_SIZE));
+    uint64_t refused = sim_refused();
+    assert_true(thrift_make_room(ROOT_SIZE));
+    assert_int_equal(sim_refused(), refused);
+    backend_place(b);
+    assert_true(thrift_make_room(ROOT_SIZE));
+    assert_true(sim_refused() > refused);
+    give_back_take_refusal();
     finish();
 }
 
@@ -185,6 +280,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_soft_limit_makes_purges_of_rounds),
         cmocka_unit_test(pressure_gives_back_what_is_cached),
+        cmocka_unit_test(pressure_acts_in_the_round_that_finds_it),
+        cmocka_unit_test(headroom_comes_before_a_round),
+        cmocka_unit_test(the_hard_limit_bounds_growth),
+        cmocka_unit_test(a_refused_purge_is_not_repeated),
         cmocka_unit_test(no_pressure_yields_nothing),
         cmocka_unit_test(the_hard_limit_refuses_new_pages),
         cmocka_unit_test(the_hard_limit_refuses_a_cached_mapping),

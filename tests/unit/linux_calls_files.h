@@ -133,6 +133,7 @@ static void files_of_group(void) {
     has_file("/groups/above/memory.current", "400000\n");
     has_file("/groups/above/memory.stat", "anon 7\ninactive_file 100000\nactive_file 9\n");
     has_file("/groups/above/memory.pressure", "some avg10=56.78 avg60=1.00\n");
+    has_file("/proc/pressure/memory", "some avg10=55.00\n");
 }
 
 static void new_group(void) {
@@ -142,9 +143,10 @@ static void new_group(void) {
 
 static void numbers_of_group(void) {
     files_of_group();
-    records = false;
     platform_watch_group("/proc/self/cgroup", "/groups");
-    records = true;
+    has_file("/proc/pressure/memory", "some avg10=57.00\n"); /* the whole system waits longer than the group */
+    say_group();
+    has_file("/proc/pressure/memory", "some avg10=3.00\n");
     has_file("/groups/above/memory.max", "500000\n");
     say_group();
     has_file("/groups/above/memory.max", "300000\n");

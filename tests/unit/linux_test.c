@@ -149,6 +149,7 @@ static void thread_exit_can_be_asked_for_again(void **state) {
 }
 
 static unsigned handled[3];
+static bool borrowed; /* by the child, as far as its handler can know */
 static void prepare(void) {
     handled[0]++;
 }
@@ -157,6 +158,7 @@ static void parent(void) {
 }
 static void child(void) {
     handled[2]++;
+    borrowed = platform_in_borrowed_memory();
 }
 
 /* Neither ThreadSanitizer nor qemu-user (where the fallback cmocka is used) can start threads in such a child. */
@@ -174,13 +176,14 @@ enum { CHILD_CAN_START = true };
 static void the_child_of_a_fork_can_start_the_thread(void **state) {
     (void)state;
     platform_on_fork(prepare, parent, child);
+    assert_false(platform_in_borrowed_memory()); /* the process has a number from now on */
     atomic_store_explicit(&go, 0, memory_order_relaxed);
     platform_threads_gone(false);
     CHECK(platform_thread_start(body) == START_STARTED); /* it runs during the fork */
     pid_t forked = fork();
     CHECK(forked >= 0);
     if (forked == 0) {
-        CHECK(handled[0] == 1 && handled[1] == 0 && handled[2] == 1);
+        CHECK(handled[0] == 1 && handled[1] == 0 && handled[2] == 1 && !borrowed); /* the parent was forgotten first */
         if (CHILD_CAN_START) run_once();
         _exit(0);
     }
@@ -353,9 +356,9 @@ static void write_in_groups(const char *name, const char *text) {
 }
 
 static void check_group(size_t most, size_t room, size_t stalled) {
-    struct group_memory group;
+    struct group_memory group; /* the system may wait longer than the group */
     CHECK(platform_group_memory(&group));
-    CHECK(group.most == most && group.room == room && group.stalled == stalled);
+    CHECK(group.most == most && group.room == room && group.stalled >= stalled);
 }
 
 /* The group of the process has no limit, the one above it has; its files are read anew each time. */

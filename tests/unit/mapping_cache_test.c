@@ -36,6 +36,31 @@ static void a_refused_mapping_is_emptied_and_offered_again(void **state) {
     assert_true(sim_reserved() <= with_both - 2 * HUGE_SIZE);
 }
 
+static char *place_of(unsigned number) {
+    return (char *)((uintptr_t)(number + 1) << JW_GRANULE_SHIFT); // NOLINT(performance-no-int-to-ptr)
+}
+
+/* The cache is full: mappings leave it in turn, those that have waited longest first. It does not touch them. */
+static void mappings_leave_in_turn(void **state) {
+    (void)state;
+    enum { ROUNDS = 3 };
+    struct cached_mapping mapping = {.size = HUGE_SIZE, .mapped_bytes = GRANULE_SIZE}, old;
+    unsigned number = 0, count = 0;
+    start_backend();
+    for (; number < ROUNDS * JW_CACHED_MAPPINGS; number++) {
+        mapping.start = place_of(number);
+        assert_true(mapping_cache_push(&mapping, &old));
+        assert_ptr_equal(old.start, number < JW_CACHED_MAPPINGS ? NULL : place_of(number - JW_CACHED_MAPPINGS));
+        assert_int_equal(old.size, number < JW_CACHED_MAPPINGS ? 0 : HUGE_SIZE);
+        assert_int_equal(old.mapped_bytes, number < JW_CACHED_MAPPINGS ? 0 : GRANULE_SIZE);
+    }
+    assert_int_equal(mapping_cache_addresses(), JW_CACHED_MAPPINGS * (size_t)HUGE_SIZE);
+    for (; mapping_cache_pop(HUGE_SIZE, HUGE_SIZE, 1, &old); count++)
+        assert_true(old.start >= place_of(number - JW_CACHED_MAPPINGS) && old.start < place_of(number));
+    assert_int_equal(count, JW_CACHED_MAPPINGS);
+    assert_int_equal(mapping_cache_bytes(), 0);
+}
+
 /* A size that no mapping can have leaves the object as it is. */
 static void an_impossible_size_changes_nothing(void **state) {
     (void)state;
@@ -43,7 +68,7 @@ static void an_impossible_size_changes_nothing(void **state) {
     options = default_options;
     char *object = huge_allocate(HUGE_SIZE, 1, NULL);
     memset(object, 1, HUGE_SIZE);
-    assert_null(huge_resize(object, SIZE_MAX - 1));
+    assert_null(huge_resize(object, huge_usable_size(object), SIZE_MAX - 1));
     assert_int_equal(huge_usable_size(object), HUGE_SIZE);
     assert_int_equal(memcmp(object, object + 1, HUGE_SIZE - 1), 0);
     huge_free(object);
@@ -66,33 +91,35 @@ static void an_object_that_shrinks(void **state) {
     char *object = huge_allocate(OLD, 1, NULL);
     check_counts(1, OLD);
     pattern_fill(object, OLD, 1);
-    assert_ptr_equal(huge_resize(object, OLD), object);
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), OLD), object);
     assert_true(pattern_holds(object, OLD, 1));
-    assert_ptr_equal(huge_resize(object, OLD / 9 * 8), object); /* and an eighth of that is the rest */
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), OLD / 9 * 8),
+                     object); /* and an eighth of that is the rest */
     assert_int_equal(huge_usable_size(object), OLD);
     assert_true(pattern_holds(object, OLD / 9 * 8, 1) && sim_is_zero(object + OLD / 9 * 8, OLD / 9));
     check_counts(1, OLD);
     size_t less = OLD / 9 * 8 - 2 * GRANULE_SIZE, reserved = sim_reserved();
-    assert_ptr_equal(huge_resize(object, less - 1), object);
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), less - 1), object);
     assert_int_equal(huge_usable_size(object), less);
     assert_int_equal(sim_reserved(), reserved - (OLD - less));
     assert_true(pattern_holds(object, less, 1));
     check_counts(1, less);
     sim_fail_only(SIM_RESIZE);
     sim_fail_after(0);
-    assert_ptr_equal(huge_resize(object, GRANULE_SIZE), object); /* refused: only the memory goes */
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), GRANULE_SIZE),
+                     object); /* refused: only the memory goes */
     assert_int_equal(huge_usable_size(object), less);
     assert_true(pattern_holds(object, GRANULE_SIZE, 1) && sim_is_zero(object + GRANULE_SIZE, less - GRANULE_SIZE));
     check_counts(1, less);
     sim_fail_after(SIM_NEVER);
     pattern_fill(object, less, 2);
-    assert_ptr_equal(huge_resize(object, GRANULE_SIZE + 1), object);
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), GRANULE_SIZE + 1), object);
     assert_int_equal(huge_usable_size(object), LEAST);
     assert_true(sim_is_zero(object + 2 * GRANULE_SIZE, LEAST - 2 * GRANULE_SIZE));
     assert_true(pattern_holds(object, 2 * GRANULE_SIZE, 2));
     check_counts(1, LEAST);
-    assert_ptr_equal(huge_resize(object, 1), object);
-    assert_ptr_equal(huge_resize(object, LEAST), object);
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), 1), object);
+    assert_ptr_equal(huge_resize(object, huge_usable_size(object), LEAST), object);
     assert_int_equal(huge_usable_size(object), LEAST);
     check_counts(1, LEAST);
     huge_free(object);
@@ -115,7 +142,7 @@ static void an_object_that_grows(void **state) {
         sim_fail_only(refused == 0 ? SIM_MOVE : SIM_RESERVE);
         sim_fail_after(refused == 2 ? SIM_NEVER : 0);
         if (refused == 2) options.limit_hard = committed + NEW - OLD - 1;
-        assert_null(huge_resize(object, NEW));
+        assert_null(huge_resize(object, huge_usable_size(object), NEW));
         assert_int_equal(huge_usable_size(object), OLD);
         assert_true(pattern_holds(object, OLD, 1));
         check_counts(1, OLD);
@@ -126,7 +153,7 @@ static void an_object_that_grows(void **state) {
     committed = limits_committed();
     options.limit_hard = committed + ROOMY - OLD;
     huge_statistics(&first);
-    moved = huge_resize(object, NEW - 1);
+    moved = huge_resize(object, huge_usable_size(object), NEW - 1);
     options.limit_hard = 0;
     huge_statistics(&second);
     assert_true(moved && moved != object);
@@ -140,7 +167,7 @@ static void an_object_that_grows(void **state) {
     assert_ptr_equal(huge_around(object + OLD - 1, true, &size), object);
     assert_int_equal(size, OLD);
     assert_null(huge_around(object + OLD - 1, false, &size));
-    assert_ptr_equal(huge_resize(moved, ROOMY), moved);
+    assert_ptr_equal(huge_resize(moved, huge_usable_size(moved), ROOMY), moved);
     assert_ptr_equal(huge_around(moved, false, &size), moved);
     assert_ptr_equal(huge_around(moved + ROOMY - 1, false, &size), moved);
     assert_int_equal(size, ROOMY);
@@ -194,11 +221,31 @@ static void a_waiting_mapping_serves_what_is_little_smaller(void **state) {
     thrift_purge();
 }
 
-static char stranger;
-
-static void resize_a_stranger(void) {
-    huge_resize(&stranger, HUGE_SIZE);
+/* The OS does not take the part that may not wait, or the mapping is too large to wait: its addresses go. */
+static void what_cannot_wait_is_unmapped(void **state) {
+    (void)state;
+    start_backend();
+    options = default_options;
+    huge_free(huge_allocate(HUGE_SIZE, 1, NULL)); /* the directory has its tables */
+    thrift_purge();
+    options.cache_min = 2 << 20;
+    options.cache_percent = 0;
+    size_t reserved = sim_reserved();
+    char *object = huge_allocate(HUGE_SIZE, 1, NULL);
+    assert_true(sim_reserved() >= reserved + HUGE_SIZE);
+    reserved = sim_reserved() - HUGE_SIZE;
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    huge_free(object);
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    assert_int_equal(sim_reserved(), reserved);
+    assert_true(mapping_cache_addresses() == 0 && mapping_cache_bytes() == 0);
+    check_counts(0, 0);
+    thrift_purge();
 }
+
+static char stranger;
 
 static void free_a_stranger(void) {
     huge_free(&stranger);
@@ -214,7 +261,6 @@ static void misuse_is_told(void **state) {
     (void)state;
     start_backend();
     options = default_options;
-    expect_abort(resize_a_stranger, "invalid pointer");
     expect_abort(free_a_stranger, "invalid free");
     expect_abort(free_twice, "invalid free");
 }
@@ -243,10 +289,12 @@ static void sizes_at_their_limits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_mapping_is_emptied_and_offered_again),
+        cmocka_unit_test(mappings_leave_in_turn),
         cmocka_unit_test(an_impossible_size_changes_nothing),
         cmocka_unit_test(an_object_that_shrinks),
         cmocka_unit_test(an_object_that_grows),
         cmocka_unit_test(a_waiting_mapping_serves_what_is_little_smaller),
+        cmocka_unit_test(what_cannot_wait_is_unmapped),
         cmocka_unit_test(misuse_is_told),
         cmocka_unit_test(sizes_at_their_limits),
     };

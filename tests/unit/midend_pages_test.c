@@ -1,6 +1,18 @@
 /* midend_pages_test.c - rounds give back the pages of free objects in mid slabs that are left alone. */
 #include "midend_unit.h"
 
+/* What another thread does while a round gives pages back, once. */
+static void (*meanwhile)(void);
+bool __real_platform_discard(void *start, size_t size);
+bool __wrap_platform_discard(void *start, size_t size);
+
+bool __wrap_platform_discard(void *start, size_t size) {
+    void (*step)(void) = meanwhile;
+    meanwhile = NULL;
+    if (step) step();
+    return __real_platform_discard(start, size);
+}
+
 static size_t given_back(void) {
     return atomic_load(&thrift_counters.given_back);
 }
@@ -95,14 +107,21 @@ static void slabs_in_use_keep_their_pages(void **state) {
     finish();
 }
 
+/* Fills a slab, and frees its second object. *before: the bytes given back until then. */
+static granule_id fill_slab_but_one(char **objects, unsigned class, size_t *before) {
+    start();
+    granule_id slab = fill_slab(objects, class);
+    *before = given_back();
+    midend_free(NULL, objects[1]);
+    return slab;
+}
+
 static void refused_discards_lose_nothing(void **state) {
     (void)state;
-    start();
-    unsigned class = mid_class_count - 1;
     char *objects[MOST_OBJECTS];
-    granule_id slab = fill_slab(objects, class);
-    size_t before = given_back();
-    midend_free(NULL, objects[1]);
+    unsigned class = mid_class_count - 1;
+    size_t before;
+    granule_id slab = fill_slab_but_one(objects, class, &before);
     assert_true(midend_round(false));
     sim_fail_only(SIM_DISCARD);
     sim_fail_after(0);
@@ -115,6 +134,33 @@ static void refused_discards_lose_nothing(void **state) {
     assert_int_equal(given_back() - before, free_pages(objects[0], class, 2, true));
     for (unsigned i = 0; i < mid_shapes[class].count; i++)
         if (i != 1) midend_free(NULL, objects[i]);
+    finish();
+}
+
+static char *freed_meanwhile;
+
+static void free_meanwhile(void) {
+    midend_free(NULL, freed_meanwhile);
+}
+
+/* The thread that frees finds the slab listed, and asks for nothing: the round must ask for the next one. */
+static void a_free_into_the_slab_is_seen_by_another_round(void **state) {
+    (void)state;
+    char *objects[MOST_OBJECTS];
+    unsigned class = mid_class_count - 1;
+    size_t before;
+    granule_id slab = fill_slab_but_one(objects, class, &before);
+    freed_meanwhile = objects[3];
+    meanwhile = free_meanwhile;
+    assert_true(midend_round(true));
+    assert_int_equal(word(slab), MID_LISTED | 10);
+    assert_true(midend_round(false)); /* seen */
+    assert_false(midend_round(false));
+    assert_int_equal(word(slab), MID_LISTED | MID_GIVEN_BACK | MID_SEEN | 10);
+    assert_int_equal(given_back() - before,
+                     free_pages(objects[0], class, 10, true) + free_pages(objects[0], class, 2, true));
+    for (unsigned i = 0; i < mid_shapes[class].count; i++)
+        if (i != 1 && i != 3) midend_free(NULL, objects[i]);
     finish();
 }
 
@@ -140,6 +186,7 @@ int main(void) {
         cmocka_unit_test(free_pages_go_back),
         cmocka_unit_test(slabs_in_use_keep_their_pages),
         cmocka_unit_test(refused_discards_lose_nothing),
+        cmocka_unit_test(a_free_into_the_slab_is_seen_by_another_round),
         cmocka_unit_test(writes_after_free_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,29 +91,38 @@ static void many_holds_ask_for_a_round(void **state) {
     finish();
 }
 
-/* In a patient wait the slabs with free objects are compared with what may wait. */
-static void few_slabs_end_no_patient_wait(void **state) {
-    (void)state;
-    enum { MUCH = 20 };
-    char *objects[MUCH][MOST_OBJECTS];
+/* Of `all` slabs of a class first a few, then each has a free object, while twice `half` slabs may wait. */
+static void free_in_a_patient_wait(unsigned class, unsigned all, unsigned half) {
+    enum { FEW = 4 };
+    static char *objects[JW_NEST_SLOTS + FEW][MOST_OBJECTS];
+    CHECK(all <= JW_NEST_SLOTS + FEW);
     start();
-    options.reclaim_start = (size_t)mid_shapes[0].weight << JW_GRANULE_SHIFT << 2;
-    for (unsigned i = 0; i < MUCH; i++) fill_slab(objects[i], 0);
+    options.reclaim_start = (size_t)mid_shapes[class].weight * half << JW_GRANULE_SHIFT;
+    for (unsigned i = 0; i < all; i++) fill_slab(objects[i], class);
     reclaimer_take_request();
     reclaimer_take_wakeup();
     reclaimer_announce_wait(PATIENT);
-    for (unsigned few = 4; few <= MUCH; few += MUCH - 4) { /* 8 may wait */
+    for (unsigned some = FEW; some <= all; some += all - FEW) {
         for (unsigned i = 0; i < MID_ROUND_FROM; i++) {
-            for (unsigned j = 0; j < few; j++) midend_free(NULL, objects[j][0]);
-            for (unsigned j = 0; j < few; j++) objects[j][0] = midend_allocate(NULL, mid_shapes[0].size, 1);
+            for (unsigned j = 0; j < some; j++) midend_free(NULL, objects[j][0]);
+            for (unsigned j = 0; j < some; j++) objects[j][0] = midend_allocate(NULL, mid_shapes[class].size, 1);
         }
         assert_true(reclaimer_take_request());
-        assert_int_equal(reclaimer_take_wakeup(), few == MUCH);
+        assert_int_equal(reclaimer_take_wakeup(), some == all);
     }
     reclaimer_announce_wait(0);
-    for (unsigned i = 0; i < MUCH; i++)
-        for (unsigned j = 0; j < mid_shapes[0].count; j++) midend_free(NULL, objects[i][j]);
+    for (unsigned i = 0; i < all; i++)
+        for (unsigned j = 0; j < mid_shapes[class].count; j++) midend_free(NULL, objects[i][j]);
     finish();
+}
+
+/* In a patient wait the slabs with free objects are compared with what may wait: by their granules. Of more than the
+ * Nest's slots have, all slabs of the class count. */
+static void few_slabs_end_no_patient_wait(void **state) {
+    (void)state;
+    free_in_a_patient_wait(0, 20, 4);
+    free_in_a_patient_wait(mid_class_count - 1, 20, 4);
+    free_in_a_patient_wait(0, JW_NEST_SLOTS + 4, JW_NEST_SLOTS / 2 + 1);
 }
 
 /* A round leaves a held slab to its thread once, gives back what the thread has not used until the next one, and then

@@ -3,6 +3,8 @@
 
 #include "midend_unit.h"
 
+#include "backend/timed_purge.h"
+
 #define LOCK_BIT 0x80000000u
 
 enum { SMALLEST = 2001, THREADS = 4, OBJECTS = 64, STEPS = 20000 };
@@ -204,9 +206,21 @@ static void a_busy_nest_defers_the_slab(void **state) {
     finish();
 }
 
+static bool place_by_round(void) {
+    midend_round(false);
+    return true;
+}
+
+static bool place_by_purge(void) {
+    return midend_purge(&(struct purge){.until = NO_LIMIT});
+}
+
+static bool place_by_hand(void) {
+    return mid_slab_place_deferred();
+}
+
 /* Each of them comes back, and an empty one goes. */
-static void many_deferred_slabs(void **state) {
-    (void)state;
+static void check_deferred_slabs(bool (*place)(void)) {
     enum { SLABS = 5 };
     static char *objects[SLABS][MOST_OBJECTS];
     start();
@@ -217,7 +231,7 @@ static void many_deferred_slabs(void **state) {
     mid_nest.classes[0].summary = 0;
     mid_nest.classes[0].list = 0;
     for (unsigned j = 1; j < mid_shapes[0].count; j++) midend_free(NULL, objects[2][j]); /* empty when it is placed */
-    assert_true(mid_slab_place_deferred());
+    assert_true(place());
     assert_false(mid_slab_place_deferred());
     assert_true(nest_count(&mid_nest, 0) >= SLABS - 1);
     for (unsigned i = 0; i < SLABS; i++)
@@ -226,6 +240,13 @@ static void many_deferred_slabs(void **state) {
             midend_free(NULL, objects[i][j]);
         }
     finish();
+}
+
+static void many_deferred_slabs(void **state) {
+    (void)state;
+    check_deferred_slabs(place_by_hand);
+    check_deferred_slabs(place_by_round);
+    check_deferred_slabs(place_by_purge);
 }
 
 static void free_twice(void) {

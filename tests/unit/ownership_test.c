@@ -148,6 +148,33 @@ static void what_cannot_go_back_is_deferred(void **state) {
     finish();
 }
 
+static void take_knit_and_block_unmapped(void) {
+    CHECK(__real_knit_acquire(four[0]) == UNMAPPED);
+    busy[UNMAPPED_NEST] = true;
+}
+
+/* However often it is deferred, a range without pages stays one. */
+static void what_is_deferred_again_keeps_its_state(void **state) {
+    (void)state;
+    start();
+    range_place(four[0], UNMAPPED);
+    watched = four[0];
+    before_acquire = take_knit_and_block_unmapped;
+    granule_id larger = range_acquire(FOR_SMALL_SLABS, UNMAPPED, 4);
+    busy[UNMAPPED_NEST] = false;
+    assert_true(larger && larger != four[0]);
+    for (unsigned times = 0; times < 3; times++) {
+        assert_true(leaf_same(leaf_get(four[0]), leaf_deferred(true, false)));
+        assert_true(range_place_deferred());
+    }
+    assert_true(knit_release(four[0], UNMAPPED));
+    assert_true(range_place_deferred());
+    range_place(larger, UNMAPPED);
+    check_books();
+    place_all_but(0, 4);
+    finish();
+}
+
 static void a_busy_nest_defers_what_is_placed(void **state) {
     (void)state;
     start();
@@ -344,6 +371,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_knit_has_in_use_goes_back_into_nest),
         cmocka_unit_test(what_cannot_go_back_is_deferred),
+        cmocka_unit_test(what_is_deferred_again_keeps_its_state),
         cmocka_unit_test(a_busy_nest_defers_what_is_placed),
         cmocka_unit_test(who_finds_nothing_places_what_was_deferred),
         cmocka_unit_test(a_refused_release_joins),

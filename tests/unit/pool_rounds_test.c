@@ -1,6 +1,13 @@
-/* pool_rounds_test.c - what rounds do with the empty slabs that a thread keeps: two rounds give the pages back. */
+/* pool_rounds_test.c - what rounds do with the empty slabs that a thread keeps: two rounds give the pages back. Also
+ * what an owner and a last thread leave to rounds. */
 #include "frontend/heap_pool.h"
+#include "frontend/remote_reclaim.h"
+#include "frontend/remote_work.h"
+#include "frontend/slab_cross.h"
 #include "heap_players.h"
+#include "midend/midend.h"
+
+#include <pthread.h>
 
 enum { COUNT = 6 * POOL_ROUND_FROM, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
 
@@ -8,19 +15,45 @@ void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 bool __real_platform_discard(void *start, size_t size);
 bool __wrap_platform_discard(void *start, size_t size);
+void __real_thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
+void __wrap_thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
 
 static char *objects[COUNT * PER_SLAB];
 static unsigned waits, kept;     /* kept: slabs of the pool at the first wait */
 static unsigned discards, calls; /* calls: those that gave the pool back */
 static bool refused;
+static void (*to_its_end)(void); /* the reclamation thread's body, for whose end a thread waits */
 
 bool __wrap_platform_discard(void *start, size_t size) {
     discards++;
     return __real_platform_discard(start, size);
 }
 
+void __real_remote_work_note(void);
+void __wrap_remote_work_note(void);
+
+static unsigned notes; /* of work for a round, when heaps[1] had a reopened slab */
+
+void __wrap_remote_work_note(void) {
+    notes += !id_stack_is_empty(&heaps[1]->reopened);
+    __real_remote_work_note();
+}
+
+static round_hook round_of_heaps; /* the frontend's part of a round */
+
+void __wrap_thrift_on_round(enum round_stage stage, round_hook round, round_hook purge) {
+    if (stage == ROUND_OBJECTS) round_of_heaps = round;
+    __real_thrift_on_round(stage, round, purge);
+}
+
 /* What the test looks at while the reclamation thread waits after its first round, and after its second. */
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    if (to_its_end) {
+        void (*body)(void) = to_its_end;
+        to_its_end = NULL;
+        body();
+        return;
+    }
     waits += milliseconds >= options.reclaim_interval; /* not a wait for the next thread */
     if (waits == 1) {
         kept = heaps[1]->pool.count;
@@ -157,6 +190,114 @@ static void mapped_slabs_come_together(void **state) {
     finish();
 }
 
+/* The OS refuses the page of an emptied slab. The owner comes, and does not know yet that a round has the slab. */
+static void a_round_leaves_a_kept_slab_to_its_owner(void **state) {
+    (void)state;
+    start();
+    for (unsigned i = 0; i < 2 * PER_SLAB; i++) objects[i] = allocate_as(1, FRONTEND_MAX);
+    for (unsigned i = 0; i < PER_SLAB; i++) free_as(2, objects[i]);
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    remote_reclaim_round(true);
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    struct slab *slab = record_at(granule_of(objects[0]));
+    enum slab_state before = slab_state(slab);
+    assert_true(cross_is_kept(cross_get(&slab->cross)) && slab_begin_regain(slab));
+    discards = 0;
+    remote_reclaim_round(true);
+    assert_int_equal(discards, 0);
+    assert_true(cross_is_kept(cross_get(&slab->cross)));
+    cross_watch_again(&slab->cross); /* the owner leaves it, after all */
+    slab_set_state(slab, before);
+    remote_reclaim_round(true);
+    assert_true(discards == 1 && slab_is_taken(slab) && !cross_is_kept(cross_get(&slab->cross)));
+    for (unsigned i = PER_SLAB; i < 2 * PER_SLAB; i++) free_as(1, objects[i]);
+    finish();
+}
+
+static void *end_as_the_last(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) objects[i] = jw_malloc(FRONTEND_MAX);
+    for (unsigned i = 0; i < COUNT * PER_SLAB; i++) jw_free(objects[i]);
+    struct heap *mine = thread_heap();
+    CHECK(reclaimer_lives() && mine->pool.count >= POOL_ROUND_FROM);
+    to_its_end = sim_take_thread();
+    sim_thread_exit();
+    CHECK(!to_its_end && !reclaimer_lives());
+    return mine;
+}
+
+/* The program's last other thread ends, and the reclamation thread with it: no round comes to what would be left. */
+static void the_last_thread_leaves_nothing_to_a_round(void **state) {
+    (void)state;
+    pthread_t thread;
+    void *heap = NULL;
+    start();
+    reclaimer_forget();
+    sim_take_thread();
+    options.reclaim_thread = THREAD_AUTO;
+    options.pool_min = COUNT;
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
+    CHECK(pthread_create(&thread, NULL, end_as_the_last, NULL) == 0 && pthread_join(thread, &heap) == 0);
+    assert_true(pool_is_empty(&((struct heap *)heap)->pool));
+    reclaimer_forget();
+    finish();
+}
+
+/* A round that comes at once finds what was counted. */
+static void work_is_counted_after_it_was_left(void **state) {
+    (void)state;
+    start();
+    for (unsigned i = 0; i < 2 * PER_SLAB; i++) objects[i] = allocate_as(1, FRONTEND_MAX);
+    notes = 0;
+    free_as(2, objects[0]);
+    assert_int_equal(notes, 1);
+    for (unsigned i = 1; i < 2 * PER_SLAB; i++) free_as(1, objects[i]);
+    finish();
+}
+
+enum { HOLDERS = MID_ROUND_FROM / MID_CACHES };
+
+/* `count` caches hold a slab with free objects each, MID_CACHES of a heap. */
+static void hold(struct heap **holders, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        heap_enter(holders[i / MID_CACHES]);
+        unsigned class = i % MID_CACHES;
+        objects[i] = midend_allocate_uncached(thread_heap()->mid_caches, mid_shapes[class].size);
+        CHECK(objects[i] && mid_hold_look(&thread_heap()->mid_caches[class].hold));
+        mid_cache_renew_misses(&thread_heap()->mid_caches[class]); /* as the next object of the slab would */
+    }
+    heap_enter(heaps[0]);
+    reclaimer_take_request();
+}
+
+/* Threads sleep with slabs that they hold. A round leaves these to the next one, which it asks for if there are many:
+ * a few of each heap, but all count together. */
+static void many_held_slabs_ask_for_the_next_round(void **state) {
+    (void)state;
+    struct heap *holders[HOLDERS];
+    start();
+    for (unsigned i = 0; i < HOLDERS; i++) holders[i] = i < HEAPS ? heaps[i] : heap_take_or_create();
+    for (unsigned count = MID_ROUND_FROM - 1; count <= MID_ROUND_FROM; count++) {
+        round_of_heaps();
+        round_of_heaps();
+        assert_false(round_of_heaps());
+        hold(holders, count);
+        assert_int_equal(round_of_heaps(), count == MID_ROUND_FROM);
+        assert_int_equal(reclaimer_take_request(), count == MID_ROUND_FROM);
+        assert_false(round_of_heaps()); /* it gives their pages back */
+        assert_false(reclaimer_take_request());
+        for (unsigned i = 0; i < count; i++) {
+            midend_free(NULL, objects[i]);
+            midend_drain(holders[i / MID_CACHES]->mid_caches);
+        }
+    }
+    for (unsigned i = HEAPS; i < HOLDERS; i++) heap_abandon(holders[i]);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_rounds_give_a_sleeping_threads_pool_back),
@@ -165,6 +306,10 @@ int main(void) {
         cmocka_unit_test(pools_in_use_are_told_of),
         cmocka_unit_test(untouched_slabs_come_together),
         cmocka_unit_test(mapped_slabs_come_together),
+        cmocka_unit_test(a_round_leaves_a_kept_slab_to_its_owner),
+        cmocka_unit_test(the_last_thread_leaves_nothing_to_a_round),
+        cmocka_unit_test(work_is_counted_after_it_was_left),
+        cmocka_unit_test(many_held_slabs_ask_for_the_next_round),
     };
     CHECK(allocator_start());
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,22 @@ static void calls_without_time_do_all_in_the_end(void **state) {
     finish();
 }
 
+/* A call that goes on in the midst of the first step makes that step whole once more. */
+static void what_a_call_has_passed_is_looked_at_again(void **state) {
+    (void)state;
+    start();
+    purge_for(PURGE_OWN, NO_LIMIT);
+    sim_set_operation_time(1);
+    void *before = allocate_as(0, 16);
+    for (unsigned classes = 0; classes < SIZE_CLASS_COUNT / 2; classes++) purge_for(PURGE_OWN, 0);
+    free_as(0, before);
+    sim_set_operation_time(0);
+    assert_int_equal(heaps[0]->in_use_count, 1);
+    purge_for(PURGE_OWN, NO_LIMIT);
+    assert_int_equal(heaps[0]->in_use_count, 0);
+    finish();
+}
+
 static void purge_often(enum purge_level level) {
     for (unsigned calls = 0; calls < MANY_CALLS; calls++) purge_for(level, 0);
 }
@@ -315,6 +331,7 @@ int main(void) {
         cmocka_unit_test(a_purge_takes_what_other_threads_have_freed),
         cmocka_unit_test(each_level_gives_back_more),
         cmocka_unit_test(calls_without_time_do_all_in_the_end),
+        cmocka_unit_test(what_a_call_has_passed_is_looked_at_again),
         cmocka_unit_test(a_refused_range_holds_no_purge_up),
         cmocka_unit_test(levels_do_not_disturb_each_other),
         cmocka_unit_test(heaps_of_ended_threads_go_one_by_one),

@@ -27,11 +27,16 @@ static void the_next_object_of_the_class_is_the_last_freed_one(void **state) {
     assert_ptr_equal(allocate_as(0, SIZE - 1), one);
     assert_int_equal(cached_bytes(0) + cached_bytes(1), 0);
     assert_int_equal(object_size(one), size);
-    char *zeroed = one;
+    /* Where there is free memory besides, calloc still takes the cached range, and clears it. A request with an
+     * alignment of a granule takes it, too: each range has that alignment. */
+    free_as(1, allocate_as(1, SIZE));
+    range_cache_drain(&heaps[1]->range_cache, true);
     free_as(0, one);
-    zeroed = allocate_zeroed(SIZE);
-    for (size_t i = 0; i < SIZE; i++) assert_int_equal(zeroed[i], 0);
-    free_as(0, zeroed);
+    assert_ptr_equal(allocate_zeroed(SIZE), one);
+    for (size_t i = 0; i < size; i++) assert_int_equal(one[i], 0);
+    free_as(0, one);
+    assert_ptr_equal(allocate_aligned(GRANULE_SIZE, SIZE), one);
+    free_as(0, one);
     free_as(1, other);
     finish();
 }
@@ -90,6 +95,29 @@ static size_t cached_of_eight(void) {
     return most;
 }
 
+/* How a thread's first request for a large object is made: malloc, calloc, or with an alignment. */
+static void *allocate_large_first(void *by) {
+    void *object = *(int *)by == 0   ? allocate(SIZE)
+                   : *(int *)by == 1 ? allocate_zeroed(SIZE)
+                                     : allocate_aligned(GRANULE_SIZE, SIZE);
+    struct heap *heap = thread_heap();
+    assert_true(heap != &no_heap);
+    free_object(object);
+    assert_true(range_cache_granules(&heap->range_cache) > 0);
+    return NULL;
+}
+
+static void each_first_request_gives_the_thread_a_range_cache(void **state) {
+    (void)state;
+    start();
+    for (int by = 0; by < 3; by++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, allocate_large_first, &by);
+        pthread_join(thread, NULL);
+    }
+    finish();
+}
+
 static pthread_barrier_t has_cache, may_end;
 
 static void *with_cache(void *heap) {
@@ -113,6 +141,18 @@ static void threads_share_what_may_wait(void **state) {
     pthread_create(&other, NULL, with_cache, heaps[2]);
     pthread_barrier_wait(&has_cache);
     size_t shared = cached_of_eight();
+    /* together they ask for a round as soon as one thread alone */
+    options.cache_min = 64 * SIZE;
+    options.reclaim_start = 8 * SIZE;
+    void *objects[5];
+    for (unsigned i = 0; i < 5; i++) objects[i] = allocate_as(1, SIZE);
+    reclaimer_take_request();
+    size_t asks = thrift_counters.asks;
+    for (unsigned i = 0; i < 3; i++) free_as(1, objects[i]);
+    assert_int_equal(thrift_counters.asks, asks);
+    for (unsigned i = 3; i < 5; i++) free_as(1, objects[i]);
+    assert_true(thrift_counters.asks > asks);
+    options.reclaim_start = default_options.reclaim_start;
     pthread_barrier_wait(&may_end);
     pthread_join(other, NULL);
     assert_true(shared > 0 && shared <= 2 * SIZE);
@@ -243,6 +283,8 @@ int main(void) {
         cmocka_unit_test(cached_ranges_count_as_free),
         cmocka_unit_test(an_ended_thread_has_no_cached_range),
         cmocka_unit_test(a_request_without_memory_takes_what_others_cache),
+        /* the last one: its threads' ends start the reclamation thread */
+        cmocka_unit_test(each_first_request_gives_the_thread_a_range_cache),
     };
     CHECK(allocator_start());
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,25 @@ static void after_an_interval_all_is_as_before(void **state) {
     finish();
 }
 
+/* What is deferred when the thread stops is placed, and goes back with the rest. */
+static void a_stop_gives_deferred_ranges_back(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_AUTO;
+    options.cache_min = GRANULE_SIZE;
+    at_wait = run_to_its_end;
+    begin_thread();
+    leaf_set(a, leaf_deferred(false, true));
+    free_granules_add(MAPPED, BIG);
+    id_stack_push(&ownership.deferred, a, range_set_next);
+    reclaimer_thread_ends();
+    assert_true(free_granules(MAPPED) <= 1);
+    assert_false(is_dirty(a));
+    backend_place(b);
+    reclaimer_forget();
+    finish();
+}
+
 /* `cache_percent:0` and the soft limit hold after a brief stop, too. */
 static void options_bound_what_is_kept(void **state) {
     (void)state;
@@ -289,6 +308,7 @@ int main(void) {
         cmocka_unit_test(a_pause_ends_the_thread),
         cmocka_unit_test(brief_stops_keep_memory_and_start_less),
         cmocka_unit_test(after_an_interval_all_is_as_before),
+        cmocka_unit_test(a_stop_gives_deferred_ranges_back),
         cmocka_unit_test(options_bound_what_is_kept),
         cmocka_unit_test(unconfined_no_thread),
         cmocka_unit_test(none_in_borrowed_memory),

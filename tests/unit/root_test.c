@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include "backend/knit.h"
+#include "backend/range_fetch.h"
+#include "backend/shortage.h"
 
 /* A thread that asks for memory, and is then held up for ever by `at_reserve`. */
 static void (*at_reserve)(void);
@@ -24,14 +26,13 @@ static void two_roots(granule_id roots[2]) {
     roots[1] = root_create(FOR_OTHER_RANGES);
     assert_int_equal(root_spares(), JW_SPARE_ROOTS);
     assert_int_equal(sim_reserved(), tables + (2 + JW_SPARE_ROOTS) * ROOT_SIZE);
-    assert_true(root_count() == 2 &&
-                page_map_metadata(root_spares()) == page_map_metadata(0) * 2 / (2 + JW_SPARE_ROOTS));
+    assert_true(root_count() == 2 && claimed_slots() == 2 + JW_SPARE_ROOTS);
 }
 
 static void none_left(granule_id *roots, unsigned count) {
     while (count > 0) assert_true(root_destroy(roots[--count]));
     root_unmap_spares();
-    assert_true(sim_reserved() == tables && page_map_metadata(0) == 0);
+    assert_true(sim_reserved() == tables && claimed_slots() == 0);
 }
 
 static void spares_come_before_the_os_is_asked(void **state) {
@@ -70,9 +71,20 @@ static void they_go_first_where_there_is_no_memory(void **state) {
     (void)state;
     granule_id roots[2];
     two_roots(roots);
+    uint64_t stamp = thrift_change_stamp();
+    sim_fail_only(SIM_RESERVE);
+    sim_fail_after(0);
+    assert_true(thrift_may_help((2 + JW_SPARE_ROOTS) * ROOT_SIZE));
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    assert_int_equal(thrift_change_stamp(), stamp);
     assert_true(thrift_make_room(ROOT_SIZE));
+    assert_int_not_equal(thrift_change_stamp(), stamp);
     assert_int_equal(sim_reserved(), tables + 2 * ROOT_SIZE);
     assert_false(thrift_make_room(ROOT_SIZE));
+    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_OTHER_RANGES)));
+    assert_int_equal(root_spares(), 0); /* and come no more */
+    root_forget_threads();
     none_left(roots, 2);
 }
 
@@ -102,41 +114,70 @@ static void refusals_leave_one_root_or_none(void **state) {
     }
 }
 
-/* Neither unmapped nor made useful for slabs: a root stays a spare one, and the next request maps none. */
-static void refused_roots_stay_spares(void **state) {
+/* Neither unmapped nor made useful for slabs: a root stays free, and the next request maps none. */
+static void refused_roots_stay_free(void **state) {
     (void)state;
     granule_id roots[2];
+    bool zeroed;
     two_roots(roots);
     size_t mapped = sim_reserved();
     sim_fail_only(SIM_UNMAP | SIM_PROTECT);
     sim_fail_after(0);
     assert_false(root_unmap_spares());
-    for (unsigned i = 0; i < 3; i++) assert_int_equal(root_create(FOR_SMALL_SLABS), 0);
-    assert_int_equal(root_spares(), JW_SPARE_ROOTS);
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(range_fetch(FOR_SMALL_SLABS, 1, FETCH_WITH_ROOT, &zeroed), 0);
+    assert_true(root_count() == 3 && root_spares() == JW_SPARE_ROOTS - 1 && sim_reserved() == mapped);
     sim_fail_after(SIM_NEVER);
     sim_fail_only(SIM_ANY);
-    assert_int_equal(sim_reserved(), mapped);
+    thrift_purge();
+    assert_int_equal(root_count(), 2);
     none_left(roots, 2);
 }
 
-/* Slots inside what is mapped that are others' already. */
-static void taken_slots_are_left_out(void **state) {
-    (void)state;
-    granule_id roots[2], probe;
-    two_roots(roots);
-    thrift_purge();
-    char *next = granule_address(roots[1]) + ROOT_SIZE;
-    assert_true(page_map_claim(next)); /* as a mapping elsewhere that shares the slot */
+/* `count` slots from `first` on are others' already, inside what is mapped ahead: what lies there is unmapped. */
+static void leave_out(char *first, unsigned count, const granule_id roots[2]) {
+    granule_id begin = granule_of(first), end = begin + count * ROOT_GRANULES, probe;
+    for (unsigned i = 0; i < count; i++) assert_true(page_map_claim(first + i * ROOT_SIZE)); /* mappings elsewhere */
     probe = root_create(FOR_OTHER_RANGES);
-    assert_true(probe && probe != granule_of(next));
+    assert_true(probe && (probe < begin || probe >= end));
+    assert_int_equal(sim_reserved(), tables + (3 + root_spares()) * ROOT_SIZE);
     for (unsigned i = 0; i <= JW_SPARE_ROOTS; i++) {
         granule_id root = root_spares() > 0 ? root_create(FOR_OTHER_RANGES) : 0;
-        assert_int_not_equal(root, granule_of(next));
+        assert_true(root < begin || root >= end);
         if (root) assert_true(root_destroy(root));
     }
     assert_true(root_destroy(probe));
-    page_map_unclaim(next);
-    none_left(roots, 2);
+    for (unsigned i = 0; i < count; i++) page_map_unclaim(first + i * ROOT_SIZE);
+    assert_true(root_count() == 2 && page_map_owns(granule_address(roots[1])));
+}
+
+static void taken_slots_are_left_out(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        granule_id roots[2];
+        two_roots(roots);
+        thrift_purge();
+        char *next = (char *)granule_address(roots[1]) + (1 + JW_SPARE_ROOTS) * ROOT_SIZE; /* the hole is too small */
+        leave_out(next + i % 2 * ROOT_SIZE, 1 + i / 2, roots);
+        none_left(roots, 2);
+    }
+}
+
+/* The OS keeps the pages of its words, as where they are locked. */
+static void nothing_begins_where_a_root_was(void **state) {
+    (void)state;
+    granule_id roots[2];
+    two_roots(roots);
+    assert_true(leaf_same(leaf_get(roots[1]), leaf_held()));
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    assert_true(root_destroy(roots[1]));
+    assert_true(leaf_same(leaf_get(roots[1]), leaf_none()));
+    sim_fail_only(SIM_UNMAP);
+    assert_false(root_destroy(roots[0]));
+    assert_true(leaf_same(leaf_get(roots[0]), leaf_held()) && page_map_owns(granule_address(roots[0])));
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    none_left(roots, 1);
 }
 
 static jmp_buf held_up;
@@ -262,8 +303,9 @@ int main(void) {
         cmocka_unit_test(they_go_first_where_there_is_no_memory),
         cmocka_unit_test(a_purge_takes_them),
         cmocka_unit_test(refusals_leave_one_root_or_none),
-        cmocka_unit_test(refused_roots_stay_spares),
+        cmocka_unit_test(refused_roots_stay_free),
         cmocka_unit_test(taken_slots_are_left_out),
+        cmocka_unit_test(nothing_begins_where_a_root_was),
         cmocka_unit_test(a_child_makes_spares_whoever_was_at_it),
         cmocka_unit_test(parts_are_closed_and_opened),
         cmocka_unit_test(a_purge_opens_the_parts_of_a_free_root),

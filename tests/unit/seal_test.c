@@ -3,8 +3,10 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
+#include "base/align.h"
 #include "core/allocator.h"
 #include "core/describe.h"
 #include "core/iterate.h"
@@ -12,7 +14,7 @@
 #include "core/sealed.h"
 #include "frontend/heap_collect.h"
 
-enum { MANY = 4000, SIZES = 10 };
+enum { MANY = 4000, SIZES = 10, ALIGNMENT = 16 * GRANULE_SIZE, OTHERS = 9 };
 static const size_t sizes[SIZES] = {8, 16, 48, 200, 2000, 3000, 9000, 14000, 20000, 150000};
 static void *objects[MANY];
 
@@ -38,7 +40,11 @@ static unsigned forbid_sealed(void) {
 }
 
 static void make_objects(void) {
-    for (int i = 0; i < MANY; i++) CHECK((objects[i] = jw_malloc(sizes[i % SIZES])) != NULL);
+    for (int i = 0; i < MANY; i++) {
+        bool aligned = i % 8 == 0 && sizes[i % SIZES] >= BACKEND_MIN; /* it may begin inside its range */
+        objects[i] = aligned ? allocate_aligned(ALIGNMENT, sizes[i % SIZES]) : jw_malloc(sizes[i % SIZES]);
+        CHECK(objects[i] != NULL);
+    }
     for (int i = 0; i < MANY; i += 3) {
         jw_free(objects[i]);
         objects[i] = NULL;
@@ -58,6 +64,19 @@ static void use(void) {
     thrift_purge();
 }
 
+/* Of a sealed root all granules are told of; those that no object has are free memory. */
+static void describe_all(const void *sealed) {
+    unsigned of_objects = 0, free_memory = 0;
+    const char *root = (const char *)align_down((uintptr_t)sealed, ROOT_SIZE); // NOLINT(performance-no-int-to-ptr)
+    for (size_t at = 0; at < ROOT_SIZE; at += GRANULE_SIZE) {
+        struct found found;
+        describe(root + at, &found);
+        if (found.state == FOUND_FREE_MEMORY) free_memory++;
+        else if (found.state == FOUND_IN_USE || found.state == FOUND_FREE || found.state == FOUND_INSIDE) of_objects++;
+    }
+    CHECK(of_objects > 0 && free_memory > 0 && of_objects + free_memory == ROOT_GRANULES);
+}
+
 static void free_sealed(void) {
     void *sealed[MANY];
     struct found found;
@@ -69,12 +88,55 @@ static void free_sealed(void) {
         CHECK(found.state == FOUND_IN_USE && found.size == object_size(sealed[i]) && found.size >= sizes[i % SIZES]);
         describe((char *)sealed[i] + 1, &found);
         CHECK(found.state == FOUND_INSIDE);
+        if (i == 1) describe_all(sealed[i]); /* the first one */
         jw_free(sealed[i]);
         describe(sealed[i], &found);
         CHECK(found.state == FOUND_FREE && size_if_live(sealed[i]) == 0);
     }
     CHECK(sealed_bytes() == 0);
     use();
+}
+
+/* What was freed of an object that began inside its range is told with its size. */
+static void an_aligned_object_leaves_its_size(void **state) {
+    (void)state;
+    struct found found;
+    void *aligned[8];
+    unsigned inside = 0;
+    for (unsigned i = 0; i < 8; i++) CHECK((aligned[i] = allocate_aligned(ALIGNMENT, (5 + i) * GRANULE_SIZE)) != NULL);
+    for (unsigned i = 0; i < 8; i++) {
+        size_t size = object_size(aligned[i]);
+        bool is_inside = granule_start(granule_of(aligned[i])) != granule_of(aligned[i]);
+        jw_free(aligned[i]);
+        if (!is_inside) continue;
+        inside++;
+        describe(aligned[i], &found);
+        CHECK(found.state == FOUND_FREE && found.tier == TIER_LARGE && found.size == size);
+    }
+    CHECK(inside > 0);
+}
+
+static pthread_barrier_t all_run;
+
+static void *wait_for_all(void *unused) {
+    (void)unused;
+    pthread_barrier_wait(&all_run);
+    pthread_barrier_wait(&all_run);
+    return NULL;
+}
+
+/* Ten threads are not one. */
+static void only_a_program_of_one_thread_seals(void **state) {
+    (void)state;
+    pthread_t others[OTHERS];
+    pthread_barrier_init(&all_run, NULL, OTHERS + 1);
+    for (unsigned i = 0; i < OTHERS; i++) CHECK(pthread_create(&others[i], NULL, wait_for_all, NULL) == 0);
+    pthread_barrier_wait(&all_run);
+    void *object = jw_malloc(sizes[0]);
+    CHECK(seal_roots() == EBUSY && sealed_bytes() == 0);
+    jw_free(object);
+    pthread_barrier_wait(&all_run);
+    for (unsigned i = 0; i < OTHERS; i++) CHECK(pthread_join(others[i], NULL) == 0);
 }
 
 static void nothing_is_written(void **state) {
@@ -96,6 +158,10 @@ static void nothing_is_written(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_written)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_aligned_object_leaves_its_size),
+        cmocka_unit_test(only_a_program_of_one_thread_seals),
+        cmocka_unit_test(nothing_is_written),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

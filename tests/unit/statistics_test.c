@@ -6,6 +6,7 @@
 
 #include "backend/mapping_cache.h"
 #include "jwmalloc.h"
+#include "midend/mid_shapes.h"
 #include "statistics/statistics.h"
 
 static const char *program = "a program";
@@ -291,9 +292,27 @@ static void free_the_rest(void) {
     free_as(0, huge);
 }
 
+/* Each slab is one of its class, and has the class's objects. */
+static void check_slabs(const struct statistics *s) {
+    uint64_t small_slabs = 0, mid_granules = 0;
+    for (unsigned i = 0; i < s->frontend.class_count; i++) {
+        const struct slab_class_statistics *class = &s->frontend.classes[i];
+        assert_int_equal(class->capacity, class->slabs * size_class_capacity(i));
+        small_slabs += class->slabs;
+    }
+    for (unsigned i = 0; i < s->midend.class_count; i++) {
+        const struct slab_class_statistics *class = &s->midend.classes[i];
+        assert_int_equal(class->capacity, class->slabs * mid_shapes[i].count);
+        mid_granules += class->slabs * mid_shapes[i].weight;
+    }
+    assert_int_equal(s->frontend.reserved, small_slabs * GRANULE_SIZE);
+    assert_int_equal(s->midend.reserved, mid_granules * GRANULE_SIZE);
+}
+
 static void check_gathered(uint64_t number, uint64_t idle, uint64_t mapped_before) {
     struct statistics s;
     statistics_gather_report(&s);
+    check_slabs(&s);
     assert_int_equal(s.process.objects, number);
     assert_int_equal(s.frontend.in_use, small_bytes);
     assert_int_equal(s.midend.in_use, mid_bytes);

@@ -237,6 +237,65 @@ static void rounds_give_back_roots_whose_pages_the_system_refuses(void **state) 
     give_back_take_refusal();
 }
 
+/* A part of the first root is closed, and the OS takes no pages of the other: the whole root goes back all the same. */
+static void a_purge_opens_the_closed_parts_of_a_locked_root(void **state) {
+    (void)state;
+    start_backend();
+    granule_id left = root_create(FOR_SMALL_SLABS), part = knit_split(left, ROOT_GRANULES / 2);
+    leaf_set(part, leaf_held());
+    assert_true(root_close_part(part));
+    free_granules_add(UNMAPPED, (intptr_t)knit_weight(part));
+    range_place(left, MAPPED);
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    for (unsigned times = 0; times < 2; times++) thrift_purge();
+    sim_fail_after(SIM_NEVER);
+    assert_int_equal(root_count(), 0);
+    give_back_take_refusal();
+}
+
+static void wake_three_times(unsigned number) {
+    if (number <= 3) reclaimer_wake();
+    else reclaimer_pause_begins();
+}
+
+/* A program that wakes the thread early works: its peak is not forgotten after two such rounds. */
+static void early_rounds_keep_the_peak(void **state) {
+    (void)state;
+    start();
+    struct usage peak = watermark_note_peak();
+    backend_place(a);
+    at_wait = wake_three_times;
+    run_thread();
+    assert_false(watermark_rises(peak, 0));
+    reclaimer_forget();
+    backend_place(b);
+    finish();
+}
+
+static unsigned trims;
+
+/* A round of another thread ends while the first purge of a trim is under way. */
+static bool a_round_ends_meanwhile(void) {
+    if (trims++ == 0) {
+        reclaimer_begin_work();
+        reclaimer_end_work();
+    }
+    return false;
+}
+
+static void a_trim_looks_again_after_a_round(void **state) {
+    (void)state;
+    start();
+    thrift_on_round(ROUND_SLABS, NULL, a_round_ends_meanwhile);
+    trims = 0;
+    thrift_trim();
+    assert_int_equal(trims, 2);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* Frees a granule that joins nothing, again and again, one millisecond each. */
 static void free_often(unsigned times) {
     while (times-- > 0) {
@@ -426,6 +485,9 @@ int main(void) {
         cmocka_unit_test(without_a_thread_freeing_threads_run_rounds),
         cmocka_unit_test(a_request_has_one_round),
         cmocka_unit_test(rounds_give_back_roots_whose_pages_the_system_refuses),
+        cmocka_unit_test(a_purge_opens_the_closed_parts_of_a_locked_root),
+        cmocka_unit_test(early_rounds_keep_the_peak),
+        cmocka_unit_test(a_trim_looks_again_after_a_round),
         cmocka_unit_test(a_refused_thread_is_tried_again),
         cmocka_unit_test(quiet_rounds_fade_away),
         cmocka_unit_test(a_purge_gives_everything_back),

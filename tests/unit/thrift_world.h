@@ -62,7 +62,7 @@ static void finish(void) {
     assert_int_equal(root_count(), 0);
 }
 
-static void run_thread(void) {
+static inline void run_thread(void) {
     void (*body)(void) = sim_take_thread();
     assert_non_null(body);
     body();

@@ -6,6 +6,7 @@
 #include "transcript_program.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "api/bionic_info.h"
@@ -358,7 +359,38 @@ static void api_is_as_it_was(void **state) {
     compare_with(JW_TRANSCRIPT_FILE);
 }
 
+static bool first_heap_is_disabled(void) {
+    return heaps[0]->size_map[1] == list_of_class(DISABLED);
+}
+
+static void *disable_without_a_heap(void *has_ended) {
+    if (has_ended) jw_free(jw_malloc(1));
+    if (has_ended) sim_thread_exit();
+    CHECK(thread_heap() == &no_heap);
+    jw_malloc_disable();
+    CHECK((thread_heap() == &no_heap) == (has_ended != NULL));
+    CHECK(first_heap_is_disabled() == !has_ended);
+    jw_malloc_enable();
+    if (!has_ended) sim_thread_exit();
+    return NULL;
+}
+
+/* One that has ended gets no heap again, and disables nobody: nothing would end that. */
+static void a_thread_without_a_heap_gets_one_to_disable(void **state) {
+    (void)state;
+    pthread_t thread;
+    start();
+    for (uintptr_t has_ended = 0; has_ended < 2; has_ended++) {
+        allocate_as(0, 1);                                                                    /* its map is as it was */
+        CHECK(pthread_create(&thread, NULL, disable_without_a_heap, (void *)has_ended) == 0); // NOLINT
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(api_is_as_it_was)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(api_is_as_it_was),
+        cmocka_unit_test(a_thread_without_a_heap_gets_one_to_disable),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

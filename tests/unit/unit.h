@@ -20,6 +20,13 @@
 #include "platform/platform.h"
 #include "platform/sim.h"
 
+/* Slots with a root, spare ones too. */
+static inline size_t claimed_slots(void) {
+    size_t count = 0;
+    for (uint32_t slot = 0; page_map_next(&slot, false);) count++;
+    return count;
+}
+
 /* The backend as at start. What an earlier test left is forgotten, but for the count of roots: each test frees what it
  * made. */
 #if !JW_UNIT_ON_LINUX

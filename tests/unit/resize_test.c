@@ -1,0 +1,217 @@
+/* resize_test.c - which objects stay in their places when their size changes, of each tier, to the byte
+ * (core/realloc.h), and what a sized free may accept after that. */
+#include "heap_players.h"
+
+#include "backend/huge.h"
+#include "backend/large_object.h"
+#include "backend/thrift_counters.h"
+#include "core/aligned.h"
+#include "core/limit.h"
+#include "core/object_size.h"
+#include "core/realloc.h"
+#include "core/sized.h"
+#include "midend/midend.h"
+
+/* Resizes a new object. Returns whether it has stayed; *kept: whether a smaller size is noted by that. */
+static bool stays(size_t old, size_t size, bool *kept) {
+    char *object = allocate_as(0, old), *resized;
+    size_t length = size < old ? size : old;
+    CHECK(object_size(object) == old);
+    pattern_fill(object, length, old + size);
+    atomic_store(&shrunk_in_place, false);
+    CHECK((resized = reallocate(object, size)));
+    bool same = resized == object;
+    *kept = atomic_load(&shrunk_in_place);
+    CHECK(pattern_holds(resized, length, old + size) && object_size(resized) >= size);
+    jw_free(resized);
+    return same;
+}
+
+/* More than half of the place, or any part of 32 bytes. */
+static bool may_stay(size_t old, size_t size) {
+    return size <= old && (size > old / 2 || old <= 32);
+}
+
+static void small_objects(void **state) {
+    (void)state;
+    bool kept;
+    start();
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
+        size_t old = size_classes[class].size, least = class > 0 ? size_classes[class - 1].size + 1 : 1;
+        for (size_t size = 1; size <= old + 1; size++) {
+            assert_int_equal(stays(old, size, &kept), may_stay(old, size));
+            assert_int_equal(kept, may_stay(old, size) && size < least);
+        }
+    }
+    finish();
+}
+
+static void mid_objects(void **state) {
+    (void)state;
+    bool kept;
+    start();
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        size_t old = mid_shapes[class].size, least = class > 0 ? mid_shapes[class - 1].size + 1 : FRONTEND_MAX + 1;
+        if (old <= FRONTEND_MAX) continue; /* serves alignments only */
+        const size_t sizes[] = {1, old / 2 - 1, old / 2, old / 2 + 1, least - 1, least, old - 1, old, old + 1};
+        for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            assert_int_equal(stays(old, sizes[i], &kept), may_stay(old, sizes[i]));
+            assert_int_equal(kept, may_stay(old, sizes[i]) && sizes[i] < least);
+        }
+    }
+    finish();
+}
+
+/* A large object stays with each size that no smaller tier has, and gives back the rest; with a smaller one if that
+ * is more than half of it. */
+static void large_objects_that_shrink(void **state) {
+    (void)state;
+    start();
+    for (uint32_t granules = 4; granules <= 64; granules *= 2) {
+        size_t old = (size_t)granules * GRANULE_SIZE;
+        const size_t sizes[] = {1,           old / 2 - 1, old / 2, old / 2 + 1, old - 1,           old, BACKEND_MIN - 1,
+                                BACKEND_MIN, 16384,       16385,   28673,       old - GRANULE_SIZE};
+        for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            size_t size = sizes[i];
+            if (size > old) continue;
+            char *object = allocate_as(0, old);
+            assert_int_equal(large_usable_size(object), old);
+            atomic_store(&shrunk_in_place, false);
+            char *resized = reallocate(object, size);
+            bool same = may_stay(old, size) || size >= BACKEND_MIN;
+            assert_int_equal(resized == object, same);
+            size_t place = large_good_size(size);
+            assert_int_equal(object_size(resized), same ? place : good_size(1, size));
+            assert_int_equal(atomic_load(&shrunk_in_place), same && place != good_size(1, size));
+            jw_free(resized);
+        }
+    }
+    finish();
+}
+
+/* It takes the free ranges behind it, if they suffice: each size up to what was free. */
+static void large_objects_that_grow(void **state) {
+    (void)state;
+    enum { FIRST = 32, ALL = 64 };
+    start();
+    for (uint32_t granules = FIRST + 1; granules <= ALL; granules++) {
+        char *object = allocate_as(0, ALL * GRANULE_SIZE);
+        assert_ptr_equal(reallocate(object, FIRST * GRANULE_SIZE), object);
+        assert_int_equal(object_size(object), FIRST * GRANULE_SIZE);
+        pattern_fill(object, FIRST * GRANULE_SIZE, granules);
+        size_t size = (granules - 1) * GRANULE_SIZE + 1;
+        assert_ptr_equal(reallocate(object, size), object);
+        assert_int_equal(object_size(object), large_good_size(size));
+        assert_int_equal(object_size(object), weight_round_up(granules) * GRANULE_SIZE);
+        assert_true(pattern_holds(object, FIRST * GRANULE_SIZE, granules));
+        jw_free(object);
+    }
+    finish();
+}
+
+/* Above the largest range it stays. Below that it stays with more than half of its size. */
+static void huge_objects(void **state) {
+    (void)state;
+    enum { OLD = 6 << 20 };
+    static const size_t sizes[] = {1,         ROOT_SIZE / 2, OLD / 2 - 1, OLD / 2, OLD / 2 + 1, ROOT_SIZE - 1,
+                                   ROOT_SIZE, ROOT_SIZE + 1, OLD - 1,     OLD,     OLD + 1};
+    start();
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t size = sizes[i], length = size < OLD ? size : OLD;
+        char *object = allocate_as(0, OLD);
+        pattern_fill(object, length, i);
+        atomic_store(&shrunk_in_place, false);
+        char *resized = reallocate(object, size);
+        bool is_huge = huge_usable_size(resized) > 0, smaller = size <= OLD / 2;
+        assert_int_equal(is_huge, !smaller);
+        assert_true(pattern_holds(resized, length, i));
+        if (size <= OLD) assert_int_equal(resized == object, !smaller);
+        if (is_huge && size <= ROOT_SIZE) assert_true(atomic_load(&shrunk_in_place));
+        if (smaller || size == OLD) assert_false(atomic_load(&shrunk_in_place));
+        jw_free(resized);
+    }
+    finish();
+}
+
+static struct {
+    char *object;
+    size_t size, alignment;
+} wrong;
+
+static void free_wrongly(void) {
+    if (wrong.alignment) free_aligned_of_size(wrong.object, wrong.alignment, wrong.size);
+    else free_of_size(wrong.object, wrong.size);
+}
+
+/* Frees a new object with a smaller size. `right`: may be, since realloc has left some object in its place. */
+static void check_sized_free(size_t old, size_t size, bool shrunk, bool right) {
+    wrong.object = allocate_as(0, old);
+    wrong.size = size;
+    atomic_store(&shrunk_in_place, shrunk);
+    for (wrong.alignment = 0; wrong.alignment < 2; wrong.alignment++)
+        if (!right) expect_abort(free_wrongly, "jwmalloc: wrong size");
+    if (right) free_of_size(wrong.object, size);
+    else jw_free(wrong.object);
+}
+
+static void a_sized_free_accepts_what_realloc_has_left(void **state) {
+    (void)state;
+    static const size_t olds[] = {64, FRONTEND_MAX, 4096, 64 << 10, 6 << 20};
+    start();
+    for (unsigned i = 0; i < sizeof olds / sizeof *olds; i++) {
+        size_t old = olds[i];
+        check_sized_free(old, old / 2 + 1, false, false);
+        check_sized_free(old, old / 2 + 1, true, true);
+        check_sized_free(old, old / 2, true, false);
+        check_sized_free(old, old, false, true);
+        check_sized_free(old, old + 1, true, false);
+    }
+    check_sized_free(9 << 20, (4 << 20) + 1, true, true); /* no mapping becomes a range while it is larger than one */
+    check_sized_free(9 << 20, 4 << 20, true, false);
+    atomic_store(&shrunk_in_place, false);
+    finish();
+}
+
+static unsigned calls_back;
+
+static int count_call(size_t size) {
+    (void)size;
+    calls_back++;
+    return 0;
+}
+
+/* No object can be so large: nothing goes back for it, and the program is not asked. */
+static void too_much(void **state) {
+    (void)state;
+    start();
+    static const size_t olds[] = {16, FRONTEND_MAX, 4096, 64 << 10, 5 << 20};
+    limit_register(count_call);
+    for (unsigned i = 0; i < sizeof olds / sizeof *olds; i++) {
+        char *object = allocate_as(0, olds[i]);
+        pattern_fill(object, olds[i], i);
+        jw_free(allocate_as(0, 32 << 10));
+        size_t cached = range_cache_granules(&heaps[0]->range_cache), given = thrift_given_back();
+        assert_true(cached > 0);
+        assert_null(reallocate(object, (size_t)PTRDIFF_MAX + 1));
+        assert_null(reallocate(object, SIZE_MAX));
+        assert_int_equal(range_cache_granules(&heaps[0]->range_cache), cached);
+        assert_true(thrift_given_back() == given && calls_back == 0);
+        assert_true(pattern_holds(object, olds[i], i));
+        jw_free(object);
+    }
+    limit_register(NULL);
+    finish();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_objects),
+        cmocka_unit_test(mid_objects),
+        cmocka_unit_test(large_objects_that_shrink),
+        cmocka_unit_test(large_objects_that_grow),
+        cmocka_unit_test(huge_objects),
+        cmocka_unit_test(a_sized_free_accepts_what_realloc_has_left),
+        cmocka_unit_test(too_much),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
