@@ -116,6 +116,8 @@ class Programs:
         self.locks: dict[Path, Lock] = {}
         self.lock = Lock()
         self.symbols: dict[bool, dict[str, Symbols]] = {}  # of the plain build and of the hardened one
+        # where the symbols come from: the same functions for each processor, and these objects are there in most cases
+        self.native = Programs("gcc", level) if checker.is_cross(compiler) else self
 
     def compile(self, source: Path, target: Path, constants: list[str], first: Path | None = None) -> None:
         paths = [first, *INCLUDES] if first else INCLUDES
@@ -148,7 +150,7 @@ class Programs:
 
     def needed(self, client: Path, hardened: bool) -> list[str]:
         """The names of the production objects that a client's object needs, directly and through others."""
-        usual = self.objects(usual_constants(hardened), [source.stem for source in production(hardened)])
+        usual = self.native.objects(usual_constants(hardened), [source.stem for source in production(hardened)])
         with self.lock:
             if hardened not in self.symbols:
                 self.symbols[hardened] = {stem: read_symbols(path) for stem, path in usual.items()}

@@ -5,6 +5,7 @@ compiled to LLVM IR and searched for what GenMC cannot read.
 """
 
 import functools
+import json
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import genmc_table
-from clients import INCLUDES, Client, clients, production
+from clients import INCLUDES, Client, Programs, clients, production
 from flavours import BUILD, ROOT
 
 CLANG, OPT = "clang-16", "opt-16"
@@ -266,6 +267,8 @@ MODELS = ("rc11", "imm")
 CHOICE = "chooses what the OS refuses: GenMC has no choice between values"
 OPERATIONS = "chooses between operations: GenMC has no choice between values"
 ADDRESSES = "has huge objects: GenMC's addresses begin at 2^63, where their directory has no place"
+WHOLES = "copies or clears an object as a whole"
+PAGES = "writes to pages by words of another size than their users"
 HARDENED = "of the hardened build, which has assembler for AES and copies structures as wholes"
 STATISTICS = "gathers statistics, which are copied as a whole"
 PLATFORM = "of the platform layer itself, whose system calls GenMC cannot read"
@@ -295,9 +298,25 @@ def unread(client: Client) -> str | None:
         STATISTICS: "frontend_statistics" in text,
         CHOICE: "model_faults_left" in text,
         OPERATIONS: "checker_choose" in text,
-        ADDRESSES: "backend/huge.h" in text or "backend/directory.h" in text,
+        ADDRESSES: any(word in text for word in ("backend/huge.h", "backend/directory.h", "BACKEND_MAX +")),
+        PAGES: "reserve_add(" in text,
+        WHOLES: "reallocate(" in text or "allocate_zeroed(" in text,
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+@functools.cache
+def programs_alike() -> Programs:
+    return Programs("gcc", "-O1", "-DMODEL_AS_GENMC")
+
+
+def executions_alike(client: Client, seconds: int) -> int | None:
+    """How many executions our own checker finds where waits and failing compare-exchanges are as in GenMC."""
+    program = programs_alike().client(client)
+    report = program.with_suffix(".json")
+    command = [program, "--failing-as-success", "--budget", seconds, "--json", report]
+    done = subprocess.run(list(map(str, command)), capture_output=True, check=False)
+    return json.loads(report.read_text())["executions"] if done.returncode == 0 else None
 
 
 def judge(client: Client, genmc: str | None, seconds: int) -> dict:
@@ -312,6 +331,8 @@ def judge(client: Client, genmc: str | None, seconds: int) -> dict:
         row[model] = judged(genmc, model, ir, seconds)
         if row[model][0] in ("time", "fault"):
             break
+    if not genmc_table.agrees(row, genmc_table.ours().get(client.name)):
+        row["alike"] = executions_alike(client, seconds)
     return row
 
 
@@ -321,12 +342,17 @@ def told(name: str, row: dict) -> str:
     if "unread" in row:
         return f"{name}: {row['unread']}"
     words = {"ok": "{} executions", "time": "not finished", "fault": "a fault of GenMC", "error": "FAILED"}
-    line = f"{name}: " + ", ".join(f"{model} {words[row[model][0]].format(row[model][1])}" for model in row)
-    return "\n".join([line, *(result[2] for result in row.values() if result[0] == "error")])
+    results = {model: row[model] for model in MODELS if model in row}
+    line = f"{name}: " + ", ".join(
+        f"{model} {words[word].format(count)}" for model, (word, count, _) in results.items()
+    )
+    line += f"; ours, run as GenMC does: {row['alike']} executions" if "alike" in row else ""
+    return "\n".join([line, *(result[2] for result in results.values() if result[0] == "error")])
 
 
 def failed(row: dict) -> bool:
-    return "problems" in row or any(row[model][0] == "error" for model in MODELS if model in row)
+    differs = "alike" in row and not genmc_table.agrees(row, row["alike"])
+    return "problems" in row or differs or any(row[model][0] == "error" for model in MODELS if model in row)
 
 
 def run(names: list[str], genmc: str | None = shutil.which("genmc"), seconds: int = LIMIT, table: bool = False) -> int:

@@ -11,16 +11,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import tomllib
+
 import checker
 import coverage
 import genmc
 import sample
 import verify_table
 from clients import Client, Programs, clients
-from flavours import setup
+from flavours import ROOT, setup
 from mutants import Mutant, all_mutants
 
 COMPLETE, FAILED, USAGE, INCOMPLETE = range(4)
+CROSS = "aarch64-linux-gnu-gcc"
 BUDGET = 7200  # seconds a client may take; the slowest took a quarter of an hour
 
 
@@ -160,7 +163,23 @@ def verify_mutants(programs: Programs, chosen: list[Mutant], arguments) -> tuple
     return rows, progress
 
 
+def choose_cross(slow: bool) -> tuple[list[Client], list[Mutant]]:
+    """What verify/aarch64.toml names."""
+    selection = tomllib.loads((ROOT / "verify/aarch64.toml").read_text())
+    known = {client.name: client for client in clients()}
+    chosen = [known[name] for name in selection["nightly" if slow else "clients"]]
+    if slow:
+        return chosen, []
+    mutants = [mutant for mutant in all_mutants() if mutant.name in selection["mutants"]]
+    seen = [mutant for mutant in mutants if set(mutant.clients) & set(selection["clients"])]
+    if len(seen) < len(selection["mutants"]):
+        sys.exit("jw verify: verify/aarch64.toml names a mutant that is not there, or that none of its clients rejects")
+    return chosen, seen
+
+
 def choose(arguments) -> tuple[list[Client], list[Mutant]]:
+    if arguments.cross:
+        return choose_cross(arguments.slow)
     known, mutants = clients(), all_mutants()
     names = {client.name for client in known}
     for name in set(arguments.client) - names:
@@ -193,7 +212,9 @@ def run(arguments) -> int:
         for client in clients():
             print(f"{client.name:28} {client.claim}\n{'':28}   {client.bound}")
         return 0
-    setup("verify")
+    if arguments.cross:
+        arguments.compiler = CROSS
+    setup("verify", *(["aarch64"] if checker.is_cross(arguments.compiler) else []))
     if arguments.genmc:
         seconds = genmc.LIMIT if arguments.budget == BUDGET else arguments.budget
         return genmc.run(arguments.client, seconds=seconds, table=arguments.table)
@@ -255,6 +276,12 @@ def add_command(commands) -> None:
     )
     command.add_argument("--quick", action="store_true", help="run no mutants and no slow clients; takes some minutes")
     command.add_argument("--slow", action="store_true", help="run the slow clients only, and no mutants (.ci/nightly)")
+    command.add_argument(
+        "--cross",
+        action="store_true",
+        help="run what verify/aarch64.toml names, compiled for AArch64, in qemu-user: a few clients and mutants, with "
+        "--slow more clients",
+    )
     command.add_argument("--clients", action="store_true", help="run the clients and no mutants")
     command.add_argument("--mutants", action="store_true", help="run the mutants only")
     command.add_argument(

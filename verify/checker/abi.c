@@ -86,10 +86,16 @@ RANGE(__tsan_write_range, WRITE_ACCESS)
 
 /* ---- Atomics */
 
+/* What an order of success says of the read. */
+static enum order order_of_read(enum order order) {
+    return order == ACQ_REL ? ACQUIRE : order == RELEASE ? RELAXED : order;
+}
+
 /* The compilers keep `expected` in plain memory that only the engine writes. */
 static bool exchange(uint64_t address, unsigned size, uint64_t *expected, uint64_t value, const int orders[2],
                      bool weak) {
-    const enum order both[2] = {(enum order)(orders[0] & 7), (enum order)(orders[1] & 7)};
+    enum order both[2] = {(enum order)(orders[0] & 7), (enum order)(orders[1] & 7)};
+    if (settings.failing_as_success) both[1] = order_of_read(both[0]);
     struct request wanted = {.kind = CAS, .weak = weak};
     return model_compare_exchange(wanted, expected, value, size, both, address);
 }

@@ -368,7 +368,7 @@ struct settings {
     unsigned jobs;
     double budget; /* seconds; 0: none */
     int bound;     /* postponements in a run; -1: any */
-    bool deepen, outcomes, progress, audit, stop_in_debugger;
+    bool deepen, outcomes, progress, audit, stop_in_debugger, failing_as_success;
     uint64_t random, seed, max;
     unsigned spurious;
     int (*client)(void);

@@ -26,6 +26,7 @@ static const char usage[] =
     "  --coverage FILE  the blocks that ran, of code compiled with -fsanitize-coverage=trace-pc\n"
     "  --outcomes       print what checker_outcome() got\n"
     "  --progress       print how far it is, each second\n"
+    "  --failing-as-success  a compare-exchange that fails has the order of success, as in GenMC\n"
     "  --audit          check that no execution graph is visited twice\n"
     "Status: 0 complete and clean, 1 a failure, 2 could not say, 3 stopped before the end.\n";
 
@@ -56,6 +57,7 @@ static void set(int letter, const char *text) {
     case 'o': settings.outcomes = true; break;
     case 'p': settings.progress = true; break;
     case 'a': settings.audit = true; break;
+    case 'f': settings.failing_as_success = true; break;
     case 't': settings.stop_in_debugger = true; break;
     case 'h': fputs(usage, stdout); exit(0);
     case '?': fputs(usage, stderr); exit(2);
@@ -65,11 +67,13 @@ static void set(int letter, const char *text) {
 
 void settings_read(int argc, char **argv) {
     static const struct option options[] = {
-        {"jobs", 1, NULL, 'j'},     {"budget", 1, NULL, 'b'}, {"bound", 1, NULL, 'k'},    {"deepen", 0, NULL, 'd'},
-        {"random", 1, NULL, 'r'},   {"seed", 1, NULL, 's'},   {"spurious", 1, NULL, 'w'}, {"max", 1, NULL, 'm'},
-        {"replay", 1, NULL, 'R'},   {"save", 1, NULL, 'S'},   {"json", 1, NULL, 'J'},     {"outcomes", 0, NULL, 'o'},
-        {"progress", 0, NULL, 'p'}, {"audit", 0, NULL, 'a'},  {"break", 0, NULL, 't'},    {"help", 0, NULL, 'h'},
-        {"coverage", 1, NULL, 'C'}, {NULL, 0, NULL, 0},
+        {"jobs", 1, NULL, 'j'},     {"budget", 1, NULL, 'b'},   {"bound", 1, NULL, 'k'},
+        {"deepen", 0, NULL, 'd'},   {"random", 1, NULL, 'r'},   {"seed", 1, NULL, 's'},
+        {"spurious", 1, NULL, 'w'}, {"max", 1, NULL, 'm'},      {"replay", 1, NULL, 'R'},
+        {"save", 1, NULL, 'S'},     {"json", 1, NULL, 'J'},     {"outcomes", 0, NULL, 'o'},
+        {"progress", 0, NULL, 'p'}, {"audit", 0, NULL, 'a'},    {"break", 0, NULL, 't'},
+        {"help", 0, NULL, 'h'},     {"coverage", 1, NULL, 'C'}, {"failing-as-success", 0, NULL, 'f'},
+        {NULL, 0, NULL, 0},
     };
     static char path[4096], save[4200];
     settings.program = path;

@@ -42,6 +42,6 @@ int main(void) {
     finish(b);
     assert(root_count() == 0 && model_reserved_roots() == 2);
     huge_free(second);
-    assert(page_map_metadata(0) == 0 && model_reserved_roots() == 0);
+    assert(claimed_slots() == 0 && model_reserved_roots() == 0);
     return 0;
 }

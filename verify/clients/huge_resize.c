@@ -12,7 +12,7 @@ static uint64_t *grown, *neighbour, *moved_from;
 static void *growing(void *unused) {
     (void)unused;
     uint64_t *before = grown;
-    grown = huge_resize(grown, 2 * ROOT_SIZE);
+    grown = huge_resize(grown, huge_usable_size(grown), 2 * ROOT_SIZE);
     moved_from = grown != before ? before : NULL;
     return NULL;
 }
@@ -40,6 +40,6 @@ int main(void) {
     neighbour[0] = 4;
     huge_free(grown);
     huge_free(neighbour);
-    assert(page_map_metadata(0) == 0 && model_reserved_roots() == 0);
+    assert(claimed_slots() == 0 && model_reserved_roots() == 0);
     return 0;
 }

@@ -44,6 +44,6 @@ int main(void) {
     page_map_walk(visit, NULL);
     assert(visits[0] == 1u << 1 && visits[1] == (1u << 0 | 1u << 1));
     assert(page_map_give_back(made[0]) && page_map_give_back(made[1]) && page_map_give_back(first));
-    assert(page_map_metadata(0) == 0 && model_reserved_roots() == 0);
+    assert(claimed_slots() == 0 && model_reserved_roots() == 0);
     return 0;
 }

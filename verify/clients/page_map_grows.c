@@ -39,6 +39,6 @@ int main(void) {
         assert(page_map_give_back(made[i]));
     }
     assert(page_map_give_back(first));
-    assert(page_map_metadata(0) == 0 && model_reserved_roots() == 0);
+    assert(claimed_slots() == 0 && model_reserved_roots() == 0);
     return 0;
 }

@@ -20,7 +20,7 @@ int main(void) {
     assert(object && behind && outside() == 2 * ROOT_SIZE);
     object[0] = 1;
     atomic_store_explicit(&model_faults_left, 3, memory_order_relaxed);
-    uint64_t *grown = huge_resize(object, 2 * ROOT_SIZE);
+    uint64_t *grown = huge_resize(object, huge_usable_size(object), 2 * ROOT_SIZE);
     if (grown) object = grown;
     size_t size = huge_usable_size(object);
     assert(object[0] == 1 && size >= (grown ? 2 : 1) * ROOT_SIZE && outside() == size + ROOT_SIZE);

@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "backend/knit.h"
 #include "backend/ownership.h"
+#include "backend/reserve.h"
 #include "verify/clients/client.h"
 
 /* Granules of the class that wait in the Nest; a slot that its summary does not have must be empty. */
@@ -26,7 +27,7 @@ static inline intptr_t granules_waiting(const struct nest_class *class, unsigned
 static inline void expect_exact_counts(void) {
     intptr_t granules[2]; /* not initialised as a whole, which GenMC cannot read */
     granules[0] = granules[1] = 0;
-    for (unsigned nest = 0; nest < NESTS; nest++)
+    for (unsigned nest = 0; nest < nests_in_use(); nest++)
         for (unsigned class = 0; class < RANGE_CLASSES; class ++)
             granules[nest_is_unmapped(nest)] += granules_waiting(&ownership.nests[nest].classes[class], class);
     granule_id range = atomic_load_explicit(&ownership.deferred.first, memory_order_relaxed);

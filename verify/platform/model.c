@@ -206,6 +206,7 @@ bool platform_protect(void *address, size_t size, bool accessible) {
 bool platform_unmap(void *address, size_t size) {
     if (!in_roots(address)) {
         if (model_counts_pages) atomic_fetch_add_explicit(&pages_unmapped, size, memory_order_relaxed);
+        else checker_forbid(address, size); /* for good: no other mapping gets these addresses */
         return true;
     }
     int left = atomic_load_explicit(&model_unmaps_refused, memory_order_relaxed);
@@ -322,8 +323,8 @@ static _Atomic(uint32_t) wakings;
 static void sleep_until_woken(const _Atomic(uint32_t) *word, uint32_t expected) {
     uint32_t before = atomic_fetch_add_explicit(&wakings, 0, memory_order_acquire), now = before;
     if (atomic_load_explicit(word, memory_order_relaxed) != expected) return;
-#ifdef GENMC
-    now = atomic_load_explicit(&wakings, memory_order_acquire);
+#ifdef MODEL_AS_GENMC
+    if (!(now & ENDS)) now = atomic_load_explicit(&wakings, memory_order_acquire);
     __VERIFIER_assume(now != before || now & ENDS);
 #else
     while (!(now & ENDS) && (now = atomic_load_explicit(&wakings, memory_order_acquire)) == before) sched_yield();
@@ -337,7 +338,7 @@ void platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t mi
         return;
     }
     if (model_waits_end) return;
-#ifdef GENMC
+#ifdef MODEL_AS_GENMC
     __VERIFIER_assume(atomic_load_explicit(word, memory_order_relaxed) != expected);
 #else
     if (atomic_load_explicit(word, memory_order_relaxed) == expected) sched_yield();
@@ -354,7 +355,7 @@ void model_ends(void) {
 }
 
 void model_await_unmap(const void *root) {
-#ifdef GENMC
+#ifdef MODEL_AS_GENMC
     __VERIFIER_assume(atomic_load_explicit(&claimed[slot_of(root)], memory_order_acquire) == 0);
 #else
     while (atomic_load_explicit(&claimed[slot_of(root)], memory_order_acquire) != 0) sched_yield();

@@ -42,6 +42,25 @@ int main(void) {
     return 0;
 }
 """
+# A compare-exchange that fails reads a released word with its order of failure; with that of success it acquires.
+FAILING = """
+#include "verify/clients/client.h"
+static _Atomic(int) data, flag;
+static void *writing(void *unused) {
+    atomic_store_explicit(&data, 1, memory_order_relaxed);
+    atomic_store_explicit(&flag, 1, memory_order_release);
+    return unused;
+}
+int main(void) {
+    pthread_t writer = start(writing, NULL);
+    int flag_seen = 2; /* never there: the exchange fails */
+    atomic_compare_exchange_strong_explicit(&flag, &flag_seen, 3, memory_order_ORDER, memory_order_relaxed);
+    int data_seen = atomic_load_explicit(&data, memory_order_relaxed);
+    finish(writer);
+    checker_outcome(2, (int[]){flag_seen, data_seen});
+    return 0;
+}
+"""
 LARGE = [
     "Wx1 Ay1 Rz | Wy2 Az1 Rx | Wz3 Ax1 Ry",
     "Rx Ry Wz1 | Ry Rz Wx1 | Rz Rx Wy1",
@@ -83,6 +102,18 @@ class Exploration(unittest.TestCase):
         orders = [1, 1, 1, 1, 2, 3, 1, 3, 6]  # of i and j updates, i and j from 0 to 2
         self.assertEqual((result.status, result.report.get("executions")), (0, sum(orders)), result.output)
         self.assertEqual({(0, 0), (0, 1), (1, 0), (1, 1)}, result.outcomes)
+
+    def test_a_failing_exchange_has_its_own_order(self) -> None:
+        for order in ("relaxed", "release", "acquire", "acq_rel", "seq_cst"):
+            source = harness.BUILD / f"failing_{order}.c"
+            source.write_text(FAILING.replace("ORDER", order))
+            program = harness.build(source, TARGET, f"failing_{order}")
+            options = (["--outcomes"], ["--outcomes", "--failing-as-success"])
+            own, as_success = (harness.run(program, TARGET, *chosen) for chosen in options)
+            with self.subTest(order):
+                self.assertEqual({(0, 0), (0, 1), (1, 0), (1, 1)}, own.outcomes)
+                ordered = order in ("acquire", "acq_rel", "seq_cst")
+                self.assertEqual(own.outcomes - ({(1, 0)} if ordered else set()), as_success.outcomes)
 
     def test_no_graph_comes_twice(self) -> None:
         for number in range(self.size):
