@@ -15,13 +15,17 @@ PLAIN = set("memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp s
 MADE = {"_GLOBAL_OFFSET_TABLE_", "__popcountdi2", "__start_jw_published", "__stop_jw_published"}
 PROGRAMS = ("api/", "statistics/", "platform/linux_libc", "platform/linux_tool")
 ERRNO = {"__errno_location": "a call of the program fails"}
+TOLD = {name: "in a program's call of malloc or free" for name in ("jw_allocated", "jw_freed")}
 FOR_FILE = {
     "config/options": {"jw_malloc_conf": "at the start; a variable"},
     "core/free_suspect": ERRNO,
+    "core/host_controls": TOLD,
     "core/limit": ERRNO,
     "core/realloc": ERRNO,
     "core/route": ERRNO,
-    "hardened/entry_realloc": ERRNO,
+    "core/tracked": TOLD,
+    "hardened/entry": TOLD,
+    "hardened/entry_realloc": ERRNO | TOLD,
     "hardened/entry_slow": ERRNO,
     "platform/linux": {
         "clock_gettime": "the vDSO's code",

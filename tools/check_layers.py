@@ -2,7 +2,8 @@
 
 A file includes only from its own layer and from those below it, by "layer/file.h". Only the platform and the API,
 which serve the operating system's interfaces, include its headers; the others a few of the C library's. Only the
-platform and base/atomics.h have assembler statements; only hardened/ and api/serve.h include a header of hardened/.
+platform, base/atomics.h and base/near.h have assembler statements; only hardened/ and api/serve.h include a header of
+hardened/.
 Files do not depend on one another in a circle. The layers below hardened/ ask for the build only in base/mitigations.h
 and before a call of a hook.
 
@@ -36,7 +37,7 @@ STATEMENT = re.compile(r"^\s*" + ASSEMBLER.pattern, re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 # Calls of functions that change few registers, which C cannot express; the layers below the platform make them, too.
-ASSEMBLER_TOO = {"base/atomics.h"}
+ASSEMBLER_TOO = {"base/atomics.h", "base/near.h"}
 
 BUILD = "JW_SECURE"
 # Where mitigations and options are defined, and where the exported names go to one build's functions or the other's.
@@ -53,6 +54,8 @@ NAMES_BUILD = {
 SOCKETS = {"hardened_hooks"}
 # Weak because the program may have none: (layer, symbol). The platform asks for the system's symbols the same way.
 FOREIGN = {("config", "jw_malloc_conf")}
+FOREIGN |= {(layer, name) for layer in ("core", "hardened") for name in ("jw_allocated", "jw_freed")}
+FOREIGN |= {(layer, f"__libc_{name}") for layer in ("core", "hardened") for name in ("malloc", "free")}
 
 Graph = dict[str, set[str]]
 

@@ -2,7 +2,7 @@
 
   docs/protocols/atomics.md   every ordered atomic operation, from its tag, and every atomic word, from its declaration
   docs/platforms.md           the table of mallopt's parameters, from src/api/mallopt.def; the dispatch tables'
-                              entries, from src/api/dispatch.def
+                              entries, from src/api/dispatch.def; what a host sets, from src/core/host_controls.def
   docs/options.md             the table of options, from src/config/options.def; docs/hardening.md: those of that build
   docs/protocols/*.md,        the words and their transitions, from the header that a line of the page names:
   docs/design.md              <!-- frontend/slab.h state: ./jw docs --> for its block that begins with "state"
@@ -22,6 +22,7 @@ from pathlib import Path
 
 import options_table
 import orders
+import platforms_table
 import sample_table
 import verify_table
 from mutants import tomllib
@@ -32,8 +33,6 @@ README = ROOT / "README.md"
 PLATFORMS = ROOT / "docs/platforms.md"
 OPTIONS = ROOT / "docs/options.md"
 HARDENING = ROOT / "docs/hardening.md"
-PARAMETERS = ROOT / "src/api/mallopt.def"
-DISPATCH = ROOT / "src/api/dispatch.def"
 FIGURES = ROOT / "docs/figures.toml"
 BEGIN, END = "<!-- {}: ./jw docs -->", "<!-- end of generated text -->"
 BAR = 44
@@ -77,6 +76,7 @@ def call_of(operation: orders.Operation, lines: list[str]) -> tuple[str, str]:
         if depth < 0 or (letter == "," and depth == 0):
             break
         argument += letter
+    argument = re.sub(r"NEAR_READ\(([^()]*)\)", r"\1", argument)  # base/near.h
     bare = re.sub(r"\[[^\]]*\]|\([^()]*\)", "", argument).strip(" &*\n")
     name = re.split(r"->|\.|\)", bare)[-1].strip(" &*")
     if "fence" in found.group(1):
@@ -251,37 +251,6 @@ def said(text: str) -> str:
     return text
 
 
-def values(text: str) -> str:
-    """Of VALUES(from, to), or NEVER."""
-    if text == "NEVER":
-        return "none"
-    least, most = re.fullmatch(r"VALUES\((\w+), (\w+)\)", text).groups()
-    if most == "INT_MAX":
-        return f"{least} and above"
-    return least if least == most else f"{least} to {most}"
-
-
-def parameters() -> str:
-    text = re.sub(r"/\*.*?\*/", "", PARAMETERS.read_text(), flags=re.S)
-    accepted = r"(NEVER|VALUES\([^)]*\))"
-    form = rf'(ACTS|SAYS)\((\w+), (\w+), (-\d+), (?:{accepted}, {accepted}, )?"([^"]*)",\s*"([^"]*)"\)'
-    rows = []
-    for _, platform, name, code, plain, hardened, meaning, ours in re.findall(form, text):
-        answers = f"{values(plain)}; hardened: {values(hardened)}" if plain else "done"
-        row = f"- {platform}, {code}, `{name}`: {meaning}. *Here*: {ours}. *1 for*: {answers}."
-        rows += textwrap.wrap(row, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    return "\n".join(rows)
-
-
-def dispatch() -> str:
-    text = re.sub(r"/\*.*?\*/", "", DISPATCH.read_text(), flags=re.S)
-    rows = ["| platform | entry | served by | remark |", "| --- | --- | --- | --- |"]
-    for _, platform, name, ours, remark in re.findall(r'(ENTRY|LACKS)\((\w+), (\w+), (?:(\w+), )?"([^"]*)"\)', text):
-        served = f"`{ours}`" if ours else "no function"
-        rows.append(f"| {platform} | `{name}` | {served} | {remark} |")
-    return "\n".join(rows)
-
-
 def blocks(header: str, names: list[str]) -> str:
     """The indented blocks of a header's first comment that begin with these words, without names all: the pictures of
     its words, and their transitions."""
@@ -318,7 +287,7 @@ def generated() -> dict[Path, str]:
         **{path: filled(path, parts) for path, parts in from_headers.items()},
         ATOMICS: atomics(),
         README: said(filled(README, {"verification": claim(), "figures": bars()})),
-        PLATFORMS: filled(PLATFORMS, {"parameters": parameters(), "dispatch": dispatch()}),
+        PLATFORMS: filled(PLATFORMS, platforms_table.parts()),
         OPTIONS: filled(OPTIONS, {"options": options}),
         HARDENING: filled(HARDENING, {"options": hardened_options}),
     }
@@ -490,9 +459,9 @@ def add_command(commands) -> None:
         "docs",
         help="write the generated parts of the documents",
         description="Writes docs/protocols/atomics.md from the tags and declarations in src, the tables of options and "
-        "of mallopt's parameters from options.def and mallopt.def, the dispatch tables from dispatch.def, the words "
-        "and transitions of the pages on protocols from the headers, the README's "
-        "sentence on verification from docs/clients.md, and the README's numbers from docs/figures.toml. "
+        "of mallopt's parameters from options.def and mallopt.def, the dispatch tables from dispatch.def, what a host "
+        "sets from host_controls.def, the words and transitions of the pages on protocols from the headers, the "
+        "README's sentence on verification from docs/clients.md, and the README's numbers from docs/figures.toml. "
         "./jw check docs compares.",
     )
     command.set_defaults(run=run)
