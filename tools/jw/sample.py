@@ -30,11 +30,13 @@ from edits import Edit, edits, read
 from flavours import BUILD, ROOT
 from mutants import Mutant, all_mutants, tomllib
 from unit_programs import FLAVOUR, UnitPrograms, choose_hardened, unit_test
+from verify_table import DOCUMENT
 from whole_programs import WholePrograms, edits_that_ship
 
 LIMIT = 300  # seconds of a mutant, after which it meets no further program
 OWN_OBJECTS = 1  # seconds
-WHOLE_CLIENT = 5  # seconds of a client that was not measured
+WHOLE_CLIENT = 5  # seconds of a client whose row does not tell them; a longer one comes last
+LINE, FUNCTION, ABOUT, WHOLE, LAST = range(5)  # see Sample.judges
 SLACK = 10  # seconds that a program may always take; beyond them four times what it takes
 TRANSCRIPTS = "unit-transcript"  # they look at all that a script changes
 SURVIVORS = ROOT / "verify/survivors.toml"
@@ -118,34 +120,42 @@ class Sample:
         return edits([path for path in production() if path in self.library], options, ROOT / "src")
 
     def judges(self, edit: Edit) -> list[Judge]:
-        """Those that execute the function; first those that execute the line. Of optimised code lines are not exact.
-        Of both kinds first those that are about the file, and transcripts; unit tests before whole programs, which
-        seldom look."""
+        """In this order: what executes the line, of optimised code lines are not exact; what executes the function;
+        quick clients about the file; whole programs, which seldom look; the other clients. Of each first those that
+        are about the file, and transcripts; then the fastest."""
         file, found = str(edit.path.relative_to(ROOT)), []
         files = [edit.path, *users_of(edit.path)]  # a header's code is that of the files that include it
         about = about_the_file(edit.path)
-        about_users = set().union(*map(about_the_file, files))
         for name, row in (self.of_units | self.of_clients).items():
             lines = row["lines"].get(file, ())
             if row["complete"] and any(edit.first <= line <= edit.last for line in lines):
                 judge = Judge(name, row["key"], row["seconds"], name in self.known)
                 is_about = name in about or is_named_after(name, edit.path) or name.startswith(TRANSCRIPTS)
-                found.append((edit.line not in lines, not is_about, judge.seconds + self.compiling(judge), judge))
-        found += self.seen_in_children(files) if self.whole and not any(not entry[0] for entry in found) else []
-        for name, row in self.whole.programs.items() if self.whole else ():
-            found.append((False, True, row.seconds, Judge(name, row.key(), row.seconds, is_whole=True)))
-        for name in sorted(about_users) if self.whole else ():
-            if not self.known[name].slow:
-                seconds = WHOLE_CLIENT + (name not in about)
-                found.append((True, True, seconds, Judge(name, f"{name}-0", WHOLE_CLIENT, is_client=True)))
-        return [judge for *_, judge in sorted(found, key=lambda entry: (*entry[:2], entry[3].is_whole, entry[2]))]
+                rank = LINE if edit.line in lines else FUNCTION
+                found.append((rank, not is_about, judge.seconds + self.compiling(judge), judge))
+        if self.whole:
+            found += self.seen_in_children(files) if not any(entry[0] == LINE for entry in found) else []
+            for name, row in self.whole.programs.items():
+                found.append((WHOLE, True, row.seconds, Judge(name, row.key(), row.seconds, is_whole=True)))
+            found += self.clients_about(about, set().union(*map(about_the_file, files)))
+        return list(dict.fromkeys(judge for *_, judge in sorted(found, key=lambda entry: entry[:3])))
+
+    def clients_about(self, about: set[str], about_users: set[str]) -> list[tuple]:
+        """Those of the file, and of the files that include a header. None of them was measured here."""
+        found = []
+        for name in sorted(name for name in about_users if not self.known[name].slow):
+            seconds = told_seconds().get(name, WHOLE_CLIENT)
+            rank = ABOUT if name in about and seconds <= WHOLE_CLIENT else LAST
+            judge = Judge(name, f"{name}-0", seconds, is_client=True)
+            found.append((rank, name not in about, seconds + self.compiling(judge), judge))
+        return found
 
     def seen_in_children(self, files: list[Path]) -> list[tuple]:
         """Unit tests about the files, for a line that none seems to execute: a child of a test that ends by a signal or
         by _exit leaves no counts."""
         names = [name for name in self.units.tests if any(is_named_after(name, path) for path in files)]
         rows = [(name, self.of_units[name]) for name in names]
-        return [(False, False, row["seconds"], Judge(name, row["key"], row["seconds"])) for name, row in rows]
+        return [(LINE, False, row["seconds"], Judge(name, row["key"], row["seconds"])) for name, row in rows]
 
     def compiling(self, judge: Judge) -> float:
         """Clients with constants of their own need objects of their own, too."""
@@ -235,6 +245,13 @@ class Sample:
         if result.status < 0:
             return f"signal {-result.status}"
         return result.report.get("message", "") or "it fails" if result.status == FAILED else ""
+
+
+@functools.cache
+def told_seconds() -> dict[str, float]:
+    """What each client took when its row of docs/clients.md was made."""
+    rows = re.findall(r"^- \*\*(\w+)\*\*:[^;]*?([\d.]+)\s+s,", DOCUMENT.read_text(), re.M)
+    return {name: float(seconds) for name, seconds in rows}
 
 
 @functools.cache
