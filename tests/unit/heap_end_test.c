@@ -1,4 +1,8 @@
 /* heap_end_test.c - what becomes of a heap when its thread ends. */
+#include <errno.h>
+
+#include "core/limit.h"
+#include "core/zeroed.h"
 #include "frontend/heap_fork.h"
 #include "frontend/heap_rounds.h"
 #include "frontend/heap_table.h"
@@ -39,6 +43,56 @@ static void *leave_objects(void *argument) {
     for (unsigned i = 0; i < 50; i++) jw_free(late[i]);
     CHECK(heap_count() == count && thread.heap == &no_heap);
     return mine;
+}
+
+static unsigned calls_at_limit;
+
+static int count_call_at_limit(size_t size) {
+    (void)size;
+    return (int)++calls_at_limit;
+}
+
+/* Another thread takes all abandoned heaps, this one's too, and the OS has no memory for a further one. */
+static void *ask_without_a_heap(void *has_ended) {
+    unsigned count = 0;
+    static struct heap *taken[256];
+    if (has_ended) {
+        jw_free(jw_malloc(SMALL));
+        end_thread();
+    }
+    sim_fail_only(SIM_RESERVE);
+    sim_fail_after(0);
+    while ((taken[count] = heap_take_or_create())) CHECK(++count < sizeof taken / sizeof *taken);
+    errno = 0;
+    CHECK(!jw_malloc(SMALL) && errno == ENOMEM && thread.heap == &no_heap);
+    errno = 0;
+    CHECK(!allocate_zeroed(SMALL) && errno == ENOMEM && thread.heap == &no_heap);
+    limit_register(count_call_at_limit);
+    CHECK(!limit_hold(true) && !limit_call(SMALL) && !jw_malloc(SMALL) && calls_at_limit == 0); /* it has no heap */
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    while (count > 0) heap_abandon(taken[--count]);
+    limit_register(NULL);
+    CHECK(!limit_hold(true) && !limit_call(SMALL) && thread.heap == &no_heap); /* none is needed */
+    limit_register(count_call_at_limit);
+    void *object = jw_malloc(SMALL);
+    CHECK(object && (thread.heap == &no_heap) == (has_ended != NULL));
+    jw_free(object);
+    CHECK(limit_call(SMALL) == (has_ended == NULL) && calls_at_limit == (has_ended == NULL));
+    calls_at_limit = 0;
+    limit_register(NULL);
+    end_thread();
+    return NULL;
+}
+
+static void a_thread_may_find_no_heap(void **state) {
+    (void)state;
+    start();
+    run(ask_without_a_heap, NULL);
+    uint32_t abandoned = heap_abandoned_count();
+    run(ask_without_a_heap, &abandoned);
+    assert_true(abandoned > 0 && heap_abandoned_count() == abandoned);
+    finish();
 }
 
 static bool keeps_mid_slabs(const struct heap *heap) {
@@ -238,6 +292,7 @@ int main(void) {
         cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),
         cmocka_unit_test(a_drained_heap_needs_no_more_rounds),
         cmocka_unit_test(the_pool_of_a_parents_heap_is_given_back),
+        cmocka_unit_test(a_thread_may_find_no_heap), /* leaves many heaps */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "backend/knit.h"
 #include "backend/range_fetch.h"
 #include "backend/shortage.h"
+#include "config/policy.h"
 
 /* A thread that asks for memory, and is then held up for ever by `at_reserve`. */
 static void (*at_reserve)(void);
@@ -13,6 +14,23 @@ void *__wrap_page_map_reserve(size_t *count);
 void *__wrap_page_map_reserve(size_t *count) {
     if (at_reserve) at_reserve();
     return __real_page_map_reserve(count);
+}
+
+/* Another thread begins a walk while a root is on its way back to the OS. */
+static void (*at_give_back)(void);
+static unsigned sleeps;
+bool __real_page_map_give_back(char *root);
+bool __wrap_page_map_give_back(char *root);
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
+
+bool __wrap_page_map_give_back(char *root) {
+    if (at_give_back) at_give_back();
+    return __real_page_map_give_back(root);
+}
+
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    assert_true(atomic_load(word) == expected && milliseconds == WALK_WAIT);
+    sleeps++;
 }
 
 static size_t tables;
@@ -296,6 +314,27 @@ static void nothing_is_mapped_ahead_in_locked_memory(void **state) {
     none_left(roots, 4);
 }
 
+static void walk_in_vain(void) {
+    assert_false(root_walk_begin());
+    assert_int_equal(sleeps, 0);
+    assert_false(root_walk_begin_or_wait());
+    assert_int_equal(sleeps, WALK_TRIES);
+}
+
+static void a_walk_waits_for_a_root_that_goes(void **state) {
+    (void)state;
+    granule_id roots[2];
+    two_roots(roots);
+    sleeps = 0;
+    at_give_back = walk_in_vain;
+    assert_true(root_destroy(roots[1]));
+    at_give_back = NULL;
+    assert_true(root_walk_begin_or_wait() && sleeps == WALK_TRIES);
+    assert_false(root_destroy(roots[0])); /* a walker is there */
+    root_walk_end();
+    none_left(roots, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_come_before_the_os_is_asked),
@@ -311,6 +350,7 @@ int main(void) {
         cmocka_unit_test(a_purge_opens_the_parts_of_a_free_root),
         cmocka_unit_test(a_part_that_cannot_be_closed_stays), /* takes all entries */
         cmocka_unit_test(nothing_is_mapped_ahead_in_locked_memory),
+        cmocka_unit_test(a_walk_waits_for_a_root_that_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
