@@ -4,11 +4,45 @@
 
 #include <errno.h>
 
+#include "backend/backend.h"
+#include "backend/ownership.h"
 #include "backend/reserve.h"
+#include "config/policy.h"
+#include "config/statistics_types.h"
 #include "core/realtime.h"
 
 enum { SLABS = 40, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX, OF_BACKEND = BACKEND_MIN + GRANULE_SIZE };
 static void *many[SLABS * PER_SLAB];
+
+static unsigned nests_locked(void) {
+    unsigned nests = 0;
+    for (unsigned nest = 0; nest < NESTS; nest++) {
+        unsigned lists = 0;
+        for (unsigned class = 0; class < RANGE_CLASSES; class ++)
+            lists += (ownership.nests[nest].classes[class].list & 0x40000000u) != 0; /* LOCKED_FOR_FORK */
+        assert_true(lists == 0 || lists == RANGE_CLASSES);
+        nests += lists > 0;
+    }
+    return nests;
+}
+
+/* A fork locks the lists of the reserve, too, and its Nests count as metadata, once there was a reserve. */
+static void its_nests_are_left_alone_at_first(void **state) {
+    (void)state;
+    struct backend_statistics before, after;
+    for (unsigned there = 0; there < 2; there++) {
+        start();
+        if (there) assert_int_equal(realtime_reserve(1), 0);
+        backend_before_fork();
+        assert_int_equal(nests_locked(), there ? NESTS : ORDINARY_NESTS);
+        backend_after_fork(false);
+        assert_int_equal(nests_locked(), 0);
+        if (there) assert_int_equal(realtime_reserve(0), 0);
+        finish();
+        backend_statistics(there ? &after : &before);
+    }
+    assert_int_equal(after.metadata - before.metadata, (NESTS - ORDINARY_NESTS) * sizeof(struct nest));
+}
 
 /* The OS has no memory, or none for records: the thread is as before, and no root is lost. */
 static void a_refused_reserve_marks_no_thread(void **state) {
@@ -77,6 +111,58 @@ static void a_marked_thread_has_used_each_size(void **state) {
     finish();
 }
 
+/* As many roots as the size needs, beside the one that is there. */
+static void a_reserve_has_whole_roots(void **state) {
+    (void)state;
+    static const struct {
+        size_t size, roots;
+    } cases[] = {{1, 1}, {ROOT_SIZE - 1, 1}, {ROOT_SIZE, 1}, {ROOT_SIZE + 1, 2}, {3 * ROOT_SIZE, 3}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start();
+        void *object = allocate_as(0, 1);
+        size_t before = root_count();
+        assert_int_equal(realtime_reserve(cases[i].size), 0);
+        assert_int_equal(root_count(), before + cases[i].roots);
+        assert_int_equal(realtime_reserve(0), 0);
+        jw_free(object);
+        finish();
+    }
+}
+
+wide_bool __real_thrift_admit(size_t granules);
+wide_bool __wrap_thrift_admit(size_t granules);
+static size_t admitted; /* the granules of the last request */
+static bool refuses;
+
+wide_bool __wrap_thrift_admit(size_t granules) {
+    admitted = granules;
+    return !refuses && __real_thrift_admit(granules);
+}
+
+/* A size is admitted with all of its roots, or refused before any root is made; too large a one is not even asked for.
+ */
+static void a_reserve_keeps_to_the_limits(void **state) {
+    (void)state;
+    static const struct {
+        size_t size, asked;
+    } cases[] = {
+        {1, ROOT_SIZE},        {ROOT_SIZE, ROOT_SIZE}, {ROOT_SIZE + 1, 2 * ROOT_SIZE}, {RESERVE_MOST, RESERVE_MOST},
+        {RESERVE_MOST + 1, 0}, {SIZE_MAX, 0}};
+    start();
+    void *object = allocate_as(0, 1);
+    size_t before = root_count();
+    refuses = true;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        admitted = 0;
+        assert_int_equal(realtime_reserve(cases[i].size), ENOMEM);
+        assert_int_equal(admitted, cases[i].asked >> JW_GRANULE_SHIFT);
+        assert_true(root_count() == before && !reserve_is_mine() && !reserve_is_used());
+    }
+    refuses = false;
+    jw_free(object);
+    finish();
+}
+
 /* In whichever buffer it is then. */
 static void the_last_mark_gives_all_back(void **state) {
     (void)state;
@@ -113,9 +199,12 @@ static void a_child_of_a_fork_is_not_marked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(its_nests_are_left_alone_at_first),
         cmocka_unit_test(a_refused_reserve_marks_no_thread),
         cmocka_unit_test(a_marked_thread_keeps_no_range_of_before),
         cmocka_unit_test(a_marked_thread_has_used_each_size),
+        cmocka_unit_test(a_reserve_has_whole_roots),
+        cmocka_unit_test(a_reserve_keeps_to_the_limits),
         cmocka_unit_test(the_last_mark_gives_all_back),
         cmocka_unit_test(a_child_of_a_fork_is_not_marked),
     };
