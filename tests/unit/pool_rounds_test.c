@@ -24,8 +24,13 @@ static unsigned discards, calls; /* calls: those that gave the pool back */
 static bool refused;
 static void (*to_its_end)(void); /* the reclamation thread's body, for whose end a thread waits */
 
+static void (*at_discard)(void); /* once */
+
 bool __wrap_platform_discard(void *start, size_t size) {
+    void (*now)(void) = at_discard;
+    at_discard = NULL;
     discards++;
+    if (now) now();
     return __real_platform_discard(start, size);
 }
 
@@ -216,6 +221,37 @@ static void a_round_leaves_a_kept_slab_to_its_owner(void **state) {
     finish();
 }
 
+/* The child has no thread that would end the round: a round of its own gives the slab back. */
+static void fork_within_a_round(void) {
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        sim_fork(true);
+        discards = 0;
+        CHECK(!remote_reclaim_round(true) && discards == 1);
+        remote_reclaim_round(true);
+        CHECK(discards == 1);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(!remote_reclaim_round(false)); /* the parent is in its round still */
+}
+
+static void a_childs_round_ends_what_its_parent_began(void **state) {
+    (void)state;
+    start();
+    for (unsigned i = 0; i < 2 * PER_SLAB; i++) objects[i] = allocate_as(1, FRONTEND_MAX);
+    for (unsigned i = 0; i < PER_SLAB; i++) free_as(2, objects[i]);
+    discards = 0;
+    at_discard = fork_within_a_round;
+    remote_reclaim_round(true);
+    assert_true(discards == 1 && slab_is_taken(record_at(granule_of(objects[0]))));
+    for (unsigned i = PER_SLAB; i < 2 * PER_SLAB; i++) free_as(1, objects[i]);
+    finish();
+}
+
 static void *end_as_the_last(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < COUNT * PER_SLAB; i++) objects[i] = jw_malloc(FRONTEND_MAX);
@@ -307,6 +343,7 @@ int main(void) {
         cmocka_unit_test(untouched_slabs_come_together),
         cmocka_unit_test(mapped_slabs_come_together),
         cmocka_unit_test(a_round_leaves_a_kept_slab_to_its_owner),
+        cmocka_unit_test(a_childs_round_ends_what_its_parent_began),
         cmocka_unit_test(the_last_thread_leaves_nothing_to_a_round),
         cmocka_unit_test(work_is_counted_after_it_was_left),
         cmocka_unit_test(many_held_slabs_ask_for_the_next_round),
