@@ -327,6 +327,29 @@ static void a_sibling_without_nest_half_is_no_partner(void **state) {
     finish();
 }
 
+/* Nor does a range that grows get it. */
+static void a_range_grows_by_a_whole_sibling_only(void **state) {
+    (void)state;
+    start();
+    range_place(four[1], MAPPED);
+    size_t free = free_granules(MAPPED);
+    steal_from_nest(four[1]);
+    assert_int_equal(range_join_right(four[0], UNMAPPED), 0);
+    assert_int_equal(ownership.rollbacks, 0);
+    assert_int_equal(range_join_right(four[0], MAPPED), 0);
+    assert_int_equal(ownership.rollbacks, 1);
+    assert_true(knit_weight(four[0]) == 4 && knit_weight(four[1]) == 4 && free_granules(MAPPED) == free);
+    assert_int_equal(finish_theft(four[1]), MAPPED);
+    assert_int_equal(range_join_right(four[0], MAPPED), 0); /* it is in use */
+    range_place(four[1], MAPPED);
+    assert_int_equal(range_join_right(four[0], MAPPED), 4);
+    assert_true(knit_weight(four[0]) == 8 && free_granules(MAPPED) == free - 4);
+    range_place(four[0], MAPPED);
+    check_books();
+    place_all_but(0, 1);
+    finish();
+}
+
 static void a_root_that_cannot_go_waits(void **state) {
     (void)state;
     start();
@@ -380,6 +403,7 @@ int main(void) {
         cmocka_unit_test(a_left_range_heals_when_it_is_taken),
         cmocka_unit_test(a_left_range_of_another_state_is_left_again),
         cmocka_unit_test(a_sibling_without_nest_half_is_no_partner),
+        cmocka_unit_test(a_range_grows_by_a_whole_sibling_only),
         cmocka_unit_test(a_root_that_cannot_go_waits),
         cmocka_unit_test(both_buffers_are_searched),
     };
