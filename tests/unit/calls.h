@@ -191,6 +191,7 @@ static void say_argument(char letter, long value, long next, long before) {
     case 'Z': say(bytes_are_zero(at, 64) ? "zero" : "other"); break;
     case 'F': say_filter(at); break;
     case 'C': say_clone3(at); break;
+    case '=': say(value == before ? "the same" : "another"); break;
     default: say("%d", (int)value);
     }
 }

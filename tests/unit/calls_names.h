@@ -2,7 +2,8 @@
  *
  *     a address    s size        i number      x bits        t text       d descriptor   q thread or process
  *     S signals    T time        w bytes       v a number that the argument points to    - not shown
- *     H header and D data of capabilities      B count of bits            Z all zero?    F filter    C clone3's */
+ *     H header and D data of capabilities      B count of bits            Z all zero?    F filter    C clone3's
+ *     = the argument before, once more? */
 #ifndef JW_TESTS_CALLS_NAMES_H
 #define JW_TESTS_CALLS_NAMES_H
 
@@ -44,7 +45,11 @@ static const struct shown_call {
     {SYS_prctl, PR_SET_SECCOMP, "seccomp", "-iF"},
     {SYS_prctl, ANY, "prctl", "iiiii"},
     {SYS_futex, ANY, "futex", "aiqT"},
+#ifdef __x86_64__
+    {SYS_clone, ANY, "clone", "xaa=a"}, /* the word to be cleared is the one to be written */
+#else
     {SYS_clone, ANY, "clone", "xaaaa"},
+#endif
     {SYS_clone3, ANY, "clone3", "Cs"},
     {SYS_rt_sigprocmask, ANY, "sigprocmask", "iSai"},
     {SYS_rt_sigpending, ANY, "sigpending", "ai"},

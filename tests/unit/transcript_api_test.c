@@ -387,10 +387,22 @@ static void a_thread_without_a_heap_gets_one_to_disable(void **state) {
     }
 }
 
+static void errno_stays_where_nothing_failed(void **state) {
+    (void)state;
+    errno = 7;
+    assert_true(jw_realtime_reserve(0) == 0 && errno == 7);
+    assert_true(jw_reclaim_pause() == 0 && errno == 7);
+    jw_reclaim_resume();
+    jw_malloc_trim(0);
+    assert_true(errno == 7);
+    assert_true(jw_realtime_reserve(SIZE_MAX) == -1 && errno == ENOMEM);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(api_is_as_it_was),
         cmocka_unit_test(a_thread_without_a_heap_gets_one_to_disable),
+        cmocka_unit_test(errno_stays_where_nothing_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
