@@ -13,6 +13,9 @@
 #include "core/seal_roots.h"
 #include "core/sealed.h"
 #include "frontend/heap_collect.h"
+#include "frontend/heap_lifecycle.h"
+#include "frontend/suspect.h"
+#include "frontend/thread_heap.h"
 
 enum { MANY = 4000, SIZES = 10, ALIGNMENT = 16 * GRANULE_SIZE, OTHERS = 9 };
 static const size_t sizes[SIZES] = {8, 16, 48, 200, 2000, 3000, 9000, 14000, 20000, 150000};
@@ -139,10 +142,46 @@ static void only_a_program_of_one_thread_seals(void **state) {
     for (unsigned i = 0; i < OTHERS; i++) CHECK(pthread_join(others[i], NULL) == 0);
 }
 
+/* Whatever a heap had, nothing of it may lead to a sealed root. It stays the heap of its number and key. */
+static void forget_all(void) {
+    struct heap *heap = heap_take_or_create();
+    CHECK(heap);
+    uint32_t number = heap->number;
+    uint64_t key = heap->key;
+    memset(heap->local, 1, offsetof(struct heap, abandoned_next));
+    memset(&heap->pool, 1, offsetof(struct heap, number) - offsetof(struct heap, pool));
+    memset(heap->mid_caches, 1, sizeof *heap - offsetof(struct heap, mid_caches));
+    heap->cache_spent = heap->reopened_taken = 1;
+    heap->wants_slabs = true;
+    heaps_forget_sealed();
+    CHECK(heap->number == number && heap->key == key && heap->in_use_count == 0 && pool_is_empty(&heap->pool));
+    CHECK(heap->cache_spent == 0 && !heap_has_reopened(heap) && !heap->wants_slabs && !heap_has_suspects(heap));
+    for (unsigned i = 0; i < MID_CACHES; i++) CHECK(!heap->mid_caches[i].cached && !heap->mid_caches[i].held_bytes);
+    CHECK(range_cache_granules(&heap->range_cache) == 0);
+    for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)
+        CHECK(link_is_end(heap->local[class].first) && !heap->current[class]);
+}
+
+static void a_heap_forgets_what_is_sealed(void **state) {
+    (void)state;
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        jw_free(jw_malloc(1));
+        forget_all();
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 static void nothing_is_written(void **state) {
     (void)state;
     int error = 0;
     make_objects();
+    const struct heap *heap = thread_heap();
+    CHECK(heap->in_use_count > 0);
     for (int times = 0; times < 2 && error == 0; times++) {
         size_t before = 0, after = 0;
         CHECK(iterate_objects(0, SIZE_MAX, count, &before));
@@ -152,6 +191,7 @@ static void nothing_is_written(void **state) {
     }
     if (error == EBUSY) skip(); /* a sanitizer has a thread */
     CHECK(error == 0 && root_count() == 0 && free_granules(MAPPED) == 0 && free_granules(UNMAPPED) == 0);
+    CHECK(heap->in_use_count == 0 && pool_is_empty(&heap->pool)); /* its slabs are none of its own any more */
     CHECK(forbid_sealed() > 0);
     free_sealed();
     CHECK(root_count() <= 1 && limits_committed() <= ROOT_SIZE * 2);
@@ -160,6 +200,7 @@ static void nothing_is_written(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_aligned_object_leaves_its_size),
+        cmocka_unit_test(a_heap_forgets_what_is_sealed),
         cmocka_unit_test(only_a_program_of_one_thread_seals),
         cmocka_unit_test(nothing_is_written),
     };
