@@ -7,6 +7,7 @@
 #include "heap_players.h"
 #include "midend/midend.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 
 enum { COUNT = 6 * POOL_ROUND_FROM, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
@@ -252,6 +253,45 @@ static void a_childs_round_ends_what_its_parent_began(void **state) {
     finish();
 }
 
+static void end_with_message(void) {
+    _exit(strstr(sim_last_text(), "double free") ? 1 : 2);
+}
+
+/* How a child ends that frees the object as its owner. */
+static int freed_as_owner(void *object) {
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        sim_on_abort(end_with_message);
+        free_as(1, object);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Another thread has freed all of a slab, and a round has taken the slab, but not its page: the objects look free to
+ * the owner, too. */
+static void an_owner_finds_its_object_in_a_taken_slab(void **state) {
+    (void)state;
+    start();
+    for (unsigned i = 0; i < 2 * PER_SLAB; i++) objects[i] = allocate_as(1, FRONTEND_MAX);
+    for (unsigned i = 0; i < PER_SLAB; i++) free_as(2, objects[i]);
+    assert_int_equal(freed_as_owner(objects[0]), 1);
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    remote_reclaim_round(true);
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    assert_true(slab_is_taken(record_at(granule_of(objects[0]))));
+    for (unsigned i = 0; i < PER_SLAB; i++) assert_int_equal(freed_as_owner(objects[i]), 1);
+    for (unsigned i = PER_SLAB; i < 2 * PER_SLAB; i++) free_as(1, objects[i]);
+    finish();
+}
+
 static void *end_as_the_last(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < COUNT * PER_SLAB; i++) objects[i] = jw_malloc(FRONTEND_MAX);
@@ -344,6 +384,7 @@ int main(void) {
         cmocka_unit_test(mapped_slabs_come_together),
         cmocka_unit_test(a_round_leaves_a_kept_slab_to_its_owner),
         cmocka_unit_test(a_childs_round_ends_what_its_parent_began),
+        cmocka_unit_test(an_owner_finds_its_object_in_a_taken_slab),
         cmocka_unit_test(the_last_thread_leaves_nothing_to_a_round),
         cmocka_unit_test(work_is_counted_after_it_was_left),
         cmocka_unit_test(many_held_slabs_ask_for_the_next_round),
