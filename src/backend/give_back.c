@@ -19,7 +19,7 @@ wide_bool give_back_pages(void *start, size_t size) {
     uintptr_t page = platform_page_size(), from = align_up((uintptr_t)start, page);
     uintptr_t to = align_down((uintptr_t)start + size, page);
     if (from >= to) return true;
-    bool given = platform_discard((void *)from, to - from);
+    wide_bool given = platform_discard((void *)from, to - from);
     if (given) thrift_count_given_back(to - from);
     else atomic_store_explicit(&os_refused, true, memory_order_relaxed);
     return given;

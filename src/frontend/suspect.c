@@ -63,7 +63,7 @@ static void settle_mid(struct heap *heap, void *object) {
     midend_free(NULL, object);
 }
 
-COLD bool heap_reserve_suspect(struct heap *heap) {
+COLD wide_bool heap_reserve_suspect(struct heap *heap) {
     if (atomic_fetch_add_explicit(&heap->suspect_count, 1, memory_order_relaxed) < SUSPECTS_MOST) return true;
     heap_unreserve_suspects(heap, 1);
     return false;

@@ -38,7 +38,7 @@ struct suspect {
 wide_bool heap_search_lists(const struct heap *heap, const void *object);
 
 /* Reserves a place for one note; false if none is free. By any thread. */
-bool heap_reserve_suspect(struct heap *heap);
+wide_bool heap_reserve_suspect(struct heap *heap);
 
 /* Gives back the places of `count` notes. By any thread. */
 void heap_unreserve_suspects(struct heap *heap, uint32_t count);

@@ -104,7 +104,7 @@ bool platform_is_privileged(void) {
     return getauxval(AT_SECURE) != 0;
 }
 
-bool platform_thread_lives(uint32_t number) {
+wide_bool platform_thread_lives(uint32_t number) {
     long process = kernel_call(SYS_getpid, ARGUMENTS(0));
     return kernel_call(SYS_tgkill, ARGUMENTS(process, number, 0)) == 0;
 }

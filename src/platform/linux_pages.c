@@ -96,7 +96,7 @@ bool platform_protect(void *address, size_t size, bool accessible) {
     return kernel_call(SYS_mprotect, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), protection)) == 0;
 }
 
-bool platform_unmap(void *address, size_t size) {
+wide_bool platform_unmap(void *address, size_t size) {
     before_unmapping();
     if (size != 0 && call_to_give_back(SYS_munmap, address, size, 0) != 0) return false;
     /* The next mapping may use the free place above: so the addresses in use stay close together. */
@@ -118,7 +118,7 @@ bool pages_look_at_discard(volatile uint32_t *page) {
     return !discard_is_vain;
 }
 
-bool platform_discard(void *address, size_t size) {
+wide_bool platform_discard(void *address, size_t size) {
     if (discard_is_vain) return false;
     uintptr_t page = platform_page_size();
     uintptr_t from = align_up((uintptr_t)address, page);

@@ -50,7 +50,7 @@ void process_forget(void) {
     atomic_store_explicit(process, 0, memory_order_relaxed);
 }
 
-bool platform_in_borrowed_memory(void) {
+wide_bool platform_in_borrowed_memory(void) {
     uint32_t number = (uint32_t)kernel_call(SYS_getpid, ARGUMENTS(0)), before = 0;
     /* relaxed: no other data depends on the number */
     atomic_compare_exchange_strong_explicit(process, &before, number, memory_order_relaxed, memory_order_relaxed);
@@ -123,7 +123,7 @@ struct rights rights_at_start(void) {
 #if !JW_HOSTED
 #include <pthread.h>
 
-bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
+wide_bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     /* The key's number plus 1. Two first threads may both make a key: one of them deletes its own. */
     static _Atomic(uint32_t) shared_key;
     /* [KY1] acquire: the making of the key, before its first use; pairs [KY2]; client exit_key */

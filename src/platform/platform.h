@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 /* Bytes of one OS page; read once at start, constant afterwards. */
 size_t platform_page_size(void);
 
@@ -49,12 +51,12 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
 bool platform_is_mapped(void *address, size_t size);
 
 /* Gives the mapping [address, address + size) back. False when the kernel refuses: then it is still mapped. */
-bool platform_unmap(void *address, size_t size);
+wide_bool platform_unmap(void *address, size_t size);
 
 /* Gives back the memory of every whole OS page in [address, address + size) and keeps the addresses: these pages read
  * as zero afterwards. Pages that are only partly inside do not change. False when refused: then the memory is still
  * there, with undefined contents. */
-bool platform_discard(void *address, size_t size);
+wide_bool platform_discard(void *address, size_t size);
 
 /* From now on the OS is asked to unmap or to discard only by the reclamation thread. For other threads platform_unmap
  * and platform_discard are refused, and platform_huge_pages does nothing. */
@@ -115,7 +117,7 @@ void platform_threads_gone(bool entirely);
 /* Calls `at_exit(value)` when the calling thread ends, as late as the platform allows. at_exit may register again (a
  * few times). False when the platform cannot. The value is never NULL; `at_exit` is the same in every call. libc may
  * call malloc in here: the thread's heap must be ready for that. */
-bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
+wide_bool platform_on_thread_exit(void (*at_exit)(void *value), void *value);
 
 /* Registers the three handlers around fork, once. Only this function, platform_finish_start and platform_call_library
  * may take a lock of libc: constructors call them. */
@@ -129,7 +131,7 @@ void platform_start(void);
 void *platform_forgotten_by_fork(size_t size);
 
 /* Whether the caller is a child by vfork (or CLONE_VM), in its parent's memory. Makes a system call. */
-bool platform_in_borrowed_memory(void);
+wide_bool platform_in_borrowed_memory(void);
 
 /* Called before main: reads the process's rights, because its sandbox may kill for these system calls later. */
 void platform_read_rights(void);
@@ -150,7 +152,7 @@ bool platform_is_privileged(void);
 uint32_t platform_thread_id(void);
 
 /* Whether the process has a thread of that number. */
-bool platform_thread_lives(uint32_t number);
+wide_bool platform_thread_lives(uint32_t number);
 
 /* The process's environment, ended by NULL. NULL while libc has none yet: the loader allocates before that. */
 char **platform_environment(void);

@@ -195,13 +195,13 @@ static void unmap_arena_pages(void *address, size_t size) {
     put_block(first, first + (uint32_t)(size / page_size));
 }
 
-bool platform_unmap(void *address, size_t size) {
+wide_bool platform_unmap(void *address, size_t size) {
     if (!call_allowed(SIM_UNMAP)) return false;
     unmap_arena_pages(address, size);
     return true;
 }
 
-bool platform_discard(void *address, size_t size) {
+wide_bool platform_discard(void *address, size_t size) {
     if (!call_allowed(SIM_DISCARD)) return false;
     uintptr_t from = align_up((uintptr_t)address, page_size);
     uintptr_t to = align_down((uintptr_t)address + size, page_size);
@@ -273,7 +273,7 @@ void *platform_forgotten_by_fork(size_t size) {
     return NULL;
 }
 
-bool platform_in_borrowed_memory(void) {
+wide_bool platform_in_borrowed_memory(void) {
     return borrowed_memory;
 }
 
@@ -284,7 +284,7 @@ bool platform_rights_known(void) {
     return true;
 }
 
-bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
+wide_bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     if (!call_allowed(SIM_EXIT)) return false;
     this_thread.at_exit = at_exit;
     this_thread.value = value;
@@ -318,7 +318,7 @@ uint32_t platform_thread_id(void) {
     return this_thread.id;
 }
 
-bool platform_thread_lives(uint32_t number) {
+wide_bool platform_thread_lives(uint32_t number) {
     return number != 0;
 }
 

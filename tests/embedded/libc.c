@@ -69,7 +69,7 @@ uint32_t platform_thread_id(void) {
     return mock_control()->number;
 }
 
-bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
+wide_bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     (void)value; /* it is the thread's word */
     __atomic_store_n(&thread_end_hook, at_exit, __ATOMIC_RELAXED);
     return true;

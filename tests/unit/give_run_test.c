@@ -4,13 +4,13 @@
 #include "backend/give_run.h"
 #include "config/policy.h"
 
-bool __wrap_platform_discard(void *start, size_t size);
+wide_bool __wrap_platform_discard(void *start, size_t size);
 
 static unsigned calls, refusals; /* refusals: so many calls more are refused */
 static unsigned given, kept;
 static granule_id roots[2];
 
-bool __wrap_platform_discard(void *start, size_t size) {
+wide_bool __wrap_platform_discard(void *start, size_t size) {
     CHECK(start && size > 0);
     calls++;
     if (refusals == 0) return true;

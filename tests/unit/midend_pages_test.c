@@ -3,10 +3,10 @@
 
 /* What another thread does while a round gives pages back, once. */
 static void (*meanwhile)(void);
-bool __real_platform_discard(void *start, size_t size);
-bool __wrap_platform_discard(void *start, size_t size);
+wide_bool __real_platform_discard(void *start, size_t size);
+wide_bool __wrap_platform_discard(void *start, size_t size);
 
-bool __wrap_platform_discard(void *start, size_t size) {
+wide_bool __wrap_platform_discard(void *start, size_t size) {
     void (*step)(void) = meanwhile;
     meanwhile = NULL;
     if (step) step();

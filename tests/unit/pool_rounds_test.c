@@ -14,8 +14,8 @@ enum { COUNT = 6 * POOL_ROUND_FROM, PER_SLAB = GRANULE_SIZE / FRONTEND_MAX };
 
 void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
-bool __real_platform_discard(void *start, size_t size);
-bool __wrap_platform_discard(void *start, size_t size);
+wide_bool __real_platform_discard(void *start, size_t size);
+wide_bool __wrap_platform_discard(void *start, size_t size);
 void __real_thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
 void __wrap_thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
 
@@ -27,7 +27,7 @@ static void (*to_its_end)(void); /* the reclamation thread's body, for whose end
 
 static void (*at_discard)(void); /* once */
 
-bool __wrap_platform_discard(void *start, size_t size) {
+wide_bool __wrap_platform_discard(void *start, size_t size) {
     void (*now)(void) = at_discard;
     at_discard = NULL;
     discards++;

@@ -120,8 +120,8 @@ static void note_call(const char *name, size_t size, bool done) {
     }
 
 WRAPPED(void *, platform_reserve_readable, (size_t size, const char *name), (size, name), "records", size, result)
-WRAPPED(bool, platform_unmap, (void *address, size_t size), (address, size), "unmap", size, result)
-WRAPPED(bool, platform_discard, (void *address, size_t size), (address, size), "discard", size, result)
+WRAPPED(wide_bool, platform_unmap, (void *address, size_t size), (address, size), "unmap", size, result)
+WRAPPED(wide_bool, platform_discard, (void *address, size_t size), (address, size), "discard", size, result)
 WRAPPED(bool, platform_protect, (void *address, size_t size, bool accessible), (address, size, accessible),
         accessible ? "protect" : "close", size, result)
 WRAPPED(bool, platform_resize, (void *address, size_t old, size_t new), (address, old, new), "resize", new, result)

@@ -51,7 +51,7 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
     return NULL;
 }
 
-bool platform_unmap(void *address, size_t size) {
+wide_bool platform_unmap(void *address, size_t size) {
     (void)address, (void)size;
     return true;
 }

@@ -77,7 +77,7 @@ void *platform_reserve(size_t size, size_t alignment, const char *name) {
     return mappings[number];
 }
 
-bool platform_thread_lives(uint32_t number) {
+wide_bool platform_thread_lives(uint32_t number) {
     (void)number;
     return false;
 }

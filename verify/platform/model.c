@@ -203,7 +203,7 @@ bool platform_protect(void *address, size_t size, bool accessible) {
     return !refused();
 }
 
-bool platform_unmap(void *address, size_t size) {
+wide_bool platform_unmap(void *address, size_t size) {
     if (!in_roots(address)) {
         if (model_counts_pages) atomic_fetch_add_explicit(&pages_unmapped, size, memory_order_relaxed);
         else checker_forbid(address, size); /* for good: no other mapping gets these addresses */
@@ -221,7 +221,7 @@ bool platform_unmap(void *address, size_t size) {
     return true;
 }
 
-bool platform_discard(void *address, size_t size) {
+wide_bool platform_discard(void *address, size_t size) {
     if (in_roots(address)) {
         if (refused()) return false;
         if (!model_keeps_discarded) wipe(address, size);
@@ -264,7 +264,7 @@ enum platform_moved platform_move(void *from, void *to, size_t size) {
     return MOVED;
 }
 
-bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
+wide_bool platform_on_thread_exit(void (*at_exit)(void *value), void *value) {
     exit_handler = at_exit;
     exit_value = value;
     return true;
@@ -303,7 +303,7 @@ void *platform_forgotten_by_fork(size_t size) {
     return NULL;
 }
 
-bool platform_in_borrowed_memory(void) {
+wide_bool platform_in_borrowed_memory(void) {
     return false;
 }
 
@@ -429,7 +429,7 @@ uint32_t platform_thread_id(void) {
     return 1;
 }
 
-bool platform_thread_lives(uint32_t number) {
+wide_bool platform_thread_lives(uint32_t number) {
     return number == 1;
 }
 
