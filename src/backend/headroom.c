@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "config/options.h"
 
-static _Atomic(bool) at_peak; /* new memory sets it if the peak rises, else clears it; a round clears it */
+static _Atomic(uint32_t) at_peak; /* a boolean: new memory sets it if the peak rises, else clears it, as a round */
 
 /* The mapped Nest with the smallest ranges. *range_class: from this class on; set to the one that is found, or to
  * RANGE_CLASSES if there is none. */
@@ -68,7 +68,7 @@ void thrift_yield_to_pressure(void) {
     if (UNLIKELY(limits_are_pressed())) give_ranges_back(limits_above_soft(0), 0);
 }
 
-static void note_at_peak(bool above) {
+static void note_at_peak(wide_bool above) {
     if (above != atomic_load_explicit(&at_peak, memory_order_relaxed))
         atomic_store_explicit(&at_peak, above, memory_order_relaxed);
 }
@@ -102,6 +102,6 @@ void thrift_forget_peak(void) {
     note_at_peak(false);
 }
 
-bool thrift_is_at_peak(void) {
-    return atomic_load_explicit(&at_peak, memory_order_relaxed);
+wide_bool thrift_is_at_peak(void) {
+    return NEAR_LOAD(at_peak);
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
+
 /* Announces that `granules` unmapped granules will be used. Gives back cached memory above the watermark and the limits
  * (limits.h). False: the hard limit does not allow these granules. */
 bool thrift_make_headroom(size_t granules);
@@ -16,7 +18,7 @@ bool thrift_lacks_headroom(size_t granules);
 
 /* Whether the last new memory made the peak of what is in use higher, since a round: then heap pools keep a part of
  * their share (POOL_PART_AT_PEAK). */
-bool thrift_is_at_peak(void);
+wide_bool thrift_is_at_peak(void);
 
 /* Called by a round: until more memory comes into use, pools may keep their whole share. */
 void thrift_forget_peak(void);

@@ -237,7 +237,7 @@ static const char group_names[2][GROUP_FILES][24] = {
 };
 
 static struct kept_file group_files[KEPT_FILES];
-static _Atomic(bool) group_watched;
+static _Atomic(uint32_t) group_watched; /* a boolean */
 
 /* The number at the text's start; SIZE_MAX if there is none, as for "max", or if it is larger. */
 static ALWAYS_INLINE size_t number_at(const char *text) {
@@ -353,7 +353,7 @@ void platform_watch_group(const char *of_process, const char *root) {
 }
 
 bool process_watches_group(void) {
-    return atomic_load_explicit(&group_watched, memory_order_relaxed);
+    return NEAR_LOAD(group_watched);
 }
 
 /* The number behind `name` in one of the kept files; SIZE_MAX: there is none. */

@@ -67,7 +67,7 @@ static bool on_reclamation_thread(void) {
     return here < first && first - here < STACK_SIZE;
 }
 
-static _Atomic(bool) spares_callers;
+static _Atomic(uint32_t) spares_callers; /* a boolean */
 static _Atomic(size_t) callers_calls;
 
 void platform_spare_callers(void) {
@@ -81,7 +81,7 @@ uint64_t platform_callers_calls(void) {
 /* Makes a call of munmap or madvise, unless the caller is to be spared it. */
 static long call_to_give_back(long number, void *address, size_t size, long advice) {
     if (!on_reclamation_thread()) {
-        if (atomic_load_explicit(&spares_callers, memory_order_relaxed)) return -EPERM;
+        if (NEAR_LOAD(spares_callers)) return -EPERM;
         atomic_fetch_add_explicit(&callers_calls, 1, memory_order_relaxed);
     }
     return kernel_call(number, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), advice));

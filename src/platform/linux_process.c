@@ -59,7 +59,7 @@ wide_bool platform_in_borrowed_memory(void) {
 
 /* --- what the process may do */
 
-static _Atomic(bool) learnt, privileged, started_as_root, realtime, beside_valgrind;
+static _Atomic(uint32_t) learnt, privileged, started_as_root, realtime, beside_valgrind; /* booleans */
 
 /* Whether the value of the line "\nCapPrm:\t00..." is not zero; *found: there is such a line. */
 static bool has_capabilities(const char *status, bool *found) {
@@ -71,7 +71,7 @@ static bool has_capabilities(const char *status, bool *found) {
 }
 
 /* Valgrind preloads a library of its own into each program. */
-static bool is_under_valgrind(void) {
+static wide_bool is_under_valgrind(void) {
     char **entry = platform_environment();
     while (entry != NULL && *entry != NULL && strncmp(*entry, "LD_PRELOAD=", sizeof "LD_PRELOAD=" - 1) != 0) entry++;
     return entry != NULL && *entry != NULL && strstr(*entry, "/vgpreload_") != NULL;
@@ -105,17 +105,17 @@ void platform_read_rights(void) {
 }
 
 bool platform_rights_known(void) {
-    return atomic_load_explicit(&learnt, memory_order_relaxed);
+    return NEAR_LOAD(learnt);
 }
 
 bool process_refuses_thread(void) {
-    return atomic_load_explicit(&beside_valgrind, memory_order_relaxed);
+    return NEAR_LOAD(beside_valgrind);
 }
 
 struct rights rights_at_start(void) {
-    return (struct rights){.any = atomic_load_explicit(&privileged, memory_order_relaxed),
-                           .of_root = atomic_load_explicit(&started_as_root, memory_order_relaxed),
-                           .realtime = atomic_load_explicit(&realtime, memory_order_relaxed)};
+    return (struct rights){.any = NEAR_LOAD(privileged),
+                           .of_root = NEAR_LOAD(started_as_root),
+                           .realtime = NEAR_LOAD(realtime)};
 }
 
 /* --- threads of the program */
