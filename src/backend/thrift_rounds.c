@@ -34,8 +34,8 @@ wide_bool thrift_may_hold(size_t granules) {
 }
 
 /* The stages from `stage` on. `now`: a purge, all memory must go now, as above the soft limit. */
-static COLD wide_bool begin_round_at(unsigned stage, bool now) {
-    bool more = false;
+static COLD wide_bool begin_round_at(unsigned stage, wide_bool now) {
+    wide_bool more = false;
     limits_look();
     now = now || limits_are_exceeded();
     for (; stage < ROUND_STAGES; stage++) {
@@ -50,7 +50,7 @@ static COLD wide_bool begin_round_at(unsigned stage, bool now) {
     return more | unmap_deferred();
 }
 
-static bool begin_round(bool now) {
+static wide_bool begin_round(bool now) {
     return begin_round_at(0, now);
 }
 
@@ -139,7 +139,7 @@ struct rounds {
 };
 
 /* `left`: the round that ends leaves something for the next one. */
-static void count_round(bool woken, bool left) {
+static void count_round(wide_bool woken, wide_bool left) {
     int32_t again = NEAR_LOAD(thrift_rounds_again);
     if (woken) again = -IMPATIENT_ROUNDS;
     else again += again < 0 || (left && again <= PATIENT_ROUNDS);

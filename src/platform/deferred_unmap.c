@@ -1,9 +1,11 @@
-/* deferred_unmap.c - unmapping now, or later where the OS refuses. */
+/* deferred_unmap.c - unmapping now, or later where the OS refuses; and mappings where it refuses new ones. */
 #include "platform/deferred_unmap.h"
 
 #include "platform/platform.h"
 #include "platform/platform_policy.h"
 #include "sync/pointer_stack.h"
+
+#include <string.h>
 
 /* `oldest`: the last one of the chain that was pushed with this one as its first. Behind it the search for the end of
  * the stack goes on, and passes by the others: each of thousands costs a page that is not in the processor's cache. */
@@ -15,28 +17,44 @@ struct deferred {
 
 static struct pointer_stack refused_mappings;
 
-wide_bool unmap_or_defer(void *address, size_t size) {
-    if (size == 0 || platform_unmap(address, size)) return true;
-    platform_discard(address, size);
-    struct deferred *mapping = address;
-    mapping->size = size;
+static void keep_deferred(struct deferred *mapping) {
     mapping->oldest = mapping;
     pointer_stack_push(&refused_mappings, &mapping->link, &mapping->link);
+}
+
+wide_bool unmap_or_defer(void *address, size_t size) {
+    if (size == 0 || platform_unmap(address, size)) return true;
+    struct deferred *mapping = address; /* its first page stays: to discard it would be to fault it in again */
+    platform_discard(mapping + 1, size - sizeof *mapping);
+    mapping->size = size;
+    keep_deferred(mapping);
     return false;
 }
 
 void unmap_readable(void *address, size_t size) {
-    if (platform_unmap(address, size)) return;
-    if (platform_protect(address, size, true)) unmap_or_defer(address, size); /* which writes the link */
+    if (platform_protect(address, size, true)) unmap_or_defer(address, size); /* which may write a link */
+    else platform_unmap(address, size);
 }
 
-wide_bool unmap_deferred(void) {
+uintptr_t search_deferred(size_t size) {
     struct deferred *first = (struct deferred *)pointer_stack_take_all(&refused_mappings), *next;
-    unsigned refused = 0;
-    for (; first && refused < JW_DEFERRED_UNMAP_TRIES; first = next) {
-        next = (struct deferred *)first->link.next;
-        if (first->oldest != first) next->oldest = first->oldest;
-        refused += !unmap_or_defer(first, first->size);
+    uintptr_t result = false;
+    for (int looks = DEFERRED_LOOKS; first && looks > 0;) {
+        struct deferred *mapping = first;
+        first = (struct deferred *)mapping->link.next;
+        if (mapping->oldest != mapping) first->oldest = mapping->oldest;
+        if (mapping->size >= size) {
+            result = (uintptr_t)mapping;
+            break;
+        }
+        if (size < SIZE_MAX) {
+            keep_deferred(mapping);
+            looks--;
+        } else {
+            if (unmap_or_defer(mapping, mapping->size)) continue;
+            looks -= DEFERRED_LOOKS / JW_DEFERRED_UNMAP_TRIES;
+        }
+        result = true;
     }
     if (first) { /* the untried ones go on top, so that the next try begins with them */
         struct deferred *oldest = first->oldest;
@@ -44,5 +62,18 @@ wide_bool unmap_deferred(void) {
         first->oldest = oldest;
         pointer_stack_push(&refused_mappings, &first->link, &oldest->link);
     }
-    return refused > 0;
+    return result;
+}
+
+void *take_deferred(size_t *size) {
+    uintptr_t found = search_deferred(*size);
+    if (found <= true) return NULL;
+    struct deferred *mapping = (struct deferred *)found; // NOLINT(performance-no-int-to-ptr)
+    *size = mapping->size;
+    if (!platform_protect(mapping, *size, true)) {
+        unmap_or_defer(mapping, *size);
+        return NULL;
+    }
+    if (!platform_discard(mapping, *size)) memset(mapping, 0, *size);
+    return mapping;
 }

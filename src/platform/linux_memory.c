@@ -37,24 +37,26 @@ static uintptr_t map_at_guess(size_t size, size_t alignment) {
     return 0;
 }
 
+/* Where the kernel refuses a new mapping, because there are too many, a deferred one may do. */
 static uintptr_t map_and_trim(size_t size, size_t alignment) {
-    size_t extra = alignment - platform_page_size();
-    if (size > SIZE_MAX - extra) return 0;
-    uintptr_t got = map_writable(0, size + extra);
+    size_t whole = size + alignment - platform_page_size();
+    if (whole < size) return 0;
+    uintptr_t got = map_writable(0, whole);
+    if (got == 0) got = (uintptr_t)take_deferred(&whole);
     if (got == 0) return 0;
     uintptr_t address = align_up(got, alignment);
     unmap_or_defer((void *)got, address - got);
-    unmap_or_defer((void *)(address + size), got + extra - address);
+    unmap_or_defer((void *)(address + size), got + whole - address - size);
     return address;
 }
 
 /* Kernels from 5.17 on, and Android's, store a mapping's name. After a refusal the call is not made again. Nor is it
  * made after the start: a filter that the program installs may kill for it. Where libc itself names mappings, filters
  * let the call pass. */
-static _Atomic(bool) names_ended;
+static _Atomic(uint32_t) names_ended; /* a boolean */
 
 static void name_mapping(uintptr_t address, size_t size, const char *name) {
-    if (atomic_load_explicit(&names_ended, memory_order_relaxed)) return;
+    if (NEAR_LOAD(names_ended)) return;
     long result = kernel_call(
         SYS_prctl, ARGUMENTS(PR_SET_VMA, PR_SET_VMA_ANON_NAME, ARGUMENT(address), ARGUMENT(size), ARGUMENT(name)));
     if (result == -EINVAL) atomic_store_explicit(&names_ended, true, memory_order_relaxed);
@@ -71,15 +73,13 @@ void memory_names_end(void) {
 }
 
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
-    uintptr_t address;
-    if (alignment <= platform_page_size()) {
-        address = map_writable(0, size);
-    } else {
-        address = map_at_guess(size, alignment);
-        if (address == 0) address = map_and_trim(size, alignment);
-        if (address != 0) pages_set_next_end(address);
-    }
-    if (address != 0) name_mapping(address, size, name);
+    uintptr_t address = 0, page = platform_page_size();
+    if (alignment > page) address = map_at_guess(size, alignment);
+    else alignment = page;
+    if (address == 0) address = map_and_trim(size, alignment);
+    if (address == 0) return NULL;
+    if (alignment > page) pages_set_next_end(address);
+    name_mapping(address, size, name);
     return (void *)address;
 }
 

@@ -113,9 +113,8 @@ bool process_refuses_thread(void) {
 }
 
 struct rights rights_at_start(void) {
-    return (struct rights){.any = NEAR_LOAD(privileged),
-                           .of_root = NEAR_LOAD(started_as_root),
-                           .realtime = NEAR_LOAD(realtime)};
+    return (struct rights){
+        .any = NEAR_LOAD(privileged), .of_root = NEAR_LOAD(started_as_root), .realtime = NEAR_LOAD(realtime)};
 }
 
 /* --- threads of the program */

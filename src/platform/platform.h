@@ -24,7 +24,7 @@ size_t platform_address_limit(void);
 
 /* Reserves `size` bytes (whole OS pages) at a multiple of `alignment` (a power of two, at least one OS page). The
  * memory is readable, writable and zero; the kernel charges it only when touched. /proc/self/maps shows it as `name`, a
- * literal: some kernels keep the pointer. NULL when refused. */
+ * literal: some kernels keep the pointer. NULL when refused, and no deferred mapping serves (deferred_unmap.h). */
 void *platform_reserve(size_t size, size_t alignment, const char *name);
 
 /* Reserves without an alignment, and read-only: such memory counts only for the limit of the address space.

@@ -18,6 +18,9 @@ enum {
     STACK_SIZE = 28 * 1024,
     /* The thread's stacks: the next thread can start while the last one has returned but not left its stack. */
     STACKS = 2,
+    /* Deferred mappings that a thread in need of one looks at, a cache miss each: 0.1 ms. While they are offered to the
+     * OS, each refusal counts as a part of these (JW_DEFERRED_UNMAP_TRIES). */
+    DEFERRED_LOOKS = 1024,
     /* Least number of a descriptor that we keep: programs expect to get the low ones, in order. */
     OUT_OF_THE_WAY = 100,
 };

@@ -9,6 +9,7 @@
 
 #include "base/align.h"
 #include "base/compiler.h"
+#include "platform/deferred_unmap.h"
 #include "platform/platform.h"
 
 #include <stdlib.h>
@@ -21,16 +22,12 @@ static unsigned char arena[JW_SIM_ARENA + JW_SIM_ALIGNMENT];
 
 static _Atomic(uint32_t) mark;                     /* pages below are reserved, or in free_blocks */
 static _Atomic(uint64_t) free_blocks[FREE_BLOCKS]; /* first page << 32 | pages; 0: empty */
-static _Atomic(uint32_t) reserved_pages;
+static _Atomic(uint32_t) reserved_pages, threads, refusable = SIM_ANY;
 static _Atomic(int64_t) successes_left = SIM_NEVER;
-static _Atomic(uint32_t) refusable = SIM_ANY;
-static _Atomic(uint64_t) refused;
-static _Atomic(uint64_t) clock_now, random_state, calls, operation_time;
+static _Atomic(uint64_t) refused, clock_now, random_state, calls, operation_time;
 static _Atomic(uintptr_t) waiting_body;
-static _Atomic(uint32_t) threads;
 static size_t page_size = JW_SIM_PAGE;
-static void (*fork_handlers[3])(void);
-static void (*abort_hook)(void);
+static void (*fork_handlers[3])(void), (*abort_hook)(void);
 static char last_text[TEXT_MAX];
 static const char *file_text;
 static bool borrowed_memory;
@@ -130,11 +127,21 @@ size_t platform_address_limit(void) {
     return JW_SIM_ARENA;
 }
 
+static void *reserve_deferred(size_t size, size_t alignment) {
+    size_t whole = size + (alignment > page_size ? alignment - page_size : 0);
+    char *taken = take_deferred(&whole), *start = (char *)align_up((uintptr_t)taken, alignment);
+    if (!taken) return NULL;
+    unmap_or_defer(taken, (size_t)(start - taken));
+    unmap_or_defer(start + size, (size_t)(taken + whole - start) - size);
+    return start;
+}
+
 void *platform_reserve(size_t size, size_t alignment, const char *name) {
     (void)name;
-    if (!call_allowed(SIM_RESERVE) || size > JW_SIM_ARENA || alignment > JW_SIM_ALIGNMENT) return NULL;
+    if (!call_allowed(SIM_RESERVE)) return reserve_deferred(size, alignment);
     uint32_t pages = (uint32_t)(size / page_size), start;
     uint32_t aligned = alignment < page_size ? 1 : (uint32_t)(alignment / page_size);
+    if (size > JW_SIM_ARENA || alignment > JW_SIM_ALIGNMENT) return NULL;
     if (!reserve_from_table(pages, aligned, &start) && !reserve_from_mark(pages, aligned, &start)) return NULL;
     atomic_fetch_add_explicit(&reserved_pages, pages, memory_order_relaxed);
     return arena_base() + start * page_size;

@@ -28,6 +28,11 @@ if(NOT JW_SECURE) # where new objects are zero
         ARGUMENTS run_time)
 endif()
 
+# As many mappings as the kernel allows. In the hardened build each object's guard parts it from its neighbours.
+if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
+    jw_test(process.many_mappings SOURCES process/many_mappings.c MODES static preload LABELS api TIMEOUT 60)
+endif()
+
 # The calls that a program spares its threads.
 if(NOT (JW_SANITIZE OR jw_emulated))
     jw_test(process.spared_callers SOURCES process/spared_callers.c MODES static preload LABELS api TIMEOUT 60

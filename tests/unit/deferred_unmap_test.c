@@ -5,7 +5,9 @@
 #include "backend/backend.h"
 #include "backend/directory.h"
 #include "backend/huge.h"
+#include "backend/mapping_cache.h"
 #include "platform/deferred_unmap.h"
+#include "platform/platform_policy.h"
 
 enum { MAPPINGS = 20, SIZE = 8192, HUGE_SIZE = 5 << 20 };
 
@@ -167,6 +169,126 @@ static void what_cannot_be_written_does_not_wait(void **state) {
     finish();
 }
 
+static void refuse(unsigned operations) {
+    sim_fail_only(operations);
+    sim_fail_after(0);
+}
+
+static void end_refusals(void) {
+    sim_fail_after(SIM_NEVER);
+    sim_fail_only(SIM_ANY);
+    assert_false(unmap_deferred());
+}
+
+/* Deferred mappings of `count` sizes, each without a zero byte. */
+static void defer_each(const size_t *sizes, unsigned count, char **mappings) {
+    for (unsigned i = 0; i < count; i++) {
+        mappings[i] = platform_reserve(sizes[i], SIZE, "test");
+        memset(mappings[i], 1, sizes[i]);
+    }
+    refuse(SIM_UNMAP | SIM_RESERVE);
+    for (unsigned i = 0; i < count; i++) assert_false(unmap_or_defer(mappings[i], sizes[i]));
+}
+
+static void the_first_that_is_large_enough_serves(void **state) {
+    (void)state;
+    start();
+    const size_t sizes[] = {4 * SIZE, 2 * SIZE, 3 * SIZE, SIZE};
+    char *mappings[4], *taken;
+    defer_each(sizes, 4, mappings); /* the newest is looked at first */
+    size_t all = sim_reserved();
+    size_t size = 2 * SIZE;
+    assert_ptr_equal(taken = take_deferred(&size), mappings[2]); /* whole: its owner cuts off the rest */
+    assert_int_equal(size, 3 * SIZE);
+    assert_true(sim_is_zero(taken, size));
+    assert_ptr_equal(platform_reserve(2 * SIZE, JW_SIM_PAGE, "test"), mappings[1]);
+    assert_null(platform_reserve(5 * SIZE, JW_SIM_PAGE, "test"));
+    assert_ptr_equal(platform_reserve(3 * SIZE, JW_SIM_PAGE, "test"), mappings[0]);
+    assert_true(sim_is_zero(mappings[0], 3 * SIZE) && sim_is_zero(mappings[1], 2 * SIZE));
+    assert_null(platform_reserve(2 * SIZE, JW_SIM_PAGE, "test"));
+    assert_ptr_equal(platform_reserve(SIZE, JW_SIM_PAGE, "test"), mappings[3]); /* that look has put it on top */
+    assert_ptr_equal(platform_reserve(SIZE, JW_SIM_PAGE, "test"), mappings[0] + 3 * SIZE); /* the end of that one */
+    assert_null(platform_reserve(SIZE, JW_SIM_PAGE, "test"));
+    assert_int_equal(sim_reserved(), all); /* no addresses were lost, and none came */
+    for (unsigned i = 0; i < 4; i++) assert_false(unmap_or_defer(mappings[i], sizes[i]));
+    end_refusals();
+    finish();
+}
+
+static void what_is_taken_is_aligned(void **state) {
+    (void)state;
+    start();
+    enum { ALIGNED = 16 * SIZE };
+    const size_t size = 2 * ALIGNED;
+    char *mapping, *got;
+    defer_each(&size, 1, &mapping);
+    assert_null(platform_reserve(ALIGNED + 2 * SIZE, ALIGNED, "test")); /* might not fit in between */
+    got = platform_reserve(ALIGNED, ALIGNED, "test");
+    assert_true(got >= mapping && got + ALIGNED <= mapping + size && (uintptr_t)got % ALIGNED == 0);
+    unmap_or_defer(got, ALIGNED);
+    end_refusals(); /* also what lay before it and behind it */
+    finish();
+}
+
+/* Pages that the OS does not take are cleared by hand. A mapping that cannot be made writable serves nobody. */
+static void what_is_taken_can_be_written_and_is_zero(void **state) {
+    (void)state;
+    start();
+    const size_t size = 4 * SIZE;
+    char *mapping;
+    defer_each(&size, 1, &mapping);
+    refuse(SIM_UNMAP | SIM_RESERVE | SIM_PROTECT);
+    assert_null(platform_reserve(SIZE, JW_SIM_PAGE, "test"));
+    memset(mapping + SIZE, 1, SIZE); /* as if it had not been discarded */
+    refuse(SIM_UNMAP | SIM_RESERVE | SIM_DISCARD);
+    assert_ptr_equal(platform_reserve(size, JW_SIM_PAGE, "test"), mapping);
+    assert_true(sim_is_zero(mapping, size));
+    assert_false(unmap_or_defer(mapping, size));
+    end_refusals();
+    finish();
+}
+
+/* At the limit of mappings munmap is refused, and mmap, too. */
+static void a_freed_huge_object_serves_a_new_one(void **state) {
+    (void)state;
+    start();
+    char *object = huge_allocate(HUGE_SIZE, 1, NULL);
+    memset(object, 1, HUGE_SIZE);
+    refuse(SIM_UNMAP | SIM_RESERVE);
+    huge_free(object);
+    mapping_cache_drain(ANY_BUFFER, SIZE_MAX);
+    assert_null(huge_allocate(HUGE_SIZE + SIZE, 1, NULL));
+    struct huge_statistics statistics;
+    size_t dirty = 1;
+    assert_ptr_equal(huge_allocate(HUGE_SIZE - SIZE, 1, &dirty), object);
+    assert_int_equal(dirty, 0);
+    assert_true(sim_is_zero(object, HUGE_SIZE - SIZE));
+    assert_int_equal(huge_usable_size(object), HUGE_SIZE - SIZE);
+    huge_statistics(&statistics);
+    assert_int_equal(statistics.bytes, HUGE_SIZE - SIZE);
+    assert_int_equal(sim_reserved(), before + HUGE_SIZE);
+    huge_free(object);
+    mapping_cache_drain(ANY_BUFFER, SIZE_MAX);
+    end_refusals();
+    finish();
+}
+
+/* A thread looks at some of them only. The others come first in the next look. */
+static void not_all_are_looked_at(void **state) {
+    (void)state;
+    start();
+    enum { SMALL = JW_SIM_PAGE, COUNT = DEFERRED_LOOKS + 1 };
+    char *large = platform_reserve(SIZE, SMALL, "test"), *small = platform_reserve(COUNT * SMALL, SMALL, "test");
+    refuse(SIM_UNMAP | SIM_RESERVE);
+    assert_false(unmap_or_defer(large, SIZE));
+    for (unsigned i = 0; i < COUNT; i++) assert_false(unmap_or_defer(small + i * SMALL, SMALL));
+    assert_null(platform_reserve(SIZE, SMALL, "test"));
+    assert_ptr_equal(platform_reserve(SIZE, SMALL, "test"), large);
+    assert_false(unmap_or_defer(large, SIZE));
+    end_refusals();
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_unmapped_when_refusals_end),
@@ -177,6 +299,11 @@ int main(void) {
         cmocka_unit_test(an_object_grows_without_room_at_need),
         cmocka_unit_test(a_refused_root_goes_with_the_next_round),
         cmocka_unit_test(what_cannot_be_written_does_not_wait),
+        cmocka_unit_test(the_first_that_is_large_enough_serves),
+        cmocka_unit_test(what_is_taken_is_aligned),
+        cmocka_unit_test(what_is_taken_can_be_written_and_is_zero),
+        cmocka_unit_test(a_freed_huge_object_serves_a_new_one),
+        cmocka_unit_test(not_all_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
