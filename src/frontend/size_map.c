@@ -53,7 +53,7 @@ static uint8_t slabs_until_open(unsigned coarse) {
 }
 
 COLD void size_map_start(struct heap *heap) {
-    bool coarse = JW_COARSE_SLABS > 0 && heap->number > 1;
+    bool coarse = JW_COARSE_SLABS > 0 && (JW_COARSE_FIRST || heap->number > 1);
     /* plain: no other thread touches the map before has_map */
     heap->size_map[0] = NO_LIST;
     for (unsigned size_class = 0, size = 1; size_class < SIZE_CLASS_COUNT; size_class++) {

@@ -75,8 +75,8 @@ static inline void walk_map(const struct heap *heap, const unsigned *in_use) {
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++) {
         unsigned until_open = JW_COARSE_SLABS * (size_class_capacity(class) <= COARSE_FEW_OBJECTS ? 2 : 1);
         unsigned left = heap->coarse_slabs[class];
-        CHECK(left == 0 ||
-              (heap->number > 1 && size_class_coarse(class) == class && left + in_use[class] == until_open));
+        CHECK(left == 0 || ((JW_COARSE_FIRST || heap->number > 1) && size_class_coarse(class) == class &&
+                            left + in_use[class] == until_open));
     }
 }
 
