@@ -153,7 +153,7 @@ static granule_id join_siblings(granule_id range, uint32_t *weight, enum slot_co
 
 /* A whole unmapped root goes back to the OS. False: the OS refuses, or there is a walker. */
 static bool destroy_root(granule_id root) {
-    if (root_destroy(root)) return true;
+    if (root_destroy(root, true)) return true;
     note_rollback(); /* the next round tries again */
     return false;
 }
@@ -195,7 +195,7 @@ uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins) {
     uint32_t own = weight;
     if (joins) range = join_siblings(range, &weight, UNMAPPED);
     free_granules_add(UNMAPPED, (intptr_t)own - (intptr_t)weight);
-    if (knit_is_root(range) && root_destroy(range)) {
+    if (knit_is_root(range) && root_destroy(range, false)) {
         thrift_count_given_back(ROOT_SIZE);
         return 0;
     }

@@ -206,7 +206,7 @@ wide_bool page_map_admit_slabs(granule_id root);
 char *page_map_reserve(size_t *count);
 
 /* Disowns and unmaps a root, and unclaims its slot. False when the OS refuses to unmap: then nothing has changed. */
-bool page_map_give_back(char *root);
+wide_bool page_map_give_back(char *root);
 
 /* Before a root is unmapped: from now on its addresses are not ours (page_map_owns), but its slot is. */
 void page_map_disown(char *root);

@@ -28,7 +28,7 @@ wide_bool page_map_claim(char *address) {
     granule_id id = granule_of(address);
     uintptr_t expected = slot_word(address);
     /* [MP1] acquire: the last owner no longer uses the slot's records; pairs [MP2]; client root_back */
-    if (id == 0 || slot_is_claimed(expected) ||
+    if (id == 0 || !slot_is_unclaimed(expected) ||
         !atomic_compare_exchange_strong_explicit(&NEAR_READ(page_map.slot_owner)[id / ROOT_GRANULES], &expected,
                                                  (uintptr_t)address, memory_order_acquire, memory_order_relaxed))
         return false;
@@ -53,7 +53,8 @@ static wide_bool next_claimed(size_t *slot, bool sealed) {
 static _Atomic(size_t) lowest_free;
 
 static wide_bool slot_is_free(size_t slot) {
-    return !slot_is_claimed(atomic_load_explicit(&NEAR_READ(page_map.slot_owner)[slot], memory_order_relaxed));
+    return (wide_bool)slot_is_unclaimed(
+        atomic_load_explicit(&NEAR_READ(page_map.slot_owner)[slot], memory_order_relaxed));
 }
 
 /* Maps up to *count free slots from `slot` on, at least `slot` itself, and claims `slot`. */
@@ -142,21 +143,22 @@ void page_map_unclaim(char *root) {
         atomic_store_explicit(&lowest_free, id / ROOT_GRANULES, memory_order_relaxed);
 }
 
-void page_map_disown(char *root) {
-    /* relaxed: the kernel puts the unmapping that follows before a mapping at this address */
-    atomic_store_explicit(&NEAR_READ(page_map.slot_owner)[granule_of(root) / ROOT_GRANULES], slot_disowned(root),
+static NOINLINE void set_slot(char *root, uintptr_t word) {
+    atomic_store_explicit(&NEAR_READ(page_map.slot_owner)[granule_of(root) / ROOT_GRANULES], word,
                           memory_order_relaxed);
 }
 
-bool page_map_give_back(char *root) {
+void page_map_disown(char *root) {
+    /* relaxed: the kernel puts the unmapping that follows before a mapping at this address */
+    set_slot(root, slot_disowned(root));
+}
+
+wide_bool page_map_give_back(char *root) {
     page_map_disown(root);
-    if (!platform_unmap(root, ROOT_SIZE)) {
-        atomic_store_explicit(&NEAR_READ(page_map.slot_owner)[granule_of(root) / ROOT_GRANULES], (uintptr_t)root,
-                              memory_order_relaxed);
-        return false;
-    }
-    page_map_unclaim(root);
-    return true;
+    wide_bool gone = platform_unmap(root, ROOT_SIZE);
+    if (gone) page_map_unclaim(root);
+    else set_slot(root, (uintptr_t)root);
+    return gone;
 }
 
 granule_id page_map_next(uint32_t *slot, bool sealed) {
@@ -171,6 +173,6 @@ void page_map_walk(void (*visit)(granule_id id, void *context), void *context) {
 }
 
 void page_map_seal(granule_id root) {
-    atomic_store_explicit(&NEAR_READ(page_map.slot_owner)[root / ROOT_GRANULES], slot_sealed(granule_address(root)),
-                          memory_order_relaxed);
+    char *address = granule_address(root);
+    set_slot(address, slot_sealed(address));
 }

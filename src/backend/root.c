@@ -24,7 +24,7 @@ static _Atomic(uint32_t) root_walkers;
 
 static struct cell spare_roots[JW_SPARE_ROOTS]; /* each a spare root */
 PUBLISHED(spare_roots);
-static size_t memory_limit = SIZE_MAX;
+static size_t spares_most = JW_SPARE_ROOTS; /* fewer where the address space or the data is limited */
 /* Booleans, but not bytes, which RISC-V cannot exchange. making_spares: stays set where memory is locked, or was
  * refused. root_made: a root was made since the last round. */
 static _Atomic(uint32_t) making_spares, root_made;
@@ -36,19 +36,25 @@ static void unmap_spare(granule_id root) {
     page_map_unclaim(address);
 }
 
-static void place_spare(granule_id root) {
-    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++)
-        if (cell_put(&spare_roots[i], root)) return; /* publishes the slot's claim */
-    unmap_spare(root);
+/* In one of the first `among` entries. False: none is free. */
+static NOINLINE wide_bool put_spare(granule_id root, size_t among) {
+    for (struct cell *place = spare_roots + among; place > spare_roots;)
+        if (cell_put(--place, root)) return true; /* publishes the slot's claim, and the root's words */
+    return false;
 }
 
-static granule_id take_spare_at(unsigned i) {
-    return cell_look(&spare_roots[i]) ? cell_take(&spare_roots[i]) : 0;
+static void place_spare(granule_id root) {
+    if (!put_spare(root, JW_SPARE_ROOTS)) unmap_spare(root);
+}
+
+static granule_id take_spare_at(struct cell *place) {
+    return cell_look(place) ? cell_take(place) : 0;
 }
 
 static granule_id take_spare(void) {
     granule_id root = 0;
-    for (unsigned i = 0; i < JW_SPARE_ROOTS && !root; i++) root = take_spare_at(i);
+    for (struct cell *place = spare_roots; place < spare_roots + JW_SPARE_ROOTS && !root;)
+        root = take_spare_at(place++);
     return root;
 }
 
@@ -59,7 +65,7 @@ PUBLISHED(closed_parts);
 static _Atomic(uint32_t) parts_used;
 
 wide_bool root_has_lost_parts(void) {
-    return atomic_load_explicit(&parts_used, memory_order_relaxed) > FIRST_CLOSED_PARTS;
+    return NEAR_LOAD(parts_used) > FIRST_CLOSED_PARTS;
 }
 
 bool root_close_part(granule_id part) {
@@ -76,7 +82,7 @@ bool root_close_part(granule_id part) {
 /* The last closed ones first: of the first root's parts the smallest. If the OS refuses one, it would refuse all. */
 granule_id root_open_part(enum root_use use, uint32_t weight) {
     enum platform_reserved result = RESERVE_TAKEN;
-    for (unsigned i = atomic_load_explicit(&parts_used, memory_order_relaxed); result == RESERVE_TAKEN && i-- > 0;) {
+    for (unsigned i = NEAR_LOAD(parts_used); result == RESERVE_TAKEN && i-- > 0;) {
         granule_id part = cell_look(&closed_parts[i]) ? cell_take(&closed_parts[i]) : 0;
         if (!part) continue;
         uint32_t found = knit_weight(part);
@@ -95,9 +101,8 @@ granule_id root_open_part(enum root_use use, uint32_t weight) {
 /* How many spare roots there may be: a share of the existing roots, because mlockall gives pages to spare roots and
  * limits count them. Fewer where the address space or the data is limited. */
 static size_t spares_wanted(void) {
-    size_t wanted = root_count() * JW_SPARE_PERCENT / 100;
-    if (wanted > memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT) wanted = memory_limit / ROOT_SIZE >> JW_SPARE_SHIFT;
-    return wanted < JW_SPARE_ROOTS ? wanted : JW_SPARE_ROOTS;
+    size_t wanted = root_count() * JW_SPARE_QUARTERS / 4, most = NEAR_READ(spares_most);
+    return wanted < most ? wanted : most;
 }
 
 /* Maps one root, and spare roots behind it as far as their slots are free. */
@@ -160,7 +165,7 @@ bool root_admits_slabs(granule_id range) {
 
 /* Sealed roots have slots, too. */
 static size_t slots_in_use(void) {
-    return root_count() + (JW_SEAL ? atomic_load_explicit(&sealed_total, memory_order_relaxed) : 0);
+    return root_count() + (JW_SEAL ? NEAR_LOAD(sealed_total) : 0);
 }
 
 bool root_may_serve_large(void) {
@@ -177,8 +182,8 @@ void root_end_spares(void) {
 
 wide_bool root_unmap_spares(void) {
     bool any = false;
-    for (unsigned i = 0; i < JW_SPARE_ROOTS; i++) {
-        granule_id root = take_spare_at(i);
+    for (struct cell *place = spare_roots; place < spare_roots + JW_SPARE_ROOTS; place++) {
+        granule_id root = take_spare_at(place);
         if (!root) continue;
         /* if the OS refuses, the next thread that needs a root finds this one, and maps none */
         if (page_map_give_back(granule_address(root))) any = true;
@@ -187,9 +192,9 @@ wide_bool root_unmap_spares(void) {
     return any;
 }
 
-bool root_round(void) {
-    if (root_spares() == 0) return false;
-    if (atomic_exchange_explicit(&root_made, false, memory_order_relaxed)) return true;
+wide_bool root_round(bool now) {
+    bool made = atomic_exchange_explicit(&root_made, false, memory_order_relaxed);
+    if (made && !now) return root_spares() > 0;
     root_unmap_spares();
     return false;
 }
@@ -200,20 +205,25 @@ size_t root_spares(void) {
     return count;
 }
 
-wide_bool root_destroy(granule_id root) {
+/* Where roots are made all the time, one that goes is kept as a spare one, with its tables' pages: else each new root
+ * would cost a mapping, and faults in the tables. Records of slabs are too many pages for that. */
+static wide_bool keeps_as_spare(granule_id root, uint32_t word) {
+    return !(word & HAS_SLABS) && NEAR_LOAD(root_made) && !NEAR_LOAD(making_spares) && put_spare(root, spares_wanted());
+}
+
+wide_bool root_destroy(granule_id root, wide_bool zero) {
     /* [WK1] acquire: the walkers' reads of the memory; pairs [WK4]; client root_walker */
     uint32_t before = atomic_fetch_add_explicit(&root_walkers, ONE_ROOT_GOING, memory_order_acquire);
     invariant(before < ONE_ROOT_GOING * ROOTS_GOING_MAX);
-    bool gone = (before & WALKER_MASK) == 0;
-    intptr_t tables = tables_of(atomic_load_explicit(root_word_at(root), memory_order_relaxed));
+    uint32_t word = atomic_load_explicit(root_word_at(root), memory_order_relaxed);
+    leaf_set(root, leaf_none());
+    wide_bool gone = (before & WALKER_MASK) == 0 &&
+                     ((zero && keeps_as_spare(root, word)) || page_map_give_back(granule_address(root)));
     if (gone) {
-        leaf_set(root, leaf_none());
-        gone = page_map_give_back(granule_address(root));
-        if (!gone) leaf_set(root, leaf_held());
-    }
-    if (gone) {
-        other_bytes_add(-tables);
+        other_bytes_add(-tables_of(word));
         atomic_fetch_sub_explicit(&root_total, 1, memory_order_relaxed);
+    } else {
+        leaf_set(root, leaf_held());
     }
     /* [WK2] release: the root is gone from the page map; pairs [WK3]; client root_walker */
     before = atomic_fetch_sub_explicit(&root_walkers, ONE_ROOT_GOING, memory_order_release);
@@ -249,7 +259,8 @@ wide_bool root_walk_begin_or_wait(void) {
 }
 
 void root_start(void) {
-    memory_limit = platform_address_limit();
+    size_t most = platform_address_limit() / ROOT_SIZE >> JW_SPARE_SHIFT;
+    if (most < JW_SPARE_ROOTS) spares_most = most;
 }
 
 void root_forget_sealed(void) {

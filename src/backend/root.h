@@ -6,7 +6,9 @@
  * their memory was never touched. After mlockall(MCL_FUTURE) they would have pages, so from the first one on there are
  * none.
  *
- *   spare_roots[]   0 -> root   the thread that has mapped it, by compare-exchange
+ * A root that goes while others are made is kept as a spare one, too: its memory is as untouched again.
+ *
+ *   spare_roots[]   0 -> root   the thread that has mapped it or given it up, by compare-exchange
  *                   root -> 0   by exchange: a thread that needs a root; a round, if no root was made since the last
  *                               round; a thread that finds that the OS has no memory
  */
@@ -76,9 +78,9 @@ bool root_may_serve_large(void);
  * mappings of their own, then as where the OS has no room for a root. */
 bool root_window_is_full(void);
 
-/* Gives back a root that the caller holds as one range. False when the OS refuses or there is a walker: then the caller
- * still holds it. */
-wide_bool root_destroy(granule_id root);
+/* Gives back a root that the caller holds as one range, or keeps it as a spare one. `zero`: its pages are all zero, as a
+ * spare root's must be. False when the OS refuses or there is a walker: then the caller still holds it. */
+wide_bool root_destroy(granule_id root, wide_bool zero);
 
 /* Roots that exist, for the watermark and the statistics. */
 size_t root_count(void);
@@ -101,9 +103,9 @@ void root_forget_threads(void);
  * the process. */
 void root_forget_sealed(void);
 
-/* Called once a round: unmaps the spare roots if no root was made since the last round. True: spare roots are left
- * for a later round. */
-bool root_round(void);
+/* Called once a round: unmaps the spare roots if no root was made since the last round, or `now`. True: spare roots are
+ * left for a later round. */
+wide_bool root_round(bool now);
 
 /* The OS has refused memory: no root is mapped ahead any more, or a limit would count it. */
 void root_end_spares(void);

@@ -39,6 +39,11 @@ static inline bool slot_is_claimed(uintptr_t word) {
     return word && !(word & SLOT_GONE);
 }
 
+/* 1 where slot_is_claimed is false, else 0. */
+static inline uintptr_t slot_is_unclaimed(uintptr_t word) {
+    return (word & SLOT_GONE) | (word == 0);
+}
+
 static inline bool slot_is_sealed(uintptr_t word) {
     return JW_SEAL && word & SLOT_SEALED;
 }

@@ -45,8 +45,7 @@ static COLD wide_bool begin_round_at(unsigned stage, wide_bool now) {
     range_place_deferred();
     thrift_rejoin_unmapped();
     thrift_yield_to_pressure();
-    if (now) root_unmap_spares();
-    else more |= root_round();
+    more |= root_round(now);
     return more | unmap_deferred();
 }
 

@@ -298,9 +298,9 @@ enum { CLOSED_MOST = 16 };
 #define JW_SPARE_ROOTS 15
 #endif
 
-/* Spare roots are at most this percent of the roots that exist: limits and mlockall count spare roots. */
-#ifndef JW_SPARE_PERCENT
-#define JW_SPARE_PERCENT 25
+/* Spare roots are at most so many quarters of the roots that exist: limits and mlockall count spare roots. */
+#ifndef JW_SPARE_QUARTERS
+#define JW_SPARE_QUARTERS 1
 #endif
 
 /* There are at most as many spare roots as fit in the process's limit of memory, shifted right by this: in less than a

@@ -172,7 +172,7 @@ static void random_histories_agree_with_the_model(void **state) {
         free(root);
         for (granule_id inside = id + 1; inside < id + ROOT_GRANULES; inside++)
             CHECK(leaf_same(leaf_get(inside), leaf_none()));
-        CHECK(root_destroy(id) && root_count() == 0);
+        CHECK(root_destroy(id, false) && root_count() == 0);
     }
     assert_true(refusals > HISTORIES && joins > HISTORIES && heals > HISTORIES / 2 && all_splits > HISTORIES);
     printf("%lu joins, %lu refusals, %lu left ranges healed, %lu split into granules, %lu levels\n", joins, refusals,
@@ -205,7 +205,7 @@ static void the_example_of_the_design(void **state) {
     assert_int_equal(knit_weight(one), 1);
     assert_int_equal(knit_join(thirty_two, eight), thirty_two);
     assert_int_equal(knit_weight(thirty_two), 40);
-    assert_true(root_destroy(root - root % ROOT_GRANULES));
+    assert_true(root_destroy(root - root % ROOT_GRANULES, false));
 }
 
 /* How many ranges of the weight a held range is split into. Joins all parts again. */
@@ -231,7 +231,7 @@ static void ranges_of_one_weight_leave_few_gaps(void **state) {
         /* one slot of eight stays beside a 7, one of six beside a 5, and less than a part of the root's end */
         assert_true(used >= (odd == 1 ? 100 : odd == 3 ? 93 : odd == 7 ? 87 : 77));
     }
-    assert_true(root_destroy(root));
+    assert_true(root_destroy(root, false));
 }
 
 /* The authors' one bug: they read a sibling's state where there is none. Here any read of a node's word would fault. */
@@ -249,7 +249,7 @@ static void a_root_has_no_siblings(void **state) {
     assert_true(knit_release(root, MAPPED));
     assert_int_equal(knit_acquire(root), LEFT);
     page_map.node = node;
-    assert_true(root_destroy(root));
+    assert_true(root_destroy(root, false));
 }
 
 int main(void) {

@@ -20,7 +20,7 @@ static void slots_are_found_and_never_shared(void **state) {
     assert_true(count >= SLOTS / 2 &&
                 count < SLOTS); /* never the one with granule 0; the search stops short of the whole window */
     assert_int_equal(sim_reserved(), tables + count * ROOT_SIZE); /* what was tried has gone back */
-    while (count > 0) assert_true(root_destroy(roots[--count]));
+    while (count > 0) assert_true(root_destroy(roots[--count], false));
     assert_int_equal(sim_reserved(), tables);
     assert_int_equal(claimed_slots(), 0);
 }
@@ -87,7 +87,7 @@ static void words_never_written_are_none(void **state) {
     granule_id root = root_create(FOR_SMALL_SLABS);
     assert_int_equal(leaf_kind(leaf_get(root + 1)), NONE);
     assert_true(leaf_same(leaf_get(root + 1), leaf_none()));
-    assert_true(root_destroy(root));
+    assert_true(root_destroy(root, false));
 }
 
 static unsigned visited;
@@ -104,15 +104,15 @@ static void refusals_change_nothing(void **state) {
     sim_fail_after(SIM_NEVER);
     granule_id root = root_create(FOR_SMALL_SLABS);
     sim_fail_after(0);
-    assert_false(root_destroy(root));
+    assert_false(root_destroy(root, false));
     sim_fail_after(SIM_NEVER);
     assert_true(page_map_owns(granule_address(root)) && leaf_same(leaf_get(root), leaf_held()));
     assert_true(root_walk_begin());
     page_map_walk(visit, &root);
     assert_int_equal(visited, 1);
-    assert_false(root_destroy(root)); /* under a walker's eyes */
+    assert_false(root_destroy(root, false)); /* under a walker's eyes */
     root_walk_end();
-    assert_true(root_destroy(root));
+    assert_true(root_destroy(root, false));
     assert_int_equal(root_count(), 0);
 }
 

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "backend/knit.h"
+#include "backend/limits.h"
 #include "backend/range_fetch.h"
 #include "backend/shortage.h"
 #include "config/policy.h"
@@ -19,11 +20,11 @@ void *__wrap_page_map_reserve(size_t *count) {
 /* Another thread begins a walk while a root is on its way back to the OS. */
 static void (*at_give_back)(void);
 static unsigned sleeps;
-bool __real_page_map_give_back(char *root);
-bool __wrap_page_map_give_back(char *root);
+wide_bool __real_page_map_give_back(char *root);
+wide_bool __wrap_page_map_give_back(char *root);
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 
-bool __wrap_page_map_give_back(char *root) {
+wide_bool __wrap_page_map_give_back(char *root) {
     if (at_give_back) at_give_back();
     return __real_page_map_give_back(root);
 }
@@ -48,7 +49,7 @@ static void two_roots(granule_id roots[2]) {
 }
 
 static void none_left(granule_id *roots, unsigned count) {
-    while (count > 0) assert_true(root_destroy(roots[--count]));
+    while (count > 0) assert_true(root_destroy(roots[--count], false));
     root_unmap_spares();
     assert_true(sim_reserved() == tables && claimed_slots() == 0);
 }
@@ -75,13 +76,71 @@ static void rounds_give_back_what_nobody_wants(void **state) {
     (void)state;
     granule_id roots[3];
     two_roots(roots);
-    assert_true(root_round());
+    assert_true(root_round(false));
     roots[2] = root_create(FOR_OTHER_RANGES);
-    assert_true(root_round());
+    assert_true(root_round(false));
     assert_int_equal(root_spares(), JW_SPARE_ROOTS - 1);
-    assert_false(root_round());
+    assert_false(root_round(false));
     assert_int_equal(root_spares(), 0);
     assert_int_equal(sim_reserved(), tables + 3 * ROOT_SIZE);
+    none_left(roots, 3);
+}
+
+/* While roots are made, one that goes serves the next request: nothing is mapped or unmapped. */
+static void a_root_that_goes_serves_the_next(void **state) {
+    (void)state;
+    granule_id roots[3];
+    two_roots(roots);
+    size_t mapped = sim_reserved(), committed = limits_committed();
+    granule_id kept = roots[2] = root_create(FOR_OTHER_RANGES);
+    assert_true(root_destroy(kept, true) && leaf_same(leaf_get(kept), leaf_none()));
+    assert_true(root_count() == 2 && root_spares() == JW_SPARE_ROOTS && sim_reserved() == mapped);
+    assert_true(limits_committed() == committed && page_map_owns(granule_address(kept)));
+    assert_true(root_destroy(roots[1], true)); /* there are enough */
+    assert_true(root_spares() == JW_SPARE_ROOTS && sim_reserved() == mapped - ROOT_SIZE);
+    for (unsigned i = 1; i < 3; i++) roots[i] = root_create(FOR_OTHER_RANGES);
+    assert_true((roots[1] == kept || roots[2] == kept) && knit_is_root(kept) && leaf_same(leaf_get(kept), leaf_held()));
+    none_left(roots, 3);
+}
+
+static void check_goes(granule_id root, bool zero) {
+    size_t mapped = sim_reserved(), spares = root_spares();
+    assert_true(root_destroy(root, zero) && root_spares() == spares && sim_reserved() == mapped - ROOT_SIZE);
+}
+
+/* Its memory was written to, or its tables are large, or no root was made for a while, or memory is short. */
+static void not_every_root_waits(void **state) {
+    (void)state;
+    granule_id roots[2];
+    two_roots(roots);
+    granule_id root = root_create(FOR_OTHER_RANGES);
+    check_goes(root, false);
+    root = root_create(FOR_SMALL_SLABS);
+    assert_true(root_admits_slabs(root));
+    check_goes(root, true);
+    root = root_create(FOR_OTHER_RANGES);
+    assert_false(root_round(false)); /* all spare ones are in use */
+    check_goes(root, true);
+    root = root_create(FOR_OTHER_RANGES);
+    thrift_purge();
+    check_goes(root, true);
+    root = root_create(FOR_OTHER_RANGES);
+    granule_id spare = root_create(FOR_OTHER_RANGES);
+    root_end_spares();
+    check_goes(spare, true);
+    check_goes(root, true);
+    root_forget_threads();
+    none_left(roots, 2);
+}
+
+static void a_walker_keeps_a_root_from_waiting(void **state) {
+    (void)state;
+    granule_id roots[3];
+    two_roots(roots);
+    roots[2] = root_create(FOR_OTHER_RANGES);
+    assert_true(root_walk_begin() && !root_destroy(roots[2], true));
+    assert_true(leaf_same(leaf_get(roots[2]), leaf_held()) && root_count() == 3);
+    root_walk_end();
     none_left(roots, 3);
 }
 
@@ -100,7 +159,7 @@ static void they_go_first_where_there_is_no_memory(void **state) {
     assert_int_not_equal(thrift_change_stamp(), stamp);
     assert_int_equal(sim_reserved(), tables + 2 * ROOT_SIZE);
     assert_false(thrift_make_room(ROOT_SIZE));
-    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_OTHER_RANGES)));
+    assert_true(root_destroy(roots[1], false) && (roots[1] = root_create(FOR_OTHER_RANGES)));
     assert_int_equal(root_spares(), 0); /* and come no more */
     root_forget_threads();
     none_left(roots, 2);
@@ -143,7 +202,7 @@ static void refused_roots_stay_free(void **state) {
     sim_fail_after(0);
     assert_false(root_unmap_spares());
     for (unsigned i = 0; i < 3; i++) assert_int_equal(range_fetch(FOR_SMALL_SLABS, 1, FETCH_WITH_ROOT, &zeroed), 0);
-    assert_true(root_count() == 3 && root_spares() == JW_SPARE_ROOTS - 1 && sim_reserved() == mapped);
+    assert_true(root_count() == 2 && root_spares() == JW_SPARE_ROOTS && sim_reserved() == mapped);
     sim_fail_after(SIM_NEVER);
     sim_fail_only(SIM_ANY);
     thrift_purge();
@@ -161,9 +220,9 @@ static void leave_out(char *first, unsigned count, const granule_id roots[2]) {
     for (unsigned i = 0; i <= JW_SPARE_ROOTS; i++) {
         granule_id root = root_spares() > 0 ? root_create(FOR_OTHER_RANGES) : 0;
         assert_true(root < begin || root >= end);
-        if (root) assert_true(root_destroy(root));
+        if (root) assert_true(root_destroy(root, false));
     }
-    assert_true(root_destroy(probe));
+    assert_true(root_destroy(probe, false));
     for (unsigned i = 0; i < count; i++) page_map_unclaim(first + i * ROOT_SIZE);
     assert_true(root_count() == 2 && page_map_owns(granule_address(roots[1])));
 }
@@ -188,10 +247,10 @@ static void nothing_begins_where_a_root_was(void **state) {
     assert_true(leaf_same(leaf_get(roots[1]), leaf_held()));
     sim_fail_only(SIM_DISCARD);
     sim_fail_after(0);
-    assert_true(root_destroy(roots[1]));
+    assert_true(root_destroy(roots[1], false));
     assert_true(leaf_same(leaf_get(roots[1]), leaf_none()));
     sim_fail_only(SIM_UNMAP);
-    assert_false(root_destroy(roots[0]));
+    assert_false(root_destroy(roots[0], false));
     assert_true(leaf_same(leaf_get(roots[0]), leaf_held()) && page_map_owns(granule_address(roots[0])));
     sim_fail_after(SIM_NEVER);
     sim_fail_only(SIM_ANY);
@@ -212,10 +271,10 @@ static void a_child_makes_spares_whoever_was_at_it(void **state) {
     root_unmap_spares();
     at_reserve = hold_up;
     if (setjmp(held_up) == 0) root_create(FOR_OTHER_RANGES); /* another thread is at it */
-    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_OTHER_RANGES)));
+    assert_true(root_destroy(roots[1], false) && (roots[1] = root_create(FOR_OTHER_RANGES)));
     assert_int_equal(root_spares(), 0);
     root_forget_threads();
-    assert_true(root_destroy(roots[1]) && (roots[1] = root_create(FOR_OTHER_RANGES)));
+    assert_true(root_destroy(roots[1], false) && (roots[1] = root_create(FOR_OTHER_RANGES)));
     assert_int_equal(root_spares(), JW_SPARE_ROOTS);
     none_left(roots, 2);
 }
@@ -327,10 +386,10 @@ static void a_walk_waits_for_a_root_that_goes(void **state) {
     two_roots(roots);
     sleeps = 0;
     at_give_back = walk_in_vain;
-    assert_true(root_destroy(roots[1]));
+    assert_true(root_destroy(roots[1], false));
     at_give_back = NULL;
     assert_true(root_walk_begin_or_wait() && sleeps == WALK_TRIES);
-    assert_false(root_destroy(roots[0])); /* a walker is there */
+    assert_false(root_destroy(roots[0], false)); /* a walker is there */
     root_walk_end();
     none_left(roots, 1);
 }
@@ -339,6 +398,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_come_before_the_os_is_asked),
         cmocka_unit_test(rounds_give_back_what_nobody_wants),
+        cmocka_unit_test(a_root_that_goes_serves_the_next),
+        cmocka_unit_test(not_every_root_waits),
+        cmocka_unit_test(a_walker_keeps_a_root_from_waiting),
         cmocka_unit_test(they_go_first_where_there_is_no_memory),
         cmocka_unit_test(a_purge_takes_them),
         cmocka_unit_test(refusals_leave_one_root_or_none),

@@ -5,7 +5,7 @@
  * bound     2 threads: 1 root made or 1 given back | then 2 roots made and 1 walk; room for 1 spare root
  * property  no operation waits for another thread: each ends, whatever step the other has stopped at; each root has
  *           one owner
- * defines   -DJW_WINDOW_SHIFT=14 -DMODEL_ROOTS=8 -DJW_SPARE_ROOTS=1 -DJW_SPARE_PERCENT=100
+ * defines   -DJW_WINDOW_SHIFT=14 -DMODEL_ROOTS=8 -DJW_SPARE_ROOTS=1 -DJW_SPARE_QUARTERS=4
  */
 #include "verify/clients/ranges.h"
 
@@ -21,7 +21,7 @@ static void *stopping(void *unused) {
     (void)unused;
     checker_may_stop(true);
     if (checker_choose(2)) make();
-    else root_destroy(first);
+    else root_destroy(first, false);
     return NULL;
 }
 

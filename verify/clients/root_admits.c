@@ -23,7 +23,7 @@ int main(void) {
     admitting(NULL);
     finish(other);
     assert(other_bytes_in_use() > without);
-    bool gone = root_destroy(root);
+    bool gone = root_destroy(root, false);
     assert(gone && other_bytes_in_use() == 0);
     return 0;
 }

@@ -2,7 +2,7 @@
  *
  * bound     1 thread: 2 roots made; the arena is twice as large as the window, so that two addresses share a slot
  * property  the mapping of the spare root goes back at once
- * defines   -DMODEL_ROOTS=8 -DJW_SPARE_ROOTS=1 -DJW_SPARE_PERCENT=100
+ * defines   -DMODEL_ROOTS=8 -DJW_SPARE_ROOTS=1 -DJW_SPARE_QUARTERS=4
  */
 #include "verify/clients/ranges.h"
 

@@ -3,7 +3,7 @@
  *
  * bound     3 threads: 2 roots made, 1 look for spares; room for 1 spare root
  * property  a thread that makes a root has it alone, and its address; in the end no root is left
- * defines   -DJW_WINDOW_SHIFT=14 -DMODEL_ROOTS=8 -DJW_SPARE_ROOTS=1 -DJW_SPARE_PERCENT=100
+ * defines   -DJW_WINDOW_SHIFT=14 -DMODEL_ROOTS=8 -DJW_SPARE_ROOTS=1 -DJW_SPARE_QUARTERS=4
  */
 #include "verify/clients/ranges.h"
 
