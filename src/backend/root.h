@@ -78,8 +78,8 @@ bool root_may_serve_large(void);
  * mappings of their own, then as where the OS has no room for a root. */
 bool root_window_is_full(void);
 
-/* Gives back a root that the caller holds as one range, or keeps it as a spare one. `zero`: its pages are all zero, as a
- * spare root's must be. False when the OS refuses or there is a walker: then the caller still holds it. */
+/* Gives back a root that the caller holds as one range, or keeps it as a spare one. `zero`: its pages are all zero, as
+ * those of a spare root. False when the OS refuses or there is a walker: then the caller still holds it. */
 wide_bool root_destroy(granule_id root, wide_bool zero);
 
 /* Roots that exist, for the watermark and the statistics. */

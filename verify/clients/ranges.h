@@ -74,8 +74,8 @@ static inline void join_all_unmapped(void) {
     while (count > 0) range_place(ranges[--count], UNMAPPED);
 }
 
-/* After the threads: each granule is free, and once; then all join, and every root goes back to the OS, spare ones last.
- * What is placed again before its neighbour has been acquired is deferred once more. */
+/* After the threads: each granule is free, and once; then all join, and every root goes back to the OS, spare ones at
+ * last. What is placed again before its neighbour has been acquired is deferred once more. */
 static inline void end(void) {
     for (int rounds = 0; range_place_deferred(); rounds++) assert(rounds < 3);
     for (granule_id range; (range = acquire_any(MAPPED));) range_place(range, UNMAPPED);
