@@ -198,7 +198,7 @@ static COLD void reclamation_thread(void) {
 /* A round by a thread that frees or allocates. It does not wait: the time between two rounds takes the wait's place. */
 static COLD void round_without_thread(void) {
     uint64_t now = platform_milliseconds(), last = atomic_load_explicit(&last_round, memory_order_relaxed);
-    if (now - last < round_interval() || reserve_is_mine() || !reclaimer_begin_turn()) return;
+    if (now - last < round_interval() >> ROUNDS_BY_FREES_SHIFT || reserve_is_mine() || !reclaimer_begin_turn()) return;
     atomic_store_explicit(&last_round, now, memory_order_relaxed);
     reclaimer_take_request();
     reclaimer_begin_work();

@@ -26,6 +26,28 @@ static void waits_double_for_some_rounds(void **state) {
     finish();
 }
 
+static void freeing_threads_run_rounds_four_times_as_often(void **state) {
+    (void)state;
+    uint32_t quarter = (uint32_t)options.reclaim_interval / 4;
+    start();
+    options.reclaim_thread = THREAD_FALSE;
+    sim_advance(quarter);
+    for (unsigned rounds = 0; rounds < 3; rounds++) {
+        thrift_wake();
+        assert_null(sim_take_thread());
+        thrift_take_turn();
+        assert_int_equal(thrift_counters.rounds, rounds + 1);
+        thrift_wake();
+        sim_advance(quarter - 1);
+        thrift_take_turn();
+        assert_int_equal(thrift_counters.rounds, rounds + 1);
+        sim_advance(1);
+    }
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 enum { LOOKS = 40 };
 
 static uint64_t ends[LOOKS + 1]; /* when each wait ends */
@@ -184,6 +206,7 @@ static void sleeps_that_work_ends_make_the_next_round_wait_longer(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_double_for_some_rounds),
+        cmocka_unit_test(freeing_threads_run_rounds_four_times_as_often),
         cmocka_unit_test(memory_used_again_and_again_is_looked_at_ever_more_rarely),
         cmocka_unit_test(work_before_the_announcement_ends_a_long_wait),
         cmocka_unit_test(a_wait_begins_with_less_than_half_of_what_may_wait),
