@@ -6,7 +6,7 @@
  * coarse_slabs[class], of a coarse class: slabs still to come into use before its finer classes open. 0: they are open,
  * or there are none.
  *
- * The first heap's classes are open from the start, if the policy says so (JW_COARSE_FIRST).
+ * The first heap's classes are open from the start, unless the policy is JW_COARSE_FIRST.
  *
  * budget[class] goes with it: frees to a new local list until it needs attention, fewer while the class is coarse.
  *
