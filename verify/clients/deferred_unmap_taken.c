@@ -5,24 +5,7 @@
  * property  a mapping goes back once, or is one thread's, who sees its pages empty; none is lost
  * defines   -DJW_DEFERRED_UNMAP_TRIES=1
  */
-#include "platform/deferred_unmap.h"
-
-#include "config/geometry.h"
-#include "platform/platform.h"
-#include "verify/clients/client.h"
-#include "verify/platform/model.h"
-
-static void *releasing(void *mapping) {
-    fill(mapping, ROOT_SIZE, 1);
-    unmap_or_defer(mapping, ROOT_SIZE);
-    return NULL;
-}
-
-static void *offering(void *unused) {
-    (void)unused;
-    unmap_deferred();
-    return NULL;
-}
+#include "verify/clients/deferred_mappings.h"
 
 static void *taking(void *unused) {
     (void)unused;
@@ -38,17 +21,12 @@ static void *taking(void *unused) {
 }
 
 int main(void) {
-    model_reservations_left = -1;
-    atomic_store_explicit(&model_unmaps_refused, 3, memory_order_relaxed);
-    void *first = platform_reserve(ROOT_SIZE, ROOT_SIZE, "client"),
-         *second = platform_reserve(ROOT_SIZE, ROOT_SIZE, "client");
+    begin();
     releasing(first);
     pthread_t a = start(releasing, second), b = start(offering, NULL), c = start(taking, NULL);
     finish(a);
     finish(b);
     finish(c);
-    atomic_store_explicit(&model_unmaps_refused, 0, memory_order_relaxed);
-    for (unsigned rounds = 0; unmap_deferred(); rounds++) assert(rounds < 2);
-    assert(model_reserved_roots() == 0);
+    end();
     return 0;
 }
