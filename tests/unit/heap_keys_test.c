@@ -7,16 +7,21 @@
 #include <stdlib.h>
 
 #include "backend/limits.h"
+#include "backend/reserve.h"
 #include "base/align.h"
 #include "core/allocator.h"
+#include "frontend/disable.h"
 #include "frontend/heap.h"
+#include "frontend/heap_lifecycle.h"
 #include "frontend/thread_heap.h"
 #include "midend/mid_slab.h"
 
 #define LOCK_BITS 0xc0000000u /* of a list (backend/nest.c): a thread's, and one around fork */
 
 uint64_t __wrap_platform_random(void);
+void __wrap_platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 void *__wrap_platform_forgotten_by_fork(size_t size);
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 
 static struct {
     uint64_t key[2], forks;
@@ -32,6 +37,12 @@ uint64_t __wrap_platform_random(void) {
 
 void *__wrap_platform_forgotten_by_fork(size_t size) {
     return has_seeds && size == sizeof seeds ? &seeds : NULL;
+}
+
+/* No thread is there that would wake this one. */
+void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    (void)word, (void)expected, (void)milliseconds;
+    CHECK(false);
 }
 
 static void start(bool with_seeds) {
@@ -131,13 +142,37 @@ static void no_two_processes_share_a_secret(void **state) {
     assert_int_equal(draws, 0);
 }
 
-static bool a_list_is_locked(void) {
-    bool locked = false;
-    for (unsigned class = 0; class < RANGE_CLASSES; class ++) {
-        for (unsigned nest = 0; nest < NESTS; nest++) locked |= ownership.nests[nest].classes[class].list & LOCK_BITS;
-        locked |= mid_nest.classes[class].list & LOCK_BITS;
-    }
+static void (*before_fork)(void), (*after_fork[2])(void);
+
+void __wrap_platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    before_fork = prepare;
+    after_fork[false] = parent;
+    after_fork[true] = child;
+}
+
+static unsigned lists_locked(const struct nest *nest) {
+    unsigned locked = 0;
+    for (unsigned class = 0; class < RANGE_CLASSES; class ++) locked += (nest->classes[class].list & LOCK_BITS) != 0;
     return locked;
+}
+
+static bool a_list_is_locked(void) {
+    unsigned locked = lists_locked(&mid_nest);
+    for (unsigned nest = 0; nest < NESTS; nest++) locked += lists_locked(&ownership.nests[nest]);
+    return locked > 0;
+}
+
+/* The child's secret is drawn by the parent, and no list changes during the fork. */
+static void seem_to_fork(bool child) {
+    draws = 0;
+    before_fork();
+    CHECK(draws == (has_seeds ? 0 : 2));
+    CHECK(lists_locked(&mid_nest) == RANGE_CLASSES);
+    for (unsigned nest = 0; nest < nests_in_use(); nest++)
+        CHECK(lists_locked(&ownership.nests[nest]) == RANGE_CLASSES);
+    draws = 0;
+    after_fork[child]();
+    CHECK(draws == 0 && !a_list_is_locked());
 }
 
 /* The parent goes on as before. The child has one thread, and no heap yet. */
@@ -149,12 +184,15 @@ static void check_both_sides(void) {
     thrift_wake();
     uint32_t forks = root_forks();
     CHECK(heap != &no_heap && reclaimer_state() == RUNNING);
-    sim_fork(false);
-    CHECK(thread_heap() == heap && reclaimer_state() == RUNNING && root_forks() == forks && !a_list_is_locked());
-    sim_fork(true);
+    seem_to_fork(false);
+    CHECK(thread_heap() == heap && reclaimer_state() == RUNNING && root_forks() == forks);
+    draws = 0;
+    heap_keys_after_fork(true); /* the parent has not kept its child's secret: a new one is drawn */
+    CHECK(draws == 2);
+    disable_others(); /* to the child this thread is another one, which is gone */
+    seem_to_fork(true);
     CHECK(thread_heap() == &no_heap && heap->thread == 0 && root_forks() != forks);
     CHECK(reclaimer_state() == NO_THREAD);
-    CHECK(!a_list_is_locked());
     char *other = memset(jw_malloc(100), 2, 100);
     CHECK(other != object && *object == 1 && thread_heap() != heap && thread_heap() != &no_heap);
     CHECK(thread_heap()->key != heap->key);
@@ -162,19 +200,54 @@ static void check_both_sides(void) {
     jw_free(other);
 }
 
-static void a_child_begins_anew(void **state) {
-    (void)state;
+/* A thread that the program has made is the only one in its child. Its end there is no other thread's: the next thread
+ * that the child makes has the reclamation thread beside it. */
+static void check_counts(bool allocates) {
+    CHECK(allocator_start());
+    options.reclaim_thread = THREAD_AUTO;
+    reclaimer_before_thread_create();
+    heap_thread_starts();
+    seem_to_fork(true);
+    if (allocates) jw_free(jw_malloc(100));
+    CHECK((thread_heap() != &no_heap) == allocates);
+    sim_thread_exit();
+    CHECK(thread_heap() == &no_heap);
+    reclaimer_before_thread_create();
+    reclaimer_after_thread_create(true);
+    CHECK(reclaimer_state() == RUNNING && sim_take_thread() != NULL);
+}
+
+static void check_counts_without_heap(void) {
+    check_counts(false);
+}
+
+static void check_counts_with_heap(void) {
+    check_counts(true);
+}
+
+static void in_child(void (*check)(void)) {
     int status;
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         start_backend();
-        check_both_sides();
+        check();
         exit(0); /* as a program ends, so that its lines count as executed, too */
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+static void a_child_begins_anew(void **state) {
+    (void)state;
+    in_child(check_both_sides);
+}
+
+static void the_only_thread_of_a_child_is_not_counted(void **state) {
+    (void)state;
+    in_child(check_counts_without_heap);
+    in_child(check_counts_with_heap);
 }
 
 void __wrap_platform_huge_pages(void *address, size_t size, bool wanted);
@@ -223,6 +296,7 @@ int main(void) {
         cmocka_unit_test(the_kernel_is_asked_where_no_seed_is_left),
         cmocka_unit_test(no_two_processes_share_a_secret),
         cmocka_unit_test(a_child_begins_anew),
+        cmocka_unit_test(the_only_thread_of_a_child_is_not_counted),
         cmocka_unit_test(heaps_come_in_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
