@@ -12,6 +12,7 @@ import docs
 import flavours
 import genmc
 import orders
+import survivors
 import verify_rows
 import verify_table
 
@@ -177,6 +178,7 @@ CHECKS: dict[str, Callable[[], bool]] = {
     "genmc": check_genmc,
     "table": verify_table.check,
     "rows": verify_rows.check,
+    "survivors": survivors.check,
     "docs": docs.check,
 }
 

@@ -69,13 +69,24 @@ def is_balanced(text: str) -> bool:
     return bool(text) and statement_end(text + ";", 0) == len(text) + 1
 
 
+def trees(text: str) -> Iterator[dict]:
+    """Of a dump in several parts."""
+    at = 0
+    while at < len(text):
+        part, at = json.JSONDecoder().raw_decode(text, at)
+        yield part
+        at += len(text[at:]) - len(text[at:].lstrip())
+
+
 class Tree:
     """The syntax tree of one file. Each node gets its place: file, begin, end, and whether it is outside of macros.
-    The dump names a file only where it is another one than before."""
+    The dump names a file only where it is another one than before. `only`: what has this text in its name."""
 
-    def __init__(self, source: Path, options: list[str]):
+    def __init__(self, source: Path, options: list[str], only: str = ""):
         command = [COMPILER, "-std=gnu11", *options, "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json", source]
-        self.root = json.loads(subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True).stdout)
+        command += ["-Xclang", f"-ast-dump-filter={only}"] if only else []
+        text = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True).stdout.decode()
+        self.root = {"inner": list(trees(text))} if only else json.loads(text)
         self.file = ""
         self.locate(self.root)
 
@@ -221,10 +232,10 @@ def has_no_result(node: dict) -> bool:
     return is_store(node) and (bare(node)["kind"] != "CallExpr" or node["type"]["qualType"] == "void")
 
 
-def edits_of(source: Path, options: list[str], first: Path) -> set[Edit]:
-    """Those of the functions below the folder that this file compiles; also those of headers."""
+def edits_of(source: Path, options: list[str], first: Path, only: str = "") -> set[Edit]:
+    """Those of the functions below the folder that this file compiles; also those of headers. `only`: see Tree."""
     found: set[Edit] = set()
-    for file, name, body in Tree(source, options).functions():
+    for file, name, body in Tree(source, options, only).functions():
         if first in Path(file).parents:
             found.update(Function(Path(file), name, body).edits())
     return found
