@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "backend/watermark.h"
 #include "base/align.h"
 #include "core/allocator.h"
 #include "core/describe.h"
@@ -185,7 +186,9 @@ static void nothing_is_written(void **state) {
     for (int times = 0; times < 2 && error == 0; times++) {
         size_t before = 0, after = 0;
         CHECK(iterate_objects(0, SIZE_MAX, count, &before));
+        watermark_note_peak();
         error = seal_roots();
+        CHECK(error || watermark_rises((struct usage){0}, 1)); /* the peak was of what is sealed */
         CHECK(iterate_objects(0, SIZE_MAX, count, &after));
         CHECK(before == after && (error || sealed_bytes() == after));
     }
