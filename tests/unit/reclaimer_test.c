@@ -158,6 +158,27 @@ static void brief_stops_keep_memory_and_start_less(void **state) {
     finish();
 }
 
+/* Our thread stops at a pause, however soon after the last one, although other threads live. */
+static void pauses_are_no_brief_stops(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_AUTO;
+    at_wait = run_to_its_end;
+    sim_advance(1);
+    begin_thread();
+    for (unsigned i = 0; i <= BRIEF_STOPS_MOST; i++) {
+        assert_true(reclaimer_lives());
+        reclaimer_pause();
+        assert_false(reclaimer_lives() || reclaimer_stopped_briefly());
+        reclaimer_resume();
+    }
+    reclaimer_pause();
+    reclaimer_forget();
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 static void after_an_interval_all_is_as_before(void **state) {
     (void)state;
     with_short_threads();
@@ -307,6 +328,7 @@ int main(void) {
         cmocka_unit_test(who_asks_for_a_round_wakes_the_thread),
         cmocka_unit_test(a_pause_ends_the_thread),
         cmocka_unit_test(brief_stops_keep_memory_and_start_less),
+        cmocka_unit_test(pauses_are_no_brief_stops),
         cmocka_unit_test(after_an_interval_all_is_as_before),
         cmocka_unit_test(a_stop_gives_deferred_ranges_back),
         cmocka_unit_test(options_bound_what_is_kept),
