@@ -6,6 +6,8 @@
 
 #include "backend/backend.h"
 #include "backend/range_fetch.h"
+#include "backend/thrift_counters.h"
+#include "config/policy.h"
 #include "core/allocator.h"
 #include "frontend/heap_collect.h"
 
@@ -226,8 +228,57 @@ static void pages_of_records_are_few(void **state) {
     finish();
 }
 
+/* One half is free without pages, this one waits to be closed. */
+static granule_id in_hand;
+
+/* Closes it, which takes an entry for good, and fetches a half. Returns whether the closed one was opened for that. */
+static bool fetch_opens(void) {
+    leaf_set(in_hand, leaf_held());
+    assert_true(root_close_part(in_hand));
+    free_granules_add(UNMAPPED, HALF);
+    granule_id range = fetch(FOR_OTHER_RANGES, HALF), part = root_open_part(FOR_OTHER_RANGES, 1);
+    bool opened = part == 0;
+    if (opened) part = range_acquire(FOR_OTHER_RANGES, UNMAPPED, HALF);
+    else free_granules_add(UNMAPPED, -HALF);
+    assert_true(range != 0 && part != 0 && range != part);
+    assert_int_equal(free_granules(UNMAPPED), 0);
+    leaf_set(range, leaf_held());
+    range_place(range, UNMAPPED);
+    in_hand = part;
+    return opened;
+}
+
+/* Once more parts were closed than the first root's, a thread that needs memory without pages opens all first: once
+ * between two rounds, and only where at least half of all memory has no pages. */
+static void lost_parts_make_roots_whole_again(void **state) {
+    (void)state;
+    start_backend();
+    granule_id roots[3] = {root_create(FOR_OTHER_RANGES), root_create(FOR_OTHER_RANGES), 0};
+    in_hand = knit_split(roots[0], HALF);
+    granule_id half = knit_split(roots[1], HALF);
+    leaf_set(half, leaf_held());
+    range_place(half, UNMAPPED);
+    unsigned closed = 0;
+    for (bool opened = false; !opened; closed++) {
+        assert_true(closed <= FIRST_CLOSED_PARTS);
+        thrift_count_round();
+        opened = fetch_opens();
+    }
+    assert_int_equal(closed, FIRST_CLOSED_PARTS + 1);
+    assert_false(fetch_opens());
+    thrift_count_round();
+    assert_true(fetch_opens());
+    roots[2] = root_create(FOR_OTHER_RANGES);
+    thrift_count_round();
+    assert_false(fetch_opens());
+    range_place(in_hand, UNMAPPED);
+    for (unsigned i = 0; i < 3; i++) range_place(roots[i], UNMAPPED);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lost_parts_make_roots_whole_again), /* counts the entries that are taken */
         cmocka_unit_test(a_fetch_from_the_roots_that_there_are),
         cmocka_unit_test(only_the_first_root_gives_all),
         cmocka_unit_test(a_root_in_the_same_place_has_its_own_use),
