@@ -1,6 +1,7 @@
 // operators_test.cpp - every form of operator new and delete, its alignment, and what it does when memory ends.
 //
 // The operators are called as functions: new-expressions may be optimised away.
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <cstdlib>
@@ -141,6 +142,25 @@ void new_handler_is_called() {
     std::set_new_handler(nullptr);
 }
 
+// A thread may end in the handler: its unwinding is no exception, which a nothrow new would catch.
+void handler_that_ends_the_thread() {
+    pthread_exit(&handler_calls);
+}
+
+void *ask_for_too_much(void *) {
+    sink = operator new(impossible, nothrow);
+    return nullptr;
+}
+
+void a_thread_ends_in_its_handler() {
+    pthread_t thread;
+    void *result = nullptr;
+    std::set_new_handler(handler_that_ends_the_thread);
+    CHECK(pthread_create(&thread, nullptr, ask_for_too_much, nullptr) == 0);
+    CHECK(pthread_join(thread, &result) == 0 && result == &handler_calls);
+    std::set_new_handler(nullptr);
+}
+
 // A handler that frees a reserve lets the allocation succeed.
 void *reserve;
 
@@ -185,6 +205,7 @@ int main() {
     all_forms();
     impossible_sizes();
     new_handler_is_called();
+    a_thread_ends_in_its_handler();
     // qemu-user has no RLIMIT_AS.
 #ifndef JW_EMULATED
     at_the_wall();
