@@ -330,6 +330,11 @@ static void page_unknown(void) {
     say("page %u\n", (unsigned)platform_page_size());
 }
 
+static void page_larger(void) {
+    auxiliary_is(AT_PAGESZ, 16384);
+    say("page %u\n", (unsigned)platform_page_size());
+}
+
 static void say_clocks(void) {
     unsigned long long microseconds = platform_microseconds(), milliseconds = platform_milliseconds();
     say("%llu ms, %llu us\n", milliseconds, microseconds);
@@ -396,6 +401,7 @@ static void calls_are_as_they_were(void **state) {
     script("Rights", rights);
     script("Limits", limits);
     script("A page of unknown size", page_unknown);
+    script("A page of 16 KB", page_larger);
     script("Random numbers", random_numbers);
     script("A child of vfork", borrowed);
     file_scripts();
