@@ -44,12 +44,12 @@ def about(path: Path) -> set[str]:
 
 
 class Order(unittest.TestCase):
-    def judges(self, file: str, line: int, whole: bool = True) -> list[str]:
+    def judges(self, file: str, line: int, whole: bool = True, old: str = "") -> list[str]:
         known = {name: SimpleNamespace(slow=name == "slow", defines=()) for name in SECONDS}
         programs = SimpleNamespace(programs=PROGRAMS) if whole else None
         units = SimpleNamespace(tests=UNITS)
         tested = sample.Sample("gcc", print, {}, units, UNITS, {}, ROOT, whole=programs, known=known)
-        edit = Edit(ROOT / file, 0, 1, "", "delete", "function", line, "", 10, 20)
+        edit = Edit(ROOT / file, 0, 1, "", "delete", "function", line, old, 10, 20)
         with (
             mock.patch.object(sample, "about_the_file", about),
             mock.patch.object(sample, "told_seconds", lambda: SECONDS),
@@ -63,6 +63,10 @@ class Order(unittest.TestCase):
     def test_line_then_function_then_clients_then_whole_programs(self) -> None:
         clients = ["quicker", "quick", "api.a", "api.b", "long"]
         self.assertEqual(self.judges(FILE, 15), BY_LINE + BY_FUNCTION + clients)
+
+    def test_clients_come_first_for_an_atomic_operation(self) -> None:
+        others = [*BY_LINE, *BY_FUNCTION, "api.a", "api.b", "long"]
+        self.assertEqual(self.judges(FILE, 15, old="atomic_store_explicit(&a, 1)"), ["quicker", "quick", *others])
 
     def test_clients_of_the_sources_that_include_a_header_come_last(self) -> None:
         clients = ["of_header", "api.a", "api.b", "quicker", "quick", "long"]

@@ -36,7 +36,7 @@ from whole_programs import WholePrograms, edits_that_ship
 LIMIT = 300  # seconds of a mutant, after which it meets no further program
 OWN_OBJECTS = 1  # seconds
 WHOLE_CLIENT = 5  # seconds of a client whose row does not tell them; a longer one comes last
-LINE, FUNCTION, ABOUT, WHOLE, LAST = range(5)  # see Sample.judges
+ATOMIC, LINE, FUNCTION, ABOUT, WHOLE, LAST = range(6)  # see Sample.judges
 SLACK = 10  # seconds that a program may always take; beyond them four times what it takes
 TRANSCRIPTS = "unit-transcript"  # they look at all that a script changes
 SURVIVORS = ROOT / "verify/survivors.toml"
@@ -121,8 +121,9 @@ class Sample:
 
     def judges(self, edit: Edit) -> list[Judge]:
         """In this order: what executes the line, of optimised code lines are not exact; what executes the function;
-        quick clients about the file; whole programs, which seldom look; the other clients. Of each first those that
-        are about the file, and transcripts; then the fastest."""
+        quick clients about the file, which come before all others where the edit is of an atomic operation; whole
+        programs, which seldom look; the other clients. Of each first those that are about the file, and transcripts;
+        then the fastest."""
         file, found = str(edit.path.relative_to(ROOT)), []
         files = [edit.path, *users_of(edit.path)]  # a header's code is that of the files that include it
         about = about_the_file(edit.path)
@@ -137,15 +138,17 @@ class Sample:
             found += self.seen_in_children(files) if not any(entry[0] == LINE for entry in found) else []
             for name, row in self.whole.programs.items():
                 found.append((WHOLE, True, row.seconds, Judge(name, row.key(), row.seconds, is_whole=True)))
-            found += self.clients_about(about, set().union(*map(about_the_file, files)))
+            quick = ATOMIC if "atomic_" in edit.old else ABOUT
+            found += self.clients_about(about, set().union(*map(about_the_file, files)), quick)
         return list(dict.fromkeys(judge for *_, judge in sorted(found, key=lambda entry: entry[:3])))
 
-    def clients_about(self, about: set[str], about_users: set[str]) -> list[tuple]:
-        """Those of the file, and of the files that include a header. None of them was measured here."""
+    def clients_about(self, about: set[str], about_users: set[str], quick: int) -> list[tuple]:
+        """Those of the file, and of the files that include a header. None of them was measured here. `quick`: the rank
+        of those of the file that take little time."""
         found = []
         for name in sorted(name for name in about_users if not self.known[name].slow):
             seconds = told_seconds().get(name, WHOLE_CLIENT)
-            rank = ABOUT if name in about and seconds <= WHOLE_CLIENT else LAST
+            rank = quick if name in about and seconds <= WHOLE_CLIENT else LAST
             judge = Judge(name, f"{name}-0", seconds, is_client=True)
             found.append((rank, name not in about, seconds + self.compiling(judge), judge))
         return found
