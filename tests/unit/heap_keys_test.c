@@ -202,14 +202,16 @@ static void check_both_sides(void) {
 
 /* A thread that the program has made is the only one in its child. Its end there is no other thread's: the next thread
  * that the child makes has the reclamation thread beside it. */
-static void check_counts(bool allocates) {
+static void check_counts(bool before, bool fresh, bool after) {
     CHECK(allocator_start());
     options.reclaim_thread = THREAD_AUTO;
+    options.fresh_after_fork = fresh;
     reclaimer_before_thread_create();
     heap_thread_starts();
+    if (before) jw_free(jw_malloc(100));
     seem_to_fork(true);
-    if (allocates) jw_free(jw_malloc(100));
-    CHECK((thread_heap() != &no_heap) == allocates);
+    if (after) jw_free(jw_malloc(100));
+    CHECK((thread_heap() != &no_heap) == (after || (before && !fresh)));
     sim_thread_exit();
     CHECK(thread_heap() == &no_heap);
     reclaimer_before_thread_create();
@@ -217,12 +219,24 @@ static void check_counts(bool allocates) {
     CHECK(reclaimer_state() == RUNNING && sim_take_thread() != NULL);
 }
 
-static void check_counts_without_heap(void) {
-    check_counts(false);
+static void never_has_heap(void) {
+    check_counts(false, true, false);
 }
 
-static void check_counts_with_heap(void) {
-    check_counts(true);
+static void has_heap_in_child(void) {
+    check_counts(false, true, true);
+}
+
+static void has_other_heap_in_child(void) {
+    check_counts(true, true, true);
+}
+
+static void leaves_its_heap(void) {
+    check_counts(true, true, false);
+}
+
+static void keeps_its_heap(void) {
+    check_counts(true, false, true);
 }
 
 static void in_child(void (*check)(void)) {
@@ -246,8 +260,11 @@ static void a_child_begins_anew(void **state) {
 
 static void the_only_thread_of_a_child_is_not_counted(void **state) {
     (void)state;
-    in_child(check_counts_without_heap);
-    in_child(check_counts_with_heap);
+    in_child(never_has_heap);
+    in_child(has_heap_in_child);
+    in_child(has_other_heap_in_child);
+    in_child(leaves_its_heap);
+    in_child(keeps_its_heap);
 }
 
 void __wrap_platform_huge_pages(void *address, size_t size, bool wanted);
