@@ -158,6 +158,29 @@ static void brief_stops_keep_memory_and_start_less(void **state) {
     finish();
 }
 
+static void begin_another_meanwhile(unsigned number) {
+    if (number == 1) begin_thread();
+    run_thread();
+}
+
+/* The last other thread ends. One that begins while ours stops cannot start it, but has it all the same. */
+static void a_thread_that_begins_during_the_stop_has_ours(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_AUTO;
+    begin_thread();
+    at_wait = begin_another_meanwhile;
+    reclaimer_thread_ends();
+    assert_true(reclaimer_lives());
+    assert_int_equal(waits, 1);
+    reclaimer_thread_ends();
+    assert_false(reclaimer_lives());
+    reclaimer_forget();
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* Our thread stops at a pause, however soon after the last one, although other threads live. */
 static void pauses_are_no_brief_stops(void **state) {
     (void)state;
@@ -328,6 +351,7 @@ int main(void) {
         cmocka_unit_test(who_asks_for_a_round_wakes_the_thread),
         cmocka_unit_test(a_pause_ends_the_thread),
         cmocka_unit_test(brief_stops_keep_memory_and_start_less),
+        cmocka_unit_test(a_thread_that_begins_during_the_stop_has_ours),
         cmocka_unit_test(pauses_are_no_brief_stops),
         cmocka_unit_test(after_an_interval_all_is_as_before),
         cmocka_unit_test(a_stop_gives_deferred_ranges_back),
