@@ -1,5 +1,5 @@
-/* group_paths_test.c - the longest paths and texts of control groups that are read as a whole: at N - 1, N and N + 1
- * bytes. Each case watches a group in a process of its own. */
+/* group_paths_test.c - the longest paths and texts of control groups that are read as a whole, at N - 1, N and N + 1
+ * bytes, and the shortest texts. Each case watches a group in a process of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,6 +171,13 @@ static void longest_text(int more) {
     CHECK(watched("0::/\n", top).room == 1000000 - 1000 + (more <= 0 ? 123 : 12));
 }
 
+/* A text of one byte is a number, one of none is not. */
+static void shortest_text(int more) {
+    write_in(top, "/memory.max", more > 0 ? "70" : "7");
+    write_in(top, "/memory.current", more < 0 ? "" : "5");
+    CHECK(watched("0::/\n", top).room == (more < 0 ? SIZE_MAX : more > 0 ? 65 : 2));
+}
+
 static int entry_goes(const char *path, const struct stat *status, int kind, struct FTW *place) {
     (void)status;
     (void)kind;
@@ -207,6 +214,7 @@ static void texts_are_read_to_their_bounds(void **state) {
     (void)state;
     around(longest_lines);
     around(longest_text);
+    around(shortest_text);
 }
 
 int main(void) {
