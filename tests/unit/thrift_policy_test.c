@@ -203,6 +203,25 @@ static void sleeps_that_work_ends_make_the_next_round_wait_longer(void **state) 
     finish();
 }
 
+/* While nothing changes, the first purge that the OS refuses is followed by one of VAIN_PERIOD. */
+static void few_purges_are_tried_in_vain(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_FALSE;
+    backend_place(a);
+    backend_place(b);
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    for (unsigned calls = 0; calls < 3 * VAIN_PERIOD; calls++) {
+        uint64_t refused = sim_refused();
+        assert_true(thrift_make_room(ROOT_SIZE));
+        assert_int_equal(sim_refused() > refused, calls % VAIN_PERIOD == 0);
+    }
+    give_back_take_refusal();
+    sim_fail_only(SIM_ANY);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_double_for_some_rounds),
@@ -212,6 +231,7 @@ int main(void) {
         cmocka_unit_test(a_wait_begins_with_less_than_half_of_what_may_wait),
         cmocka_unit_test(little_work_that_is_asked_for_ends_no_long_wait),
         cmocka_unit_test(sleeps_that_work_ends_make_the_next_round_wait_longer),
+        cmocka_unit_test(few_purges_are_tried_in_vain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
