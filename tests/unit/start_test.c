@@ -1,4 +1,5 @@
-/* start_test.c - a program that allocates before libc has an environment: what the start with the program does then. */
+/* start_test.c - a program that allocates before our constructor runs, as another library's constructor may: what the
+ * start with the program does then. With EARLY_ENVIRONMENT libc has the environment already, else it has not. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -7,11 +8,17 @@
 
 void __wrap_platform_watch_group(const char *of_process, const char *root);
 void __wrap_platform_read_rights(void);
+void __real_platform_start(void);
+void __wrap_platform_start(void);
 void __wrap_platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 void __wrap_platform_finish_start(void);
 void __wrap_platform_spare_callers(void);
 char **__real_platform_environment(void);
 char **__wrap_platform_environment(void);
+
+#ifndef EARLY_ENVIRONMENT
+#define EARLY_ENVIRONMENT 0
+#endif
 
 static bool no_environment, started_early;
 static char steps[16], early_steps[16];
@@ -28,6 +35,11 @@ char **__wrap_platform_environment(void) {
 void __wrap_platform_watch_group(const char *of_process, const char *root) {
     CHECK(strcmp(of_process, "/proc/self/cgroup") == 0 && strcmp(root, "/sys/fs/cgroup") == 0);
     step('w');
+}
+
+void __wrap_platform_start(void) {
+    step(options.pressure ? 'o' : 'p'); /* o: with the options; the first mapping follows */
+    __real_platform_start();
 }
 
 void __wrap_platform_read_rights(void) {
@@ -50,25 +62,26 @@ void __wrap_platform_spare_callers(void) {
 /* Before the constructor of ours that starts with the program. */
 __attribute__((constructor(101))) static void allocate_early(void) {
     setenv("JWMALLOC_CONF", "pressure:true,spare_callers:true", 1);
-    no_environment = true;
+    no_environment = !EARLY_ENVIRONMENT;
     started_early = allocator_start();
     memcpy(early_steps, steps, sizeof steps);
     no_environment = false;
 }
 
-static void options_are_obeyed_that_come_late(void **state) {
+static void options_are_obeyed_and_each_step_is_made_once(void **state) {
     (void)state;
+    const char *all = EARLY_ENVIRONMENT ? "owrfes" : "prfesw";
     assert_true(started_early);
-    assert_string_equal(early_steps, ""); /* no option asked for it, and libc may not be there yet */
+    assert_string_equal(early_steps, EARLY_ENVIRONMENT ? "ow" : "p"); /* the others may need libc */
     assert_true(options.pressure && options.spare_callers);
-    assert_string_equal(steps, "rfesw"); /* each once */
+    assert_string_equal(steps, all);
     assert_true(allocator_start());
-    assert_string_equal(steps, "rfesw");
+    assert_string_equal(steps, all);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_obeyed_that_come_late),
+        cmocka_unit_test(options_are_obeyed_and_each_step_is_made_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
