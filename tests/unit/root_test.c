@@ -1,6 +1,8 @@
 /* root_test.c - roots that are mapped ahead: when, how many, and how they go. */
 #include "unit.h"
 
+#include <stdlib.h>
+
 #include "backend/knit.h"
 #include "backend/limits.h"
 #include "backend/range_fetch.h"
@@ -394,6 +396,44 @@ static void a_walk_waits_for_a_root_that_goes(void **state) {
     none_left(roots, 1);
 }
 
+/* Parts that are closed belong to a sealed root from then on: none is opened, also where entries are taken in vain. */
+static void forget_closed_parts(void) {
+    enum { CLOSED = 3 };
+    start_backend();
+    root_forget_sealed(); /* all entries are free from now on */
+    granule_id parts[CLOSED + 1] = {root_create(FOR_SMALL_SLABS)};
+    for (unsigned i = 1; i <= CLOSED; i++) {
+        parts[i] = knit_split(parts[0], ROOT_GRANULES >> i);
+        leaf_set(parts[i], leaf_held());
+        CHECK(root_close_part(parts[i]));
+    }
+    root_forget_sealed();
+    CHECK(root_count() == 0 && !root_has_lost_parts() && root_open_part(FOR_SMALL_SLABS, 1) == 0);
+    granule_id left = root_create(FOR_SMALL_SLABS), part = knit_split(left, ROOT_GRANULES / 2);
+    leaf_set(part, leaf_held());
+    CHECK(root_count() == 1);
+    sim_fail_only(SIM_UNMAP);
+    sim_fail_after(0);
+    for (unsigned i = 0; i < CLOSED; i++) CHECK(!root_close_part(part));
+    sim_fail_after(SIM_NEVER);
+    CHECK(root_open_part(FOR_SMALL_SLABS, 1) == 0);
+    CHECK(root_close_part(part) && root_open_part(FOR_SMALL_SLABS, 1) == part);
+}
+
+static void a_seal_forgets_closed_parts(void **state) {
+    (void)state;
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        forget_closed_parts();
+        exit(0); /* so that its lines count as executed */
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_come_before_the_os_is_asked),
@@ -409,6 +449,7 @@ int main(void) {
         cmocka_unit_test(nothing_begins_where_a_root_was),
         cmocka_unit_test(a_child_makes_spares_whoever_was_at_it),
         cmocka_unit_test(parts_are_closed_and_opened),
+        cmocka_unit_test(a_seal_forgets_closed_parts),
         cmocka_unit_test(a_purge_opens_the_parts_of_a_free_root),
         cmocka_unit_test(a_part_that_cannot_be_closed_stays), /* takes all entries */
         cmocka_unit_test(nothing_is_mapped_ahead_in_locked_memory),
