@@ -168,8 +168,7 @@ static void seem_to_fork(bool child) {
     before_fork();
     CHECK(draws == (has_seeds ? 0 : 2));
     CHECK(lists_locked(&mid_nest) == RANGE_CLASSES);
-    for (unsigned nest = 0; nest < nests_in_use(); nest++)
-        CHECK(lists_locked(&ownership.nests[nest]) == RANGE_CLASSES);
+    for (unsigned nest = 0; nest < nests_in_use(); nest++) CHECK(lists_locked(&ownership.nests[nest]) == RANGE_CLASSES);
     draws = 0;
     after_fork[child]();
     CHECK(draws == 0 && !a_list_is_locked());
