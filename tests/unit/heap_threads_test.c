@@ -221,25 +221,38 @@ static void purges_and_iterations_beside_threads(void **state) {
     assert_true(iterate_objects(0, SIZE_MAX, see, &left) && left == 0 && seen > 0);
 }
 
+static void *only_start(void *unused) {
+    heap_thread_starts();
+    return unused;
+}
+
+static void *allocate_after_the_start(void *unused) {
+    heap_thread_starts();
+    jw_free(jw_malloc(64));
+    return unused;
+}
+
 /* Another library's pthread_create, below ours, may start the thread by a function that allocates before ours is told
  * of the thread. */
 static void *start_after_an_allocation(void *unused) {
-    (void)unused;
     jw_free(jw_malloc(64));
     heap_thread_starts();
-    return NULL;
+    return unused;
 }
 
 static void a_thread_counts_once(void **state) {
     (void)state;
-    pthread_t thread;
+    void *(*const bodies[])(void *) = {only_start, allocate_after_the_start, start_after_an_allocation};
     jw_free(jw_malloc(64)); /* the allocator has started, and this thread is not one of the two */
-    reclaimer_forget();
-    for (unsigned i = 0; i < 2; i++) reclaimer_before_thread_create();
-    CHECK(pthread_create(&thread, NULL, start_after_an_allocation, NULL) == 0);
-    pthread_join(thread, NULL);
-    assert_int_equal(reclaimer->seen, 1);
-    assert_int_equal(reclaimer->ended, 1);
+    for (unsigned body = 0; body < 3; body++) {
+        pthread_t thread;
+        reclaimer_forget();
+        for (unsigned i = 0; i < 2; i++) reclaimer_before_thread_create();
+        CHECK(pthread_create(&thread, NULL, bodies[body], NULL) == 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(reclaimer->seen, 1);
+        assert_int_equal(reclaimer->ended, 1);
+    }
     reclaimer_forget();
 }
 
