@@ -20,7 +20,6 @@ WRITES = re.compile(r"^-(MD|MT|MF|o|c)$")
 
 
 UNITS = BUILD / "verify/unit"  # the release flavour has all unit tests
-HARDENED = re.compile(r"-hardened$|^unit-trailer$")  # those about the hardened build
 
 
 @dataclass
@@ -85,8 +84,6 @@ def unit_tests() -> list[UnitTest]:
         flavours.quietly("cmake", "--preset", preset, "-DJW_TESTS=ON", "-B", place)
     targets = subprocess.run(["ninja", "-C", UNITS, "-t", "targets", "all"], stdout=subprocess.PIPE, text=True)
     names = sorted(set(re.findall(r"^tests/unit/(unit-[\w-]+): C_EXECUTABLE_LINKER", targets.stdout, re.M)))
-    if FLAVOUR.preset != "release":
-        names = [name for name in names if HARDENED.search(name)]
     return [unit_test(name, UNITS) for name in names if name.endswith(LARGEST) or not OTHER_GRANULES.search(name)]
 
 

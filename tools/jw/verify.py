@@ -299,7 +299,8 @@ def add_command(commands) -> None:
     command.add_argument(
         "--hardened",
         action="store_true",
-        help="with --whole: the same for the hardened build: its promises, tests of misuse and of the interface judge",
+        help="with --whole: the same for the hardened build: unit tests, its promises, tests of misuse and of "
+        "the interface judge",
     )
     command.add_argument("--seed", type=int, default=1, metavar="S", help="draw with this seed; default: %(default)s")
     command.add_argument(
