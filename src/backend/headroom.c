@@ -95,7 +95,7 @@ bool thrift_make_headroom(size_t granules) {
 
 bool thrift_lacks_headroom(size_t granules) {
     struct usage usage = watermark_note_peak();
-    return !watermark_rises(usage, granules) && free_granules(MAPPED) + granules > watermark_beside_new(usage);
+    return free_granules(MAPPED) + granules > watermark_beside_new(usage);
 }
 
 void thrift_forget_peak(void) {

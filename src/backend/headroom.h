@@ -12,8 +12,7 @@
  * (limits.h). False: the hard limit does not allow these granules. */
 bool thrift_make_headroom(size_t granules);
 
-/* Whether cached memory would go back if so many granules without pages came into use, though as much was in use not
- * long ago. */
+/* Whether cached memory would go back if so many granules without pages came into use. */
 bool thrift_lacks_headroom(size_t granules);
 
 /* Whether the last new memory made the peak of what is in use higher, since a round: then heap pools keep a part of

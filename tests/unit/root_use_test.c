@@ -146,7 +146,7 @@ static void memory_without_pages_is_not_for_ranges(void **state) {
     finish();
 }
 
-enum { BESIDE_NEW = 8 * ROOT_SIZE };
+enum { BESIDE_NEW = PART_BESIDE_NEW * ROOT_SIZE };
 
 /* Fetches from ranges[0], which waits with or without pages in a root of the other use, as no root can be made. */
 static void elsewhere(enum root_use use, granule_id *ranges) {

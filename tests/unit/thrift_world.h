@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "backend/large_object.h"
+#include "config/policy.h"
 
 enum { BIG = 64 };
 
@@ -94,7 +95,7 @@ static inline void scatter(granule_id *parts) {
 
 /* A root in use, while what is cached does not give way to it (thrift_make_headroom). */
 static inline granule_id fetch_beside(void) {
-    options.cache_min = ROOT_SIZE * PARTS;
+    options.cache_min = (size_t)ROOT_SIZE * PART_BESIDE_NEW;
     granule_id root = fetch(ROOT_GRANULES);
     options.cache_min = 0;
     return root;
