@@ -77,6 +77,14 @@
 /* Bytes at the end of a slot that do not change while the slot is free: the hardened build's trailer. */
 #define SLOT_TAIL (TRAILERS ? 8 : 0)
 #define ROOT_SIZE ((size_t)1 << JW_ROOT_SHIFT)
+
+/* A link to an object in the same block of this size is near (sync/free_link.h). Sixteen roots: with one, each fifth
+ * malloc of a program that replaces objects of up to 1 KB met a far link, as cached objects of several roots stand in
+ * one list. Each doubling takes one from the bits of the key that a forged link must have right. */
+#ifndef JW_NEAR_SHIFT
+#define JW_NEAR_SHIFT (UINTPTR_MAX > 0xffffffffu && JW_ROOT_SHIFT == 22 ? 26 : JW_ROOT_SHIFT)
+#endif
+#define NEAR_SIZE ((size_t)1 << JW_NEAR_SHIFT)
 #define ROOT_GRANULES (1u << (JW_ROOT_SHIFT - JW_GRANULE_SHIFT))
 
 /* Requests of at least this many bytes get ranges. Four granules of 4 KB: for less, rounding up to granules would waste

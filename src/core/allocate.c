@@ -3,7 +3,7 @@
  * - the list is empty: the size is 0 or too large, or the thread has no heap, or the class has no slab, or the slab has
  *   no object left;
  * - the object is the list's last one;
- * - the next object is in another root;
+ * - the next object is in another block of NEAR_SIZE;
  * - the program wrote to the object after its free. */
 #include "core/allocate.h"
 

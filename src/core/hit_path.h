@@ -17,7 +17,7 @@ static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, size_t 
     void *object = heap->first[*list_index];
     if (UNLIKELY(STRICT_LINKS || !link_may_be_read(object))) return NULL;
     uint64_t distance = link_distance(object, thread_key());
-    if (UNLIKELY(!link_may_be_followed(distance, ROOT_SIZE))) return NULL;
+    if (UNLIKELY(!link_may_be_followed(distance, NEAR_SIZE))) return NULL;
     return heap_pop_near(&heap->first[*list_index], object, distance);
 }
 

@@ -27,7 +27,7 @@ static bool may_lead(const void *object, uint64_t distance) {
  * question whether the object is free. */
 COLD wide_bool slab_has_link(const void *object) {
     uint64_t distance = link_distance(object, slab_key(slab_of(object)));
-    if (link_is_near(distance ^ link_base(object) ^ (uintptr_t)object, ROOT_SIZE)) return true;
+    if (link_is_near(distance ^ link_base(object) ^ (uintptr_t)object, NEAR_SIZE)) return true;
     if ((distance ^ link_base(object)) > UINTPTR_MAX) return false;
     const char *next = link_followed(object, distance);
     bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0;

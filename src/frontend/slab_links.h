@@ -1,7 +1,7 @@
 /* slab_links.h - follows the links of small free objects (sync/free_link.h), and verifies where they lead.
  *
  *   link leads to           is followed
- *   near, within a root     at once: a program that forges it must know 25 bits of the key. Hardened build: only to
+ *   near, within a block    at once: a program that forges it must know 21 bits of the key. Hardened build: only to
  *                           where an object begins
  *   anywhere else           only if slab_next_far finds an end there (LINK_END, a slab's origin), an object of the slab
  *                           or, where objects are cached, one of the same class and heap. Else: a write after free
@@ -30,7 +30,7 @@ void *slab_next_far(const void *object, uint64_t distance);
 static ALWAYS_INLINE void *slab_next(const void *object, uint64_t key) {
     uint64_t distance = link_distance(object, key);
     void *next = link_followed(object, distance);
-    bool near = JW_LINK_CHECK && link_is_near(distance, STRICT_LINKS ? GRANULE_SIZE : ROOT_SIZE);
+    bool near = JW_LINK_CHECK && link_is_near(distance, STRICT_LINKS ? GRANULE_SIZE : NEAR_SIZE);
     if (UNLIKELY(!near || (STRICT_LINKS && !slab_has_start(next, slab_of(object)))))
         return slab_next_far(object, distance);
     return next;

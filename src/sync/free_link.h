@@ -14,10 +14,10 @@
  * is published by a release and taken by an acquire (frontend/cross_list.h). Only the question whether an object is
  * free may read the word of an object in use.
  *
- * The next object is nearly always in the same root. Then the two addresses differ only in the bits of an offset: the
+ * The next object is nearly always in the same block of 64 MB. Then the addresses differ only in an offset's bits: the
  * link is near, and one test of `word ^ key` sees it (link_is_near). Any other link is followed only after the page map
  * has confirmed its target. malloc never gives out an object whose word is no link. So a word that a program wrote into
- * a free object ends in "write after free", unless it reads as a near link: for that it must have 25 bits of the key
+ * a free object ends in "write after free", unless it reads as a near link: for that it must have 21 bits of the key
  * right. The line comes when this object is given out, or the object it links to.
  *
  * One compare tells whether a word may be a link. Few words of programs look like one; negative numbers do. An object

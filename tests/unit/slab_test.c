@@ -144,7 +144,7 @@ static void free_objects_are_told(void **state) {
     assert_true(slab_has_link(object));
     link_write(object, slab_origin(slab), slab_key(slab));
     assert_true(slab_has_link(object));
-    link_write(object, away(start_of_slab, ROOT_SIZE), slab_key(slab)); /* of another root, where none is cached */
+    link_write(object, away(start_of_slab, NEAR_SIZE), slab_key(slab)); /* far, where none is cached */
     assert_false(slab_has_link(object));
 }
 
