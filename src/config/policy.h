@@ -28,8 +28,8 @@
 #endif
 
 enum {
-    /* Classes of the midend that a thread caches objects of. A class uses the cache of its number modulo this: up to
-     * 4 KB, where most requests are, each class has its own. */
+    /* Classes of the midend that a thread caches objects of. Up to 4 KB, where most requests are, each class has its
+     * own cache (mid_cache_of). */
     MID_CACHES = 4,
     /* Frees in a row that find no room before a cache is drained. A thread that allocates and frees in random order
      * seldom frees so often in a row. */

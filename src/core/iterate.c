@@ -90,7 +90,7 @@ static void tell_of_mid_slab(const struct iteration *iteration, granule_id slab,
     uint32_t free = mid_free_bits(mid_word_get(mid_state_at(slab)));
     for (uint32_t number = 1; number <= heap_count(); number++) {
         const struct heap *heap = heap_by_number(number);
-        if (heap) free |= cached_bits(&heap->mid_caches[class % MID_CACHES], slab, class);
+        if (heap) free |= cached_bits(&heap->mid_caches[mid_cache_of(class)], slab, class);
     }
     for (unsigned i = 0; i < shape->count; i++)
         if (!(free & 1u << i))

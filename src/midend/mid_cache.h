@@ -45,6 +45,12 @@ struct mid_cache {
     uint64_t key;                 /* of the links; a copy for the hit paths */
 };
 
+/* The cache of a class: not that of the classes next to it, nor of those that are two or four times as large. Programs
+ * often use such sizes in turn. */
+static ALWAYS_INLINE unsigned mid_cache_of(unsigned class) {
+    return (class + class / MID_CACHES) % MID_CACHES;
+}
+
 /* Whether a cached object's link may lead there: to another object of the class, as far as a few loads tell, or to the
  * end. All sizes of the midend are multiples of its unit. */
 static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned class_plus_1) {
@@ -188,7 +194,7 @@ static ALWAYS_INLINE bool mid_cache_find(const struct mid_cache *cache, const vo
  * word. False, with nothing done: the cache has no room and does not hold the slab, or the address may not be that of
  * an object in use. */
 static ALWAYS_INLINE bool mid_cache_free(struct mid_cache *caches, void *object, struct leaf_word leaf) {
-    struct mid_cache *cache = &caches[leaf_class(leaf) % MID_CACHES];
+    struct mid_cache *cache = &caches[mid_cache_of(leaf_class(leaf))];
     struct mid_state *state;
     uint32_t index;
     if (!mid_cache_find(cache, object, leaf, &state, &index) || UNLIKELY(mid_may_be_cached(object))) return false;

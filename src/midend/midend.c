@@ -76,7 +76,7 @@ wide_bool midend_free(struct mid_cache *caches, void *object) {
     if (!mid_has_free(word, bit) && UNLIKELY(mid_may_be_cached(object)) && mid_has_link(object, class)) return false;
     if (!mid_has_free(word, bit)) fill_write(object, 0, mid_shapes[class].size);
     mid_slab_free(slab, class, bit);
-    if (caches) mid_cache_count_miss(&caches[class % MID_CACHES], class);
+    if (caches) mid_cache_count_miss(&caches[mid_cache_of(class)], class);
     return true;
 }
 
@@ -109,14 +109,14 @@ static void *mid_cache_refill(struct mid_cache *cache, unsigned class) {
 
 void *midend_allocate_uncached(struct mid_cache *caches, size_t size) {
     unsigned class = mid_class_of(size);
-    return LIKELY(class < mid_class_count) ? mid_cache_refill(&caches[class % MID_CACHES], class) : NULL;
+    return LIKELY(class < mid_class_count) ? mid_cache_refill(&caches[mid_cache_of(class)], class) : NULL;
 }
 
 void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment) {
     unsigned class = class_for(size, alignment);
     if (class >= mid_class_count) return NULL;
     if (!caches) return allocate_from_another_slab(NULL, class);
-    struct mid_cache *cache = &caches[class % MID_CACHES];
+    struct mid_cache *cache = &caches[mid_cache_of(class)];
     void *object = mid_cache_pop(cache, class);
     return object ? object : mid_cache_refill(cache, class);
 }

@@ -134,7 +134,7 @@ void midend_statistics(const struct mid_cache *caches, struct midend_statistics 
 /* The hit path of malloc, for sizes from 1 to below BACKEND_MIN. NULL: the cache has no object of this class. */
 static ALWAYS_INLINE void *midend_allocate_cached(struct mid_cache *caches, size_t size) {
     unsigned class = mid_class_of(size);
-    return mid_cache_pop(&caches[class % MID_CACHES], class);
+    return mid_cache_pop(&caches[mid_cache_of(class)], class);
 }
 
 #endif

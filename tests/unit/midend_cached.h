@@ -7,7 +7,7 @@
 enum { MANY = 64 };
 
 static inline struct mid_cache *cache_of(unsigned class) {
-    return &caches[class % MID_CACHES];
+    return &caches[mid_cache_of(class)];
 }
 
 static inline unsigned cached_in(const struct mid_cache *cache) {

@@ -202,14 +202,30 @@ static void classes_that_take_turns_make_no_room(void **state) {
     (void)state;
     start();
     if (mid_class_count <= MID_CACHES) return;
+    unsigned other = 1;
+    while (other < mid_class_count && cache_of(other) != cache_of(0)) other++;
+    CHECK(other < mid_class_count);
     for (unsigned i = 0; i < MANY; i++) {
-        unsigned class = i % 2 * MID_CACHES;
+        unsigned class = i % 2 * other;
         char *object = allocate_held(mid_shapes[class].size);
         assert_true(cache_of(class)->class_plus_1 == class + 1 && cache_of(class)->room == 0);
         free_held(object);
         assert_true(is_set(object));
     }
     midend_drain(caches);
+    finish();
+}
+
+/* Programs often use such sizes in turn. */
+static void neighbours_and_doubles_have_caches_of_their_own(void **state) {
+    (void)state;
+    start();
+    for (unsigned class = 1; class < mid_class_count; class++)
+        for (unsigned other = 0; other < class; other++) {
+            size_t size = mid_shapes[class].size, less = mid_shapes[other].size;
+            if (other == class - 1 || size == 2 * less || size == 4 * less)
+                assert_ptr_not_equal(cache_of(class), cache_of(other));
+        }
     finish();
 }
 
@@ -345,6 +361,7 @@ int main(void) {
         cmocka_unit_test(what_finds_no_room_goes_back),
         cmocka_unit_test(frees_until_reopen_end),
         cmocka_unit_test(classes_that_take_turns_make_no_room),
+        cmocka_unit_test(neighbours_and_doubles_have_caches_of_their_own),
         cmocka_unit_test(what_is_idle_goes),
         cmocka_unit_test(slabs_of_a_burst_stay),
         cmocka_unit_test(slabs_of_a_long_list_go),
