@@ -51,25 +51,30 @@ static COLD granule_id acquire_unmapped(enum root_use use, uint32_t weight) {
 }
 
 /* Joins a mapped range with free memory on its right, mapped or not, to a range of the weight. Tried where cached
- * memory would go back for new memory: a program of objects from 8 B to 1 MB (rptest) has a sixth less page faults so.
- * 0: no such range was found. */
-static COLD granule_id acquire_joined(enum root_use use, uint32_t weight) {
-    if (!thrift_lacks_headroom(weight)) return 0;
-    granule_id range = range_acquire_before_free(use, weight);
-    thrift_notice(); /* a range that was tried in vain has been placed */
-    if (!range) return 0;
-    uint32_t now = knit_weight(range);
-    enum slot_code state = MAPPED;
-    if (thrift_admit(weight - now))
-        for (uint32_t more = 1; now < weight && more; now += more)
-            if (!(more = range_join_right(range, state = UNMAPPED))) more = range_join_right(range, state = MAPPED);
-    if (now < weight) { /* parts without memory count as mapped until a round has looked at them */
-        range_place_known(range, now, MAPPED);
-        thrift_notice();
-        return 0;
+ * memory would go back for new memory: a program of objects from 8 B to 1 MB (rptest) has a third of the page faults
+ * so. 0: no such range was found. */
+static granule_id acquire_joined(enum root_use use, uint32_t weight) {
+    granule_id range = range_acquire_below(use, weight);
+    if (range) {
+        uint32_t now = knit_weight(range);
+        enum slot_code state = MAPPED;
+        if (knit_weight_with_right(range) >= weight && thrift_admit(weight - now))
+            for (uint32_t more = 1; now < weight && more; now += more)
+                if (!(more = range_join_right(range, state = UNMAPPED))) more = range_join_right(range, state = MAPPED);
+        if (now >= weight) {
+            range_cut(range, weight, state);
+            return range;
+        }
+        range_place_known(range, now, MAPPED); /* what has no memory counts as mapped until a round has looked at it */
     }
-    range_cut(range, weight, state);
-    return range;
+    thrift_notice(); /* a range that was tried in vain has been placed */
+    return 0;
+}
+
+/* Before memory without pages: a larger range from this thread's range cache, or a joined one. */
+static COLD granule_id acquire_cached(enum root_use use, uint32_t weight) {
+    granule_id range = range_cache_mine ? range_cache_pop(range_cache_mine, weight, CACHED_LARGER) : 0;
+    return range || !thrift_lacks_headroom(weight) ? range : acquire_joined(use, weight);
 }
 
 /* Called when no mapped range of the use is free. Tries what other threads have freed of this thread's slabs, a range
@@ -97,10 +102,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, uint32_t most
         range = acquire_for_use(use, MAPPED, weight);
         thrift_notice();
     }
-    /* before memory without pages: a larger range from this thread's range cache */
-    if (!range && use == FOR_OTHER_RANGES && range_cache_mine)
-        range = range_cache_pop(range_cache_mine, weight, CACHED_LARGER);
-    if (!range && use == FOR_OTHER_RANGES && (range = acquire_joined(use, weight))) return range; /* as a mapped one */
+    if (!range && use == FOR_OTHER_RANGES) range = acquire_cached(use, weight);
     if (!range && effort != FETCH_FROM_ROOTS) range = acquire_as_last_resort(use, weight, most, effort, state);
     else if (!range && (range = acquire_for_use(use, UNMAPPED, weight))) *state = UNMAPPED;
     return range;

@@ -59,9 +59,9 @@ static COLD void give_ranges_back(size_t granules, size_t request) {
     }
 }
 
-void thrift_give_back_above_minimum(void) {
+void thrift_give_back_above_watermark(size_t freed) {
     size_t cached = free_granules(MAPPED), least = watermark_without_thread();
-    if (cached > least) give_ranges_back(cached - least, 0);
+    if (cached > least) give_ranges_back(cached - least, freed);
 }
 
 void thrift_yield_to_pressure(void) {
@@ -69,8 +69,7 @@ void thrift_yield_to_pressure(void) {
 }
 
 static void note_at_peak(wide_bool above) {
-    if (above != atomic_load_explicit(&at_peak, memory_order_relaxed))
-        atomic_store_explicit(&at_peak, above, memory_order_relaxed);
+    atomic_store_explicit(&at_peak, above, memory_order_relaxed);
 }
 
 /* Gives cached granules back until the rest and `granules` new ones are within the limit. If no limit of the program

@@ -25,7 +25,8 @@ void thrift_forget_peak(void);
 /* Gives back what is cached above the soft limit if the pressure limit is exceeded. */
 void thrift_yield_to_pressure(void);
 
-/* Gives back what is cached above the watermark of a process without the reclamation thread. */
-void thrift_give_back_above_minimum(void);
+/* Gives back what is cached above the watermark of a process without the reclamation thread. `freed`: granules that the
+ * caller frees, which bound the number of ranges. 0: no bound. */
+void thrift_give_back_above_watermark(size_t freed);
 
 #endif

@@ -60,8 +60,8 @@ static void set_word(const void *object, uintptr_t word) {
 }
 
 /* If the OS refuses the mapping now, rounds offer it again, and so does the next thread that makes a mapping. Until
- * then its first bytes are a link. */
-static void unmap_huge(char *mapping, size_t size) {
+ * then its first bytes are a link. COLD for its size: a system call follows. */
+static COLD void unmap_huge(char *mapping, size_t size) {
     if (!unmap_or_defer(mapping, size)) thrift_wake();
 }
 

@@ -121,15 +121,13 @@ NOINLINE uint32_t range_join_right(granule_id range, enum slot_code state) {
     return more;
 }
 
-granule_id range_acquire_before_free(enum root_use use, uint32_t weight) {
+granule_id range_acquire_below(enum root_use use, uint32_t weight) {
     granule_id range = 0;
     unsigned i = 2 * class_of_weight(weight); /* class and buffer */
     while (!range && i-- > 0)
         if (nest_may_have(&ownership.nests[nest_of_use(use, i % 2)], i / 2))
             range = range_acquire_from(nest_of_use(use, i % 2), i / 2);
-    if (!range || knit_weight_with_right(range) >= weight) return range;
-    range_place_known(range, weight_of_class(i / 2), MAPPED);
-    return 0;
+    return range;
 }
 
 /* Adds the weight of the joined siblings to *weight. */

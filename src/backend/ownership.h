@@ -83,9 +83,8 @@ static inline void range_place(granule_id range, enum slot_code state) {
  * object in it. Returns the sibling's granules; 0: it has not joined. */
 uint32_t range_join_right(granule_id range, enum slot_code state);
 
-/* Acquires the largest mapped range below the weight, if enough granules are free behind it, mapped or not, for
- * range_join_right to reach the weight; else 0. */
-granule_id range_acquire_before_free(enum root_use use, uint32_t weight);
+/* Acquires the largest mapped range below the weight. 0: there is none. */
+granule_id range_acquire_below(enum root_use use, uint32_t weight);
 
 /* Places a mapped range whose pages the OS refuses to take. A whole root goes back all the same. `joins`: joins the
  * range first with its unmapped siblings, which may make it a whole root. Returns the granules that stay mapped. */

@@ -2,6 +2,7 @@
 #include "backend/thrift_buffers.h"
 
 #include "backend/give_back.h"
+#include "backend/headroom.h"
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
 #include "backend/reclaimer.h"
@@ -25,7 +26,8 @@ void thrift_place(granule_id range, uint32_t weight) {
     if (pages_must_go(range, weight)) {
         if (give_back_and_place(range, weight, false)) return;
         thrift_count_sync_reclaim();
-        reclaimer_wake();
+        if (reclaimer_state() == RUNNING) reclaimer_wake();
+        else thrift_give_back_above_watermark(weight); /* what may wait has become less by this free */
     } else {
         range_place_known(range, weight, MAPPED);
     }

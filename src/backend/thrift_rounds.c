@@ -207,7 +207,7 @@ static COLD void round_without_thread(void) {
     ownership_swap_buffers();
     reclaimer_end_work();
     reclaimer_end_turn();
-    thrift_give_back_above_minimum(); /* what was kept after a brief stop waits no longer */
+    thrift_give_back_above_watermark(0); /* what was kept after a brief stop waits no longer */
     reclaimer_ask_again();
 }
 
@@ -344,7 +344,7 @@ static void reclamation_stops(bool briefly) {
     atomic_store_explicit(&last_round, platform_milliseconds(), memory_order_relaxed);
     if (!briefly) begin_round(false);
     else reclaimer_ask(); /* a program whose caches serve all its calls has no other work for a round */
-    thrift_give_back_above_minimum();
+    thrift_give_back_above_watermark(0);
 }
 
 void thrift_start(void) {

@@ -33,12 +33,6 @@ size_t watermark_minimum(void) {
     return UNLIKELY(limits_are_exceeded()) ? 0 : option(&options.cache_min) >> JW_GRANULE_SHIFT;
 }
 
-size_t watermark_without_thread(void) {
-    size_t least = watermark_minimum(); /* 0 above the soft limit */
-    bool kept = least > 0 && option(&options.cache_percent) > 0 && reclaimer_stopped_briefly();
-    return kept && least < KEPT_MOST ? KEPT_MOST : least;
-}
-
 static size_t recent_peak(void) {
     size_t most = NEAR_LOAD(most_in_use[0]);
     size_t before = NEAR_LOAD(most_in_use[1]);
@@ -51,23 +45,41 @@ bool watermark_rises(struct usage usage, size_t granules) {
 
 /* Granules that may wait mapped while `usage` is in use. The limit has two parts: the peak of the last two rounds less
  * the granules in use, and a share of that peak. The share is at least `least`. So a program that frees much memory and
- * soon allocates it again needs no new pages, and its peak is hardly higher. */
-static size_t limit_above_peak(struct usage usage, size_t percent, size_t least) {
+ * soon allocates it again needs no new pages, and its peak is hardly higher.
+ *
+ * `lives`: the reclamation thread. Without it no round comes when the program falls quiet. So there is no first part,
+ * and the share is of what is in use less what was freed since the peak. */
+static COLD size_t limit_above_peak(struct usage usage, size_t percent, size_t least, wide_bool lives) {
     size_t most = recent_peak();
     if (usage.all > most) most = usage.all; /* another thread may have lowered the peak */
-    size_t share = (most > usage.huge ? most - usage.huge : 0) * percent / 100;
-    return most - usage.all + (share > least ? share : least);
+    size_t freed = most - usage.all;
+    intptr_t shared = (intptr_t)(most - usage.huge);
+    if (!lives) {
+        shared -= 2 * (intptr_t)freed;
+        freed = 0;
+    }
+    size_t share = (size_t)(shared > 0 ? shared : 0) * percent / 100;
+    return freed + (share > least ? share : least);
+}
+
+static size_t watermark_for(wide_bool lives) {
+    if (UNLIKELY(limits_are_exceeded())) return 0;
+    size_t percent = option(&options.cache_percent), least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
+    if (percent == 0) return least;
+    if (!lives && least - 1 < KEPT_MOST && reclaimer_stopped_briefly()) least = KEPT_MOST; /* not with cache_min:0 */
+    return limit_above_peak(watermark_note_peak(), percent, least, lives);
+}
+
+size_t watermark_without_thread(void) {
+    return watermark_for(false);
 }
 
 size_t watermark_renew(void) {
-    size_t percent = option(&options.cache_percent);
-    if (percent == 0 || limits_are_exceeded()) return watermark_minimum();
-    if (!reclaimer_lives()) return watermark_without_thread(); /* no round comes while the program is quiet */
-    return limit_above_peak(watermark_note_peak(), percent, watermark_minimum());
+    return watermark_for(reclaimer_lives());
 }
 
 size_t watermark_beside_new(struct usage usage) {
-    return limit_above_peak(usage, PERCENT_BESIDE_NEW, watermark_minimum() / PART_BESIDE_NEW);
+    return limit_above_peak(usage, PERCENT_BESIDE_NEW, watermark_minimum() / PART_BESIDE_NEW, true);
 }
 
 size_t watermark_room(size_t watermark) {

@@ -1,7 +1,7 @@
 /* watermark.h - how many free granules may wait mapped: the recent peak of what is in use, and the limits above it.
  *
  *   watermark_minimum       option cache_min: these granules may always wait, but for the soft limit (limits.h)
- *   watermark_without_thread    the minimum; after a brief stop KEPT_MOST
+ *   watermark_without_thread    a share of what is in use; after a brief stop KEPT_MOST at least
  *   watermark_renew         where ranges are freed: the peak, and cache_percent of it
  *   watermark_beside_new    where memory without pages comes into use: the peak, and PERCENT_BESIDE_NEW of it
  *
@@ -31,7 +31,7 @@ size_t watermark_minimum(void);
 /* Granules that may wait while there is no reclamation thread. */
 size_t watermark_without_thread(void);
 
-/* Returns the watermark. Notes the peak first, unless there is no reclamation thread, or cache_percent is 0. */
+/* Returns the watermark. Notes the peak first, unless cache_percent is 0 or the soft limit is exceeded. */
 size_t watermark_renew(void);
 
 /* Whether so many more granules in use would be more than the peak. */

@@ -151,6 +151,7 @@ static void without_a_thread_the_minimum_may_wait(void **state) {
     options.reclaim_thread = THREAD_AUTO;
     watermark_note_peak();
     options.cache_min = 7 * GRANULE_SIZE;
+    options.cache_percent = 1;
     assert_int_equal(watermark_without_thread(), 7);
     assert_int_equal(watermark_renew(), 7);
     atomic_store(&reclaimer->brief_stops, 1);
@@ -164,8 +165,39 @@ static void without_a_thread_the_minimum_may_wait(void **state) {
     options.cache_percent = 1;
     assert_int_equal(watermark_without_thread(), KEPT_MOST);
     options.cache_min = GRANULE_SIZE - 1;
-    assert_int_equal(watermark_without_thread(), 0);
+    assert_int_equal(watermark_without_thread(), USED / 100);
     atomic_store(&reclaimer->brief_stops, 0);
+    end_low();
+}
+
+/* No round comes when the program falls quiet. So a share of what is in use may wait, less what was freed. */
+static void without_a_thread_a_share_of_what_is_in_use_may_wait(void **state) {
+    (void)state;
+    enum { PEAK = 400, HUGE = 80 };
+    start_low();
+    reclaimer_forget();
+    options.reclaim_thread = THREAD_AUTO;
+    options.cache_min = 7 * GRANULE_SIZE;
+    options.cache_percent = 25;
+    huge_granules_add(PEAK - USED);
+    assert_int_equal(watermark_note_peak().all, PEAK);
+    assert_int_equal(watermark_renew(), USED / 4);
+    huge_granules_add(USED - PEAK + HUGE); /* 211 in use, 189 freed: 22 */
+    assert_int_equal(watermark_renew(), 7);
+    watermark_age_peak();
+    watermark_note_peak();
+    assert_int_equal(watermark_renew(), 7);
+    watermark_age_peak();
+    assert_int_equal(watermark_renew(), USED / 4);
+    huge_granules_add(-HUGE / 2);
+    assert_int_equal(watermark_renew(), (USED - HUGE / 2) / 4);
+    assert_int_equal(watermark_without_thread(), (USED - HUGE / 2) / 4);
+    options.cache_percent = 50;
+    assert_int_equal(watermark_renew(), (USED - HUGE / 2) / 2);
+    options.limit_soft = 1;
+    assert_int_equal(watermark_renew(), 0);
+    options.limit_soft = 0;
+    huge_granules_add(-HUGE / 2);
     end_low();
 }
 
@@ -307,6 +339,7 @@ int main(void) {
         cmocka_unit_test(beside_new_memory_a_share_of_the_peak_may_wait),
         cmocka_unit_test(frees_keep_up_to_the_watermark),
         cmocka_unit_test(without_a_thread_the_minimum_may_wait),
+        cmocka_unit_test(without_a_thread_a_share_of_what_is_in_use_may_wait),
         cmocka_unit_test(room_is_what_is_left_of_the_watermark),
         cmocka_unit_test(headroom_is_lacking_from_one_granule_on),
         cmocka_unit_test(what_is_committed_is_counted_to_the_byte),
