@@ -220,7 +220,7 @@ static void classes_that_take_turns_make_no_room(void **state) {
 static void neighbours_and_doubles_have_caches_of_their_own(void **state) {
     (void)state;
     start();
-    for (unsigned class = 1; class < mid_class_count; class++)
+    for (unsigned class = 1; class < mid_class_count; class ++)
         for (unsigned other = 0; other < class; other++) {
             size_t size = mid_shapes[class].size, less = mid_shapes[other].size;
             if (other == class - 1 || size == 2 * less || size == 4 * less)
