@@ -27,6 +27,7 @@ int main(void) {
     give(fetch(4));
     options.cache_min = 0;
     options.cache_percent = 0;
+    atomic_store_explicit(&reclaimer->state, RUNNING, memory_order_relaxed); /* else the free gives more back */
     pthread_t a = start(reclaiming, NULL), b = start(freeing, NULL);
     finish(a);
     finish(b);
