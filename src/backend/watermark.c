@@ -8,6 +8,7 @@
 #include "backend/root.h"
 #include "backend/thrift_counters.h"
 #include "base/compiler.h"
+#include "base/mitigations.h"
 #include "config/options.h"
 #include "config/policy.h"
 
@@ -67,6 +68,7 @@ static size_t watermark_for(wide_bool lives) {
     size_t percent = option(&options.cache_percent), least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
     if (percent == 0) return least;
     if (!lives && least - 1 < KEPT_MOST && reclaimer_stopped_briefly()) least = KEPT_MOST; /* not with cache_min:0 */
+    if (CLASSES_APART && !lives) return least; /* slabs that wait in regions without pages count as in use there */
     return limit_above_peak(watermark_note_peak(), percent, least, lives);
 }
 
