@@ -71,8 +71,8 @@ static ALWAYS_INLINE void thrift_set_rounds_again(int32_t count) {
  * asks for a round. False: the hard limit does not allow these granules. */
 wide_bool thrift_admit(size_t granules);
 
-/* Places a held range that a free has left: into the mapped Nest or, above the watermark, back to the OS. Then calls
- * thrift_notice. */
+/* Places a held range that a free has left: into the mapped Nest or, above the watermark, back to the OS. Where our
+ * thread does not run, other ranges above the watermark then go back, too. Then calls thrift_notice. */
 void thrift_place_freed(granule_id range, uint32_t weight);
 
 /* Called after ranges were placed mapped, or deferred: when enough is cached, starts or wakes the thread, or runs a

@@ -2,12 +2,12 @@
  *
  *   watermark_minimum       option cache_min: these granules may always wait, but for the soft limit (limits.h)
  *   watermark_without_thread    a share of what is in use; after a brief stop KEPT_MOST at least
- *   watermark_renew         where ranges are freed: the peak, and cache_percent of it
+ *   watermark_renew         where ranges are freed: the peak, and cache_percent of it; without our thread as above
  *   watermark_beside_new    where memory without pages comes into use: the peak, and PERCENT_BESIDE_NEW of it
  *
- * The last two limit what waits and what is in use together; they return the part that may wait. The peak is the most
- * that threads have noted since the round before last. watermark_note_peak and watermark_renew note; watermark_age_peak
- * begins a new one; the others only read.
+ * With our thread the last two limit what waits and what is in use together; they return the part that may wait. The
+ * peak is the most that threads have noted since the round before last. watermark_note_peak and watermark_renew note;
+ * watermark_age_peak begins a new one; the others only read.
  */
 #ifndef JW_WATERMARK_H
 #define JW_WATERMARK_H

@@ -80,7 +80,8 @@
 
 /* A link to an object in the same block of this size is near (sync/free_link.h). Sixteen roots: with one, each fifth
  * malloc of a program that replaces objects of up to 1 KB met a far link, as cached objects of several roots stand in
- * one list. Each doubling takes one from the bits of the key that a forged link must have right. */
+ * one list. Each doubling takes one from the bits of the key that a forged link must have right. On 32 bits, and with
+ * roots of other sizes, as clients and fuzzers have, the block is the root. */
 #ifndef JW_NEAR_SHIFT
 #define JW_NEAR_SHIFT (UINTPTR_MAX > 0xffffffffu && JW_ROOT_SHIFT == 22 ? 26 : JW_ROOT_SHIFT)
 #endif

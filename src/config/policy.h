@@ -260,7 +260,8 @@ enum {
     HEADROOM_GRANULES = 4,
     /* Divisor: where memory without pages comes into use, at least a 64th of cache_min, 128 KB, may be cached above the
      * recent peak. With an eighth a program with 2 MB alive (SurfaceFlinger's trace) took 8 % more memory at its peak,
-     * and one with 2 MB in objects of up to 128 KB 8 % more. A 64th gives them 400 page faults in a million calls. */
+     * and one with 2 MB in objects of up to 128 KB 8 % more. With a 64th the first has 3,000 page faults instead of
+     * 2,600, the second 6,900 instead of 4,000. */
     PART_BESIDE_NEW = 64,
 };
 

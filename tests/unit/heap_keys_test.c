@@ -176,6 +176,7 @@ static void seem_to_fork(bool child) {
 
 /* The parent goes on as before. The child has one thread, and no heap yet. */
 static void check_both_sides(void) {
+    start_backend();
     CHECK(allocator_start());
     options.reclaim_thread = THREAD_TRUE;
     char *object = memset(jw_malloc(100), 1, 100);
@@ -202,6 +203,7 @@ static void check_both_sides(void) {
 /* A thread that the program has made is the only one in its child. Its end there is no other thread's: the next thread
  * that the child makes has the reclamation thread beside it. */
 static void check_counts(bool before, bool fresh, bool after) {
+    start_backend();
     CHECK(allocator_start());
     options.reclaim_thread = THREAD_AUTO;
     options.fresh_after_fork = fresh;
@@ -238,32 +240,18 @@ static void keeps_its_heap(void) {
     check_counts(true, false, true);
 }
 
-static void in_child(void (*check)(void)) {
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        start_backend();
-        check();
-        exit(0); /* as a program ends, so that its lines count as executed, too */
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
 static void a_child_begins_anew(void **state) {
     (void)state;
-    in_child(check_both_sides);
+    run_in_child(check_both_sides);
 }
 
 static void the_only_thread_of_a_child_is_not_counted(void **state) {
     (void)state;
-    in_child(never_has_heap);
-    in_child(has_heap_in_child);
-    in_child(has_other_heap_in_child);
-    in_child(leaves_its_heap);
-    in_child(keeps_its_heap);
+    run_in_child(never_has_heap);
+    run_in_child(has_heap_in_child);
+    run_in_child(has_other_heap_in_child);
+    run_in_child(leaves_its_heap);
+    run_in_child(keeps_its_heap);
 }
 
 void __wrap_platform_huge_pages(void *address, size_t size, bool wanted);

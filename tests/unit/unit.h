@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "backend/directory.h"
@@ -44,6 +45,19 @@ static inline void start_backend(void) {
 
 static inline bool unit_crashed(int status) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+/* Runs `body` in a child that must end well. The child ends as a program does: so its lines count as executed, too. */
+static inline void run_in_child(void (*body)(void)) {
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        body();
+        exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 /* Runs `body` in a child that must abort with a line that holds `text`. */
