@@ -29,9 +29,9 @@ wide_bool thrift_may_help(size_t size) {
 }
 
 COLD uint64_t thrift_change_stamp(void) {
-    uint64_t signs = mixed(free_granules(MAPPED) + mixed(free_granules(UNMAPPED)));
-    signs = mixed(signs + root_count() + ((uint64_t)root_spares() << 32));
-    signs = mixed(signs + huge_bytes_in_use() + mapping_cache_bytes());
-    signs = mixed(signs + NEAR_LOAD(thrift_counters.asks));
-    return mixed(signs + NEAR_LOAD(ownership.rollbacks));
+    uint64_t signs = stamped(free_granules(UNMAPPED), free_granules(MAPPED));
+    signs = stamped(signs, root_count() + ((uint64_t)root_spares() << 32));
+    signs = stamped(signs, huge_bytes_in_use() + mapping_cache_bytes());
+    signs = stamped(signs, NEAR_LOAD(thrift_counters.asks));
+    return stamped(signs, NEAR_LOAD(ownership.rollbacks));
 }

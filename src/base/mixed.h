@@ -12,4 +12,9 @@ static ALWAYS_INLINE uint64_t mixed(uint64_t word) {
     return word ^ word >> 31;
 }
 
+/* Adds a word to a stamp. If one of its words changes, the stamp does; if several do, it almost always does. */
+static ALWAYS_INLINE uint64_t stamped(uint64_t stamp, uint64_t word) {
+    return stamp * 0x94d049bb133111ebu + word;
+}
+
 #endif

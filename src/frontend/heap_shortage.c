@@ -16,15 +16,15 @@ static bool mid_caches_are_used(const struct heap *heap) {
 }
 
 static COLD uint64_t signs_of(const struct heap *heap) {
-    uint64_t signs = mixed(thrift_change_stamp() + mid_slab_empties_left());
-    signs = mixed(signs + remote_work_count() + ((uint64_t)heap->range_cache.pushes << 32));
+    uint64_t signs = stamped(thrift_change_stamp(), mid_slab_empties_left());
+    signs = stamped(signs, remote_work_count() + ((uint64_t)heap->range_cache.pushes << 32));
     for (unsigned size_class = 0; size_class < SIZE_CLASS_COUNT; size_class++)
-        signs = mixed(signs ^ (uintptr_t)heap->local[size_class].first) + heap->local[size_class].budget;
+        signs = stamped(signs, (uintptr_t)heap->local[size_class].first) + heap->local[size_class].budget;
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *other = heap_by_number(number);
         if (!other) continue;
         uint64_t thread = atomic_load_explicit(&other->thread, memory_order_relaxed);
-        signs = mixed(signs + (thread << 32) + hint_counter_read(&other->pool.uses));
+        signs = stamped(signs, (thread << 32) + hint_counter_read(&other->pool.uses));
     }
     return signs;
 }
