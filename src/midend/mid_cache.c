@@ -54,6 +54,16 @@ NOINLINE void mid_slab_leave(granule_id slab) {
     if (mid_is_listed(mid_word_leave(mid_state_at(slab)))) mid_slab_place(slab, mid_class_of_slab(slab));
 }
 
+wide_bool cached_may_lead(uint64_t next, unsigned class_plus_1) {
+    return cached_may_lead_fast(next, class_plus_1);
+}
+
+void *cached_next(const struct mid_cache *cache, const void *object) {
+    uint64_t next = cached_link_next(object, cache->key);
+    if (!cached_may_lead(next, cache->class_plus_1)) misuse(WRITE_AFTER_FREE, object, 0);
+    return (void *)(uintptr_t)next;
+}
+
 static NOINLINE wide_bool has_link(const void *object, unsigned class, uint64_t key) {
     return cached_may_lead(cached_link_next(object, key), class + 1);
 }

@@ -53,7 +53,7 @@ static ALWAYS_INLINE unsigned mid_cache_of(unsigned class) {
 
 /* Whether a cached object's link may lead there: to another object of the class, as far as a few loads tell, or to the
  * end. All sizes of the midend are multiples of its unit. */
-static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned class_plus_1) {
+static ALWAYS_INLINE bool cached_may_lead_fast(uint64_t next, unsigned class_plus_1) {
     if (next == 0) return true;
     const void *object = (const void *)(uintptr_t)next;
     struct leaf_word leaf = leaf_of(object);
@@ -62,11 +62,15 @@ static ALWAYS_INLINE bool cached_may_lead(uint64_t next, unsigned class_plus_1) 
 }
 
 /* The cached object behind this one, NULL: none. A link that leads elsewhere was written by the program. */
-static ALWAYS_INLINE void *cached_next(const struct mid_cache *cache, const void *object) {
+static ALWAYS_INLINE void *cached_next_fast(const struct mid_cache *cache, const void *object) {
     uint64_t next = cached_link_next(object, cache->key);
-    if (UNLIKELY(!cached_may_lead(next, cache->class_plus_1))) misuse(WRITE_AFTER_FREE, object, 0);
+    if (UNLIKELY(!cached_may_lead_fast(next, cache->class_plus_1))) misuse(WRITE_AFTER_FREE, object, 0);
     return (void *)(uintptr_t)next;
 }
+
+/* The same for all but the hit path, by a call. */
+wide_bool cached_may_lead(uint64_t next, unsigned class_plus_1);
+void *cached_next(const struct mid_cache *cache, const void *object);
 
 /* Whether the first word of an object that is not free by its slab's word may be a link. */
 static ALWAYS_INLINE bool mid_may_be_cached(const void *object) {
@@ -140,7 +144,7 @@ static ALWAYS_INLINE void cached_push(struct mid_cache *cache, void *object) {
 static ALWAYS_INLINE void *cached_pop(struct mid_cache *cache) {
     void *object = cache->cached;
     cached_check(cache, object);
-    cache->cached = cached_next(cache, object);
+    cache->cached = cached_next_fast(cache, object);
     cache->room++;
     link_clear(object);
     return object;

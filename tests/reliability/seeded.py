@@ -84,7 +84,7 @@ MISTAKES = {
     ),
     "forged_mid": Mistake(
         "midend/mid_cache.h",
-        "    if (UNLIKELY(!cached_may_lead(next, cache->class_plus_1))) misuse(WRITE_AFTER_FREE, object, 0);\n",
+        "    if (UNLIKELY(!cached_may_lead_fast(next, cache->class_plus_1))) misuse(WRITE_AFTER_FREE, object, 0);\n",
         "",
         "WRONG",
     ),
