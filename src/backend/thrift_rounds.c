@@ -93,7 +93,7 @@ static void make_patient(unsigned *quiet) {
 }
 
 /* Whether a longer wait that is announced may begin: since the look before, not too much work has come. */
-static bool still_little(unsigned quiet, size_t still_mapped) {
+static wide_bool still_little(unsigned quiet, size_t still_mapped) {
     if (quiet < PATIENT) return nothing_left(still_mapped);
     return free_granules(MAPPED) < asked_from(quiet / PATIENT);
 }
@@ -132,8 +132,8 @@ static bool end_thread(size_t still_mapped) {
 struct rounds {
     unsigned quiet;      /* rounds in a row without work */
     size_t still_mapped; /* granules that could not be given back in the last round */
-    bool woken;          /* the last round was early */
-    bool more;           /* there is work for another round */
+    wide_bool woken;     /* the last round was early */
+    wide_bool more;      /* there is work for another round */
     bool refused;        /* the OS has refused pages in the last round */
 };
 
@@ -164,8 +164,8 @@ static bool run_round(struct rounds *rounds) {
     reclaimer_end_work();
     rounds->more |= thrift_take_refusals();
     bool left = !nothing_left(rounds->still_mapped);
-    rounds->quiet = !left && !rounds->woken ? rounds->quiet + 1 : 0;
     count_round(rounds->woken, left);
+    rounds->quiet = left || rounds->woken ? 0 : rounds->quiet + 1;
     return true;
 }
 

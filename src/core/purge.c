@@ -37,15 +37,14 @@ static bool run_step(enum step step, struct purge *purge) {
     }
 }
 
-static enum step first_step(enum purge_level level) {
-    return level == PURGE_SHARED ? STEP_SHARED : level == PURGE_THREADS ? STEP_ENDED : STEP_OWN;
-}
+static const uint8_t first_steps[PURGE_LEVELS] = {
+    [PURGE_SHARED] = STEP_SHARED, [PURGE_THREADS] = STEP_ENDED, [PURGE_OWN] = STEP_OWN};
 
 /* The rest of the steps from where the last call has ended; then all steps once, unless these were all. */
 static void run_steps(struct purge *purge, enum purge_level level) {
     _Atomic(uint32_t) *next_piece = &next_pieces[level];
     uint32_t word = atomic_load_explicit(next_piece, memory_order_relaxed), step = word / PLACES;
-    enum step first = first_step(level);
+    const uint32_t first = first_steps[level];
     purge->place = word % PLACES;
     if (step < first) {
         step = first;

@@ -77,16 +77,19 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void subtract_cache(const
 }
 
 COLD void heap_subtract_cached_objects(struct midend_statistics *statistics) {
-    for (uint32_t number = 1; number <= heap_count(); number++)
-        for (unsigned i = 0; i < MID_CACHES && heap_by_number(number) != thread_heap(); i++)
-            if (heap_by_number(number)) subtract_cache(&heap_by_number(number)->mid_caches[i], statistics);
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        const struct heap *heap = heap_by_number(number);
+        if (!heap || heap == thread_heap()) continue;
+        for (unsigned i = 0; i < MID_CACHES; i++) subtract_cache(&heap->mid_caches[i], statistics);
+    }
 }
 
 COLD void heap_subtract_cached_ranges(struct backend_statistics *statistics) {
     uint64_t bytes = 0;
-    for (uint32_t number = 1; number <= heap_count(); number++)
-        if (heap_by_number(number))
-            bytes += range_cache_granules(&heap_by_number(number)->range_cache) << JW_GRANULE_SHIFT;
+    for (uint32_t number = 1; number <= heap_count(); number++) {
+        struct heap *heap = heap_by_number(number);
+        if (heap) bytes += range_cache_granules(&heap->range_cache) << JW_GRANULE_SHIFT;
+    }
     statistics->in_use -= bytes < statistics->in_use ? bytes : statistics->in_use;
     statistics->cached_mapped += bytes;
 }
