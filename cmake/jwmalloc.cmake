@@ -90,9 +90,10 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     unset(CMAKE_REQUIRED_FLAGS)
     # Fewer copies of a function with several callers. No expression moves to a second place or before a loop, and none
     # is looked for that another way into the block has computed: 0.8 KB less text, 0.2 KB less unwind tables, and the
-    # slow paths execute as many instructions.
+    # slow paths execute as many instructions. On x86-64, no function has its rare blocks in another place: that place
+    # has unwind tables of its own, 0.9 KB in all, and jumps to and fro, 0.4 KB of text.
     set(jw_fast_options --param=max-inline-insns-auto=5 -fno-tree-pre -fno-tree-loop-im -fno-move-loop-invariants
-        -fno-tree-dominator-opts -fno-tree-tail-merge ${jw_dense_options})
+        -fno-tree-dominator-opts -fno-tree-tail-merge -fno-reorder-blocks-and-partition ${jw_dense_options})
     # The blocks of the backend, of the slow path of malloc and of realloc stand in the order of the source, none of
     # them twice (0.3 KB of text). Nor is there a second way out that saves no registers (0.3 KB).
     set(jw_far_options -freorder-blocks-algorithm=simple -fno-shrink-wrap)
