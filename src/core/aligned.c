@@ -15,20 +15,28 @@ static ALWAYS_INLINE size_t small_size(size_t alignment, size_t size) {
     return LIKELY(class < SIZE_CLASS_COUNT) ? size_classes[class].size : 0;
 }
 
+/* The same of the midend. */
+static size_t mid_size(size_t alignment, size_t size) {
+    return tier_of(size) < TIER_LARGE && alignment <= GRANULE_SIZE ? midend_good_size(size, alignment) : 0;
+}
+
+/* An object of a class has the alignment of its size, so a request for that size gets one. */
 void *allocate_aligned(size_t alignment, size_t size) {
+    size_t dirty_bytes;
     if (size == 0) size = 1;
     if (alignment <= 16) return allocate(alignment > 8 && size <= 8 ? 16 : size);
     if (alignment <= GRANULE_SIZE && tier_of(size) >= TIER_LARGE) return allocate(size); /* begins with a granule */
-    size_t small = small_size(alignment, size), dirty_bytes;
-    return LIKELY(small) ? allocate(small) : allocate_above_small(size, alignment, &dirty_bytes);
+    size_t class_size = small_size(alignment, size);
+    if (!class_size) class_size = mid_size(alignment, size);
+    return LIKELY(class_size) ? allocate(class_size) : allocate_above_small(size, alignment, &dirty_bytes);
 }
 
 size_t good_size(size_t alignment, size_t size) {
     if (size > PTRDIFF_MAX || !allocator_start()) return 0;
     if (size == 0) size = 1;
     if (alignment > 8 && size <= 8) size = 16;
-    size_t small = small_size(alignment > 16 ? alignment : 1, size);
-    if (small) return small;
-    if (tier_of(size) < TIER_LARGE && alignment <= GRANULE_SIZE) return midend_good_size(size, alignment);
+    size_t class_size = small_size(alignment > 16 ? alignment : 1, size);
+    if (!class_size) class_size = mid_size(alignment, size);
+    if (class_size) return class_size;
     return large_fits(size, alignment) ? large_good_size(size + large_slack(alignment)) : huge_good_size(size);
 }

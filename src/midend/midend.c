@@ -1,7 +1,6 @@
 /* midend.c - allocation and free of mid objects, and what gives a thread's cached ones back to their slabs. */
 #include "midend/midend.h"
 
-#include "backend/large_object.h"
 #include "backend/reserve.h"
 #include "midend/mid_slab.h"
 #include "platform/host.h"
@@ -98,6 +97,7 @@ static void *allocate_from_another_slab(struct mid_cache *cache, unsigned class)
 static void *mid_cache_refill(struct mid_cache *cache, unsigned class) {
     if (UNLIKELY(reserve_is_mine())) return NULL; /* all threads share the slabs: the object becomes a large one */
     if (LIKELY(cache->class_plus_1 == class + 1)) {
+        mid_cache_renew_misses(cache); /* the cache may have been drained since the thread has looked at it */
         if (cache->held_bytes) mid_cache_leave(cache);
         cache->room = cache->most;
     } else {
@@ -115,10 +115,7 @@ void *midend_allocate_uncached(struct mid_cache *caches, size_t size) {
 void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment) {
     unsigned class = class_for(size, alignment);
     if (class >= mid_class_count) return NULL;
-    if (!caches) return allocate_from_another_slab(NULL, class);
-    struct mid_cache *cache = &caches[mid_cache_of(class)];
-    void *object = mid_cache_pop(cache, class);
-    return object ? object : mid_cache_refill(cache, class);
+    return caches ? mid_cache_refill(&caches[mid_cache_of(class)], class) : allocate_from_another_slab(NULL, class);
 }
 
 size_t midend_usable_size(const struct mid_cache *caches, const void *object) {
@@ -131,7 +128,7 @@ size_t midend_usable_size(const struct mid_cache *caches, const void *object) {
 
 size_t midend_good_size(size_t size, size_t alignment) {
     unsigned class = class_for(size, alignment);
-    return class < mid_class_count ? mid_shapes[class].size : large_good_size(size);
+    return class < mid_class_count ? mid_shapes[class].size : 0;
 }
 
 OF_FORKING_THREAD uint64_t mid_lists_locked;

@@ -64,9 +64,9 @@ static ALWAYS_INLINE unsigned mid_class_of(size_t size) {
 /* Draws the key of links, computes the slabs' shapes, registers the round. Called once, by the first slow path. */
 void midend_start(void);
 
-/* Allocates an object of at least `size` bytes (below BACKEND_MIN) at a multiple of `alignment` (at most GRANULE_SIZE).
- * NULL when there is no memory, or no class has the alignment. `caches`: the calling thread's, MID_CACHES of them;
- * NULL: it may hold nothing. */
+/* Allocates an object of at least `size` bytes (below BACKEND_MIN) at a multiple of `alignment` (at most GRANULE_SIZE),
+ * from another slab than the one that its cache holds. NULL when there is no memory, or no class has the alignment.
+ * `caches`: the calling thread's, MID_CACHES of them; NULL: it may hold nothing. */
 void *midend_allocate(struct mid_cache *caches, size_t size, size_t alignment);
 
 /* Allocates an object that needs no special alignment. Called when midend_allocate_cached has found none. */
@@ -104,8 +104,8 @@ NOINLINE granule_id mid_slab_of(const void *object, unsigned *class, uint32_t *b
 /* Describes an address inside a mid slab (platform/misuse.h). */
 void midend_describe(const void *object, struct found *found);
 
-/* Returns the usable bytes of an object for this size and alignment: of a mid object, or of an object of the backend
- * where no mid class has the alignment. */
+/* Returns the usable bytes of a mid object for this size and alignment. 0: no class has the alignment, or the allocator
+ * has not started. */
 size_t midend_good_size(size_t size, size_t alignment);
 
 /* Gives back empty slabs, and free pages of slabs that were left alone since the last round; `now`: of all slabs. True:
