@@ -66,7 +66,7 @@ enum {
     PARTS = 2
 };
 
-static char *table_start[TABLES];
+static char *first_table; /* the others lie behind it, in equal distances */
 
 /* Offset of a granule's entry in its table, rounded up to a page. The entries up to there lie in the page before. */
 static size_t offset_of(unsigned table, size_t granule) {
@@ -87,7 +87,8 @@ static struct table_part part_of(unsigned number, size_t mask, bool next) {
     if (number % PARTS && (from = page_map_far(mask)) == 0) low = 0;
     if (next) from += low;
     size_t start = offset_of(number / PARTS, from);
-    return (struct table_part){table_start[number / PARTS] + start, offset_of(number / PARTS, from + low) - start};
+    return (struct table_part){first_table + number / PARTS * TABLE_ROOM + start,
+                               offset_of(number / PARTS, from + low) - start};
 }
 
 /* Records are read-only until their root has slabs: read-only memory is charged only as address space. */
@@ -113,8 +114,17 @@ static bool map_first_parts(size_t mask) {
         }
         return false;
     }
-    set_masks(mask);
     return true;
+}
+
+/* `words`: the tables but that of the records, one behind the other, each with `room` bytes. */
+static void set_tables(char *records, char *words, size_t room, size_t mask) {
+    page_map.records = records;
+    page_map.leaf = (table_word *)words;
+    page_map.node = (table_word *)(words + room);
+    page_map.link = (table_word *)(words + 2 * room);
+    page_map.slot_owner = (_Atomic(uintptr_t) *)(words + 3 * room);
+    set_masks(mask);
 }
 
 /* The tables lie at a random place in the part of the region that is below the roots. */
@@ -122,16 +132,11 @@ static bool make_growing_tables(void) {
     uintptr_t region = platform_region(TABLES_ROOM + WINDOW_MOST, WINDOW_MOST), page = platform_page_size();
     if (region == 0) return false;
     uintptr_t spread = TABLES_ROOM - TABLES * TABLE_ROOM;
-    uintptr_t start = region + align_down((uintptr_t)platform_random() % spread, page);
-    for (unsigned table = 0; table < TABLES; table++)
-        table_start[table] = (char *)(start + table * TABLE_ROOM); // NOLINT(performance-no-int-to-ptr)
+    first_table = // NOLINTNEXTLINE(performance-no-int-to-ptr)
+        (char *)(region + align_down((uintptr_t)platform_random() % spread, page));
     size_t low = (size_t)1 << FIRST_LOW_SHIFT, far = low << platform_random() % FAR_BITS;
     if (!map_first_parts((low - 1) | far)) return false;
-    page_map.records = table_start[RECORDS];
-    page_map.leaf = (table_word *)table_start[LEAF];
-    page_map.node = (table_word *)table_start[NODE];
-    page_map.link = (table_word *)table_start[LINK];
-    page_map.slot_owner = (_Atomic(uintptr_t) *)table_start[OWNERS];
+    set_tables(first_table, first_table + TABLE_ROOM, TABLE_ROOM, (low - 1) | far);
     page_map.base = (char *)(region + TABLES_ROOM); // NOLINT(performance-no-int-to-ptr)
     return true;
 }
@@ -240,13 +245,8 @@ static bool make_tables(unsigned shift) {
     }
     platform_huge_pages(records, records_size, false);
     platform_huge_pages(tables, size, false);
-    page_map.records = records;
-    page_map.leaf = (table_word *)tables;
-    page_map.node = page_map.leaf + granules;
-    page_map.link = page_map.node + granules;
-    page_map.slot_owner = (_Atomic(uintptr_t) *)(page_map.link + granules);
+    set_tables(records, tables, granules * sizeof(table_word), granules - 1);
     page_map.base = NULL;
-    set_masks(granules - 1);
     return true;
 }
 
