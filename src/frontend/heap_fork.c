@@ -9,7 +9,6 @@
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
-#include "sync/versioned_stack.h"
 
 static uint32_t this_generation;
 static struct versioned_stack inherited_heaps;
@@ -26,8 +25,7 @@ bool heap_is_older(const struct heap *heap) {
 }
 
 void heap_push_inherited(struct heap *heap) {
-    atomic_fetch_add_explicit(&inherited_count, 1, memory_order_relaxed);
-    versioned_stack_push(&inherited_heaps, heap->number, heap_set_next);
+    heap_stack_push(&inherited_heaps, &inherited_count, heap);
 }
 
 bool heap_has_many_inherited(void) {
@@ -36,9 +34,7 @@ bool heap_has_many_inherited(void) {
 
 void heap_visit_inherited(void (*visit)(struct heap *heap), void (*push)(struct heap *heap)) {
     struct heap *visited = NULL, *heap;
-    for (uint32_t number; (number = versioned_stack_pop(&inherited_heaps, heap_next)) != 0;) {
-        heap = heap_by_number(number);
-        atomic_fetch_sub_explicit(&inherited_count, 1, memory_order_relaxed);
+    while ((heap = heap_stack_pop(&inherited_heaps, &inherited_count))) {
         visit(heap);
         heap_chain_push(&visited, heap);
     }

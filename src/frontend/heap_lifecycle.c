@@ -19,7 +19,6 @@
 #include "frontend/thread_heap.h"
 #include "midend/midend.h"
 #include "platform/platform.h"
-#include "sync/versioned_stack.h"
 
 #if JW_HOSTED /* a call that comes after the thread's end takes a heap, and the host says again that the thread ends */
 static void note_end(void) {
@@ -61,17 +60,12 @@ uint32_t heap_abandoned_count(void) {
 
 void heap_push_abandoned(struct heap *heap, unsigned stack) {
     atomic_store_explicit(&heap->abandoned, true, memory_order_relaxed);
-    /* before the push: the count is never too low */
-    atomic_fetch_add_explicit(&abandoned_count, 1, memory_order_relaxed);
-    versioned_stack_push(&abandoned_stacks[stack], heap->number, heap_set_next);
+    heap_stack_push(&abandoned_stacks[stack], &abandoned_count, heap);
 }
 
 struct heap *heap_pop_abandoned(unsigned stack) {
-    uint32_t number = versioned_stack_pop(&abandoned_stacks[stack], heap_next);
-    if (!number) return NULL;
-    atomic_fetch_sub_explicit(&abandoned_count, 1, memory_order_relaxed);
-    struct heap *heap = heap_by_number(number);
-    atomic_store_explicit(&heap->abandoned, false, memory_order_relaxed);
+    struct heap *heap = heap_stack_pop(&abandoned_stacks[stack], &abandoned_count);
+    if (heap) atomic_store_explicit(&heap->abandoned, false, memory_order_relaxed);
     return heap;
 }
 

@@ -30,12 +30,25 @@ struct heap *heap_by_number(uint32_t number) {
     return chunk ? &chunk[number % CHUNK_HEAPS] : NULL;
 }
 
-uint32_t heap_next(uint32_t number) {
+/* The number of the next heap in the same stack. */
+static uint32_t heap_next(uint32_t number) {
     return atomic_load_explicit(&heap_by_number(number)->abandoned_next, memory_order_relaxed);
 }
 
-void heap_set_next(uint32_t number, uint32_t next) {
+static void heap_set_next(uint32_t number, uint32_t next) {
     atomic_store_explicit(&heap_by_number(number)->abandoned_next, next, memory_order_relaxed);
+}
+
+void heap_stack_push(struct versioned_stack *stack, _Atomic(uint32_t) *count, struct heap *heap) {
+    atomic_fetch_add_explicit(count, 1, memory_order_relaxed); /* before the push */
+    versioned_stack_push(stack, heap->number, heap_set_next);
+}
+
+struct heap *heap_stack_pop(struct versioned_stack *stack, _Atomic(uint32_t) *count) {
+    uint32_t number = versioned_stack_pop(stack, heap_next);
+    if (!number) return NULL;
+    atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
+    return heap_by_number(number);
 }
 
 void heap_chain_push(struct heap **first, struct heap *heap) {

@@ -10,6 +10,7 @@
 
 #include "frontend/heap_key.h"
 #include "frontend/slab.h"
+#include "sync/versioned_stack.h"
 
 struct heap;
 
@@ -27,9 +28,10 @@ static inline struct heap *heap_of(const struct slab *slab) {
     return heap_by_number(key ? key_number(key) : 0); /* key 0: no slab; heap 0 is never used */
 }
 
-/* The number of the next heap in the same stack. */
-uint32_t heap_next(uint32_t number);
-void heap_set_next(uint32_t number, uint32_t next);
+/* A stack of heaps. `count` counts those of the stack, or of several, and is never too low. Pop returns NULL when there
+ * is none. */
+void heap_stack_push(struct versioned_stack *stack, _Atomic(uint32_t) *count, struct heap *heap);
+struct heap *heap_stack_pop(struct versioned_stack *stack, _Atomic(uint32_t) *count);
 
 /* A chain of heaps that one thread has, linked by the same word as the stacks. Pop returns NULL when there is none. */
 void heap_chain_push(struct heap **first, struct heap *heap);

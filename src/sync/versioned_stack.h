@@ -18,7 +18,7 @@
  * neighbours, the chance is at most one in 2^32.
  * Progress: lock-free; a loop repeats only when another thread changed the word.
  * Verified by verify/clients/versioned_stack_push_pop.c, and region_stack.c with links in leaf words. Used by abandoned
- * and inherited heaps (frontend/heap_lifecycle.c, heap_fork.c) and empty slabs (hardened/region_stack.h). */
+ * and inherited heaps (frontend/heap_table.c) and empty slabs (hardened/region_stack.h). */
 #ifndef JW_VERSIONED_STACK_H
 #define JW_VERSIONED_STACK_H
 
