@@ -11,20 +11,26 @@
 
 #include "frontend/slab.h"
 
+static inline struct slab *slab_before(const struct slab *slab) {
+    return (struct slab *)record_at(slab_id_get(&slab->freed.previous));
+}
+
 /* Pushes the slab behind all others of its list. */
 static inline void partial_push(struct slab **first, struct slab *slab) {
-    struct slab *last = *first ? slab_by_id(&(*first)->freed.previous) : slab;
-    slab_id_set(&slab->freed.next, NULL);
-    slab_id_set(&slab->freed.previous, last);
-    if (*first) slab_id_set(&last->freed.next, slab);
-    else *first = slab;
+    slab_id_put(&slab->freed.next, 0);
+    if (*first) {
+        slab_id_copy(&slab->freed.previous, &(*first)->freed.previous);
+        slab_id_set(&slab_before(slab)->freed.next, slab);
+    } else {
+        *first = slab;
+    }
     slab_id_set(&(*first)->freed.previous, slab);
 }
 
 static inline void partial_remove(struct slab **first, struct slab *slab) {
     struct slab *next = slab_by_id(&slab->freed.next), *behind = next ? next : *first;
     if (slab == *first) *first = next;
-    else slab_id_copy(&slab_by_id(&slab->freed.previous)->freed.next, &slab->freed.next);
+    else slab_id_copy(&slab_before(slab)->freed.next, &slab->freed.next);
     if (behind != slab) slab_id_copy(&behind->freed.previous, &slab->freed.previous);
 }
 

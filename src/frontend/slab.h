@@ -104,7 +104,7 @@ static inline struct slab *slab_by_id(const struct slab_id *id) {
 }
 
 static inline void slab_id_set(struct slab_id *id, const struct slab *slab) {
-    slab_id_put(id, slab ? record_id(slab) : 0);
+    slab_id_put(id, record_id(slab));
 }
 
 static inline void slab_id_copy(struct slab_id *to, const struct slab_id *from) {
