@@ -14,24 +14,32 @@ static void set_position(granule_id range, struct range_link position) {
     range_link_set(range, range_link_with_position(range_link_get(range), position));
 }
 
-static ALWAYS_INLINE struct tree_position find_position(granule_id range) {
-    struct range_link link = range_link_get(range);
+static ALWAYS_INLINE struct tree_position position_of(granule_id range, struct range_link link) {
     unsigned unit = range_link_unit(link), slot = range_link_slot(link);
     invariant(unit != NO_PARENT); /* a root has no siblings and no parent's word */
     return (struct tree_position){node_at(range + ((1 - slot) << unit)), unit, node_slot(slot)};
+}
+
+static ALWAYS_INLINE struct tree_position find_position(granule_id range) {
+    return position_of(range, range_link_get(range));
 }
 
 void knit_make_root(granule_id root) {
     range_link_set(root, range_link_made(NO_PARENT, 0));
 }
 
+static bool is_root(struct range_link link) {
+    return range_link_unit(link) == NO_PARENT;
+}
+
 bool knit_is_root(granule_id range) {
-    return range_link_unit(range_link_get(range)) == NO_PARENT;
+    return is_root(range_link_get(range));
 }
 
 uint32_t knit_weight(granule_id range) {
-    if (knit_is_root(range)) return ROOT_GRANULES;
-    struct tree_position position = find_position(range);
+    struct range_link link = range_link_get(range);
+    if (is_root(link)) return ROOT_GRANULES;
+    struct tree_position position = position_of(range, link);
     struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
     return node_slots_between(position.slot, node_end(node, position.slot)) << position.unit;
 }
@@ -114,8 +122,9 @@ static enum slot_code acquire_at(_Atomic(struct node_word) *word, unsigned slot)
 }
 
 enum slot_code knit_acquire(granule_id range) {
-    if (knit_is_root(range)) return LEFT; /* a root has no siblings: the thread that has it from the Nest has it all */
-    struct tree_position position = find_position(range);
+    struct range_link link = range_link_get(range);
+    if (is_root(link)) return LEFT; /* a root has no siblings: the thread that has it from the Nest has it all */
+    struct tree_position position = position_of(range, link);
     return acquire_at(position.node, position.slot);
 }
 
@@ -125,8 +134,9 @@ static bool free_at(struct node_word node, unsigned slot, enum slot_code state) 
 }
 
 granule_id knit_acquire_sibling(granule_id range, unsigned sides, enum slot_code state, enum slot_code *was) {
-    if (knit_is_root(range)) return 0;
-    struct tree_position position = find_position(range);
+    struct range_link link = range_link_get(range);
+    if (is_root(link)) return 0;
+    struct tree_position position = position_of(range, link);
     struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
     for (;;) {
         unsigned slot = node_end(node, position.slot);
@@ -151,8 +161,9 @@ COLD uint32_t knit_weight_with_right(granule_id range) {
 }
 
 wide_bool knit_release(granule_id range, enum slot_code state) {
-    if (knit_is_root(range)) return true;
-    struct tree_position position = find_position(range);
+    struct range_link link = range_link_get(range);
+    if (is_root(link)) return true;
+    struct tree_position position = position_of(range, link);
     struct node_word node = atomic_load_explicit(position.node, memory_order_relaxed);
     for (;;) {
         invariant(node_code(node, position.slot) == IN_USE);
