@@ -206,19 +206,17 @@ COLD void backend_statistics(struct backend_statistics *statistics) {
     size_t mapped = free_granules(MAPPED) << JW_GRANULE_SHIFT, unmapped = free_granules(UNMAPPED) << JW_GRANULE_SHIFT;
     size_t all = root_count() * ROOT_SIZE + mapping_cache_bytes();
     size_t unused = (NESTS - nests_in_use()) * sizeof(struct nest); /* no page of theirs was touched */
-    *statistics = (struct backend_statistics){
-        .roots = root_count(),
-        .in_use = all > mapped + unmapped ? all - mapped - unmapped : 0,
-        .cached_mapped = mapped,
-        .cached_unmapped = unmapped,
-        .given_back = atomic_load_explicit(&thrift_counters.given_back, memory_order_relaxed),
-        .metadata = page_map_metadata(root_count()) + sizeof ownership - unused,
-        .rounds = atomic_load_explicit(&thrift_counters.rounds, memory_order_relaxed),
-        .deferred = atomic_load_explicit(&ownership.deferrals, memory_order_relaxed),
-        .rolled_back = atomic_load_explicit(&ownership.rollbacks, memory_order_relaxed),
-        .sync_reclaims = atomic_load_explicit(&thrift_counters.sync_reclaims, memory_order_relaxed),
-        .class_count = RANGE_CLASSES,
-    };
+    *statistics = (struct backend_statistics){.class_count = RANGE_CLASSES};
+    statistics->roots = root_count();
+    statistics->in_use = all > mapped + unmapped ? all - mapped - unmapped : 0;
+    statistics->cached_mapped = mapped;
+    statistics->cached_unmapped = unmapped;
+    statistics->given_back = thrift_given_back();
+    statistics->metadata = page_map_metadata(root_count()) + sizeof ownership - unused;
+    statistics->rounds = NEAR_LOAD(thrift_counters.rounds);
+    statistics->deferred = NEAR_LOAD(ownership.deferrals);
+    statistics->rolled_back = NEAR_LOAD(ownership.rollbacks);
+    statistics->sync_reclaims = NEAR_LOAD(thrift_counters.sync_reclaims);
     for (unsigned range_class = 0; range_class < RANGE_CLASSES; range_class++) {
         statistics->classes[range_class].granules = weight_of_class(range_class);
         for (unsigned nest = 0; nest < NESTS; nest++)

@@ -62,11 +62,10 @@ static enum platform_reserved take_slots(size_t slot, size_t *count) {
     char *address = page_map.base + (slot << JW_ROOT_SHIFT);
     size_t low = page_map_low(slot_mask()), inside = slot & (low - 1), most = *count;
     for (*count = 1; *count < most && inside + *count < low && slot_is_free(slot + *count);) ++*count;
-    enum platform_reserved result = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges");
-    if (result != RESERVED && *count > 1) {
+    enum platform_reserved result;
+    while ((result = platform_reserve_at(address, *count << JW_ROOT_SHIFT, true, "jwmalloc: ranges")) != RESERVED &&
+           *count > 1)
         *count = 1;
-        result = platform_reserve_at(address, ROOT_SIZE, true, "jwmalloc: ranges");
-    }
     if (result != RESERVED || page_map_claim(address)) return result;
     unmap_or_defer(address, *count << JW_ROOT_SHIFT); /* a thread has unmapped a root here and not freed its slot yet */
     return RESERVE_TAKEN;
