@@ -42,10 +42,10 @@ void thrift_start(void);
  * order: a stage finds free what the stage before gave back. */
 enum round_stage { ROUND_OBJECTS, ROUND_SLABS, ROUND_RANGES, ROUND_STAGES };
 
-/* Registers a stage's work: `round` once a round; `purge` instead of it when all memory must go now. Each returns true
- * if it leaves work for a later round. NULL: no work. */
-typedef bool (*round_hook)(void);
-void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
+/* Registers a stage's work, once a round. `now`: in a purge, all memory must go now. Returns true if it leaves work for
+ * a later round. NULL: no work. */
+typedef wide_bool (*round_hook)(wide_bool now);
+void thrift_on_round(enum round_stage stage, round_hook hook);
 
 /* What the frontend does before a large range without pages is used: it places what other threads have freed of the
  * calling thread's, about `granules` granules, and returns whether it may have placed some. NULL until the start. */

@@ -14,12 +14,11 @@ static _Atomic(uint32_t) frees_refused;
 static _Atomic(uint64_t) last_round; /* milliseconds; by a thread that frees or allocates */
 _Atomic(int32_t) thrift_rounds_again;
 static _Atomic(size_t) held; /* granules that wait outside all Nests, as far as a round, then the threads have told */
-static _Atomic(round_hook) round_hooks[ROUND_STAGES][2]; /* [1]: for a purge */
+static _Atomic(round_hook) round_hooks[ROUND_STAGES];
 _Atomic(growth_hook) thrift_on_growth;
 
-void thrift_on_round(enum round_stage stage, round_hook round, round_hook purge) {
-    atomic_store_explicit(&round_hooks[stage][false], round, memory_order_relaxed);
-    atomic_store_explicit(&round_hooks[stage][true], purge, memory_order_relaxed);
+void thrift_on_round(enum round_stage stage, round_hook hook) {
+    atomic_store_explicit(&round_hooks[stage], hook, memory_order_relaxed);
 }
 
 /* Granules from which a round is asked for, if 2^shift times as many as usual may wait. */
@@ -39,8 +38,8 @@ static COLD wide_bool begin_round_at(unsigned stage, wide_bool now) {
     limits_look();
     now = now || limits_are_exceeded();
     for (; stage < ROUND_STAGES; stage++) {
-        round_hook hook = atomic_load_explicit(&round_hooks[stage][now], memory_order_relaxed);
-        more |= hook && hook();
+        round_hook hook = atomic_load_explicit(&round_hooks[stage], memory_order_relaxed);
+        if (hook) more |= hook(now);
     }
     range_place_deferred();
     thrift_rejoin_unmapped();

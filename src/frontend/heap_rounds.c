@@ -46,10 +46,10 @@ void heap_drain_if_freed_into(struct heap *heap) {
 
 /* A pass over the frontend: abandoned heaps, then slabs that other threads have emptied, then pools and range caches.
  * `now`: all free memory must go now. */
-static bool frontend_pass(bool now) {
-    bool more = heap_drain_abandoned();
+static wide_bool frontend_round(wide_bool now) {
+    wide_bool more = heap_drain_abandoned();
     heap_visit_inherited(now ? heap_drain : heap_drain_if_freed_into, heap_push_drained);
-    bool soon = remote_reclaim_round(now);
+    wide_bool soon = remote_reclaim_round(now);
     unsigned held = 0;
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);
@@ -85,14 +85,6 @@ bool heap_purge_caches(struct purge *purge) {
     return true;
 }
 
-static bool frontend_round(void) {
-    return frontend_pass(false);
-}
-
-static bool frontend_purge(void) {
-    return frontend_pass(true);
-}
-
 static void settle_if_needed(struct heap *heap) {
     if (heap_has_suspects(heap)) heap_settle_suspects(heap);
 }
@@ -121,6 +113,6 @@ static COLD bool place_incoming(uint32_t granules) {
 }
 
 void heap_rounds_start(void) {
-    thrift_on_round(ROUND_OBJECTS, frontend_round, frontend_purge);
+    thrift_on_round(ROUND_OBJECTS, frontend_round);
     atomic_store_explicit(&thrift_on_growth, place_incoming, memory_order_relaxed);
 }

@@ -54,7 +54,7 @@ static bool give_back_age(unsigned region, unsigned age) {
     return true;
 }
 
-static bool round_of_regions(bool now) {
+static wide_bool regions_round(wide_bool now) {
     uint32_t fresh = fresh_age(), idle = fresh ^ 1;
     bool more = false;
     for (unsigned region = 0; region < SLAB_REGIONS; region++) {
@@ -68,16 +68,8 @@ static bool round_of_regions(bool now) {
     return left || more;
 }
 
-static bool regions_round(void) {
-    return round_of_regions(false);
-}
-
-static bool regions_purge(void) {
-    return round_of_regions(true);
-}
-
 void regions_start(void) {
-    thrift_on_round(ROUND_RANGES, regions_round, regions_purge);
+    thrift_on_round(ROUND_RANGES, regions_round);
 }
 
 COLD bool regions_give_up(void) {

@@ -110,7 +110,7 @@ size_t midend_good_size(size_t size, size_t alignment);
 
 /* Gives back empty slabs, and free pages of slabs that were left alone since the last round; `now`: of all slabs. True:
  * there is more for a later round. */
-bool midend_round(bool now);
+wide_bool midend_round(wide_bool now);
 
 /* Gives back the free pages of the slabs that a thread holds, if that thread has not allocated there since the last
  * round; `now`: in any case. Called by a round, in any thread. Returns how many slabs a later round has to look at. */

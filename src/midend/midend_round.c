@@ -78,7 +78,7 @@ unsigned midend_round_of_caches(struct mid_cache *caches, bool now) {
 }
 
 struct round {
-    bool now;
+    wide_bool now;
     uint32_t more; /* slabs that the next round has to look at again */
 };
 
@@ -90,7 +90,7 @@ static void scan_root(granule_id root, void *context) {
     }
 }
 
-bool midend_round(bool now) {
+wide_bool midend_round(wide_bool now) {
     struct round round = {.now = now};
     size_t slabs = 0;
     mid_slab_place_deferred();
@@ -107,14 +107,6 @@ bool midend_purge(struct purge *purge) {
     return purge_walk(purge, scan_root, &round);
 }
 
-static bool round_of_mid_slabs(void) {
-    return midend_round(false);
-}
-
-static bool purge_mid_slabs(void) {
-    return midend_round(true);
-}
-
 void midend_round_start(void) {
-    thrift_on_round(ROUND_SLABS, round_of_mid_slabs, purge_mid_slabs);
+    thrift_on_round(ROUND_SLABS, midend_round);
 }

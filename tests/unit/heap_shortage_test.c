@@ -10,8 +10,8 @@ enum { SMALL = 224, NOTE = 24, OF_MIDEND = 4000, OF_BACKEND = 64 << 10, MOST = 4
 
 static unsigned looks;
 
-static bool count_look(void) {
-    looks++;
+static wide_bool count_look(wide_bool now) {
+    looks += now;
     return false;
 }
 
@@ -33,7 +33,7 @@ static void fail_often(void) {
 /* All memory is in use by heap 0, except for a few slabs; the OS has no more. */
 static void run_short(void) {
     start();
-    thrift_on_round(ROUND_RANGES, NULL, count_look);
+    thrift_on_round(ROUND_RANGES, count_look);
     for (unsigned i = 0; i < sizeof other / sizeof *other; i++) other[i] = allocate_as(1, SMALL);
     for (unsigned i = 0; i < sizeof mid / sizeof *mid; i++) mid[i] = allocate_as(0, OF_MIDEND);
     large = allocate_as(0, OF_BACKEND);
@@ -62,7 +62,7 @@ static void recover(void) {
     for (unsigned i = 0; i < sizeof mid / sizeof *mid; i++)
         if (mid[i]) free_as(0, mid[i]);
     if (large) free_as(0, large);
-    thrift_on_round(ROUND_RANGES, NULL, NULL);
+    thrift_on_round(ROUND_RANGES, NULL);
     finish();
 }
 

@@ -10,13 +10,8 @@
 
 static unsigned rounds_made, purges_made;
 
-static bool count_round(void) {
-    rounds_made++;
-    return false;
-}
-
-static bool count_purge(void) {
-    purges_made++;
+static wide_bool count_round(wide_bool now) {
+    ++*(now ? &purges_made : &rounds_made);
     return false;
 }
 
@@ -24,7 +19,7 @@ static bool count_purge(void) {
 static void the_soft_limit_makes_purges_of_rounds(void **state) {
     (void)state;
     start();
-    thrift_on_round(ROUND_SLABS, count_round, count_purge);
+    thrift_on_round(ROUND_SLABS, count_round);
     backend_place(a);
     assert_int_equal(free_granules(MAPPED), BIG);
     options.limit_soft = limits_committed();
@@ -87,7 +82,7 @@ static void pressure_gives_back_what_is_cached(void **state) {
 static void pressure_acts_in_the_round_that_finds_it(void **state) {
     (void)state;
     start();
-    thrift_on_round(ROUND_SLABS, count_round, count_purge);
+    thrift_on_round(ROUND_SLABS, count_round);
     rounds_made = purges_made = 0;
     options.pressure = true;
     sim_group = (struct group_memory){.most = SIZE_MAX, .room = SIZE_MAX, .stalled = PRESSURE_STALLED};

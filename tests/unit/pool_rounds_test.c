@@ -16,8 +16,8 @@ void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 wide_bool __real_platform_discard(void *start, size_t size);
 wide_bool __wrap_platform_discard(void *start, size_t size);
-void __real_thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
-void __wrap_thrift_on_round(enum round_stage stage, round_hook round, round_hook purge);
+void __real_thrift_on_round(enum round_stage stage, round_hook hook);
+void __wrap_thrift_on_round(enum round_stage stage, round_hook hook);
 
 static char *objects[COUNT * PER_SLAB];
 static unsigned waits, kept;     /* kept: slabs of the pool at the first wait */
@@ -47,9 +47,9 @@ void __wrap_remote_work_note(void) {
 
 static round_hook round_of_heaps; /* the frontend's part of a round */
 
-void __wrap_thrift_on_round(enum round_stage stage, round_hook round, round_hook purge) {
-    if (stage == ROUND_OBJECTS) round_of_heaps = round;
-    __real_thrift_on_round(stage, round, purge);
+void __wrap_thrift_on_round(enum round_stage stage, round_hook hook) {
+    if (stage == ROUND_OBJECTS) round_of_heaps = hook;
+    __real_thrift_on_round(stage, hook);
 }
 
 /* What the test looks at while the reclamation thread waits after its first round, and after its second. */
@@ -357,13 +357,13 @@ static void many_held_slabs_ask_for_the_next_round(void **state) {
     start();
     for (unsigned i = 0; i < HOLDERS; i++) holders[i] = i < HEAPS ? heaps[i] : heap_take_or_create();
     for (unsigned count = MID_ROUND_FROM - 1; count <= MID_ROUND_FROM; count++) {
-        round_of_heaps();
-        round_of_heaps();
-        assert_false(round_of_heaps());
+        round_of_heaps(false);
+        round_of_heaps(false);
+        assert_false(round_of_heaps(false));
         hold(holders, count);
-        assert_int_equal(round_of_heaps(), count == MID_ROUND_FROM);
+        assert_int_equal(round_of_heaps(false), count == MID_ROUND_FROM);
         assert_int_equal(reclaimer_take_request(), count == MID_ROUND_FROM);
-        assert_false(round_of_heaps()); /* it gives their pages back */
+        assert_false(round_of_heaps(false)); /* it gives their pages back */
         assert_false(reclaimer_take_request());
         for (unsigned i = 0; i < count; i++) {
             midend_free(NULL, objects[i]);

@@ -4,8 +4,8 @@
 
 #include "config/policy.h"
 
-static bool more_to_do(void) {
-    return true;
+static wide_bool more_to_do(wide_bool now) {
+    return !now;
 }
 
 /* Each wait is twice as long as the one before. */
@@ -17,7 +17,7 @@ static void waits_double_for_some_rounds(void **state) {
     thrift_purge();
     reclaimer_forget();
     assert_non_null(sim_take_thread());
-    thrift_on_round(ROUND_SLABS, more_to_do, NULL);
+    thrift_on_round(ROUND_SLABS, more_to_do);
     thrift_wake();
     run_thread();
     assert_int_equal(waits, 1 + QUIET_ROUNDS); /* first for threads that may start */

@@ -276,8 +276,8 @@ static void early_rounds_keep_the_peak(void **state) {
 static unsigned trims;
 
 /* A round of another thread ends while the first purge of a trim is under way. */
-static bool a_round_ends_meanwhile(void) {
-    if (trims++ == 0) {
+static wide_bool a_round_ends_meanwhile(wide_bool now) {
+    if (now && trims++ == 0) {
         reclaimer_begin_work();
         reclaimer_end_work();
     }
@@ -287,7 +287,7 @@ static bool a_round_ends_meanwhile(void) {
 static void a_trim_looks_again_after_a_round(void **state) {
     (void)state;
     start();
-    thrift_on_round(ROUND_SLABS, NULL, a_round_ends_meanwhile);
+    thrift_on_round(ROUND_SLABS, a_round_ends_meanwhile);
     trims = 0;
     thrift_trim();
     assert_int_equal(trims, 2);
@@ -356,8 +356,8 @@ static void a_refused_thread_is_tried_again(void **state) {
     finish();
 }
 
-static bool more_to_do(void) {
-    return true;
+static wide_bool more_to_do(wide_bool now) {
+    return !now;
 }
 
 static uint64_t last_look, last_wait;
@@ -378,7 +378,7 @@ static void quiet_rounds_fade_away(void **state) {
     thrift_purge();
     reclaimer_forget();
     assert_non_null(sim_take_thread());
-    thrift_on_round(ROUND_SLABS, more_to_do, NULL);
+    thrift_on_round(ROUND_SLABS, more_to_do);
     at_wait = waits_grow;
     thrift_wake();
     run_thread();
@@ -403,8 +403,8 @@ static void a_purge_gives_everything_back(void **state) {
 
 static unsigned purges;
 
-static bool purged(void) {
-    purges++;
+static wide_bool purged(wide_bool now) {
+    purges += now;
     return false;
 }
 
@@ -414,7 +414,7 @@ static void only_the_last_way_to_memory_purges(void **state) {
     (void)state;
     bool zeroed;
     start();
-    thrift_on_round(ROUND_SLABS, NULL, purged);
+    thrift_on_round(ROUND_SLABS, purged);
     sim_fail_after(0);
     purges = 0;
     assert_null(backend_fetch(FOR_OTHER_RANGES, ROOT_GRANULES, &zeroed));
@@ -423,7 +423,7 @@ static void only_the_last_way_to_memory_purges(void **state) {
     assert_int_equal(purges, 0);
     assert_null(large_allocate(ROOT_SIZE - LARGE_GUARD, 1, &zeroed));
     assert_int_equal(purges, 1);
-    thrift_on_round(ROUND_SLABS, NULL, NULL);
+    thrift_on_round(ROUND_SLABS, NULL);
     backend_place(a);
     backend_place(b);
     finish();

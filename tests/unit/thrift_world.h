@@ -42,7 +42,7 @@ static void start(void) {
     options = default_options;
     options.reclaim_thread = THREAD_TRUE;
     memset(&thrift_counters, 0, sizeof thrift_counters);
-    thrift_on_round(ROUND_SLABS, NULL, NULL);
+    thrift_on_round(ROUND_SLABS, NULL);
     at_wait = NULL;
     waits = 0;
     before = fetch(1);

@@ -9,7 +9,8 @@
 
 static unsigned rounds; /* plain: the pausing thread looks at it when no round may run */
 
-static bool on_round(void) {
+static wide_bool on_round(wide_bool now) {
+    if (now) return false; /* a purge */
     rounds++;
     return false;
 }
@@ -32,7 +33,7 @@ int main(void) {
     begin();
     begin_reclamation();
     model_waits_end = false;
-    thrift_on_round(ROUND_SLABS, on_round, NULL);
+    thrift_on_round(ROUND_SLABS, on_round);
     pthread_t a = start(starting, NULL), b = start(pausing, NULL);
     finish(a);
     finish(b);

@@ -10,7 +10,8 @@
 static _Thread_local bool pauses; /* a pause also runs a round, beside those of others */
 static unsigned rounds;           /* plain: only reclamation threads look at it */
 
-static bool on_round(void) {
+static wide_bool on_round(wide_bool now) {
+    if (now) return false; /* a purge */
     if (!pauses) rounds++;
     return false;
 }
@@ -27,7 +28,7 @@ int main(void) {
     begin();
     begin_reclamation();
     model_waits_end = false;
-    thrift_on_round(ROUND_SLABS, on_round, NULL);
+    thrift_on_round(ROUND_SLABS, on_round);
     thrift_wake();
     pthread_t a = start(reclamation, NULL), b = start(pausing, NULL), c = start(reclamation, NULL);
     reclaimer_ask_again();

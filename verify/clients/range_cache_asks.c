@@ -10,7 +10,8 @@ enum { SIZE = 2 * GRANULE_SIZE };
 
 static struct range_cache range_cache;
 
-static bool on_round(void) {
+static wide_bool on_round(wide_bool now) {
+    if (now) return false; /* a purge */
     bool left = range_cache_drain(&range_cache, false);
     if (left) thrift_wake(); /* as the frontend's round */
     return left;
@@ -21,7 +22,7 @@ int main(void) {
     begin();
     begin_reclamation();
     void *object = large_allocate(SIZE, 1, &zeroed);
-    thrift_on_round(ROUND_SLABS, on_round, NULL);
+    thrift_on_round(ROUND_SLABS, on_round);
     run_started(); /* the new root has started one */
     range_cache_enter(&range_cache);
     granule_id range = large_try_begin_free(object);

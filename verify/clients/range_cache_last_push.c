@@ -12,7 +12,8 @@ static struct range_cache range_cache;
 static void *object;
 static bool found; /* by the round */
 
-static bool on_round(void) {
+static wide_bool on_round(wide_bool now) {
+    if (now) return false; /* a purge */
     found = range_cache_drain(&range_cache, false);
     return found;
 }
@@ -36,7 +37,7 @@ int main(void) {
     begin();
     options.reclaim_start = 0;
     object = large_allocate(SIZE, 1, &zeroed);
-    thrift_on_round(ROUND_SLABS, on_round, NULL);
+    thrift_on_round(ROUND_SLABS, on_round);
     atomic_store_explicit(&reclaimer->state, ROUNDS_BY_FREES, memory_order_relaxed);
     atomic_store_explicit(&model_milliseconds, option(&options.reclaim_interval), memory_order_relaxed);
     thrift_wake();

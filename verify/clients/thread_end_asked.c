@@ -10,7 +10,8 @@ static _Atomic(int) work;
 static unsigned rounds; /* plain: one round after the other */
 static bool done;
 
-static bool on_round(void) {
+static wide_bool on_round(wide_bool now) {
+    if (now) return false; /* a purge */
     rounds++;
     if (atomic_load_explicit(&work, memory_order_relaxed)) done = true;
     return false;
@@ -27,7 +28,7 @@ static void *asking(void *unused) {
 int main(void) {
     begin();
     begin_reclamation();
-    thrift_on_round(ROUND_SLABS, on_round, NULL);
+    thrift_on_round(ROUND_SLABS, on_round);
     thrift_wake();
     pthread_t a = start(reclamation, NULL), b = start(asking, NULL);
     finish(a);

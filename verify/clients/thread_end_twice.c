@@ -11,7 +11,8 @@ static _Atomic(unsigned) work;
 static unsigned rounds; /* plain: one round after the other */
 static unsigned done;
 
-static bool on_round(void) {
+static wide_bool on_round(wide_bool now) {
+    if (now) return false; /* a purge */
     rounds++;
     unsigned seen = atomic_load_explicit(&work, memory_order_relaxed);
     if (seen > done) done = seen;
@@ -31,7 +32,7 @@ static void *asking(void *unused) {
 int main(void) {
     begin();
     begin_reclamation();
-    thrift_on_round(ROUND_SLABS, on_round, NULL);
+    thrift_on_round(ROUND_SLABS, on_round);
     thrift_wake();
     pthread_t a = start(reclamation, NULL), b = start(asking, NULL);
     finish(a);

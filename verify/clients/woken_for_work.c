@@ -17,7 +17,8 @@ enum { MOST_ROUNDS = 8 }; /* the quiet ones, those for the ask, and the quiet on
 static _Atomic(bool) work, done;
 
 /* The reclamation thread alone calls this. */
-static bool on_round(void) {
+static wide_bool on_round(wide_bool now) {
+    if (now) return false; /* a purge */
     static unsigned rounds;
     assert(++rounds <= MOST_ROUNDS && "the thread sleeps when there is nothing to do");
     if (atomic_load_explicit(&work, memory_order_relaxed)) atomic_store_explicit(&done, true, memory_order_relaxed);
@@ -37,7 +38,7 @@ int main(void) {
     begin();
     begin_reclamation();
     options.reclaim_thread = THREAD_AUTO;
-    thrift_on_round(ROUND_SLABS, on_round, NULL);
+    thrift_on_round(ROUND_SLABS, on_round);
     reclaimer_before_thread_create();
     reclaimer_after_thread_create(true);
     pthread_t a = start(reclamation, NULL);
