@@ -109,7 +109,7 @@ set(jw_fast_sources
     api/malloc.c api/new_delete.c backend/backend.c backend/give_back.c backend/knit.c
     backend/nest.c backend/ownership.c backend/range_cache.c backend/thrift_rounds.c
     core/aligned.c core/allocate.c core/free.c core/new_contents.c core/realloc.c core/route.c core/route_free.c
-    core/sized.c core/zeroed.c frontend/heap_pool.c frontend/heap_refill.c frontend/heap_reopened.c
+    core/sized.c core/zeroed.c frontend/heap_pool.c frontend/heap_pop.c frontend/heap_refill.c frontend/heap_reopened.c
     frontend/heap_slabs.c frontend/object_cache.c frontend/slab_cross.c frontend/slab_links.c
     frontend/thread_heap.c hardened/entry.c hardened/entry_realloc.c hardened/entry_slow.c hardened/entry_wide.c
     hardened/hooks.c hardened/open.c hardened/quarantine.c midend/mid_cache.c midend/mid_slab.c midend/mid_word.c

@@ -9,10 +9,6 @@
 /* Allocates `size` bytes; 0 counts as 1. NULL and ENOMEM: there is no memory. */
 void *allocate(size_t size);
 
-/* Takes the first object of a local list that is not empty, for the slow paths. */
-struct heap;
-void *allocate_listed(struct heap *heap, size_t list_index);
-
 #if !JW_SECURE
 /* The exported name of allocate. The hardened build has its own jw_malloc, which calls allocate (hardened/entry.h). */
 void *jw_malloc(size_t size);

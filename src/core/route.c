@@ -16,7 +16,6 @@
 #include "backend/large_object.h"
 #include "backend/thrift.h"
 #include "config/options.h"
-#include "core/allocate.h"
 #include "core/limit.h"
 #include "core/new_contents.h"
 #include "core/start.h"
@@ -24,6 +23,7 @@
 #include "frontend/disable.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/heap_pop.h"
 #include "frontend/heap_refill.h"
 #include "frontend/heap_shortage.h"
 #include "frontend/size_map.h"
@@ -49,7 +49,7 @@ static COLD void *refill_without_memory(struct heap *heap, unsigned class) {
         if (asked || !heap_fails_at_once(heap)) {
             heap_collect_at_shortage(heap);
             thrift_make_room(ROOT_SIZE);
-            if (!link_is_end(heap->local[class].first)) return allocate_listed(heap, list_of_class(class));
+            if (!link_is_end(heap->local[class].first)) return heap_pop_slowly(heap, list_of_class(class));
             object = heap_refill(heap, class);
             if (!object) heap_note_shortage(heap);
         }
@@ -68,7 +68,7 @@ static NOINLINE void *allocate_small(struct heap *heap, size_t size, unsigned cl
 /* Allocates a small object where the local list may have objects. */
 static NOINLINE void *pop_or_allocate(struct heap *heap, size_t size) {
     unsigned class = size_map_class(heap, size); /* the map itself may say DISABLED */
-    if (!link_is_end(heap->local[class].first)) return allocate_listed(heap, list_of_class(class));
+    if (!link_is_end(heap->local[class].first)) return heap_pop_slowly(heap, list_of_class(class));
     return allocate_small(heap, size, class);
 }
 

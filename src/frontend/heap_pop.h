@@ -22,4 +22,7 @@ static inline void *heap_pop(void **first, uint64_t key) {
     return object;
 }
 
+/* The same by a call, for the slow paths. `list_index`: in heap->first. */
+NOINLINE void *heap_pop_slowly(struct heap *heap, size_t list_index);
+
 #endif
