@@ -177,7 +177,7 @@ static void accept_sizes(void) {
     atomic_store_explicit(&accepted_sizes, &sizes_served, memory_order_relaxed);
 }
 static ALWAYS_INLINE bool deletes_at_once(void *object, size_t size) {
-    return free_own_of_size(atomic_load_explicit(&accepted_sizes, memory_order_relaxed), object, size);
+    return free_own_of_size(NEAR_LOAD(accepted_sizes), object, size);
 }
 #endif
 

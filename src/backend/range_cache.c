@@ -24,7 +24,7 @@ COLD void range_cache_after_fork(void) {
 
 /* At least 1. The count is 0 if a fork interrupted a free of this thread: the child has left that heap. */
 static uint32_t cache_users(void) {
-    uint32_t users = atomic_load_explicit(&range_cache_users, memory_order_relaxed);
+    uint32_t users = NEAR_LOAD(range_cache_users);
     return users ? users : 1;
 }
 

@@ -273,7 +273,7 @@ void root_forget_sealed(void) {
 static _Atomic(uint32_t) fork_count; /* written in the child of a fork, which has one thread: relaxed */
 
 uint32_t root_forks(void) {
-    return atomic_load_explicit(&fork_count, memory_order_relaxed);
+    return NEAR_LOAD(fork_count);
 }
 
 void root_forget_threads(void) {

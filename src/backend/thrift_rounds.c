@@ -254,7 +254,7 @@ void thrift_notice(void) {
 }
 
 wide_bool thrift_grows(size_t granules) {
-    growth_hook hook = atomic_load_explicit(&thrift_on_growth, memory_order_relaxed);
+    growth_hook hook = NEAR_LOAD(thrift_on_growth);
     return hook && hook((uint32_t)granules);
 }
 
@@ -321,7 +321,7 @@ static struct {
  * asks it about each free range. False once in VAIN_PERIOD times: the stamp does not tell all, and the OS may take
  * pages again. */
 static COLD wide_bool purge_is_vain(void) {
-    return thrift_change_stamp() == atomic_load_explicit(&vain_purge.stamp, memory_order_relaxed) &&
+    return thrift_change_stamp() == NEAR_LOAD(vain_purge.stamp) &&
            (atomic_fetch_add_explicit(&vain_purge.skipped, 1, memory_order_relaxed) + 1) % VAIN_PERIOD != 0;
 }
 

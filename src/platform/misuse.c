@@ -58,7 +58,7 @@ COLD _Noreturn void misuse(enum misuse kind, const void *address, size_t number)
     struct print_buffer text = {.data = data, .size = sizeof data};
     struct found found = {.tier = TIER_NONE};
     tags_ignore();
-    misuse_describe *describe = atomic_load_explicit(&describes, memory_order_relaxed);
+    misuse_describe *describe = NEAR_LOAD(describes);
     if (describe) describe(address, &found);
     /* a fork's child has the heaps of the parent's threads, but not these threads */
     if (found.owner != OWNER_NONE && !platform_thread_lives(found.owner)) found.owner = OWNER_ENDED;
