@@ -105,11 +105,11 @@ static ALWAYS_INLINE void *record_of(const void *address) {
 }
 
 static inline void *record_at(granule_id id) {
-    return page_map.records + ((size_t)id << RECORD_SHIFT);
+    return NEAR_READ(page_map.records) + ((size_t)id << RECORD_SHIFT);
 }
 
 static inline granule_id record_id(const void *record) {
-    return (granule_id)((uintptr_t)((const char *)record - page_map.records) >> RECORD_SHIFT);
+    return (granule_id)((uintptr_t)((const char *)record - NEAR_READ(page_map.records)) >> RECORD_SHIFT);
 }
 
 static inline struct leaf_word leaf_get(granule_id id) {
