@@ -130,31 +130,29 @@ static int control_copy(uint64_t value, size_t width, void *old, size_t *old_siz
 }
 
 static int control_do(size_t number, void *old, size_t *old_size, const void *input, size_t input_size) {
-    bool reads = old != NULL && old_size != NULL;
     uint64_t value = 0;
-    int error = control_refuses(number, reads, input, input_size);
+    int error = control_refuses(number, old_size != NULL, input, input_size);
     if (error != 0) return error;
     if (control_acts(number)) {
         control_act(number);
         return 0;
     }
     error = control_exchange(number, &value, input);
-    return error != 0 || !reads ? error : control_copy(value, controls[number].width, old, old_size);
+    return error != 0 || old_size == NULL ? error : control_copy(value, controls[number].width, old, old_size);
 }
 
 /* Reads or sets an option, or reads a field. */
 static int control_word(const size_t *mib, void *old, const size_t *old_size, const void *input, size_t input_size) {
-    size_t value, wanted;
-    bool reads = old != NULL && old_size != NULL, settable = mib[0] == COUNT_OPTIONS;
-    bool fits = (!reads || *old_size == sizeof value) && (input == NULL || input_size == sizeof wanted), sets = input;
-    if (sets && fits) memcpy(&wanted, input, sizeof wanted);
-    int error =
-        settable ? options_exchange(mib[1], &value, sets && fits ? &wanted : NULL) : statistics_read(mib[1], &value);
+    size_t value, wanted, *new = NULL;
+    bool settable = mib[0] == COUNT_OPTIONS;
+    bool fits = (old_size == NULL || *old_size == sizeof value) && (input == NULL || input_size == sizeof wanted);
+    if (input != NULL && fits) new = memcpy(&wanted, input, sizeof wanted);
+    int error = settable ? options_exchange(mib[1], &value, new) : statistics_read(mib[1], &value);
     if (error != 0) return error;
-    if (sets && !settable) return EPERM;
+    if (input != NULL && !settable) return EPERM;
     if (!fits) return EINVAL;
-    if (sets && (limits_are_exceeded() || !limits_admit(0))) jw_malloc_trim(0); /* perhaps by the new value */
-    if (reads) memcpy(old, &value, sizeof value);
+    if (input != NULL && (limits_are_exceeded() || !limits_admit(0))) jw_malloc_trim(0); /* perhaps by the new value */
+    if (old_size != NULL) memcpy(old, &value, sizeof value);
     return 0;
 }
 
@@ -179,6 +177,7 @@ JW_EXPORT int jw_ctl_name_to_mib(const char *name, size_t *mib, size_t *length) 
 JW_EXPORT int jw_ctl_by_mib(const size_t *mib, size_t length, void *old, size_t *old_size, const void *input,
                             size_t input_size) {
     if (length == 0 || length > DEEPEST) return ENOENT;
+    if (old == NULL) old_size = NULL; /* a value is read where both are given */
     if (is_control(mib, length)) return control_do(mib[length - 1], old, old_size, input, input_size);
     bool is_word = length == 2 && (mib[0] == COUNT_OPTIONS || mib[0] == COUNT_FIELDS);
     return is_word ? control_word(mib, old, old_size, input, input_size) : ENOENT;
