@@ -84,7 +84,6 @@ static NOINLINE wide_bool admit_pages(size_t fresh) {
 /* `fresh`: bytes of the mapping that get new pages. Only these are counted: the others' pages move there. */
 static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
     size_t addresses = huge_addresses(size, alignment);
-    alignment = huge_alignment(alignment);
     if (!option(&options.spare_callers)) unmap_deferred(); /* else a round must find them all */
     char *object = reserve_mapping_once(size, alignment);
     if (!object && thrift_make_room(addresses)) object = reserve_mapping_once(size, alignment);
@@ -109,37 +108,11 @@ bool huge_may_serve(size_t usable, size_t size) {
     return good && usable >= good && (usable == good || (!QUARANTINED && usable <= largest_mapping_for(good)));
 }
 
-/* Takes a cached mapping. Its pages are counted nowhere now: makes headroom for all if a part of what is asked for has
- * none. The hard limit counts what the mapping has beyond that, too. */
-static wide_bool reuse_mapping(size_t size, size_t alignment, struct cached_mapping *mapping) {
-    if (size > MAPPING_CACHE_MOST ||
-        !mapping_cache_pop(size, largest_mapping_for(size), huge_alignment(alignment), mapping))
-        return false;
-    bool lacks = mapping->mapped_bytes < size, fits = limits_admit(mapping->size >> JW_GRANULE_SHIFT);
-    if (lacks ? !admit_pages(mapping->size) : !fits && mapping->mapped_bytes < mapping->size) {
-        unmap_huge(mapping->start, mapping->size + huge_guard());
-        mapping->size = size; /* of the one that is made now */
-        mapping->mapped_bytes = 0;
-        return false;
-    }
-    count_huge(1, (intptr_t)mapping->size);
-    return true;
-}
-
-void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
-    size = huge_good_size(size);
-    struct cached_mapping mapping = {.size = size};
-    if (!size) return NULL;
-    if (!reuse_mapping(size, alignment, &mapping)) mapping.start = reserve_mapping(size, alignment, size);
-    if (mapping.start) set_word(mapping.start, word_of_size(mapping.size));
-    if (dirty_bytes) *dirty_bytes = mapping.mapped_bytes;
-    return mapping.start;
-}
-
 /* Caches the mapping, with as much of its memory as may wait. False: the caller must unmap the mapping. */
 static wide_bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
-    size_t room = align_down(watermark_room(watermark_renew()), mapping_unit()), mapped = size < room ? size : room;
+    size_t room = align_down(watermark_room(watermark_of_mappings()), mapping_unit());
+    size_t mapped = size < room ? size : room;
     struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : mapping_unit()},
                           old;
     if (mapped < size && !give_back_pages(object + mapped, size - mapped)) return false;
@@ -150,9 +123,9 @@ static wide_bool cache_mapping(char *object, size_t size) {
 }
 
 /* Caches or unmaps the mapping of an object that the directory calls gone. */
-static void retire_mapping(char *object, size_t size) {
+static void retire_mapping(char *object, size_t size, bool may_wait) {
     count_huge(-1, -(intptr_t)size);
-    if (!cache_mapping(object, size)) unmap_huge(object, size + huge_guard());
+    if (!may_wait || !cache_mapping(object, size)) unmap_huge(object, size + huge_guard());
 }
 
 /* Marks the object gone, and returns its size. 0: no object in use begins at the address. */
@@ -168,7 +141,7 @@ static size_t begin_free_if_live(void *object) {
 
 bool huge_free_if_live(void *object) {
     size_t size = begin_free_if_live(object);
-    if (size > 0) retire_mapping(object, size);
+    if (size > 0) retire_mapping(object, size, true);
     return size > 0;
 }
 
@@ -185,7 +158,7 @@ bool huge_finish_free(char *object, size_t size, bool closed) {
     if (gone && !platform_unmap(object, size + huge_guard())) return false;
     huge_bytes_wait(-(intptr_t)size);
     if (gone) count_huge(-1, -(intptr_t)size);
-    else retire_mapping(object, size);
+    else retire_mapping(object, size, true);
     return true;
 }
 
@@ -209,10 +182,10 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
         count_huge(-1, 0);
         return target;
     }
+    size_t lost = result == MOVE_LOST_TARGET ? old : 0;
     set_word(object, word_of_size(old));
     count_huge(-1, -(intptr_t)(target_size - old));
-    if (result == MOVE_LOST_TARGET) unmap_huge(target + old, target_size - old + huge_guard());
-    else unmap_huge(target, target_size + huge_guard());
+    unmap_huge(target + lost, target_size - lost + huge_guard());
     return NULL;
 }
 
@@ -246,18 +219,60 @@ static void shrink_object(char *object, size_t old, size_t new) {
     if (new < old) platform_discard(object + new, old - new);
 }
 
+/* Makes the object larger in place, or moves it into a new mapping of `room` bytes, or else of `new` bytes. NULL: it is
+ * as before. */
+static char *enlarge_object(char *object, size_t old, size_t new, size_t room, size_t alignment) {
+    if (!limits_admit((new - old) >> JW_GRANULE_SHIFT) && !admit_pages(new - old)) return NULL;
+    if (resize_in_place(object, old, new)) return object;
+    for (;; room = new) {
+        char *target = room ? reserve_mapping(room, alignment, room - old) : NULL;
+        if (target) return move_object(object, old, target, room);
+        if (room == new) return NULL;
+    }
+}
+
 void *huge_resize(void *object, size_t old, size_t size) {
     size_t new = huge_good_size(size);
     if (new == 0) return NULL;
     if (new < old) shrink_object(object, old, new);
     if (new <= old) return object;
-    if (!limits_admit((new - old) >> JW_GRANULE_SHIFT) && !admit_pages(new - old)) return NULL;
-    if (resize_in_place(object, old, new)) return object;
-    for (size_t room = with_room(new);; room = new) {
-        char *target = room ? reserve_mapping(room, mapping_unit(), room - old) : NULL;
-        if (target) return move_object(object, old, target, room);
-        if (room == new) return NULL;
+    return enlarge_object(object, old, new, with_room(new), huge_alignment(1));
+}
+
+/* Gives a mapping of `has` bytes the request's size if it is smaller, or larger by more than an eighth. Its pages stay.
+ * NULL: the OS has refused, or a limit has. */
+static char *fit_mapping(char *object, size_t has, size_t size, size_t alignment) {
+    if (has < size) return enlarge_object(object, has, size, size, alignment);
+    return has <= largest_mapping_for(size) || resize_in_place(object, has, size) ? object : NULL;
+}
+
+/* Takes a cached mapping. Its pages are counted nowhere now: makes headroom for all if it has lost some. NULL: no
+ * mapping suits, or the one that did could not serve, and is unmapped. */
+static char *reuse_mapping(size_t size, size_t alignment, size_t *dirty_bytes) {
+    struct cached_mapping mapping;
+    if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST || !mapping_cache_pop(size, alignment, &mapping))
+        return NULL;
+    bool admitted = mapping.mapped_bytes == mapping.size || admit_pages(mapping.size);
+    count_huge(1, (intptr_t)mapping.size);
+    set_word(mapping.start, word_of_size(mapping.size));
+    char *object = admitted ? fit_mapping(mapping.start, mapping.size, size, alignment) : NULL;
+    if (object) *dirty_bytes = mapping.mapped_bytes;
+    else if (begin_free_if_live(mapping.start)) retire_mapping(mapping.start, mapping.size, false);
+    return object;
+}
+
+void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
+    size_t dirty = 0;
+    size = huge_good_size(size);
+    if (!size) return NULL;
+    alignment = huge_alignment(alignment);
+    char *object = reuse_mapping(size, alignment, &dirty);
+    if (!object) {
+        object = reserve_mapping(size, alignment, size);
+        if (object) set_word(object, word_of_size(size));
     }
+    if (dirty_bytes) *dirty_bytes = dirty;
+    return object;
 }
 
 COLD char *huge_around(const void *address, bool gone, size_t *size) {

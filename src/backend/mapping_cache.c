@@ -87,29 +87,34 @@ bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapp
     return true;
 }
 
-static bool entry_fits(const struct mapping_entry *entry, uintptr_t start, size_t least, size_t most,
-                       size_t alignment) {
-    size_t size = entry_size(entry);
-    return start > IN_HANDS && size >= least && size <= most && (start & (alignment - 1)) == 0;
+/* How badly the mapping suits a request of `size` bytes. The smallest of those that are at most an eighth larger suits
+ * best, then the one nearest in size. SIZE_MAX: the mapping does not suit. */
+static size_t entry_distance(const struct mapping_entry *entry, uintptr_t start, size_t size, size_t alignment) {
+    size_t has = entry_size(entry);
+    if (start <= IN_HANDS || (start & (alignment - 1)) != 0 || has > HUGE_FITTING * size || size > HUGE_FITTING * has)
+        return SIZE_MAX;
+    return has >= size ? has - size : size - has + size / HUGE_ROOM_PART;
 }
 
-static struct mapping_entry *best_fit(size_t least, size_t most, size_t alignment) {
+static struct mapping_entry *best_fit(size_t size, size_t alignment) {
     struct mapping_entry *best = NULL;
+    size_t least = SIZE_MAX;
     for (struct mapping_entry *entry = mapping_entries; entry < mapping_entries + ENTRIES; entry++) {
-        if (!entry_fits(entry, entry_start(entry), least, most, alignment)) continue;
-        most = entry_size(entry); /* a better one is no larger */
+        size_t distance = entry_distance(entry, entry_start(entry), size, alignment);
+        if (distance >= least) continue;
+        least = distance;
         best = entry;
     }
     return best;
 }
 
-bool mapping_cache_pop(size_t least, size_t most, size_t alignment, struct cached_mapping *taken) {
+bool mapping_cache_pop(size_t size, size_t alignment, struct cached_mapping *taken) {
     for (int tries = 0; tries < JW_RANGE_TRIES; tries++) {
-        struct mapping_entry *entry = best_fit(least, most, alignment);
+        struct mapping_entry *entry = best_fit(size, alignment);
         if (!entry) return false;
         uintptr_t start = entry_start(entry);
         if (start <= IN_HANDS || !entry_acquire(entry, start)) continue;
-        bool right = entry_fits(entry, start, least, most, alignment); /* it may be another mapping's by now */
+        bool right = entry_distance(entry, start, size, alignment) < SIZE_MAX; /* it may be another one by now */
         if (right) entry_read(entry, start, taken);
         entry_release(entry, right ? 0 : start);
         if (right) return true;

@@ -33,8 +33,9 @@ struct cached_mapping {
  * and is now the caller's. */
 bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapping *old);
 
-/* Pops the smallest mapping of `least` to `most` bytes at a multiple of `alignment`. False: none is there. */
-bool mapping_cache_pop(size_t least, size_t most, size_t alignment, struct cached_mapping *taken);
+/* Pops the mapping that suits a request of `size` bytes at a multiple of `alignment` best: the caller changes its size
+ * if need be. False: none is at least half and at most twice as large (HUGE_FITTING). */
+bool mapping_cache_pop(size_t size, size_t alignment, struct cached_mapping *taken);
 
 /* Unmaps cached mappings that were pushed while `buffer` was active (ANY_BUFFER: all). Stops when these had at least
  * `granules` granules of memory. Returns the bytes of that memory. */

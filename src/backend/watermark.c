@@ -63,21 +63,27 @@ static COLD size_t limit_above_peak(struct usage usage, size_t percent, size_t l
     return freed + (share > least ? share : least);
 }
 
-static size_t watermark_for(wide_bool lives) {
+static size_t watermark_for(wide_bool lives, wide_bool of_mappings) {
     if (UNLIKELY(limits_are_exceeded())) return 0;
     size_t percent = option(&options.cache_percent), least = option(&options.cache_min) >> JW_GRANULE_SHIFT;
     if (percent == 0) return least;
     if (!lives && least - 1 < KEPT_MOST && reclaimer_stopped_briefly()) least = KEPT_MOST; /* not with cache_min:0 */
     if (CLASSES_APART && !lives) return least; /* slabs that wait in regions without pages count as in use there */
-    return limit_above_peak(watermark_note_peak(), percent, least, lives);
+    struct usage usage = watermark_note_peak();
+    if (of_mappings && !lives) usage.huge = 0;
+    return limit_above_peak(usage, percent, least, lives);
 }
 
 size_t watermark_without_thread(void) {
-    return watermark_for(false);
+    return watermark_for(false, false);
 }
 
 size_t watermark_renew(void) {
-    return watermark_for(reclaimer_lives());
+    return watermark_for(reclaimer_lives(), false);
+}
+
+size_t watermark_of_mappings(void) {
+    return watermark_for(reclaimer_lives(), true);
 }
 
 size_t watermark_beside_new(struct usage usage) {

@@ -34,6 +34,10 @@ size_t watermark_without_thread(void);
 /* Returns the watermark. Notes the peak first, unless cache_percent is 0 or the soft limit is exceeded. */
 size_t watermark_renew(void);
 
+/* The same for a free of a huge object. Without the reclamation thread huge objects in use count there, as the next one
+ * is likely to be as large. */
+size_t watermark_of_mappings(void);
+
 /* Whether so many more granules in use would be more than the peak. */
 bool watermark_rises(struct usage usage, size_t granules);
 

@@ -5,6 +5,7 @@
 #include "backend/huge.h"
 #include "backend/limits.h"
 #include "backend/mapping_cache.h"
+#include "backend/watermark.h"
 
 enum { HUGE_SIZE = 5 << 20 };
 
@@ -55,7 +56,7 @@ static void mappings_leave_in_turn(void **state) {
         assert_int_equal(old.mapped_bytes, number < JW_CACHED_MAPPINGS ? 0 : GRANULE_SIZE);
     }
     assert_int_equal(mapping_cache_addresses(), JW_CACHED_MAPPINGS * (size_t)HUGE_SIZE);
-    for (; mapping_cache_pop(HUGE_SIZE, HUGE_SIZE, 1, &old); count++)
+    for (; mapping_cache_pop(HUGE_SIZE, 1, &old); count++)
         assert_true(old.start >= place_of(number - JW_CACHED_MAPPINGS) && old.start < place_of(number));
     assert_int_equal(count, JW_CACHED_MAPPINGS);
     assert_int_equal(mapping_cache_bytes(), 0);
@@ -179,7 +180,139 @@ static void an_object_that_grows(void **state) {
     thrift_purge();
 }
 
-/* A waiting mapping serves sizes down to eight ninths of its own, at an alignment that it has. */
+/* The smallest of those that are at most an eighth larger goes first, then the nearest in size: from half of the size
+ * to twice the size. */
+static void the_mapping_that_suits_best_is_popped(void **state) {
+    (void)state;
+    enum { UNIT = 1 << 20, SIZE = 16 * UNIT };
+    static const unsigned units[] = {7, 8, 12, 15, 16, 17, 18, 19, 32, 33}, order[] = {16, 17, 18, 15, 19, 12, 8, 32};
+    struct cached_mapping mapping = {.mapped_bytes = GRANULE_SIZE}, old;
+    start_backend();
+    for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
+        mapping.start = place_of(4 * i + 1); /* at a multiple of two granules, not of four */
+        mapping.size = (size_t)units[i] * UNIT;
+        assert_true(mapping_cache_push(&mapping, &old) && !old.start);
+    }
+    assert_false(mapping_cache_pop(SIZE, 4 * GRANULE_SIZE, &old));
+    for (unsigned i = 0; i < sizeof order / sizeof *order; i++) {
+        assert_true(mapping_cache_pop(SIZE, 2 * GRANULE_SIZE, &old));
+        assert_int_equal(old.size / UNIT, order[i]);
+    }
+    assert_false(mapping_cache_pop(SIZE, 1, &old));
+    assert_int_equal(mapping_cache_addresses(), 40 * UNIT);
+    assert_true(mapping_cache_pop(7 * UNIT, 1, &old) && old.size == 7 * UNIT);
+    assert_true(mapping_cache_pop(33 * UNIT, 1, &old) && old.size == 33 * UNIT);
+    assert_int_equal(mapping_cache_bytes(), 0);
+}
+
+enum { WAITS = 16 << 20, LESS = 9 << 20, MORE = 24 << 20 };
+
+/* A mapping with a pattern in all of it waits, and all of its memory. */
+static char *waiting_mapping(size_t alignment) {
+    start_backend();
+    options = default_options;
+    options.cache_min = 64 << 20;
+    char *object = huge_allocate(WAITS, alignment, NULL);
+    pattern_fill(object, WAITS, 1);
+    huge_free(object);
+    assert_int_equal(mapping_cache_bytes(), WAITS);
+    return object;
+}
+
+/* What the program gets: its size, its alignment, old bytes as far as `dirty` says, zeros behind. */
+static void check_reused(char *object, size_t size, size_t dirty) {
+    assert_non_null(object);
+    assert_int_equal(huge_usable_size(object), size);
+    assert_true(huge_may_serve(huge_usable_size(object), size));
+    assert_true(pattern_holds(object, dirty < size ? dirty : size, 1));
+    if (dirty < size) assert_true(sim_is_zero(object + dirty, size - dirty));
+    check_counts(1, size);
+    assert_int_equal(mapping_cache_bytes(), 0);
+    assert_int_equal(mapping_cache_addresses(), 0);
+}
+
+static void a_waiting_mapping_is_cut(void **state) {
+    (void)state;
+    size_t dirty = 0, reserved;
+    char *object = waiting_mapping(1);
+    reserved = sim_reserved();
+    assert_ptr_equal(huge_allocate(LESS, 1, &dirty), object);
+    assert_int_equal(dirty, WAITS);
+    check_reused(object, LESS, dirty);
+    assert_int_equal(sim_reserved(), reserved - (WAITS - LESS));
+    huge_free(object);
+    thrift_purge();
+    /* refused: the mapping goes, and the object gets another one */
+    char *other;
+    waiting_mapping(1);
+    sim_fail_only(SIM_RESIZE);
+    sim_fail_after(0);
+    other = huge_allocate(LESS, 1, &dirty);
+    sim_fail_after(SIM_NEVER);
+    assert_true(other && dirty == 0 && sim_is_zero(other, LESS));
+    assert_int_equal(huge_usable_size(other), LESS);
+    check_counts(1, LESS);
+    assert_int_equal(mapping_cache_addresses(), 0);
+    huge_free(other);
+    thrift_purge();
+}
+
+/* Without a thread, half of what is in use less what was freed: of 20 MB 5 are freed. */
+static void a_share_of_the_huge_objects_may_wait(void **state) {
+    (void)state;
+    char *objects[4];
+    start_backend();
+    options = default_options;
+    options.cache_min = 0;
+    watermark_age_peak();
+    watermark_age_peak();
+    for (unsigned i = 0; i < 4; i++) objects[i] = memset(huge_allocate(HUGE_SIZE, 1, NULL), 1, HUGE_SIZE);
+    huge_free(objects[0]);
+    assert_int_equal(mapping_cache_bytes(), HUGE_SIZE);
+    huge_free(objects[1]); /* of 20 MB 10 are freed: nothing but an address */
+    assert_int_equal(mapping_cache_bytes(), HUGE_SIZE + GRANULE_SIZE);
+    huge_free(objects[2]);
+    huge_free(objects[3]);
+    thrift_purge();
+    options = default_options;
+}
+
+/* In place or by a move, to the size that is asked for and no more: free_sized tells the sizes that fit. */
+static void a_waiting_mapping_grows(void **state) {
+    (void)state;
+    enum { ALIGNMENT = ROOT_SIZE, BEHIND = ROOT_SIZE + GRANULE_SIZE };
+    size_t dirty = 0, reserved;
+    char *object = waiting_mapping(ALIGNMENT), *got;
+    char *behind = platform_reserve(BEHIND, GRANULE_SIZE, "test"); /* in the way */
+    reserved = sim_reserved();
+    got = huge_allocate(MORE, ALIGNMENT, &dirty);
+    assert_int_equal(dirty, WAITS);
+    assert_int_equal((uintptr_t)got % ALIGNMENT, 0);
+    check_reused(got, MORE, dirty);
+    assert_true(sim_reserved() - reserved < MORE); /* the old place is unmapped, or still the object's */
+    assert_true(got == object || huge_usable_size(object) == 0);
+    huge_free(got);
+    thrift_purge();
+    platform_unmap(behind, BEHIND);
+    /* refused: the mapping goes, and the object gets another one, if a hard limit admits one */
+    for (unsigned refused = 0; refused < 3; refused++) {
+        waiting_mapping(1);
+        sim_fail_only(refused == 1 ? SIM_MOVE : SIM_RESIZE);
+        sim_fail_after(refused < 2 ? 0 : SIM_NEVER);
+        if (refused == 2) options.limit_hard = limits_committed() + MORE - WAITS - 1;
+        got = huge_allocate(MORE, 1, &dirty);
+        sim_fail_after(SIM_NEVER);
+        options.limit_hard = 0;
+        if (refused < 2) check_counts(1, MORE);
+        else assert_null(got);
+        if (got) huge_free(got);
+        thrift_purge();
+        check_counts(0, 0);
+        assert_int_equal(mapping_cache_addresses(), 0);
+    }
+}
+
+/* A waiting mapping serves sizes down to eight ninths of its own as it is, at an alignment that it has. */
 static void a_waiting_mapping_serves_what_is_little_smaller(void **state) {
     (void)state;
     enum { OLD = 9 << 20, LEAST = OLD / 9 * 8 };
@@ -200,9 +333,6 @@ static void a_waiting_mapping_serves_what_is_little_smaller(void **state) {
     assert_true(huge_may_serve(OLD, LEAST) && huge_may_serve(OLD, OLD) && huge_may_serve(OLD, OLD - 1));
     assert_false(huge_may_serve(OLD, LEAST - GRANULE_SIZE) || huge_may_serve(OLD, OLD + 1) ||
                  huge_may_serve(OLD, SIZE_MAX) || huge_may_serve(OLD, LEAST - 2 * GRANULE_SIZE));
-    huge_free(other);
-    assert_true((other = huge_allocate(LEAST - 2 * GRANULE_SIZE, 1, &dirty)) != object);
-    assert_int_equal(dirty, 0);
     huge_free(other);
     thrift_purge();
     assert_int_equal(mapping_cache_addresses(), 0);
@@ -293,6 +423,10 @@ int main(void) {
         cmocka_unit_test(an_impossible_size_changes_nothing),
         cmocka_unit_test(an_object_that_shrinks),
         cmocka_unit_test(an_object_that_grows),
+        cmocka_unit_test(the_mapping_that_suits_best_is_popped),
+        cmocka_unit_test(a_waiting_mapping_is_cut),
+        cmocka_unit_test(a_share_of_the_huge_objects_may_wait),
+        cmocka_unit_test(a_waiting_mapping_grows),
         cmocka_unit_test(a_waiting_mapping_serves_what_is_little_smaller),
         cmocka_unit_test(what_cannot_wait_is_unmapped),
         cmocka_unit_test(misuse_is_told),

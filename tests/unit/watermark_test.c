@@ -139,6 +139,9 @@ static void frees_keep_up_to_the_watermark(void **state) {
     options.limit_soft = 0;
     huge_granules_add(200); /* and notes the peak */
     assert_int_equal(watermark_renew(), PEAK / 4 + 1);
+    options.cache_percent = 50;
+    assert_int_equal(watermark_of_mappings(), watermark_renew()); /* huge objects do not count here */
+    options.cache_percent = 1;
     huge_granules_add(-200);
     assert_int_equal(watermark_renew(), 200 + PEAK / 4 + 1);
     end_low();
@@ -182,7 +185,8 @@ static void without_a_thread_a_share_of_what_is_in_use_may_wait(void **state) {
     huge_granules_add(PEAK - USED);
     assert_int_equal(watermark_note_peak().all, PEAK);
     assert_int_equal(watermark_renew(), USED / 4);
-    huge_granules_add(USED - PEAK + HUGE); /* 211 in use, 189 freed: 22 */
+    assert_int_equal(watermark_of_mappings(), PEAK / 4); /* there huge objects count, too */
+    huge_granules_add(USED - PEAK + HUGE);               /* 211 in use, 189 freed: 22 */
     assert_int_equal(watermark_renew(), 7);
     watermark_age_peak();
     watermark_note_peak();
@@ -191,6 +195,7 @@ static void without_a_thread_a_share_of_what_is_in_use_may_wait(void **state) {
     assert_int_equal(watermark_renew(), USED / 4);
     huge_granules_add(-HUGE / 2);
     assert_int_equal(watermark_renew(), (USED - HUGE / 2) / 4);
+    assert_int_equal(watermark_of_mappings(), USED / 4);
     assert_int_equal(watermark_without_thread(), (USED - HUGE / 2) / 4);
     options.cache_percent = 50;
     assert_int_equal(watermark_renew(), (USED - HUGE / 2) / 2);
