@@ -123,7 +123,9 @@ size_t midend_usable_size(const struct mid_cache *caches, const void *object) {
     uint32_t bit = 0;
     granule_id slab = mid_slab_of(object, &class, &bit);
     if (!slab || mid_has_free(mid_word_get(mid_state_at(slab)), bit)) return 0;
-    return UNLIKELY(mid_may_be_cached(object)) && mid_is_cached(caches, object) ? 0 : mid_shapes[class].size;
+    /* with an empty cache, no look at the object: a read would cost one that was never written a page fault more */
+    bool looks = caches[mid_cache_of(class)].cached && mid_may_be_cached(object);
+    return UNLIKELY(looks) && mid_is_cached(caches, object) ? 0 : mid_shapes[class].size;
 }
 
 size_t midend_good_size(size_t size, size_t alignment) {
