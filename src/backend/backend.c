@@ -77,14 +77,12 @@ static COLD granule_id acquire_cached(enum root_use use, uint32_t weight) {
     return range || !thrift_lacks_headroom(weight) ? range : acquire_joined(use, weight);
 }
 
-/* Called when no mapped range of the use is free. Tries what other threads have freed of this thread's slabs, a range
- * without pages, then a mapped range of the other use. FETCH_AT_LAST: then gives back unused memory, and tries
- * again. */
+/* Called when no mapped range of the use is free. Tries a range without pages, then a mapped range of the other use.
+ * FETCH_AT_LAST: then gives back unused memory, and tries again. */
 static granule_id acquire_as_last_resort(enum root_use use, uint32_t weight, uint32_t most, enum fetch_effort effort,
                                          enum slot_code *state) {
     granule_id range = 0;
-    if (use == FOR_OTHER_RANGES && thrift_grows(weight)) range = acquire_for_use(use, MAPPED, weight);
-    if (!range && thrift_admit(most) && (range = acquire_unmapped(use, weight))) *state = UNMAPPED;
+    if (thrift_admit(most) && (range = acquire_unmapped(use, weight))) *state = UNMAPPED;
     if (!range) range = range_acquire(root_other_use(use), MAPPED, weight);
     if (!range && effort == FETCH_AT_LAST && thrift_make_room(ROOT_SIZE) && limits_admit(weight) &&
         (range = acquire_unmapped(use, weight)))
@@ -97,6 +95,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, uint32_t most
                                enum slot_code *state) {
     *state = MAPPED;
     granule_id range = reserve_is_mine() ? range_acquire(FOR_RESERVE, MAPPED, weight) : 0;
+    if (!range && use == FOR_OTHER_RANGES) thrift_before_fetch(weight);
     if (!range) range = acquire_for_use(use, MAPPED, weight);
     if (!range && range_place_deferred()) {
         range = acquire_for_use(use, MAPPED, weight);

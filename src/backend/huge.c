@@ -77,7 +77,7 @@ static char *reserve_mapping_once(size_t size, size_t alignment) {
 /* Whether `fresh` bytes without pages may come into use. Gives back all unused memory if a limit asks for that. */
 static NOINLINE wide_bool admit_pages(size_t fresh) {
     size_t granules = fresh >> JW_GRANULE_SHIFT;
-    thrift_grows(granules); /* what is placed makes headroom */
+    thrift_before_fetch(granules); /* what is placed makes headroom */
     return thrift_admit(granules) || (thrift_make_room(fresh) && limits_admit(granules));
 }
 

@@ -47,13 +47,13 @@ enum round_stage { ROUND_OBJECTS, ROUND_SLABS, ROUND_RANGES, ROUND_STAGES };
 typedef wide_bool (*round_hook)(wide_bool now);
 void thrift_on_round(enum round_stage stage, round_hook hook);
 
-/* What the frontend does before a large range without pages is used: it places what other threads have freed of the
- * calling thread's, about `granules` granules, and returns whether it may have placed some. NULL until the start. */
-typedef bool (*growth_hook)(uint32_t granules);
-extern _Atomic(growth_hook) thrift_on_growth HIDDEN;
+/* What the frontend does before a range for objects above 2 KB is fetched, or a mapping is made: it places what other
+ * threads have freed of the calling thread's, about `granules` granules. NULL until the start. */
+typedef void (*fetch_hook)(uint32_t granules);
+extern _Atomic(fetch_hook) thrift_on_fetch HIDDEN;
 
 /* Calls it. */
-wide_bool thrift_grows(size_t granules);
+void thrift_before_fetch(size_t granules);
 
 /* Tells of granules that wait outside all Nests for the next round. Returns whether these, with all others that were
  * told of since the last round, are so little that a patient wait may go on. */

@@ -15,7 +15,7 @@ static _Atomic(uint64_t) last_round; /* milliseconds; by a thread that frees or 
 _Atomic(int32_t) thrift_rounds_again;
 static _Atomic(size_t) held; /* granules that wait outside all Nests, as far as a round, then the threads have told */
 static _Atomic(round_hook) round_hooks[ROUND_STAGES];
-_Atomic(growth_hook) thrift_on_growth;
+_Atomic(fetch_hook) thrift_on_fetch;
 
 void thrift_on_round(enum round_stage stage, round_hook hook) {
     atomic_store_explicit(&round_hooks[stage], hook, memory_order_relaxed);
@@ -253,9 +253,9 @@ void thrift_notice(void) {
         round_without_thread();
 }
 
-wide_bool thrift_grows(size_t granules) {
-    growth_hook hook = NEAR_LOAD(thrift_on_growth);
-    return hook && hook((uint32_t)granules);
+void thrift_before_fetch(size_t granules) {
+    fetch_hook hook = NEAR_LOAD(thrift_on_fetch);
+    if (hook) hook((uint32_t)granules);
 }
 
 /* Closed parts keep their roots from being whole. So they are opened, except for those of a single root that is in

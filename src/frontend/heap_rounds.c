@@ -103,16 +103,17 @@ CALLED_AT_EXIT void settle_at_exit(void) {
 }
 
 /* Slabs that other threads have emptied wait for their owner, which takes them back when it refills a class. A thread
- * that goes over to larger objects refills none. */
-static COLD bool place_incoming(uint32_t granules) {
+ * that goes over to larger objects refills none. Before each fetch, not only before one of new memory: until the slabs
+ * are taken back they count as in use. If the fetches used what is cached first, the peak of what is in use would grow
+ * with each change of the size. A program whose other thread freed 60 MB each time came to 121 MB. */
+static COLD void place_incoming(uint32_t granules) {
     struct heap *heap = thread_heap();
-    if (CLASSES_APART || !heap_has_reopened(heap)) return false; /* no_heap has none */
+    if (CLASSES_APART || !heap_has_reopened(heap)) return; /* no_heap has none */
     heap_take_reopened(heap, granules + TAKE_AT_ONCE);
     heap_place_pool(heap, false);
-    return true;
 }
 
 void heap_rounds_start(void) {
     thrift_on_round(ROUND_OBJECTS, frontend_round);
-    atomic_store_explicit(&thrift_on_growth, place_incoming, memory_order_relaxed);
+    atomic_store_explicit(&thrift_on_fetch, place_incoming, memory_order_relaxed);
 }

@@ -4,7 +4,8 @@
  *                         were allocated; `random`, all in random order; `replaced`, one by one by the next wave;
  *                         `odd`: as `turns`, with sizes whose ranges have gaps between them; `handed`: as `turns`, by
  *                         another thread, which lives as long as the program; `handed_huge`: the same with tiny and
- *                         huge ones
+ *                         huge ones; `handed_odd`: with the sizes of `odd`; `handed_mixed`: with small sizes and
+ *                         others in turn
  *   modest asleep         100 threads sleep, each of which keeps 17 objects of what it has allocated
  *   modest threads OBJECTS  2,000 threads sleep, each of which has so many objects of 16 to 2,000 B
  *
@@ -26,6 +27,7 @@ enum { ALIVE = 60, WAVES_BOUND = 72, HUGE_BOUND = 77, WAVES = 14 };
 static const uint32_t even_sizes[] = {64, 256, 1024, 4096, 16384, 65536, 262144};
 static const uint32_t odd_sizes[] = {5120, 2 << 20, 20480, 1 << 20, 28672, 4000000, 10240};
 static const uint32_t huge_sizes[] = {32, 5000000, 64, 8000000, 128, 5000000, 256};
+static const uint32_t mixed_sizes[] = {1024, 8192, 64, 262144, 1024, 8192, 2048};
 enum { WAVE_SIZES = sizeof even_sizes / sizeof *even_sizes, MOST_OBJECTS = 2 * (ALIVE << 20) / 32 };
 
 static char *objects[MOST_OBJECTS];
@@ -97,12 +99,15 @@ static void free_by_other(void) {
 
 static void waves(char **argument) {
     const char *order = argument[2];
-    bool huge = strcmp(order, "handed_huge") == 0, handed = huge || strcmp(order, "handed") == 0;
+    const char *kind = strchr(order, '_');
+    bool huge = kind && strcmp(kind, "_huge") == 0, handed = strncmp(order, "handed", strlen("handed")) == 0;
+    bool odd = strcmp(order, "odd") == 0 || (kind && strcmp(kind, "_odd") == 0);
+    bool mixed = kind && strcmp(kind, "_mixed") == 0;
     pthread_t other;
     CHECK(pthread_barrier_init(&hand_over, NULL, 2) == 0);
     CHECK(!handed || pthread_create(&other, NULL, freeing, NULL) == 0);
     bool replaced = strcmp(order, "replaced") == 0;
-    const uint32_t *sizes = huge ? huge_sizes : strcmp(order, "odd") == 0 ? odd_sizes : even_sizes;
+    const uint32_t *sizes = huge ? huge_sizes : odd ? odd_sizes : mixed ? mixed_sizes : even_sizes;
     memset(objects, 1, sizeof objects);
     memset(lengths, 1, sizeof lengths);
     size_t before = proc_bytes("/proc/self/status", "VmRSS");
