@@ -1,8 +1,9 @@
 """./jw verify --random N --seed S: mutants drawn from all that edits.py can make, and how many of them are killed.
 
 Drawn from: the functions that ship and that a quick client executes. A mutant whose objects are those that ship, at the
-level that ships, is equal and does not count. Each other one meets the unit tests and clients that execute its
-function, the fastest first, until one fails. verify/survivors.toml excuses those that none can kill.
+level that ships, is equal and does not count. Nor does one of which the library cannot be built. Each other one meets
+the unit tests and clients that execute its function, the fastest first, until one fails. verify/survivors.toml excuses
+those that none can kill.
 
 --whole: drawn from all that ships. Whole programs judge, too, and of the clients those that are about the file.
 """
@@ -29,7 +30,7 @@ from clients import CONSTANTS, INCLUDES, Client, Programs, Symbols, clients, inn
 from edits import Edit, edits, read
 from flavours import BUILD, ROOT
 from mutants import Mutant, all_mutants, tomllib
-from unit_programs import FLAVOUR, UnitPrograms, choose_hardened, unit_test
+from unit_programs import FLAVOUR, UnitPrograms, UnitTest, choose_hardened, library_that_ships
 from verify_table import DOCUMENT
 from whole_programs import WholePrograms, edits_that_ship
 
@@ -41,6 +42,7 @@ SLACK = 10  # seconds that a program may always take; beyond them four times wha
 TRANSCRIPTS = "unit-transcript"  # they look at all that a script changes
 SURVIVORS = ROOT / "verify/survivors.toml"
 COUNTED = ("killed", "survived", "excused")
+NOT_BUILT = "not built"
 FAILED, SKIPPED = 1, 77
 GOLDEN = (5**0.5 - 1) / 2
 MOST_DRAWN = 1000
@@ -56,6 +58,10 @@ class Judge:
     seconds: float
     is_client: bool = False
     is_whole: bool = False
+
+
+class NotBuiltError(Exception):
+    """The library that ships cannot be linked with the mutant in it."""
 
 
 class MutatedPrograms(Programs):
@@ -80,7 +86,7 @@ class MutatedPrograms(Programs):
 class Sample:
     compiler: str
     run_program: Callable  # of a client, see verify.py
-    library: dict[Path, list[str]]  # of each source that ships: how it is compiled
+    library: UnitTest  # what ships
     units: UnitPrograms | None
     of_units: dict[str, dict]  # what each unit test executes, see reach.py
     of_clients: dict[str, dict]
@@ -110,14 +116,14 @@ class Sample:
         """Of the sources that ship and that clients have. They are kept, since it takes a while to find them."""
         file = self.place / ("edits-whole.json" if self.whole else "edits.json")
         if not file.exists():
-            found = edits_that_ship(self.library) if self.whole else self.edits_of_clients()
+            found = edits_that_ship(self.library.compile) if self.whole else self.edits_of_clients()
             file.write_text(json.dumps([vars(edit) | {"path": str(edit.path)} for edit in found]))
         return [Edit(**row | {"path": Path(row["path"])}) for row in json.loads(file.read_text())]
 
     def edits_of_clients(self) -> list[Edit]:
         options = [f"-D{name}={value}" for name, value in CONSTANTS.items()]
         options += ["-D_GNU_SOURCE", "-DJW_CHECKER=1", *(f"-I{path}" for path in [*INCLUDES, checker.SOURCES])]
-        return edits([path for path in production() if path in self.library], options, ROOT / "src")
+        return edits([path for path in production() if path in self.library.compile], options, ROOT / "src")
 
     def judges(self, edit: Edit) -> list[Judge]:
         """In this order: what executes the line, of optimised code lines are not exact; what executes the function;
@@ -168,7 +174,7 @@ class Sample:
         """What the compiler makes of it, and our files that it reads."""
         if source in self.known_code:
             return self.known_code[source]
-        words = [*self.library[source], *PLAIN]
+        words = [*self.library.compile[source], *PLAIN]
         made = subprocess.run([*words, "-S", source, "-o", "-"], stdout=subprocess.PIPE, check=True).stdout
         listed = subprocess.run([*words, "-MM", source], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.known_code[source] = made, frozenset(word for word in listed.split() if str(ROOT) in word)
@@ -177,7 +183,7 @@ class Sample:
     def changed(self, mutant: Mutant, first: Path) -> set[str] | None:
         """The sources whose objects differ from those that ship; None: one does not compile."""
         found = set()
-        for source, words in self.library.items():
+        for source, words in self.library.compile.items():
             made, files = self.shipped(source)
             if str(mutant.path) not in files:
                 continue
@@ -198,7 +204,7 @@ class Sample:
         row |= {"kind": edit.kind, "old": edit.old, "new": edit.new, "met": before.get("met", [])}
         if name in self.excuses:
             return row | {"state": "excused", "why": self.excuses[name]}
-        if before.get("state") in ("killed", "equal", "does not compile") or (before.get("met") and not judges):
+        if before.get("state") in ("killed", "equal", NOT_BUILT) or (before.get("met") and not judges):
             return before
         place = self.place / "mutants" / name
         shutil.rmtree(place, ignore_errors=True)
@@ -211,7 +217,7 @@ class Sample:
             row |= self.meet(mutant, judges, stems, place)
             row |= {"met": before.get("met", []) + row["met"], "of": len(known)}
         else:
-            row["state"] = "does not compile" if stems is None else "equal"
+            row["state"] = NOT_BUILT if stems is None else "equal"
         shutil.rmtree(place, ignore_errors=True)
         return row | {"seconds": round(time.monotonic() - start, 1)}
 
@@ -226,13 +232,15 @@ class Sample:
                 met.append(judge.key)
                 if by := self.fails(programs, mutant, judge, SLACK + round(4 * judge.seconds), place):
                     return {"state": "killed", "killed": judge.name, "by": by, "met": met}
+        except NotBuiltError:
+            return {"state": NOT_BUILT, "met": met}
         finally:
             self.symbols = programs.symbols
             shutil.rmtree(BUILD / "verify/programs" / f"{self.compiler}-O1" / mutant.name, ignore_errors=True)
         return {"state": "survived", "met": met}
 
     def fails(self, programs: Programs, mutant: Mutant, judge: Judge, limit: int, place: Path) -> str:
-        """What it says, or that it does not even compile; empty if it notices nothing."""
+        """What it says; empty if it notices nothing, or cannot be built with a mutant that ships well."""
         try:
             if judge.is_client:
                 return self.client_fails(programs, mutant, judge.name, limit)
@@ -241,7 +249,16 @@ class Sample:
             program = self.units.mutated(self.units.tests[judge.name], mutant, programs.stems, place)
             return unit_fails(program, limit) and unit_fails(program, limit)  # twice: no chance of a busy machine
         except subprocess.CalledProcessError:
-            return "it does not compile there"
+            if not self.is_built(mutant, programs.stems, place):
+                raise NotBuiltError from None
+            return ""
+
+    def is_built(self, mutant: Mutant, stems: set[str], place: Path) -> bool:
+        try:
+            self.units.mutated(self.library, mutant, stems, place)
+        except subprocess.CalledProcessError:
+            return False
+        return True
 
     def client_fails(self, programs: Programs, mutant: Mutant, name: str, limit: int) -> str:
         result = self.run_program(programs.client(self.known[name], mutant), self.compiler, "--budget", limit)
@@ -386,9 +403,9 @@ def measured(compiler: str, run_program: Callable, jobs: int, whole: bool) -> Sa
     units = UnitPrograms(place / "objects")
     quick = [client for client in clients() if not client.slow and not whole]
     of_clients = reach.reach_of_clients(place, quick, compiler, run_program, jobs)
-    library = unit_test("libjwmalloc.so").compile
     of_units = reach.reach_of_units(place, units)
     programs = WholePrograms(place, units) if whole else None
+    library = library_that_ships()
     return Sample(compiler, run_program, library, units, of_units, of_clients, place, excuses(), programs)
 
 

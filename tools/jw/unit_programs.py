@@ -77,6 +77,14 @@ def unit_test(name: str, place: Path | None = None) -> UnitTest:
     return UnitTest(name, commands, options, words[0])
 
 
+def library_that_ships() -> UnitTest:
+    """Without link-time optimisation: a mutant changes some objects only."""
+    built = unit_test("libjwmalloc.so")
+    commands = {path: [word for word in words if "lto" not in word] for path, words in built.compile.items()}
+    linker = [word for word in built.linker if "lto" not in word and not word.endswith(".o")]
+    return UnitTest("libjwmalloc.so", commands, linker, built.compiler)
+
+
 def unit_tests() -> list[UnitTest]:
     """Those that have C sources. Of tests for several sizes of granule the one of 4 KB."""
     flavours.setup("build", "tests")

@@ -14,7 +14,7 @@ from pathlib import Path
 from edits import Edit, edits_of
 from flavours import ROOT, quietly
 from mutants import Mutant
-from unit_programs import FLAVOUR, UnitPrograms, UnitTest, unit_test
+from unit_programs import FLAVOUR, UnitPrograms, UnitTest, library_that_ships, unit_test
 
 TARGETS = ("libjwmalloc.so", "plugin", "waiting_plugin")
 LONGEST = 2  # seconds of processor time, its children's too; a longer program is no judge
@@ -95,15 +95,13 @@ def cases_of_hardened() -> list[Program]:
 class WholePrograms:
     def __init__(self, place: Path, units: UnitPrograms):
         self.units, self.place = units, place
-        release = unit_test("libjwmalloc.so")
-        commands = {path: [word for word in words if "lto" not in word] for path, words in release.compile.items()}
-        linker = [word for word in release.linker if "lto" not in word and not word.endswith(".o")]
-        self.release = UnitTest("release", commands, linker, release.compiler)
+        release = library_that_ships()
+        self.release = replace(release, name="release")
         checked = {
             path: ["-DJW_CHECKED=1" if word == "-DJW_CHECKED=0" else word for word in words]
-            for path, words in commands.items()
+            for path, words in release.compile.items()
         }
-        self.checked = UnitTest("checked", checked, linker, release.compiler)
+        self.checked = replace(release, name="checked", compile=checked)
         self.programs = {program.name: program for program in self.known()}
 
     def library(self, checked: bool) -> UnitTest:
