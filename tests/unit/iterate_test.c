@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "backend/large_object.h"
 #include "core/describe.h"
 #include "core/iterate.h"
 
@@ -235,11 +236,51 @@ static void an_address_of_a_large_or_huge_object(void **state) {
     check_found(object, TIER_NONE, FOUND_GONE, 0); /* its root is unmapped */
 }
 
+/* Wherever it lay in its root, as long as nothing else has its memory. Each second object goes first, so those have no
+ * free neighbour; the others join theirs. */
+static void a_freed_large_object_leaves_a_trace(void **state) {
+    (void)state;
+    enum { OBJECTS = ROOT_GRANULES };
+    static char *all[OBJECTS];
+    start();
+    const size_t size = 2 * GRANULE_SIZE;
+    unsigned at_begin = 0, at_end = 0;
+    bool zeroed;
+    for (unsigned i = 0; i < OBJECTS; i++) CHECK((all[i] = large_allocate(size, GRANULE_SIZE, &zeroed)));
+    for (unsigned i = 0, next = 0; i < OBJECTS; i++, next += 2) {
+        if (next >= OBJECTS) next = 1;
+        char *object = all[next];
+        unsigned place = granule_of(object) % ROOT_GRANULES;
+        large_free(object);
+        if (!page_map_owns(object)) continue; /* the root's last one */
+        check_found(object, TIER_LARGE, FOUND_FREE, size);
+        check_found(object + 1, TIER_NONE, FOUND_FREE_MEMORY, 0);
+        check_found(object + GRANULE_SIZE, TIER_NONE, FOUND_FREE_MEMORY, 0);
+        check_found(object + size - 1, TIER_NONE, FOUND_FREE_MEMORY, 0);
+        at_begin += place == 0;
+        at_end += place == ROOT_GRANULES - 2;
+    }
+    assert_true(at_begin > 0 && at_end > 0);
+    char *aligned[4];
+    unsigned moved = 0;
+    for (unsigned i = 0; i < 4; i++) CHECK((aligned[i] = large_allocate(size, 8 * GRANULE_SIZE, &zeroed)));
+    for (unsigned i = 0; i < 3; i++) { /* the last one keeps the root */
+        size_t usable = large_usable_size(aligned[i]);
+        moved += granule_start(granule_of(aligned[i])) != granule_of(aligned[i]); /* has its trace in its first leaf */
+        large_free(aligned[i]);
+        check_found(aligned[i], TIER_LARGE, FOUND_FREE, usable);
+        check_found(aligned[i] + GRANULE_SIZE, TIER_NONE, FOUND_FREE_MEMORY, 0);
+    }
+    large_free(aligned[3]);
+    assert_true(moved > 0);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_objects_in_use_and_no_others),     cmocka_unit_test(only_what_begins_in_the_range),
         cmocka_unit_test(an_address_of_a_small_object),         cmocka_unit_test(an_address_of_a_mid_object),
-        cmocka_unit_test(an_address_of_a_large_or_huge_object),
+        cmocka_unit_test(an_address_of_a_large_or_huge_object), cmocka_unit_test(a_freed_large_object_leaves_a_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
