@@ -281,8 +281,31 @@ static void the_pool_of_a_parents_heap_is_given_back(void **state) {
     finish();
 }
 
+/* What has answered that there is nothing stays empty, and can be used on. */
+static void an_empty_chain_stays_empty(void **state) {
+    (void)state;
+    start();
+    struct heap *chain = NULL;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        for (unsigned again = 0; again < 2; again++) {
+            assert_null(heap_chain_pop(&chain));
+            assert_null(chain);
+        }
+        for (unsigned i = 0; i < HEAPS; i++) {
+            heap_chain_push(&chain, heaps[i]);
+            assert_ptr_equal(chain, heaps[i]);
+        }
+        for (unsigned i = HEAPS; i-- > 0;) {
+            assert_ptr_equal(heap_chain_pop(&chain), heaps[i]);
+            assert_ptr_equal(chain, i ? heaps[i - 1] : NULL);
+        }
+    }
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_chain_stays_empty),
         cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
         cmocka_unit_test(a_thread_of_mid_objects_only_caches_them),
         cmocka_unit_test(draining_gives_no_page_back),

@@ -237,6 +237,44 @@ static void the_hard_limit_refuses_a_cached_mapping(void **state) {
     finish();
 }
 
+/* The limit has room for what is asked for, but not for the cached mapping: a new one is made, without old bytes. The
+ * cached one has memory for less than is asked for, or for more. */
+static void what_is_made_in_place_of_a_refused_mapping(void **state) {
+    (void)state;
+    enum { HUGE_SIZE = 8 << 20, HALF = 32 << 10, LARGER = HUGE_SIZE + 2 * HALF };
+    start();
+    options.cache_percent = 0;
+    size_t reserved = 0; /* behind the first turn, in which the directory may have got tables */
+    for (unsigned more = 0; more < 2; more++) {
+        options.cache_min = 0;
+        thrift_make_room(SIZE_MAX);
+        size_t before = limits_committed(), dirty = 1;
+        options.cache_min = more ? HUGE_SIZE + HALF : HUGE_SIZE / 2;
+        huge_free(memset(huge_allocate(LARGER, 1, &dirty), 1, LARGER));
+        assert_int_equal(dirty, 0);
+        assert_int_equal(mapping_cache_addresses(), LARGER);
+        assert_int_equal(mapping_cache_bytes() > HUGE_SIZE, more);
+        options.limit_hard = before + HUGE_SIZE;
+        dirty = 1;
+        char *object = huge_allocate(HUGE_SIZE, 1, &dirty);
+        assert_non_null(object);
+        assert_int_equal(dirty, 0);
+        assert_int_equal(huge_usable_size(object), HUGE_SIZE);
+        assert_true(sim_is_zero(object, HUGE_SIZE));
+        assert_int_equal(mapping_cache_addresses(), 0);
+        assert_int_equal(huge_bytes_in_use(), HUGE_SIZE);
+        options.limit_hard = 0;
+        huge_free(object);
+        mapping_cache_drain(ANY_BUFFER, SIZE_MAX);
+        assert_int_equal(limits_committed(), before);
+        if (!more) reserved = sim_reserved();
+        assert_int_equal(sim_reserved(), reserved);
+    }
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* A purge can give back the roots, and mappings that wait. The system must have the rest, which a probe tells. */
 static void a_purge_helps_if_the_system_has_the_rest(void **state) {
     (void)state;
@@ -282,6 +320,7 @@ int main(void) {
         cmocka_unit_test(no_pressure_yields_nothing),
         cmocka_unit_test(the_hard_limit_refuses_new_pages),
         cmocka_unit_test(the_hard_limit_refuses_a_cached_mapping),
+        cmocka_unit_test(what_is_made_in_place_of_a_refused_mapping),
         cmocka_unit_test(a_purge_helps_if_the_system_has_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
