@@ -111,36 +111,58 @@ static granule_id fetch_large(uint32_t weight) {
     return range;
 }
 
-/* A range of the cache and free memory without pages behind it serve a request together. So half of the object has its
- * pages, and nothing goes back for it. In growth, new memory is used. */
-static void what_waits_serves_with_what_is_behind(void **state) {
-    (void)state;
-    enum { QUARTERS = 4, QUARTER = ROOT_GRANULES / QUARTERS };
+enum { QUARTERS = 4, QUARTER = ROOT_GRANULES / QUARTERS, EIGHTH = QUARTER / 2 };
+
+static void place_as(granule_id range, uint32_t weight, enum slot_code state) {
+    if (state == UNMAPPED) give_back_and_place(range, weight, false);
+    else if (state == MAPPED) range_place(range, MAPPED);
+}
+
+/* A quarter of a root waits, and two eighths behind it are in these states. What a request of `eighths` gets, and that
+ * `unmapped` granules less are without pages, and `mapped` more have them. Nothing goes back. */
+static void joins(const enum slot_code behind[2], unsigned halves, uint32_t unmapped, uint32_t mapped) {
     granule_id parts[QUARTERS];
+    const uint32_t request = halves * (EIGHTH / 2);
     start();
     options.cache_min = ROOT_SIZE;
     backend_place(fetch_large(ROOT_GRANULES));
     for (unsigned i = 0; i < QUARTERS; i++) parts[i] = fetch_large(QUARTER);
     assert_true(parts[3] == parts[2] + QUARTER && knit_weight(parts[2]) == QUARTER);
-    for (unsigned i = 2; i < 4; i++) leaf_set(parts[i], leaf_held());
+    granule_id eighths[] = {parts[3], knit_split(parts[3], EIGHTH)};
+    for (unsigned i = 0; i < 2; i++) leaf_set(eighths[i], leaf_held());
+    leaf_set(parts[2], leaf_held());
     assert_int_equal(free_granules(MAPPED), 0);
     options.cache_min = 0;
     watermark_age_peak();
     watermark_age_peak(); /* no peak of an earlier test */
     watermark_note_peak();
-    give_back_and_place(parts[3], QUARTER, false);
+    for (unsigned i = 2; i-- > 0;) place_as(eighths[i], EIGHTH, behind[i]);
     range_place(parts[2], MAPPED);
-    size_t given_back = thrift_given_back(), unmapped = free_granules(UNMAPPED);
-    parts[2] = fetch_large(QUARTER + QUARTER / 2);
-    assert_int_equal(free_granules(UNMAPPED), unmapped - QUARTER / 2);
-    assert_int_equal(free_granules(MAPPED), 0);
+    size_t given_back = thrift_given_back(), was = free_granules(UNMAPPED);
+    granule_id range = fetch_large(request);
+    assert_int_equal(range, parts[2]);
+    assert_int_equal(knit_weight(range), request);
+    assert_int_equal(free_granules(UNMAPPED), was - unmapped);
+    assert_int_equal(free_granules(MAPPED), mapped);
     assert_int_equal(thrift_given_back(), given_back);
-    assert_int_equal(knit_weight(parts[2]), QUARTER + QUARTER / 2);
-    for (unsigned i = 0; i < QUARTERS; i++)
-        if (i != 3) backend_place(parts[i]);
+    if (behind[1] == IN_USE) backend_place(eighths[1]);
+    for (unsigned i = 0; i < 3; i++) backend_place(parts[i]);
     backend_place(a);
     backend_place(b);
     finish();
+}
+
+/* A range of the cache and free memory behind it, without pages or with them, serve a request together. So a part of
+ * the object has its pages, and nothing goes back for it. In growth, new memory is used. */
+static void what_waits_serves_with_what_is_behind(void **state) {
+    (void)state;
+    joins((enum slot_code[]){UNMAPPED, UNMAPPED}, 6, EIGHTH, 0);
+    joins((enum slot_code[]){UNMAPPED, UNMAPPED}, 8, QUARTER, 0);
+    joins((enum slot_code[]){UNMAPPED, IN_USE}, 6, EIGHTH, 0);
+    joins((enum slot_code[]){UNMAPPED, IN_USE}, 5, EIGHTH / 2, 0);
+    joins((enum slot_code[]){UNMAPPED, MAPPED}, 7, EIGHTH, EIGHTH / 2); /* the rest has its pages */
+    joins((enum slot_code[]){MAPPED, UNMAPPED}, 8, EIGHTH, 0);
+    joins((enum slot_code[]){MAPPED, UNMAPPED}, 7, EIGHTH / 2, 0);
 }
 
 /* While more and more is in use, heaps keep few empty slabs. A round ends that, and so does memory that was in use. */
