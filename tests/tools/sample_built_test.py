@@ -1,5 +1,6 @@
-"""sample_built_test.py - a random mutant of which the library cannot be built is no kill and no survivor, and a judge
-that alone cannot be built with a mutant says nothing about it (./jw verify --random)."""
+"""sample_built_test.py - a random mutant of which the library cannot be built is no kill and no survivor, nor is one
+that leaves its code as it is. A judge that alone cannot be built with a mutant says nothing about it (./jw verify
+--random)."""
 
 import sys
 import tempfile
@@ -74,6 +75,11 @@ class Built(unittest.TestCase):
     def test_what_does_not_compile_is_not_built(self) -> None:
         row = self.judged(self.edit("return 1 +;"), [], ("unit-a", [PRINTS, self.prints]))
         self.assertEqual(row["state"], "not built")
+
+    def test_labels_of_the_compiler_make_no_difference(self) -> None:
+        at = read(PRINTS).index(HEAD)
+        row = self.judged(Edit(PRINTS, at, at, '__asm__(".Lnowhere:");', "delete", "", 1, "", 1, 99), [])
+        self.assertEqual(row["state"], "equal")
 
     def test_a_judge_that_alone_does_not_link_kills_nothing(self) -> None:
         row = self.judged(self.edit(CALLS), [self.extra], ("unit-a", [PRINTS, self.prints]))

@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -175,7 +176,9 @@ class Sample:
         if source in self.known_code:
             return self.known_code[source]
         words = [*self.library.compile[source], *PLAIN]
-        made = subprocess.run([*words, "-S", source, "-o", "-"], stdout=subprocess.PIPE, check=True).stdout
+        made = compiled(words, source)
+        if made is None:
+            sys.exit(f"jw verify: {source} does not compile")
         listed = subprocess.run([*words, "-MM", source], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.known_code[source] = made, frozenset(word for word in listed.split() if str(ROOT) in word)
         return self.known_code[source]
@@ -188,11 +191,10 @@ class Sample:
             if str(mutant.path) not in files:
                 continue
             place = first / inner(source) if source == mutant.path else source
-            command = [words[0], f"-I{first}", *words[1:], *PLAIN, "-S", place, "-o", "-"]
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            if done.returncode:
+            mutated = compiled([words[0], f"-I{first}", *words[1:], *PLAIN], place)
+            if mutated is None:
                 return None
-            if done.stdout != made:
+            if mutated != made:
                 found.add(source.stem)
         return found
 
@@ -297,6 +299,13 @@ def users_of(path: Path) -> tuple[Path, ...]:
 @functools.cache
 def texts() -> dict[Path, str]:
     return {path: path.read_text() for path in sorted((ROOT / "src").rglob("*.[ch]"))}
+
+
+def compiled(words: list[str], source: Path) -> bytes | None:
+    """The object; None: it does not compile. The assembler's text would differ where only the compiler's labels do."""
+    with tempfile.NamedTemporaryFile(suffix=".o") as made:
+        done = subprocess.run([*words, "-c", source, "-o", made.name], stderr=subprocess.DEVNULL)
+        return Path(made.name).read_bytes() if done.returncode == 0 else None
 
 
 def is_named_after(judge: str, path: Path) -> bool:
