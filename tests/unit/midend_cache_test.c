@@ -243,6 +243,43 @@ static void misuse_is_told(void **state) {
     expect_abort(write_at_end, "jwmalloc: write after free: address 0x");
 }
 
+static struct {
+    struct mid_cache before, caches[MID_CACHES], after;
+} guarded;
+
+/* Beside a heap's caches lies what is not the midend's. */
+static void check_guards(void) {
+    for (size_t i = 0; i < sizeof guarded.before; i++)
+        CHECK(((char *)&guarded.before)[i] == 0x5a && ((char *)&guarded.after)[i] == 0x5a);
+}
+
+static void all_caches_and_no_more_are_drained_and_closed(void **state) {
+    (void)state;
+    start();
+    memset(&guarded.before, 0x5a, sizeof guarded.before);
+    memset(&guarded.after, 0x5a, sizeof guarded.after);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        for (unsigned class = 0; class < mid_class_count; class ++) {
+            void *object = midend_allocate(guarded.caches, mid_shapes[class].size, 1);
+            CHECK(object && midend_free(guarded.caches, object));
+        }
+        for (unsigned i = 0; i < MID_CACHES; i++) {
+            assert_int_not_equal(guarded.caches[i].class_plus_1, 0);
+            assert_int_not_equal(guarded.caches[i].held_bytes, 0);
+        }
+        midend_collect(guarded.caches);
+        midend_drain(guarded.caches);
+        for (unsigned i = 0; i < MID_CACHES; i++) {
+            assert_int_equal(guarded.caches[i].held_bytes, 0);
+            assert_null(guarded.caches[i].cached);
+        }
+        midend_close(guarded.caches);
+        for (unsigned i = 0; i < MID_CACHES; i++) assert_int_equal(guarded.caches[i].class_plus_1, 0);
+        check_guards();
+    }
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cached_objects_wait_outside_their_slabs),
@@ -250,6 +287,7 @@ int main(void) {
         cmocka_unit_test(what_is_freed_is_cached_or_free),
         cmocka_unit_test(idle_threads_keep_nothing),
         cmocka_unit_test(nothing_stays_cached),
+        cmocka_unit_test(all_caches_and_no_more_are_drained_and_closed),
         cmocka_unit_test(what_looks_like_a_link_is_freed),
         cmocka_unit_test(statistics_leave_them_out),
         cmocka_unit_test(a_second_free_is_left_to_the_list),
