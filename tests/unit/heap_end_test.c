@@ -281,6 +281,22 @@ static void the_pool_of_a_parents_heap_is_given_back(void **state) {
     finish();
 }
 
+/* A new heap's caches of the lower tiers know its number. All else in them is 0, as it was mapped. */
+static void a_new_heap_has_cached_nothing(void **state) {
+    (void)state;
+    static struct mid_cache mid;
+    static struct range_cache ranges;
+    start();
+    CHECK(heap_abandoned_count() == 0);
+    struct heap *heap = heap_take_or_create();
+    assert_int_equal(heap->number, heap_count());
+    mid.heap = heap->number;
+    for (unsigned i = 0; i < MID_CACHES; i++) assert_int_equal(memcmp(&heap->mid_caches[i], &mid, sizeof mid), 0);
+    assert_int_equal(memcmp(&heap->range_cache, &ranges, sizeof ranges), 0);
+    heap_abandon(heap);
+    finish();
+}
+
 /* What has answered that there is nothing stays empty, and can be used on. */
 static void an_empty_chain_stays_empty(void **state) {
     (void)state;
@@ -305,6 +321,7 @@ static void an_empty_chain_stays_empty(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_heap_has_cached_nothing),
         cmocka_unit_test(an_empty_chain_stays_empty),
         cmocka_unit_test(a_heap_handed_over_keeps_its_objects),
         cmocka_unit_test(a_thread_of_mid_objects_only_caches_them),
