@@ -66,6 +66,45 @@ static void a_large_pool_is_left_to_a_round(void **state) {
         }
 }
 
+struct leaving {
+    unsigned pooled, in_use;
+};
+
+/* Ends with exactly so many slabs. Of those in use the first object stays. */
+static void *leave_exactly(void *what) {
+    const struct leaving *leaving = what;
+    for (unsigned i = 0; i < 2 * FEW_SLABS * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
+    for (unsigned i = 0; i < 2 * FEW_SLABS * PER_SLAB; i++)
+        if (i % PER_SLAB || i >= leaving->in_use * PER_SLAB) jw_free(many[i]);
+    struct heap *mine = thread.heap;
+    heap_collect(mine, COLLECT_ALL);
+    heap_place_empty(mine, mine->pool.count - leaving->pooled);
+    CHECK(mine->pool.count == leaving->pooled && mine->in_use_count == leaving->in_use);
+    return end_thread();
+}
+
+/* Where our thread does not live: the program's next thread gets the only heap that waits as it is, if it has few slabs,
+ * pooled or in use. The pool of another one goes back at once. */
+static void few_slabs_are_the_next_threads(void **state) {
+    (void)state;
+    for (unsigned slabs = FEW_SLABS - 1; slabs <= FEW_SLABS + 1; slabs++)
+        for (unsigned in_use = 0; in_use < slabs; in_use += slabs / 2) {
+            struct leaving leaving = {slabs - in_use, in_use};
+            start();
+            options.reclaim_thread = THREAD_FALSE;
+            options.pool_min = SLABS;
+            options.reclaim_start = SIZE_MAX; /* only what the thread's end asks for */
+            struct heap *heap = run(leave_exactly, &leaving);
+            assert_int_equal(pool_is_empty(&heap->pool), slabs > FEW_SLABS);
+            assert_int_equal(heap->pool.count, leaving.pooled); /* of those that have gone, too */
+            assert_int_equal(heap->in_use_count, in_use);
+            walk_heap(heap);
+            for (unsigned i = 0; i < in_use; i++) free_as(0, many[i * PER_SLAB]);
+            thrift_purge();
+            finish();
+        }
+}
+
 /* The round leaves it to the thread, and another one must come to find it idle. */
 static void a_pool_in_use_asks_for_another_round(void **state) {
     (void)state;
@@ -113,6 +152,7 @@ int main(void) {
         cmocka_unit_test(full_slabs_reopen_after_a_share),
         cmocka_unit_test(reopened_slabs_come_back_a_few_at_a_time),
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
+        cmocka_unit_test(few_slabs_are_the_next_threads),
         cmocka_unit_test(a_pool_in_use_asks_for_another_round),
         cmocka_unit_test(frees_of_other_threads_ask_for_rounds),
         cmocka_unit_test(a_push_to_a_full_slab_is_work_for_a_round),
