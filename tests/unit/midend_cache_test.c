@@ -280,6 +280,38 @@ static void all_caches_and_no_more_are_drained_and_closed(void **state) {
     finish();
 }
 
+/* Behind one thread's caches lie another thread's, which hold slabs and objects. Statistics and rounds of the one leave
+ * the other out. */
+static void the_caches_next_to_these_are_others(void **state) {
+    (void)state;
+    static struct mid_cache both[2][MID_CACHES];
+    struct midend_statistics all, less;
+    unsigned cached = 0;
+    start();
+    for (unsigned class = 0; class < MID_CACHES; class ++) {
+        char *objects[MANY];
+        for (unsigned i = 0; i < MANY; i++) CHECK((objects[i] = midend_allocate(both[1], mid_shapes[class].size, 1)));
+        CHECK(mid_cache_free(both[1], objects[0], leaf_of(objects[0])));
+        for (unsigned i = 1; i < MANY; i++) CHECK(midend_free(NULL, objects[i]));
+    }
+    assert_non_null(both[1][0].cached);
+    assert_int_not_equal(both[1][0].held_bytes, 0);
+    midend_statistics(both[0], &all);
+    midend_statistics(both[1], &less);
+    for (unsigned class = 0; class < mid_class_count; class ++) {
+        assert_true(all.classes[class].objects >= less.classes[class].objects);
+        cached += (unsigned)(all.classes[class].objects - less.classes[class].objects);
+    }
+    for (unsigned i = 0; i < MID_CACHES; i++) cached -= cached_in(&both[1][i]);
+    assert_int_equal(cached, 0);
+    assert_int_equal(midend_round_of_caches(both[0], false), 0);
+    assert_int_equal(midend_round_of_caches(both[1], false), MID_CACHES);
+    midend_drain(both[0]);
+    assert_non_null(both[1][0].cached);
+    midend_drain(both[1]);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cached_objects_wait_outside_their_slabs),
@@ -288,6 +320,7 @@ int main(void) {
         cmocka_unit_test(idle_threads_keep_nothing),
         cmocka_unit_test(nothing_stays_cached),
         cmocka_unit_test(all_caches_and_no_more_are_drained_and_closed),
+        cmocka_unit_test(the_caches_next_to_these_are_others),
         cmocka_unit_test(what_looks_like_a_link_is_freed),
         cmocka_unit_test(statistics_leave_them_out),
         cmocka_unit_test(a_second_free_is_left_to_the_list),
