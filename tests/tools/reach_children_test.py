@@ -14,16 +14,21 @@ import reach  # noqa: E402
 from unit_programs import UnitPrograms, UnitTest  # noqa: E402
 
 PRINTS = ROOT / "src/base/print.c"
-PROGRAM = """#include <stdlib.h>
+PROGRAM = """#include <pthread.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/print.h"
+static void print(void) {{
+    char text[8];
+    struct print_buffer buffer = {{.data = text, .size = sizeof text}};
+    print_text(&buffer, "a");
+}}
 int main(void) {{
     int status = 0;
+    if ({handler}) pthread_atfork(NULL, NULL, print);
     if (fork() == 0) {{
-        char text[8];
-        struct print_buffer buffer = {{.data = text, .size = sizeof text}};
-        print_text(&buffer, "a");
+        if (!{handler}) print();
         {end};
     }}
     wait(&status);
@@ -33,10 +38,10 @@ int main(void) {{
 
 
 class Children(unittest.TestCase):
-    def row(self, end: str) -> dict:
+    def row(self, end: str, handler: int = 0) -> dict:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "program.c"
-            source.write_text(PROGRAM.format(end=end))
+            source.write_text(PROGRAM.format(end=end, handler=handler))
             words = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", f"-I{ROOT}/src", f"-I{ROOT}/include"]
             units = UnitPrograms.__new__(UnitPrograms)
             units.place, units.lock = Path(folder), Lock()
@@ -48,6 +53,11 @@ class Children(unittest.TestCase):
             row = self.row(end)
             self.assertTrue(row["complete"])
             self.assertIn("src/base/print.c", row["lines"], end)
+
+    def test_lines_of_a_handler_of_fork_are_known(self) -> None:
+        row = self.row("_exit(0)", handler=1)
+        self.assertTrue(row["complete"])
+        self.assertIn("src/base/print.c", row["lines"])
 
     def test_a_status_of_the_child_stays(self) -> None:
         self.assertFalse(self.row("_exit(1)")["complete"])

@@ -22,6 +22,8 @@ from unit_programs import UnitPrograms, own_headers
 
 CLIENT_LIMIT = 60  # seconds a client may take to be measured, and for each mutant four times what it took
 UNIT_LIMIT = 60
+# Else the compiler makes fork a call that forgets the counts of the child's handlers (pthread_atfork).
+COUNTERS = ("--coverage", "-fno-builtin-fork")
 # A child that ends by _exit leaves no counts otherwise. Writing them takes time, so a test is timed without.
 WRAP_EXIT = ("-Wl,--wrap=_exit", "-Wl,--wrap=_Exit")
 EXITS = """#include <gcov.h>
@@ -79,7 +81,7 @@ def gcov_lines(objects: list[Path]) -> Lines:
 def measure_unit(units: UnitPrograms, name: str) -> dict:
     """Its objects are compiled with counters of lines. Tests share them, so one runs at a time."""
     test = units.tests[name]
-    objects = units.objects(test, "--coverage")
+    objects = units.objects(test, *COUNTERS)
     counters = [path.with_suffix(".gcda") for path in objects.values()]
     with tempfile.TemporaryDirectory() as folder:
         exits, program = Path(folder) / "exits.o", Path(folder) / name
