@@ -66,20 +66,28 @@ static void a_large_pool_is_left_to_a_round(void **state) {
         }
 }
 
+enum { LEFT_MOST = FEW_SLABS + POOL_ROUND_FROM + 4 }; /* slabs */
+
 struct leaving {
     unsigned pooled, in_use;
+    bool beside_another; /* heap that waits */
+    bool free_slab;      /* of the largest class, which looks in use until it is collected */
 };
 
-/* Ends with exactly so many slabs. Of those in use the first object stays. */
+/* Ends with exactly so many slabs. Those in use are full. */
 static void *leave_exactly(void *what) {
     const struct leaving *leaving = what;
-    for (unsigned i = 0; i < 2 * FEW_SLABS * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
-    for (unsigned i = 0; i < 2 * FEW_SLABS * PER_SLAB; i++)
-        if (i % PER_SLAB || i >= leaving->in_use * PER_SLAB) jw_free(many[i]);
+    struct leaving nothing = {0};
+    jw_free(jw_malloc(FRONTEND_MAX)); /* takes a heap now */
+    if (leaving->beside_another) run(leave_exactly, &nothing);
+    for (unsigned i = 0; i < LEFT_MOST * PER_SLAB; i++) many[i] = jw_malloc(FRONTEND_MAX);
+    for (unsigned i = 0; i < LEFT_MOST * PER_SLAB; i++)
+        if (i >= leaving->in_use * PER_SLAB) jw_free(many[i]);
     struct heap *mine = thread.heap;
     heap_collect(mine, COLLECT_ALL);
     heap_place_empty(mine, mine->pool.count - leaving->pooled);
     CHECK(mine->pool.count == leaving->pooled && mine->in_use_count == leaving->in_use);
+    if (leaving->free_slab) jw_free(jw_malloc(FRONTEND_MAX));
     return end_thread();
 }
 
@@ -99,10 +107,59 @@ static void few_slabs_are_the_next_threads(void **state) {
             assert_int_equal(heap->pool.count, leaving.pooled); /* of those that have gone, too */
             assert_int_equal(heap->in_use_count, in_use);
             walk_heap(heap);
-            for (unsigned i = 0; i < in_use; i++) free_as(0, many[i * PER_SLAB]);
+            for (unsigned i = 0; i < in_use * PER_SLAB; i++) free_as(0, many[i]);
             thrift_purge();
             finish();
         }
+}
+
+/* Where another heap waits already, the next thread gets that one. */
+static void a_second_heap_is_no_next_threads(void **state) {
+    (void)state;
+    struct leaving leaving = {.pooled = FEW_SLABS, .beside_another = true};
+    start();
+    options.reclaim_thread = THREAD_FALSE;
+    options.pool_min = SLABS;
+    options.reclaim_start = SIZE_MAX;
+    struct heap *heap = run(leave_exactly, &leaving);
+    assert_int_equal(heap_abandoned_count(), 2);
+    assert_true(pool_is_empty(&heap->pool));
+    thrift_purge();
+    finish();
+}
+
+/* Where our thread lives, only the end of a thread with few slabs looks whether they are free; a round sees to the
+ * others. */
+static void rounds_look_at_many_slabs(void **state) {
+    (void)state;
+    for (unsigned in_use = FEW_SLABS - 1; in_use <= FEW_SLABS + 1; in_use++) {
+        struct leaving leaving = {.pooled = 1, .in_use = in_use - 1, .free_slab = true};
+        start();
+        options.pool_min = SLABS;
+        options.reclaim_start = SIZE_MAX;
+        struct heap *heap = run(leave_exactly, &leaving);
+        assert_true(asked);
+        assert_int_equal(heap->in_use_count, in_use <= FEW_SLABS ? in_use - 1 : in_use);
+        for (unsigned i = 0; i < (in_use - 1) * PER_SLAB; i++) free_as(0, many[i]);
+        thrift_purge();
+        finish();
+    }
+}
+
+/* A round gives back the pool of a thread that has ended, if the pool is worth one. Else the thread does. */
+static void a_pool_of_so_many_asks_for_a_round(void **state) {
+    (void)state;
+    for (unsigned pooled = POOL_ROUND_FROM - 1; pooled <= POOL_ROUND_FROM + 1; pooled++) {
+        struct leaving leaving = {.pooled = pooled, .beside_another = true};
+        start();
+        options.pool_min = SLABS;
+        options.reclaim_start = SIZE_MAX;
+        struct heap *heap = run(leave_exactly, &leaving);
+        assert_int_equal(asked, pooled >= POOL_ROUND_FROM);
+        assert_int_equal(pool_is_empty(&heap->pool), !asked);
+        thrift_purge();
+        finish();
+    }
 }
 
 /* The round leaves it to the thread, and another one must come to find it idle. */
@@ -153,6 +210,9 @@ int main(void) {
         cmocka_unit_test(reopened_slabs_come_back_a_few_at_a_time),
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
         cmocka_unit_test(few_slabs_are_the_next_threads),
+        cmocka_unit_test(a_second_heap_is_no_next_threads),
+        cmocka_unit_test(rounds_look_at_many_slabs),
+        cmocka_unit_test(a_pool_of_so_many_asks_for_a_round),
         cmocka_unit_test(a_pool_in_use_asks_for_another_round),
         cmocka_unit_test(frees_of_other_threads_ask_for_rounds),
         cmocka_unit_test(a_push_to_a_full_slab_is_work_for_a_round),
