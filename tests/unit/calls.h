@@ -115,6 +115,14 @@ void *__wrap_dlopen(const char *file, int mode) {
     return __real_dlopen(file, mode);
 }
 
+#ifdef __GLIBC__
+const char *__real_gnu_get_libc_version(void);
+const char *__wrap_gnu_get_libc_version(void);
+const char *__wrap_gnu_get_libc_version(void) {
+    return world.libc ? world.libc : __real_gnu_get_libc_version();
+}
+#endif
+
 /* --- Writing calls down ----------------------------------------------------------------------------------------- */
 
 static void say_number(const char *prefix, long number) {

@@ -48,11 +48,13 @@ static struct {
     struct timespec time; /* 0: the real time; else it stands still, and each thread has the number 4711 */
     int finds_module;     /* what dladdr says */
     const char *module;   /* and the name */
+    const char *libc;     /* its version */
     bool silent;          /* calls that ask for rights say 0 and write nothing */
 } world;
 
 static void new_world(void) {
     world.cursor = ARENA_TOP;
+    world.libc = "2.36";
     world.random = 0x123456789abcdef;
     for (unsigned i = 0; i < RLIM_NLIMITS; i++) world.limits[i] = UINT64_MAX;
     world.limits[RLIMIT_RTPRIO] = 0;

@@ -54,6 +54,19 @@ static void thread_starts(void) {
     threads_forget();
 }
 
+/* The GNU C library calls clone3 from 2.34 on. */
+static void thread_of_each_libc(void) {
+    static const char *const versions[] = {"1.99", "2", "2.33", "2.34", "2.100", "3", "3.0"};
+    platform_start();
+    for (unsigned i = 0; i < sizeof versions / sizeof *versions; i++) {
+        world.libc = versions[i];
+        say("version %s\n", versions[i]);
+        start_body();
+        wait_for_body();
+        platform_threads_gone(false);
+    }
+}
+
 static void thread_ends(void) {
     platform_start();
     start_body();
@@ -296,6 +309,7 @@ static void thread_scripts(void) {
     script("Sleep", sleeps);
     script("Beside Valgrind", thread_of_valgrind);
     script("The thread starts", thread_starts);
+    script_once("The thread beside each C library", thread_of_each_libc);
     script("The thread ends", thread_ends);
     script("The thread lingers", thread_lingers);
     script("Confined in an ordinary process", confine_ordinary);
