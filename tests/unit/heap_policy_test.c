@@ -97,7 +97,7 @@ static void few_slabs_are_the_next_threads(void **state) {
     (void)state;
     for (unsigned slabs = FEW_SLABS - 1; slabs <= FEW_SLABS + 1; slabs++)
         for (unsigned in_use = 0; in_use < slabs; in_use += slabs / 2) {
-            struct leaving leaving = {slabs - in_use, in_use};
+            struct leaving leaving = {.pooled = slabs - in_use, .in_use = in_use};
             start();
             options.reclaim_thread = THREAD_FALSE;
             options.pool_min = SLABS;
