@@ -222,6 +222,52 @@ static void few_purges_are_tried_in_vain(void **state) {
     finish();
 }
 
+static unsigned steps; /* of rounds and purges */
+static bool outside;   /* of what is marked as work */
+
+static bool step(void) {
+    steps++;
+    outside |= !reclaimer_is_at_work();
+    return false;
+}
+
+granule_id __real_root_open_part(enum root_use use, uint32_t weight);
+granule_id __wrap_root_open_part(enum root_use use, uint32_t weight);
+granule_id __wrap_root_open_part(enum root_use use, uint32_t weight) {
+    step();
+    return __real_root_open_part(use, weight);
+}
+
+unsigned __real_ownership_swap_buffers(void);
+unsigned __wrap_ownership_swap_buffers(void);
+unsigned __wrap_ownership_swap_buffers(void) {
+    step();
+    return __real_ownership_swap_buffers();
+}
+
+/* Who waits until memory has gone back (thrift_trim) waits for the work that is marked. */
+static void each_step_is_marked_as_work(void **state) {
+    (void)state;
+    start();
+    granule_id more = fetch(ROOT_GRANULES);
+    thrift_on_round(ROUND_SLABS, step, step);
+    backend_place(a);
+    for (unsigned purge = 0; purge < 2; purge++) {
+        steps = 0;
+        outside = false;
+        if (purge) thrift_purge();
+        else {
+            thrift_wake();
+            run_thread();
+        }
+        assert_true(steps >= 2 + purge);
+        assert_false(outside);
+        assert_false(reclaimer_is_at_work());
+        backend_place(purge ? more : b);
+    }
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_double_for_some_rounds),
@@ -232,6 +278,7 @@ int main(void) {
         cmocka_unit_test(little_work_that_is_asked_for_ends_no_long_wait),
         cmocka_unit_test(sleeps_that_work_ends_make_the_next_round_wait_longer),
         cmocka_unit_test(few_purges_are_tried_in_vain),
+        cmocka_unit_test(each_step_is_marked_as_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
