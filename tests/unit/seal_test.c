@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "backend/mapping_cache.h"
 #include "backend/watermark.h"
 #include "base/align.h"
 #include "core/allocator.h"
@@ -15,6 +16,7 @@
 #include "core/sealed.h"
 #include "frontend/heap_collect.h"
 #include "frontend/heap_lifecycle.h"
+#include "frontend/heap_table.h"
 #include "frontend/suspect.h"
 #include "frontend/thread_heap.h"
 
@@ -175,14 +177,21 @@ static void nothing_is_written(void **state) {
     make_objects();
     const struct heap *heap = thread_heap();
     CHECK(heap->in_use_count > 0);
+    size_t tables_have = 0; /* and the heaps */
     for (int times = 0; times < 2 && error == 0; times++) {
         size_t before = 0, after = 0;
         CHECK(iterate_objects(0, SIZE_MAX, count, &before));
         watermark_note_peak();
+        if (times == 0) tables_have = other_bytes_in_use();
         error = seal_roots();
         CHECK(error || watermark_rises((struct usage){0}, 1)); /* the peak was of what is sealed */
         CHECK(iterate_objects(0, SIZE_MAX, count, &after));
         CHECK(before == after && (error || sealed_bytes() == after));
+        /* what counts in the limits: the heaps, and no table of a sealed root */
+        size_t heaps_have = heap_count() * sizeof(struct heap);
+        CHECK(times > 0 || tables_have > heaps_have);
+        CHECK(error || other_bytes_in_use() == heaps_have);
+        CHECK(error || limits_committed() == heaps_have + mapping_cache_bytes() + huge_bytes_in_use());
     }
     if (error == EBUSY) skip(); /* a sanitizer has a thread */
     CHECK(error == 0 && root_count() == 0 && free_granules(MAPPED) == 0 && free_granules(UNMAPPED) == 0);
