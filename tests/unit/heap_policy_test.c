@@ -2,6 +2,7 @@
  * policy. coarse_test.c tests the policy of the coarse size classes. */
 #include "backend/reclaimer_words.h"
 #include "frontend/heap_pool.h"
+#include "frontend/heap_rounds.h"
 #include "frontend/remote_work.h"
 #include "heap_ends.h"
 
@@ -162,6 +163,22 @@ static void a_pool_of_so_many_asks_for_a_round(void **state) {
     }
 }
 
+/* Also one slab in use: then another round has to look. Two rounds, as a heap goes to the other stack. */
+static void a_slab_in_use_is_work_for_another_round(void **state) {
+    (void)state;
+    for (unsigned in_use = 0; in_use < 3; in_use++) {
+        struct leaving leaving = {.in_use = in_use};
+        start();
+        options.reclaim_start = SIZE_MAX;
+        run(leave_exactly, &leaving);
+        for (unsigned round = 0; round < 2; round++) assert_int_equal(heap_drain_abandoned(), in_use > 0);
+        for (unsigned i = 0; i < in_use * PER_SLAB; i++) free_as(0, many[i]);
+        assert_false(heap_drain_abandoned());
+        thrift_purge();
+        finish();
+    }
+}
+
 /* The round leaves it to the thread, and another one must come to find it idle. */
 static void a_pool_in_use_asks_for_another_round(void **state) {
     (void)state;
@@ -213,6 +230,7 @@ int main(void) {
         cmocka_unit_test(a_second_heap_is_no_next_threads),
         cmocka_unit_test(rounds_look_at_many_slabs),
         cmocka_unit_test(a_pool_of_so_many_asks_for_a_round),
+        cmocka_unit_test(a_slab_in_use_is_work_for_another_round),
         cmocka_unit_test(a_pool_in_use_asks_for_another_round),
         cmocka_unit_test(frees_of_other_threads_ask_for_rounds),
         cmocka_unit_test(a_push_to_a_full_slab_is_work_for_a_round),
