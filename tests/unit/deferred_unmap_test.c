@@ -121,6 +121,40 @@ static void a_huge_object_survives_a_refused_resize(void **state) {
     finish();
 }
 
+static char *resized;
+static size_t size_meanwhile;
+
+bool __real_platform_resize(void *address, size_t old_size, size_t new_size);
+bool __wrap_platform_resize(void *address, size_t old_size, size_t new_size);
+bool __wrap_platform_resize(void *address, size_t old_size, size_t new_size) {
+    size_meanwhile = huge_usable_size(address);
+    resized = address;
+    return __real_platform_resize(address, old_size, new_size);
+}
+
+/* As soon as the OS has the end's addresses, another thread may get them: before that the object must have lost them.
+ * What it may get it has afterwards only. Refused, it is as it was. */
+static void an_object_never_has_what_the_system_has(void **state) {
+    (void)state;
+    start();
+    char *object = huge_allocate(2 * HUGE_SIZE, 1, NULL);
+    for (unsigned refused = 0; refused < 2; refused++) {
+        sim_fail_after(refused ? 0 : SIM_NEVER);
+        size_t before = huge_usable_size(object), wanted = refused ? BACKEND_MAX + 16 * GRANULE_SIZE : HUGE_SIZE;
+        assert_ptr_equal(huge_resize(object, before, wanted), object);
+        assert_ptr_equal(resized, object);
+        assert_int_equal(size_meanwhile, wanted);
+        assert_int_equal(huge_usable_size(object), refused ? before : wanted);
+    }
+    resized = NULL;
+    huge_resize(object, huge_usable_size(object), 4 * HUGE_SIZE); /* refused, too */
+    if (resized) assert_int_equal(size_meanwhile, HUGE_SIZE);
+    sim_fail_after(SIM_NEVER);
+    huge_free(object);
+    unmap_deferred();
+    finish();
+}
+
 /* The room to grow is the first thing that an address space without much room refuses. */
 static void an_object_grows_without_room_at_need(void **state) {
     (void)state;
@@ -296,6 +330,7 @@ int main(void) {
         cmocka_unit_test(a_refused_huge_object_costs_nothing_for_good),
         cmocka_unit_test(the_reclamation_thread_offers_it),
         cmocka_unit_test(a_huge_object_survives_a_refused_resize),
+        cmocka_unit_test(an_object_never_has_what_the_system_has),
         cmocka_unit_test(an_object_grows_without_room_at_need),
         cmocka_unit_test(a_refused_root_goes_with_the_next_round),
         cmocka_unit_test(what_cannot_be_written_does_not_wait),
