@@ -92,8 +92,8 @@ static void *leave_exactly(void *what) {
     return end_thread();
 }
 
-/* Where our thread does not live: the program's next thread gets the only heap that waits as it is, if it has few slabs,
- * pooled or in use. The pool of another one goes back at once. */
+/* Where our thread does not live: the program's next thread gets the only heap that waits as it is, if it has few
+ * slabs, pooled or in use. The pool of another one goes back at once. */
 static void few_slabs_are_the_next_threads(void **state) {
     (void)state;
     for (unsigned slabs = FEW_SLABS - 1; slabs <= FEW_SLABS + 1; slabs++)
