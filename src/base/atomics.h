@@ -206,6 +206,7 @@ WORD_OF(64)
     __extension__({                                                                                                    \
         __auto_type object_ = (object);                                                                                \
         __typeof__((void)0, *object_) value_;                                                                          \
+        _Static_assert(sizeof value_ <= 8, "one word");                                                                \
         if ((order) == memory_order_relaxed) BY_SIZE(load, object_, &value_);                                          \
         else __atomic_load(object_, &value_, order);                                                                   \
         value_;                                                                                                        \
@@ -214,6 +215,7 @@ WORD_OF(64)
     __extension__({                                                                                                    \
         __auto_type object_ = (object);                                                                                \
         __typeof__((void)0, *object_) value_ = (value);                                                                \
+        _Static_assert(sizeof value_ <= 8, "one word");                                                                \
         if ((order) == memory_order_relaxed) BY_SIZE(store, object_, &value_);                                         \
         else __atomic_store(object_, &value_, order);                                                                  \
     })
