@@ -14,15 +14,21 @@
 
 /* Peak of granules in use: since the last round, and in the round before. A thread notes what is in use at three
  * moments: memory without pages comes into use, a range is freed while much is cached, the thread looks how much it may
- * cache. */
+ * cache. Without the reclamation thread only the first counts: there the peak does not become older while the program
+ * is quiet. */
 static _Atomic(size_t) most_in_use[2];
 
-NOINLINE struct usage watermark_note_peak(void) {
+static NOINLINE struct usage usage_now(void) {
     size_t cached = free_granules(MAPPED) + free_granules(UNMAPPED);
     size_t granules = root_count() * ROOT_GRANULES + (mapping_cache_bytes() >> JW_GRANULE_SHIFT);
     size_t huge = huge_bytes_in_use() >> JW_GRANULE_SHIFT, all = (granules > cached ? granules - cached : 0) + huge;
-    if (all > NEAR_LOAD(most_in_use[0])) atomic_store_explicit(&most_in_use[0], all, memory_order_relaxed);
     return (struct usage){.all = all, .huge = huge};
+}
+
+NOINLINE struct usage watermark_note_peak(void) {
+    struct usage usage = usage_now();
+    if (usage.all > NEAR_LOAD(most_in_use[0])) atomic_store_explicit(&most_in_use[0], usage.all, memory_order_relaxed);
+    return usage;
 }
 
 void watermark_age_peak(void) {
@@ -69,7 +75,7 @@ static size_t watermark_for(wide_bool lives, wide_bool of_mappings) {
     if (percent == 0) return least;
     if (!lives && least - 1 < KEPT_MOST && reclaimer_stopped_briefly()) least = KEPT_MOST; /* not with cache_min:0 */
     if (CLASSES_APART && !lives) return least; /* slabs that wait in regions without pages count as in use there */
-    struct usage usage = watermark_note_peak();
+    struct usage usage = lives ? watermark_note_peak() : usage_now();
     if (of_mappings && !lives) usage.huge = 0;
     return limit_above_peak(usage, percent, least, lives);
 }

@@ -31,7 +31,8 @@ size_t watermark_minimum(void);
 /* Granules that may wait while there is no reclamation thread. */
 size_t watermark_without_thread(void);
 
-/* Returns the watermark. Notes the peak first, unless cache_percent is 0 or the soft limit is exceeded. */
+/* Returns the watermark. With the reclamation thread notes the peak first, unless cache_percent is 0 or the soft limit
+ * is exceeded. */
 size_t watermark_renew(void);
 
 /* The same for a free of a huge object. Without the reclamation thread huge objects in use count there, as the next one

@@ -290,7 +290,7 @@ static void the_caches_next_to_these_are_others(void **state) {
     start();
     for (unsigned class = 0; class < MID_CACHES; class ++) {
         char *objects[MANY];
-        for (unsigned i = 0; i < MANY; i++) CHECK((objects[i] = midend_allocate(both[1], mid_shapes[class].size, 1)));
+        for (unsigned i = 0; i < MANY; i++) CHECK((objects[i] = allocate_held_by(both[1], mid_shapes[class].size)));
         CHECK(mid_cache_free(both[1], objects[0], leaf_of(objects[0])));
         for (unsigned i = 1; i < MANY; i++) CHECK(midend_free(NULL, objects[i]));
     }

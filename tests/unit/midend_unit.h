@@ -33,9 +33,13 @@ static inline uint32_t word(granule_id slab) {
 }
 
 /* As malloc and free do it for a thread that has a heap. */
+static inline void *allocate_held_by(struct mid_cache *holder, size_t size) {
+    void *object = midend_allocate_cached(holder, size);
+    return object ? object : midend_allocate_uncached(holder, size);
+}
+
 static inline void *allocate_held(size_t size) {
-    void *object = midend_allocate_cached(caches, size);
-    return object ? object : midend_allocate_uncached(caches, size);
+    return allocate_held_by(caches, size);
 }
 
 __attribute__((unused)) static NOINLINE bool takes(void *object, struct leaf_word leaf) {
