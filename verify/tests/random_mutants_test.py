@@ -13,6 +13,7 @@ import sample  # noqa: E402
 from clients import write_mutant  # noqa: E402
 from edits import Edit, edits  # noqa: E402
 from mutants import Mutant  # noqa: E402
+from unit_programs import UnitTest  # noqa: E402
 from verify import run_program  # noqa: E402
 
 SMALL = """#include <stdatomic.h>
@@ -85,7 +86,7 @@ class OfASmallSource(unittest.TestCase):
         self.assertEqual(self.edit("off by one", "<").line, 12)
 
     def test_changed_objects(self) -> None:
-        library = {self.source: ["gcc", "-O2"]}
+        library = UnitTest("small", {self.source: ["gcc", "-O2"]}, [], "gcc")
         some = sample.Sample("gcc", run_program, library, None, {}, {}, self.source.parent)
         cases = (("delete", "*plain = *plain;", set()), ("constant", "8", None), ("negate", "n < 7", {"small"}))
         for kind, old, expected in cases:
@@ -100,7 +101,7 @@ class OfAClient(unittest.TestCase):
     def judged(self, client: str) -> dict:
         """A range is taken from a slot of a Nest, and lost."""
         nest = ROOT / "src/backend/nest.c"
-        library = {nest: ["gcc", "-O2", f"-I{ROOT / 'src'}"]}
+        library = UnitTest("nest", {nest: ["gcc", "-O2", f"-I{ROOT / 'src'}"]}, [], "gcc")
         with tempfile.TemporaryDirectory() as folder:
             reached = {"key": client, "seconds": 1, "complete": True, "lines": {"src/backend/nest.c": range(1, 500)}}
             some = sample.Sample("gcc", run_program, library, None, {}, {client: reached}, Path(folder))
