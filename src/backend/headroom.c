@@ -7,6 +7,7 @@
 #include "backend/limits.h"
 #include "backend/mapping_cache.h"
 #include "backend/ownership.h"
+#include "backend/reclaimer.h"
 #include "backend/thrift_counters.h"
 #include "backend/watermark.h"
 #include "base/compiler.h"
@@ -62,6 +63,11 @@ static COLD void give_ranges_back(size_t granules, size_t request) {
 void thrift_give_back_above_watermark(size_t freed) {
     size_t cached = free_granules(MAPPED), least = watermark_without_thread();
     if (cached > least) give_ranges_back(cached - least, freed);
+}
+
+void thrift_give_back_mappings(size_t limit) {
+    size_t cached = free_granules(MAPPED);
+    if (!reclaimer_lives() && cached > limit) thrift_count_given_back(mapping_cache_drain(ANY_BUFFER, cached - limit));
 }
 
 void thrift_yield_to_pressure(void) {

@@ -29,4 +29,8 @@ void thrift_yield_to_pressure(void);
  * caller frees, which bound the number of ranges. 0: no bound. */
 void thrift_give_back_above_watermark(size_t freed);
 
+/* Unmaps cached mappings while more than `limit` granules are cached, in a process without the reclamation thread: no
+ * round may come after this free. */
+void thrift_give_back_mappings(size_t limit);
+
 #endif

@@ -2,6 +2,7 @@
 #include "backend/huge.h"
 
 #include "backend/directory.h"
+#include "backend/headroom.h"
 #include "backend/mapping_cache.h"
 #include "backend/page_map.h"
 #include "backend/thrift.h"
@@ -111,7 +112,9 @@ bool huge_may_serve(size_t usable, size_t size) {
 /* Caches the mapping, with as much of its memory as may wait. False: the caller must unmap the mapping. */
 static wide_bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
-    size_t room = align_down(watermark_room(watermark_of_mappings()), mapping_unit());
+    size_t limit = watermark_of_mappings();
+    thrift_give_back_mappings(limit);
+    size_t room = align_down(watermark_room(limit), mapping_unit());
     size_t mapped = size < room ? size : room;
     struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : mapping_unit()},
                           old;

@@ -6,10 +6,12 @@
 #include "base/compiler.h"
 #include "base/mitigations.h"
 #include "config/options.h"
+#include "config/policy.h"
 #include "core/object_size.h"
 #include "frontend/disable.h"
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
+#include "platform/platform.h"
 
 enum { PATTERN = 0xab, LEAST = 8 }; /* no address has such bytes; bytes of the smallest object */
 
@@ -20,11 +22,18 @@ void *fill_object(char *object, size_t size, int byte) {
     return object;
 }
 
+/* SIZE_MAX: of no huge object, and perhaps of a tool's. */
+COLD void *clear_object(char *object, size_t size, size_t dirty_bytes) {
+    bool many = dirty_bytes > CLEARED_MOST && dirty_bytes < SIZE_MAX;
+    if (many && platform_discard(object, object_size(object))) return object;
+    return dirty_bytes < size ? memset(object, 0, dirty_bytes) : fill_object(object, size, 0);
+}
+
 COLD void *with_new_contents(void *object, size_t size, size_t dirty_bytes) {
     size_t init = option_init();
     if (!object || init == INIT_NONE) return object;
-    if (init == INIT_ZERO && dirty_bytes < size) return memset(object, 0, dirty_bytes);
-    return fill_object(object, size < LEAST ? LEAST : size, init == INIT_ZERO ? 0 : PATTERN);
+    if (size < LEAST) size = LEAST;
+    return init == INIT_ZERO ? clear_object(object, size, dirty_bytes) : fill_object(object, size, PATTERN);
 }
 
 size_t with_new_end(char *object, size_t old) {

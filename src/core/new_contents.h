@@ -12,6 +12,10 @@
  * build it may use only `size`. */
 void *fill_object(char *object, size_t size, int byte);
 
+/* Sets all bytes to zero that may not be zero. dirty_bytes: as in route.h. Of more than CLEARED_MOST the OS takes the
+ * pages, and clears those that the program comes to. */
+void *clear_object(char *object, size_t size, size_t dirty_bytes);
+
 /* Fills a new object as the option says, if it says so. NULL stays NULL. dirty_bytes: as in route.h. */
 void *with_new_contents(void *object, size_t size, size_t dirty_bytes);
 

@@ -18,7 +18,7 @@ static NOINLINE void *allocate_zeroed_large(size_t size) {
     if (RANGE_CACHE_WAYS > 0 && size <= BACKEND_MAX) object = large_allocate_cached(&thread_heap()->range_cache, size);
     if (!object) object = allocate_above_small(size, 1, &dirty_bytes);
     if (!object || dirty_bytes == 0) return object;
-    return dirty_bytes < size ? memset(object, 0, dirty_bytes) : fill_object(object, size, 0);
+    return clear_object(object, size, dirty_bytes);
 }
 
 void *allocate_zeroed(size_t size) {

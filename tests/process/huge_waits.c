@@ -79,6 +79,32 @@ static void written_and_freed(size_t size) {
     free(object);
 }
 
+/* calloc must not write to all of a waiting mapping: the program may need little of it. */
+static void little_is_used(size_t before) {
+    enum { OBJECTS = 4, TIMES = 60 };
+    char *objects[OBJECTS];
+    for (size_t i = 0; i < OBJECTS; i++) CHECK((objects[i] = malloc((20 + i % 2 * 10) * MB)) != NULL);
+    for (size_t i = 0; i < TIMES; i++) {
+        free(objects[i % OBJECTS]);
+        size_t size = (20 + i % 3 * 5) * MB;
+        char *object = objects[i % OBJECTS] = calloc(1, size);
+        CHECK(object != NULL && object[0] == 0 && object[size / 2] == 0 && object[size - 1] == 0);
+        object[size / 2] = 1;
+        CHECK(left_of(before) <= 10 * MB);
+    }
+    for (size_t i = 0; i < OBJECTS; i++) free(objects[i]);
+}
+
+/* What waited while more was in use goes with the last frees: there is no thread, and no round after them. */
+static void all_is_freed(size_t before) {
+    enum { OBJECTS = 8 };
+    char *objects[OBJECTS];
+    for (size_t i = 0; i < OBJECTS; i++) objects[i] = memset(malloc(20 * MB), 1, 20 * MB);
+    for (size_t i = 0; i < OBJECTS; i++) free(objects[i]);
+    printf("all freed: %zu bytes more than before\n", left_of(before));
+    CHECK(left_of(before) <= 10 * MB);
+}
+
 int main(int count, char **arguments) {
     setvbuf(stdout, NULL, _IONBF, 0);
     if (!under_jwmalloc()) check_skip("the C library's malloc promises none of this");
@@ -97,6 +123,9 @@ int main(int count, char **arguments) {
     zeroed_again(6 * MB);
     zeroed_again(20 * MB);
     replaced_at_random();
+    malloc_trim(0);
+    little_is_used(before);
+    all_is_freed(before);
     for (size_t size = 5; size <= 64; size *= 2) {
         written_and_freed(size * MB);
         CHECK(resident_bytes() == 0 || left_of(before) <= 10 * MB); /* cache_min, as there is no thread */
