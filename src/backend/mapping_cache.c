@@ -90,8 +90,8 @@ bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapp
 /* How badly the mapping suits a request of `size` bytes. The smallest of those that are at most an eighth larger suits
  * best, then the one nearest in size. SIZE_MAX: the mapping does not suit. */
 static size_t entry_distance(const struct mapping_entry *entry, uintptr_t start, size_t size, size_t alignment) {
-    size_t has = entry_size(entry);
-    if (start <= IN_HANDS || (start & (alignment - 1)) != 0 || has > HUGE_FITTING * size || size > HUGE_FITTING * has)
+    size_t has = entry_size(entry), most = HUGE_FITTING > 1 ? HUGE_FITTING * size : size + size / HUGE_ROOM_PART;
+    if (start <= IN_HANDS || (start & (alignment - 1)) != 0 || has > most || size > HUGE_FITTING * has)
         return SIZE_MAX;
     return has >= size ? has - size : size - has + size / HUGE_ROOM_PART;
 }

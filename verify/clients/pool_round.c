@@ -45,7 +45,7 @@ int main(void) {
     for (struct slab *slab = pool_take_all(&pool), *next; slab; slab = next, count++) {
         next = slab_by_id(&slab->freed.next);
         assert(slab != taken && !given_back[slab - slabs]);
-        slab_id_set(&slab->freed.next, NULL);
+        slab_id_put(&slab->freed.next, 0);
         give_back(slab);
     }
     assert(count <= pool.count);
