@@ -91,8 +91,7 @@ bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapp
  * best, then the one nearest in size. SIZE_MAX: the mapping does not suit. */
 static size_t entry_distance(const struct mapping_entry *entry, uintptr_t start, size_t size, size_t alignment) {
     size_t has = entry_size(entry), most = HUGE_FITTING > 1 ? HUGE_FITTING * size : size + size / HUGE_ROOM_PART;
-    if (start <= IN_HANDS || (start & (alignment - 1)) != 0 || has > most || size > HUGE_FITTING * has)
-        return SIZE_MAX;
+    if (start <= IN_HANDS || (start & (alignment - 1)) != 0 || has > most || size > HUGE_FITTING * has) return SIZE_MAX;
     return has >= size ? has - size : size - has + size / HUGE_ROOM_PART;
 }
 
