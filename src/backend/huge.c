@@ -125,7 +125,7 @@ static wide_bool cache_mapping(char *object, size_t size) {
     return true;
 }
 
-/* Caches or unmaps the mapping of an object that the directory calls gone. */
+/* Caches the mapping of an object that the directory calls gone, or unmaps it where it must not wait. */
 static void retire_mapping(char *object, size_t size, bool may_wait) {
     count_huge(-1, -(intptr_t)size);
     if (!may_wait || !cache_mapping(object, size)) unmap_huge(object, size + huge_guard());

@@ -34,7 +34,8 @@ struct cached_mapping {
 bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapping *old);
 
 /* Pops the mapping that suits a request of `size` bytes at a multiple of `alignment` best: the caller changes its size
- * if need be. False: none is at least half and at most twice as large (HUGE_FITTING). */
+ * if need be. False: none is at least half and at most twice as large (HUGE_FITTING; on 32 bits, none is as large or
+ * larger by an eighth at most). */
 bool mapping_cache_pop(size_t size, size_t alignment, struct cached_mapping *taken);
 
 /* Unmaps cached mappings that were pushed while `buffer` was active (ANY_BUFFER: all). Stops when these had at least

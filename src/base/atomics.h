@@ -175,7 +175,7 @@ static inline __attribute__((always_inline)) bool lse_exchange_if(void *object, 
 
 /* A relaxed load or store of GCC takes an address without an offset, so each field of a structure costs an instruction
  * more. A volatile access of the word is as good: it is one instruction, and the compiler neither repeats it nor leaves
- * it out. */
+ * it out. GCC moves no access to memory over an acquire before it or a release behind it. */
 #if JW_LSE_CALLS && !defined __clang__ && defined __OPTIMIZE__
 
 #define WORD_OF(bits)                                                                                                  \

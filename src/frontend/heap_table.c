@@ -40,7 +40,7 @@ static void heap_set_next(uint32_t number, uint32_t next) {
 }
 
 void heap_stack_push(struct versioned_stack *stack, _Atomic(uint32_t) *count, struct heap *heap) {
-    atomic_fetch_add_explicit(count, 1, memory_order_relaxed); /* before the push */
+    atomic_fetch_add_explicit(count, 1, memory_order_relaxed); /* before the push: never too low */
     versioned_stack_push(stack, heap->number, heap_set_next);
 }
 

@@ -318,6 +318,21 @@ static void a_waiting_mapping_grows(void **state) {
     }
 }
 
+/* There no mapping is cut or made larger. */
+static void on_32_bits_other_sizes_get_other_mappings(void **state) {
+    (void)state;
+    size_t dirty = 1;
+    if (HUGE_FITTING > 1) return;
+    for (unsigned i = 0; i < 2; i++) {
+        waiting_mapping(1);
+        char *other = huge_allocate(i ? MORE : LESS, 1, &dirty);
+        assert_true(other && dirty == 0);
+        assert_int_equal(mapping_cache_bytes() % WAITS, 0); /* all of it waits, or has made room */
+        huge_free(other);
+        thrift_purge();
+    }
+}
+
 /* A waiting mapping serves sizes down to eight ninths of its own as it is, at an alignment that it has. */
 static void a_waiting_mapping_serves_what_is_little_smaller(void **state) {
     (void)state;
@@ -433,6 +448,7 @@ int main(void) {
         cmocka_unit_test(a_waiting_mapping_is_cut),
         cmocka_unit_test(a_share_of_the_huge_objects_may_wait),
         cmocka_unit_test(a_waiting_mapping_grows),
+        cmocka_unit_test(on_32_bits_other_sizes_get_other_mappings),
         cmocka_unit_test(a_waiting_mapping_serves_what_is_little_smaller),
         cmocka_unit_test(what_cannot_wait_is_unmapped),
         cmocka_unit_test(misuse_is_told),
