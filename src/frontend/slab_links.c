@@ -30,8 +30,8 @@ COLD wide_bool slab_has_link(const void *object) {
     if (link_is_near(distance ^ link_base(object) ^ (uintptr_t)object, NEAR_SIZE)) return true;
     if ((distance ^ link_base(object)) > UINTPTR_MAX) return false;
     const char *next = link_followed(object, distance);
-    bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0;
-    return next == LINK_END || origin || page_map_owns(next);
+    bool origin = ((uintptr_t)next + 1) % GRANULE_SIZE == 0; /* one byte before its slab */
+    return next == LINK_END || page_map_owns(next + origin);
 }
 
 NOINLINE void *slab_next_far(const void *object, uint64_t distance) {

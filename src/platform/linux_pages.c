@@ -128,8 +128,12 @@ wide_bool platform_discard(void *address, size_t size) {
     return call_to_give_back(SYS_madvise, (void *)from, to - from, MADV_DONTNEED) == 0;
 }
 
+/* The tail goes by munmap where the caller may call that: if mremap makes a mapping smaller, qemu-user before version 8
+ * also closes the memory behind that, in 32-bit programs. */
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
     before_unmapping();
+    if (new_size < old_size && call_to_give_back(SYS_munmap, (char *)address + new_size, old_size - new_size, 0) == 0)
+        return true;
     return !kernel_failed(
         kernel_call(SYS_mremap, ARGUMENTS(ARGUMENT(address), ARGUMENT(old_size), ARGUMENT(new_size))));
 }

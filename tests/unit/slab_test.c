@@ -12,7 +12,7 @@ enum { FAR = 3 }; /* granules on either side */
 
 static _Alignas(1 << JW_GRANULE_SHIFT) char memory[(2 * FAR + 1) << JW_GRANULE_SHIFT];
 static char *const start_of_slab = memory + ((size_t)FAR << JW_GRANULE_SHIFT);
-static struct slab *slab; /* no table is made, so it is the record of all addresses */
+static struct slab *slab; /* the memory's record */
 static struct heap heap;
 
 static void **local(void) {
@@ -142,10 +142,15 @@ static void free_objects_are_told(void **state) {
     }
     link_write(object, LINK_END, slab_key(slab)); /* the last one of a list, and that of a cross list */
     assert_true(slab_has_link(object));
+    _Atomic(uintptr_t) *owner = &page_map.slot_owner[granule_of(start_of_slab) / ROOT_GRANULES];
+    *owner = align_down((uintptr_t)start_of_slab, ROOT_SIZE);
     link_write(object, slab_origin(slab), slab_key(slab));
     assert_true(slab_has_link(object));
     link_write(object, away(start_of_slab, NEAR_SIZE), slab_key(slab)); /* far, where none is cached */
     assert_false(slab_has_link(object));
+    link_write(object, away(slab_origin(slab), NEAR_SIZE), slab_key(slab)); /* like an origin, of no slab */
+    assert_false(slab_has_link(object));
+    *owner = 0;
 }
 
 static void the_full_mark_is_seen_by_one(void **state) {
