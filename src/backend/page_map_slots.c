@@ -71,10 +71,12 @@ static enum platform_reserved take_slots(size_t slot, size_t *count) {
     return RESERVE_TAKEN;
 }
 
-/* Chooses the first root's slot among the upper half: each is equally probable, and none is slot 0. */
+/* Chooses the first root's slot among the upper half: each is equally probable. Slot 0 and the last one are left out:
+ * many wild pointers have these places (0, -1), and free can report them if no slab shares the place. */
 static size_t random_slot(size_t mask) {
     size_t far = page_map_far(mask), half = far ? page_map_low(mask) : page_map_low(mask) / 2;
-    return (far ? far : half) + (platform_random_place() >> 1) % half; /* the random number is odd */
+    size_t places = half > 1 ? half - 1 : 1;                             /* 1: in a model */
+    return (far ? far : half) + (platform_random_place() >> 1) % places; /* the random number is odd */
 }
 
 /* Reserves the lowest free slots; doubles the tables when there are none. */

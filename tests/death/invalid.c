@@ -81,9 +81,11 @@ static void free_of_middle(size_t size) {
 }
 
 /* free reads bytes 4 to 7 from the address on: here those of the next object. If they are a part of its link, they look
- * like a link in one of 256 processes, and the free is not seen (docs/misuse.md). */
+ * like a link in one of 256 processes, and the free is not seen (docs/misuse.md). At a
+ * page's end they may be unmapped. */
 static void free_of_last_byte(size_t size) {
     char *bytes = object(size);
+    while (size <= 2048 && ((uintptr_t)bytes + size) % 4096 == 0) bytes = object(size);
     uint32_t read = 0;
     if (size <= 2048) memcpy(&read, bytes + size + 3, sizeof read);
     if (read >= 0xffff0000u) _exit(NEEDS_ANOTHER_KEY);

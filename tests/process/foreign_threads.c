@@ -67,7 +67,7 @@ static void a_thread_without_a_heap(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, never_allocate, NULL) == 0 && pthread_join(thread, NULL) == 0);
     ends++;
-    CHECK(thread_count() == 1);
+    AWAIT(thread_count() == 1); /* the kernel may still show a thread that has told its end */
 }
 
 int main(void) {

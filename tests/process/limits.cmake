@@ -36,7 +36,7 @@ endif()
 # The calls that a program spares its threads.
 if(NOT (JW_SANITIZE OR jw_emulated))
     jw_test(process.spared_callers SOURCES process/spared_callers.c MODES static preload LABELS api TIMEOUT 60
-        CONF spare_callers:true,reclaim_thread:true,reclaim_interval:400)
+        CONF spare_callers:true,reclaim_thread:true,reclaim_interval:2000)
     jw_test(process.pressure_creator_gone SOURCES process/pressure_creator_gone.c MODES preload LABELS api TIMEOUT 60
         CONF reclaim_thread:true,pressure:true)
 endif()

@@ -104,15 +104,17 @@ static void soft_limit_keeps_nothing(void) {
     }
 }
 
-/* What a sleeping thread keeps goes back by a round that another thread's use of new memory asks for. */
+/* What sleeping threads keep goes back when a limit is set that it exceeds. */
 static pthread_barrier_t slept;
 
 static void *keep_caches(void *unused) {
-    void *kept[64];
-    for (size_t size = 2500; size <= 14000; size += 500) {
-        for (unsigned i = 0; i < 64; i++) kept[i] = touched(malloc(size));
-        for (unsigned i = 0; i < 64; i++) free(kept[i]);
-    }
+    enum { CACHED_SIZES = 24, EACH = 16 };
+    void *kept[CACHED_SIZES][EACH];
+    for (size_t i = 0; i < CACHED_SIZES; i++)
+        for (unsigned j = 0; j < EACH; j++) kept[i][j] = touched(malloc(2500 + i * 500));
+    pthread_barrier_wait(&slept);
+    for (size_t i = 0; i < CACHED_SIZES; i++)
+        for (unsigned j = 0; j < EACH; j++) free(kept[i][j]);
     pthread_barrier_wait(&slept);
     pthread_barrier_wait(&slept);
     return unused;
@@ -120,10 +122,12 @@ static void *keep_caches(void *unused) {
 
 static void soft_limit_reaches_sleepers(void) {
     pthread_t threads[8];
-    set("opt.reclaim_interval", 10);
+    set("opt.reclaim_interval", 60000); /* no round comes by itself */
     pthread_barrier_init(&slept, NULL, 9);
     for (unsigned i = 0; i < 8; i++) CHECK(pthread_create(&threads[i], NULL, keep_caches, NULL) == 0);
     pthread_barrier_wait(&slept);
+    pthread_barrier_wait(&slept);
+    CHECK(committed() > 8 * MB); /* the threads' caches */
     set("opt.limit_soft", 1);
     size_t count = fill(100000, MB);
     AWAIT(committed() < 3 * MB);

@@ -123,7 +123,7 @@ static void *crowd(void *number) {
     return NULL;
 }
 
-enum { WHOLE = 1000000, ROUNDS_LAST = 2 };
+enum { WHOLE = 1000000, ROUNDS_LAST = 5 };
 
 static void *whole(void *megabytes) {
     uint64_t seed = 1;

@@ -115,7 +115,7 @@ static void *live_alone_then_with_another(void *argument) {
 static void lone(void) {
     for (unsigned phase = 0; phase < PHASES; phase++) run(use_32_megabytes);
     run(live_alone_then_with_another);
-    CHECK(!reclaimer_runs());
+    AWAIT(!reclaimer_runs());
 }
 
 int main(int count, char **arguments) {

@@ -18,7 +18,7 @@ login() {
     port=$(python3 -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
     "$@" "$(command -v sshd)" -D -e -f /dev/null -p "$port" -o ListenAddress=127.0.0.1 -o HostKey="$keys/host" \
         -o AuthorizedKeysFile="$keys/authorized" -o PidFile="$work/$name.pid" -o PermitRootLogin=prohibit-password \
-        -o UsePAM=no >"$name.log" 2>&1 &
+        -o UsePAM=no -o MaxStartups=1000 >"$name.log" 2>&1 &
     shell=$!
     until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && [ -s "$name.pid" ]; do kill -0 "$shell"; done
     server=$(cat "$name.pid") # not the shell that the function runs in

@@ -39,13 +39,13 @@ static char *reserve(size_t count, size_t wanted) {
     return root;
 }
 
-/* The upper half of what the tables cover, or their far part. */
+/* The upper half of what the tables cover, or their far part, without the last slot: MAP_FAILED has its place. */
 static size_t first_slot(void) {
-    return (LOW << power) + (place >> 1) % LOW;
+    return (LOW << power) + (place >> 1) % (LOW - 1);
 }
 
 static size_t roots_at_first(void) {
-    size_t left = LOW - (place >> 1) % LOW;
+    size_t left = LOW - (place >> 1) % (LOW - 1);
     return left < 3 ? left : 3;
 }
 
