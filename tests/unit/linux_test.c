@@ -1,5 +1,4 @@
-/* linux_test.c - Linux behind the platform contract: mappings, the bare thread, thread exit, fork, and the last words.
- */
+/* linux_test.c - Linux behind the platform contract: mappings, the bare thread, thread exit, fork, the last words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,16 +26,14 @@ enum { MB = 1 << 20, BIG = 4 * MB };
 static void no_guess_leads_into_the_region(void **state) {
     (void)state;
     enum { SIZE = 64 * MB };
-    char *root = NULL;
     uintptr_t region = 0;
-    enum platform_reserved result = RESERVE_TAKEN; /* by the program itself: 32 bits have little room */
-    for (unsigned tries = 0; result == RESERVE_TAKEN && tries < 20; tries++) {
+    enum platform_reserved result = RESERVE_TAKEN;
+    while (result == RESERVE_TAKEN) { /* by the program itself: 32 bits have little room */
         if ((region = platform_region(SIZE, BIG)) == 0) return;
-        root = (char *)region + SIZE - BIG;
-        result = platform_reserve_at(root, BIG, true, "jwmalloc: test");
+        result = platform_reserve_at((char *)region + SIZE - BIG, BIG, true, "jwmalloc: test");
     }
     assert_int_equal(result, RESERVED);
-    assert_true(platform_unmap(root, BIG));
+    assert_true(platform_unmap((char *)region + SIZE - BIG, BIG));
     char *block = platform_reserve(BIG, BIG, "jwmalloc: test");
     assert_non_null(block);
     assert_false((uintptr_t)block - region < SIZE);
@@ -93,9 +90,7 @@ static void pages_move_without_a_copy(void **state) {
     assert_true(platform_unmap(to, 2 * MB));
 }
 
-static _Atomic(uint32_t) go, runs;
-static _Atomic(uint32_t) thread_seen;
-
+static _Atomic(uint32_t) go, runs, thread_seen;
 static void body(void) {
     char deep[16 * 1024];
     memset(deep, 1, sizeof deep);
