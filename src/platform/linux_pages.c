@@ -128,8 +128,8 @@ wide_bool platform_discard(void *address, size_t size) {
     return call_to_give_back(SYS_madvise, (void *)from, to - from, MADV_DONTNEED) == 0;
 }
 
-/* The tail goes by munmap where the caller may call that: if mremap makes a mapping smaller, qemu-user before version 8
- * also closes the memory behind that, in 32-bit programs. */
+/* munmap takes the tail away where the caller may call it, else mremap does. With mremap, qemu-user 7.2 also closes the
+ * memory behind the mapping, in 32-bit programs. */
 bool platform_resize(void *address, size_t old_size, size_t new_size) {
     before_unmapping();
     if (new_size < old_size && call_to_give_back(SYS_munmap, (char *)address + new_size, old_size - new_size, 0) == 0)

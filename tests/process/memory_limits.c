@@ -104,7 +104,7 @@ static void soft_limit_keeps_nothing(void) {
     }
 }
 
-/* What sleeping threads keep goes back when a limit is set that it exceeds. */
+/* Setting a limit below what is in use gives back what sleeping threads keep. */
 static pthread_barrier_t slept;
 
 static void *keep_caches(void *unused) {
