@@ -48,9 +48,9 @@ enum {
 #endif
 
 enum {
-    /* Divisor: when the budget of a class with an object cache is spent, at most a half of the cache may be left. If
-     * more is left, malloc takes too few of the cached objects. Then all of them go back to their slabs. */
-    OBJECT_CACHE_USED_PART = 2,
+    /* Divisor: when the budget of a class with an object cache is spent, so many cached objects stay. If all went back,
+     * the next mallocs would have to refill from slabs of one free object each. */
+    OBJECT_CACHE_KEPT_PART = 2,
 };
 
 /* Ranges of each class that a thread caches (backend/range_cache.h). With four a thread that replaces sixteen

@@ -34,7 +34,7 @@ static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
 
 /* Frees an object whose class's local list has spent its budget. */
 static void free_to_spent_list(struct heap *heap, struct slab *slab, void *object) {
-    if (object_cache_is_closed(heap, slab)) {
+    if (object_cache_refuses(heap, slab)) {
         object_cache_refuse(heap, slab);
         push_freed(slab, &slab->freed, object, heap->key);
         heap_budget_spent(slab);

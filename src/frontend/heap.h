@@ -73,7 +73,7 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
     uint32_t in_use_count;
     uint32_t number;
     uint32_t generation;        /* of the process when the heap got its key (heap_fork.h) */
-    uint32_t cache_spent;       /* a bit for each class (object_cache.h) */
+    uint64_t cache_states;      /* two bits for each class (object_cache.h) */
     uint64_t key;               /* of its slabs' links (heap_key.h) */
     _Atomic(uint32_t) thread;   /* the kernel's number of its thread, 0: none. For messages about misuse only */
     uint32_t maintenance_ticks; /* calls of malloc and free that took a slow path; each so many maintain the heap */
@@ -91,8 +91,8 @@ struct heap { // NOLINT(clang-analyzer-optin.performance.Padding): what others w
 _Static_assert(offsetof(struct heap, local) == 0, "malloc adds a list's index to the heap's address");
 _Static_assert(DISABLED *FREE_TARGET_WORDS <= UINT8_MAX, "a list's index fits in an entry of the map");
 _Static_assert(JW_LOCAL_FREES <= UINT8_MAX && JW_OBJECT_CACHE_ENTRIES <= UINT8_MAX, "a budget fits in its entry");
+_Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit in each half of cache_states");
 _Static_assert(2 * JW_COARSE_SLABS <= UINT8_MAX, "slabs until the finer classes open fit in an entry (size_map.c)");
-_Static_assert(SIZE_CLASS_COUNT <= 32, "each class has a bit of cache_spent");
 
 /* The index of a class's list in `first`, which is an entry of the map; and the class of such an index. */
 static ALWAYS_INLINE size_t list_of_class(unsigned class) {

@@ -110,7 +110,7 @@ static struct heap *new_heap(void) {
 static void forget_sealed(struct heap *heap) {
     CLEAR_FIELDS(heap, local, abandoned_next);
     CLEAR_FIELDS(heap, pool, number);
-    heap->cache_spent = 0;
+    heap->cache_states = 0;
     memset(heap->mid_caches, 0, sizeof *heap - offsetof(struct heap, mid_caches));
     heap->reopened_taken = 0;
     heap->wants_slabs = false;

@@ -6,6 +6,7 @@
 #include "frontend/heap_pool.h"
 #include "frontend/heap_pop.h"
 #include "frontend/heap_slabs.h"
+#include "frontend/object_cache.h"
 #include "frontend/partial_list.h"
 #include "frontend/size_map.h"
 #include "frontend/slab_cross.h"
@@ -15,7 +16,7 @@
 static ALWAYS_INLINE void *pop_refilled(struct heap *heap, unsigned class, void *first) {
     heap->local[class].first = first;
     heap->local[class].budget = heap->budget[class];
-    heap->cache_spent &= ~(1u << class);
+    object_cache_open(heap, class);
     return heap_pop(&heap->local[class].first, heap->key);
 }
 

@@ -6,27 +6,62 @@
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
 
-/* Counts the objects of a local list that are not the current slab's. Stops when the count is above `most`. */
-static unsigned cached_length(const struct heap *heap, unsigned class, unsigned most) {
-    unsigned length = 0;
-    for (const void *object = heap->local[class].first; !link_is_end(object) && length <= most;
-         object = slab_next(object, heap->key))
-        length += slab_of(object) != heap->current[class];
-    return length;
+/* Gives the objects behind `last` in the class's local list back to their slabs. NULL: all. Returns how many. */
+static unsigned drain_behind(struct heap *heap, unsigned class, void *last) {
+    void *object = last ? slab_next(last, heap->key) : heap->local[class].first;
+    unsigned drained = 0;
+    if (last) link_write(last, LINK_END, heap->key);
+    else heap->local[class].first = LINK_END;
+    for (void *next; !link_is_end(object); object = next, drained++) {
+        struct slab *slab = slab_of(object);
+        next = slab_next(object, heap->key);
+        free_target_push(&slab->freed, object, heap->key);
+        free_target_set_budget(&slab->freed, slab->freed.budget - 1u);
+        if (slab->freed.budget == 0) heap_open_slab(heap, slab);
+    }
+    return drained;
 }
 
-static bool is_spent(const struct heap *heap, unsigned class) {
-    return heap->cache_spent >> class & 1;
+_Static_assert(JW_OBJECT_CACHE_ENTRIES / OBJECT_CACHE_KEPT_PART > 0 || JW_OBJECT_CACHE_ENTRIES == 0,
+               "a cached object is kept, and the others are behind it");
+
+/* The object of a local list behind which are the cached objects that are too many. *cached: cached objects up to
+ * there; the current slab's do not count. NULL: there are at most `most` cached objects. */
+static void *last_to_keep(const struct heap *heap, unsigned class, unsigned most, unsigned *cached) {
+    const struct slab *current = heap->current[class];
+    const uint64_t key = heap->key;
+    void *last = NULL;
+    for (void *object = heap->local[class].first; !link_is_end(object); object = slab_next(object, key)) {
+        bool counts = slab_of(object) != current;
+        if (counts && *cached == most) return last;
+        *cached += counts;
+        last = object;
+    }
+    return NULL;
+}
+
+/* Gives cached objects back if the cache is more than half full. Returns how many stay. */
+static unsigned object_cache_halve(struct heap *heap, unsigned class, unsigned room) {
+    const unsigned half = room / OBJECT_CACHE_KEPT_PART;
+    unsigned cached = 0;
+    bool halved = heap->cache_states & cache_halved(class);
+    void *last = last_to_keep(heap, class, half, &cached);
+    if (!last) {
+        object_cache_open(heap, class);
+    } else if (drain_behind(heap, class, last) + 1 >= room - half && halved) {
+        object_cache_drain(heap, class);
+        heap->cache_states |= cache_closed(class);
+    } else {
+        heap->cache_states |= cache_halved(class);
+    }
+    return cached;
 }
 
 void object_cache_renew_budget(struct heap *heap, unsigned class) {
-    unsigned most = size_classes[class].cache_room > 0 ? heap->budget[class] : 0, length = 0;
-    if (most > 0 && !is_spent(heap, class)) length = cached_length(heap, class, most / OBJECT_CACHE_USED_PART);
-    if (length > most / OBJECT_CACHE_USED_PART) {
-        object_cache_drain(heap, class);
-        heap->cache_spent |= 1u << class;
-    }
-    heap->local[class].budget = (uint16_t)(is_spent(heap, class) ? 1 : heap->budget[class] - length);
+    const unsigned room = heap->budget[class];
+    const bool caches = size_classes[class].cache_room > 0;
+    unsigned cached = caches && !object_cache_is_closed(heap, class) ? object_cache_halve(heap, class, room) : 0;
+    heap->local[class].budget = (uint16_t)(object_cache_is_closed(heap, class) ? 1 : room - cached);
 }
 
 void object_cache_refuse(struct heap *heap, struct slab *slab) {
@@ -35,13 +70,5 @@ void object_cache_refuse(struct heap *heap, struct slab *slab) {
 }
 
 void object_cache_drain(struct heap *heap, unsigned class) {
-    void *object = heap->local[class].first;
-    heap->local[class].first = LINK_END;
-    for (void *next; !link_is_end(object); object = next) {
-        struct slab *slab = slab_of(object);
-        next = slab_next(object, heap->key);
-        free_target_push(&slab->freed, object, heap->key);
-        free_target_set_budget(&slab->freed, slab->freed.budget - 1u);
-        if (slab->freed.budget == 0) heap_open_slab(heap, slab);
-    }
+    drain_behind(heap, class, NULL);
 }

@@ -7,11 +7,17 @@
  * was just freed. free needs no branch for that: the `target` of a FULL slab is the local list, as that of a CURRENT
  * slab. Cached objects keep slabs from becoming empty, so there must be few of them:
  *
- *   budget   of a local list: frees that may still go there, the current slab's among them. At 0: if malloc has taken
- *            half of the cached objects, the budget is renewed. Else all go back to their slabs, and the cache is
- *            closed until the next refill from a list (`cache_spent`): meanwhile each free opens a full slab. So a
- *            thread that only frees keeps no cached object. In a class without an object cache, periodic maintenance
- *            runs at 0
+ *   budget   of a local list: frees that may still go there, the current slab's among them. At 0 it is renewed. If more
+ *            than half of the cache is full, the objects behind that half go back to their slabs first: those freed
+ *            last stay. In a class without an object cache, periodic maintenance runs at 0
+ *
+ *   a cache is    event                                                       then
+ *   open          the budget is spent, and objects go back                    halved
+ *   halved        the budget is spent; at most half of the cache is full      open
+ *   halved        the budget is spent; malloc has taken none or one since     closed: all objects go back
+ *   any           a refill from a list                                        open
+ *
+ * While a cache is closed, each free opens a full slab. So a thread that only frees keeps no cached object.
  *
  * A local list that was taken from the cross list ends with the slab's origin. So may the link of a cached object. No
  * cached object is left in the list when that slab is no longer current.
@@ -21,16 +27,34 @@
 
 #include "frontend/heap.h"
 
+/* The bits of a class in cache_states. A cache without both is open. */
+static ALWAYS_INLINE uint64_t cache_halved(unsigned class) {
+    return (uint64_t)1 << class;
+}
+
+static ALWAYS_INLINE uint64_t cache_closed(unsigned class) {
+    return cache_halved(class) << 32;
+}
+
+/* A refill from a list: the cache is open. */
+static ALWAYS_INLINE void object_cache_open(struct heap *heap, unsigned class) {
+    heap->cache_states &= ~(cache_halved(class) | cache_closed(class));
+}
+
+static inline bool object_cache_is_closed(const struct heap *heap, unsigned class) {
+    return heap->cache_states & cache_closed(class);
+}
+
 /* Whether a freed object of that slab must not go to the class's local list, whose budget is spent. */
-static inline bool object_cache_is_closed(const struct heap *heap, const struct slab *slab) {
-    return heap->cache_spent >> slab->class & 1 && slab_state(slab) == FULL;
+static inline bool object_cache_refuses(const struct heap *heap, const struct slab *slab) {
+    return object_cache_is_closed(heap, slab->class) && slab_state(slab) == FULL;
 }
 
 /* Counts a freed object that does not go to the local list as one of the frees until the FULL slab is reopened. */
 void object_cache_refuse(struct heap *heap, struct slab *slab);
 
-/* Renews the budget after a freed object went there, for as many frees as there is room for. If malloc has not taken
- * half of the cached objects again, all go back, and the budget is spent until the next refill. */
+/* Renews the budget after a freed object went there, for as many frees as there is room for. Gives objects back where
+ * the cache is more than half full, as the table says. */
 void object_cache_renew_budget(struct heap *heap, unsigned class);
 
 /* Gives all of the class's local list back to the slabs. */

@@ -5,6 +5,7 @@
 #include "frontend/heap_statistics.h"
 #include "frontend/object_cache.h"
 #include "frontend/slab_cross.h"
+#include "frontend/slab_links.h"
 
 enum { CACHE_ROOM = 2048 };
 enum { CACHED_SLABS = 20, OBJECT_CACHE_CAPACITY = GRANULE_SIZE / CACHE_ROOM };
@@ -21,6 +22,13 @@ static void *fill_cached(void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY]) {
     void *last = allocate_as(0, CACHE_ROOM);
     assert_int_equal(heaps[0]->in_use_count, CACHED_SLABS + 1);
     return last;
+}
+
+static unsigned cached(unsigned class) {
+    unsigned count = 0;
+    for (void *object = heaps[0]->local[class].first; !link_is_end(object); object = slab_next(object, heaps[0]->key))
+        count += slab_of(object) != heaps[0]->current[class];
+    return count;
 }
 
 static void objects_of_full_slabs_are_cached(void **state) {
@@ -53,12 +61,14 @@ static void a_thread_that_only_frees_caches_nothing(void **state) {
     (void)state;
     if (!any_is_cached()) skip();
     void *objects[CACHED_SLABS * OBJECT_CACHE_CAPACITY], *last = fill_cached(objects);
-    unsigned most = size_classes[size_class_of(CACHE_ROOM)].cache_room;
+    unsigned class = size_class_of(CACHE_ROOM), most = size_classes[class].cache_room;
     for (unsigned i = 0; i < CACHED_SLABS * OBJECT_CACHE_CAPACITY; i++) {
         free_as(0, objects[i]);
         walk_all();
-        if (i + 1 == most) assert_true(heaps[0]->cache_spent >> size_class_of(CACHE_ROOM) & 1);
+        if (i + 1 == most) assert_int_equal(cached(class), most / 2);
+        if (i + 1 == most + (most - most / 2)) assert_int_equal(cached(class), 0);
     }
+    assert_true(object_cache_is_closed(heaps[0], class));
     assert_int_equal(heaps[0]->in_use_count, 1); /* the last object's */
     free_as(0, last);
     finish();
@@ -123,7 +133,7 @@ static void the_current_slab_s_objects_are_not_cached(void **state) {
         assert_int_equal(slab->state, CURRENT);
         walk_all();
     }
-    assert_false(heaps[0]->cache_spent >> slab->class & 1);
+    assert_false(heaps[0]->cache_states & (cache_halved(slab->class) | cache_closed(slab->class)));
     for (unsigned i = JW_CACHED_SLAB_OBJECTS; i-- > 0;) assert_ptr_equal(allocate_as(0, SIZE), objects[i]);
     for (unsigned i = 0; i < JW_CACHED_SLAB_OBJECTS; i++) free_as(0, objects[i]);
     finish();

@@ -155,11 +155,12 @@ static void forget_all(void) {
     memset(heap->local, 1, offsetof(struct heap, abandoned_next));
     memset(&heap->pool, 1, offsetof(struct heap, number) - offsetof(struct heap, pool));
     memset(heap->mid_caches, 1, sizeof *heap - offsetof(struct heap, mid_caches));
-    heap->cache_spent = heap->reopened_taken = 1;
+    heap->cache_states = heap->reopened_taken = 1;
     heap->wants_slabs = true;
     heaps_forget_sealed();
     CHECK(heap->number == number && heap->key == key && heap->in_use_count == 0 && pool_is_empty(&heap->pool));
-    CHECK(heap->cache_spent == 0 && !heap_has_reopened(heap) && !heap->wants_slabs && !heap_has_suspects(heap));
+    CHECK(heap->cache_states == 0 && !heap_has_reopened(heap));
+    CHECK(!heap->wants_slabs && !heap_has_suspects(heap));
     for (unsigned i = 0; i < MID_CACHES; i++) CHECK(!heap->mid_caches[i].cached && !heap->mid_caches[i].held_bytes);
     CHECK(range_cache_granules(&heap->range_cache) == 0);
     for (unsigned class = 0; class < SIZE_CLASS_COUNT; class ++)

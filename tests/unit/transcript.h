@@ -312,7 +312,8 @@ static void count_heap(struct heap *heap) {
     count_is(heap->pool.least, "h%u.least", n);
     count_is(heap->maintenance_ticks, "h%u.ticks", n);
     count_is(heap->collected_class, "h%u.collected", n);
-    count_is(heap->cache_spent, "h%u.spent", n);
+    count_is((uint32_t)heap->cache_states, "h%u.halved", n);
+    count_is((uint32_t)(heap->cache_states >> 32), "h%u.closed", n);
     count_is(heap->generation, "h%u.generation", n);
     count_is(heap->wants_slabs, "h%u.wants", n);
     count_is(heap->shortage.skipped, "h%u.skipped", n);
