@@ -17,6 +17,7 @@
 #include "base/compiler.h"
 #include "base/print.h"
 #include "core/hit_path.h"
+#include "core/tracking.h"
 #include "platform/catch.h"
 #include "platform/instructions.h"
 #include "platform/platform.h"
@@ -95,8 +96,10 @@ static ALWAYS_INLINE void *make_object(size_t size, size_t alignment, bool may_t
 }
 
 /* Allocates when the local list has no near object. */
-static NOINLINE void *make_slowly(size_t size) {
-    return make_object(size, 1, true);
+static NOINLINE void *make_slowly(struct heap *heap, size_t size, size_t list_index) {
+    if (STRICT_LINKS || TRACKED_ENTRIES) return make_object(size, 1, true);
+    void *object = allocate_far(heap, size, list_index);
+    return LIKELY(object != NULL) ? object : retry_with_handler(size, 1, true);
 }
 
 JW_EXPORT void *new_object(size_t size) MANGLED("_Znw", "");
@@ -182,9 +185,10 @@ static ALWAYS_INLINE bool deletes_at_once(void *object, size_t size) {
 #endif
 
 HIT_BESIDE void *new_object(size_t size) {
+    struct heap *heap = thread_heap();
     size_t list_index;
-    void *object = allocate_near(thread_heap(), size, &list_index);
-    return LIKELY(object != NULL) ? object : make_slowly(size);
+    void *object = allocate_near(heap, size, &list_index);
+    return LIKELY(object != NULL) ? object : make_slowly(heap, size, list_index);
 }
 
 void *new_array(size_t size) {

@@ -12,8 +12,8 @@
 #include "core/tracking.h"
 #include "platform/features.h"
 
-/* Allocates if the link of the first object is not near: the four cases above. */
-static NOINLINE void *allocate_far(struct heap *heap, size_t size, size_t list_index) {
+/* The four cases above. */
+NOINLINE void *allocate_far(struct heap *heap, size_t size, size_t list_index) {
     void *object = heap->first[list_index];
     if (link_is_end(object)) return allocate_slowly(heap, size, list_index);
     if (STRICT_LINKS || JW_FILL || link_next(object, heap->key) != LINK_END) return heap_pop_slowly(heap, list_index);

@@ -11,7 +11,7 @@ static ALWAYS_INLINE size_t list_index_of_size(const struct heap *heap, size_t s
     return byte_load(&heap->size_map[size & -(size_t)(size <= FRONTEND_MAX)]);
 }
 
-/* `heap` is the calling thread's. NULL: the link in the local list at *list_index is not near (allocate.c). */
+/* `heap` is the calling thread's. NULL: the link in the local list at *list_index is not near: allocate_far serves. */
 static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, size_t *list_index) {
     *list_index = list_index_of_size(heap, size);
     void *object = heap->first[*list_index];
@@ -20,5 +20,8 @@ static ALWAYS_INLINE void *allocate_near(struct heap *heap, size_t size, size_t 
     if (UNLIKELY(!link_may_be_followed(distance, NEAR_SIZE))) return NULL;
     return heap_pop_near(&heap->first[*list_index], object, distance);
 }
+
+/* Allocates where allocate_near has returned NULL. NULL and ENOMEM: there is no memory. Not in the hardened build. */
+void *allocate_far(struct heap *heap, size_t size, size_t list_index);
 
 #endif
