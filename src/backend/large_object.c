@@ -98,6 +98,14 @@ size_t large_usable_size(const void *object) {
     return range ? large_bytes_in(knit_weight(range) - offset) : 0;
 }
 
+wide_bool large_serves(const void *object, size_t size) {
+    granule_id range = granule_of(object);
+    bool is_large = size >= BACKEND_MIN && size <= BACKEND_MAX - LARGE_GUARD; /* a smaller one may be a mid object */
+    if (!is_large || (uintptr_t)object % GRANULE_SIZE != 0 || !page_map_owns_fast(object)) return false;
+    return leaf_same(leaf_get(range), leaf_large(0)) &&
+           noted_weight(range) == weight_round_up(granules_for(size + LARGE_GUARD));
+}
+
 bool large_shrink(void *object, size_t size) {
     uint32_t offset;
     granule_id range = range_of(object, &offset);

@@ -54,6 +54,10 @@ granule_id large_begin_free(void *object);
 /* Usable bytes of an object, without its guard; 0 when none begins at the address. */
 size_t large_usable_size(const void *object);
 
+/* Whether a large object has what a new one of `size` bytes would get: then realloc has nothing to do. False also if no
+ * large object begins at the address, or if the answer would take a longer look. */
+wide_bool large_serves(const void *object, size_t size);
+
 /* Frees the memory of an object beyond `size` bytes, as far as ranges can be cut there; the object stays in place.
  * False: no large object begins at the address. The caller has the object: no other thread uses or frees it. */
 bool large_shrink(void *object, size_t size);

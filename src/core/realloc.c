@@ -54,6 +54,7 @@ static void *resize_or_copy(void *object, size_t size, size_t old) {
 
 static NOINLINE void *reallocate_above_small(void *object, size_t size) {
     disable_wait();
+    if (large_serves(object, size)) return object;
     size_t old = object_size(object);
     if (old == good_size(1, size)) return object; /* a new one would be as large */
     int before = errno;

@@ -89,6 +89,34 @@ static void large_objects_that_shrink(void **state) {
     finish();
 }
 
+/* realloc has nothing to do for the sizes that get such a range, down to the smallest large one. */
+static void large_objects_that_serve(void **state) {
+    (void)state;
+    start();
+    for (uint32_t granules = 4; granules <= ROOT_GRANULES; granules = weight_round_up(granules + 1)) {
+        size_t size = (size_t)granules * GRANULE_SIZE;
+        uint32_t smaller = granules - 1;
+        while (weight_round_up(smaller) != smaller) smaller--;
+        size_t least = granules == 4 ? BACKEND_MIN : (size_t)smaller * GRANULE_SIZE + 1;
+        char *object = allocate_as(0, size);
+        assert_true(large_serves(object, size) && large_serves(object, least));
+        assert_false(large_serves(object, least - 1) || large_serves(object, size + 1));
+        assert_false(large_serves(object, 0) || large_serves(object, SIZE_MAX));
+        assert_false(large_serves(object + 8, size) || large_serves(object + GRANULE_SIZE, size));
+        jw_free(object);
+        assert_false(large_serves(object, size));
+        if (granules == ROOT_GRANULES) break;
+    }
+    char *aligned = allocate_aligned(8 * GRANULE_SIZE, 5 * GRANULE_SIZE), *small = allocate_as(0, 64);
+    char *mid = allocate_as(0, GRANULE_SIZE), *huge = allocate_as(0, ROOT_SIZE + 1);
+    assert_false(large_serves(small, BACKEND_MIN) || large_serves(mid, BACKEND_MIN));
+    assert_false(large_serves(huge, ROOT_SIZE));
+    if (granule_start(granule_of(aligned)) != granule_of(aligned)) /* the object begins within its range */
+        assert_false(large_serves(aligned, object_size(aligned)));
+    for (unsigned i = 0; i < 4; i++) jw_free((char *[]){aligned, small, mid, huge}[i]);
+    finish();
+}
+
 /* It takes the free ranges behind it, if they suffice: each size up to what was free. */
 static void large_objects_that_grow(void **state) {
     (void)state;
@@ -208,6 +236,7 @@ int main(void) {
         cmocka_unit_test(small_objects),
         cmocka_unit_test(mid_objects),
         cmocka_unit_test(large_objects_that_shrink),
+        cmocka_unit_test(large_objects_that_serve),
         cmocka_unit_test(large_objects_that_grow),
         cmocka_unit_test(huge_objects),
         cmocka_unit_test(a_sized_free_accepts_what_realloc_has_left),
