@@ -20,6 +20,7 @@ declare -A packages=(
              qemu-arm:qemu-user"
     [kernel]="aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu
               qemu-system-aarch64:qemu-system-arm :debian-archive-keyring"
+    [kernel64]="make:make flex:flex bison:bison bc:bc xz:xz-utils"
     [musl]="musl-gcc:musl-tools"
     [check]="clang-format-16:clang-format-16 clang-tidy-16:clang-tidy-16 shellcheck:shellcheck :python3-venv"
     [valgrind]="valgrind:valgrind"
@@ -37,14 +38,19 @@ usage() {
     echo "It first says which packages these are. With --no-install it only says so, and fails if there are any."
     echo "Every other command installs what it needs in the same way, and takes --no-install too."
     echo "Purposes and their packages (default: all purposes):"
+    # shellcheck disable=SC2086 # a list of words
+    list_packages $purposes
+    echo "Only if named, as few tests need them:"
+    list_packages kernel kernel64
+}
+
+list_packages() {
     local purpose entry
-    for purpose in $purposes; do
+    for purpose in "$@"; do
         printf '  %s:' "$purpose"
         for entry in ${packages[$purpose]}; do printf ' %s' "$(package_of "$entry")"; done
         echo
     done
-    echo "Only if named, as few tests need it: kernel:$(for entry in ${packages[kernel]}; do
-        printf ' %s' "$(package_of "$entry")"; done)"
 }
 
 # The package of an entry; the compiler's 32-bit half must be of its own version.

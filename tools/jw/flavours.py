@@ -76,7 +76,7 @@ def zig_musl() -> None:
 
 def configure(flavour: str, tests: bool = False) -> Path:
     """Gives the flavour's directory."""
-    own = ("clang", "i386", "aarch64", "riscv64", "armv7", "musl", "kernel")
+    own = ("clang", "i386", "aarch64", "riscv64", "armv7", "musl", "kernel", "kernel64")
     needs = ["build"] + [need for need in own if flavour.startswith(need)]
     setup(*needs, *(["tests"] if tests else []))
     if flavour == "aarch64-musl":

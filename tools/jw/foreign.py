@@ -1,5 +1,5 @@
-"""Packages of Debian for AArch64, which are unpacked in build and not installed: kernels to boot, and musl's loader.
-tools/foreign.toml pins them."""
+"""Packages of Debian for AArch64, which are unpacked in build and not installed: kernels to boot, the source of one, and
+musl's loader. tools/foreign.toml pins them."""
 
 import hashlib
 import os
@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import threading
 from pathlib import Path
+from subprocess import PIPE
 
 import tomllib
 
 import flavours
+import kernel_source
 
 PLACE = flavours.BUILD / "foreign"
 ONE_AT_A_TIME = threading.Lock()  # a flavour is built while another one runs
@@ -18,6 +20,10 @@ ONE_AT_A_TIME = threading.Lock()  # a flavour is built while another one runs
 
 class NotHereError(Exception):
     """The package cannot be had here."""
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def apt_settings(place: Path, suite: str) -> Path:
@@ -58,20 +64,30 @@ def download(place: Path, told: dict[str, str]) -> Path:
             why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
             raise NotHereError(f"{told['package']} {told['version']} cannot be had: {why}")
     package = next(place.glob("*.deb"))
-    if hashlib.sha256(package.read_bytes()).hexdigest() != told["sha256"]:
+    if digest(package) != told["sha256"]:
         raise NotHereError(f"{package.name} is not the file that tools/foreign.toml names by its sha256")
     return package
 
 
+def copy_out(package: Path, member: str, kept: Path) -> Path:
+    """Copies one file out of the package."""
+    with kept.open("wb") as file, subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=PIPE) as archive:
+        subprocess.run(["tar", "-xf", "-", "--to-stdout", member], stdin=archive.stdout, stdout=file, check=True)
+        archive.stdout.read()
+    return kept
+
+
 def unpacked(name: str) -> Path:
-    """The file of the package that is wanted; fetched once for each version."""
+    """The file of the package that is wanted, or what is built from it; fetched once for each version."""
     with ONE_AT_A_TIME:
         return unpacked_alone(name)
 
 
 def unpacked_alone(name: str) -> Path:
     told = tomllib.loads((flavours.ROOT / "tools/foreign.toml").read_text())[name]
-    kept = PLACE / f"{name}-{told['sha256'][:16]}" / told["file"]
+    settings = flavours.ROOT / told["settings"] if "settings" in told else None
+    version = told["sha256"][:16] + (f"-{digest(settings)[:16]}" if settings else "")
+    kept = PLACE / f"{name}-{version}" / told["file"]
     if kept.exists():
         return kept
     if not flavours.may_install():
@@ -80,13 +96,12 @@ def unpacked_alone(name: str) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     try:
         package = download(place, told)
+        whole = copy_out(package, told["path"], place / "file")
         kept.parent.mkdir(parents=True, exist_ok=True)
-        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as archive:
-            command = ["tar", "-xf", "-", "--to-stdout", told["path"]]
-            contents = subprocess.run(command, stdin=archive.stdout, stdout=subprocess.PIPE, check=True).stdout
-            archive.stdout.read()
-        kept.write_bytes(contents)
-        kept.chmod(0o755)
+        if settings:
+            whole = kernel_source.build(whole, settings, told["file"])
+        whole.chmod(0o755)
+        whole.rename(kept)
     except subprocess.TimeoutExpired as error:
         raise NotHereError(f"{told['package']} cannot be had: no answer in {error.timeout:.0f} s") from error
     finally:

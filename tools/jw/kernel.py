@@ -1,4 +1,4 @@
-"""Flavours whose tests run on another kernel: its image is Debian's (foreign.py), an emulator of the
+"""Flavours whose tests run on another kernel: its image or its source is Debian's (foreign.py), an emulator of the
 whole machine boots it, and its first process (tests/kernel/init.c) runs the tests from a file system in memory."""
 
 import json
@@ -125,6 +125,9 @@ def run_part(flavour: str, part: str, chosen: list[str], failed) -> int:
     except foreign.NotHereError as reason:
         print(f"{flavour}: {len(tests)} tests are SKIPPED: {reason}", flush=True)
         return 0
+    except subprocess.CalledProcessError as error:
+        failed.note(f"{flavour}: its kernel cannot be built", error.output or "")
+        return len(tests)
     flavours.make(flavour, "kernel-init")
     archive, _ = file_system(folder, tests)
     files = folder / "Testing" / f"{part}.cpio"
