@@ -54,7 +54,11 @@ static COLD void give_ranges_back(size_t granules, size_t request) {
             continue;
         }
         uint32_t weight = weight_of_class(range_class);
-        if (give_back_and_place(range, weight, false)) return;
+        if (give_back_and_place(range, weight, false)) { /* without a whole OS page, or the OS refuses it */
+            if (give_back_was_refused()) return;
+            range_class++;
+            continue;
+        }
         granules -= weight < granules ? weight : granules;
         most--;
     }

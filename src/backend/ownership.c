@@ -189,10 +189,15 @@ void range_place_known(granule_id range, uint32_t weight, enum slot_code state) 
     if (result != PLACED) defer_range(range, state, true);
 }
 
+NOINLINE granule_id range_join_unmapped(granule_id range, uint32_t *weight) {
+    uint32_t own = *weight;
+    range = join_siblings(range, weight, UNMAPPED);
+    free_granules_add(UNMAPPED, (intptr_t)own - (intptr_t)*weight);
+    return range;
+}
+
 uint32_t range_place_refused(granule_id range, uint32_t weight, bool joins) {
-    uint32_t own = weight;
-    if (joins) range = join_siblings(range, &weight, UNMAPPED);
-    free_granules_add(UNMAPPED, (intptr_t)own - (intptr_t)weight);
+    if (joins) range = range_join_unmapped(range, &weight);
     if (knit_is_root(range) && root_destroy(range, false)) {
         thrift_count_given_back(ROOT_SIZE);
         return 0;

@@ -83,6 +83,9 @@ static inline void range_place(granule_id range, enum slot_code state) {
  * object in it. Returns the sibling's granules; 0: it has not joined. */
 uint32_t range_join_right(granule_id range, enum slot_code state);
 
+/* Joins a held range with its free siblings without pages, and adds their granules to *weight. The result is held. */
+granule_id range_join_unmapped(granule_id range, uint32_t *weight);
+
 /* Acquires the largest mapped range below the weight. 0: there is none. */
 granule_id range_acquire_below(enum root_use use, uint32_t weight);
 

@@ -448,27 +448,6 @@ static void giving_all_back_may_help_or_not(void **state) {
     finish();
 }
 
-/* Granules of 4 KB on a kernel with pages of 16 KB: parts of a page stay mapped until the whole page is free. */
-static void parts_of_pages_stay(void **state) {
-    (void)state;
-    start_backend();
-    sim_reset();
-    sim_set_page_size(4 * GRANULE_SIZE);
-    assert_true(page_map_start());
-    options = default_options;
-    before = fetch(1);
-    one = fetch(1);
-    keeper = fetch(1);
-    backend_place(one);
-    assert_int_equal(thrift_purge(), 0);
-    assert_int_equal(free_granules(MAPPED), 1);
-    assert_true(is_dirty(one) && is_dirty(keeper));
-    for (granule_id range; (range = range_acquire(FOR_SMALL_SLABS, MAPPED, 1));) range_place(range, UNMAPPED);
-    range_place(before, UNMAPPED);
-    range_place(keeper, UNMAPPED);
-    assert_int_equal(root_count(), 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_range_lives_one_to_two_rounds),
@@ -493,7 +472,6 @@ int main(void) {
         cmocka_unit_test(a_purge_gives_everything_back),
         cmocka_unit_test(only_the_last_way_to_memory_purges),
         cmocka_unit_test(giving_all_back_may_help_or_not),
-        cmocka_unit_test(parts_of_pages_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
