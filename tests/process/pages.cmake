@@ -1,5 +1,5 @@
-# Pages of 64 KB, which no kernel at hand has: qemu-user tells its programs of them, and aligns mappings to them. It
-# does not refuse what is aligned to 4 KB only, as a kernel would.
+# Pages of 64 KB without a kernel that has them (kernel64-*): qemu-user tells its programs of them, and aligns mappings
+# to them. It does not refuse what is aligned to 4 KB only, as a kernel would.
 if(jw_emulated AND CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64 AND TARGET basic_test-static)
     foreach(part basic realloc aligned limits)
         jw_script(pages_64k.${part} LABELS cross TIMEOUT 60 COMMAND

@@ -1,4 +1,4 @@
-/* os_pages_test.c - Thrift where the kernel's pages are larger than granules: which of their pages go back, and when. */
+/* os_pages_test.c - Thrift where the kernel's pages are larger than granules: which of them go back, and when. */
 #include "backend/give_back.h"
 #include "backend/headroom.h"
 #include "thrift_world.h"

@@ -1,5 +1,5 @@
-"""Packages of Debian for AArch64, which are unpacked in build and not installed: kernels to boot, the source of one, and
-musl's loader. tools/foreign.toml pins them."""
+"""Packages of Debian for AArch64, which are unpacked in build and not installed: kernels to boot, the source of one,
+and musl's loader. tools/foreign.toml pins them."""
 
 import hashlib
 import os
