@@ -23,8 +23,9 @@ _Static_assert(1 SIZE_CLASS_TABLE(IS_MULTIPLE), "no class has smaller objects");
 
 const struct size_class size_classes[SIZE_CLASS_COUNT] = {SIZE_CLASS_TABLE(ROW)};
 
-#define IS_COARSE(size) (JW_COARSE_SLABS > 0 && ((size) & ((size)-1)) == 0)
-#define BELOW(before, size) (IS_COARSE(size) && (size) / 2 < (before) ? (size) / 2 : (before))
+#define IS_COARSE(size) (JW_COARSE_SLABS > 0 && ((size) & ((size)-1)) == 0 && (JW_COARSE_SIZES & (size)))
+#define COARSE_BELOW(size) ((size) / 2 & JW_COARSE_SIZES ? (size) / 2 : (size) / 8)
+#define BELOW(before, size) (IS_COARSE(size) && COARSE_BELOW(size) < (before) ? COARSE_BELOW(size) : (before))
 #define LEAST_SERVED(before, size) BELOW(before, size) + 1,
 #define COUNT_SERVED(before, size) (size) - BELOW(before, size),
 

@@ -65,12 +65,13 @@ static inline unsigned size_class_of_aligned(size_t alignment, size_t size) {
     return size_class_aligned[row * SIZE_CLASS_COUNT + size_class_of(size)];
 }
 
-/* A coarse class: its size is a power of two; the classes between half of it and it are its finer ones. While a heap
- * has few objects of these sizes, all come from slabs of the coarse class. A slab for each class would be mostly empty
- * (frontend/size_map.h). A power of two has each alignment that a smaller class has. */
+/* A coarse class: its size is one of JW_COARSE_SIZES; the classes between the next smaller one of these and it are its
+ * finer ones. While a heap has few objects of these sizes, all come from slabs of the coarse class. A slab for each
+ * class would be mostly empty (frontend/size_map.h). A power of two has each alignment that a smaller class has. */
 static inline unsigned size_class_coarse(unsigned class) {
     unsigned coarse = class;
-    while (coarse < SIZE_CLASS_COUNT && size_class_alignment(coarse) != size_classes[coarse].size) coarse++;
+    while (coarse < SIZE_CLASS_COUNT && (size_class_alignment(coarse) & JW_COARSE_SIZES) != size_classes[coarse].size)
+        coarse++;
     return coarse < SIZE_CLASS_COUNT ? coarse : class;
 }
 

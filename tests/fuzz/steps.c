@@ -115,7 +115,8 @@ static bool is_usable_size(size_t size, size_t usable) {
     size_t good = jw_malloc_good_size(size);
     if (usable == good) return true;
     if (good > BACKEND_MAX) return usable > good && usable <= good + good / HUGE_ROOM_PART; /* a mapping that waited */
-    return usable <= FRONTEND_MAX && (usable & (usable - 1)) == 0 && size > usable / 2;     /* of a coarse class */
+    size_t least = usable == 64 && GRANULE_SIZE > 4096 ? 8 : usable / 2;
+    return usable <= FRONTEND_MAX && (usable & (usable - 1)) == 0 && size > least; /* of a coarse class */
 }
 
 /* What an allocating function gave. `alignment` 1: an ordinary object, as large as it would always be. */
