@@ -19,9 +19,12 @@ static _Atomic(size_t) mappings, mapped_total;
 PUBLISHED(mappings);
 PUBLISHED(mapped_total);
 
-static void count_huge(intptr_t number, intptr_t size) {
+/* One object more or less (`number`), or one of another size: `old` bytes are `new` bytes now. */
+static void count_huge(intptr_t number, size_t old, size_t new) {
     atomic_fetch_add_explicit(&mappings, (size_t)number, memory_order_relaxed);
-    huge_bytes_add(size);
+    huge_bytes_add((intptr_t)(new - old));
+    if (old >= VAST_FROM || new >= VAST_FROM)
+        vast_bytes_add((intptr_t)(new >= VAST_FROM ? new : 0) - (intptr_t)(old >= VAST_FROM ? old : 0));
 }
 
 /* Sizes and addresses are multiples of this. */
@@ -94,7 +97,7 @@ static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
         return NULL;
     }
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);
-    count_huge(1, (intptr_t)fresh);
+    count_huge(1, size - fresh, size);
     atomic_fetch_add_explicit(&mapped_total, size, memory_order_relaxed);
     return object;
 }
@@ -127,7 +130,7 @@ static wide_bool cache_mapping(char *object, size_t size) {
 
 /* Caches the mapping of an object that the directory calls gone, or unmaps it where it must not wait. */
 static void retire_mapping(char *object, size_t size, bool may_wait) {
-    count_huge(-1, -(intptr_t)size);
+    count_huge(-1, size, 0);
     if (!may_wait || !cache_mapping(object, size)) unmap_huge(object, size + huge_guard());
 }
 
@@ -160,7 +163,7 @@ bool huge_finish_free(char *object, size_t size, bool closed) {
     bool gone = closed && !platform_protect(object, mapping_unit(), true);
     if (gone && !platform_unmap(object, size + huge_guard())) return false;
     huge_bytes_wait(-(intptr_t)size);
-    if (gone) count_huge(-1, -(intptr_t)size);
+    if (gone) count_huge(-1, size, 0);
     else retire_mapping(object, size, true);
     return true;
 }
@@ -182,12 +185,12 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
     if (result == MOVED) {
         set_word(target, word_of_size(target_size));
         if (GUARDED) platform_unmap(object + old, huge_guard()); /* if refused, it stays, without access */
-        count_huge(-1, 0);
+        count_huge(-1, 0, 0);
         return target;
     }
     size_t lost = result == MOVE_LOST_TARGET ? old : 0;
     set_word(object, word_of_size(old));
-    count_huge(-1, -(intptr_t)(target_size - old));
+    count_huge(-1, target_size, old);
     unmap_huge(target + lost, target_size - lost + huge_guard());
     return NULL;
 }
@@ -204,7 +207,7 @@ static wide_bool resize_in_place(void *object, size_t old, size_t new) {
     if (new < old) set_word(object, word_of_size(new)); /* before another thread may get the end's addresses */
     bool resized = resize_mapping(object, old, new);
     set_word(object, word_of_size(resized ? new : old));
-    if (resized) count_huge(0, (intptr_t)(new - old));
+    if (resized) count_huge(0, old, new);
     return resized;
 }
 
@@ -256,7 +259,7 @@ static char *reuse_mapping(size_t size, size_t alignment, size_t *dirty_bytes) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST || !mapping_cache_pop(size, alignment, &mapping))
         return NULL;
     bool admitted = mapping.mapped_bytes == mapping.size || admit_pages(mapping.size);
-    count_huge(1, (intptr_t)mapping.size);
+    count_huge(1, 0, mapping.size);
     set_word(mapping.start, word_of_size(mapping.size));
     char *object = admitted ? fit_mapping(mapping.start, mapping.size, size, alignment) : NULL;
     if (object) *dirty_bytes = mapping.mapped_bytes;

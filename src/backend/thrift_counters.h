@@ -14,6 +14,7 @@ struct thrift_counters {
     _Atomic(size_t) asks;         /* for a round, because of work that waits in no Nest (thrift_wake) */
     _Atomic(size_t) wakeups;      /* of the reclamation thread: waits that have ended, also by the clock */
     _Atomic(size_t) huge_bytes;   /* in use outside all roots (huge.c); the watermark depends on them, too */
+    _Atomic(size_t) vast_bytes;   /* of these, of objects of VAST_FROM bytes and more */
     _Atomic(size_t) others;       /* in use by tables and heaps, less the pages of slabs that rounds have given back */
     _Atomic(size_t) huge_waiting; /* of these, in the hardened build: freed, but in quarantine */
 };
@@ -52,6 +53,15 @@ static inline void huge_bytes_add(intptr_t bytes) {
 
 static inline size_t huge_bytes_in_use(void) {
     return NEAR_LOAD(thrift_counters.huge_bytes);
+}
+
+/* The same of vast objects (VAST_FROM), which count as huge bytes, too. */
+static inline void vast_bytes_add(intptr_t bytes) {
+    atomic_fetch_add_explicit(&thrift_counters.vast_bytes, (size_t)bytes, memory_order_relaxed);
+}
+
+static inline size_t vast_bytes_in_use(void) {
+    return NEAR_LOAD(thrift_counters.vast_bytes);
 }
 
 /* Bytes of tables, heaps or slabs get pages, or (below zero) have none any more. Only the limits count them. */

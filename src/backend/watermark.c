@@ -36,6 +36,25 @@ void watermark_age_peak(void) {
     atomic_store_explicit(&most_in_use[1], most, memory_order_relaxed);
 }
 
+/* Without the reclamation thread: granules in use at a free's last look (0: there was none), and what was freed in a
+ * row until then. A look that another thread's look overwrites is lost. */
+static _Atomic(size_t) last_in_use, freed_in_row;
+
+/* Frees add to what was freed in a row. What has come into use takes USE_AGAINST_FREED times as much from it.
+ * `since_peak`: what was freed since the peak. All of it counts at the first look, and more never does. */
+static size_t note_freed(size_t in_use, size_t since_peak) {
+    size_t last = NEAR_LOAD(last_in_use), freed = since_peak;
+    if (last) {
+        size_t used = in_use > last ? USE_AGAINST_FREED * (in_use - last) : 0;
+        freed = NEAR_LOAD(freed_in_row) + (in_use < last ? last - in_use : 0);
+        freed -= used < freed ? used : freed;
+        if (freed > since_peak) freed = since_peak;
+    }
+    atomic_store_explicit(&last_in_use, in_use, memory_order_relaxed);
+    atomic_store_explicit(&freed_in_row, freed, memory_order_relaxed);
+    return freed;
+}
+
 size_t watermark_minimum(void) {
     return UNLIKELY(limits_are_exceeded()) ? 0 : option(&options.cache_min) >> JW_GRANULE_SHIFT;
 }
@@ -55,14 +74,16 @@ bool watermark_rises(struct usage usage, size_t granules) {
  * soon allocates it again needs no new pages, and its peak is hardly higher.
  *
  * `lives`: the reclamation thread. Without it no round comes when the program falls quiet. So there is no first part,
- * and the share is of what is in use less what was freed since the peak. */
+ * and twice what was freed in a row is subtracted from the peak. The share is of the rest, or of twice what is in use,
+ * if that is less. */
 static COLD size_t limit_above_peak(struct usage usage, size_t percent, size_t least, wide_bool lives) {
     size_t most = recent_peak();
     if (usage.all > most) most = usage.all; /* another thread may have lowered the peak */
     size_t freed = most - usage.all;
     intptr_t shared = (intptr_t)(most - usage.huge);
     if (!lives) {
-        shared -= 2 * (intptr_t)freed;
+        size_t less = 2 * note_freed(usage.all, freed), twice = 2 * usage.all;
+        shared = (intptr_t)((most < twice + less ? most - less : twice) - usage.huge);
         freed = 0;
     }
     size_t share = (size_t)(shared > 0 ? shared : 0) * percent / 100;
@@ -76,7 +97,8 @@ static size_t watermark_for(wide_bool lives, wide_bool of_mappings) {
     if (!lives && least - 1 < KEPT_MOST && reclaimer_stopped_briefly()) least = KEPT_MOST; /* not with cache_min:0 */
     if (CLASSES_APART && !lives) return least; /* slabs that wait in regions without pages count as in use there */
     struct usage usage = lives ? watermark_note_peak() : usage_now();
-    if (of_mappings && !lives) usage.huge = 0;
+    if (lives && NEAR_LOAD(last_in_use)) atomic_store_explicit(&last_in_use, 0, memory_order_relaxed);
+    if (!lives) usage.huge = of_mappings ? 0 : vast_bytes_in_use() >> JW_GRANULE_SHIFT;
     return limit_above_peak(usage, percent, least, lives);
 }
 

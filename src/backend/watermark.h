@@ -1,7 +1,7 @@
 /* watermark.h - how many free granules may wait mapped: the recent peak of what is in use, and the limits above it.
  *
  *   watermark_minimum       option cache_min: these granules may always wait, but for the soft limit (limits.h)
- *   watermark_without_thread    a share of what is in use; after a brief stop KEPT_MOST at least
+ *   watermark_without_thread    a share of the peak less what was freed in a row; after a brief stop KEPT_MOST at least
  *   watermark_renew         where ranges are freed: the peak, and cache_percent of it; without our thread as above
  *   watermark_beside_new    where memory without pages comes into use: the peak, and PERCENT_BESIDE_NEW of it
  *
@@ -15,7 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Granules in use: all, and those of huge objects among them. */
+/* Granules in use: all, and those of huge objects among them. Without our thread only those of vast objects count as
+ * huge (VAST_FROM). */
 struct usage {
     size_t all, huge;
 };

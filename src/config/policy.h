@@ -245,6 +245,10 @@ enum {
      * quiet at any time, and no round comes after that. One that freed what ended threads had made kept 125 MB instead
      * of 52, in most runs (./jw demo). */
     ROUNDS_BY_FREES_SHIFT = 2,
+    /* Factor: without our thread, what comes into use counts twice against what was freed before. So where objects are
+     * replaced, hardly anything counts as freed, whatever their sizes. With 1, 20 objects of 100 to 4,000 KB that were
+     * replaced at random took half more page faults; more than 2 gained nothing. */
+    USE_AGAINST_FREED = 2,
     /* Percent of the recent peak that may be cached above it where memory without pages comes into use. With nothing
      * above the peak, a program whose use goes up and down had five times the page faults (rptest, 8 B to 1 MB). With
      * three percent the program had half more than with eight, which cost it 5 % of its peak. */
@@ -340,6 +344,10 @@ enum {
     /* Roots may fill this part of a window of full size: a half. From then on large objects get mappings of their own.
      * The other half is left for slabs, which can be nowhere else. */
     LARGE_WINDOW_PART = 2,
+    /* Bytes of an object from which on it counts as reserved, not as used, where a share of the peak may wait without
+     * our thread: a program with 4 GB in an object would keep all that it frees. glibc, too, keeps freed objects of up
+     * to 32 MB. */
+    VAST_FROM = (32 << 20) + 1,
     /* Bytes of the largest mapping that waits for the next huge object: for a larger one, page faults outweigh what the
      * wait saves. This also bounds the addresses that wait without memory. */
     MAPPING_CACHE_MOST = 128 << 20,

@@ -173,36 +173,117 @@ static void without_a_thread_the_minimum_may_wait(void **state) {
     end_low();
 }
 
-/* No round comes when the program falls quiet. So a share of what is in use may wait, less what was freed. */
-static void without_a_thread_a_share_of_what_is_in_use_may_wait(void **state) {
-    (void)state;
-    enum { PEAK = 400, HUGE = 80 };
+static size_t renewed_after(int granules) {
+    huge_granules_add(granules);
+    return watermark_renew();
+}
+
+enum { PEAK_WITHOUT = 1 << 16, EIGHTH = PEAK_WITHOUT / 8 };
+
+/* The peak is in use now, and nothing was freed before. A quarter may wait. */
+static void start_at_peak_without_thread(void) {
     start_low();
     reclaimer_forget();
     options.reclaim_thread = THREAD_AUTO;
     options.cache_min = 7 * GRANULE_SIZE;
     options.cache_percent = 25;
-    huge_granules_add(PEAK - USED);
-    assert_int_equal(watermark_note_peak().all, PEAK);
-    assert_int_equal(watermark_renew(), USED / 4);
-    assert_int_equal(watermark_of_mappings(), PEAK / 4); /* there huge objects count, too */
-    huge_granules_add(USED - PEAK + HUGE);               /* 211 in use, 189 freed: 22 */
-    assert_int_equal(watermark_renew(), 7);
+    watermark_renew();                                                      /* what tests before have freed */
+    assert_int_equal(renewed_after(PEAK_WITHOUT - USED), PEAK_WITHOUT / 4); /* is outweighed by this use */
+    assert_int_equal(watermark_note_peak().all, PEAK_WITHOUT);
+}
+
+static void end_without_thread(void) {
+    huge_granules_add(-(int)(huge_bytes_in_use() >> JW_GRANULE_SHIFT));
+    end_low();
+}
+
+/* No round comes when the program falls quiet. So the limit becomes less with each free in a row. */
+static void without_a_thread_frees_in_a_row_lower_the_limit(void **state) {
+    (void)state;
+    start_at_peak_without_thread();
+    assert_int_equal(renewed_after(-EIGHTH), (PEAK_WITHOUT - 2 * EIGHTH) / 4);
+    assert_int_equal(watermark_renew(), (PEAK_WITHOUT - 2 * EIGHTH) / 4);
+    assert_int_equal(watermark_without_thread(), (PEAK_WITHOUT - 2 * EIGHTH) / 4);
+    assert_int_equal(renewed_after(-EIGHTH), (PEAK_WITHOUT - 4 * EIGHTH) / 4);
+    assert_int_equal(renewed_after(-2 * EIGHTH + 16), 32 / 4);
+    assert_int_equal(renewed_after(-16), 7);
+    assert_int_equal(renewed_after(-EIGHTH), 7);
     watermark_age_peak();
     watermark_note_peak();
     assert_int_equal(watermark_renew(), 7);
-    watermark_age_peak();
-    assert_int_equal(watermark_renew(), USED / 4);
-    huge_granules_add(-HUGE / 2);
-    assert_int_equal(watermark_renew(), (USED - HUGE / 2) / 4);
-    assert_int_equal(watermark_of_mappings(), USED / 4);
-    assert_int_equal(watermark_without_thread(), (USED - HUGE / 2) / 4);
+    watermark_age_peak(); /* 3 of 8 parts are in use: from now on they are the peak, from which nothing was freed */
+    assert_int_equal(watermark_renew(), 3 * EIGHTH / 4);
+    assert_int_equal(renewed_after(-4), (3 * EIGHTH - 8) / 4);
+    assert_int_equal(renewed_after(2 * EIGHTH), (5 * EIGHTH - 4) / 4);
+    assert_int_equal(watermark_note_peak().all, 5 * EIGHTH - 4);
+    atomic_store(&reclaimer->state, RUNNING); /* our thread: nobody counts what is freed */
+    renewed_after(2 * EIGHTH);
+    renewed_after(-2 * EIGHTH);
+    reclaimer_forget(); /* so all since the peak was freed in a row */
+    assert_int_equal(watermark_renew(), (3 * EIGHTH - 4) / 4);
+    end_without_thread();
+}
+
+/* What is replaced was not freed: where the use goes up and down, a share of the peak may wait. */
+static void without_a_thread_use_outweighs_frees(void **state) {
+    (void)state;
+    start_at_peak_without_thread();
+    renewed_after(-2 * EIGHTH);
+    assert_int_equal(renewed_after(EIGHTH / 2), (PEAK_WITHOUT - 2 * EIGHTH) / 4);
+    assert_int_equal(renewed_after(EIGHTH / 2 - 2), (PEAK_WITHOUT - 2 * 4) / 4);
+    assert_int_equal(renewed_after(2), PEAK_WITHOUT / 4);
+    assert_int_equal(renewed_after(-EIGHTH), (PEAK_WITHOUT - 2 * EIGHTH) / 4); /* use does not count for later frees */
+    assert_int_equal(renewed_after(EIGHTH), PEAK_WITHOUT / 4);
+    for (unsigned in_use = 2 * 7; in_use > 2 * 4; in_use--) {
+        renewed_after(-EIGHTH);
+        assert_int_equal(renewed_after(EIGHTH / 2), PEAK_WITHOUT / 4);
+    }
+    renewed_after(-EIGHTH);
+    assert_int_equal(renewed_after(EIGHTH / 2), 7 * EIGHTH / 4); /* at most a share of twice what is in use */
+    end_without_thread();
+}
+
+/* An object above VAST_FROM may be reserved and not touched. Where it is freed, it counts: the next one is likely to be
+ * as large. */
+static void without_a_thread_vast_objects_do_not_count(void **state) {
+    (void)state;
+    start_at_peak_without_thread();
+    vast_bytes_add(80 * GRANULE_SIZE);
+    assert_int_equal(watermark_renew(), (PEAK_WITHOUT - 80) / 4);
+    assert_int_equal(watermark_of_mappings(), PEAK_WITHOUT / 4);
+    assert_int_equal(watermark_without_thread(), (PEAK_WITHOUT - 80) / 4);
     options.cache_percent = 50;
-    assert_int_equal(watermark_renew(), (USED - HUGE / 2) / 2);
+    assert_int_equal(watermark_renew(), (PEAK_WITHOUT - 80) / 2);
     options.limit_soft = 1;
     assert_int_equal(watermark_renew(), 0);
     options.limit_soft = 0;
-    huge_granules_add(-HUGE / 2);
+    vast_bytes_add(-80 * (intptr_t)GRANULE_SIZE);
+    end_without_thread();
+}
+
+static void objects_are_vast_from_a_size_on(void **state) {
+    (void)state;
+    start_low();
+    assert_int_equal(vast_bytes_in_use(), 0);
+    char *object = huge_allocate(VAST_FROM - 1, 1, NULL);
+    assert_int_equal(vast_bytes_in_use(), 0);
+    huge_free(object);
+    thrift_purge();
+    options.cache_min = (size_t)2 * VAST_FROM; /* the next one's mapping waits, and serves again */
+    for (int i = 0; i < 2; i++) {
+        object = huge_allocate(VAST_FROM, 1, NULL);
+        assert_int_equal(vast_bytes_in_use(), huge_usable_size(object));
+        huge_free(object);
+        assert_int_equal(vast_bytes_in_use(), 0);
+    }
+    object = huge_allocate(VAST_FROM, 1, NULL);
+    object = huge_resize(object, huge_usable_size(object), VAST_FROM / 2);
+    assert_int_equal(vast_bytes_in_use(), 0);
+    object = huge_resize(object, huge_usable_size(object), VAST_FROM + GRANULE_SIZE); /* with room to grow */
+    assert_int_equal(vast_bytes_in_use(), huge_usable_size(object));
+    huge_free(object);
+    assert_int_equal(vast_bytes_in_use(), 0);
+    thrift_purge();
     end_low();
 }
 
@@ -344,7 +425,10 @@ int main(void) {
         cmocka_unit_test(beside_new_memory_a_share_of_the_peak_may_wait),
         cmocka_unit_test(frees_keep_up_to_the_watermark),
         cmocka_unit_test(without_a_thread_the_minimum_may_wait),
-        cmocka_unit_test(without_a_thread_a_share_of_what_is_in_use_may_wait),
+        cmocka_unit_test(without_a_thread_frees_in_a_row_lower_the_limit),
+        cmocka_unit_test(without_a_thread_use_outweighs_frees),
+        cmocka_unit_test(without_a_thread_vast_objects_do_not_count),
+        cmocka_unit_test(objects_are_vast_from_a_size_on),
         cmocka_unit_test(room_is_what_is_left_of_the_watermark),
         cmocka_unit_test(headroom_is_lacking_from_one_granule_on),
         cmocka_unit_test(what_is_committed_is_counted_to_the_byte),
