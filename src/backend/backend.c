@@ -101,6 +101,7 @@ static granule_id acquire_best(enum root_use use, uint32_t weight, uint32_t most
         range = acquire_for_use(use, MAPPED, weight);
         thrift_notice();
     }
+    if (effort == FETCH_MAPPED) return range;
     if (!range && use == FOR_OTHER_RANGES) range = acquire_cached(use, weight);
     if (!range && effort != FETCH_FROM_ROOTS) range = acquire_as_last_resort(use, weight, most, effort, state);
     else if (!range && (range = acquire_for_use(use, UNMAPPED, weight))) *state = UNMAPPED;

@@ -267,6 +267,10 @@ static char *reuse_mapping(size_t size, size_t alignment, size_t *dirty_bytes) {
     return object;
 }
 
+void *huge_reuse(size_t size, size_t *dirty_bytes) {
+    return reuse_mapping(huge_good_size(size), huge_alignment(1), dirty_bytes);
+}
+
 void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes) {
     size_t dirty = 0;
     size = huge_good_size(size);

@@ -1,4 +1,5 @@
-/* huge.h - objects with a mapping each: those above a root's size, and others above 2 KB without a root.
+/* huge.h - objects with a mapping each: those above a root's size, others above 2 KB without a root, and large ones
+ * that a freed mapping serves.
  *
  * The kernel chooses the place, at a multiple of a granule and of an OS page. The directory (directory.h) has the
  * object's size. An object takes no slot of the window. A lookup comes here only with an address that is in no root of
@@ -18,6 +19,9 @@
 /* Allocates at least `size` bytes at a multiple of `alignment` (any power of two). All are zero but the first
  * *dirty_bytes, which may be anything (NULL: the caller does not ask). NULL when the OS refuses. */
 void *huge_allocate(size_t size, size_t alignment, size_t *dirty_bytes);
+
+/* The same from a mapping that waits. NULL: none suits. */
+void *huge_reuse(size_t size, size_t *dirty_bytes);
 
 /* Frees a huge object. False: no huge object in use begins at the address. */
 bool huge_free_if_live(void *object);

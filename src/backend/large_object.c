@@ -25,10 +25,9 @@ void *large_allocate_cached(struct range_cache *cache, size_t size) {
     return granule_address_fast(range);
 }
 
-void *large_allocate(size_t size, size_t alignment, bool *zeroed) {
+static char *fetch_object(size_t size, size_t alignment, enum fetch_effort effort, bool *zeroed) {
     uint32_t weight = granules_for(size + large_slack(alignment) + LARGE_GUARD);
-    granule_id range =
-        range_fetch(FOR_OTHER_RANGES, weight, root_may_serve_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
+    granule_id range = range_fetch(FOR_OTHER_RANGES, weight, effort, zeroed);
     if (!range) return NULL;
     char *object = (char *)align_up((uintptr_t)granule_address(range), alignment);
     granule_id offset = granule_of(object) - range;
@@ -36,6 +35,15 @@ void *large_allocate(size_t size, size_t alignment, bool *zeroed) {
     else note_weight(range, weight_round_up(weight));
     leaf_set(range, leaf_large(offset));
     return object;
+}
+
+void *large_allocate(size_t size, size_t alignment, bool *zeroed) {
+    return fetch_object(size, alignment, root_may_serve_large() ? FETCH_AT_LAST : FETCH_FROM_ROOTS, zeroed);
+}
+
+void *large_allocate_mapped(size_t size) {
+    bool zeroed;
+    return fetch_object(size, 1, FETCH_MAPPED, &zeroed);
 }
 
 /* Finds the range of a large object. *offset: the range's granules before it. 0: no large object begins there. */

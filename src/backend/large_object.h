@@ -33,6 +33,9 @@ static inline bool large_fits(size_t size, size_t alignment) {
  * the memory is known to be zero. NULL when there is no memory. */
 void *large_allocate(size_t size, size_t alignment, bool *zeroed);
 
+/* The same of an object without an alignment, from a range that may have pages. */
+void *large_allocate_mapped(size_t size);
+
 /* Allocates at most BACKEND_MAX bytes from the calling thread's range cache. NULL: the cache has no range of the
  * class. */
 void *large_allocate_cached(struct range_cache *cache, size_t size);

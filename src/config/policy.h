@@ -358,6 +358,13 @@ enum {
 #define JW_CACHED_MAPPINGS (QUARANTINED ? 0 : 16)
 #endif
 
+/* Bytes of a large object from which on a waiting mapping serves it, if no range with pages is long enough. A quarter
+ * of a root: a quarter as much, or twice as much, made little difference. Not where mappings of another size serve
+ * none. */
+#ifndef JW_MAPPED_FROM
+#define JW_MAPPED_FROM (JW_CACHED_MAPPINGS > 0 && HUGE_FITTING > 1 && JW_ROOT_SHIFT == 22 ? ROOT_SIZE / 4 : SIZE_MAX)
+#endif
+
 /* ---- Tries: after the last one the thread goes elsewhere ---- */
 
 /* Tries to take or place a range before the thread goes elsewhere. A try fails only where another thread has half of

@@ -36,7 +36,7 @@ static NOINLINE void *reallocate_elsewhere(void *object, size_t size, size_t old
 static void *resize_above_small(void *object, size_t size, size_t old) {
     bool fits = may_keep_in_place(old, size);
     size_t huge = huge_usable_size(object);
-    if (huge > 0) return fits || size > BACKEND_MAX ? huge_resize(object, huge, size) : NULL;
+    if (huge > 0) return fits || size > old || size > BACKEND_MAX ? huge_resize(object, huge, size) : NULL;
     if (!GUARDED && size > old && large_grow(object, size)) return object;
     bool cut = (fits || (size >= BACKEND_MIN && size < old)) && large_shrink(object, size);
     return fits || cut ? object : NULL;

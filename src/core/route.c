@@ -14,6 +14,7 @@
 
 #include "backend/huge.h"
 #include "backend/large_object.h"
+#include "backend/mapping_cache.h"
 #include "backend/thrift.h"
 #include "config/options.h"
 #include "core/limit.h"
@@ -89,6 +90,13 @@ static COLD void *allocate_without_heap(size_t size) {
     return heap ? with_new_contents(pop_or_allocate(heap, size), size, SIZE_MAX) : out_of_memory();
 }
 
+/* A large object where freed mappings wait: a range that may have pages, or else such a mapping, whose pages serve
+ * again. NULL: neither is there. */
+static NOINLINE void *allocate_with_pages(size_t size, size_t *dirty_bytes) {
+    void *object = large_allocate_mapped(size);
+    return object ? object : huge_reuse(large_good_size(size), dirty_bytes);
+}
+
 static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
     bool zeroed;
     *dirty_bytes = SIZE_MAX;
@@ -98,6 +106,9 @@ static void *try_tiers(size_t size, size_t alignment, size_t *dirty_bytes) {
         object = midend_allocate(heap == &no_heap ? NULL : heap->mid_caches, size, alignment);
     if (object) return object;
     if (large_fits(size, alignment)) {
+        if (size >= JW_MAPPED_FROM && alignment <= GRANULE_SIZE && mapping_cache_bytes() > 0 &&
+            (object = allocate_with_pages(size, dirty_bytes)))
+            return object;
         object = large_allocate(size, alignment, &zeroed);
         if (LIKELY(object)) {
             if (zeroed) *dirty_bytes = 0;

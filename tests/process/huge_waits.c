@@ -2,10 +2,12 @@
  *
  *   huge_waits          pairs without system calls, contents, calloc, sized free, malloc_trim
  *   huge_waits idle     what waits is gone after some rounds: waits for it (ctest's timeout is the limit)
+ *   huge_waits replaced     large objects of random sizes: most pages serve again, in a program with one thread
  */
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tiers.h"
@@ -72,11 +74,77 @@ static size_t left_of(size_t before) {
     return now > before ? now - before : 0;
 }
 
+static size_t page_faults(void) {
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return (size_t)usage.ru_minflt;
+}
+
+/* Returns the number of pages. */
+static size_t write_pages(char *object, size_t size) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t byte = 0; byte < size; byte += page) object[byte] = 1;
+    return (size + page - 1) / page;
+}
+
 static void written_and_freed(size_t size) {
     char *object = malloc(size);
     CHECK(object != NULL);
     memset(object, 1, size);
     free(object);
+}
+
+/* No range with pages is there: the mapping of a freed huge object serves. */
+static void large_objects_get_its_pages(void) {
+    enum { TIMES = 40 };
+    char *object = malloc(5 * MB);
+    write_pages(object, 5 * MB);
+    free(object);
+    size_t before = page_faults(), pages = 0;
+    for (size_t i = 0; i < TIMES; i++) {
+        size_t size = 4 * MB - 70 * i * 1024;
+        object = i % 4 == 3 ? calloc(1, size) : malloc(size);
+        CHECK(object != NULL && malloc_usable_size(object) >= size);
+        if (malloc_good_size) CHECK(malloc_usable_size(object) >= malloc_good_size(size));
+        if (i % 4 == 3)
+            for (size_t byte = 0; byte < size; byte++) CHECK(object[byte] == 0);
+        pages += write_pages(object, size);
+        if (free_sized && i % 2) free_sized(object, size);
+        else free(object);
+    }
+    size_t faults = page_faults() - before;
+    printf("%d large objects of %zu pages after a huge one: %zu page faults\n", TIMES, pages, faults);
+    CHECK(faults <= pages / 100);
+    malloc_trim(0);
+    written_and_freed(4 * MB + 400 * 1024); /* serves as it is: a tenth larger than the range would be */
+    CHECK((object = malloc(3600 * 1024)) != NULL);
+    if (free_sized) free_sized(object, 3600 * 1024);
+    else free(object);
+    object = malloc(2 * MB);
+    pattern_fill(object, 2 * MB, 1);
+    CHECK((object = realloc(object, 3 * MB)) != NULL && pattern_holds(object, 2 * MB, 1));
+    pattern_fill(object, 3 * MB, 2);
+    CHECK((object = realloc(object, MB)) != NULL && pattern_holds(object, MB, 2));
+    free(object);
+}
+
+static void large_ones_replaced(void) {
+    enum { OBJECTS = 20, TIMES = 2000 };
+    char *objects[OBJECTS] = {NULL};
+    unsigned seed = 1;
+    size_t before = page_faults(), pages = 0;
+    for (size_t i = 0; i < TIMES; i++) {
+        seed = seed * 1103515245u + 12345u;
+        char **object = &objects[(seed >> 16) % OBJECTS];
+        free(*object);
+        seed = seed * 1103515245u + 12345u;
+        size_t size = (100 + (seed >> 16) % 3900) * 1024;
+        CHECK((*object = malloc(size)) != NULL);
+        pages += write_pages(*object, size);
+    }
+    size_t faults = page_faults() - before;
+    printf("%d objects of %zu pages, replaced at random: %zu page faults\n", TIMES, pages, faults);
+    CHECK(faults <= pages / 5);
 }
 
 /* calloc must not write to all of a waiting mapping: the program may need little of it. */
@@ -115,11 +183,17 @@ int main(int count, char **arguments) {
         AWAIT(left_of(before) <= MB);
         return 0;
     }
+    if (count > 1) {
+        large_ones_replaced();
+        return 0;
+    }
     pairs_need_no_mapping(5 * MB, true);
     malloc_trim(0);
     pairs_need_no_mapping(8 * MB - 65536, true);
     malloc_trim(0);
     pairs_need_no_mapping(64 * MB, false);
+    if (sizeof(void *) > 4) large_objects_get_its_pages();
+    malloc_trim(0);
     zeroed_again(6 * MB);
     zeroed_again(20 * MB);
     replaced_at_random();
