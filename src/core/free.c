@@ -38,6 +38,7 @@ static void free_to_spent_list(struct heap *heap, struct slab *slab, void *objec
         object_cache_refuse(heap, slab);
         push_freed(slab, &slab->freed, object, heap->key);
         heap_budget_spent(slab);
+        heap_take_if_reopening(heap, slab);
         return;
     }
     push_freed(slab, &heap->local[slab->class], object, heap->key);
@@ -55,6 +56,7 @@ NOINLINE void free_own_slowly(struct slab *slab, struct free_target *target, voi
     } else {
         push_freed(slab, target, object, slab_key(slab));
         heap_budget_spent(slab);
+        heap_take_if_reopening(heap_of(slab), slab);
     }
 }
 

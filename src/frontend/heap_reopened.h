@@ -13,6 +13,7 @@
 #ifndef JW_HEAP_REOPENED_H
 #define JW_HEAP_REOPENED_H
 
+#include "config/policy.h"
 #include "frontend/heap.h"
 
 /* Pushes a freed object to its slab's cross list, also if the slab has the full mark. By any thread: it needs no
@@ -21,5 +22,11 @@ void free_to_cross_list(void *object);
 
 /* Takes back up to `most` reopened slabs. */
 void heap_take_reopened(struct heap *heap, unsigned most);
+
+/* By the owner, after its free has opened the slab. A slab that is REOPENING now waits in the stack with all its
+ * objects free, and no round takes it. So the owner takes some back: it may be a thread that only frees. */
+static inline void heap_take_if_reopening(struct heap *heap, const struct slab *slab) {
+    if (UNLIKELY(slab_state(slab) == REOPENING)) heap_take_reopened(heap, TAKE_FOR_REOPENING);
+}
 
 #endif

@@ -2,6 +2,7 @@
 #include "frontend/object_cache.h"
 
 #include "config/policy.h"
+#include "frontend/heap_reopened.h"
 #include "frontend/heap_slabs.h"
 #include "frontend/slab_free.h"
 #include "frontend/slab_links.h"
@@ -17,7 +18,9 @@ static unsigned drain_behind(struct heap *heap, unsigned class, void *last) {
         next = slab_next(object, heap->key);
         free_target_push(&slab->freed, object, heap->key);
         free_target_set_budget(&slab->freed, slab->freed.budget - 1u);
-        if (slab->freed.budget == 0) heap_open_slab(heap, slab);
+        if (slab->freed.budget > 0) continue;
+        heap_open_slab(heap, slab);
+        heap_take_if_reopening(heap, slab);
     }
     return drained;
 }

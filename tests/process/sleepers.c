@@ -4,6 +4,7 @@
  *   sleepers full      objects of 64 B: all slabs were full
  *   sleepers partial   the sleepers free every second object themselves, then sleep
  *   sleepers few       they free one of twenty
+ *   sleepers last      main frees seven of eight first, the sleepers the eighth: each slab is emptied by its owner
  *   sleepers mixed     sizes up to 2,000 B
  *   sleepers taken     the sleepers take slabs back while the first half is freed, and sleep during the second
  *   sleepers trim      no round comes (the test says so by reclaim_interval): malloc_trim gives all back at once, and
@@ -20,13 +21,13 @@
 
 #define MB ((size_t)1 << 20)
 
-enum { THREADS = 16, MOST = 20000, KEEP = 5000 };
+enum { THREADS = 16, MOST = 20000, KEEP = 5000, OWN_LAST = 8 };
 
 static char *objects[THREADS][MOST];
 static uint16_t sizes[THREADS][MOST];
 static unsigned count, own_share;
 static size_t largest, filled;
-static bool take_back;
+static bool take_back, own_last;
 static pthread_barrier_t barrier; /* the sleepers and main */
 
 static void fill_all(unsigned number, uint64_t seed) {
@@ -64,10 +65,12 @@ static void *sleeper(void *argument) {
         if (own_share > 0)
             for (unsigned i = 0; i < count; i += own_share) free_one(number, i);
         pthread_barrier_wait(&barrier);
-        if (take_back) {
-            work();
+        if (take_back || own_last) {
+            if (take_back) work();
             pthread_barrier_wait(&barrier);
         }
+        if (own_last)
+            for (unsigned i = 0; i < count; i += OWN_LAST) free_one(number, i);
         pthread_barrier_wait(&barrier); /* asleep */
     }
     return NULL;
@@ -76,7 +79,7 @@ static void *sleeper(void *argument) {
 static void free_share(unsigned from, unsigned to) {
     for (unsigned number = 0; number < THREADS; number++)
         for (unsigned i = from; i < to; i++)
-            if (i % KEEP != 1) free_one(number, i);
+            if (i % KEEP != 1 && (!own_last || i % OWN_LAST)) free_one(number, i);
 }
 
 /* Of what was filled a twentieth may stay, and the few slabs that each sleeper is at work on: granules, which are of
@@ -131,6 +134,7 @@ int main(int arguments, char **argument) {
     largest = mixed ? 2000 : 64;
     own_share = strcmp(how, "partial") == 0 ? 2 : strcmp(how, "few") == 0 ? 20 : 0;
     take_back = strcmp(how, "taken") == 0;
+    own_last = strcmp(how, "last") == 0;
     memset(objects, 1, sizeof objects);
     memset(objects, 0, sizeof objects);
     memset(sizes, 1, sizeof sizes);
@@ -143,6 +147,7 @@ int main(int arguments, char **argument) {
         if (time == 0) filled = resident_bytes() - before;
         CHECK(filled > 15 * MB);
         free_share(0, take_back ? count / 2 : count);
+        if (own_last) pthread_barrier_wait(&barrier);
         if (take_back) {
             pthread_barrier_wait(&barrier);
             free_share(count / 2, count);

@@ -47,6 +47,28 @@ static void reopened_slabs_come_back_a_few_at_a_time(void **state) {
     finish();
 }
 
+/* Others free first, the owner frees the last objects of each slab, and then makes no more call. */
+static void few_slabs_stay_reopening(void **state) {
+    (void)state;
+    start();
+    enum { MANY = 4 * (TAKE_FOR_REOPENING + 1) };
+    unsigned class = size_class_of(SMALL), capacity = size_class_capacity(class), reopening = 0;
+    unsigned own = size_classes[class].frees_until_reopen, count = MANY * capacity;
+    static void *objects[MANY << (JW_GRANULE_SHIFT - 7)];
+    for (unsigned i = 0; i < count; i++) objects[i] = allocate_as(0, SMALL);
+    void *last = allocate_as(0, SMALL);
+    for (unsigned i = 0; i < count; i++)
+        if (i % capacity >= own) free_as(1, objects[i]);
+    walk_all();
+    for (unsigned i = 0; i < count; i++)
+        if (i % capacity < own) free_as(0, objects[i]);
+    walk_all();
+    for (unsigned i = 0; i < count; i += capacity) reopening += slab_of(objects[i])->state == REOPENING;
+    assert_int_equal(reopening, QUARANTINED ? 0 : MANY / (TAKE_FOR_REOPENING + 1));
+    free_as(0, last);
+    finish();
+}
+
 static void a_large_pool_is_left_to_a_round(void **state) {
     (void)state;
     for (int has_thread = 0; has_thread < 2; has_thread++)
@@ -225,6 +247,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_slabs_reopen_after_a_share),
         cmocka_unit_test(reopened_slabs_come_back_a_few_at_a_time),
+        cmocka_unit_test(few_slabs_stay_reopening),
         cmocka_unit_test(a_large_pool_is_left_to_a_round),
         cmocka_unit_test(few_slabs_are_the_next_threads),
         cmocka_unit_test(a_second_heap_is_no_next_threads),

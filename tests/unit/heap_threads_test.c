@@ -44,11 +44,13 @@ static void stop_rounds(void) {
     reclaimer_pause();
     options.reclaim_thread = THREAD_FALSE;
     options.reclaim_start = most_options.reclaim_start;
+    options.reclaim_interval = most_options.reclaim_interval; /* the end of a thread asks for a round, too */
 }
 
 static void restart_rounds(void) {
     options.reclaim_thread = THREAD_TRUE;
     options.reclaim_start = default_options.reclaim_start;
+    options.reclaim_interval = 10;
     reclaimer_forget();
 }
 
@@ -146,7 +148,6 @@ static void many_threads_at_once(void **state) {
         assert_int_equal(heap_count(), MANY); /* the second generation takes the heaps of the first */
         assert_int_equal(heap_abandoned_count(), MANY);
     }
-    options.reclaim_interval = 10;
     restart_rounds();
     finish();
 }
