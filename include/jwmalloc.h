@@ -62,7 +62,7 @@ JW_API void *jw_calloc(size_t count, size_t size) JW_ALLOCATES((1, 2));
 
 /* Changes the object's size; contents stay up to the smaller of both sizes. The object may move: use only the result.
  * With NULL as the object this is jw_malloc. Size 0 frees the object and returns NULL, as in glibc. On failure the
- * object is unchanged. (C11 7.22.3.5) */
+ * object is unchanged. A smaller size never fails: without memory for a copy the object stays. (C11 7.22.3.5) */
 JW_API void *jw_realloc(void *object, size_t size) JW_SIZED((2));
 
 /* A new object at a multiple of `alignment`, a power of two of any size. NULL and EINVAL for another alignment; `size`
@@ -238,7 +238,7 @@ JW_API size_t jw_purge(int level, unsigned long max_us);
  *
  * jw_on_limit registers a callback; NULL: none. It returns the one before. The callback is called once for each request
  * that finds no memory, because of the hard limit or of the OS. It is not called for a size that no object can have, or
- * that is above the whole limit.
+ * that is above the whole limit, nor where realloc makes an object smaller.
  *     `size`     what was asked for; a small size is rounded up to a class
  *     it runs    in the thread that asks, and no lock or list of ours is held
  *     it may     call any function here. A request of its own that finds no memory fails at once

@@ -9,12 +9,17 @@
 #include "base/compiler.h"
 #include "config/policy.h"
 
-/* Changes the size of an object. `object` is not NULL, `size` not 0. NULL: the object has not changed. */
+/* Changes the size of an object. `object` is not NULL, `size` not 0. NULL: there is no memory for a larger one, and the
+ * object has not changed. */
 void *reallocate(void *object, size_t size);
 
 /* Whether realloc has ever left an object in a larger class than that of its new size. From then on a sized free must
  * accept such objects. relaxed: the thread that frees the object knows of its realloc. */
 extern _Atomic(bool) shrunk_in_place HIDDEN;
+
+/* Whether realloc has ever left an object in place since there was no memory for a smaller copy. From then on a sized
+ * free must accept any smaller size. relaxed: as above */
+extern _Atomic(bool) shrunk_without_memory HIDDEN;
 
 /* realloc leaves an object in place if the new size fits and uses more than half of it. A very small object stays, too:
  * a copy would save nothing. */

@@ -18,6 +18,7 @@ static ALWAYS_INLINE bool has_mid_class(const void *object, size_t size) {
 
 /* Whether realloc may have left the object in place with this smaller size. */
 static COLD wide_bool was_shrunk(const struct found *found, size_t size) {
+    if (atomic_load_explicit(&shrunk_without_memory, memory_order_relaxed)) return true;
     if (!atomic_load_explicit(&shrunk_in_place, memory_order_relaxed)) return false;
     return may_keep_in_place(found->size, size) || (found->tier == TIER_HUGE && size > BACKEND_MAX);
 }

@@ -48,13 +48,19 @@ JW_EXPORT void jw_free(void *object) {
     else free_tracked(object);
 }
 
+/* Whether the size is the one in the trailer. A slack of SLACK_MOST may be longer in truth (seal.h). */
+static bool has_told_size(const struct opened *opened, size_t size) {
+    size_t exact = size_of_opened(opened);
+    return size == exact || size == SIZE_UNKNOWN || (size < exact && opened->slack == SLACK_MOST);
+}
+
 /* Frees an object, and compares the size with the exact size in the trailer. */
 void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size) {
     struct opened opened;
     if (object && open_object(object, &opened, DOUBLE_FREE)) {
         char *start = opened.object;
         if (((uintptr_t)start | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, start, alignment);
-        if (size != SIZE_UNKNOWN && size != size_of_opened(&opened)) misuse(WRONG_SIZE, start, size);
+        if (!has_told_size(&opened, size)) misuse(WRONG_SIZE, start, size);
     }
     if (size != 0 && size != SIZE_UNKNOWN && zero_size_owns(object)) misuse(WRONG_SIZE, object, size);
     jw_free(object);

@@ -96,9 +96,11 @@ static ALWAYS_INLINE void *resize_tracked(void *(*resize)(const struct opened *,
     return track_resized(object, old, resize(opened, size), size);
 }
 
-/* Copies to a new object and frees the old one. */
-static void *reallocate_anew(void *object, size_t old, size_t size) {
+/* Copies to a new object and frees the old one. A size that fits where the old one is needs no callback. */
+static void *reallocate_anew(void *object, size_t old, size_t size, bool fits) {
+    bool calls_back = fits && limit_hold(true);
     void *moved = jw_malloc(size);
+    if (fits) limit_hold(calls_back);
     if (!moved) return NULL;
     memcpy(moved, object, size < old ? size : old);
     jw_free(object);
@@ -108,7 +110,7 @@ static void *reallocate_anew(void *object, size_t old, size_t size) {
 static COLD void *reallocate_unknown(void *object, size_t size) {
     if (!zero_size_owns(object)) return reallocate(with_tag(object, 0), size);
     zero_size_check(object);
-    return reallocate_anew(object, 0, size);
+    return reallocate_anew(object, 0, size, false);
 }
 
 void *hardened_reallocate(void *object, size_t size) {
@@ -121,5 +123,11 @@ void *hardened_reallocate(void *object, size_t size) {
     /* an aligned object may have a larger slot than it needs */
     bool grows = opened.tier == WITH_PAGES && !huge && slot > opened.slot && large_fits(slot, 1);
     void *grown = grows ? resize_tracked(grow_in_place, object, &opened, size) : NULL;
-    return grown ? grown : reallocate_anew(object, size_of_opened(&opened), size);
+    if (grown) return grown;
+    int error = errno;
+    bool fits = slot <= opened.slot;
+    void *moved = reallocate_anew(object, size_of_opened(&opened), size, fits);
+    if (moved || !fits) return moved;
+    errno = error; /* there is no memory for a copy: the slot serves */
+    return resize_tracked(huge ? reallocate_huge : resize_in_slot, object, &opened, size);
 }

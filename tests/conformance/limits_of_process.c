@@ -67,6 +67,35 @@ static void realloc_until_memory_ends(size_t step, size_t unused) {
     tiers_work(1);
 }
 
+/* A smaller size needs no memory: the object is there. errno stays, and the size may be told at the free. */
+static void shrinks_after_memory_ended(size_t size, size_t unused) {
+    enum { COUNT = 20, OLD_ERROR = 77 };
+    extern void free_sized(void *object, size_t size) __attribute__((weak));
+    char *objects[COUNT], *rest = malloc(MB); /* for what the process's end allocates */
+    (void)unused;
+    CHECK(rest != NULL);
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK((objects[i] = malloc(size)) != NULL);
+        pattern_fill(objects[i], size, i);
+    }
+    leave_room(32 * MB);
+    for (size_t filling = 16 * MB; filling >= 16; filling /= 2)
+        for (void **last = NULL, **object; (object = malloc(filling)) != NULL; last = object) *object = last;
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t now = size - size / 16 - i;
+        for (;; now /= 3) {
+            errno = OLD_ERROR;
+            objects[i] = realloc(objects[i], now);
+            CHECK(objects[i] != NULL && errno == OLD_ERROR && malloc_usable_size(objects[i]) >= now);
+            CHECK(pattern_holds(objects[i], now, i));
+            if (now < 30) break;
+        }
+        if (free_sized != NULL && i % 2 > 0) free_sized(objects[i], now);
+        else free(objects[i]);
+    }
+    free(rest);
+}
+
 static void *fail_in_thread(void *size) {
     for (int i = 0; i < 200; i++) {
         errno = 0;
@@ -214,6 +243,7 @@ void add_limits_of_process(void) {
     for (size_t i = 0; i < 7; i++) {
         add("RLIMIT_AS, objects of %zu bytes", until_memory_ends, sizes[i], 0);
         add("RLIMIT_AS, %zu then %zu bytes", other_size_after_memory_ended, sizes[i], sizes[(i + 3) % 7]);
+        add("RLIMIT_AS, realloc from %zu bytes", shrinks_after_memory_ended, sizes[i], 0);
     }
     add("RLIMIT_AS, realloc by %zu", realloc_until_memory_ends, 4096, 0);
     add("RLIMIT_AS, realloc by %zu", realloc_until_memory_ends, MB, 0);

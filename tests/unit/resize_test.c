@@ -2,6 +2,8 @@
  * (core/realloc.h), and what a sized free may accept after that. */
 #include "heap_players.h"
 
+#include <errno.h>
+
 #include "backend/huge.h"
 #include "backend/large_object.h"
 #include "backend/thrift_counters.h"
@@ -231,6 +233,45 @@ static void too_much(void **state) {
     finish();
 }
 
+/* Where no memory is left a smaller size needs none: the object stays, the program is not asked, errno stays, and a
+ * sized free accepts the size. What is above the smallest large or huge size goes back. */
+static void smaller_without_memory(void **state) {
+    (void)state;
+    enum { OLD_ERROR = 77, LEAST = 8 };
+    static const size_t olds[] = {64, 128, FRONTEND_MAX, 8192, BACKEND_MIN, 64 << 10, 1 << 20, 6 << 20, 20 << 20};
+    start();
+    limit_register(count_call);
+    for (unsigned i = 0; i < sizeof olds / sizeof *olds; i++) {
+        for (size_t size = olds[i] / 2; size >= LEAST; size /= 3) {
+            char *object = allocate_as(0, olds[i]);
+            void **fillers = NULL, **filler;
+            size_t old = object_size(object), large = large_usable_size(object), huge = huge_usable_size(object);
+            pattern_fill(object, size, i);
+            options.limit_hard = 1;
+            for (; (filler = jw_malloc(size)); fillers = filler) *filler = fillers;
+            assert_true(calls_back > 0 || size > FRONTEND_MAX);
+            calls_back = 0;
+            atomic_store(&shrunk_without_memory, false);
+            errno = OLD_ERROR;
+            assert_ptr_equal(reallocate(object, size), object);
+            assert_int_equal(errno, OLD_ERROR);
+            assert_int_equal(calls_back, 0);
+            assert_true(pattern_holds(object, size, i));
+            if (large) assert_true(object_size(object) < large);
+            else if (huge) assert_true(object_size(object) <= huge);
+            else assert_int_equal(object_size(object), old);
+            options.limit_hard = 0;
+            free_of_size(object, size);
+            for (; (filler = fillers); jw_free(filler)) fillers = *filler;
+        }
+    }
+    calls_back = 0;
+    limit_register(NULL);
+    atomic_store(&shrunk_in_place, false);
+    atomic_store(&shrunk_without_memory, false);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_objects),
@@ -241,6 +282,7 @@ int main(void) {
         cmocka_unit_test(huge_objects),
         cmocka_unit_test(a_sized_free_accepts_what_realloc_has_left),
         cmocka_unit_test(too_much),
+        cmocka_unit_test(smaller_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
