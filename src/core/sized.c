@@ -1,8 +1,10 @@
-/* sized.c - frees with a size or an alignment: reports a value that does not fit the object. */
+/* sized.c - frees with a size or an alignment: reports a value that does not fit the object, unless the option
+ * check_sizes forbids that. */
 #include "core/sized.h"
 
 #include "backend/huge.h"
 #include "backend/large_object.h"
+#include "config/options.h"
 #include "core/aligned.h"
 #include "core/describe.h"
 #include "core/realloc.h"
@@ -37,7 +39,7 @@ static COLD wide_bool has_size(const struct found *found, size_t alignment, size
 
 static COLD void check_sized(const void *object, size_t alignment, size_t size) {
     struct found found;
-    if (!object) return;
+    if (!object || !option(&options.check_sizes)) return;
     describe(object, &found);
     if (found.state != FOUND_IN_USE) return; /* free will report the error */
     if (((uintptr_t)object | alignment) & (alignment - 1)) misuse(WRONG_ALIGNMENT, object, alignment);

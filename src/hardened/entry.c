@@ -54,8 +54,7 @@ static bool has_told_size(const struct opened *opened, size_t size) {
     return size == exact || size == SIZE_UNKNOWN || (size < exact && opened->slack == SLACK_MOST);
 }
 
-/* Frees an object, and compares the size with the exact size in the trailer. */
-void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size) {
+static void check_told(void *object, size_t alignment, size_t size) {
     struct opened opened;
     if (object && open_object(object, &opened, DOUBLE_FREE)) {
         char *start = opened.object;
@@ -63,6 +62,11 @@ void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size) 
         if (!has_told_size(&opened, size)) misuse(WRONG_SIZE, start, size);
     }
     if (size != 0 && size != SIZE_UNKNOWN && zero_size_owns(object)) misuse(WRONG_SIZE, object, size);
+}
+
+/* Frees an object, and compares the size with the exact size in the trailer. */
+void hardened_free_aligned_of_size(void *object, size_t alignment, size_t size) {
+    if (option(&options.check_sizes)) check_told(object, alignment, size);
     jw_free(object);
 }
 

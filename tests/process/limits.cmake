@@ -28,6 +28,12 @@ if(NOT JW_SECURE) # where new objects are zero
         ARGUMENTS run_time)
 endif()
 
+# Programs that delete objects with a wrong size.
+if(NOT JW_SANITIZE)
+    jw_test(process.unchecked_sizes SOURCES process/unchecked_sizes.c MODES static preload LABELS api TIMEOUT 60
+        CONF check_sizes:false)
+endif()
+
 # As many mappings as the kernel allows. In the hardened build each object's guard parts it from its neighbours.
 if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
     jw_test(process.many_mappings SOURCES process/many_mappings.c MODES static preload LABELS api TIMEOUT 60)

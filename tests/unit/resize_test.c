@@ -202,6 +202,34 @@ static void a_sized_free_accepts_what_realloc_has_left(void **state) {
     finish();
 }
 
+/* Without the checks each size and alignment will do, of each tier and another thread's objects; misuse of other kinds
+ * is reported. */
+static void free_inside(void) {
+    free_aligned_of_size(wrong.object + 8, 1, wrong.size);
+}
+
+static void sizes_are_not_checked_on_request(void **state) {
+    (void)state;
+    static const size_t olds[] = {64, FRONTEND_MAX, 4096, 64 << 10, 6 << 20};
+    start();
+    options.check_sizes = false;
+    for (unsigned i = 0; i < sizeof olds / sizeof *olds; i++) {
+        const size_t told[] = {0, 1, olds[i] / 2, olds[i] + 1, 3000, 5 << 20, SIZE_MAX - 1};
+        for (unsigned j = 0; j < sizeof told / sizeof *told; j++) {
+            free_of_size(allocate_as(j % 2, olds[i]), told[j]);
+            free_aligned_of_size(allocate_as(0, olds[i]), 3, told[j]);
+            free_aligned_of_size(allocate_as(0, olds[i]), (size_t)1 << 30, olds[i]);
+        }
+        wrong.object = allocate_as(0, olds[i]);
+        wrong.size = olds[i];
+        expect_abort(free_inside, "jwmalloc: invalid free");
+        jw_free(wrong.object);
+    }
+    free_of_size(NULL, 1);
+    options.check_sizes = true;
+    finish();
+}
+
 static unsigned calls_back;
 
 static int count_call(size_t size) {
@@ -281,6 +309,7 @@ int main(void) {
         cmocka_unit_test(large_objects_that_grow),
         cmocka_unit_test(huge_objects),
         cmocka_unit_test(a_sized_free_accepts_what_realloc_has_left),
+        cmocka_unit_test(sizes_are_not_checked_on_request),
         cmocka_unit_test(too_much),
         cmocka_unit_test(smaller_without_memory),
     };
