@@ -187,9 +187,8 @@ static void taking_over_leaves_no_slab_behind(void **state) {
     free_and_malloc_leave_no_slab_behind(CACHE_ROOM);
 }
 
-/* Another thread has cleared the mark, and the slab is reopening while its owner frees into it. If a free that opens the
- * slab is also that of the last object, the slab is REOPENING and taken back at once, as the other thread has pushed it.
- */
+/* Another thread has cleared the mark, and the slab is reopening while its owner frees into it. A free that opens the
+ * slab may also be the last object's. Then the slab is REOPENING, and taken back at once: it has been pushed. */
 static void own_frees_meet_a_returning_slab(void **state) {
     (void)state;
     for (unsigned remote = 1; remote < size_class_capacity(size_class_of(SMALL)); remote++) {
