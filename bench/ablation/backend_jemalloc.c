@@ -82,6 +82,12 @@ void *large_allocate(size_t size, size_t alignment, bool *zeroed) {
     return object;
 }
 
+/* jemalloc knows which of its memory has pages. */
+void *large_allocate_mapped(size_t size) {
+    (void)size;
+    return NULL;
+}
+
 /* jemalloc has caches of its own: nothing is cached before it. */
 void *large_allocate_cached(struct range_cache *cache, size_t size) {
     (void)cache, (void)size;
@@ -106,6 +112,11 @@ static bool is_large(const void *object) {
 void large_free(void *object) {
     if (!is_large(object)) misuse(INVALID_FREE, object, 0);
     give_back(granule_of(object));
+}
+
+wide_bool large_serves(const void *object, size_t size) {
+    (void)object, (void)size;
+    return false;
 }
 
 size_t large_usable_size(const void *object) {

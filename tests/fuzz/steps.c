@@ -114,7 +114,8 @@ static bool is_usable_size(size_t size, size_t usable) {
     if (JW_SECURE) return usable == size;
     size_t good = jw_malloc_good_size(size);
     if (usable == good) return true;
-    if (good > BACKEND_MAX) return usable > good && usable <= good + good / HUGE_ROOM_PART; /* a mapping that waited */
+    bool mapped = good > BACKEND_MAX || good >= JW_MAPPED_FROM; /* a mapping that waited may be larger */
+    if (mapped) return usable > good && usable <= good + good / HUGE_ROOM_PART;
     size_t least = usable == 64 && GRANULE_SIZE > 4096 ? 8 : usable / 2;
     return usable <= FRONTEND_MAX && (usable & (usable - 1)) == 0 && size > least; /* of a coarse class */
 }
