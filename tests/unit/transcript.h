@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "heap_players.h"
+#include "transcript_state.h"
 
 #include "backend/backend.h"
 #include "backend/huge.h"
@@ -41,6 +42,7 @@ static struct transcript {
     uint32_t sum;
     unsigned waits, waits_left; /* waits_left 0: nothing happens after a wait */
     void (*after_waits)(void);
+    void (*within)(void); /* what another thread does within each call of the platform */
     struct {
         char name[NAME_MOST];
         uint64_t value;
@@ -99,6 +101,12 @@ static void end_call(void) {
     transcript.repeats = 0;
 }
 
+/* Called first in each call of the platform. */
+static void look(const void *address) {
+    if (transcript.records && transcript.sums) look_from_inside(address);
+    if (transcript.records && transcript.within) transcript.within();
+}
+
 static void note_call(const char *name, size_t size, bool done) {
     char call[CALL_MOST];
     if (!transcript.records) return;
@@ -110,31 +118,34 @@ static void note_call(const char *name, size_t size, bool done) {
     transcript.repeats++;
 }
 
-#define WRAPPED(type, name, parameters, arguments, word, size, done)                                                   \
+#define WRAPPED(type, name, parameters, arguments, address, word, size, done)                                          \
     type __real_##name parameters;                                                                                     \
     type __wrap_##name parameters;                                                                                     \
     type __wrap_##name parameters {                                                                                    \
+        look(address);                                                                                                 \
         type result = __real_##name arguments;                                                                         \
         note_call(word, size, done);                                                                                   \
         return result;                                                                                                 \
     }
 
-WRAPPED(void *, platform_reserve_readable, (size_t size, const char *name), (size, name), "records", size, result)
-WRAPPED(wide_bool, platform_unmap, (void *address, size_t size), (address, size), "unmap", size, result)
-WRAPPED(wide_bool, platform_discard, (void *address, size_t size), (address, size), "discard", size, result)
-WRAPPED(bool, platform_protect, (void *address, size_t size, bool accessible), (address, size, accessible),
+WRAPPED(void *, platform_reserve_readable, (size_t size, const char *name), (size, name), NULL, "records", size, result)
+WRAPPED(wide_bool, platform_unmap, (void *address, size_t size), (address, size), address, "unmap", size, result)
+WRAPPED(wide_bool, platform_discard, (void *address, size_t size), (address, size), address, "discard", size, result)
+WRAPPED(bool, platform_protect, (void *address, size_t size, bool accessible), (address, size, accessible), address,
         accessible ? "protect" : "close", size, result)
-WRAPPED(bool, platform_resize, (void *address, size_t old, size_t new), (address, old, new), "resize", new, result)
-WRAPPED(enum platform_moved, platform_move, (void *from, void *to, size_t size), (from, to, size), "move", size,
+WRAPPED(bool, platform_resize, (void *address, size_t old, size_t new), (address, old, new), address, "resize", new,
+        result)
+WRAPPED(enum platform_moved, platform_move, (void *from, void *to, size_t size), (from, to, size), from, "move", size,
         result == MOVED)
 WRAPPED(enum platform_reserved, platform_reserve_at, (void *address, size_t size, bool writes, const char *name),
-        (address, size, writes, name), "map-at", size, result == RESERVED)
+        (address, size, writes, name), address, "map-at", size, result == RESERVED)
 
 void *__real_platform_reserve(size_t size, size_t alignment, const char *name);
 void *__wrap_platform_reserve(size_t size, size_t alignment, const char *name);
 void *__wrap_platform_reserve(size_t size, size_t alignment, const char *name) {
+    look(NULL);
     void *result = __real_platform_reserve(size, alignment, name);
-    if (!transcript.base) transcript.base = (uintptr_t)result;
+    if (!transcript.base) state_base = transcript.base = (uintptr_t)result;
     note_call("map", size, result);
     return result;
 }
@@ -142,6 +153,7 @@ void *__wrap_platform_reserve(size_t size, size_t alignment, const char *name) {
 void __real_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds);
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
+    look(NULL);
     __real_platform_futex_wait(word, expected, milliseconds);
     note_call("wait-ms", milliseconds, true);
     CHECK(++transcript.waits < WAITS_MOST); /* nobody comes */
@@ -151,6 +163,7 @@ void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint
 void __real_platform_futex_wake(_Atomic(uint32_t) *word);
 void __wrap_platform_futex_wake(_Atomic(uint32_t) *word);
 void __wrap_platform_futex_wake(_Atomic(uint32_t) *word) {
+    look(NULL);
     __real_platform_futex_wake(word);
     note_call("wake", 0, true);
 }
@@ -158,6 +171,7 @@ void __wrap_platform_futex_wake(_Atomic(uint32_t) *word) {
 enum platform_start __real_platform_thread_start(void (*body)(void));
 enum platform_start __wrap_platform_thread_start(void (*body)(void));
 enum platform_start __wrap_platform_thread_start(void (*body)(void)) {
+    look(NULL);
     enum platform_start result = transcript.too_early ? START_TOO_EARLY : __real_platform_thread_start(body);
     note_call("start", 0, result == START_STARTED);
     return result;
@@ -166,6 +180,7 @@ enum platform_start __wrap_platform_thread_start(void (*body)(void)) {
 void __real_platform_threads_gone(bool entirely);
 void __wrap_platform_threads_gone(bool entirely);
 void __wrap_platform_threads_gone(bool entirely) {
+    look(NULL);
     __real_platform_threads_gone(entirely);
     note_call(entirely ? "gone" : "off-stack", 0, true);
 }
@@ -173,6 +188,7 @@ void __wrap_platform_threads_gone(bool entirely) {
 void __real_platform_huge_pages(void *address, size_t size, bool wanted);
 void __wrap_platform_huge_pages(void *address, size_t size, bool wanted);
 void __wrap_platform_huge_pages(void *address, size_t size, bool wanted) {
+    look(address);
     __real_platform_huge_pages(address, size, wanted);
     note_call(wanted ? "huge" : "no-huge", size, true);
 }
@@ -368,7 +384,7 @@ static void count_all(void) {
 static void begin_step(const char *name) {
     say("%s", name);
     transcript.column = transcript.calls = 0;
-    transcript.places = 0;
+    transcript.places = state_sum = 0;
     transcript.call[0] = '\0';
     transcript.records = true;
 }
@@ -383,7 +399,8 @@ static void end_step(void) {
     transcript.column = 0;
     if (transcript.places && !thread_heap()->generation) count_is(transcript.places % 100000 + 1, "places");
     count_all();
-    if (transcript.sums) say(" %u", transcript.sum % 1000000);
+    if (transcript.sums) look_at_all();
+    if (transcript.sums) say(" %u", (transcript.sum ^ (uint32_t)state_sum) % 1000000);
     else say("\n");
 }
 

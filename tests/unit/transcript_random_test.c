@@ -1,20 +1,25 @@
-/* transcript_random_test.c - long scripts from fixed seeds through all tiers, in worlds that differ in their options
- * and in what the platform refuses. Of each step the transcript has the sum of all that unit-transcript writes out, and
- * of what is told of addresses. After a change that is meant:
+/* transcript_random_test.c - long scripts from fixed seeds through all tiers, in worlds that differ in their options, in
+ * what the platform refuses, and in what other threads do. Of each step the transcript has the sum of all that
+ * unit-transcript writes out, of what is told of addresses, and of the state (transcript_state.h). After a change that
+ * is meant:
  *
  *     JW_TRANSCRIPT=tests/unit/transcript_random.txt build/.../unit-transcript-random
  *
- * The steps begin where the difference does. With transcript.sums set to false the text has all. */
+ * The same for -tight and -hardened. The steps begin where the difference does. With transcript.sums set to false the
+ * text has all. */
 #include "transcript_program.h"
 
 #include <errno.h>
 
+#include "backend/reserve.h"
 #include "core/describe.h"
 #include "core/limit.h"
+#include "core/realtime.h"
+#include "core/seal_roots.h"
 #include "frontend/disable.h"
 #include "frontend/size_map.h"
 
-enum { STEPS = 45, ACTS = 40, LIVE_MOST = 1500, SUMS_IN_A_LINE = 15 };
+enum { STEPS = 45, ACTS = 40, LIVE_MOST = 1500, SUMS_IN_A_LINE = 15, OTHERS_MOST = 40 };
 
 static uint64_t chance;
 
@@ -151,6 +156,60 @@ static void burst(void) {
     give_many(by, freed, part);
 }
 
+/* --- Other threads ---------------------------------------------------------------------------------------------- */
+
+static struct {
+    bool here, walks, turn;
+    void *objects[OTHERS_MOST];
+    unsigned count, nest;
+    uint64_t locked;
+} other; /* what a thread has that runs within calls of the platform, or that has stopped in the midst of its own */
+
+/* One more thread allocates, frees or purges while the first one is in a call of the platform. */
+static void act_within(void) {
+    struct heap *now = thread_heap(), *heap = heaps[below(HEAPS)];
+    if (other.here || heap == now || below(3) > 0) return;
+    other.here = true;
+    heap_enter(heap);
+    if (below(30) == 0) purge_for(PURGE_OWN, NO_LIMIT);
+    else if (other.count > 0 && below(2)) jw_free(other.objects[--other.count]);
+    else if (other.count < OTHERS_MOST && (other.objects[other.count] = jw_malloc(some_size()))) other.count++;
+    heap_enter(now);
+    other.here = false;
+}
+
+static void beside_others(unsigned step) {
+    transcript.within = step % 3 ? act_within : NULL;
+}
+
+/* A thread has stopped in the midst of a Nest's list, of a walk over all roots, or of a turn. */
+static void beside_stopped(unsigned step) {
+    other.nest = below(ORDINARY_NESTS + 1);
+    if (step % 4) other.locked = nest_lock_all(other.nest < ORDINARY_NESTS ? &ownership.nests[other.nest] : &mid_nest);
+    other.walks = step % 3 == 0 && root_walk_begin();
+    other.turn = step % 5 == 0 && reclaimer_begin_turn();
+}
+
+/* At the end of a step the others have no object, hold nothing, and all suspects are settled. */
+static void settle(void) {
+    transcript.within = NULL;
+    while (other.count > 0) jw_free(other.objects[--other.count]);
+    nest_unlock_all(other.nest < ORDINARY_NESTS ? &ownership.nests[other.nest] : &mid_nest, other.locked);
+    if (other.walks) root_walk_end();
+    if (other.turn) reclaimer_end_turn();
+    other.locked = other.walks = other.turn = false;
+    for (unsigned i = 0; i < HEAPS; i++) {
+        heap_enter(heaps[i]);
+        if (heap_has_suspects(heaps[i])) heap_take_all_incoming(heaps[i]);
+    }
+    heap_enter(heaps[0]);
+}
+
+static void run_in_each_wait(void) {
+    transcript.waits_left = 1;
+    run_thread();
+}
+
 static void run_world(const char *name, uint64_t seed, void (*each_step)(unsigned step)) {
     say("%s%s:", seed > 1 ? "" : "\n", name);
     chance = seed;
@@ -161,6 +220,7 @@ static void run_world(const char *name, uint64_t seed, void (*each_step)(unsigne
         if (each_step) each_step(step);
         for (unsigned i = 0; i < ACTS; i++) act();
         if (below(4) == 0) burst();
+        settle();
         end();
     }
     say("\n");
@@ -211,6 +271,58 @@ static void with_huge_pages(unsigned step) {
     options.spare_callers = step % 8 == 7;
 }
 
+/* Threads of the program come and go, ours is paused, and the process forks. Our thread runs whenever one waits. */
+static void with_threads(unsigned step) {
+    transcript.after_waits = run_in_each_wait;
+    transcript.waits = 0;
+    transcript.waits_left = 1;
+    options.reclaim_thread = step % 5 ? THREAD_AUTO : THREAD_TRUE;
+    for (unsigned i = below(4); i-- > 0;) {
+        unsigned kind = below(8);
+        if (kind < 3) reclaimer_before_thread_create();
+        if (kind < 3) reclaimer_after_thread_create(kind > 0);
+        else if (kind == 3) reclaimer_thread_seen();
+        else if (kind == 4) reclaimer_thread_ends();
+        else if (kind == 5) reclaimer_pause();
+        else if (kind == 6) reclaimer_resume();
+        else sim_fork(false);
+        sim_advance(below(600));
+    }
+}
+
+#if !JW_SECURE
+/* Objects that begin as a free one of their heap's are freed, by that heap or by another one. */
+static void with_suspects(unsigned step) {
+    for (unsigned left = step % 9 == 8 ? 80 : below(8); left > 0 && live_count > 0; left--) {
+        unsigned i = below(live_count);
+        heap_enter(heaps[live[i].heap]);
+        void *free_one = jw_malloc(live[i].size);
+        heap_enter(heaps[0]);
+        free_as(live[i].heap, free_one);
+        CHECK(pattern_holds(live[i].start, live[i].size, live[i].size));
+        if (free_one && live[i].size >= 16 && live[i].size <= 12000) memcpy(live[i].start, free_one, 16);
+        free_as(below(3) ? below(HEAPS) : live[i].heap, live[i].start);
+        live[i] = live[--live_count];
+    }
+}
+
+static void with_a_reserve(unsigned step) {
+    if (step % 4 == 0) CHECK(realtime_reserve(step % 3 ? below(6 << 20) : 0) != ENOTSUP);
+}
+#endif
+
+static void disabled(unsigned step) {
+    if (step % 3 > 0) return;
+    heap_enter(heaps[below(HEAPS)]);
+    disable_others();
+    transcript.after_waits = disable_end;
+    transcript.waits_left = 1 + below(2);
+    for (unsigned i = 0; i < 5; i++) take_some(below(HEAPS));
+    disable_end();
+    transcript.waits_left = 0;
+    heap_enter(heaps[0]);
+}
+
 static const struct world {
     const char *name;
     void (*each_step)(unsigned step);
@@ -224,7 +336,15 @@ static const struct world {
               {"Other options", watched, THREAD_TRUE},
               {"Huge pages, spared callers", with_huge_pages, THREAD_TRUE},
               {"Limits without our thread", limited, THREAD_FALSE},
-              {"Refusals without our thread", refusing, THREAD_FALSE}};
+              {"Refusals without our thread", refusing, THREAD_FALSE},
+              {"Others within calls", beside_others, THREAD_TRUE},
+              {"Others that have stopped", beside_stopped, THREAD_FALSE},
+              {"Threads that come and go", with_threads, THREAD_AUTO},
+#if !JW_SECURE
+              {"Suspects", with_suspects, THREAD_TRUE},
+              {"A reserve", with_a_reserve, THREAD_TRUE},
+#endif
+              {"Disabled", disabled, THREAD_TRUE}};
 
 static void end_of_world(void) {
     struct options before = options;
@@ -233,6 +353,8 @@ static void end_of_world(void) {
     options = default_options;
     options.reclaim_thread = before.reclaim_thread;
     sim_group = (struct group_memory){SIZE_MAX, SIZE_MAX, 0};
+    transcript.waits_left = 0;
+    reserve_mark(false);
     atomic_store(&pressure_limit, 0);
     for (unsigned i = 0; i < HEAPS; i++) size_map_write(heaps[i]);
     end_script();
@@ -246,10 +368,9 @@ static void sums_are_as_they_were(void **state) {
         options.reclaim_thread = worlds[i].thread;
         transcript.sums = true;
         for (uint64_t seed = 1; seed <= 2; seed++) run_world(worlds[i].name, seed, worlds[i].each_step);
-        transcript.sums = false;
-        begin_step(worlds[i].name);
-        end_step();
         end_of_world();
+        say("\n");
+        transcript.sums = false;
     }
     compare_with(JW_TRANSCRIPT_FILE);
 }
