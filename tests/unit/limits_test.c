@@ -192,6 +192,27 @@ static void no_pressure_yields_nothing(void **state) {
     finish();
 }
 
+static void pressure_takes_no_more_than_it_must(void **state) {
+    (void)state;
+    enum { MANY = HEADROOM_RANGES + 2, SINGLES = 2 * (1 + 2 + MANY) + 1 };
+    static const size_t amounts[] = {1, 2, MANY};
+    granule_id single[SINGLES];
+    start();
+    for (unsigned i = 0; i < SINGLES; i++) single[i] = fetch(1);
+    for (unsigned i = 0; i < SINGLES; i += 2) backend_place(single[i]); /* those between keep them apart */
+    for (unsigned i = 0; i < sizeof amounts / sizeof *amounts; i++) {
+        size_t before = free_granules(MAPPED);
+        pressure_limit = limits_committed() - amounts[i] * GRANULE_SIZE;
+        thrift_yield_to_pressure();
+        assert_int_equal(before - free_granules(MAPPED), amounts[i]);
+    }
+    pressure_limit = 0;
+    for (unsigned i = 1; i < SINGLES; i += 2) backend_place(single[i]);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* What has pages is served again; more is not, until it can be had in place of what is cached. */
 static void the_hard_limit_refuses_new_pages(void **state) {
     (void)state;
@@ -318,6 +339,7 @@ int main(void) {
         cmocka_unit_test(the_hard_limit_bounds_growth),
         cmocka_unit_test(a_refused_purge_is_not_repeated),
         cmocka_unit_test(no_pressure_yields_nothing),
+        cmocka_unit_test(pressure_takes_no_more_than_it_must),
         cmocka_unit_test(the_hard_limit_refuses_new_pages),
         cmocka_unit_test(the_hard_limit_refuses_a_cached_mapping),
         cmocka_unit_test(what_is_made_in_place_of_a_refused_mapping),

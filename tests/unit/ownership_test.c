@@ -372,12 +372,30 @@ static void a_root_that_cannot_go_waits(void **state) {
     finish();
 }
 
+static void place_in_both(void) {
+    ownership.active = 0;
+    range_place(four[0], MAPPED);
+    ownership.active = 1;
+    range_place(four[2], MAPPED);
+}
+
 static void both_buffers_are_searched(void **state) {
     (void)state;
     start();
-    range_place(four[0], MAPPED);
-    ownership.active ^= 1;
-    range_place(four[2], MAPPED);
+    place_in_both();
+    assert_int_equal(range_acquire_below(FOR_SMALL_SLABS, 4), 0);
+    for (unsigned left = 2; left > 0; left--)
+        assert_int_equal(range_acquire_below(FOR_SMALL_SLABS, 5), four[2 * left - 2]);
+    assert_int_equal(range_acquire_below(FOR_SMALL_SLABS, 5), 0);
+    range_place(four[2], MAPPED); /* in the second buffer alone */
+    assert_int_equal(range_acquire_below(FOR_SMALL_SLABS, 5), four[2]);
+    granule_id rest = knit_split(four[0], 1);
+    leaf_set(rest, leaf_held());
+    ownership.active = 0;
+    range_place(four[0], MAPPED); /* of the least class, in the first buffer alone */
+    assert_int_equal(range_acquire_below(FOR_SMALL_SLABS, 2), four[0]);
+    knit_join(four[0], rest);
+    place_in_both();
     assert_int_equal(waiting_in(0), 4);
     assert_int_equal(waiting_in(1), 4);
     assert_int_equal(range_acquire(FOR_SMALL_SLABS, MAPPED, 4), four[2]); /* the active one first */

@@ -147,6 +147,26 @@ static void frees_keep_up_to_the_watermark(void **state) {
     end_low();
 }
 
+/* Freed in a row: a granule less than what is in use, as much, and one more. */
+static void a_share_of_nothing_is_nothing(void **state) {
+    (void)state;
+    start_low();
+    reclaimer_forget();
+    options.cache_percent = 1000;
+    for (int less = 1; less >= -1; less--) {
+        atomic_store(&reclaimer->state, RUNNING);
+        watermark_renew(); /* forgets what was freed in a row */
+        atomic_store(&reclaimer->state, NO_THREAD);
+        watermark_age_peak();
+        watermark_age_peak();
+        huge_granules_add(USED - less);
+        watermark_note_peak();
+        huge_granules_add(less - USED);
+        assert_int_equal(watermark_without_thread(), less > 0 ? 10 : 0);
+    }
+    end_low();
+}
+
 static void without_a_thread_the_minimum_may_wait(void **state) {
     (void)state;
     start_low();
@@ -424,6 +444,7 @@ int main(void) {
         cmocka_unit_test(a_peak_lasts_two_rounds),
         cmocka_unit_test(beside_new_memory_a_share_of_the_peak_may_wait),
         cmocka_unit_test(frees_keep_up_to_the_watermark),
+        cmocka_unit_test(a_share_of_nothing_is_nothing),
         cmocka_unit_test(without_a_thread_the_minimum_may_wait),
         cmocka_unit_test(without_a_thread_frees_in_a_row_lower_the_limit),
         cmocka_unit_test(without_a_thread_use_outweighs_frees),

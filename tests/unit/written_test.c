@@ -25,7 +25,8 @@ _Noreturn void __wrap_misuse(enum misuse kind, const void *address, size_t numbe
     _exit(0);
 }
 
-static char *one; /* the object's link leads there */
+static bool drains; /* the heap's lists, so that another reader follows the link */
+static char *one;   /* the object's link leads there */
 
 /* The last two bits of that byte, which is the link's last one, or of the pattern. */
 static void change_byte(size_t at) {
@@ -48,6 +49,7 @@ static void write_and_allocate(size_t size, void (*change)(size_t at), size_t at
     jw_free(one = objects[1]);
     jw_free(written = objects[2]);
     change(at);
+    if (drains) heap_drain_own();
     for (unsigned i = 0; i < TRIES; i++) jw_malloc(size);
     CHECK(write(told_to, &nothing, sizeof nothing) == sizeof nothing);
 }
@@ -83,6 +85,9 @@ static void changed_bytes_are_told(void **state) {
         char *object = allocate_as(0, sizes[i]);
         size_t used = serve_object_size(object), links = sizes[i] < OF_MIDEND ? 8 : 16;
         jw_free(object);
+        drains = true;
+        is_told(told_of(sizes[i], change_byte, LINK), 0);
+        drains = false;
         is_told(told_of(sizes[i], change_byte, LINK), 0);
         const size_t places[] = {links, links + 1, used / 2, used - 1};
         for (unsigned j = 0; j < sizeof places / sizeof *places; j++) {
