@@ -6,6 +6,7 @@
 #include "frontend/heap_fork.h"
 #include "frontend/heap_rounds.h"
 #include "frontend/heap_table.h"
+#include "frontend/suspect.h"
 #include "heap_ends.h"
 #include "midend/midend.h"
 
@@ -268,16 +269,43 @@ static void a_child_keeps_no_slab_with_an_old_key(void) {
 
 static void the_pool_of_a_parents_heap_is_given_back(void **state) {
     (void)state;
-    int status;
     start();
-    fflush(NULL);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        a_child_keeps_no_slab_with_an_old_key();
-        _exit(0);
-    }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    run_in_child(a_child_keeps_no_slab_with_an_old_key);
+    finish();
+}
+
+/* An object that begins as a free one, and is freed by another thread: the heap is to settle that. */
+static void leave_suspect(unsigned heap, struct heap *other) {
+    char *free_one = allocate_as(heap, SMALL), *object = allocate_as(heap, SMALL);
+    free_as(heap, free_one);
+    memcpy(object, free_one, 16);
+    heap_enter(other);
+    jw_free(object);
+    heap_enter(heaps[0]);
+}
+
+static bool all_are_settled;
+
+/* An own heap, one without a thread, and an inherited one. */
+static void exit_with_suspects(void) {
+    struct heap *other = heap_take_or_create();
+    for (unsigned i = 0; i < HEAPS; i++) leave_suspect(i, other);
+    for (unsigned i = 0; i < HEAPS; i++) CHECK(heap_has_suspects(heaps[i]));
+    heap_abandon(heaps[1]);
+    heap_push_inherited(heaps[2]);
+    all_are_settled = true;
+}
+
+/* Called after the library's destructors. */
+__attribute__((destructor(101))) static void look_at_exit(void) {
+    for (unsigned i = 0; i < HEAPS; i++)
+        if (all_are_settled && heap_has_suspects(heaps[i])) _exit(1);
+}
+
+static void at_exit_each_heap_is_settled(void **state) {
+    (void)state;
+    start();
+    run_in_child(exit_with_suspects);
     finish();
 }
 
@@ -332,6 +360,7 @@ int main(void) {
         cmocka_unit_test(what_a_busy_thread_leaves_is_the_next_ones),
         cmocka_unit_test(a_drained_heap_needs_no_more_rounds),
         cmocka_unit_test(the_pool_of_a_parents_heap_is_given_back),
+        cmocka_unit_test(at_exit_each_heap_is_settled),
         cmocka_unit_test(a_thread_may_find_no_heap), /* leaves many heaps */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

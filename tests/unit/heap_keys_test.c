@@ -210,7 +210,9 @@ static void check_counts(bool before, bool fresh, bool after) {
     reclaimer_before_thread_create();
     heap_thread_starts();
     if (before) jw_free(jw_malloc(100));
+    thread_heap()->thread = 0; /* of another process: the child notes its own number */
     seem_to_fork(true);
+    CHECK(thread_heap() == &no_heap || thread_heap()->thread == platform_thread_id());
     if (after) jw_free(jw_malloc(100));
     CHECK((thread_heap() != &no_heap) == (after || (before && !fresh)));
     sim_thread_exit();

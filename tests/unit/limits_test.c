@@ -148,6 +148,23 @@ static void the_hard_limit_bounds_growth(void **state) {
     finish();
 }
 
+/* One granule is cached, and the system refuses it: it may still serve. */
+static void what_is_refused_waits_on(void **state) {
+    (void)state;
+    start();
+    granule_id one = fetch(1), next = fetch(1);
+    backend_place(one);
+    sim_fail_only(SIM_DISCARD);
+    sim_fail_after(0);
+    assert_true(free_granules(MAPPED) == 1 && thrift_make_room(ROOT_SIZE));
+    give_back_take_refusal();
+    sim_fail_after(SIM_NEVER);
+    backend_place(next);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* A purge whose pages the system has refused is not made again until something changes. */
 static void a_refused_purge_is_not_repeated(void **state) {
     (void)state;
@@ -337,6 +354,7 @@ int main(void) {
         cmocka_unit_test(pressure_acts_in_the_round_that_finds_it),
         cmocka_unit_test(headroom_comes_before_a_round),
         cmocka_unit_test(the_hard_limit_bounds_growth),
+        cmocka_unit_test(what_is_refused_waits_on),
         cmocka_unit_test(a_refused_purge_is_not_repeated),
         cmocka_unit_test(no_pressure_yields_nothing),
         cmocka_unit_test(pressure_takes_no_more_than_it_must),

@@ -1,5 +1,6 @@
 /* pool_rounds_test.c - what rounds do with the empty slabs that a thread keeps: two rounds give the pages back. Also
  * what an owner and a last thread leave to rounds. */
+#include "core/free.h"
 #include "frontend/heap_pool.h"
 #include "frontend/remote_reclaim.h"
 #include "frontend/remote_work.h"
@@ -222,6 +223,39 @@ static void a_round_leaves_a_kept_slab_to_its_owner(void **state) {
     finish();
 }
 
+static char *last; /* the object whose free spends the budget */
+
+static void end_last_free(void) {
+    struct slab *slab = slab_of(last);
+    heap_enter(heaps[1]);
+    free_own_slowly(slab, slab->target, last);
+    heap_enter(heaps[0]);
+    CHECK(slab_state(slab) == PARTIAL && cross_is_giving(cross_get(&slab->cross)));
+}
+
+/* An owner is in its last free of a full slab, and another thread in its first, when a round takes the slab. The owner
+ * goes on while the round gives the page back. */
+static void an_owner_comes_while_a_round_gives(void **state) {
+    (void)state;
+    enum { SIZE = 64, CAPACITY = GRANULE_SIZE / SIZE };
+    start();
+    for (unsigned i = 0; i < 2 * CAPACITY; i++) objects[i] = allocate_as(1, SIZE);
+    struct slab *slab = slab_of(objects[0]);
+    unsigned own = size_classes[slab->class].frees_until_reopen;
+    last = objects[0];
+    for (unsigned i = 1; i < own; i++) free_as(1, objects[i]);
+    assert_true(cross_push_slowly(&slab->cross, slab_origin(slab), objects[own], slab_key(slab)));
+    for (unsigned i = own + 1; i < CAPACITY; i++) free_as(0, objects[i]);
+    assert_true(slab_state(slab) == FULL && slab_count_free(slab, slab->target, last));
+    at_discard = end_last_free;
+    remote_reclaim_round(true);
+    assert_true(!at_discard && !cross_is_giving(cross_get(&slab->cross)));
+    id_stack_push(&heaps[1]->reopened, record_id(slab), range_set_next);
+    walk_all();
+    for (unsigned i = CAPACITY; i < 2 * CAPACITY; i++) free_as(1, objects[i]);
+    finish();
+}
+
 /* The child has no thread that would end the round: a round of its own gives the slab back. */
 static void fork_within_a_round(void) {
     int status;
@@ -383,6 +417,7 @@ int main(void) {
         cmocka_unit_test(untouched_slabs_come_together),
         cmocka_unit_test(mapped_slabs_come_together),
         cmocka_unit_test(a_round_leaves_a_kept_slab_to_its_owner),
+        cmocka_unit_test(an_owner_comes_while_a_round_gives),
         cmocka_unit_test(a_childs_round_ends_what_its_parent_began),
         cmocka_unit_test(an_owner_finds_its_object_in_a_taken_slab),
         cmocka_unit_test(the_last_thread_leaves_nothing_to_a_round),

@@ -41,6 +41,9 @@ static void pauses(unsigned thread) {
     STEP("one is not made", reclaimer_before_thread_create(); reclaimer_after_thread_create(false));
     STEP("one ends", reclaimer_thread_ends());
     STEP("the last one ends", runs_in_a_wait(); reclaimer_thread_ends());
+    sim_set_file("Name:\tx\nThreads:\t1\n");
+    STEP("a seal of nothing", runs_in_a_wait(); CHECK(seal_roots() == 0));
+    sim_set_file(NULL);
     transcript.waits_left = 0;
     end_script();
 }
