@@ -3,6 +3,7 @@
 #include "heap_players.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "backend/backend.h"
 #include "backend/ownership.h"
@@ -42,6 +43,26 @@ static void its_nests_are_left_alone_at_first(void **state) {
         backend_statistics(there ? &after : &before);
     }
     assert_int_equal(after.metadata - before.metadata, (NESTS - ORDINARY_NESTS) * sizeof(struct nest));
+}
+
+/* No page of theirs is left to a later fault. */
+static void touch_nests(void) {
+    enum { PAGES_MOST = 64 };
+    unsigned char there[PAGES_MOST];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *from = (char *)align_up((uintptr_t)&ownership.nests[ORDINARY_NESTS], page);
+    size_t size = align_down((uintptr_t)&ownership.nests[NESTS] - (uintptr_t)from, page);
+    CHECK(size / page < PAGES_MOST && (size == 0 || madvise(from, size, MADV_DONTNEED) == 0));
+    reserve_mark(true);
+    CHECK(reserve_add(1) && (size == 0 || mincore(from, size, there) == 0));
+    for (size_t i = 0; i < size / page; i++) CHECK(there[i] & 1);
+}
+
+static void its_nests_have_pages(void **state) {
+    (void)state;
+    start();
+    run_in_child(touch_nests);
+    finish();
 }
 
 /* The OS has no memory, or none for records: the thread is as before, and no root is lost. */
@@ -200,6 +221,7 @@ static void a_child_of_a_fork_is_not_marked(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_nests_are_left_alone_at_first),
+        cmocka_unit_test(its_nests_have_pages),
         cmocka_unit_test(a_refused_reserve_marks_no_thread),
         cmocka_unit_test(a_marked_thread_keeps_no_range_of_before),
         cmocka_unit_test(a_marked_thread_has_used_each_size),

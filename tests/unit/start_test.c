@@ -13,6 +13,7 @@ void __wrap_platform_start(void);
 void __wrap_platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 void __wrap_platform_finish_start(void);
 void __wrap_platform_spare_callers(void);
+bool __wrap_platform_call_library(const char *library, const char *function, const void *argument);
 char **__real_platform_environment(void);
 char **__wrap_platform_environment(void);
 
@@ -59,9 +60,15 @@ void __wrap_platform_spare_callers(void) {
     step('s');
 }
 
+bool __wrap_platform_call_library(const char *library, const char *function, const void *argument) {
+    CHECK(strcmp(library, "libjwwatch.so") == 0 && strcmp(function, "jw_watch") == 0 && argument);
+    step('l');
+    return true;
+}
+
 /* Before the constructor of ours that starts with the program. */
 __attribute__((constructor(101))) static void allocate_early(void) {
-    setenv("JWMALLOC_CONF", "pressure:true,spare_callers:true", 1);
+    setenv("JWMALLOC_CONF", "pressure:true,spare_callers:true,watch:true", 1);
     no_environment = !EARLY_ENVIRONMENT;
     started_early = allocator_start();
     memcpy(early_steps, steps, sizeof steps);
@@ -70,7 +77,7 @@ __attribute__((constructor(101))) static void allocate_early(void) {
 
 static void options_are_obeyed_and_each_step_is_made_once(void **state) {
     (void)state;
-    const char *all = EARLY_ENVIRONMENT ? "owrfes" : "prfesw";
+    const char *all = EARLY_ENVIRONMENT ? "owrfesl" : "prfeswl";
     assert_true(started_early);
     assert_string_equal(early_steps, EARLY_ENVIRONMENT ? "ow" : "p"); /* the others may need libc */
     assert_true(options.pressure && options.spare_callers);
