@@ -399,6 +399,12 @@ static void links_lead_to_objects_of_the_class(void **state) {
     assert_true(slab_may_list(one, other) && slab_may_list(one, LINK_END) && slab_may_list(one, origin));
     assert_false(slab_may_list(one, NULL) || slab_may_list(one, larger) || slab_may_list(one, other + 2));
     assert_false(slab_may_list(one, other - 1) || slab_may_list(one, origin + 2));
+    struct slab *slab = slab_of(one);
+    uintptr_t key = slab->key;
+    assert_ptr_equal(heap_of(slab), heaps[0]);
+    slab_clear_key(slab); /* as of a granule that has just ceased to be a slab */
+    assert_ptr_equal(heap_of(slab), heap_by_number(0));
+    slab->key = key;
     free_as(0, one);
     free_as(0, other);
     free_as(0, larger);
