@@ -393,11 +393,13 @@ def shuffled(names: list[str], seed: int) -> list[str]:
 
 
 def spread(names: list[str], seed: int) -> list[str]:
-    """In steps of the golden section: the first N are spread evenly over the list, so over all files, for each N."""
-    at, places = random.Random(seed).random(), {}
+    """In steps of the golden section: the first N are spread evenly over the list, so over all files, for each N. By a
+    random part of a hundredth beside each step: else two seeds whose places are some steps apart draw the same."""
+    chance, places = random.Random(seed), {}
+    at = chance.random()
     while len(places) < min(len(names), MOST_DRAWN):
         at = (at + GOLDEN) % 1
-        places[int(at * len(names))] = True
+        places[int((at + chance.random() / 100) % 1 * len(names))] = True
     return [names[place] for place in places]
 
 
