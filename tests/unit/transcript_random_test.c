@@ -1,5 +1,5 @@
-/* transcript_random_test.c - long scripts from fixed seeds through all tiers, in worlds that differ in their options, in
- * what the platform refuses, and in what other threads do. Of each step the transcript has the sum of all that
+/* transcript_random_test.c - long scripts from fixed seeds through all tiers, in worlds that differ in their options,
+ * in what the platform refuses, and in what other threads do. Of each step the transcript has the sum of all that
  * unit-transcript writes out, of what is told of addresses, and of the state (transcript_state.h). After a change that
  * is meant:
  *
