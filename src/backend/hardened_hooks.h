@@ -23,6 +23,9 @@ struct hardened_hooks {
     void *(*slab_fetch)(unsigned region, uint32_t weight, bool *zeroed);
     void (*slab_place)(unsigned region, granule_id range, uint32_t weight);
 
+    /* The range of a freed large object that may have that weight. 0: none waits. *zeroed: nothing but zeros. */
+    granule_id (*large_fetch)(uint32_t weight, bool *zeroed);
+
     /* Called before small objects of `size` bytes, side by side, that were never given out come into a list. */
     void (*objects_are_new)(char *first, size_t count, size_t size);
 

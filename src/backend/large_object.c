@@ -1,5 +1,7 @@
 /* large_object.c - large objects: allocate, free, shrink and grow the range that each of them has. */
 #include "backend/large_object.h"
+
+#include "backend/hardened_hooks.h"
 #include "backend/range_fetch.h"
 #include "backend/root.h"
 #include "backend/thrift.h"
@@ -27,7 +29,8 @@ void *large_allocate_cached(struct range_cache *cache, size_t size) {
 
 static char *fetch_object(size_t size, size_t alignment, enum fetch_effort effort, bool *zeroed) {
     uint32_t weight = granules_for(size + large_slack(alignment) + LARGE_GUARD);
-    granule_id range = range_fetch(FOR_OTHER_RANGES, weight, effort, zeroed);
+    granule_id range = JW_SECURE ? hardened_hooks.large_fetch(weight, zeroed) : 0;
+    if (!range) range = range_fetch(FOR_OTHER_RANGES, weight, effort, zeroed);
     if (!range) return NULL;
     char *object = (char *)align_up((uintptr_t)granule_address(range), alignment);
     granule_id offset = granule_of(object) - range;
@@ -141,15 +144,15 @@ static uint32_t join_any_right(granule_id range, enum slot_code *state) {
     return range_join_right(range, UNMAPPED);
 }
 
-/* As large_grow; then *zeroed says whether all that is new is known to be zero. */
-static ALWAYS_INLINE bool grow_object(void *object, size_t size, bool *zeroed) {
+bool large_grow(void *object, size_t size) {
     uint32_t offset, granules = granules_for(size);
     granule_id range = range_of(object, &offset);
     if (!range || size > BACKEND_MAX || offset + granules > ROOT_GRANULES) return false;
-    uint32_t old = knit_weight(range), now = old, wanted = weight_round_up(offset + granules), without = 0;
+    uint32_t old = knit_weight(range), now = old, wanted = weight_round_up(offset + granules);
+    bool without = false; /* memory has joined that has no pages */
     enum slot_code state = MAPPED;
     for (uint32_t more = 1; now < wanted && more; now += more)
-        if ((more = join_any_right(range, &state)) && state == UNMAPPED) without += more;
+        if ((more = join_any_right(range, &state)) && state == UNMAPPED) without = true;
     bool grown = now >= wanted;
     if (grown) range_cut(range, wanted, state);
     /* what has joined counts as in use already */
@@ -159,21 +162,8 @@ static ALWAYS_INLINE bool grow_object(void *object, size_t size, bool *zeroed) {
         return false;
     }
     if (offset == 0) note_weight(range, wanted);
-    *zeroed = now - old == without;
     return true;
 }
-
-bool large_grow(void *object, size_t size) {
-    bool zeroed;
-    return grow_object(object, size, &zeroed);
-}
-
-#if QUARANTINED
-bool large_grow_zeroed(void *object, size_t size, bool *zeroed) {
-    return grow_object(object, size, zeroed);
-}
-#endif
-
 size_t large_good_size(size_t size) {
     return large_bytes_in(weight_round_up(granules_for(size + LARGE_GUARD)));
 }

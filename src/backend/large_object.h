@@ -69,9 +69,6 @@ bool large_shrink(void *object, size_t size);
  * caller has the object. */
 bool large_grow(void *object, size_t size);
 
-/* Hardened build: the same. *zeroed: whether all that is new is known to be zero. */
-bool large_grow_zeroed(void *object, size_t size, bool *zeroed);
-
 /* Bytes that large_allocate(size) gives. */
 size_t large_good_size(size_t size);
 

@@ -10,7 +10,8 @@
 
 #include "base/compiler.h"
 
-/* Memory that was a slab of one class becomes a slab of no other class, and no large object. */
+/* Memory that was a slab of one class becomes a slab of no other class, and no large object; and that of a large object
+ * none of another weight. */
 #define CLASSES_APART JW_SECURE
 
 /* Pages without access lie behind large and huge objects, behind some slabs, and around the tables. */

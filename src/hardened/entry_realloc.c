@@ -64,23 +64,6 @@ static void *reallocate_huge(const struct opened *opened, size_t size) {
     return seal(moved, slot, trailer_for(moved, slot, 0), marks, size, false);
 }
 
-/* Grows a large object into free ranges behind it. NULL: the bytes must be copied. */
-static void *grow_in_place(const struct opened *opened, size_t size) {
-    char *object = opened->object, *end = object + opened->slot;
-    uint32_t marks = marks_of(opened);
-    bool zeroed;
-    if (!large_grow_zeroed(object, slot_for(size) + LARGE_GUARD, &zeroed)) return NULL;
-    if (marks & MARK_GUARDED && !platform_protect(end, LARGE_GUARD, true)) {
-        large_shrink(object, opened->slot + LARGE_GUARD);
-        return NULL;
-    }
-    close_object(opened);
-    size_t slot = object_size(object);
-    memset(end - TRAILER_SIZE - opened->slack, 0, TRAILER_SIZE + opened->slack); /* malloc has cleared the rest */
-    if (option(&options.zero_on_free)) memset(end, 0, zeroed ? LARGE_GUARD : slot - opened->slot);
-    return seal(object, slot, trailer_for(object, slot, 0), guard_again(object, slot, marks), size, false);
-}
-
 /* Whether the object keeps its slot: the new slot fits into it, uses more than half of it or is very small, and needs
  * no fewer granules. */
 static bool keeps_slot(size_t old, size_t slot) {
@@ -120,10 +103,6 @@ void *hardened_reallocate(void *object, size_t size) {
     if (size > 0 && keeps_slot(opened.slot, slot)) return resize_tracked(resize_in_slot, object, &opened, size);
     bool huge = opened.tier == WITH_PAGES && !page_map_owns(opened.object);
     if (huge && slot > BACKEND_MAX) return resize_tracked(reallocate_huge, object, &opened, size);
-    /* an aligned object may have a larger slot than it needs */
-    bool grows = opened.tier == WITH_PAGES && !huge && slot > opened.slot && large_fits(slot, 1);
-    void *grown = grows ? resize_tracked(grow_in_place, object, &opened, size) : NULL;
-    if (grown) return grown;
     int error = errno;
     bool fits = slot <= opened.slot;
     void *moved = reallocate_anew(object, size_of_opened(&opened), size, fits);

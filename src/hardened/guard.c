@@ -120,28 +120,27 @@ void *guarded_fetch(enum root_use use, uint32_t weight, bool *zeroed) {
         guard_end();
         return backend_fetch(use, weight, zeroed);
     }
+    char *guard = slab + ((size_t)weight << JW_GRANULE_SHIFT);
+    size_t bytes = rest_of(granule_of(slab), weight);
+    if (!*zeroed) platform_discard(guard, bytes);
     /* if refused, the range is just larger than its slab */
-    if (!platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false))
-        guard_refused();
+    if (!platform_protect(guard, bytes, false)) guard_refused();
     return slab;
 }
 
-void guard_open(granule_id range, enum slot_code state) {
+bool guard_open(granule_id range) {
     guard_end();
     /* while other ranges are shut, this range is shut, too: that makes room to open their guards */
-    if (id_stack_is_empty(&shut_ranges) && open_guard(range)) {
-        if (state == MAPPED) backend_place(range);
-        else range_place(range, state);
-    } else {
-        platform_discard(granule_address(range), bytes_of_range(range));
-        platform_protect(granule_address(range), bytes_of_range(range), false);
-        push_shut(range);
-        thrift_wake();
-    }
+    if (id_stack_is_empty(&shut_ranges) && open_guard(range)) return true;
+    platform_discard(granule_address(range), bytes_of_range(range));
+    platform_protect(granule_address(range), bytes_of_range(range), false);
+    push_shut(range);
+    thrift_wake();
+    return false;
 }
 
 void guarded_place(granule_id range, uint32_t weight, enum slot_code state) {
-    if (rest_of(range, weight)) guard_open(range, state);
-    else if (state == MAPPED) backend_place(range);
+    if (rest_of(range, weight) && !guard_open(range)) return;
+    if (state == MAPPED) backend_place(range);
     else range_place(range, state);
 }

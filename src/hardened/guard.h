@@ -22,8 +22,9 @@ void guard_end(void);
  * guards. The mappings that were kept in reserve are unmapped, for other uses. */
 void guard_refused(void);
 
-/* Opens the guard of a held range, which is counted, and places the range. If the OS refuses, a round tries again. */
-void guard_open(granule_id range, enum slot_code state);
+/* Opens the guard of a held range, which is counted. False: the OS refuses. Then a round tries again, and places the
+ * range. */
+bool guard_open(granule_id range);
 
 /* Places the ranges whose guard the kernel had refused to make writable. *left: some are left. True: some were
  * placed. */

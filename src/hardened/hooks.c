@@ -77,6 +77,7 @@ const struct hardened_hooks hardened_hooks = {
     .at_start = start_hardened,
     .slab_fetch = region_fetch,
     .slab_place = region_place,
+    .large_fetch = region_fetch_large,
     .objects_are_new = objects_are_new,
     .object_waits = object_waits,
     .leave_out_unused = leave_out_unused,

@@ -36,8 +36,7 @@ static bool free_waiting(const struct waiting_large *waiting, bool closed) {
     if (waiting->huge) {
         if (!huge_finish_free(waiting->start, waiting->size - huge_guard(), closed)) return false;
         if (waiting->guarded) guard_end();
-    } else if (waiting->guarded) guard_open(range, waiting->untouched ? UNMAPPED : MAPPED);
-    else backend_place(range);
+    } else if (!waiting->guarded || guard_open(range)) region_place_large(range, waiting->untouched);
     return true;
 }
 

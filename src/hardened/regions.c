@@ -12,9 +12,9 @@
 #include "platform/platform.h"
 
 /* Slabs with pages are in two ages, which change roles with each round. */
-enum { WITHOUT_PAGES = 2, AGES };
+enum { WITHOUT_PAGES = 2, AGES, REGIONS = SLAB_REGIONS + RANGE_CLASSES };
 
-static struct versioned_stack regions[SLAB_REGIONS][AGES];
+static struct versioned_stack regions[REGIONS][AGES];
 static _Atomic(uint32_t) region_fresh;                 /* the age of slabs that were placed since the last round */
 static _Atomic(uint32_t) region_places;                /* slabs placed since the start, for rounds */
 static _Atomic(uint32_t) region_weights[SLAB_REGIONS]; /* granules of a slab without its guard */
@@ -57,7 +57,7 @@ static bool give_back_age(unsigned region, unsigned age) {
 static wide_bool regions_round(wide_bool now) {
     uint32_t fresh = fresh_age(), idle = fresh ^ 1;
     bool more = false;
-    for (unsigned region = 0; region < SLAB_REGIONS; region++) {
+    for (unsigned region = 0; region < REGIONS; region++) {
         more |= !give_back_age(region, idle);
         if (now) more |= !give_back_age(region, fresh);
         more |= !versioned_stack_is_empty(&regions[region][fresh]);
@@ -72,12 +72,18 @@ void regions_start(void) {
     thrift_on_round(ROUND_RANGES, regions_round);
 }
 
+/* Of large objects the guard is open already. */
+static uint32_t weight_without_guard(unsigned region, granule_id range) {
+    if (region >= SLAB_REGIONS) return knit_weight(range);
+    return atomic_load_explicit(&region_weights[region], memory_order_relaxed);
+}
+
 COLD bool regions_give_up(void) {
     bool any = false, left;
-    for (unsigned region = 0; region < SLAB_REGIONS; region++)
+    for (unsigned region = 0; region < REGIONS; region++)
         for (unsigned age = 0; age < AGES; age++)
             for (granule_id range; (range = region_pop(region, age)); any = true)
-                guarded_place(range, atomic_load_explicit(&region_weights[region], memory_order_relaxed),
+                guarded_place(range, weight_without_guard(region, range),
                               age == WITHOUT_PAGES && platform_page_size() <= GRANULE_SIZE ? UNMAPPED : MAPPED);
     if (guard_round(&left)) any = true;
     return any;
@@ -100,17 +106,36 @@ static void *fetch_zeroed(uint32_t weight) {
     return slab;
 }
 
-void *region_fetch(unsigned region, uint32_t weight, bool *zeroed) {
+/* A guard has no pages. While its slab is empty, it is counted with the slab. */
+static void note_guard(granule_id range, uint32_t weight, bool slab_in_use) {
+    size_t bytes = bytes_of(range) - ((size_t)weight << JW_GRANULE_SHIFT);
+    if (bytes) unused_note(true, slab_in_use ? bytes : -bytes);
+}
+
+/* 0: nothing of the region waits. *empty: whether the slab has no pages. */
+static granule_id pop_any(unsigned region, bool *empty) {
     uint32_t fresh = fresh_age();
     granule_id range = region_pop(region, fresh);
     if (!range) range = region_pop(region, fresh ^ 1);
-    if (!range) range = pop_without_pages(region);
-    *zeroed = true;
+    *empty = !range;
+    return range ? range : pop_without_pages(region);
+}
+
+static void *fetch_slab(unsigned region, uint32_t weight) {
+    bool empty;
+    granule_id range = pop_any(region, &empty);
     if (range) return granule_address(range);
     void *slab = fetch_zeroed(weight);
     if (slab) return slab;
     regions_give_up();
     return fetch_zeroed(weight);
+}
+
+void *region_fetch(unsigned region, uint32_t weight, bool *zeroed) {
+    void *slab = fetch_slab(region, weight);
+    if (slab) note_guard(granule_of(slab), weight, true);
+    *zeroed = true;
+    return slab;
 }
 
 /* Without the reclamation thread no round comes while the program is quiet. Then only the minimum may wait, here and in
@@ -120,8 +145,8 @@ static bool too_much_waits(void) {
     return !reclaimer_lives() && free_granules(MAPPED) + here > watermark_minimum();
 }
 
-void region_place(unsigned region, granule_id range, uint32_t weight) {
-    atomic_store_explicit(&region_weights[region], weight, memory_order_relaxed);
+/* Places a slab that has pages. */
+static void place_range(unsigned region, granule_id range) {
     bool given = too_much_waits() && give_back_pages(granule_address(range), bytes_of(range));
     if (given) thrift_count_sync_reclaim();
     region_push(region, given ? WITHOUT_PAGES : fresh_age(), range);
@@ -129,4 +154,25 @@ void region_place(unsigned region, granule_id range, uint32_t weight) {
     if (places % REGION_ROUND_FROM != REGION_ROUND_FROM - 1) return;
     thrift_wake();
     thrift_take_turn();
+}
+
+void region_place(unsigned region, granule_id range, uint32_t weight) {
+    atomic_store_explicit(&region_weights[region], weight, memory_order_relaxed);
+    note_guard(range, weight, false);
+    place_range(region, range);
+}
+
+static unsigned region_of_range(uint32_t weight) {
+    return SLAB_REGIONS + class_of_weight(weight);
+}
+
+granule_id region_fetch_large(uint32_t weight, bool *zeroed) {
+    return pop_any(region_of_range(weight), zeroed);
+}
+
+void region_place_large(granule_id range, bool empty) {
+    unsigned region = region_of_range(knit_weight(range));
+    if (platform_page_size() > GRANULE_SIZE) backend_place(range);
+    else if (empty) region_push(region, WITHOUT_PAGES, range);
+    else place_range(region, range);
 }

@@ -1,13 +1,14 @@
-/* regions.h - in the hardened build, memory that was once a slab of a class stays with this class: its addresses are
- * kept, and its pages go back to the OS. So a pointer to a freed object never leads into an object of another class.
+/* regions.h - in the hardened build, memory that was once a slab of a class, or a large object of a range class, stays
+ * with this class: its addresses are kept, and its pages go back to the OS. So a pointer to a freed object never leads
+ * into an object of another class. A large object's range is called a slab here, too.
  *
  *   slab      in use -> fresh -> idle -> without pages -> in use
  *             a round: fresh becomes idle, idle loses its pages
  *             no reclamation thread, and more than cache_min waits: in use -> without pages
  *
- * Each class of the frontend and of the midend has a stack of each age (region_stack.h). Slabs come from roots of their
- * own, so they never were a large object either, unless no other root could be had. Only a thread that finds no memory
- * gives all of this up. Verified by verify/clients/regions_round.c and regions_given_up.c.
+ * Each class of the frontend, of the midend and of ranges has a stack of each age (region_stack.h). Slabs come from
+ * roots of their own, so they never were a large object either, unless no other root could be had. Only a thread that
+ * finds no memory gives all of this up. Verified by verify/clients/regions_*.c.
  */
 #ifndef JW_REGIONS_H
 #define JW_REGIONS_H
@@ -22,6 +23,13 @@
 void *region_fetch(unsigned region, uint32_t weight, bool *zeroed);
 void region_place(unsigned region, granule_id range, uint32_t weight);
 
+/* As region_fetch, for a large object. 0: none of the class waits. *zeroed: nothing but zeros. */
+granule_id region_fetch_large(uint32_t weight, bool *zeroed);
+
+/* Keeps the range that a large object had, and all of it is accessible. `empty`: it has no pages. Where pages are
+ * larger than granules, two ranges may share one: then the range goes to the backend. */
+void region_place_large(granule_id range, bool empty);
+
 /* Gives all empty slabs to the backend, for any use, and ranges whose guards could not be opened before. Called when
  * there is no memory. False: there were none. */
 bool regions_give_up(void);
@@ -29,8 +37,8 @@ bool regions_give_up(void);
 /* Registers the work for rounds, guards' included. */
 void regions_start(void);
 
-/* Bytes of ranges that no program has, but that the backend counts as in use: of empty slabs, and of large objects in
- * quarantine. [0]: ranges with pages; [1]: ranges without. The limits do not count the latter. */
+/* Bytes that no program has, but that the backend counts as in use: empty slabs, the guards of others, and large
+ * objects in quarantine. [0]: ranges with pages; [1]: ranges without. The limits do not count the latter. */
 extern _Atomic(size_t) unused_bytes[2] HIDDEN;
 
 static inline void unused_note(bool without_pages, size_t more) {

@@ -367,8 +367,9 @@ static bool are_apart(size_t first, size_t second, bool trims) {
     return apart;
 }
 static void types_stay_apart(void) {
-    static const size_t sizes[][2] = {{64, 200},    {400, 48},    {64, 3000},   {3000, 64},
-                                      {3000, 9000}, {100000, 64}, {64, 100000}, {5000, 30000}};
+    static const size_t sizes[][2] = {{64, 200},      {400, 48},       {64, 3000},     {3000, 64},
+                                      {3000, 9000},   {100000, 64},    {64, 100000},   {5000, 30000},
+                                      {20000, 40000}, {300000, 70000}, {70000, 300000}};
     bool apart = true;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) apart &= are_apart(sizes[i][0], sizes[i][1], true);
     show(apart);

@@ -42,8 +42,8 @@ MISTAKES = {
     ),
     "guard": seed(
         "hardened/guard.c",
-        "if (!platform_protect(slab + ((size_t)weight << JW_GRANULE_SHIFT), rest_of(granule_of(slab), weight), false))",
-        "if (!slab)",
+        "if (!platform_protect(guard, bytes, false))",
+        "if (!guard)",
         "overflow_into_guard",
     ),
     "quarantine": seed(QUARANTINE, "return limit ?", "return !limit ?", "quarantine_delays"),
@@ -76,8 +76,11 @@ MISTAKES = {
     "classes mixed": seed(
         "hardened/regions.c",
         "region_push(region, given ? WITHOUT_PAGES : fresh_age(), range);",
-        "guarded_place(range, weight, MAPPED);",
+        "guarded_place(range, weight_without_guard(region, range), MAPPED);",
         "types_stay_apart",
+    ),
+    "large mixed": seed(
+        "hardened/regions.c", "if (platform_page_size() > GRANULE_SIZE) b", "if (region) b", "types_stay_apart"
     ),
     "pool mixed": seed(
         "frontend/heap_pool.c", "CLASSES_APART && slab && slab->class != class", "false", "types_stay_apart_in_pool"
