@@ -454,6 +454,9 @@ enum {
     LARGE_SHUFFLED_PART = 2,
     /* Each time that this many empty slabs have gone back to the regions, a round is asked for. */
     REGION_ROUND_FROM = 32,
+    /* Addresses of empty slabs and ranges that classes keep before a large object's go to the backend, for any size: a
+     * quarter (divisor REGION_ADDRESSES_SHARE) of a limited address space, or of the window. */
+    REGION_ADDRESSES_SHARE = 4,
     /* Words that malloc(0) searches for the bit of a free address: 32 bits each. */
     ZERO_SIZE_TRIES = 4,
 };

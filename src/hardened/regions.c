@@ -21,6 +21,10 @@ static _Atomic(uint32_t) region_weights[SLAB_REGIONS]; /* granules of a slab wit
 
 _Atomic(size_t) unused_bytes[2];
 
+/* Bytes in unused_bytes up to which large objects' ranges may wait. 0 once memory has run out: then addresses are what
+ * the process lacks, also for others than us. */
+static _Atomic(size_t) most_addresses;
+
 static size_t bytes_of(granule_id range) {
     return (size_t)knit_weight(range) << JW_GRANULE_SHIFT;
 }
@@ -48,6 +52,10 @@ static bool give_back_age(unsigned region, unsigned age) {
         granule_id range = region_pop(region, age);
         if (!range) return true;
         bool given = give_back_pages(granule_address(range), bytes_of(range));
+        if (!given && region >= SLAB_REGIONS) { /* the pages go with their root, when all of that is free */
+            backend_place(range);
+            continue;
+        }
         region_push(region, given ? WITHOUT_PAGES : age, range);
         if (!given) return false;
     }
@@ -69,6 +77,9 @@ static wide_bool regions_round(wide_bool now) {
 }
 
 void regions_start(void) {
+    size_t limit = platform_address_limit(), window = (size_t)(((uint64_t)1 << JW_WINDOW_SHIFT) - 1);
+    size_t most = (limit < window ? limit : window) / REGION_ADDRESSES_SHARE;
+    atomic_store_explicit(&most_addresses, most, memory_order_relaxed);
     thrift_on_round(ROUND_RANGES, regions_round);
 }
 
@@ -80,6 +91,7 @@ static uint32_t weight_without_guard(unsigned region, granule_id range) {
 
 COLD bool regions_give_up(void) {
     bool any = false, left;
+    atomic_store_explicit(&most_addresses, 0, memory_order_relaxed);
     for (unsigned region = 0; region < REGIONS; region++)
         for (unsigned age = 0; age < AGES; age++)
             for (granule_id range; (range = region_pop(region, age)); any = true)
@@ -170,9 +182,15 @@ granule_id region_fetch_large(uint32_t weight, bool *zeroed) {
     return pop_any(region_of_range(weight), zeroed);
 }
 
+/* Whether a range may wait for its class: it shares no page, and not too many addresses wait. */
+static bool may_wait(void) {
+    return platform_page_size() <= GRANULE_SIZE && atomic_load_explicit(&unused_bytes[true], memory_order_relaxed) <
+                                                       atomic_load_explicit(&most_addresses, memory_order_relaxed);
+}
+
 void region_place_large(granule_id range, bool empty) {
     unsigned region = region_of_range(knit_weight(range));
-    if (platform_page_size() > GRANULE_SIZE) backend_place(range);
+    if (!may_wait()) guarded_place(range, knit_weight(range), empty ? UNMAPPED : MAPPED);
     else if (empty) region_push(region, WITHOUT_PAGES, range);
     else place_range(region, range);
 }

@@ -175,16 +175,17 @@ void handler_that_frees() {
     struct rlimit before, wall;
     CHECK(getrlimit(RLIMIT_AS, &before) == 0);
     wall = before;
-    wall.rlim_cur = proc_bytes("/proc/self/status", "VmSize") + (200u << 20);
-    reserve = std::malloc(100u << 20);
+    // The addresses of now, which the library may give up, are not enough for an object; those of the reserve are.
+    const std::size_t now = proc_bytes("/proc/self/status", "VmSize"), size = now + (180u << 20);
+    wall.rlim_cur = now + now + (200u << 20);
+    reserve = std::malloc(now + (100u << 20));
     CHECK(reserve != nullptr);
     CHECK(setrlimit(RLIMIT_AS, &wall) == 0);
     handler_calls = 0;
     std::set_new_handler(handler_that_frees);
-    // More than what is left and 60 MB of spare roots, which go first.
-    void *object = operator new(180u << 20);
+    void *object = operator new(size);
     CHECK(handler_calls == 1);
-    CHECK(throws_bad_alloc([] { sink = operator new(180u << 20); }));
+    CHECK(throws_bad_alloc([size] { sink = operator new(size); }));
     CHECK(handler_calls == 2);
     operator delete(object);
     std::vector<std::unique_ptr<std::string>> strings;

@@ -79,9 +79,7 @@ MISTAKES = {
         "guarded_place(range, weight_without_guard(region, range), MAPPED);",
         "types_stay_apart",
     ),
-    "large mixed": seed(
-        "hardened/regions.c", "if (platform_page_size() > GRANULE_SIZE) b", "if (region) b", "types_stay_apart"
-    ),
+    "large mixed": seed("hardened/regions.c", "if (!may_wait()) guarded", "if (region) guarded", "types_stay_apart"),
     "pool mixed": seed(
         "frontend/heap_pool.c", "CLASSES_APART && slab && slab->class != class", "false", "types_stay_apart_in_pool"
     ),
