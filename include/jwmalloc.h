@@ -206,7 +206,8 @@ JW_API int jw_realtime_reserve(size_t size);
  *                      between them: unused memory goes back first, as by jw_malloc_trim
  *     counts           sealed objects count as in use in statistics (backend.sealed), until they are freed. Limits do
  *                      not count them (jw_on_limit)
- *     larger objects   have mappings of their own and are not sealed: a free unmaps them, in the process that frees
+ *     larger objects   have mappings of their own and are not sealed: a free unmaps them, in the process that frees. So
+ *                      has an object of 1 MB or more that got the mapping of a freed larger one
  * The process must have no other thread; ours is stopped meanwhile, and starts again as by jw_reclaim_resume. Not in a
  * signal handler, a handler of pthread_atfork, a child of vfork, or a callback of this library. Returns 0; EBUSY: there
  * is another thread, or /proc/self/status cannot be read; ENOMEM: no memory for the tables; ENOTSUP: the build has no

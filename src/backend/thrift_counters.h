@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mitigations.h"
 #include "base/near.h"
 
 struct thrift_counters {
@@ -51,10 +52,6 @@ static inline void huge_bytes_add(intptr_t bytes) {
     atomic_fetch_add_explicit(&thrift_counters.huge_bytes, (size_t)bytes, memory_order_relaxed);
 }
 
-static inline size_t huge_bytes_in_use(void) {
-    return NEAR_LOAD(thrift_counters.huge_bytes);
-}
-
 /* The same of vast objects (VAST_FROM), which count as huge bytes, too. */
 static inline void vast_bytes_add(intptr_t bytes) {
     atomic_fetch_add_explicit(&thrift_counters.vast_bytes, (size_t)bytes, memory_order_relaxed);
@@ -78,6 +75,12 @@ static inline void huge_bytes_wait(intptr_t bytes) {
 
 static inline size_t huge_bytes_waiting(void) {
     return NEAR_LOAD(thrift_counters.huge_waiting);
+}
+
+/* Without what waits, which has no memory. */
+static inline size_t huge_bytes_in_use(void) {
+    size_t all = NEAR_LOAD(thrift_counters.huge_bytes), waiting = QUARANTINED ? huge_bytes_waiting() : 0;
+    return all > waiting ? all - waiting : 0; /* values of different moments may contradict each other */
 }
 
 #endif

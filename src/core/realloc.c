@@ -54,9 +54,10 @@ static void *resize_above_small(void *object, size_t size, size_t old, bool copi
     bool fits = may_keep_in_place(old, size) || (!copies && size <= old);
     size_t huge = huge_usable_size(object);
     if (huge > 0) return fits || size > old || size > BACKEND_MAX ? huge_resize(object, huge, size) : NULL;
-    if (!GUARDED && size > old && large_grow(object, size)) return object;
-    bool cut = (fits || (size >= BACKEND_MIN && size < old)) && large_shrink(object, size);
-    return fits || cut ? object : NULL;
+    bool resized =
+        size > old ? !GUARDED && large_grow(object, size) : (fits || size >= BACKEND_MIN) && large_shrink(object, size);
+    /* the steps between the sizes of an aligned object may be larger than the new size: then a copy takes less */
+    return fits || (resized && may_keep_in_place(large_usable_size(object), size)) ? object : NULL;
 }
 
 /* In place, by moving pages, or by a copy. */

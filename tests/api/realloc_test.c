@@ -170,6 +170,31 @@ static void realloc_of_aligned_objects(void **state) {
         }
 }
 
+/* The steps between the sizes of an aligned object can be larger than its new size. That keeps no memory, and a sized
+ * free accepts the new size. */
+static void resized_aligned_objects_have_their_size(void **state) {
+    (void)state;
+    enum { GAPS = 50 }; /* so that aligned objects begin anywhere in their ranges */
+    static void *gaps[GAPS];
+    uint64_t seed = 1;
+    for (size_t step = 0; step < STEPS; step++) {
+        size_t gap = random_below(&seed, GAPS), small = 14400 + random_below(&seed, 12000);
+        const size_t others[] = {100000 + random_below(&seed, 500000), small + random_below(&seed, 30000)};
+        size_t other = others[step / 2 % 2], from = step % 2 ? small : other, to = step % 2 ? other : small;
+        free(gaps[gap]);
+        gaps[gap] = malloc(20000 + random_below(&seed, 400000));
+        char *object = aligned_alloc(MB, from);
+        assert_non_null(object);
+        pattern_fill(object, from, step);
+        assert_non_null(object = realloc(object, to));
+        assert_true(pattern_holds(object, smaller(from, to), step));
+        assert_true(malloc_usable_size(object) < 2 * to);
+        if (free_sized) free_sized(object, to);
+        else free(object);
+    }
+    for (size_t gap = 0; gap < GAPS; gap++) free(gaps[gap]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(realloc_keeps_contents_between_all_tiers),
@@ -181,6 +206,7 @@ int main(void) {
         cmocka_unit_test(failed_realloc_keeps_the_object),
         cmocka_unit_test(reallocarray_multiplies),
         cmocka_unit_test(realloc_of_aligned_objects),
+        cmocka_unit_test(resized_aligned_objects_have_their_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,16 @@ static void kept_addresses_are_free(void) {
     }
 }
 
+/* A huge object in the hardened build's quarantine has no memory, and counts as neither committed nor in use. */
+static void quarantined_counts_not(void) {
+    enum { COUNT = 10 };
+    size_t before = committed(), in_use = jw_mallinfo2().uordblks;
+    for (unsigned i = 0; i < COUNT; i++) CHECK((objects[i] = touched(malloc(6 * MB))) != NULL);
+    CHECK(committed() >= before + COUNT * 6 * MB);
+    empty(COUNT);
+    CHECK(committed() < before + MB && jw_mallinfo2().uordblks < in_use + MB);
+}
+
 /* A large object needs no more room than it grows by, if the range behind it is free. */
 static void large_grows_at_limit(void) {
     enum { COUNT = 16, SIZE = 200000, MORE = 300000 };
@@ -249,6 +259,7 @@ int main(int count, char **arguments) {
                                               {"far", large_limit_holds},
                                               {"excess", excess_counts_once},
                                               {"once", callback_comes_once},
-                                              {"kept", kept_addresses_are_free}};
+                                              {"kept", kept_addresses_are_free},
+                                              {"quarantined", quarantined_counts_not}};
     return run_case(cases, sizeof cases / sizeof *cases, count == 2 ? arguments[1] : "");
 }

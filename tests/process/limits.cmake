@@ -12,7 +12,7 @@ if(NOT (JW_SECURE OR JW_SANITIZE OR jw_emulated))
 endif()
 
 if(JW_SECURE AND NOT JW_SANITIZE)
-    foreach(case once huge heapless kept)
+    foreach(case once huge heapless kept quarantined)
         jw_test(process.limit_${case} SOURCES process/limit_growth.c MODES static prefixed LABELS api TIMEOUT 60
             ARGUMENTS ${case})
     endforeach()
