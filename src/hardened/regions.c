@@ -157,9 +157,10 @@ static bool too_much_waits(void) {
     return !reclaimer_lives() && free_granules(MAPPED) + here > watermark_minimum();
 }
 
-/* Places a slab that has pages. */
+/* Places a slab that has pages. Of large objects one in a region keeps them: they serve no other class. */
 static void place_range(unsigned region, granule_id range) {
-    bool given = too_much_waits() && give_back_pages(granule_address(range), bytes_of(range));
+    bool enough = region >= SLAB_REGIONS && !versioned_stack_is_empty(&regions[region][fresh_age()]);
+    bool given = (enough || too_much_waits()) && give_back_pages(granule_address(range), bytes_of(range));
     if (given) thrift_count_sync_reclaim();
     region_push(region, given ? WITHOUT_PAGES : fresh_age(), range);
     uint32_t places = atomic_fetch_add_explicit(&region_places, 1, memory_order_relaxed);
