@@ -203,7 +203,8 @@ enum {
      * `reclaim_start`. */
     POOL_ROUND_FROM = 32,
     /* Each time that other threads have freed into this many slabs at which their owners do not look, a round is asked
-     * for. With fewer, the reclamation thread wakes for less than `reclaim_start`. */
+     * for. With fewer, the reclamation thread wakes for less than `reclaim_start`. Also the owners' frees between two
+     * rounds after which there is a third one (remote_reclaim.h). */
     REMOTE_ROUND_FROM = POOL_ROUND_FROM,
     /* Each time that this many full mid slabs were freed into, a round is asked for. As many free objects of 2 to 14 KB
      * are 64 to 448 KB, about `reclaim_start`. A patient wait compares what there is (ask_for_round): with each such

@@ -5,6 +5,7 @@
 #include "frontend/heap_pool.h"
 #include "frontend/heap_table.h"
 #include "frontend/partial_list.h"
+#include "frontend/remote_work.h"
 #include "frontend/size_map.h"
 #include "frontend/slab_cross.h"
 #include "frontend/slab_links.h"
@@ -37,12 +38,14 @@ static void drain_and_empty(struct heap *heap, struct slab *slab) {
 void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
     slab->target = &slab->freed;
     free_target_set_budget(&slab->freed, out);
-    if (slab_is_free(slab, out) && slab_regain(slab, out)) {
+    struct cross_word word = cross_get(&slab->cross);
+    if (cross_count_of(word) == out && slab_regain(slab, out)) {
         drain_and_empty(heap, slab);
         return;
     }
     slab_set_state(slab, PARTIAL);
     partial_push(&heap->partial[slab->class], slab);
+    if (cross_is_watched(word)) remote_work_note();
 }
 
 void heap_collect_if_empty(struct heap *heap, struct slab *slab) {

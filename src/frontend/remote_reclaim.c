@@ -4,6 +4,7 @@
 #include "backend/give_run.h"
 #include "backend/thrift_counters.h"
 #include "backend/timed_purge.h"
+#include "config/policy.h"
 #include "frontend/heap.h"
 #include "frontend/remote_work.h"
 #include "platform/assert.h"
@@ -14,6 +15,7 @@ enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all fre
 /* One pass over all slabs. */
 struct pass {
     bool now, soon;      /* soon: there are slabs for the next one */
+    uint32_t unfinished; /* objects that are out of slabs that others have freed into, and that are not free */
     struct give_run run; /* slabs that are taken and not given back yet */
 };
 
@@ -54,7 +56,11 @@ static void scan_cross_list(granule_id id, struct pass *pass) {
         return;
     }
     if (!watched && !cross_watch(&slab->cross, &word)) return;
-    if (most_out(slab) != cross_count_of(word)) return;
+    unsigned out = most_out(slab);
+    if (out != cross_count_of(word)) {
+        pass->unfinished += out;
+        return;
+    }
     if (!watched && !pass->now) {
         pass->soon = true;
         return;
@@ -96,7 +102,20 @@ static wide_bool end_remote_round(void) {
     return false;
 }
 
-static _Atomic(bool) remote_again; /* the next round must look; relaxed: written and read in rounds only */
+/* Relaxed: written and read in rounds only. */
+static _Atomic(bool) remote_again;        /* the next round must look */
+static _Atomic(uint32_t) unfinished_seen; /* by the last pass that found another number */
+
+/* Ends a pass over all slabs. Most frees by owners ask for no round. So the slabs of owners that are freeing now are
+ * looked at soon, the others when a round comes for another reason: an idle process is not woken. */
+static void end_pass(struct pass *pass) {
+    uint32_t change = pass->unfinished - atomic_load_explicit(&unfinished_seen, memory_order_relaxed);
+    if (change + REMOTE_ROUND_FROM - 1 > 2 * (REMOTE_ROUND_FROM - 1)) {
+        atomic_store_explicit(&unfinished_seen, pass->unfinished, memory_order_relaxed);
+        pass->soon = true;
+    }
+    atomic_store_explicit(&remote_again, pass->soon || pass->run.refused || pass->unfinished > 0, memory_order_relaxed);
+}
 
 bool remote_reclaim_round(bool now) {
     if (!begin_remote_round(now)) return false;
@@ -108,8 +127,9 @@ bool remote_reclaim_round(bool now) {
         bool wanted = remote_work_begin_period();
         if (wanted || pass.now || atomic_load_explicit(&remote_again, memory_order_relaxed)) {
             pass.soon = pass.run.refused = false;
+            pass.unfinished = 0;
             page_map_walk(scan_cross_lists, &pass);
-            atomic_store_explicit(&remote_again, pass.soon || pass.run.refused, memory_order_relaxed);
+            end_pass(&pass);
         }
         if (end_remote_round()) return pass.soon;
     }
@@ -120,6 +140,7 @@ bool remote_reclaim_purge(struct purge *purge) {
     struct pass pass;
     pass.now = true;
     pass.soon = false;
+    pass.unfinished = 0;
     give_run_begin(&pass.run, end_giving);
     bool over = !purge_walk(purge, scan_cross_lists, &pass);
     if (over || pass.run.refused) atomic_store_explicit(&remote_again, true, memory_order_relaxed);

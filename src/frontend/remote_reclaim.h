@@ -16,6 +16,10 @@
  *   kept     count, WATCHED, KEPT                the owner, as given; a later round: giving
  *
  * A round learns from the slab's state and budget how many objects are out. The owner's own frees are not published.
+ * So a round adds up what is out of watched slabs that are not free. If the sum has changed by REMOTE_ROUND_FROM or
+ * more, owners are freeing, and the next round looks, too. While something is out, rounds that come for another reason
+ * look. An owner that frees now and then, or waits before it frees, is not waited for: an idle process must sleep.
+ *
  * The round may read a number that is too large, never one that is too small: the budget is written before the state.
  * So if the cross list has as many objects, all objects are free. This holds only while the slab is FULL, WANTED or
  * PARTIAL. When the owner takes the slab up again, slab_regain writes the state, then removes WATCHED. Only rounds set

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Counts a slab that gets an object back after its owner has left it, or a round has watched it. Each
- * REMOTE_ROUND_FROM-th count asks for a round. */
+/* Counts a slab that gets an object back after its owner has left it, or a round has watched it; also a watched slab
+ * that its owner opens: it may be freeing the rest. Each REMOTE_ROUND_FROM-th count asks for a round. */
 void remote_work_note(void);
 
 /* Returns how many slabs were counted so far; a count may be lost. */

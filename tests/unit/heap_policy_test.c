@@ -3,7 +3,9 @@
 #include "backend/reclaimer_words.h"
 #include "frontend/heap_pool.h"
 #include "frontend/heap_rounds.h"
+#include "frontend/remote_reclaim.h"
 #include "frontend/remote_work.h"
+#include "frontend/slab_cross.h"
 #include "heap_ends.h"
 
 enum { SMALL = 224 }; /* none of these is cached */
@@ -243,6 +245,79 @@ static void a_push_to_a_full_slab_is_work_for_a_round(void **state) {
     finish();
 }
 
+enum { LATE_SLABS = 2 * REMOTE_ROUND_FROM };
+static char *late[LATE_SLABS << (JW_GRANULE_SHIFT - 7)], *last;
+
+/* The objects of LATE_SLABS full slabs. Returns how many objects a slab has. */
+static unsigned fill_late_slabs(void) {
+    unsigned capacity = size_class_capacity(size_class_of(SMALL));
+    remote_reclaim_round(true); /* forgets what other tests have left */
+    for (unsigned i = 0; i < LATE_SLABS * capacity; i++) late[i] = allocate_as(0, SMALL);
+    last = allocate_as(0, SMALL);
+    return capacity;
+}
+
+/* Frees of each slab the objects from one place to another one. */
+static void free_late(unsigned heap, unsigned from, unsigned to) {
+    unsigned capacity = size_class_capacity(size_class_of(SMALL));
+    for (unsigned slab = 0; slab < LATE_SLABS; slab++)
+        for (unsigned i = from; i < to; i++) free_as(heap, late[slab * capacity + i]);
+}
+
+static unsigned count_taken(unsigned capacity) {
+    unsigned taken = 0;
+    for (unsigned slab = 0; slab < LATE_SLABS; slab++) taken += slab_is_taken(slab_of(late[slab * capacity]));
+    return taken;
+}
+
+/* The rounds that other threads' frees have asked for are over when the owner frees the rest. It makes no other call.
+ * Rounds look as long as it frees, and no longer: then the process is idle. */
+static void an_owner_that_frees_late_is_seen(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_late_slabs();
+    free_late(1, capacity / 2, capacity);
+    assert_true(remote_reclaim_round(false)); /* watches the slabs */
+    assert_false(remote_reclaim_round(false));
+    uint32_t noted = remote_work_count();
+    reclaimer_take_request();
+    free_late(0, 2, capacity / 2); /* opens the slabs */
+    assert_int_equal(remote_work_count(), noted + LATE_SLABS);
+    assert_true(reclaimer_take_request());
+    assert_true(remote_reclaim_round(false));
+    assert_false(remote_reclaim_round(false));
+    free_late(0, 1, 2); /* no slow path any more */
+    assert_int_equal(remote_work_count(), noted + LATE_SLABS);
+    assert_false(reclaimer_take_request());
+    assert_true(remote_reclaim_round(false)); /* which comes for another reason */
+    assert_false(remote_reclaim_round(false));
+    assert_int_equal(count_taken(capacity), 0);
+    free_late(0, 0, 1);
+    remote_reclaim_round(false);
+    assert_int_equal(count_taken(capacity), LATE_SLABS);
+    assert_false(remote_reclaim_round(false));
+    free_as(0, last);
+    finish();
+}
+
+/* So a thread that frees now and then wakes nobody. */
+static void few_late_frees_ask_for_no_round(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_late_slabs();
+    free_late(1, capacity / 2, capacity);
+    free_late(0, 2, capacity / 2);
+    while (remote_reclaim_round(false)) {
+    }
+    for (unsigned i = 0; i < LATE_SLABS; i++) {
+        free_as(0, late[i * capacity]);
+        assert_int_equal(remote_reclaim_round(false), (i + 1) % REMOTE_ROUND_FROM == 0);
+    }
+    free_late(0, 1, 2);
+    free_as(0, last);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_slabs_reopen_after_a_share),
@@ -257,6 +332,8 @@ int main(void) {
         cmocka_unit_test(a_pool_in_use_asks_for_another_round),
         cmocka_unit_test(frees_of_other_threads_ask_for_rounds),
         cmocka_unit_test(a_push_to_a_full_slab_is_work_for_a_round),
+        cmocka_unit_test(an_owner_that_frees_late_is_seen),
+        cmocka_unit_test(few_late_frees_ask_for_no_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
