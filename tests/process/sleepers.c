@@ -5,6 +5,7 @@
  *   sleepers partial   the sleepers free every second object themselves, then sleep
  *   sleepers few       they free one of twenty
  *   sleepers last      main frees seven of eight first, the sleepers the eighth: each slab is emptied by its owner
+ *   sleepers late      main frees three of four, and the sleepers the fourth when no round comes any more
  *   sleepers mixed     sizes up to 2,000 B
  *   sleepers taken     the sleepers take slabs back while the first half is freed, and sleep during the second
  *   sleepers trim      no round comes (the test says so by reclaim_interval): malloc_trim gives all back at once, and
@@ -21,13 +22,13 @@
 
 #define MB ((size_t)1 << 20)
 
-enum { THREADS = 16, MOST = 20000, KEEP = 5000, OWN_LAST = 8 };
+enum { THREADS = 16, MOST = 20000, KEEP = 5000, SILENCE = 100 };
 
 static char *objects[THREADS][MOST];
 static uint16_t sizes[THREADS][MOST];
-static unsigned count, own_share;
+static unsigned count, own_share, own_last; /* every so many: freed first; freed last; 0: none */
 static size_t largest, filled;
-static bool take_back, own_last;
+static bool take_back;
 static pthread_barrier_t barrier; /* the sleepers and main */
 
 static void fill_all(unsigned number, uint64_t seed) {
@@ -70,7 +71,7 @@ static void *sleeper(void *argument) {
             pthread_barrier_wait(&barrier);
         }
         if (own_last)
-            for (unsigned i = 0; i < count; i += OWN_LAST) free_one(number, i);
+            for (unsigned i = 0; i < count; i += own_last) free_one(number, i);
         pthread_barrier_wait(&barrier); /* asleep */
     }
     return NULL;
@@ -79,7 +80,7 @@ static void *sleeper(void *argument) {
 static void free_share(unsigned from, unsigned to) {
     for (unsigned number = 0; number < THREADS; number++)
         for (unsigned i = from; i < to; i++)
-            if (i % KEEP != 1 && (!own_last || i % OWN_LAST)) free_one(number, i);
+            if (i % KEEP != 1 && (!own_last || i % own_last)) free_one(number, i);
 }
 
 /* Of what was filled a twentieth may stay, and the few slabs that each sleeper is at work on: granules, which are of
@@ -112,6 +113,21 @@ static size_t told(const char *text, const char *name) {
     return strtoull(at + strlen(name), NULL, 10);
 }
 
+static size_t rounds(void) {
+    static char text[65536];
+    FILE *stream = fmemopen(text, sizeof text, "w");
+    CHECK(stream && malloc_info(0, stream) == 0);
+    fclose(stream);
+    return told(text, "<rounds>");
+}
+
+/* Returns when no round has come for SILENCE looks. If rounds are only late, the test sees less. */
+static void await_silence(void) {
+    size_t before = rounds();
+    unsigned silent = 0;
+    AWAIT(rounds() == before ? ++silent == SILENCE : (before = rounds(), silent = 0, false));
+}
+
 /* What is in use or cached with memory behind it is what the process has grown by, but for a rest. */
 static void agree(size_t before) {
     static char text[65536];
@@ -134,7 +150,8 @@ int main(int arguments, char **argument) {
     largest = mixed ? 2000 : 64;
     own_share = strcmp(how, "partial") == 0 ? 2 : strcmp(how, "few") == 0 ? 20 : 0;
     take_back = strcmp(how, "taken") == 0;
-    own_last = strcmp(how, "last") == 0;
+    bool late = strcmp(how, "late") == 0;
+    own_last = late ? 4 : strcmp(how, "last") == 0 ? 8 : 0;
     memset(objects, 1, sizeof objects);
     memset(objects, 0, sizeof objects);
     memset(sizes, 1, sizeof sizes);
@@ -147,6 +164,7 @@ int main(int arguments, char **argument) {
         if (time == 0) filled = resident_bytes() - before;
         CHECK(filled > 15 * MB);
         free_share(0, take_back ? count / 2 : count);
+        if (late) await_silence();
         if (own_last) pthread_barrier_wait(&barrier);
         if (take_back) {
             pthread_barrier_wait(&barrier);
