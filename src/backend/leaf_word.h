@@ -169,12 +169,14 @@ static inline struct leaf_word leaf_with_previous(struct leaf_word leaf, granule
 }
 
 /* Granules of the object that the trace describes; 0: the word is no such trace. */
-static inline uint32_t leaf_traced_here(struct leaf_word leaf) {
-    return leaf_kind(leaf) == NONE && leaf.raw & LEAF_TRACE_HERE ? leaf.raw & (LEAF_TRACE_BEFORE - 1) : 0;
+static ALWAYS_INLINE uint32_t leaf_traced_here(struct leaf_word leaf) {
+    uint32_t granules = leaf.raw - LEAF_TRACE_HERE;
+    return granules < LEAF_TRACE_BEFORE ? granules : 0;
 }
 
-static inline uint32_t leaf_traced_before(struct leaf_word leaf) {
-    return leaf_kind(leaf) == NONE && leaf.raw & LEAF_TRACE_BEFORE ? leaf.raw & (LEAF_TRACE_BEFORE - 1) : 0;
+static ALWAYS_INLINE uint32_t leaf_traced_before(struct leaf_word leaf) {
+    uint32_t granules = leaf.raw - LEAF_TRACE_BEFORE;
+    return granules < LEAF_TRACE_BEFORE ? granules : 0;
 }
 
 #endif

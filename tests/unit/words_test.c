@@ -43,6 +43,7 @@ static void what_a_leaf_says(void **state) {
         assert_int_equal(leaf_start(0xa00000, leaf), kind == INTERIOR ? 0xa00000 - 0x923456 : 0xa00000);
         assert_int_equal(leaf_sealed_size(leaf), 8 * 0x923456);
         assert_int_equal(leaf_with_previous(leaf, 0x111111).raw, (uint32_t)kind << 28 | 0x0f111111);
+        leaf.raw ^= 0x0f000000; /* a trace has a payload of 24 bits */
         assert_int_equal(leaf_traced_here(leaf), kind == NONE ? 0x123456 : 0);
         assert_int_equal(leaf_traced_before(leaf), 0); /* bit 22 is not set */
         leaf.raw ^= 0xc00000;
