@@ -112,17 +112,27 @@ bool huge_may_serve(size_t usable, size_t size) {
     return good && usable >= good && (usable == good || (!QUARANTINED && usable <= largest_mapping_for(good)));
 }
 
-/* Caches the mapping, with as much of its memory as may wait. False: the caller must unmap the mapping. */
+/* In the hardened build a mapping can only become smaller here. The caller makes the new guard. */
+static bool resize_mapping(char *object, size_t old, size_t new) {
+    if (!GUARDED) return platform_resize(object, old, new);
+    if (new > old || !platform_unmap(object + new + huge_guard(), old - new)) return false;
+    platform_discard(object + new, huge_guard());
+    return true;
+}
+
+/* Caches the mapping, or as much of its start as may wait, and unmaps the rest. False: the caller must unmap all. */
 static wide_bool cache_mapping(char *object, size_t size) {
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST) return false;
     size_t limit = watermark_of_mappings();
     thrift_give_back_mappings(limit);
     size_t room = align_down(watermark_room(limit), mapping_unit());
-    size_t mapped = size < room ? size : room;
-    struct cached_mapping mapping = {.start = object, .size = size, .mapped_bytes = mapped ? mapped : mapping_unit()},
-                          old;
-    if (mapped < size && !give_back_pages(object + mapped, size - mapped)) return false;
-    if (!mapping_cache_push(&mapping, &old)) return false;
+    struct cached_mapping mapping = {.start = object, .size = size < room ? size : room}, old;
+    if (mapping.size < size / HUGE_START_PART || (mapping.size < size && !resize_mapping(object, size, mapping.size)))
+        return false;
+    if (!mapping_cache_push(&mapping, &old)) {
+        old.start = object;
+        old.size = mapping.size;
+    }
     if (old.start) unmap_huge(old.start, old.size + huge_guard());
     thrift_notice();
     return true;
@@ -195,14 +205,6 @@ static char *move_object(char *object, size_t old, char *target, size_t target_s
     return NULL;
 }
 
-/* In the hardened build a mapping can only become smaller here. The caller makes the new guard. */
-static bool resize_mapping(char *object, size_t old, size_t new) {
-    if (!GUARDED) return platform_resize(object, old, new);
-    if (new > old || !platform_unmap(object + new + huge_guard(), old - new)) return false;
-    platform_discard(object + new, huge_guard());
-    return true;
-}
-
 static wide_bool resize_in_place(void *object, size_t old, size_t new) {
     if (new < old) set_word(object, word_of_size(new)); /* before another thread may get the end's addresses */
     bool resized = resize_mapping(object, old, new);
@@ -252,17 +254,17 @@ static char *fit_mapping(char *object, size_t has, size_t size, size_t alignment
     return has <= largest_mapping_for(size) || resize_in_place(object, has, size) ? object : NULL;
 }
 
-/* Takes a cached mapping. Its pages are counted nowhere now: makes headroom for all if it has lost some. NULL: no
- * mapping suits, or the one that did could not serve, and is unmapped. */
+/* Takes a cached mapping. Its pages are counted nowhere now: makes headroom for all if it lacks some. NULL: no mapping
+ * suits, or the one that did could not serve, and is unmapped. */
 static char *reuse_mapping(size_t size, size_t alignment, size_t *dirty_bytes) {
     struct cached_mapping mapping;
     if (JW_CACHED_MAPPINGS == 0 || size > MAPPING_CACHE_MOST || !mapping_cache_pop(size, alignment, &mapping))
         return NULL;
-    bool admitted = mapping.mapped_bytes == mapping.size || admit_pages(mapping.size);
+    bool admitted = mapping.size >= size || admit_pages(size);
     count_huge(1, 0, mapping.size);
     set_word(mapping.start, word_of_size(mapping.size));
     char *object = admitted ? fit_mapping(mapping.start, mapping.size, size, alignment) : NULL;
-    if (object) *dirty_bytes = mapping.mapped_bytes;
+    if (object) *dirty_bytes = mapping.size;
     else if (begin_free_if_live(mapping.start)) retire_mapping(mapping.start, mapping.size, false);
     return object;
 }

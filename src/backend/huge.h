@@ -6,7 +6,7 @@
  * ours. There is no list and no lock.
  *
  * A freed mapping waits for the next object (mapping_cache.h), within what may be cached. Above that limit the end of
- * the mapping loses its memory, and only the addresses wait.
+ * the mapping is unmapped, or all of it.
  */
 #ifndef JW_HUGE_H
 #define JW_HUGE_H

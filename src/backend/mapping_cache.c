@@ -11,7 +11,7 @@
 
 struct mapping_entry {
     _Atomic(uintptr_t) start;
-    _Atomic(size_t) size, mapped_bytes;
+    _Atomic(size_t) size;
     _Atomic(uint32_t) buffer;
 };
 
@@ -46,9 +46,8 @@ static void entry_release(struct mapping_entry *entry, uintptr_t to) {
 
 static void entry_fill(struct mapping_entry *entry, const struct cached_mapping *mapping) {
     atomic_store_explicit(&entry->size, mapping->size, memory_order_relaxed);
-    atomic_store_explicit(&entry->mapped_bytes, mapping->mapped_bytes, memory_order_relaxed);
     atomic_store_explicit(&entry->buffer, ownership_active(), memory_order_relaxed);
-    count_mapped((intptr_t)mapping->mapped_bytes);
+    count_mapped((intptr_t)mapping->size);
     entry_release(entry, (uintptr_t)mapping->start);
 }
 
@@ -60,8 +59,7 @@ static size_t entry_size(const struct mapping_entry *entry) {
 static void entry_read(const struct mapping_entry *entry, uintptr_t start, struct cached_mapping *mapping) {
     mapping->start = (char *)start; // NOLINT(performance-no-int-to-ptr)
     mapping->size = entry_size(entry);
-    mapping->mapped_bytes = atomic_load_explicit(&entry->mapped_bytes, memory_order_relaxed);
-    count_mapped(-(intptr_t)mapping->mapped_bytes);
+    count_mapped(-(intptr_t)mapping->size);
 }
 
 static uintptr_t entry_start(const struct mapping_entry *entry) {
@@ -70,7 +68,7 @@ static uintptr_t entry_start(const struct mapping_entry *entry) {
 
 bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapping *old) {
     old->start = NULL;
-    old->size = old->mapped_bytes = 0;
+    old->size = 0;
     if (ENTRIES == 0) return false;
     for (struct mapping_entry *entry = mapping_entries; entry < mapping_entries + ENTRIES; entry++) {
         if (entry_start(entry) || !entry_acquire(entry, 0)) continue;
@@ -91,7 +89,8 @@ bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapp
  * best, then the one nearest in size. SIZE_MAX: the mapping does not suit. */
 static size_t entry_distance(const struct mapping_entry *entry, uintptr_t start, size_t size, size_t alignment) {
     size_t has = entry_size(entry), most = HUGE_FITTING > 1 ? HUGE_FITTING * size : size + size / HUGE_ROOM_PART;
-    if (start <= IN_HANDS || (start & (alignment - 1)) != 0 || has > most || size > HUGE_FITTING * has) return SIZE_MAX;
+    if (start <= IN_HANDS || (start & (alignment - 1)) != 0 || has > most || size / HUGE_START_PART > has)
+        return SIZE_MAX;
     return has >= size ? has - size : size - has + size / HUGE_ROOM_PART;
 }
 
@@ -132,14 +131,7 @@ size_t mapping_cache_drain(unsigned buffer, size_t granules) {
         entry_read(entry, start, &mapping);
         entry_release(entry, 0);
         unmap_or_defer(mapping.start, mapping.size);
-        dropped += mapping.mapped_bytes;
+        dropped += mapping.size;
     }
     return dropped;
-}
-
-size_t mapping_cache_addresses(void) {
-    size_t bytes = 0;
-    for (struct mapping_entry *entry = mapping_entries; entry < mapping_entries + ENTRIES; entry++)
-        if (entry_start(entry) > IN_HANDS) bytes += entry_size(entry);
-    return bytes;
 }

@@ -1,6 +1,6 @@
 /* mapping_cache.h - freed mappings that wait for the next huge object, as free ranges wait in Thrift's mapped Nests.
  *
- *   entry   start           size, mapped_bytes, buffer  the entry's next thread
+ *   entry   start           size, buffer                the entry's next thread
  *           0               old                         push: 0 -> IN_HANDS
  *           IN_HANDS        its thread's                push: -> address; pop, drain: -> 0; pop that
  *                                                       finds another mapping than it looked for: -> address
@@ -8,9 +8,8 @@
  *
  *   To IN_HANDS: [MC1] acquire; from there: [MC2] release.
  *
- *   size          bytes of the mapping
- *   mapped_bytes  bytes at its start that may have memory. The rest has none, and reads as zero
- *   buffer        Thrift's active buffer when the mapping was pushed: the round that ends that buffer's time drains it
+ *   size     bytes of the mapping. All may have memory
+ *   buffer   Thrift's active buffer when the mapping was pushed: the round that ends that buffer's time drains it
  *
  * The thread that has changed a start to IN_HANDS is alone with the entry. A thread that looks for a mapping reads the
  * sizes of entries that it does not have. These are hints: it looks again when it has the entry.
@@ -26,7 +25,7 @@
 
 struct cached_mapping {
     char *start; /* NULL: no mapping */
-    size_t size, mapped_bytes;
+    size_t size;
 };
 
 /* Pushes a mapping that only the caller has. False: the mapping got no entry. *old: the mapping that lost its entry,
@@ -34,8 +33,8 @@ struct cached_mapping {
 bool mapping_cache_push(const struct cached_mapping *mapping, struct cached_mapping *old);
 
 /* Pops the mapping that suits a request of `size` bytes at a multiple of `alignment` best: the caller changes its size
- * if need be. False: none is at least half and at most twice as large (HUGE_FITTING; on 32 bits, none is as large or
- * larger by an eighth at most). */
+ * if need be. False: none has a 16th of the size at least and twice the size at most (HUGE_START_PART, HUGE_FITTING; on
+ * 32 bits, none is as large or larger by an eighth at most). */
 bool mapping_cache_pop(size_t size, size_t alignment, struct cached_mapping *taken);
 
 /* Unmaps cached mappings that were pushed while `buffer` was active (ANY_BUFFER: all). Stops when these had at least
@@ -43,9 +42,7 @@ bool mapping_cache_pop(size_t size, size_t alignment, struct cached_mapping *tak
 enum { ANY_BUFFER = 2 };
 size_t mapping_cache_drain(unsigned buffer, size_t granules);
 
-/* mapping_cache_bytes: bytes of cached mappings that may have memory, and count as cached. mapping_cache_addresses: all
- * bytes of these mappings. */
+/* Bytes of cached mappings, which count as cached. */
 size_t mapping_cache_bytes(void);
-size_t mapping_cache_addresses(void);
 
 #endif

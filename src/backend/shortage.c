@@ -20,7 +20,7 @@
 wide_bool thrift_may_help(size_t size) {
     if (!limits_may_admit(size)) return false;
     size_t ours =
-        (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? huge_bytes_waiting() : mapping_cache_addresses());
+        (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? huge_bytes_waiting() : mapping_cache_bytes());
     if (size <= ours || sizeof(void *) < 8 || option(&options.spare_callers)) return true;
     size_t page = platform_page_size(), beyond = align_down(size - ours, page);
     void *probe = beyond ? platform_reserve(beyond, page, "jwmalloc: probe") : NULL;

@@ -257,7 +257,6 @@ static void count_backend(void) {
     count_is(huge.bytes, "huge_bytes");
     count_is(huge.mapped_total, "huge_total");
     count_is(mapping_cache_bytes(), "waiting");
-    count_is(mapping_cache_addresses(), "waiting_all");
     count_is(limits_committed(), "committed");
     count_is(sim_reserved(), "reserved");
     count_reclaimer();

@@ -124,7 +124,7 @@ static void end_script(void) {
             serve_drain();
         } heap_enter(heaps[0]);
         purge_for(PURGE_OWN, NO_LIMIT); run_thread(); give_up_regions(); reclaimer_forget());
-    CHECK(root_count() == 0 && huge_bytes_in_use() == 0 && mapping_cache_addresses() == 0);
+    CHECK(root_count() == 0 && huge_bytes_in_use() == 0);
     CHECK(free_granules(MAPPED) == 0 && free_granules(UNMAPPED) == 0);
 }
 
