@@ -271,7 +271,7 @@ static void a_share_of_the_huge_objects_may_wait(void **state) {
     huge_free(objects[0]);
     assert_int_equal(mapping_cache_bytes(), HUGE_SIZE);
     huge_free(objects[1]); /* 10 are in use, 5 freed: what waited goes, and half of this one waits */
-    assert_int_equal(mapping_cache_bytes(), HUGE_SIZE / 2);
+    assert_int_equal(mapping_cache_bytes(), HUGE_START_PART > 1 ? HUGE_SIZE / 2 : 0);
     huge_free(objects[2]);
     assert_int_equal(mapping_cache_bytes(), 0);
     huge_free(objects[3]);
