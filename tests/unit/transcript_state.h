@@ -88,7 +88,6 @@ static void add_counters(void) {
     add_word(ownership_active());
     add_word(atomic_load(&pressure_limit));
     add_word(mapping_cache_bytes());
-    add_word(mapping_cache_addresses());
 }
 
 /* Within a call of the platform for the address. */
