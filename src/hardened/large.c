@@ -36,7 +36,9 @@ static bool free_waiting(const struct waiting_large *waiting, bool closed) {
     if (waiting->huge) {
         if (!huge_finish_free(waiting->start, waiting->size - huge_guard(), closed)) return false;
         if (waiting->guarded) guard_end();
-    } else if (!waiting->guarded || guard_open(range)) region_place_large(range, waiting->untouched);
+    } else if (!waiting->guarded || guard_open(range)) {
+        region_place_large(range, waiting->guarded && waiting->untouched);
+    }
     return true;
 }
 
