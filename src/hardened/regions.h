@@ -26,9 +26,9 @@ void region_place(unsigned region, granule_id range, uint32_t weight);
 /* As region_fetch, for a large object. 0: none of the class waits. *zeroed: nothing but zeros. */
 granule_id region_fetch_large(uint32_t weight, bool *zeroed);
 
-/* Keeps the range that a large object had, and all of it is accessible. `empty`: it has no pages. The
- * range goes to the backend if too many addresses wait, or if memory has run out once, or where pages are larger than
- * granules: two ranges may share one. */
+/* Keeps the range that a large object had, and all of it is accessible. `empty`: it has no pages. The range goes to the
+ * backend if too many addresses wait, or if memory has run out once, or where pages are larger than granules: two
+ * ranges may share one. */
 void region_place_large(granule_id range, bool empty);
 
 /* Gives all empty slabs to the backend, for any use, and ranges whose guards could not be opened before. Called when

@@ -4,6 +4,7 @@
 #ifndef JW_VERIFY_REGIONS_H
 #define JW_VERIFY_REGIONS_H
 
+#include "hardened/guard.h"
 #include "hardened/regions.h"
 #include "verify/clients/ranges.h"
 
@@ -35,6 +36,17 @@ static inline void end_regions(void) {
     for (unsigned without_pages = 0; without_pages < 2; without_pages++)
         assert(atomic_load_explicit(&unused_bytes[without_pages], memory_order_relaxed) == 0);
     end();
+}
+
+/* Another thread places the range while this one gives up all of the region. No guard is taken off the count that had
+ * not been added. */
+static inline void give_up_beside(void *(*placing)(void *), granule_id range) {
+    pthread_t other = start(placing, &range);
+    regions_give_up();
+    finish(other);
+    end_regions();
+    assert(guard_begin());
+    guard_end();
 }
 
 #endif

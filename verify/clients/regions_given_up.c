@@ -7,7 +7,6 @@
  * property  the slab is placed once, and with the weight of its class: it is not taken for one with a guard; neither
  *           it nor a byte of the counts is lost
  */
-#include "hardened/guard.h"
 #include "verify/clients/regions.h"
 
 static void *placing(void *slab) {
@@ -18,11 +17,6 @@ static void *placing(void *slab) {
 int main(void) {
     begin_regions(0);
     granule_id slab = fetch_slab();
-    pthread_t other = start(placing, &slab);
-    regions_give_up();
-    finish(other);
-    end_regions();
-    assert(guard_begin()); /* no guard was taken off the count that had not been added */
-    guard_end();
+    give_up_beside(placing, slab);
     return 0;
 }
