@@ -2,6 +2,7 @@
  *
  *   counted sizes       one object after another, 8 B to 300 MB
  *   counted sleepers    of 100 threads, which have used all sizes up to 14 KB, freed nearly all, and sleep
+ *   counted threads     nothing stays of 4,000 threads that came and went
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -72,10 +73,32 @@ static void sleeping_threads(void) {
     for (size_t i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+static void *brief(void *unused) {
+    char *object = malloc(100);
+    CHECK(object != NULL);
+    object[0] = 1;
+    free(object);
+    return unused;
+}
+
+static size_t alive_after(size_t threads) {
+    pthread_t thread;
+    for (size_t i = 0; i < threads; i++)
+        CHECK(pthread_create(&thread, NULL, brief, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    return mallinfo2().uordblks;
+}
+
+static void ended_threads(void) {
+    size_t before = alive_after(50), after = alive_after(4000);
+    printf("%zu bytes alive after 50 threads, %zu after 4,000 more\n", before, after);
+    CHECK(after < before + 16384);
+}
+
 int main(int count, char **arguments) {
     setvbuf(stdout, NULL, _IONBF, 0);
     CHECK(count == 2);
     if (strcmp(arguments[1], "sizes") == 0) each_size();
+    else if (strcmp(arguments[1], "threads") == 0) ended_threads();
     else sleeping_threads();
     puts("ok");
     return 0;

@@ -343,9 +343,14 @@ static void free_the_tail(void) {
     free_as(0, slab_origin(slab_of(filled[0])) + 1 + (size_t)capacity * SMALL);
 }
 
+static void break_an_invariant(void) {
+    invariant_broken("one == two", "some.c", 123);
+}
+
 static void misuse_is_told(void **state) {
     (void)state;
     start();
+    expect_abort(break_an_invariant, "jwmalloc: invariant broken: one == two (some.c:123)\n");
     expect_abort(free_twice_in_an_empty_slab, "jwmalloc: double free: address 0x");
     expect_abort(free_inside, "jwmalloc: invalid free: address 0x");
     expect_abort(free_inside_remotely, "jwmalloc: invalid free: address 0x");
