@@ -7,6 +7,7 @@
 #include "frontend/slab_links.h"
 #include "frontend/slab_lists.h"
 #include "heap_players.h"
+#include "platform/assert.h"
 
 enum { OBJECTS = 3000, STEPS = 60000, WALK_PERIOD = 50 };
 

@@ -1,8 +1,13 @@
 /* window_test.c - at which slots of a growing window roots are asked for, one by one (page_map_slots.c). The answers
  * are the test's. */
+#include "backend/page_map_tables.h"
 #include "growing_tables.h"
 
-enum { ASKED_MOST = 100, LOW = 1 << (JW_FIRST_WINDOW_SHIFT - 1 - JW_ROOT_SHIFT) };
+enum {
+    ASKED_MOST = 100,
+    SLOTS = 1 << (JW_WINDOW_SHIFT - JW_ROOT_SHIFT),
+    LOW = 1 << (JW_FIRST_WINDOW_SHIFT - 1 - JW_ROOT_SHIFT)
+};
 
 uint64_t __wrap_platform_random_place(void);
 
@@ -12,6 +17,7 @@ static struct {
 } asked[ASKED_MOST];
 static unsigned asked_count, granted_from; /* the request that is the first one to be granted */
 static enum platform_reserved answer;      /* to those before */
+static unsigned asked_most = ASKED_MOST;   /* only the first ASKED_MOST requests are noted */
 
 uint64_t __wrap_platform_random_place(void) {
     return place;
@@ -19,9 +25,11 @@ uint64_t __wrap_platform_random_place(void) {
 
 enum platform_reserved __wrap_platform_reserve_at(void *address, size_t size, bool writes, const char *name) {
     if (strcmp(name, "jwmalloc: ranges") != 0) return __real_platform_reserve_at(address, size, writes, name);
-    CHECK(asked_count < ASKED_MOST && writes);
-    asked[asked_count].slot = (size_t)((char *)address - page_map.base) / ROOT_SIZE;
-    asked[asked_count].count = size / ROOT_SIZE;
+    CHECK(asked_count < asked_most && writes);
+    if (asked_count < ASKED_MOST) {
+        asked[asked_count].slot = (size_t)((char *)address - page_map.base) / ROOT_SIZE;
+        asked[asked_count].count = size / ROOT_SIZE;
+    }
     return asked_count++ < granted_from ? answer : __real_platform_reserve_at(address, size, writes, name);
 }
 
@@ -118,6 +126,22 @@ static void taken_slots_are_passed_over(void **state) {
         for (granted_from = 1; granted_from < 90; granted_from += 11) run(pass_over);
 }
 
+static void find_all_taken(void) {
+    CHECK(!reserve(1, 0) && asked_count >= SLOTS - 1);
+    CHECK(page_map_covered() == SLOTS * ROOT_GRANULES - 1);
+}
+
+/* Each slot is asked for once at least, and in vain: the search ends. */
+static void a_window_without_a_free_slot_gives_none(void **state) {
+    (void)state;
+    answer = RESERVE_TAKEN;
+    place = 3;
+    power = 2;
+    granted_from = asked_most = 4 * SLOTS;
+    run(find_all_taken);
+    asked_most = ASKED_MOST;
+}
+
 /* Several roots become one, then the next slot is tried. */
 static void pass_over_several(void) {
     CHECK(reserve(3, 2) == page_map.base + (first_slot() + 2) * ROOT_SIZE);
@@ -157,6 +181,7 @@ int main(void) {
         cmocka_unit_test(the_first_root_is_in_the_far_part),
         cmocka_unit_test(what_is_refused_ends_the_search),
         cmocka_unit_test(taken_slots_are_passed_over),
+        cmocka_unit_test(a_window_without_a_free_slot_gives_none),
         cmocka_unit_test(slots_that_are_free_again_come_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,11 +139,49 @@ static void a_first_object_is_not_looked_at(void **state) {
     finish();
 }
 
+enum { OLD = 64, NEW = 96, MANY = 4 * GRANULE_SIZE / OLD };
+
+/* Nothing was written to the objects: so all that is not zero is a link. `of_slabs`: the slabs are still there. */
+static unsigned links_left(char *const *objects, bool of_slabs) {
+    unsigned left = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        assert_true(of_slabs || slab_has_key(slab_of(objects[i]), 0));
+        for (unsigned word = 0; word < OLD / sizeof(uint64_t); word++) left += ((uint64_t *)objects[i])[word] != 0;
+    }
+    return left;
+}
+
+/* Whoever gets the memory of a slab that ceases to be one, or that serves another class, reads no link. */
+static void old_links_do_not_travel(void **state) {
+    (void)state;
+    char *objects[MANY];
+    if (JW_FILL) skip();
+    for (unsigned to_other_class = 0; to_other_class < 2; to_other_class++) {
+        start();
+        for (unsigned i = 0; i < MANY; i++) objects[i] = allocate_as(0, OLD);
+        assert_int_equal(links_left(objects, true), 0);
+        for (unsigned i = 0; i < MANY; i++) jw_free(objects[i]);
+        assert_true(links_left(objects, true) > MANY / 2);
+        if (to_other_class) {
+            for (unsigned i = 0; i < MANY / 2; i++) {
+                objects[i] = allocate_as(0, NEW);
+                assert_true(bytes_are_zero(objects[i], NEW));
+            }
+            for (unsigned i = 0; i < MANY / 2; i++) jw_free(objects[i]);
+        } else {
+            heap_drain_own();
+            assert_int_equal(links_left(objects, false), 0);
+        }
+        finish();
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_first_object_is_not_looked_at), /* while there are slabs that were never used */
         cmocka_unit_test(changed_bytes_are_told),
         cmocka_unit_test(a_link_of_the_midend_leads_to_its_class),
+        cmocka_unit_test(old_links_do_not_travel),
     };
     CHECK(allocator_start());
     return cmocka_run_group_tests(tests, NULL, NULL);
