@@ -32,18 +32,13 @@ static ALWAYS_INLINE void free_remotely(struct slab *slab, void *object) {
     if (UNLIKELY(!cross_push(&slab->cross, slab_origin(slab), object, slab_key(slab)))) free_to_cross_list(object);
 }
 
-/* Frees an object whose class's local list has spent its budget. */
-static void free_to_spent_list(struct heap *heap, struct slab *slab, void *object) {
-    if (object_cache_refuses(heap, slab)) {
-        object_cache_refuse(heap, slab);
-        push_freed(slab, &slab->freed, object, heap->key);
-        heap_budget_spent(slab);
-        heap_take_if_reopening(heap, slab);
-        return;
-    }
+/* Frees an object whose class's local list has spent its budget. False, with nothing done: it must not go there. */
+static bool free_to_spent_list(struct heap *heap, struct slab *slab, void *object) {
+    if (object_cache_refuses(heap, slab)) return false;
     push_freed(slab, &heap->local[slab->class], object, heap->key);
     heap_maintain(heap);
     object_cache_renew_budget(heap, slab->class);
+    return true;
 }
 
 NOINLINE void free_own_slowly(struct slab *slab, struct free_target *target, void *object) {
@@ -51,13 +46,16 @@ NOINLINE void free_own_slowly(struct slab *slab, struct free_target *target, voi
         /* undoes the count: only the owner writes the word, but rounds read it (remote_reclaim.h) */
         free_target_set_budget(target, target->budget + 1u);
         free_suspect(object);
-    } else if (target != &slab->freed) {
-        free_to_spent_list(heap_of(slab), slab, object);
-    } else {
-        push_freed(slab, target, object, slab_key(slab));
-        heap_budget_spent(slab);
-        heap_take_if_reopening(heap_of(slab), slab);
+        return;
     }
+    struct heap *heap = heap_of(slab); /* the calling thread's, except after a fork in a signal handler (heap_fork.c) */
+    if (target != &slab->freed) {
+        if (free_to_spent_list(heap, slab, object)) return;
+        object_cache_refuse(heap, slab);
+    }
+    push_freed(slab, &slab->freed, object, slab_key(slab));
+    heap_budget_spent(heap, slab);
+    heap_take_if_reopening(heap, slab);
 }
 
 HIT_PATH void free_object(void *object) {

@@ -3,7 +3,6 @@
 
 #include "config/policy.h"
 #include "frontend/heap_pool.h"
-#include "frontend/heap_table.h"
 #include "frontend/partial_list.h"
 #include "frontend/remote_work.h"
 #include "frontend/size_map.h"
@@ -119,7 +118,6 @@ COLD void heap_want_slab(struct slab *slab) {
     slab_set_state(slab, WANTED);
 }
 
-void heap_budget_spent(struct slab *slab) {
-    struct heap *heap = heap_of(slab); /* the calling thread's, except after a fork in a signal handler (heap_fork.c) */
+void heap_budget_spent(struct heap *heap, struct slab *slab) {
     if (!slab_is_full(slab) || !refill_from_full(heap, slab)) heap_open_slab(heap, slab);
 }

@@ -21,7 +21,7 @@
 #include "frontend/slab_cross.h"
 
 /* Handles a budget that its owner's free has counted down to 0 (the state table in slab.h). */
-void heap_budget_spent(struct slab *slab);
+void heap_budget_spent(struct heap *heap, struct slab *slab);
 
 /* Does as heap_budget_spent, for a slab of any heap; a FULL slab never becomes CURRENT here. */
 void heap_open_slab(struct heap *heap, struct slab *slab);
