@@ -28,23 +28,24 @@ void heap_make_empty(struct heap *heap, struct slab *slab) {
     heap_push_empty(heap, slab);
 }
 
-/* Empties a slab all of whose objects have come back, some through the cross list. */
-static void drain_and_empty(struct heap *heap, struct slab *slab) {
-    slab_drain_cross(slab);
-    heap_make_empty(heap, slab);
-}
-
 void heap_make_partial(struct heap *heap, struct slab *slab, uint32_t out) {
     slab->target = &slab->freed;
     free_target_set_budget(&slab->freed, out);
     struct cross_word word = cross_get(&slab->cross);
     if (cross_count_of(word) == out && slab_regain(slab, out)) {
-        drain_and_empty(heap, slab);
+        slab_drain_cross(slab);
+        heap_make_empty(heap, slab);
         return;
     }
     slab_set_state(slab, PARTIAL);
     partial_push(&heap->partial[slab->class], slab);
     if (cross_is_watched(word)) remote_work_note();
+}
+
+/* Empties a PARTIAL slab, which leaves its list. */
+static void empty_partial(struct heap *heap, struct slab *slab) {
+    partial_remove(&heap->partial[slab->class], slab);
+    heap_make_empty(heap, slab);
 }
 
 void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
@@ -53,8 +54,8 @@ void heap_collect_if_empty(struct heap *heap, struct slab *slab) {
         slab_set_state(slab, PARTIAL);
         return;
     }
-    partial_remove(&heap->partial[slab->class], slab);
-    drain_and_empty(heap, slab);
+    slab_drain_cross(slab);
+    empty_partial(heap, slab);
 }
 
 /* Whether the next malloc of the class would find no object. False once in KEEP_PERIOD times, too: an ordinary refill
@@ -98,8 +99,7 @@ void heap_open_slab(struct heap *heap, struct slab *slab) {
     if (slab_state(slab) == PARTIAL) {
         /* a round has found all objects free: the frees that spent the budget were double frees */
         if (UNLIKELY(slab_is_taken(slab))) misuse(DOUBLE_FREE, slab->freed.first, 0);
-        partial_remove(&heap->partial[slab->class], slab);
-        heap_make_empty(heap, slab);
+        empty_partial(heap, slab);
         return;
     }
     invariant(slab_is_full(slab));
