@@ -88,23 +88,18 @@ static bool share_may_differ(struct range_cache *cache) {
            atomic_load_explicit(&cache->drained, memory_order_relaxed) != cache->drained_seen;
 }
 
-/* Puts or frees a range that found no empty slot, or no room at the first look. */
-static NOINLINE void push_or_free(struct range_cache *cache, struct cell *slot, granule_id range, uint32_t weight) {
-    if (slot && cache == range_cache_mine && share_may_differ(cache)) {
-        renew_room(cache);
-        if (cache->room >= (int32_t)weight) {
-            push_into_slot(cache, slot, range, weight);
-            return;
-        }
-    }
-    thrift_place_freed(range, weight);
+/* Whether a range for which there was no room at the first look has room now. */
+static NOINLINE wide_bool gets_room(struct range_cache *cache, uint32_t weight) {
+    if (cache != range_cache_mine || !share_may_differ(cache)) return false;
+    renew_room(cache);
+    return cache->room >= (int32_t)weight;
 }
 
 void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight) {
     struct cell *slot = cache->slots[class_of_weight(weight)], *end = slot + RANGE_CACHE_WAYS;
     while (slot < end && cell_look(slot)) slot++;
-    if (UNLIKELY(slot == end || cache->room < (int32_t)weight))
-        push_or_free(cache, slot == end ? NULL : slot, range, weight);
+    if (UNLIKELY(slot == end || (cache->room < (int32_t)weight && !gets_room(cache, weight))))
+        thrift_place_freed(range, weight);
     else push_into_slot(cache, slot, range, weight);
 }
 
