@@ -118,7 +118,7 @@ static bool map_first_parts(size_t mask) {
 }
 
 /* `words`: the tables but that of the records, one behind the other, each with `room` bytes. */
-static void set_tables(char *records, char *words, size_t room, size_t mask) {
+static NOINLINE void set_tables(char *records, char *words, size_t room, size_t mask) {
     page_map.records = records;
     page_map.leaf = (table_word *)words;
     page_map.node = (table_word *)(words + room);

@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-static ALWAYS_INLINE uint64_t mixed(uint64_t word) {
+static inline uint64_t mixed(uint64_t word) {
     word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
     word = (word ^ word >> 27) * 0x94d049bb133111ebu;
     return word ^ word >> 31;

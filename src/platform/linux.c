@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-size_t platform_page_size(void) {
+NOINLINE size_t platform_page_size(void) {
     static _Atomic(size_t) known;
     size_t size = atomic_load_explicit(&known, memory_order_relaxed);
     if (LIKELY(size != 0)) return size;
@@ -240,7 +240,7 @@ static struct kept_file group_files[KEPT_FILES];
 static _Atomic(uint32_t) group_watched; /* a boolean */
 
 /* The number at the text's start; SIZE_MAX if there is none, as for "max", or if it is larger. */
-static ALWAYS_INLINE size_t number_at(const char *text) {
+static NOINLINE size_t number_at(const char *text) {
     uint64_t value = 0;
     if (*text < '0' || *text > '9') return SIZE_MAX;
     for (; *text >= '0' && *text <= '9' && value < NO_GROUP_LIMIT; text++) value = value * 10 + (unsigned)(*text - '0');
