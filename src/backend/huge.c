@@ -5,6 +5,7 @@
 #include "backend/headroom.h"
 #include "backend/mapping_cache.h"
 #include "backend/page_map.h"
+#include "backend/reclaimer.h"
 #include "backend/thrift.h"
 #include "base/align.h"
 #include "base/compiler.h"
@@ -85,10 +86,20 @@ static NOINLINE wide_bool admit_pages(size_t fresh) {
     return thrift_admit(granules) || (thrift_make_room(fresh) && limits_admit(granules));
 }
 
+/* Offers deferred mappings to the OS again. With spare_callers that is a round's work. Where no thread comes for it,
+ * this one does it once too much waits. */
+static void unmap_waiting(void) {
+    bool spares = option(&options.spare_callers);
+    if (spares && (reclaimer_lives() || deferred_bytes() < SPARED_MOST)) return;
+    if (spares) platform_spare_callers(false);
+    unmap_deferred();
+    if (spares) platform_spare_callers(true);
+}
+
 /* `fresh`: bytes of the mapping that get new pages. Only these are counted: the others' pages move there. */
 static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
     size_t addresses = huge_addresses(size, alignment);
-    if (!option(&options.spare_callers)) unmap_deferred(); /* else a round must find them all */
+    unmap_waiting();
     char *object = reserve_mapping_once(size, alignment);
     if (!object && thrift_make_room(addresses)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;

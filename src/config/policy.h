@@ -361,6 +361,9 @@ enum {
     /* Bytes of the largest mapping that waits for the next huge object: for a larger one, page faults outweigh what the
      * wait saves. */
     MAPPING_CACHE_MOST = 128 << 20,
+    /* Bytes of freed mappings that may wait with spare_callers where no reclamation thread comes. Then the program's
+     * threads unmap them: else there would be no bound. As much as waits after brief stops. */
+    SPARED_MOST = 64 << 20,
 };
 
 /* Freed mappings that may wait. In the hardened build a freed huge object is unmapped at once. */

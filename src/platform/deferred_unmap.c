@@ -1,6 +1,7 @@
 /* deferred_unmap.c - unmapping now, or later where the OS refuses; and mappings where it refuses new ones. */
 #include "platform/deferred_unmap.h"
 
+#include "base/near.h"
 #include "platform/platform.h"
 #include "platform/platform_policy.h"
 #include "sync/pointer_stack.h"
@@ -16,9 +17,16 @@ struct deferred {
 };
 
 static struct pointer_stack refused_mappings;
+static _Atomic(size_t) deferred_total;
+
+size_t deferred_bytes(void) {
+    return NEAR_LOAD(deferred_total);
+}
 
 static void keep_deferred(struct deferred *mapping) {
     mapping->oldest = mapping;
+    /* before the push: a thread that takes the mapping subtracts its size */
+    atomic_fetch_add_explicit(&deferred_total, mapping->size, memory_order_relaxed);
     pointer_stack_push(&refused_mappings, &mapping->link, &mapping->link);
 }
 
@@ -42,6 +50,7 @@ uintptr_t search_deferred(size_t size) {
     for (int looks = DEFERRED_LOOKS; first && looks > 0;) {
         struct deferred *mapping = first;
         first = (struct deferred *)mapping->link.next;
+        atomic_fetch_sub_explicit(&deferred_total, mapping->size, memory_order_relaxed);
         if (mapping->oldest != mapping) first->oldest = mapping->oldest;
         if (mapping->size >= size) {
             result = (uintptr_t)mapping;

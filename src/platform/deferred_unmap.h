@@ -24,6 +24,9 @@ wide_bool unmap_or_defer(void *address, size_t size);
 /* The same for a mapping that can only be read. Its addresses are lost if the OS refuses to make it writable, too. */
 void unmap_readable(void *address, size_t size);
 
+/* Bytes of all deferred mappings, but for those that a thread has in its hands. */
+size_t deferred_bytes(void);
+
 /* Looks at some of the deferred mappings, up to the first one of at least `size` bytes. Returns that one, which is the
  * caller's then, or whether some are left. For SIZE_MAX, which none has, each is offered to the OS again. */
 uintptr_t search_deferred(size_t size);

@@ -70,8 +70,8 @@ static bool on_reclamation_thread(void) {
 static _Atomic(uint32_t) spares_callers; /* a boolean */
 static _Atomic(size_t) callers_calls;
 
-void platform_spare_callers(void) {
-    atomic_store_explicit(&spares_callers, true, memory_order_relaxed);
+void platform_spare_callers(bool spared) {
+    atomic_store_explicit(&spares_callers, spared, memory_order_relaxed);
 }
 
 uint64_t platform_callers_calls(void) {

@@ -58,9 +58,9 @@ wide_bool platform_unmap(void *address, size_t size);
  * there, with undefined contents. */
 wide_bool platform_discard(void *address, size_t size);
 
-/* From now on the OS is asked to unmap or to discard only by the reclamation thread. For other threads platform_unmap
- * and platform_discard are refused, and platform_huge_pages does nothing. */
-void platform_spare_callers(void);
+/* If so, the OS is asked to unmap or to discard only by the reclamation thread from now on. For other threads
+ * platform_unmap and platform_discard are refused, and platform_huge_pages does nothing. */
+void platform_spare_callers(bool spared);
 
 /* Calls of munmap and madvise so far by other threads than the reclamation thread. */
 uint64_t platform_callers_calls(void);

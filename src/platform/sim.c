@@ -178,7 +178,8 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
 
 struct group_memory sim_group = {SIZE_MAX, SIZE_MAX, 0};
 
-void platform_spare_callers(void) {
+void platform_spare_callers(bool spared) {
+    (void)spared;
 }
 
 uint64_t platform_callers_calls(void) {
@@ -234,9 +235,7 @@ void platform_end_names(void) {
 }
 
 void platform_huge_pages(void *address, size_t size, bool wanted) {
-    (void)address;
-    (void)size;
-    (void)wanted;
+    (void)address, (void)size, (void)wanted;
 }
 
 uint64_t platform_milliseconds(void) {

@@ -41,8 +41,16 @@ endif()
 
 # The calls that a program spares its threads.
 if(NOT (JW_SANITIZE OR jw_emulated))
-    jw_test(process.spared_callers SOURCES process/spared_callers.c MODES static preload LABELS api TIMEOUT 60
-        CONF spare_callers:true,reclaim_thread:true,reclaim_interval:2000)
+    set(keeps "")
+    if(JW_SECURE)
+        set(keeps quarantines)
+    endif()
+    jw_test(process.spared_callers SOURCES process/spared_callers.c MODES static preload LABELS api TIMEOUT 120
+        ARGUMENTS ${keeps} CONF spare_callers:true,reclaim_thread:true,reclaim_interval:2000)
+    jw_test(process.spared_alone SOURCES process/spared_alone.c MODES static prefixed LABELS api TIMEOUT 120
+        CONF spare_callers:true)
+    jw_test(process.spared_paused SOURCES process/spared_alone.c MODES static LABELS api TIMEOUT 60
+        ARGUMENTS paused CONF spare_callers:true,reclaim_thread:true)
     jw_test(process.pressure_creator_gone SOURCES process/pressure_creator_gone.c MODES preload LABELS api TIMEOUT 60
         CONF reclaim_thread:true,pressure:true)
 endif()

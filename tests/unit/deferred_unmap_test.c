@@ -28,6 +28,7 @@ static void finish(void) {
     sim_take_thread();
     reclaimer_forget();
     assert_int_equal(sim_reserved(), before);
+    assert_int_equal(deferred_bytes(), 0);
     assert_int_equal(claimed_slots(), 0);
     assert_int_equal(root_count(), 0);
 }
@@ -40,6 +41,7 @@ static void all_are_unmapped_when_refusals_end(void **state) {
     assert_false(unmap_deferred());
     sim_fail_after(0);
     for (unsigned i = 0; i < MAPPINGS; i++) assert_false(unmap_or_defer(mappings[i], SIZE));
+    assert_int_equal(deferred_bytes(), MAPPINGS * SIZE);
     uint64_t calls = platform_system_calls();
     assert_true(unmap_deferred());
     assert_true(platform_system_calls() - calls <= 20); /* not two for each of them */
@@ -47,6 +49,7 @@ static void all_are_unmapped_when_refusals_end(void **state) {
     sim_fail_after(3); /* others come first in turn */
     assert_true(unmap_deferred());
     assert_int_equal(sim_reserved(), before + (MAPPINGS - 3) * SIZE);
+    assert_int_equal(deferred_bytes(), (MAPPINGS - 3) * SIZE);
     sim_fail_after(SIM_NEVER);
     for (unsigned rounds = 0; unmap_deferred(); rounds++) assert_true(rounds < 3);
     assert_true(unmap_or_defer(NULL, 0));

@@ -191,7 +191,7 @@ static void spared(void) {
     char *block = reserve(4 * PAGE, PAGE);
     if (block == NULL) return;
     say_yes("unmap", platform_unmap(block, PAGE));
-    platform_spare_callers();
+    platform_spare_callers(true);
     say_yes("unmap", platform_unmap(block + PAGE, PAGE));
     say_yes("discard", platform_discard(block + PAGE, PAGE));
     platform_huge_pages(block + PAGE, PAGE, true);

@@ -307,7 +307,7 @@ static bool a_spared_caller_gives_nothing_back(void) {
     if (!platform_unmap(block + BIG, BIG) || platform_callers_calls() != calls + 1) return false;
     if (!platform_discard(block, BIG) || *block != 0 || platform_callers_calls() != calls + 2) return false;
     *block = 1;
-    platform_spare_callers();
+    platform_spare_callers(true);
     bool refused = !platform_discard(block, BIG) && !platform_unmap(block, BIG) && *block == 1;
     return refused && platform_callers_calls() == calls + 2;
 }

@@ -27,8 +27,7 @@
 #define MODEL_REGION 0
 #endif
 
-/* GenMC, for which an event costs much, wipes and forbids one word of each granule; all of them in clients that read
- * what was wiped. */
+/* GenMC, where an event costs much, wipes and forbids one word of each granule; all in clients that read such words. */
 #ifndef MODEL_STRIDE
 #define MODEL_STRIDE (GRANULE_SIZE / sizeof(uint64_t))
 #endif
@@ -393,7 +392,8 @@ uint64_t platform_microseconds(void) {
 void platform_end_names(void) {
 }
 
-void platform_spare_callers(void) {
+void platform_spare_callers(bool spared) {
+    (void)spared;
 }
 
 void platform_watch_group(const char *of_process, const char *root) {
