@@ -429,6 +429,8 @@ enum {
     CLEARED_INLINE = 512,
     /* Most guard pages of a process. Each guard costs the process two mappings, of which Linux allows 65,530. */
     GUARDS_MOST = 16384,
+    /* Heaps whose quarantine has a fence, which costs two mappings or three. */
+    RINGS_FENCED = 1024,
     /* A process with more than GUARDS_BEFORE_KEPT guards keeps KEPT_MAPPINGS mappings, and gives them up when the OS
      * refuses a guard. Else it could map nothing from then on, not even for a small object. Two of these mappings cost
      * one system call, and 4 KB of data. */

@@ -45,12 +45,20 @@ static void forget_all(struct quarantine *quarantine) {
     quarantine_set(quarantine, (int64_t)(quarantine->limit / CHARGE_UNIT), 0);
 }
 
-static struct quarantine *make_quarantine(size_t limit) {
+/* Without a fence, the kernel makes one mapping of several neighbouring rings. */
+static struct quarantine *reserve_ring(size_t size, bool fenced) {
+    static const char name[] = "jwmalloc: quarantine";
+    return (struct quarantine *)(fenced ? fenced_reserve(size, name) : platform_reserve(size, platform_page_size(), name));
+}
+
+static struct quarantine *make_quarantine(const struct heap *heap, size_t limit) {
     size_t wanted = limit / QUARANTINE_ENTRY_BYTES;
     uint32_t most = wanted < QUARANTINE_LEAST_ENTRIES ? QUARANTINE_LEAST_ENTRIES : (uint32_t)wanted;
     uint32_t entries = 2u << (31 - __builtin_clz(most - 1)); /* the next power of two */
-    struct quarantine *made = (struct quarantine *)fenced_reserve(size_for(entries), "jwmalloc: quarantine");
+    bool fenced = heap->number <= RINGS_FENCED;
+    struct quarantine *made = reserve_ring(size_for(entries), fenced);
     if (!made) return NULL;
+    made->fenced = fenced;
     made->limit = limit;
     forget_all(made);
     made->mask = entries - 1;
@@ -139,7 +147,7 @@ static void take_over_ring(struct quarantine *made, struct quarantine *old) {
 static void take_over(struct heap *heap) {
     if (heap->quarantine || LIKELY(!atomic_load_explicit(&left_by_fork, memory_order_relaxed))) return;
     struct quarantine *old = atomic_exchange_explicit(&left_by_fork, NULL, memory_order_relaxed);
-    struct quarantine *made = old ? make_quarantine(old->limit) : NULL;
+    struct quarantine *made = old ? make_quarantine(heap, old->limit) : NULL;
     if (!made) {
         if (old) set_left_by_fork(old);
         return;
@@ -160,7 +168,7 @@ static NOINLINE struct quarantine *make_current(struct heap *heap) {
     if (heap->quarantine && heap->quarantine->limit == limit) return heap->quarantine;
     quarantine_drain(heap);
     if (UNLIKELY(heap->quarantine)) return heap->quarantine; /* with its old limit */
-    return limit ? heap->quarantine = make_quarantine(limit) : NULL;
+    return limit ? heap->quarantine = make_quarantine(heap, limit) : NULL;
 }
 
 /* The calling thread's quarantine, made for the present options. NULL: not wanted, or no memory. */
@@ -288,5 +296,7 @@ void quarantine_drain(struct heap *heap) {
         return;
     }
     heap->quarantine = NULL;
-    fenced_unmap(quarantine, size_for(quarantine->mask + 1));
+    size_t size = size_for(quarantine->mask + 1);
+    if (quarantine->fenced) fenced_unmap(quarantine, size);
+    else unmap_or_defer(quarantine, size);
 }

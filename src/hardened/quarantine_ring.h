@@ -60,6 +60,7 @@ struct quarantine {
     uint32_t head; /* number of the entry before the oldest one */
     uint32_t mask;
     bool clears;            /* zero_on_free */
+    bool fenced;            /* the mapping has a fence (platform/fence.h) */
     volatile bool changing; /* by one of the steps that are not each malloc's or free's (quarantine_child_begins) */
     struct large_rings large;
     struct quarantine_class of[DISABLED + 1];

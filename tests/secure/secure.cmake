@@ -1,5 +1,6 @@
 # Tests that only the hardened build has.
 jw_test(secure.fork_steps SOURCES secure/fork_steps.c MODES static LABELS secure TIMEOUT 60 CONF quarantine:16K)
+jw_test(secure.many_rings SOURCES secure/many_rings.c MODES static LABELS secure TIMEOUT 60)
 
 # Some cases on processors without vectors of 32 bytes (Westmere), and without AES, too.
 find_program(jw_qemu_x86 qemu-x86_64)
