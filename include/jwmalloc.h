@@ -105,7 +105,8 @@ JW_API void jw_cfree(void *object);
 JW_API size_t jw_malloc_usable_size(const void *object);
 
 /* The least usable bytes that an object of this size has; 0 if no object can have this size. A thread's first objects
- * of up to 2,048 bytes may have more: up to the next power of two. One of 1 MB or more may have an eighth more. */
+ * of up to 2,048 bytes may have more: up to the next power of two. A large one (14 KB to 4 MB) may have up to three
+ * quarters more than its size, one above 4 MB an eighth more. */
 JW_API size_t jw_malloc_good_size(size_t size);
 
 /* Gives free memory back to the OS at once, also that of sleeping threads, except for what README.md says a thread

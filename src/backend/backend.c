@@ -71,9 +71,15 @@ static granule_id acquire_joined(enum root_use use, uint32_t weight) {
     return 0;
 }
 
-/* Before memory without pages: a larger range from this thread's range cache, or a joined one. */
+/* Before memory without pages: a larger range from this thread's range cache, one that its cached ranges have become in
+ * the Nest, or a joined one. */
 static COLD granule_id acquire_cached(enum root_use use, uint32_t weight) {
-    granule_id range = range_cache_mine ? range_cache_pop(range_cache_mine, weight, CACHED_LARGER) : 0;
+    struct range_cache *cache = range_cache_mine;
+    granule_id range = 0;
+    if (cache && !(range = range_cache_pop(cache, weight, CACHED_LARGER))) {
+        range_cache_shrink(cache, RANGE_CACHE_FREED_FROM, RANGE_CACHE_KEPT);
+        range = acquire_for_use(use, MAPPED, weight);
+    }
     return range || !thrift_lacks_headroom(weight) ? range : acquire_joined(use, weight);
 }
 

@@ -21,7 +21,8 @@ static void note_weight(granule_id range, uint32_t weight) {
 }
 
 void *large_allocate_cached(struct range_cache *cache, size_t size) {
-    granule_id range = range_cache_pop(cache, (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1, CACHED_FITTING);
+    uint32_t granules = (uint32_t)((size - 1) >> JW_GRANULE_SHIFT) + 1;
+    granule_id range = range_cache_pop(cache, granules, cached_fitting(granules));
     if (!range) return NULL;
     leaf_set(range, leaf_large(0)); /* the weight is still noted */
     return granule_address_fast(range);

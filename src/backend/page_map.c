@@ -21,6 +21,10 @@ char *granule_address(granule_id id) {
     return granule_address_fast(id);
 }
 
+granule_id granule_start(granule_id id) {
+    return leaf_start(id, leaf_get(id));
+}
+
 wide_bool page_map_owns(const void *address) {
     return page_map_owns_fast(address);
 }

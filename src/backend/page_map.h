@@ -132,9 +132,7 @@ static inline bool leaf_change(granule_id id, struct leaf_word from, struct leaf
 }
 
 /* The first granule of the range, object or slab that the granule belongs to. */
-static inline granule_id granule_start(granule_id id) {
-    return leaf_start(id, leaf_get(id));
-}
+granule_id granule_start(granule_id id);
 
 /* The kind of the memory that an object is in. `leaf`: the word of the object's own granule. */
 static ALWAYS_INLINE enum leaf_kind object_kind(const void *object, struct leaf_word leaf) {

@@ -1,6 +1,7 @@
 /* range_cache.c - a thread's freed ranges: push, drain, and how many there may be. */
 #include "backend/range_cache.h"
 
+#include "backend/backend.h"
 #include "backend/reclaimer.h"
 #include "backend/thrift.h"
 #include "config/options.h"
@@ -32,12 +33,14 @@ static void set_quiet_room(struct range_cache *cache, int32_t granules) {
     atomic_store_explicit(&cache->quiet_room, granules, memory_order_relaxed);
 }
 
-/* Gives the cache its share of the room that the watermark leaves: each thread with a range cache has an equal one. */
+/* Gives the cache its share of the watermark, less what waits beyond RANGE_CACHE_BESIDE: each thread with a range cache
+ * has an equal one. */
 static NOINLINE void renew_room(struct range_cache *cache) {
     uint32_t drained = atomic_load_explicit(&cache->drained, memory_order_relaxed), threads = cache_users();
     int32_t filled = cache->most - cache->room - (int32_t)(drained - cache->drained_seen);
     cache->drained_seen = drained;
-    size_t share = (watermark_room(watermark_renew()) >> JW_GRANULE_SHIFT) / threads;
+    intptr_t all = (intptr_t)watermark_renew(), beyond = (intptr_t)free_granules(MAPPED) - RANGE_CACHE_BESIDE;
+    intptr_t share = (all - (beyond > 0 ? beyond : 0)) / (int32_t)threads;
     cache->most = share < RANGE_CACHE_MOST ? (int32_t)share : RANGE_CACHE_MOST;
     cache->room = cache->most - filled;
     if (reclaimer_patience()) return;
@@ -88,8 +91,8 @@ static bool share_may_differ(struct range_cache *cache) {
            atomic_load_explicit(&cache->drained, memory_order_relaxed) != cache->drained_seen;
 }
 
-/* Whether a range for which there was no room at the first look has room now. */
-static NOINLINE wide_bool gets_room(struct range_cache *cache, uint32_t weight) {
+/* Whether a cache that had no room at the first look has some now. */
+static NOINLINE wide_bool room_is_new(struct range_cache *cache, uint32_t weight) {
     if (cache != range_cache_mine || !share_may_differ(cache)) return false;
     renew_room(cache);
     return cache->room >= (int32_t)weight;
@@ -98,9 +101,9 @@ static NOINLINE wide_bool gets_room(struct range_cache *cache, uint32_t weight) 
 void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight) {
     struct cell *slot = cache->slots[class_of_weight(weight)], *end = slot + RANGE_CACHE_WAYS;
     while (slot < end && cell_look(slot)) slot++;
-    if (UNLIKELY(slot == end || (cache->room < (int32_t)weight && !gets_room(cache, weight))))
-        thrift_place_freed(range, weight);
-    else push_into_slot(cache, slot, range, weight);
+    if (LIKELY(slot < end) && (LIKELY(cache->room >= (int32_t)weight) || room_is_new(cache, weight)))
+        push_into_slot(cache, slot, range, weight);
+    else thrift_place_freed(range, weight);
 }
 
 granule_id range_cache_pop(struct range_cache *cache, uint32_t granules, uint64_t classes) {
@@ -150,16 +153,18 @@ wide_bool range_cache_drain(struct range_cache *cache, bool now) {
 
 #if !JW_HOSTED
 void range_cache_close(struct range_cache *cache) {
-    range_cache_drain_own(cache);
-    cache->most -= cache->room; /* what is cached stays their difference */
+    range_cache_drain(cache, true); /* counts in `drained`: so the next push looks at the share */
+    cache->most -= cache->room;     /* what is cached stays their difference */
     cache->room = 0;
     range_cache_enter(NULL);
 }
 #endif
 
-void range_cache_drain_own(struct range_cache *cache) {
-    if (cache->filled) range_cache_drain(cache, true);
-    cache->filled = 0;
+COLD void range_cache_shrink(struct range_cache *cache, uint32_t least, int32_t kept) {
+    granule_id range;
+    while (cache->most - cache->room > kept && (range = range_cache_pop(cache, least, CACHED_LARGER)))
+        backend_place(range);
+    set_quiet_room(cache, INT32_MAX); /* as after a drain */
 }
 
 COLD size_t range_cache_granules(struct range_cache *cache) {

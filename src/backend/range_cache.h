@@ -54,7 +54,7 @@ struct range_cache {
     struct cell slots[RANGE_CLASSES][RANGE_CACHE_SLOTS];
     uint64_t filled; /* a bit for each class that may have ranges. This and the next five: for the heap's thread */
     int32_t room;    /* granules that may still be pushed */
-    int32_t most;    /* the room with nothing cached, in granules */
+    int32_t most;    /* the room with nothing cached, in granules; negative if too much waits elsewhere */
     _Atomic(int32_t) quiet_room; /* with more room than this no round is needed, in granules; rounds forget it */
     uint32_t pushes;             /* calls of push that found an empty slot */
     uint32_t drained_seen;       /* `drained` at the last look */
@@ -80,18 +80,28 @@ void range_cache_close(struct range_cache *cache);
 /* Pushes a held range, or frees it if the cache has no room. `cache`: the caller's, or of a heap without a thread. */
 void range_cache_push(struct range_cache *cache, granule_id range, uint32_t weight);
 
-/* Pops a held range for `granules` granules from the first class that has one: of `classes`, a bit for each, the lowest
- * for that of `granules`. 0: none. The cache is the calling thread's. The range counts as mapped. */
-#define CACHED_FITTING 1u
+/* Classes that a pop looks at, a bit for each, the lowest for that of the request. */
+#define CACHED_EXACT 1u
 #define CACHED_LARGER (~(uint64_t)0)
+
+/* Those whose ranges serve a request as they are (policy.h): each is less than twice as heavy as the lightest one, on
+ * which core/sized.c relies. Of a weight below 4 the next class would not be. */
+static ALWAYS_INLINE uint64_t cached_fitting(uint32_t granules) {
+    uint64_t classes = granules > RANGE_CACHE_SMALL ? 3 : 7;
+    return granules < 4 ? CACHED_EXACT : classes;
+}
+
+/* Pops a held range for `granules` granules from the first of the classes that has one. 0: none. The cache is the
+ * calling thread's. The range counts as mapped. */
 granule_id range_cache_pop(struct range_cache *cache, uint32_t granules, uint64_t classes);
 
 /* Gives back the ranges that have waited since the last round; `now`: frees all ranges. Any thread may call it. True:
  * ranges remain for the next round. */
 wide_bool range_cache_drain(struct range_cache *cache, bool now);
 
-/* Frees all ranges. By the cache's thread, at its end. */
-void range_cache_drain_own(struct range_cache *cache);
+/* Frees ranges of at least `least` granules, a light one first, until the cache has `kept` granules at most. Those that
+ * rounds have taken since the last look may count as if they were there. By the cache's thread. */
+void range_cache_shrink(struct range_cache *cache, uint32_t least, int32_t kept);
 
 /* Granules of the cache's ranges. */
 size_t range_cache_granules(struct range_cache *cache);

@@ -234,7 +234,7 @@ COLD wide_bool thrift_admit(size_t granules) {
     return admitted;
 }
 
-void thrift_place_freed(granule_id range, uint32_t weight) {
+NOINLINE void thrift_place_freed(granule_id range, uint32_t weight) {
     thrift_place(range, weight);
     thrift_notice();
 }

@@ -32,9 +32,10 @@ static COLD wide_bool has_size(const struct found *found, size_t alignment, size
     if (found->tier == TIER_SMALL) return size_class_serves((uint8_t)size_class_of(found->size), good);
     /* a mapping also serves a size for which the backend has no range, or none with pages */
     if (found->tier == TIER_HUGE) return huge_may_serve(found->size, size) || huge_may_serve(found->size, good);
-    /* a range also serves a size for which the midend has no memory; an alignment may leave fewer usable bytes in it */
+    /* a range also serves a size for which the midend has no memory, and a cached one each whose class has more than
+     * half of it; an alignment may leave fewer usable bytes */
     return found->tier == TIER_LARGE &&
-           (found->size == large_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));
+           (found->size < 2 * large_good_size(size) || (alignment > GRANULE_SIZE && found->size < good));
 }
 
 static COLD void check_sized(const void *object, size_t alignment, size_t size) {

@@ -146,7 +146,7 @@ void heap_abandon(struct heap *heap) {
  * round takes the rest. A heap with few slabs may need no round: it is collected until a slab turns out to be in use.
  * One such heap may also wait for the next thread where no round comes. */
 static bool prepare_abandoned(struct heap *heap) {
-    range_cache_drain_own(&heap->range_cache);
+    range_cache_shrink(&heap->range_cache, 1, 0);
     heap_take_all_incoming(heap); /* if the next thread sleeps, no thread would do it */
     bool looked_after = reclaimer_lives() || reclaimer_stopped_briefly();
     bool next = heap->in_use_count + heap->pool.count <= FEW_SLABS && heap_abandoned_count() == 0;

@@ -115,7 +115,11 @@ static bool is_usable_size(size_t size, size_t usable) {
     size_t good = jw_malloc_good_size(size);
     if (usable == good) return true;
     bool mapped = good > BACKEND_MAX || good >= JW_MAPPED_FROM; /* a mapping that waited may be larger */
-    if (mapped) return usable > good && usable <= good + good / HUGE_ROOM_PART;
+    if (mapped && usable > good && usable <= good + good / HUGE_ROOM_PART) return true;
+    size_t granules = (size + GRANULE_SIZE - 1) / GRANULE_SIZE; /* a cached range of the next classes is larger */
+    size_t most = granules > RANGE_CACHE_SMALL ? 3 * granules / 2 : 7 * granules / 4 + 1;
+    if (good > BACKEND_MIN / 8 * 7 && good <= BACKEND_MAX) return usable > good && usable <= most * GRANULE_SIZE;
+    if (mapped) return false;
     size_t least = usable == 64 && GRANULE_SIZE > 4096 ? 8 : usable / 2;
     return usable <= FRONTEND_MAX && (usable & (usable - 1)) == 0 && size > least; /* of a coarse class */
 }

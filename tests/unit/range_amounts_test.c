@@ -28,7 +28,7 @@ static void push(uint32_t weight) {
 }
 
 static void end_cache(void) {
-    range_cache_drain_own(&cache);
+    range_cache_shrink(&cache, 1, 0);
     range_cache_enter(NULL);
     reclaimer_announce_wait(0);
     backend_place(a);
@@ -38,10 +38,10 @@ static void end_cache(void) {
 
 static void a_share_is_a_root_at_most(void **state) {
     (void)state;
-    for (size_t most = ROOT_GRANULES - 1; most <= ROOT_GRANULES + 1; most++) {
+    for (size_t most = RANGE_CACHE_MOST - 1; most <= RANGE_CACHE_MOST + 1; most++) {
         start_cache(most);
         push(3);
-        int32_t share = (int32_t)(most < ROOT_GRANULES ? most : ROOT_GRANULES);
+        int32_t share = (int32_t)(most < RANGE_CACHE_MOST ? most : RANGE_CACHE_MOST);
         assert_int_equal(cache.most, share);
         assert_int_equal(cache.room, share - 3);
         assert_int_equal(cache.quiet_room, share - (int32_t)ROOT_GRANULES);
@@ -61,8 +61,8 @@ static void shares_are_equal(void **state) {
             range_cache_mine = NULL;
             range_cache_enter(&cache);
         }
-        push(2); /* of what waits */
-        int32_t share = 103 / (int32_t)(others + 1);
+        push(2);                                             /* of what waits */
+        int32_t share = (BIG + 101) / (int32_t)(others + 1); /* little enough waits */
         assert_int_equal(cache.most, share);
         assert_int_equal(cache.quiet_room, share - (int32_t)ROOT_GRANULES / (int32_t)(others + 1));
         range_cache_after_fork();
@@ -80,8 +80,8 @@ static void what_has_no_room_goes_to_the_nest(void **state) {
     assert_int_equal(cache.room, 0);
     push(1);
     assert_true(cache.room == 0 && range_cache_granules(&cache) == 10 && free_granules(MAPPED) == 1);
-    assert_int_equal(range_cache_pop(&cache, 5, CACHED_FITTING), 0);
-    granule_id four = range_cache_pop(&cache, 4, CACHED_FITTING), six = range_cache_pop(&cache, 5, CACHED_LARGER);
+    assert_int_equal(range_cache_pop(&cache, 5, CACHED_EXACT), 0);
+    granule_id four = range_cache_pop(&cache, 4, CACHED_EXACT), six = range_cache_pop(&cache, 5, CACHED_LARGER);
     assert_true(knit_weight(four) == 4 && knit_weight(six) == 6 && cache.room == 10);
     assert_int_equal(range_cache_pop(&cache, 4, CACHED_LARGER), 0);
     assert_int_equal(cache.filled, 0);
@@ -144,7 +144,7 @@ static void two_drains_empty_it(void **state) {
     push(8);
     assert_true(range_cache_drain(&cache, false));
     assert_true(cache.drained == 0 && range_cache_granules(&cache) == 13 && cache.quiet_room == INT32_MAX);
-    granule_id five = range_cache_pop(&cache, 5, CACHED_FITTING);
+    granule_id five = range_cache_pop(&cache, 5, CACHED_EXACT);
     assert_true(five && cache.room == 92);
     range_cache_push(&cache, five, 5); /* new again */
     assert_true(range_cache_drain(&cache, false));
@@ -168,13 +168,101 @@ static void a_closed_cache_takes_none(void **state) {
     start_cache(100);
     push(5);
     range_cache_close(&cache);
-    assert_true(range_cache_granules(&cache) == 0 && cache.room == 0 && cache.most == 5 && cache.filled == 0);
+    assert_true(range_cache_granules(&cache) == 0 && cache.room == 0 && cache.most == 5);
     push(2);
     assert_true(range_cache_granules(&cache) == 0 && cache.room == 0);
     range_cache_enter(&cache);
     push(2);
     assert_int_equal(range_cache_granules(&cache), 2);
     end_cache();
+}
+
+/* What waits in the Nest beyond a root is taken off the share. */
+static void what_waits_elsewhere_lessens_a_share(void **state) {
+    (void)state;
+    for (uint32_t waits_there = ROOT_GRANULES - 1; waits_there <= ROOT_GRANULES + 1; waits_there++) {
+        start_cache(100);
+        free_granules_add(MAPPED, waits_there);
+        push(3);
+        assert_int_equal(cache.most, 100 - (waits_there > ROOT_GRANULES));
+        free_granules_add(MAPPED, -(intptr_t)waits_there);
+        end_cache();
+    }
+}
+
+static void a_shrink_frees_what_is_heavy(void **state) {
+    (void)state;
+    for (int32_t kept = 5; kept <= 13; kept++) {
+        start_cache(100);
+        push(1);
+        push(5);
+        push(7);
+        range_cache_shrink(&cache, 5, kept); /* 5 first, then 7 */
+        size_t left = kept < 8 ? 1 : kept < 13 ? 8 : 13;
+        assert_int_equal(range_cache_granules(&cache), left);
+        assert_int_equal(cache.room, 100 - (int32_t)left);
+        assert_int_equal(cache.quiet_room, INT32_MAX);
+        end_cache();
+    }
+    start_cache(100);
+    push(5);
+    push(7);
+    range_cache_drain(&cache, true);
+    range_cache_shrink(&cache, 1, 0); /* rounds have taken all */
+    assert_true(cache.filled == 0 && cache.room == 88);
+    end_cache();
+}
+
+/* Which classes serve a request of so many granules as they are. */
+static void a_little_larger_range_fits(void **state) {
+    (void)state;
+    const uint32_t small = RANGE_CACHE_SMALL;
+    const struct {
+        uint32_t granules, served_by, not_by;
+    } cases[] = {{4, 6, 7},
+                 {5, 7, 8},
+                 {9, 14, 16},
+                 {small, 7 * small / 4 - small / 4, 7 * small / 4},
+                 {small + 1, 3 * small / 2, 7 * small / 4},
+                 {1, 1, 2},
+                 {3, 3, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start_cache(2 * ROOT_GRANULES);
+        push(cases[i].not_by);
+        uint32_t fitting = cached_fitting(cases[i].granules);
+        assert_int_equal(range_cache_pop(&cache, cases[i].granules, fitting), 0);
+        push(cases[i].served_by);
+        granule_id range = range_cache_pop(&cache, cases[i].granules, fitting);
+        assert_int_equal(knit_weight(range), cases[i].served_by);
+        backend_place(range);
+        end_cache();
+    }
+    for (uint32_t granules = 1; granules <= ROOT_GRANULES; granules++) { /* what core/sized.c accepts */
+        unsigned more = 63 - (unsigned)__builtin_clzll(cached_fitting(granules));
+        assert_true(weight_of_class(class_of_weight(granules) + more) < 2 * weight_round_up(granules));
+    }
+}
+
+/* Before memory without pages, the cache gives ranges to the Nest, where they join. */
+static void cached_ranges_join_before_new_memory(void **state) {
+    (void)state;
+    const uint32_t half = RANGE_CACHE_KEPT / 2, most = RANGE_CACHE_KEPT + half;
+    for (uint32_t cached = most - 1; cached <= most + 1; cached++) {
+        start_cache(2 * ROOT_GRANULES);
+        granule_id left = fetch(half), right = fetch(half);
+        leaf_set(left, leaf_held());
+        leaf_set(right, leaf_held());
+        range_cache_push(&cache, left, half);
+        range_cache_push(&cache, right, half);
+        cache.most += (int32_t)(cached - 2 * half); /* as if it had so many */
+        bool zeroed, joins = cached > most;         /* else only one of them is freed */
+        void *object = large_allocate(2 * half * GRANULE_SIZE, 1, &zeroed);
+        assert_int_equal(granule_of(object) == (left < right ? left : right), joins);
+        assert_int_equal(zeroed, !joins);
+        cache.most -= (int32_t)(cached - 2 * half);
+        large_free(object);
+        end_cache();
+    }
 }
 
 int main(void) {
@@ -187,6 +275,10 @@ int main(void) {
         cmocka_unit_test(a_cache_tells_a_patient_thread),
         cmocka_unit_test(two_drains_empty_it),
         cmocka_unit_test(a_closed_cache_takes_none),
+        cmocka_unit_test(what_waits_elsewhere_lessens_a_share),
+        cmocka_unit_test(a_shrink_frees_what_is_heavy),
+        cmocka_unit_test(a_little_larger_range_fits),
+        cmocka_unit_test(cached_ranges_join_before_new_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

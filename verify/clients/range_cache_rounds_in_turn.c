@@ -65,7 +65,7 @@ int main(void) {
         two = allocated(SIZE);
     }
     assert(range_cache.room == range_cache.most); /* nothing is cached, and the thread knows it */
-    options.cache_min = 3 * GRANULE_SIZE;         /* two wait already */
+    options.cache_min = GRANULE_SIZE;             /* less than the range has */
     range_cache_enter(&late);
     keep(&late, two, SIZE);
     assert(range_cache_granules(&late) == 0);
