@@ -1,7 +1,6 @@
 /* range_cache.c - a thread's freed ranges: push, drain, and how many there may be. */
 #include "backend/range_cache.h"
 
-#include "backend/backend.h"
 #include "backend/reclaimer.h"
 #include "backend/thrift.h"
 #include "config/options.h"
@@ -163,7 +162,7 @@ void range_cache_close(struct range_cache *cache) {
 COLD void range_cache_shrink(struct range_cache *cache, uint32_t least, int32_t kept) {
     granule_id range;
     while (cache->most - cache->room > kept && (range = range_cache_pop(cache, least, CACHED_LARGER)))
-        backend_place(range);
+        thrift_place_freed(range, knit_weight(range));
     set_quiet_room(cache, INT32_MAX); /* as after a drain */
 }
 
