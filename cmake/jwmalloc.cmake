@@ -109,17 +109,18 @@ set(jw_fast_sources
     api/malloc.c api/new_delete.c backend/backend.c backend/give_back.c backend/knit.c
     backend/nest.c backend/ownership.c backend/range_cache.c backend/thrift_rounds.c
     core/aligned.c core/allocate.c core/free.c core/new_contents.c core/realloc.c core/route.c core/route_free.c
-    core/sized.c core/zeroed.c frontend/heap_pool.c frontend/heap_pop.c frontend/heap_refill.c frontend/heap_reopened.c
-    frontend/heap_slabs.c frontend/object_cache.c frontend/slab_cross.c frontend/slab_links.c
+    core/sized.c core/tagged.c core/zeroed.c frontend/heap_pool.c frontend/heap_pop.c frontend/heap_refill.c
+    frontend/heap_reopened.c frontend/heap_slabs.c frontend/object_cache.c frontend/slab_cross.c frontend/slab_links.c
     frontend/thread_heap.c hardened/entry.c hardened/entry_realloc.c hardened/entry_slow.c hardened/entry_wide.c
     hardened/hooks.c hardened/open.c hardened/quarantine.c midend/mid_cache.c midend/mid_slab.c midend/mid_word.c
     midend/midend.c)
 list(TRANSFORM jw_fast_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
 
-# jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [NEAR] [DEFINITIONS -DX=Y...]): the object library NAME of
-# all sources; SECURE: hardened, as all are with JW_SECURE; NEAR: only for a shared library.
+# jw_objects(NAME OVERRIDE 0|1 [PLATFORM linux|sim] [SECURE] [TAGGED] [NEAR] [DEFINITIONS -DX=Y...]): the object library
+# NAME of all sources; SECURE: hardened, as all are with JW_SECURE; TAGGED: plain, with memory tags; NEAR: only for a
+# shared library.
 function(jw_objects name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SECURE;NEAR" "OVERRIDE;PLATFORM" "DEFINITIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SECURE;TAGGED;NEAR" "OVERRIDE;PLATFORM" "DEFINITIONS")
     if(JW_SECURE)
         set(arg_SECURE TRUE)
     endif()
@@ -130,7 +131,10 @@ function(jw_objects name)
         list(FILTER sources EXCLUDE REGEX "/src/platform/sim[^/]*\\.c$")
     endif()
     if(NOT arg_SECURE)
-        list(FILTER sources EXCLUDE REGEX "/src/hardened/|/src/platform/(linux_tags|random)\\.c$")
+        list(FILTER sources EXCLUDE REGEX "/src/hardened/|/src/platform/random\\.c$")
+        if(NOT arg_TAGGED)
+            list(FILTER sources EXCLUDE REGEX "/src/platform/linux_tags\\.c$")
+        endif()
     endif()
     set(small_sources ${sources})
     list(FILTER sources EXCLUDE REGEX "/src/api/pthread_create\\.c$") # the shared library's
@@ -166,7 +170,7 @@ function(jw_objects name)
     # Headers depend on these, so whoever includes them must see the same values.
     target_compile_definitions(${name} PUBLIC JW_CHECKED=$<BOOL:${JW_CHECKED}>
         JW_LINK_CHECK=$<BOOL:${JW_LINK_CHECK}> JW_SEAL=$<BOOL:${JW_SEAL}>
-        $<$<BOOL:${arg_SECURE}>:JW_SECURE=1>
+        $<$<BOOL:${arg_SECURE}>:JW_SECURE=1> $<$<BOOL:${arg_TAGGED}>:JW_TAGGED=1>
         $<$<BOOL:${JW_GRANULE_SHIFT}>:JW_GRANULE_SHIFT=${JW_GRANULE_SHIFT}> ${arg_DEFINITIONS})
     if(JW_OPTIONS_FILE)
         target_compile_definitions(${name} PRIVATE JW_OPTIONS_FILE="${JW_OPTIONS_FILE}")

@@ -87,6 +87,8 @@ BIT_SETS = {
     "core/iterate.c": r"\b1u << (?:offset|i)\b|\bfree \|= cached_bits\(|\bJW_ADDRESS_BITS\b",
     "core/sealed.c": r"\bbit\b|\bROOT_SIZE - 1\b|\bdistance\b",
     "core/sized.c": r"\balignment\b",
+    "core/tagging.c": r"\bEXCLUDED_OF_|\bALL_EXCLUDED\b|\brules \|= TAGS_UNUSUAL\b",
+    "core/tagging.h": "",
     "frontend/heap_fork.c": r"heap_derived\(",
     "frontend/heap_key.c": r"\bnumber << 8\b|\bkey_made\(",
     "frontend/heap_key.h": "",

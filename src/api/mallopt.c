@@ -9,6 +9,7 @@
 #include "api/serve.h"
 #include "base/compiler.h"
 #include "config/options.h"
+#include "core/tagging.h"
 #include "frontend/size_map.h"
 #include "frontend/thread_heap.h"
 #include "jwmalloc.h"
@@ -45,7 +46,8 @@ enum { THREAD_DISABLE_MEM_INIT = -103 };
 /* Whether the allocator already does what the parameter's value asks for. False for a parameter that is not in the
  * table. */
 static bool value_holds(int parameter, int value) {
-    if (tags_active && (parameter == MEMTAG_TUNING || parameter == HEAP_TAGGING_LEVEL)) return false;
+    if (tags_active && (parameter == MEMTAG_TUNING || parameter == HEAP_TAGGING_LEVEL))
+        return TAGGED_ENTRIES && parameter == MEMTAG_TUNING && value == 0; /* neighbours always differ */
     if (parameter == THREAD_DISABLE_MEM_INIT && value == 1 && option_init() != INIT_NONE) return false;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         if (answers[i].code == parameter) return value >= answers[i].least && value <= answers[i].most;
@@ -75,6 +77,7 @@ static int set_zero_init(int value) {
 #else
     jw_malloc_disable();
     atomic_store_explicit(&options.init, value != 0 ? INIT_ZERO : INIT_NONE, memory_order_relaxed);
+    tag_rules_choose();
     if (thread_heap() != &no_heap) size_map_write(thread_heap());
     jw_malloc_enable();
     return 1;

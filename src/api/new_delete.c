@@ -97,7 +97,7 @@ static ALWAYS_INLINE void *make_object(size_t size, size_t alignment, bool may_t
 
 /* Allocates when the local list has no near object. */
 static NOINLINE void *make_slowly(struct heap *heap, size_t size, size_t list_index) {
-    if (STRICT_LINKS || TRACKED_ENTRIES) return make_object(size, 1, true);
+    if (!PLAIN_ENTRIES) return make_object(size, 1, true);
     void *object = allocate_far(heap, size, list_index);
     return LIKELY(object != NULL) ? object : retry_with_handler(size, 1, true);
 }
@@ -164,7 +164,7 @@ OUR(delete_array_aligned, "_ZdaPv" ALIGNED);
 
 /* The sizes that the hit path of the sized delete accepts: none, until the slow path has seen that the form without a
  * size is ours. So the hit path need not look. */
-#if JW_SECURE
+#if !PLAIN_ENTRIES
 static void accept_sizes(void) {
 }
 static ALWAYS_INLINE bool deletes_at_once(void *object, size_t size) {
@@ -186,8 +186,8 @@ static ALWAYS_INLINE bool deletes_at_once(void *object, size_t size) {
 
 HIT_BESIDE void *new_object(size_t size) {
     struct heap *heap = thread_heap();
-    size_t list_index;
-    void *object = allocate_near(heap, size, &list_index);
+    size_t list_index = 0;
+    void *object = PLAIN_ENTRIES ? allocate_near(heap, size, &list_index) : NULL;
     return LIKELY(object != NULL) ? object : make_slowly(heap, size, list_index);
 }
 

@@ -14,6 +14,9 @@
 #if JW_SECURE
 #include "hardened/entry.h"
 #define SERVED(function) hardened_##function
+#elif TAGGED_ENTRIES
+#include "core/tagged.h"
+#define SERVED(function) tagged_##function
 #elif TRACKED_ENTRIES
 #include "core/tracked.h"
 #define SERVED(function) tracked_##function

@@ -16,12 +16,13 @@
 #include "base/mitigations.h"
 #include "base/near.h"
 #include "base/print.h"
+#include "platform/features.h"
 
 enum { THREAD_FALSE, THREAD_TRUE, THREAD_AUTO };
 enum { INIT_NONE, INIT_ZERO, INIT_PATTERN };
 enum { STATS_OFF, STATS_EXIT };
 enum { STATS_TEXT, STATS_JSON };
-enum { TAGS_SYNC, TAGS_ASYNC, TAGS_EITHER };
+enum { TAGS_SYNC, TAGS_ASYNC, TAGS_EITHER, TAGS_OFF };
 
 /* One word for each option, atomic because jw_ctl and mallopt may write one at any time. Values above SIZE_MAX become
  * SIZE_MAX. */
@@ -40,9 +41,9 @@ static ALWAYS_INLINE size_t option(const _Atomic(size_t) *word) {
     return NEAR_LOAD(*word);
 }
 
-/* When a wrong memory tag ends in a fault; only the hardened build has tags. */
+/* When a wrong memory tag ends in a fault, where the build has tags. */
 static inline size_t option_tags(void) {
-#if TRAILERS
+#if TAGGED
     return option(&options.tags);
 #else
     return TAGS_SYNC;

@@ -31,7 +31,7 @@ HIT_PATH void *allocate(size_t size) {
     return LIKELY(object) ? object : allocate_far(heap, size, list_index);
 }
 
-#if !JW_SECURE && !TRACKED_ENTRIES /* else they are in hardened/entry.c or core/tracked.c */
+#if PLAIN_ENTRIES /* else they are in hardened/entry.c, core/tracked.c or core/tagged.c */
 JW_EXPORT void *jw_malloc(size_t size) __attribute__((alias("allocate")));
 #if JW_OVERRIDE
 JW_EXPORT void *malloc(size_t size) __attribute__((alias("allocate")));

@@ -66,7 +66,7 @@ HIT_PATH void free_object(void *object) {
     else free_slowly(object, leaf_of(object)); /* key 0: no slab of the frontend */
 }
 
-#if !JW_SECURE && !TRACKED_ENTRIES
+#if PLAIN_ENTRIES
 JW_EXPORT void jw_free(void *object) __attribute__((alias("free_object")));
 #if JW_OVERRIDE
 JW_EXPORT void free(void *object) __attribute__((alias("free_object")));

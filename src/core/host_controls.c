@@ -6,6 +6,7 @@
 #include "backend/hardened_hooks.h"
 #include "config/options.h"
 #include "core/start.h"
+#include "core/tagging.h"
 #include "core/tracking.h"
 #include "frontend/disable.h"
 #include "frontend/heap_lifecycle.h"
@@ -13,7 +14,7 @@
 #include "frontend/thread_heap.h"
 #include "platform/tags.h"
 
-#if JW_HOSTED || SECOND_WAY
+#if JW_HOSTED || SECOND_WAY || TAGGED_ENTRIES
 
 #if CHOOSES_CONTENTS
 /* The maps of all heaps must change: so the others' allocations wait, as in malloc_disable. */
@@ -22,6 +23,7 @@ static int contents_choose(size_t init) {
     if (thread_heap() == &no_heap && (heap_thread_has_ended() || !heap_attach())) return ENOMEM;
     disable_others();
     atomic_store_explicit(&options.init, init, memory_order_relaxed);
+    tag_rules_choose();
     size_map_write(thread_heap());
     disable_end();
     return 0;
@@ -47,7 +49,9 @@ int jw_set_memory_tags(int level) {
     if (level == JW_TAGS_OFF) tags_give(false); /* before the start, which then does without tags */
     if (!allocator_start()) return ENOMEM;
     if (!tags_active) return level == JW_TAGS_OFF ? 0 : ENOTSUP;
-    return tags_switch(level == JW_TAGS_SYNC, level == JW_TAGS_ASYNC) ? 0 : ENOTSUP;
+    bool switched = tags_switch(level == JW_TAGS_SYNC, level == JW_TAGS_ASYNC);
+    tag_rules_choose();
+    return switched ? 0 : ENOTSUP;
 }
 
 int jw_set_large_slack(int on) {

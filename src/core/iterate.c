@@ -8,6 +8,7 @@
 #include "config/policy.h"
 #include "core/sealed.h"
 #include "core/start.h"
+#include "core/tagging.h"
 #include "frontend/heap.h"
 #include "frontend/heap_table.h"
 #include "frontend/slab_cross.h"
@@ -15,6 +16,7 @@
 #include "frontend/thread_heap.h"
 #include "midend/mid_slab.h"
 #include "platform/platform.h"
+#include "platform/tags.h"
 #include "platform/tool.h"
 
 struct iteration {
@@ -24,7 +26,8 @@ struct iteration {
 };
 
 static void tell_of(const struct iteration *iteration, uintptr_t address, size_t size) {
-    if (address >= iteration->from && address <= iteration->last) iteration->tell(address, size, iteration->argument);
+    if (address >= iteration->from && address <= iteration->last)
+        iteration->tell(tagged_address(address), size, iteration->argument);
 }
 
 /* --- Small objects ---------------------------------------------------------------------------------------------- */
@@ -38,15 +41,16 @@ struct free_objects {
  * followed only if it is an object's, in a slab of this class and heap. Hidden from TSan. */
 __attribute__((no_sanitize("thread"))) static NOINLINE void note_list(const struct slab *slab, const void *object,
                                                                       struct free_objects *listed) {
-    const uint64_t key = slab_key(slab);
+    const uint64_t key = slab_key(slab), heeds = tags_pause();
     for (unsigned left = LIST_MOST; left > 0 && !link_is_end(object); left--, object = link_next(object, key)) {
         const struct slab *other = slab_of(object);
         if (!page_map_owns(object) || !leaf_is_slab(leaf_of(object)) || other->class != slab->class ||
             !slab_has_key(other, key) || !slab_has_start(object, other))
-            return;
+            break;
         if (other == slab)
             listed->has[((uintptr_t)object & (GRANULE_SIZE - 1)) / size_classes[slab->class].size] = true;
     }
+    tags_heed(heeds);
 }
 
 __attribute__((no_sanitize("thread"))) static NOINLINE void tell_of_slab(const struct iteration *iteration,
@@ -73,7 +77,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE uint32_t cached_bits(cons
                                                                             granule_id slab, unsigned class) {
     uint32_t bits = 0;
     const char *start = granule_address(slab);
-    uint64_t object = cache->class_plus_1 == class + 1 ? (uintptr_t)cache->cached : 0;
+    uint64_t object = cache->class_plus_1 == class + 1 ? (uintptr_t)cache->cached : 0, heeds = tags_pause();
     for (unsigned left = MOST_OBJECTS * MOST_OBJECTS; left > 0 && object != 0 && cached_may_lead(object, class + 1);
          left--) {
         const char *cached = (const char *)(uintptr_t)object; // NOLINT(performance-no-int-to-ptr)
@@ -82,6 +86,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE uint32_t cached_bits(cons
             bits |= 1u << offset / mid_shapes[class].size;
         object = cached_link_next(cached, cache->key);
     }
+    tags_heed(heeds);
     return bits;
 }
 

@@ -8,8 +8,10 @@
 
 #include <stddef.h>
 
+enum { FILL_PATTERN = 0xab }; /* no address has such bytes */
+
 /* Sets all bytes that the program may use (malloc_usable_size), so that the program sees no old bytes. In the hardened
- * build it may use only `size`. */
+ * build it may use only `size`. All but the byte with the object's last memory tag, which core/tagged.c sets. */
 void *fill_object(char *object, size_t size, int byte);
 
 /* Sets all bytes to zero that may not be zero. dirty_bytes: as in route.h. Of more than CLEARED_MOST the OS takes the

@@ -15,6 +15,7 @@
 #include "frontend/slab.h"
 #include "midend/mid_slab.h"
 #include "platform/platform.h"
+#include "platform/tags.h"
 #include "platform/tool.h"
 
 static void seal_granule(granule_id id) {
@@ -73,6 +74,7 @@ static wide_bool is_alone(void) {
 int seal_roots(void) {
     if (!JW_SEAL || TRAILERS || replaced_by_tool()) return ENOTSUP;
     if (!allocator_start()) return ENOMEM;
+    if (tags_active) return ENOTSUP; /* a free writes the tags of an object */
     reclaimer_pause();
     int error = is_alone() ? seal_all() : EBUSY;
     reclaimer_resume();

@@ -9,6 +9,7 @@
 #include "core/describe.h"
 #include "core/fork.h"
 #include "core/host_calls.h"
+#include "core/tagging.h"
 #include "core/watch.h"
 #include "frontend/heap_key.h"
 #include "frontend/heap_rounds.h"
@@ -36,6 +37,7 @@ static COLD void watch_group(void) {
 static COLD wide_bool start_tiers(void) {
     lse_start();
     options_read(); /* before the first mapping, which may get a name */
+    if (option_tags() == TAGS_OFF) tags_give(false);
     tags_start(option_tags() != TAGS_ASYNC, option_tags() != TAGS_SYNC);
     platform_start();
     misuse_describes(describe);
@@ -65,6 +67,7 @@ COLD wide_bool allocator_start(void) {
                                                      memory_order_relaxed))
             continue;
         bool started = start_tiers();
+        if (started) tag_rules_choose();
         /* [GO3] release: what the start has written; pairs [GO1] [GO2]; client start_twice */
         atomic_store_explicit(&start_state, started ? STARTED : NOT_STARTED, memory_order_release);
         return started;
@@ -75,6 +78,7 @@ COLD wide_bool allocator_start(void) {
 CALLED_AT_START void start_with_the_program(void) {
     options_read(); /* not read yet if the allocator started before libc had an environment */
     if (allocator_start()) {
+        tag_rules_choose();
         platform_read_rights();
         fork_start();
     }

@@ -4,7 +4,7 @@
 #include "core/tracking.h"
 #include "platform/features.h"
 
-#if TRACKED_ENTRIES
+#if TRACKED_ENTRIES && !TAGGED_ENTRIES
 
 JW_EXPORT void *jw_malloc(size_t size) {
     return track_allocated(allocate(size), size);

@@ -10,10 +10,15 @@
 #include <stddef.h>
 
 #include "base/mitigations.h"
+#include "platform/features.h"
 #include "platform/host.h"
 
-/* The entry points of core/tracked.h take the place of the plain ones. */
+/* The entry points of core/tracked.h take the place of the plain ones; those of core/tagged.h, which ask as well, where
+ * objects have memory tags. */
 #define TRACKED_ENTRIES (JW_TRACKED && !SECOND_WAY)
+
+/* malloc and free are those of core/allocate.c and core/free.c. */
+#define PLAIN_ENTRIES (!SECOND_WAY && !TRACKED_ENTRIES && !TAGGED_ENTRIES)
 
 #if TRACKED_ENTRIES || SECOND_WAY
 
@@ -40,6 +45,23 @@ static ALWAYS_INLINE void track_freed(void *object) {
 /* What realloc has made of an object of `old` bytes, of which track_freed has told. Returns it; NULL: it has failed. */
 static ALWAYS_INLINE void *track_resized(void *object, size_t old, void *resized, size_t size) {
     track_allocated(resized ? resized : object, resized ? size : old);
+    return resized;
+}
+
+#else
+
+static ALWAYS_INLINE bool is_tracking(void) {
+    return false;
+}
+static ALWAYS_INLINE void *track_allocated(void *object, size_t size) {
+    (void)size;
+    return object;
+}
+static ALWAYS_INLINE void track_freed(const void *object) {
+    (void)object;
+}
+static ALWAYS_INLINE void *track_resized(void *object, size_t old, void *resized, size_t size) {
+    (void)object, (void)old, (void)size;
     return resized;
 }
 

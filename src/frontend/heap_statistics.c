@@ -9,6 +9,7 @@
 #include "frontend/slab_lists.h"
 #include "frontend/thread_heap.h"
 #include "platform/platform.h"
+#include "platform/tags.h"
 
 /* Racy copy of fields that the slab's owner changes, on purpose. Hidden from TSan. */
 __attribute__((no_sanitize("thread"))) static NOINLINE void slab_snapshot(const struct slab *slab, struct slab *view) {
@@ -48,6 +49,7 @@ static void count_slabs(granule_id root, void *context) {
  * object can be read as long as its root exists (root_walk_begin). Hidden from TSan. */
 __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(const struct heap *heap, unsigned class) {
     unsigned length = 0;
+    uint64_t heeds = tags_pause();
     const void *object = heap->local[class].first;
     for (; length < LIST_MOST && !link_is_end(object) && page_map_owns(object) && leaf_is_slab(leaf_of(object));
          length++) {
@@ -55,6 +57,7 @@ __attribute__((no_sanitize("thread"))) static NOINLINE unsigned local_length(con
         if (slab->class != class || !slab_has_key(slab, heap->key) || !slab_has_start(object, slab)) break;
         object = link_next(object, heap->key);
     }
+    tags_heed(heeds);
     return length;
 }
 

@@ -31,10 +31,18 @@
 #define JW_WIDE 0
 #endif
 
-/* Memory and pointers have tags (platform/tags.h): in the build whose objects have trailers, on AArch64. */
+/* Objects of the plain core get memory tags: of a library of its own (docs/hardening.md), on AArch64. */
+#ifndef JW_TAGGED
+#define JW_TAGGED 0
+#endif
+
+/* Memory and pointers have tags (platform/tags.h). TAGGED_ENTRIES: as the entry points of core/tagged.h take the place
+ * of the plain ones. Else only in the build whose objects have trailers. */
 #ifdef __aarch64__
-#define TAGGED TRAILERS
+#define TAGGED_ENTRIES (JW_TAGGED && !TRAILERS)
+#define TAGGED (TAGGED_ENTRIES || TRAILERS)
 #else
+#define TAGGED_ENTRIES 0
 #define TAGGED 0
 #endif
 

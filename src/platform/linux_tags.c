@@ -1,4 +1,4 @@
-/* linux_tags.c - what only the hardened build needs from Linux: memory tags. */
+/* linux_tags.c - what builds with memory tags ask of Linux. */
 #include "platform/host.h"
 #include "platform/linux_call.h"
 #include "platform/platform.h"

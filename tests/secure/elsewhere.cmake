@@ -37,3 +37,7 @@ if(CMAKE_SIZEOF_VOID_P EQUAL 4 AND CMAKE_C_FLAGS MATCHES "-m32" AND NOT (JW_CHEC
         caught zero_on_allocation,quarantine_delays,quarantine_ends,overflow_small,write_after_free_small,double_free
         $<TARGET_FILE:hardened-secure>)
 endif()
+
+if(TARGET jwmalloc-tags AND CMAKE_CROSSCOMPILING)
+    include(secure/tagged.cmake)
+endif()
