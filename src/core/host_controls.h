@@ -1,7 +1,7 @@
 /* host_controls.h - what the host sets in its allocator by calls of its own, as Android's C library does beside
  * mallopt: contents of new objects, memory tags, stacks of allocations. In the core inside a C library
- * (platform/host.h), and in the hardened build. host_controls.def says which call of Android's each one serves, and
- * how; api/bionic_controls.h is the glue.
+ * (platform/host.h), in the hardened build and in libjwmalloc-tags. host_controls.def says which call of Android's each
+ * one serves, and how; api/bionic_controls.h is the glue.
  *
  * Each function returns 0 if what is asked for holds from now on. Else it has changed nothing, and returns ENOTSUP
  * (this build, processor or kernel cannot), EINVAL (no such value) or ENOMEM (the allocator cannot start, or the thread

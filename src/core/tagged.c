@@ -101,38 +101,43 @@ static NOINLINE void *untag_object(void *pointer) {
 }
 
 static NOINLINE void free_untagged(void *pointer) {
-    free_object(untag_object(pointer));
+    free_object(tag_rules_now() ? untag_object(pointer) : pointer);
+}
+
+/* The same for a small object in use. NULL: nothing is done; it may be another one, or no object. */
+static ALWAYS_INLINE void *untag_small(void *pointer) {
+    char *object = with_tag(pointer, 0);
+    const struct slab *slab = slab_of(object);
+    if (UNLIKELY(slab_has_key(slab, 0)) || UNLIKELY(!slab_has_start(object, slab)) ||
+        UNLIKELY(tagged_as_memory(object) != pointer) || UNLIKELY(pointer == object))
+        return NULL;
+    take_tag(object, size_classes[slab->class].size, (uint8_t *)object + LAST_TAG_OF_SMALL, pointer);
+    return object;
 }
 
 HIT_PATH JW_EXPORT void jw_free(void *pointer) {
-    char *object = pointer;
+    void *object = pointer;
+    track_freed(pointer);
+    if (tag_rules_now()) object = untag_small(pointer);
+    if (LIKELY(object)) free_object(object);
+    else free_untagged(pointer);
+}
+
+void tagged_free_of_size(void *pointer, size_t size) {
+    void *object = pointer;
     track_freed(pointer);
     if (tag_rules_now()) {
-        object = with_tag(pointer, 0);
-        const struct slab *slab = slab_of(object);
-        if (UNLIKELY(slab_has_key(slab, 0)) || UNLIKELY(!slab_has_start(object, slab)) ||
-            UNLIKELY(tagged_as_memory(object) != pointer) || UNLIKELY(pointer == object)) {
-            free_untagged(pointer);
-            return;
-        }
-        take_tag(object, size_classes[slab->class].size, (uint8_t *)object + LAST_TAG_OF_SMALL, pointer);
+        size = size_with_tag(size);
+        object = untag_small(pointer);
+        if (UNLIKELY(!object)) object = untag_object(pointer);
     }
-    free_object(object);
+    free_of_size(object, size);
 }
 
 void tagged_free_aligned_of_size(void *pointer, size_t alignment, size_t size) {
     track_freed(pointer);
-    if (tag_rules_now()) {
-        pointer = untag_object(pointer);
-        size = size_with_tag(size);
-    }
-    free_aligned_of_size(pointer, alignment, size);
-}
-
-void tagged_free_of_size(void *pointer, size_t size) {
-    track_freed(pointer);
-    if (tag_rules_now()) free_of_size(untag_object(pointer), size_with_tag(size));
-    else free_of_size(pointer, size);
+    if (tag_rules_now()) free_aligned_of_size(untag_object(pointer), alignment, size_with_tag(size));
+    else free_aligned_of_size(pointer, alignment, size);
 }
 
 /* --- realloc ---------------------------------------------------------------------------------------------------- */
@@ -167,12 +172,14 @@ static void *reallocate_tagged_anew(void *pointer, size_t size, size_t old) {
     if (!fits) return NULL;
     errno = error;
     atomic_store_explicit(&shrunk_without_memory, true, memory_order_relaxed);
-    return track_resized(pointer, old, pointer, size);
+    track_freed(pointer);
+    return track_allocated(pointer, size);
 }
 
 static void *keep_tagged_in_place(void *pointer, const struct tagged_place *place, size_t size) {
+    size_t wanted = size_with_tag(size);
     bool as_new =
-        place->small ? size_class_serves(slab_of(place->object)->class, size) : good_size(1, size) == place->size;
+        place->small ? size_class_serves(slab_of(place->object)->class, wanted) : good_size(1, wanted) == place->size;
     if (!as_new) atomic_store_explicit(&shrunk_in_place, true, memory_order_relaxed);
     track_freed(pointer);
     return track_allocated(pointer, size);
@@ -187,9 +194,8 @@ void *tagged_reallocate(void *pointer, size_t size) {
     struct tagged_place place;
     bool found;
     if (!tags_active) return reallocate_told(pointer, size, is_tracking() ? object_size(pointer) : 0);
-    size = size_with_tag(size);
     size_t old = size_of_live(pointer, &place, &found);
-    bool keeps = may_keep_in_place(old, size);
+    bool keeps = may_keep_in_place(old, size_with_tag(size));
     if (found) return keeps ? keep_tagged_in_place(pointer, &place, size) : reallocate_tagged_anew(pointer, size, old);
     /* an object with a tag needs a copy; where there is none, reallocate gives one without a tag */
     return keeps || size >= BACKEND_MIN ? reallocate_told(pointer, size, old)

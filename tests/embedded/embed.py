@@ -5,7 +5,8 @@ C libraries by clang alone, without any system's headers (-nostdinc): with those
 (stdint.h and its kind), which it names by -isystem. The objects may use only what a C library has or what host.h
 names; no thread-local storage, also no emulated one, no constructor, no pthread key.
 PART constants: the numbers in include/ are those of the system's headers.
-PART x86_64, aarch64: the same core with the mock C library (libc.c) is linked with tests, which then run.
+PART x86_64, aarch64: the same core with the mock C library (libc.c) is linked with tests, which then run. So is one
+that tells its host of objects and, on AArch64, one whose objects have memory tags, too.
 PART hardened: compiles, and x86_64, of the hardened build; on AArch64, with memory tags, what the host sets there.
 """
 
@@ -58,6 +59,8 @@ PROGRAMS = ["embedded/embedded_test.c", "process/thread_ends.c", "process/disabl
 CONTROLS = "embedded/controls_test.c"
 # What -DJW_TRACKED=1 changes.
 TRACKED = [ROOT / f"src/core/{name}.c" for name in ("allocate", "free", "host_controls", "tracked")] + API
+TAGGED = ("-DJW_TAGGED=1", "-DJW_TRACKED=1")
+TAGGED_PROGRAMS = ["embedded/embedded_test.c", "process/thread_ends.c", "api/realloc_test.c", "stress/mixed.c"]
 PROGRAMS += [f"api/{part}_test.c" for part in ("basic", "realloc", "aligned", "limits", "bionic")]
 
 
@@ -129,6 +132,13 @@ class Machine:
         names = {path.name for path in other}
         return other + [path for path in self.made if path.name not in names]
 
+    def tagged(self) -> list[Path]:
+        """The objects of a core whose objects have memory tags, and that tells its host of them."""
+        place = self.place / "tagged"
+        place.mkdir()
+        sources = [*core(False), ROOT / "src/platform/linux_tags.c", *API]
+        return [*compile_all(self.target, sources, place, False, TAGGED), *(p for p in self.made if "libc.c" in p.name)]
+
     def run(self, source: str, made: list[Path], *settings: str, again: str = "", **environment: str) -> bool:
         """`again`: an argument with which the program runs a second time."""
         program = self.place / Path(source).stem
@@ -145,6 +155,13 @@ class Machine:
         what = " ".join([self.name, source, *settings])
         print(f"{what}: {'passed' if done.returncode == 0 else done.returncode}", flush=True)
         return done.returncode == 0
+
+
+def run_tagged(machine: Machine) -> list[bool]:
+    made, settings = machine.tagged(), ("-DTRACKS=1", *TAGGED)
+    passed = [machine.run(source, made, QEMU_CPU="max") for source in TAGGED_PROGRAMS]
+    passed += [machine.run(CONTROLS, made, *settings, "-DTAGS=1", again="untagged", QEMU_CPU="max")]
+    return [*passed, machine.run(CONTROLS, made, *settings, "-DTAGS=0", QEMU_CPU="cortex-a72")]
 
 
 def run_on(name: str, hardened: bool = False) -> int:
@@ -167,6 +184,8 @@ def run_on(name: str, hardened: bool = False) -> int:
             passed += [machine.run(CONTROLS, machine.made, *settings, JWMALLOC_CONF="zero_on_free:false")]
         if not hardened:
             passed += [machine.run(CONTROLS, machine.tracked(), "-DTRACKS=1", "-DTAGS=0")]
+        if not hardened and name == "aarch64":
+            passed += run_tagged(machine)
     return 0 if all(passed) else 1
 
 

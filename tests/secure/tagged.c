@@ -51,6 +51,9 @@ uintptr_t place_of(const volatile void *object) {
 
 /* --- ways to allocate and to free */
 
+void *operator_new(size_t size) __asm__("_Znwm");
+void operator_delete(void *object, size_t size) __asm__("_ZdlPvm");
+
 static size_t alignment; /* of the last object that one of them made */
 
 static char *by_calloc(size_t size) {
@@ -78,7 +81,11 @@ static char *by_malloc(size_t size) {
     for (size_t i = 0; filled >= 0 && i < malloc_usable_size(made); i++) CHECK((unsigned char)made[i] == filled);
     return made;
 }
-static char *(*const makers[])(size_t) = {by_malloc, by_calloc, by_aligned, by_realloc};
+static char *by_new(size_t size) {
+    alignment = 1;
+    return operator_new(size);
+}
+static char *(*const makers[])(size_t) = {by_malloc, by_calloc, by_aligned, by_realloc, by_new};
 enum { MAKERS = sizeof makers / sizeof *makers };
 
 static void by_free(char *object, size_t size) {
@@ -88,6 +95,10 @@ static void by_free(char *object, size_t size) {
 static void by_sized(char *object, size_t size) {
     if (alignment == 1) jw_free_sized(object, size);
     else jw_free_aligned_sized(object, alignment, size);
+}
+static void by_delete(char *object, size_t size) {
+    if (alignment == 1) operator_delete(object, size);
+    else free(object);
 }
 static void by_moving(char *object, size_t size) {
     memset(object, 'm', size);
@@ -104,7 +115,7 @@ static void by_thread(char *object, size_t size) {
     (void)size;
     CHECK(pthread_create(&thread, NULL, frees, object) == 0 && pthread_join(thread, NULL) == 0);
 }
-static void (*const freers[])(char *, size_t) = {by_free, by_sized, by_moving, by_thread};
+static void (*const freers[])(char *, size_t) = {by_free, by_sized, by_delete, by_moving, by_thread};
 enum { FREERS = sizeof freers / sizeof *freers };
 
 /* --- what must be seen */
