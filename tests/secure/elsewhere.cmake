@@ -19,6 +19,8 @@ if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
         ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tags-secure> late)
     jw_script(secure.no_tags LABELS secure TIMEOUT 60 COMMAND
         ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tags-secure> nothing)
+    jw_script(secure.tags_off LABELS secure TIMEOUT 60 COMMAND
+        ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tags-secure> nothing)
     jw_script(secure.switched_tags LABELS secure TIMEOUT 60 COMMAND
         ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:tags-secure> switched)
     # No guards for the tags: behind a guarded slab's last object there is a fault of another kind.
@@ -26,6 +28,7 @@ if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
     set_tests_properties(secure.switched_tags PROPERTIES ENVIRONMENT "QEMU_CPU=max;JWMALLOC_CONF=guard_rate:0")
     set_tests_properties(secure.late_tags PROPERTIES
         ENVIRONMENT "QEMU_CPU=max;JWMALLOC_CONF=guard_rate:0,tags:async")
+    set_tests_properties(secure.tags_off PROPERTIES ENVIRONMENT "QEMU_CPU=max;JWMALLOC_CONF=guard_rate:0,tags:off")
     set_tests_properties(secure.no_tags PROPERTIES ENVIRONMENT "QEMU_CPU=cortex-a72;JWMALLOC_CONF=guard_rate:0")
     set_tests_properties(secure.caught PROPERTIES ENVIRONMENT "QEMU_CPU=cortex-a72")
 endif()
