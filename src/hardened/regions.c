@@ -71,6 +71,8 @@ static wide_bool regions_round(wide_bool now) {
         more |= !versioned_stack_is_empty(&regions[region][fresh]);
     }
     atomic_store_explicit(&region_fresh, idle, memory_order_relaxed);
+    /* else the thread might wait for long, as where little waits */
+    thrift_may_hold(atomic_load_explicit(&unused_bytes[false], memory_order_relaxed) >> JW_GRANULE_SHIFT);
     bool left;
     guard_round(&left);
     return left || more;
