@@ -219,6 +219,8 @@ enum {
      * for. With fewer, the reclamation thread wakes for less than `reclaim_start`. Also the owners' frees between two
      * rounds after which there is a third one (remote_reclaim.h). */
     REMOTE_ROUND_FROM = POOL_ROUND_FROM,
+    /* Slabs of which other threads have freed most, and the owner not the rest, for which more rounds come: 1 MB. */
+    REMOTE_WAITING_FROM = (1 << 20) >> JW_GRANULE_SHIFT,
     /* Each time that this many full mid slabs were freed into, a round is asked for. As many free objects of 2 to 14 KB
      * are 64 to 448 KB, about `reclaim_start`. A patient wait compares what there is (ask_for_round): with each such
      * count an app that freed 200 KB of these objects every 400 ms was woken 170 times a minute. */

@@ -50,6 +50,7 @@ static wide_bool frontend_round(wide_bool now) {
     wide_bool more = heap_drain_abandoned();
     heap_visit_inherited(now ? heap_drain : heap_drain_if_freed_into, heap_push_drained);
     wide_bool soon = remote_reclaim_round(now);
+    more |= remote_reclaim_waits();
     unsigned held = 0;
     for (uint32_t number = 1; number <= heap_count(); number++) {
         struct heap *heap = heap_by_number(number);

@@ -2,6 +2,7 @@
 #include "frontend/remote_reclaim.h"
 
 #include "backend/give_run.h"
+#include "backend/thrift.h"
 #include "backend/thrift_counters.h"
 #include "backend/timed_purge.h"
 #include "config/policy.h"
@@ -16,6 +17,7 @@ enum { NO_ROUND, IN_ROUND, ONE_MORE }; /* ONE_MORE: another thread wants all fre
 struct pass {
     bool now, soon;      /* soon: there are slabs for the next one */
     uint32_t unfinished; /* objects that are out of slabs that others have freed into, and that are not free */
+    uint32_t waiting;    /* of these slabs: those of which others have freed at least half of what is out */
     struct give_run run; /* slabs that are taken and not given back yet */
 };
 
@@ -59,6 +61,7 @@ static void scan_cross_list(granule_id id, struct pass *pass) {
     unsigned out = most_out(slab);
     if (out != cross_count_of(word)) {
         pass->unfinished += out;
+        pass->waiting += out > 0 && out <= 2 * cross_count_of(word);
         return;
     }
     if (!watched && !pass->now) {
@@ -105,15 +108,17 @@ static wide_bool end_remote_round(void) {
 /* Relaxed: written and read in rounds only. */
 static _Atomic(bool) remote_again;        /* the next round must look */
 static _Atomic(uint32_t) unfinished_seen; /* by the last pass that found another number */
+static _Atomic(uint32_t) waiting_slabs;   /* at the end of the last pass */
 
 /* Ends a pass over all slabs. Most frees by owners ask for no round. So the slabs of owners that are freeing now are
- * looked at soon, the others when a round comes for another reason: an idle process is not woken. */
+ * looked at soon, the others some times more (remote_reclaim_waits), or when a round comes for another reason. */
 static void end_pass(struct pass *pass) {
     uint32_t change = pass->unfinished - atomic_load_explicit(&unfinished_seen, memory_order_relaxed);
     if (change + REMOTE_ROUND_FROM - 1 > 2 * (REMOTE_ROUND_FROM - 1)) {
         atomic_store_explicit(&unfinished_seen, pass->unfinished, memory_order_relaxed);
         pass->soon = true;
     }
+    atomic_store_explicit(&waiting_slabs, pass->waiting, memory_order_relaxed);
     atomic_store_explicit(&remote_again, pass->soon || pass->run.refused || pass->unfinished > 0, memory_order_relaxed);
 }
 
@@ -127,7 +132,7 @@ bool remote_reclaim_round(bool now) {
         bool wanted = remote_work_begin_period();
         if (wanted || pass.now || atomic_load_explicit(&remote_again, memory_order_relaxed)) {
             pass.soon = pass.run.refused = false;
-            pass.unfinished = 0;
+            pass.unfinished = pass.waiting = 0;
             page_map_walk(scan_cross_lists, &pass);
             end_pass(&pass);
         }
@@ -135,12 +140,19 @@ bool remote_reclaim_round(bool now) {
     }
 }
 
+wide_bool remote_reclaim_waits(void) {
+    uint32_t slabs = atomic_load_explicit(&waiting_slabs, memory_order_relaxed);
+    if (slabs < REMOTE_WAITING_FROM) return false;
+    thrift_may_hold(slabs);
+    return true;
+}
+
 bool remote_reclaim_purge(struct purge *purge) {
     if (!begin_remote_round(true)) return true; /* the thread in the round makes one more pass */
     struct pass pass;
     pass.now = true;
     pass.soon = false;
-    pass.unfinished = 0;
+    pass.unfinished = pass.waiting = 0;
     give_run_begin(&pass.run, end_giving);
     bool over = !purge_walk(purge, scan_cross_lists, &pass);
     if (over || pass.run.refused) atomic_store_explicit(&remote_again, true, memory_order_relaxed);

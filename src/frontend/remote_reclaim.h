@@ -18,7 +18,8 @@
  * A round learns from the slab's state and budget how many objects are out. The owner's own frees are not published.
  * So a round adds up what is out of watched slabs that are not free. If the sum has changed by REMOTE_ROUND_FROM or
  * more, owners are freeing, and the next round looks, too. While something is out, rounds that come for another reason
- * look. An owner that frees now and then, or waits before it frees, is not waited for: an idle process must sleep.
+ * look. Where others have freed most of many slabs, the owner may free the rest later. So some more rounds come, each
+ * after a longer wait (QUIET_ROUNDS). An owner that waits longer is not waited for: an idle process must sleep.
  *
  * The round may read a number that is too large, never one that is too small: the budget is written before the state.
  * So if the cross list has as many objects, all objects are free. This holds only while the slab is FULL, WANTED or
@@ -39,9 +40,14 @@
 
 #include <stdbool.h>
 
+#include "base/compiler.h"
+
 /* Gives back free slabs that no thread has touched since the last round; `now`: all free slabs. Part of a round. True:
  * there are slabs for a later round. While another thread is in a round, `now` asks that thread for one more pass. */
 bool remote_reclaim_round(bool now);
+
+/* Whether there are so many slabs of which others have freed most, that rounds should look again. Part of a round. */
+wide_bool remote_reclaim_waits(void);
 
 struct purge;
 

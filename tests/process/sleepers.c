@@ -6,6 +6,7 @@
  *   sleepers few       they free one of twenty
  *   sleepers last      main frees seven of eight first, the sleepers the eighth: each slab is emptied by its owner
  *   sleepers late      main frees three of four, and the sleepers the fourth when no round comes any more
+ *   sleepers silent    main frees 15 of 16, and the sleepers the last one when rounds are rare: such frees ask for none
  *   sleepers mixed     sizes up to 2,000 B
  *   sleepers taken     the sleepers take slabs back while the first half is freed, and sleep during the second
  *   sleepers trim      no round comes (the test says so by reclaim_interval): malloc_trim gives all back at once, and
@@ -121,11 +122,11 @@ static size_t rounds(void) {
     return told(text, "<rounds>");
 }
 
-/* Returns when no round has come for SILENCE looks. If rounds are only late, the test sees less. */
-static void await_silence(void) {
+/* Returns when no round has come for so many looks. If rounds are only late, the test sees less. */
+static void await_silence(unsigned looks) {
     size_t before = rounds();
     unsigned silent = 0;
-    AWAIT(rounds() == before ? ++silent == SILENCE : (before = rounds(), silent = 0, false));
+    AWAIT(rounds() == before ? ++silent == looks : (before = rounds(), silent = 0, false));
 }
 
 /* What is in use or cached with memory behind it is what the process has grown by, but for a rest. */
@@ -150,8 +151,8 @@ int main(int arguments, char **argument) {
     largest = mixed ? 2000 : 64;
     own_share = strcmp(how, "partial") == 0 ? 2 : strcmp(how, "few") == 0 ? 20 : 0;
     take_back = strcmp(how, "taken") == 0;
-    bool late = strcmp(how, "late") == 0;
-    own_last = late ? 4 : strcmp(how, "last") == 0 ? 8 : 0;
+    bool late = strcmp(how, "late") == 0, silent = strcmp(how, "silent") == 0;
+    own_last = late ? 4 : strcmp(how, "last") == 0 ? 8 : silent ? 16 : 0;
     memset(objects, 1, sizeof objects);
     memset(objects, 0, sizeof objects);
     memset(sizes, 1, sizeof sizes);
@@ -164,7 +165,7 @@ int main(int arguments, char **argument) {
         if (time == 0) filled = resident_bytes() - before;
         CHECK(filled > 15 * MB);
         free_share(0, take_back ? count / 2 : count);
-        if (late) await_silence();
+        if (late || silent) await_silence(late ? SILENCE : SILENCE / 2);
         if (own_last) pthread_barrier_wait(&barrier);
         if (take_back) {
             pthread_barrier_wait(&barrier);

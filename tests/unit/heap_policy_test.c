@@ -245,16 +245,20 @@ static void a_push_to_a_full_slab_is_work_for_a_round(void **state) {
     finish();
 }
 
-enum { LATE_SLABS = 2 * REMOTE_ROUND_FROM };
-static char *late[LATE_SLABS << (JW_GRANULE_SHIFT - 7)], *last;
+enum { LATE_SLABS = 2 * REMOTE_ROUND_FROM, MOST_SLABS = LATE_SLABS + REMOTE_WAITING_FROM };
+static char *late[MOST_SLABS << (JW_GRANULE_SHIFT - 7)], *last;
 
-/* The objects of LATE_SLABS full slabs. Returns how many objects a slab has. */
-static unsigned fill_late_slabs(void) {
+/* The objects of so many full slabs. Returns how many objects a slab has. */
+static unsigned fill_slabs(unsigned slabs) {
     unsigned capacity = size_class_capacity(size_class_of(SMALL));
     remote_reclaim_round(true); /* forgets what other tests have left */
-    for (unsigned i = 0; i < LATE_SLABS * capacity; i++) late[i] = allocate_as(0, SMALL);
+    for (unsigned i = 0; i < slabs * capacity; i++) late[i] = allocate_as(0, SMALL);
     last = allocate_as(0, SMALL);
     return capacity;
+}
+
+static unsigned fill_late_slabs(void) {
+    return fill_slabs(LATE_SLABS);
 }
 
 /* Frees of each slab the objects from one place to another one. */
@@ -318,6 +322,29 @@ static void few_late_frees_ask_for_no_round(void **state) {
     finish();
 }
 
+static bool rounds_look_again(void) {
+    while (remote_reclaim_round(false)) {
+    }
+    return remote_reclaim_waits();
+}
+
+/* Rounds go on for a while where others have freed half of so many slabs, and the owner not the rest. */
+static void rounds_go_on_where_much_waits(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_slabs(REMOTE_WAITING_FROM), half = capacity / 2;
+    for (unsigned i = 0; i < REMOTE_WAITING_FROM * capacity; i++)
+        if (i % capacity >= half && i != half) free_as(1, late[i]);
+    assert_false(rounds_look_again());
+    free_as(1, late[half]);
+    assert_true(rounds_look_again());
+    for (unsigned i = 0; i < REMOTE_WAITING_FROM * capacity; i++)
+        if (i % capacity < half) free_as(0, late[i]);
+    assert_false(rounds_look_again());
+    free_as(0, last);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_slabs_reopen_after_a_share),
@@ -334,6 +361,7 @@ int main(void) {
         cmocka_unit_test(a_push_to_a_full_slab_is_work_for_a_round),
         cmocka_unit_test(an_owner_that_frees_late_is_seen),
         cmocka_unit_test(few_late_frees_ask_for_no_round),
+        cmocka_unit_test(rounds_go_on_where_much_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
