@@ -48,7 +48,8 @@ static void forget_all(struct quarantine *quarantine) {
 /* Without a fence, the kernel makes one mapping of several neighbouring rings. */
 static struct quarantine *reserve_ring(size_t size, bool fenced) {
     static const char name[] = "jwmalloc: quarantine";
-    return (struct quarantine *)(fenced ? fenced_reserve(size, name) : platform_reserve(size, platform_page_size(), name));
+    return (struct quarantine *)(fenced ? fenced_reserve(size, name)
+                                        : platform_reserve(size, platform_page_size(), name));
 }
 
 static struct quarantine *make_quarantine(const struct heap *heap, size_t limit) {
