@@ -5,9 +5,7 @@
  * property  the second object is its thread's alone; nothing counts as cached and no mapping is left in the end
  * defines   -DJW_CACHED_MAPPINGS=1 -DJW_NEST_SLOTS=1
  */
-#include "backend/huge.h"
-#include "backend/mapping_cache.h"
-#include "verify/clients/ranges.h"
+#include "verify/clients/waiting_mappings.h"
 
 static uint64_t *huge, *reused;
 
@@ -20,19 +18,7 @@ static void *freeing(void *unused) {
 
 static void *reusing(void *unused) {
     (void)unused;
-    size_t used;
-    uint64_t *object = huge_allocate(ROOT_SIZE, 1, &used);
-    if (!object) return NULL;
-    if (used == 0) assert(object[0] == 0);
-    object[0] = 2;
-    assert(huge_usable_size(object) == ROOT_SIZE && object[0] == 2);
-    reused = object;
-    return NULL;
-}
-
-static void *draining(void *unused) {
-    (void)unused;
-    mapping_cache_drain(ANY_BUFFER, 1);
+    reused = make_huge();
     return NULL;
 }
 
@@ -45,8 +31,6 @@ int main(void) {
     finish(b);
     finish(c);
     if (reused) huge_free(reused);
-    thrift_purge();
-    assert(atomic_load_explicit(&thrift_counters.huge_bytes, memory_order_relaxed) == 0 && model_reserved_roots() == 0);
-    assert(free_granules(MAPPED) == 0 && mapping_cache_bytes() == 0);
+    end_of_mappings();
     return 0;
 }
