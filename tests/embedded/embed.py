@@ -137,7 +137,8 @@ class Machine:
         place = self.place / "tagged"
         place.mkdir()
         sources = [*core(False), ROOT / "src/platform/linux_tags.c", *API]
-        return [*compile_all(self.target, sources, place, False, TAGGED), *(p for p in self.made if "libc.c" in p.name)]
+        libc = [path for path in self.made if path.name.endswith("_libc.c.o")]
+        return [*compile_all(self.target, sources, place, False, TAGGED), *libc]
 
     def run(self, source: str, made: list[Path], *settings: str, again: str = "", **environment: str) -> bool:
         """`again`: an argument with which the program runs a second time."""
