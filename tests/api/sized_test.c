@@ -11,6 +11,11 @@
 #else
 #define SIZE "j"
 #endif
+#ifdef JW_PREFIXED
+enum { DELETES = 0 }; /* C++'s operators are not ours, but a sanitizer's */
+#else
+enum { DELETES = 1 };
+#endif
 void delete_sized(void *object, size_t size) __asm__("_ZdlPv" SIZE) __attribute__((weak));
 void delete_sized_aligned(void *object, size_t size, size_t alignment) __asm__("_ZdlPv" SIZE "St11align_val_t")
     __attribute__((weak));
@@ -78,7 +83,7 @@ static void resize_one(struct work *work, struct object *object) {
 static void free_one(struct object *object) {
     if (!object->bytes) return;
     CHECK(is_marked(object));
-    bool deletes = object->seed >> 32 & 1;
+    bool deletes = DELETES && (object->seed >> 32 & 1);
     if (deletes && object->alignment && delete_sized_aligned)
         delete_sized_aligned(object->bytes, object->size, object->alignment);
     else if (object->alignment) free_aligned_sized(object->bytes, object->alignment, object->size);
