@@ -46,7 +46,7 @@
  * there are slabs for a later round. While another thread is in a round, `now` asks that thread for one more pass. */
 bool remote_reclaim_round(bool now);
 
-/* Whether there are so many slabs of which others have freed most, that rounds should look again. Part of a round. */
+/* Whether others have freed most of so many slabs that rounds must look again. A round tells Thrift of them so. */
 wide_bool remote_reclaim_waits(void);
 
 struct purge;
