@@ -7,6 +7,7 @@
 #include "backend/range_fetch.h"
 #include "backend/reserve.h"
 #include "backend/root.h"
+#include "backend/watermark.h"
 #include "base/compiler.h"
 #include "platform/assert.h"
 #include "platform/host.h"
@@ -71,13 +72,19 @@ static granule_id acquire_joined(enum root_use use, uint32_t weight) {
     return 0;
 }
 
+/* Gives cached ranges to the Nest, where they join. */
+static void free_cached(struct range_cache *cache) {
+    bool little = watermark_note_peak().all <= RANGE_CACHE_LITTLE;
+    range_cache_shrink(cache, little ? 1 : RANGE_CACHE_FREED_FROM, little ? 0 : RANGE_CACHE_KEPT);
+}
+
 /* Before memory without pages: a larger range from this thread's range cache, one that its cached ranges have become in
  * the Nest, or a joined one. */
 static COLD granule_id acquire_cached(enum root_use use, uint32_t weight) {
     struct range_cache *cache = range_cache_mine;
     granule_id range = 0;
     if (cache && !(range = range_cache_pop(cache, weight, CACHED_LARGER))) {
-        range_cache_shrink(cache, RANGE_CACHE_FREED_FROM, RANGE_CACHE_KEPT);
+        free_cached(cache);
         range = acquire_for_use(use, MAPPED, weight);
     }
     return range || !thrift_lacks_headroom(weight) ? range : acquire_joined(use, weight);

@@ -243,26 +243,45 @@ static void a_little_larger_range_fits(void **state) {
     }
 }
 
+/* Whether two cached siblings of `half` granules join for one object, rather than that it gets new memory. As if the
+ * cache had so many granules, and so many were in use. */
+static bool cached_pair_joins(uint32_t half, uint32_t cached, size_t in_use) {
+    start_cache(2 * ROOT_GRANULES);
+    const granule_id other = fetch(ROOT_GRANULES), left = fetch(2 * half), right = knit_split(left, half);
+    leaf_set(left, leaf_held());
+    leaf_set(right, leaf_held());
+    range_cache_push(&cache, left, half);
+    range_cache_push(&cache, right, half);
+    const int32_t more = (int32_t)(cached - 2 * half);
+    const intptr_t missing = (intptr_t)in_use - (intptr_t)watermark_note_peak().all;
+    cache.most += more;
+    free_granules_add(UNMAPPED, -missing);
+    bool zeroed;
+    void *object = large_allocate(2 * half * GRANULE_SIZE, 1, &zeroed);
+    cache.most -= more;
+    free_granules_add(UNMAPPED, missing);
+    const bool joins = granule_of(object) == left;
+    assert_int_equal(zeroed, !joins);
+    large_free(object);
+    backend_place(other);
+    end_cache();
+    return joins;
+}
+
 /* Before memory without pages, the cache gives ranges to the Nest, where they join. */
 static void cached_ranges_join_before_new_memory(void **state) {
     (void)state;
     const uint32_t half = RANGE_CACHE_KEPT / 2, most = RANGE_CACHE_KEPT + half;
-    for (uint32_t cached = most - 1; cached <= most + 1; cached++) {
-        start_cache(2 * ROOT_GRANULES);
-        granule_id left = fetch(half), right = fetch(half);
-        leaf_set(left, leaf_held());
-        leaf_set(right, leaf_held());
-        range_cache_push(&cache, left, half);
-        range_cache_push(&cache, right, half);
-        cache.most += (int32_t)(cached - 2 * half); /* as if it had so many */
-        bool zeroed, joins = cached > most;         /* else only one of them is freed */
-        void *object = large_allocate(2 * half * GRANULE_SIZE, 1, &zeroed);
-        assert_int_equal(granule_of(object) == (left < right ? left : right), joins);
-        assert_int_equal(zeroed, !joins);
-        cache.most -= (int32_t)(cached - 2 * half);
-        large_free(object);
-        end_cache();
-    }
+    for (uint32_t cached = most - 1; cached <= most + 1; cached++) /* up to `most` only one of the two is freed */
+        assert_int_equal(cached_pair_joins(half, cached, RANGE_CACHE_LITTLE + 1), cached > most);
+}
+
+/* A process with little in use caches nothing beside new memory, not even light ranges. */
+static void a_small_process_caches_nothing_beside_new_memory(void **state) {
+    (void)state;
+    const uint32_t half = RANGE_CACHE_FREED_FROM / 2;
+    for (size_t in_use = RANGE_CACHE_LITTLE - 1; in_use <= RANGE_CACHE_LITTLE + 1; in_use++)
+        assert_int_equal(cached_pair_joins(half, 2 * half, in_use), in_use <= RANGE_CACHE_LITTLE);
 }
 
 int main(void) {
@@ -279,6 +298,7 @@ int main(void) {
         cmocka_unit_test(a_shrink_frees_what_is_heavy),
         cmocka_unit_test(a_little_larger_range_fits),
         cmocka_unit_test(cached_ranges_join_before_new_memory),
+        cmocka_unit_test(a_small_process_caches_nothing_beside_new_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
