@@ -323,13 +323,14 @@ static ALWAYS_INLINE char *find_group(char *text, const char **controllers) {
 }
 
 /* Writes the folder of all groups behind `base`. Controllers that are mounted together have one folder, whose name is
- * usually theirs; "memory" may lead there. */
+ * usually theirs; "memory" may lead there. Android has a folder of its own. */
 static ALWAYS_INLINE char *append_groups(char *path, char *base, const char *controllers) {
     char *last = path + GROUP_PATH - 1, *slash = append_text(base, last, "/");
     append_text(append_text(slash, last, controllers), last, "/memory.stat");
     char byte;
-    bool named = platform_read_file(path, &byte, sizeof byte) > 0;
-    return append_text(slash, last, named ? controllers : "memory");
+    if (platform_read_file(path, &byte, sizeof byte) > 0) return append_text(slash, last, controllers);
+    bool android = platform_read_file("/dev/memcg/memory.stat", &byte, sizeof byte) > 0;
+    return android ? append_text(path, last, "/dev/memcg") : append_text(slash, last, "memory");
 }
 
 void platform_watch_group(const char *of_process, const char *root) {

@@ -195,6 +195,15 @@ static void old_group_unseen(void) {
     watch();
 }
 
+static void group_of_android(void) {
+    has_file("/proc/self/cgroup", "3:memory:/apps/uid_0/pid_7\n0::/uid_0\n");
+    has_file("/dev/memcg/memory.stat", "cache 1\n");
+    has_file("/dev/memcg/apps/memory.limit_in_bytes", "1000000\n");
+    has_file("/dev/memcg/apps/memory.usage_in_bytes", "700000\n");
+    has_file("/dev/memcg/apps/memory.stat", "total 1\ninactive_file 100000\n");
+    watch();
+}
+
 static void no_group(void) {
     has_file("/proc/self/cgroup", "\n::\n7:memory\n6:cpu,memories,xmemory:/a\n5:memory:relative\n0::/cut/off");
     watch();
@@ -296,6 +305,7 @@ static void file_scripts(void) {
     script("Control groups without limit", no_limit);
     script("A control group of version 1", old_group);
     script("An unseen control group of version 1", old_group_unseen);
+    script("A control group of version 1 on Android", group_of_android);
     script("No control group", no_group);
     script_once("A control group with a long path", long_path);
     script("Messages for crash reporters", last_words);
