@@ -20,6 +20,7 @@ NAMES = {
     "instructions": "instructions and conditional branches of one call, single-stepped (Table 2)",
     "micro": "speed of rptest, xmalloc, mstress, mleak (Figure 12, upper half)",
     "large": "speed from 4 KB to 64 MB: pairs, random sizes, calloc, realloc, vectors, alignments",
+    "wide": "programs of many kinds: larson, tables, containers; Python, SQLite, g++, Redis",
     "load": "allocator-side instructions of the same, by callgrind (Figure 12, lower half)",
     "replay": "allocation traces of real programs: time, instructions, memory",
     "footprint": "memory of mstress over time, busy and with sleeps (Figure 13)",
@@ -34,7 +35,9 @@ QUICK_SECONDS = 145
 QUICK_TIME_LIMIT = 10
 QUICK_ROUNDS = 7
 QUICK_SHARES = {
-    name: {"micro": 5, "large": 2, "load": 4, "replay": 4, "footprint": 3, "latency": 1, "size": 1}.get(name, 2)
+    name: {"micro": 5, "large": 2, "wide": 4, "load": 4, "replay": 4, "footprint": 3, "latency": 1, "size": 1}.get(
+        name, 2
+    )
     for name in NAMES
 }
 EPILOG = """benchmarks (all when none is named):

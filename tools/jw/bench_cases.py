@@ -9,9 +9,10 @@ import bench_count
 import bench_latency
 import bench_memory
 import bench_security
+import bench_wide
 from bench_peers import SYSTEM, Allocator
 from bench_run import SOURCES, Measure, Session, driver, results
-from bench_stats import growth
+from bench_stats import growth, speed
 
 MICRO = ("rptest", "xmalloc", "mstress", "mleak")
 # Octaves from 8 B up, and how much work takes a few tenths of a second.
@@ -24,20 +25,6 @@ SAMPLED_OPERATIONS = 8
 
 def thread_counts(session: Session) -> dict[str, int]:
     return {"1": 1, "N": session.cores, "10N": 10 * session.cores}
-
-
-def speed(lines: list[dict]) -> dict[str, tuple]:
-    """Throughput and cost of an operation, of a driver's last line."""
-    line = lines[-1]
-    operations = line["operations"]
-    processor = line["user"] + line["system"]
-    return {
-        "throughput": (operations / line["seconds"] / 1e6, "10^6/s", "higher"),
-        "cpu": (processor / operations * 1e9, "ns/operation"),
-        "user": (line["user"] / operations * 1e9, "ns/operation"),
-        "system": (line["system"] / operations * 1e9, "ns/operation"),
-        "peak": (line["peak_kb"] / 1024, "MB"),
-    }
 
 
 def micro(session: Session) -> None:
@@ -269,6 +256,7 @@ BENCHMARKS: dict[str, Callable[[Session], None]] = {
     "instructions": instructions,
     "micro": micro,
     "large": large,
+    "wide": bench_wide.wide,
     "load": load,
     "replay": replay,
     "footprint": footprint,

@@ -96,6 +96,7 @@ def curves(session: Session, folder: Path, benchmark: str) -> list[str]:
 BARS = {
     "micro": ["throughput", "cpu", "system", "peak"],
     "large": ["cpu", "system", "peak"],
+    "wide": ["cpu", "program", "peak"],
     "load": ["allocator", "mispredicted"],
     "instructions": ["instructions", "branches", "mean"],
     "replay": ["time", "allocator", "peak RSS growth"],

@@ -18,7 +18,8 @@ from bench_run import Session
 from bench_stats import Ratio, Result, advantage, geometric_mean
 
 # What one number per peer can be made of.
-SUMMARIES = [("micro", "throughput"), ("micro", "cpu"), ("large", "cpu"), ("load", "allocator"), ("replay", "time"),
+SUMMARIES = [("micro", "throughput"), ("micro", "cpu"), ("large", "cpu"), ("wide", "cpu"), ("wide", "program"),
+             ("wide", "peak"), ("load", "allocator"), ("replay", "time"),
              ("replay", "allocator"), ("replay", "peak RSS growth"), ("footprint", "peak RSS"),
              ("footprint", "idle RSS"), ("latency", "P50"), ("latency", "P99.99"), ("latency", "own P99.99"),
              ("scale", "cpu"), ("scale", "growth"), ("size", "text")]  # fmt: skip

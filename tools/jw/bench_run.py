@@ -17,7 +17,7 @@ from bench_stats import Result
 
 SOURCES = flavours.ROOT / "bench"
 OUTPUT = flavours.BUILD / "bench"
-FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fno-plt", "-pthread"]
+FLAGS = ["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fno-plt", "-pthread"]
 FLAGS += [f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "aligned_alloc", "free")]
 PROGRAMS = {
     "whose": ["whose.c"],
@@ -29,6 +29,8 @@ PROGRAMS = {
     "mleak": ["mleak.c"],
     "scale": ["scale.c"],
     "large": ["large.c"],
+    "wide": ["wide.c", "containers.cc", "-fplt", "-lstdc++"],
+    "spawn": ["spawn.c"],
     "zygote": ["zygote.c"],
     "replay": ["replay.c", "trace.c"],
     "calls": ["../tools/hitpath/calls.c"],
@@ -52,7 +54,7 @@ class HungError(RuntimeError):
 
 def compile_programs(output: Path = OUTPUT) -> None:
     output.mkdir(parents=True, exist_ok=True)
-    newest = max(path.stat().st_mtime for path in [*SOURCES.glob("*.[ch]"), *SOURCES.parent.glob("tools/hitpath/*.c")])
+    newest = max(path.stat().st_mtime for path in [*SOURCES.glob("*.[ch]*"), *SOURCES.parent.glob("tools/hitpath/*.c")])
     for name, (source, *others) in PROGRAMS.items():
         program = output / name
         if program.exists() and program.stat().st_mtime > newest:

@@ -106,3 +106,17 @@ def growth(results: dict[float, Result]) -> dict[float, list[float | None]]:
         at: [value / first if value and first else None for value, first in zip(result.values, least, strict=False)]
         for at, result in results.items()
     }
+
+
+def speed(lines: list[dict]) -> dict[str, tuple]:
+    """Throughput and cost of an operation, of a driver's last line."""
+    line = lines[-1]
+    operations = line["operations"]
+    processor = line["user"] + line["system"]
+    return {
+        "throughput": (operations / line["seconds"] / 1e6, "10^6/s", "higher"),
+        "cpu": (processor / operations * 1e9, "ns/operation"),
+        "user": (line["user"] / operations * 1e9, "ns/operation"),
+        "system": (line["system"] / operations * 1e9, "ns/operation"),
+        "peak": (line["peak_kb"] / 1024, "MB"),
+    }
