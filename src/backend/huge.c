@@ -70,12 +70,19 @@ static COLD void unmap_huge(char *mapping, size_t size) {
     if (!unmap_or_defer(mapping, size)) thrift_wake();
 }
 
+/* The same for a mapping that nobody has used: it takes no time, and so is no round's work with spare_callers. */
+static void unmap_unused(char *mapping, size_t size) {
+    thrift_lift_spare(true);
+    unmap_huge(mapping, size);
+    thrift_lift_spare(false);
+}
+
 /* Makes a mapping and its directory tables. The directory does not have the object yet. Where no other addresses are
  * left, the kernel maps at those of a closed part (root.h). free would take an object there for one of the root's. */
 static char *reserve_mapping_once(size_t size, size_t alignment) {
     char *object = platform_reserve(size + huge_guard(), alignment, "jwmalloc: huge");
     if (!object || (!page_map_owns(object) && directory_make_word(object))) return object;
-    unmap_huge(object, size + huge_guard());
+    unmap_unused(object, size + huge_guard());
     return NULL;
 }
 
@@ -91,9 +98,9 @@ static NOINLINE wide_bool admit_pages(size_t fresh) {
 static void unmap_waiting(void) {
     bool spares = option(&options.spare_callers);
     if (spares && (reclaimer_lives() || deferred_bytes() < SPARED_MOST)) return;
-    if (spares) platform_spare_callers(false);
+    thrift_lift_spare(true);
     unmap_deferred();
-    if (spares) platform_spare_callers(true);
+    thrift_lift_spare(false);
 }
 
 /* `fresh`: bytes of the mapping that get new pages. Only these are counted: the others' pages move there. */
@@ -104,7 +111,7 @@ static char *reserve_mapping(size_t size, size_t alignment, size_t fresh) {
     if (!object && thrift_make_room(addresses)) object = reserve_mapping_once(size, alignment);
     if (!object) return NULL;
     if (!admit_pages(fresh)) { /* not before: a refused size must drive out no cached memory */
-        unmap_huge(object, size + huge_guard());
+        unmap_unused(object, size + huge_guard());
         return NULL;
     }
     if (option(&options.huge_pages)) platform_huge_pages(object, size, true);

@@ -10,21 +10,20 @@
 #include "base/compiler.h"
 #include "base/mitigations.h"
 #include "base/mixed.h"
-#include "config/options.h"
 #include "platform/deferred_unmap.h"
-#include "platform/platform.h"
 
 /* At most the bytes of all roots can be given back; in the hardened build also quarantined huge objects. The OS must
- * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. A caller that is
- * spared munmap cannot end a probe. */
+ * have the rest now, which a probe tells. With 32 bits a probe says nothing: two gaps may become one. */
 wide_bool thrift_may_help(size_t size) {
     if (!limits_may_admit(size)) return false;
     size_t ours =
         (root_count() + root_spares()) * ROOT_SIZE + (QUARANTINED ? huge_bytes_waiting() : mapping_cache_bytes());
-    if (size <= ours || sizeof(void *) < 8 || option(&options.spare_callers)) return true;
+    if (size <= ours || sizeof(void *) < 8) return true;
     size_t page = platform_page_size(), beyond = align_down(size - ours, page);
     void *probe = beyond ? platform_reserve(beyond, page, "jwmalloc: probe") : NULL;
+    thrift_lift_spare(true);
     if (probe) unmap_or_defer(probe, beyond);
+    thrift_lift_spare(false);
     return !beyond || probe;
 }
 

@@ -8,6 +8,14 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "config/options.h"
+#include "platform/platform.h"
+
+/* With spare_callers: from now on the program's threads may give memory back, or no longer. A request that would fail
+ * otherwise does so, and nothing else. */
+static inline void thrift_lift_spare(bool lifted) {
+    if (option(&options.spare_callers)) platform_lift_spare(lifted);
+}
 
 /* The OS has refused `size` bytes of addresses (of a huge object: huge_addresses). Whether giving back all unused
  * memory may help. */

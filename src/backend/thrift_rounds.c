@@ -325,15 +325,22 @@ static COLD wide_bool purge_is_vain(void) {
            (atomic_fetch_add_explicit(&vain_purge.skipped, 1, memory_order_relaxed) + 1) % VAIN_PERIOD != 0;
 }
 
-COLD wide_bool thrift_make_room(size_t size) {
-    if (!thrift_may_help(size)) return false;
-    if (purge_is_vain()) return true; /* another thread may just have made room */
+static wide_bool purge_for_room(void) {
     size_t cached = free_granules(MAPPED);
     root_end_spares();
     bool waits = root_unmap_spares() || cached > 0;
     bool given = thrift_purge() > 0;
     atomic_store_explicit(&vain_purge.stamp, give_back_was_refused() ? thrift_change_stamp() : 0, memory_order_relaxed);
     return given || waits; /* even if nothing is cached here: abandoned heaps may have memory */
+}
+
+COLD wide_bool thrift_make_room(size_t size) {
+    if (!thrift_may_help(size)) return false;
+    if (purge_is_vain()) return true; /* another thread may just have made room */
+    thrift_lift_spare(true);
+    bool room = purge_for_room();
+    thrift_lift_spare(false);
+    return room;
 }
 
 /* No thread runs rounds from now on: gives back the memory of ended threads, and what is cached above the minimum. If

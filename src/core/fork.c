@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/hardened_hooks.h"
+#include "config/options.h"
 #include "frontend/disable.h"
 #include "frontend/heap_fork.h"
 #include "frontend/heap_lifecycle.h"
@@ -24,6 +25,7 @@ static void after_fork(void) {
 
 static void after_fork_in_child(void) {
     disable_end();
+    if (option(&options.spare_callers)) platform_spare_callers(true); /* a thread that is gone may have lifted it */
     if (JW_SECURE) hardened_hooks.child_begins();
     midend_after_fork(true);
     backend_after_fork(true);

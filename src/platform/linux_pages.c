@@ -68,10 +68,16 @@ static bool on_reclamation_thread(void) {
 }
 
 static _Atomic(uint32_t) spares_callers; /* a boolean */
+static _Atomic(int32_t) spare_lifts;     /* threads that have lifted it; below 0 after a fork in the midst of a lift */
 static _Atomic(size_t) callers_calls;
 
 void platform_spare_callers(bool spared) {
     atomic_store_explicit(&spares_callers, spared, memory_order_relaxed);
+    atomic_store_explicit(&spare_lifts, 0, memory_order_relaxed);
+}
+
+void platform_lift_spare(bool lifted) {
+    atomic_fetch_add_explicit(&spare_lifts, lifted ? 1 : -1, memory_order_relaxed);
 }
 
 uint64_t platform_callers_calls(void) {
@@ -81,7 +87,7 @@ uint64_t platform_callers_calls(void) {
 /* Makes a call of munmap or madvise, unless the caller is to be spared it. */
 static long call_to_give_back(long number, void *address, size_t size, long advice) {
     if (!on_reclamation_thread()) {
-        if (NEAR_LOAD(spares_callers)) return -EPERM;
+        if (NEAR_LOAD(spares_callers) && NEAR_LOAD(spare_lifts) <= 0) return -EPERM;
         atomic_fetch_add_explicit(&callers_calls, 1, memory_order_relaxed);
     }
     return kernel_call(number, ARGUMENTS(ARGUMENT(address), ARGUMENT(size), advice));

@@ -62,6 +62,9 @@ wide_bool platform_discard(void *address, size_t size);
  * platform_unmap and platform_discard are refused, and platform_huge_pages does nothing. */
 void platform_spare_callers(bool spared);
 
+/* Lifts this for all threads, or no longer: for a thread whose request would fail otherwise. */
+void platform_lift_spare(bool lifted);
+
 /* Calls of munmap and madvise so far by other threads than the reclamation thread. */
 uint64_t platform_callers_calls(void);
 

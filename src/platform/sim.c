@@ -182,6 +182,10 @@ void platform_spare_callers(bool spared) {
     (void)spared;
 }
 
+void platform_lift_spare(bool lifted) {
+    (void)lifted;
+}
+
 uint64_t platform_callers_calls(void) {
     return 0;
 }

@@ -396,6 +396,10 @@ void platform_spare_callers(bool spared) {
     (void)spared;
 }
 
+void platform_lift_spare(bool lifted) {
+    (void)lifted;
+}
+
 void platform_watch_group(const char *of_process, const char *root) {
     (void)of_process, (void)root;
 }
