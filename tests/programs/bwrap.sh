@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # bwrap.sh - bubblewrap, which splits by clone itself and unshares, with a program in its sandbox; both preloaded.
 source "$(dirname "$0")/common.sh"
-need bwrap python3
+need bwrap
+need_python
 
 run() {
     "$@" bwrap --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp --unshare-user --unshare-pid --unshare-net \
-        --die-with-parent python3 -c '
+        --die-with-parent "$python" -c '
 import hashlib, threading
 def work(number, sums=[b""] * 4):
     parts = [bytes([number]) * (1000 * i % 90001 + 1) for i in range(600)]

@@ -10,6 +10,12 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/jw-programs.XXXXXX")
 trap 'leave $?' EXIT
 
+# The first Python on PATH fails: a script must take the one that need_python names.
+mkdir "$work/first"
+printf '#!/bin/sh\nexit 1\n' >"$work/first/python3"
+chmod +x "$work/first/python3"
+PATH=$work/first:$PATH
+
 # Nothing of ours stays behind, and a failure shows what was said.
 leave() {
     [ -z "${server-}" ] || kill "$server" 2>/dev/null || true

@@ -3,6 +3,7 @@
 source "$(dirname "$0")/common.sh"
 PATH=$PATH:/usr/sbin
 need sshd ssh ssh-keygen
+need_python
 [ "$(id -u)" -eq 0 ] || { echo "skipped: only root can log users in"; exit 77; }
 
 # A directory of its own: sshd trusts keys only below directories that nobody else can write to.
@@ -15,7 +16,7 @@ cp "$keys/user.pub" "$keys/authorized"
 login() {
     local name=$1 port
     shift
-    port=$(python3 -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
+    port=$("$python" -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
     "$@" "$(command -v sshd)" -D -e -f /dev/null -p "$port" -o ListenAddress=127.0.0.1 -o HostKey="$keys/host" \
         -o AuthorizedKeysFile="$keys/authorized" -o PidFile="$work/$name.pid" -o PermitRootLogin=prohibit-password \
         -o UsePAM=no -o MaxStartups=1000 >"$name.log" 2>&1 &
