@@ -153,6 +153,7 @@ static wide_bool cache_mapping(char *object, size_t size) {
     }
     if (old.start) unmap_huge(old.start, old.size + huge_guard());
     thrift_notice();
+    thrift_take_turn();
     return true;
 }
 

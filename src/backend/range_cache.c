@@ -70,7 +70,10 @@ static bool cache_tells(struct range_cache *cache) {
  * have drained are subtracted first: a thread that now and then frees a little must not wake the reclamation thread. */
 static NOINLINE void ask_for_rounds(struct range_cache *cache) {
     renew_room(cache);
-    if (cache->pushes % RANGE_CACHE_PERIOD == 0) thrift_notice();
+    if (cache->pushes % RANGE_CACHE_PERIOD == 0) {
+        thrift_notice();
+        thrift_take_turn(); /* thrift_notice looks at the clock only now and then */
+    }
     if (needs_round(cache) && !(reclaimer_patience() && cache_tells(cache))) thrift_wake();
 }
 

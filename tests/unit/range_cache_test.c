@@ -272,6 +272,27 @@ static void a_cache_without_room_looks_at_its_share_now_and_then(void **state) {
     finish();
 }
 
+/* Where our thread does not run. A program that frees large objects only makes no other look at the clock. */
+static void frees_of_large_objects_run_the_rounds_that_are_asked_for(void **state) {
+    (void)state;
+    start();
+    options.reclaim_thread = THREAD_FALSE;
+    reclaimer_forget(); /* a thread that an earlier test has started */
+    for (unsigned rounds = 0; rounds < 3; rounds++) {
+        size_t before = thrift_counters.rounds;
+        sim_advance((uint32_t)options.reclaim_interval);
+        thrift_wake();
+        for (unsigned frees = 0; frees < RANGE_CACHE_PERIOD; frees++) free_as(0, allocate_as(0, SIZE));
+        assert_int_equal(thrift_counters.rounds, before + 1);
+        sim_advance((uint32_t)options.reclaim_interval);
+        thrift_wake();
+        free_as(0, allocate_as(0, 5 << 20)); /* a mapping that waits */
+        assert_int_equal(thrift_counters.rounds, before + 2);
+    }
+    finish();
+    reclaimer_forget();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_object_of_the_class_is_the_last_freed_one),
@@ -283,6 +304,7 @@ int main(void) {
         cmocka_unit_test(cached_ranges_count_as_free),
         cmocka_unit_test(an_ended_thread_has_no_cached_range),
         cmocka_unit_test(a_request_without_memory_takes_what_others_cache),
+        cmocka_unit_test(frees_of_large_objects_run_the_rounds_that_are_asked_for),
         /* the last one: its threads' ends start the reclamation thread */
         cmocka_unit_test(each_first_request_gives_the_thread_a_range_cache),
     };
