@@ -150,7 +150,7 @@ static void *sleeper(void *number) {
     return NULL;
 }
 
-enum { MANY = 2000, MOST_OF_THREAD = 150, MANY_BOUND = 72 };
+enum { MANY = 2000, MOST_OF_THREAD = 260, MANY_BOUND = 72 };
 static unsigned per_thread;
 
 static void *sleeper_among_many(void *number) {
