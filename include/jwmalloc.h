@@ -165,11 +165,12 @@ enum {
 
 /* Stop and start the reclamation thread. When pause has returned 0, the process has no reclamation thread. It gets none
  * until as many resumes as pauses were called, by any threads. So fork in a Zygote, unshare, setns or a seccomp filter
- * for all threads may follow. Meanwhile freeing threads give memory back. The last resume starts the thread again if a
- * pause has ended it and it would still be there; a resume without a pause does nothing. At most a million pauses may
- * wait for their resume. A fork's child has neither thread nor pause. Pause may wait until a round ends. It asks the
- * kernel (getpid, tgkill) whether the thread is gone, so call it before a filter that forbids these calls. ENOMEM: the
- * allocator could not start; then there is no thread either. */
+ * for all threads may follow. Meanwhile calls of malloc and free give memory back. If none follow, what other threads
+ * have freed of a sleeping thread's small objects stays; malloc_trim gives it back. The last resume starts the thread
+ * again if a pause has ended it and it would still be there; a resume without a pause does nothing. At most a million
+ * pauses may wait for their resume. A fork's child has neither thread nor pause. Pause may wait until a round ends. It
+ * asks the kernel (getpid, tgkill) whether the thread is gone, so call it before a filter that forbids these calls.
+ * ENOMEM: the allocator could not start; then there is no thread either. */
 JW_API int jw_reclaim_pause(void);
 JW_API void jw_reclaim_resume(void);
 
