@@ -96,8 +96,10 @@ static ALWAYS_INLINE size_t place_of_class(unsigned class) {
 }
 _Static_assert(sizeof(struct quarantine_class[DISABLED + 1]) <= ENTRY_PLACE_MOST, "a class's place fits in an entry");
 
+/* The address is computed before malloc knows whether there is a quarantine, so as a number. */
 static ALWAYS_INLINE struct quarantine_class *class_at(struct quarantine *quarantine, size_t place) {
-    return (struct quarantine_class *)((char *)quarantine->of + place);
+    uintptr_t class = (uintptr_t)quarantine + offsetof(struct quarantine, of) + place;
+    return (struct quarantine_class *)class; // NOLINT(performance-no-int-to-ptr)
 }
 
 /* Puts an entry into the ring, which has room for it. `state`: the new one. */
