@@ -20,6 +20,7 @@ TARGETS = {
     "options": "text of options, against a second parser",
     "trace": "text of allocation traces, as ./jw bench reads them",
 }
+HARDENED = ("api", "contents")  # targets that the hardened build has, too
 CORPUS = flavours.ROOT / "tests/fuzz/corpus"
 WORK = flavours.BUILD / "fuzz"
 LONGEST = {"api": 600, "contents": 600, "faults": 600, "options": 200, "trace": 400}  # bytes of an input
@@ -201,7 +202,9 @@ def run(arguments: argparse.Namespace) -> int:
     targets = [arguments.target] if arguments.target else list(TARGETS)
     path = arguments.reproduce or arguments.minimise
     if arguments.secure:
-        targets = ["api"]
+        targets = [target for target in targets if target in HARDENED]
+        if not targets:
+            raise SystemExit(f"jw fuzz: --secure goes with the targets {' and '.join(HARDENED)} only")
     if path and not (arguments.target and path.is_file()):
         raise SystemExit("jw fuzz: --reproduce and --minimise need a TARGET, and a file that holds the input")
     if arguments.coverage:
@@ -247,7 +250,9 @@ def add_command(commands) -> None:
     command.add_argument("--reproduce", type=Path, metavar="FILE", help="run this one input and print its calls")
     command.add_argument("--minimise", type=Path, metavar="FILE", help="shrink this failing input")
     command.add_argument(
-        "--secure", action="store_true", help="fuzz the hardened build (docs/hardening.md); only with target api"
+        "--secure",
+        action="store_true",
+        help="fuzz the hardened build (docs/hardening.md); targets api and contents",
     )
     command.add_argument("--keep", action="store_true", help="afterwards add useful inputs to the corpus")
     command.add_argument(
