@@ -64,10 +64,21 @@ static void set_word(const void *object, uintptr_t word) {
     atomic_store_explicit(directory_word(object), word, memory_order_relaxed);
 }
 
+/* Offers deferred mappings to the OS again. With spare_callers that is a round's work. Where no thread comes for it,
+ * this one does it once too much waits. */
+static COLD void unmap_waiting(void) {
+    if (option(&options.spare_callers) && (reclaimer_lives() || deferred_bytes() < SPARED_MOST)) return;
+    thrift_lift_spare(true);
+    unmap_deferred();
+    thrift_lift_spare(false);
+}
+
 /* If the OS refuses the mapping now, rounds offer it again, and so does the next thread that makes a mapping. Until
  * then its first bytes are a link. COLD for its size: a system call follows. */
 static COLD void unmap_huge(char *mapping, size_t size) {
-    if (!unmap_or_defer(mapping, size)) thrift_wake();
+    if (unmap_or_defer(mapping, size)) return;
+    thrift_wake();
+    if (option(&options.spare_callers)) unmap_waiting();
 }
 
 /* The same for a mapping that nobody has used: it takes no time, and so is no round's work with spare_callers. */
@@ -91,16 +102,6 @@ static NOINLINE wide_bool admit_pages(size_t fresh) {
     size_t granules = fresh >> JW_GRANULE_SHIFT;
     thrift_before_fetch(granules); /* what is placed makes headroom */
     return thrift_admit(granules) || (thrift_make_room(fresh) && limits_admit(granules));
-}
-
-/* Offers deferred mappings to the OS again. With spare_callers that is a round's work. Where no thread comes for it,
- * this one does it once too much waits. */
-static void unmap_waiting(void) {
-    bool spares = option(&options.spare_callers);
-    if (spares && (reclaimer_lives() || deferred_bytes() < SPARED_MOST)) return;
-    thrift_lift_spare(true);
-    unmap_deferred();
-    thrift_lift_spare(false);
 }
 
 /* `fresh`: bytes of the mapping that get new pages. Only these are counted: the others' pages move there. */

@@ -14,7 +14,7 @@
 /* With spare_callers: from now on the program's threads may give memory back, or no longer. A request that would fail
  * otherwise does so, and nothing else. */
 static inline void thrift_lift_spare(bool lifted) {
-    if (option(&options.spare_callers)) platform_lift_spare(lifted);
+    if (option(&options.spare_callers)) platform_spare_callers(lifted ? SPARE_LIFTED : SPARE_LOWERED);
 }
 
 /* The OS has refused `size` bytes of addresses (of a huge object: huge_addresses). Whether giving back all unused

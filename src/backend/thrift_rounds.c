@@ -180,6 +180,16 @@ static bool end_or_wait(struct rounds *rounds) {
     return false;
 }
 
+/* With spare_callers: what no thread may give back once this one has ended. */
+static void give_all_back(void) {
+    if (!option(&options.spare_callers)) return;
+    reclaimer_begin_work();
+    begin_round(true);
+    thrift_reclaim(ownership_swap_buffers(), false);
+    thrift_reclaim(ownership_swap_buffers(), false);
+    reclaimer_end_work();
+}
+
 static COLD void reclamation_thread(void) {
     struct rounds rounds;
     rounds.quiet = 0;
@@ -191,6 +201,7 @@ static COLD void reclamation_thread(void) {
         if (rounds.quiet == 0 || (rounds.more && rounds.quiet < QUIET_ROUNDS)) continue;
         if (end_or_wait(&rounds)) return reclaimer_wake_pauses();
     }
+    give_all_back();
     reclaimer_stop();
 }
 

@@ -25,7 +25,7 @@ static void after_fork(void) {
 
 static void after_fork_in_child(void) {
     disable_end();
-    if (option(&options.spare_callers)) platform_spare_callers(true); /* a thread that is gone may have lifted it */
+    if (option(&options.spare_callers)) platform_spare_callers(SPARED); /* a thread that is gone may have lifted it */
     if (JW_SECURE) hardened_hooks.child_begins();
     midend_after_fork(true);
     backend_after_fork(true);

@@ -83,7 +83,7 @@ CALLED_AT_START void start_with_the_program(void) {
         fork_start();
     }
     platform_finish_start();
-    if (option(&options.spare_callers)) platform_spare_callers(true);
+    if (option(&options.spare_callers)) platform_spare_callers(SPARED);
     watch_group();
     watch_start();
 }

@@ -71,13 +71,13 @@ static _Atomic(uint32_t) spares_callers; /* a boolean */
 static _Atomic(int32_t) spare_lifts;     /* threads that have lifted it; below 0 after a fork in the midst of a lift */
 static _Atomic(size_t) callers_calls;
 
-void platform_spare_callers(bool spared) {
-    atomic_store_explicit(&spares_callers, spared, memory_order_relaxed);
+void platform_spare_callers(enum platform_spare spare) {
+    if (spare != SPARED) {
+        atomic_fetch_add_explicit(&spare_lifts, spare == SPARE_LIFTED ? 1 : -1, memory_order_relaxed);
+        return;
+    }
+    atomic_store_explicit(&spares_callers, true, memory_order_relaxed);
     atomic_store_explicit(&spare_lifts, 0, memory_order_relaxed);
-}
-
-void platform_lift_spare(bool lifted) {
-    atomic_fetch_add_explicit(&spare_lifts, lifted ? 1 : -1, memory_order_relaxed);
 }
 
 uint64_t platform_callers_calls(void) {

@@ -58,12 +58,11 @@ wide_bool platform_unmap(void *address, size_t size);
  * there, with undefined contents. */
 wide_bool platform_discard(void *address, size_t size);
 
-/* If so, the OS is asked to unmap or to discard only by the reclamation thread from now on. For other threads
- * platform_unmap and platform_discard are refused, and platform_huge_pages does nothing. */
-void platform_spare_callers(bool spared);
-
-/* Lifts this for all threads, or no longer: for a thread whose request would fail otherwise. */
-void platform_lift_spare(bool lifted);
+/* SPARED: the OS is asked to unmap or to discard only by the reclamation thread from now on. For other threads
+ * platform_unmap and platform_discard are refused, and platform_huge_pages does nothing. SPARE_LIFTED: all threads may,
+ * until each thread that has lifted it says SPARE_LOWERED. */
+enum platform_spare { SPARED, SPARE_LIFTED, SPARE_LOWERED };
+void platform_spare_callers(enum platform_spare spare);
 
 /* Calls of munmap and madvise so far by other threads than the reclamation thread. */
 uint64_t platform_callers_calls(void);

@@ -178,12 +178,8 @@ enum platform_reserved platform_reserve_at(void *address, size_t size, bool writ
 
 struct group_memory sim_group = {SIZE_MAX, SIZE_MAX, 0};
 
-void platform_spare_callers(bool spared) {
-    (void)spared;
-}
-
-void platform_lift_spare(bool lifted) {
-    (void)lifted;
+void platform_spare_callers(enum platform_spare spare) {
+    (void)spare;
 }
 
 uint64_t platform_callers_calls(void) {

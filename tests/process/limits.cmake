@@ -51,6 +51,8 @@ if(NOT (JW_SANITIZE OR jw_emulated))
         CONF spare_callers:true)
     jw_test(process.spared_paused SOURCES process/spared_alone.c MODES static LABELS api TIMEOUT 60
         ARGUMENTS paused CONF spare_callers:true,reclaim_thread:true)
+    jw_test(process.spared_ended SOURCES process/spared_ended.c MODES preload LABELS api TIMEOUT 60
+        CONF spare_callers:true)
     jw_test(process.spared_limit SOURCES process/spared_limit.c MODES static prefixed LABELS api TIMEOUT 60
         CONF spare_callers:true)
     jw_test(process.spared_limit_os SOURCES process/spared_limit.c MODES static prefixed LABELS api TIMEOUT 60

@@ -16,7 +16,7 @@
 #define MB ((size_t)1 << 20)
 
 /* MB: waiting for the callers, cached, in quarantine (hardened build), and two objects with their old places. */
-enum { TIMES = 50, LARGEST = 40, MOST = 64 + 8 + 128 + 4 * LARGEST };
+enum { TIMES = 50, AT_ONCE = 20, LARGEST = 40, MOST = 64 + 8 + 128 + 4 * LARGEST };
 
 static size_t addresses(void) {
     return proc_bytes("/proc/self/status", "VmSize");
@@ -49,12 +49,20 @@ static void use_two(size_t size, bool grow) {
     free(other);
 }
 
+static void use_many(void) {
+    char *objects[AT_ONCE];
+    for (int i = 0; i < AT_ONCE; i++) objects[i] = made(LARGEST * MB);
+    for (int i = 0; i < AT_ONCE; i++) free(objects[i]);
+}
+
 int main(int count, char **arguments) {
     if (count > 1 && strcmp(arguments[1], "paused") == 0) jw_reclaim_pause();
     use_two(5 * MB, false);
     size_t before = addresses(), first_calls = calls(), most = 0;
     use_two(6 * MB, true);
     CHECK(calls() == first_calls); /* little waits: no thread of the program makes a call */
+    use_many();
+    CHECK(addresses() <= before + MOST * MB); /* the frees see to it: no other call may come */
     for (size_t i = 0; i < 2 * TIMES; i++) {
         use_two((5 + i * 37 % (LARGEST - 5)) * MB, i >= TIMES);
         size_t now = addresses();

@@ -327,10 +327,6 @@ static void a_purge_helps_if_the_system_has_the_rest(void **state) {
     assert_false(thrift_may_help(ours + page));
     assert_false(thrift_may_help(ours + 2 * page - 1));
     assert_int_equal(sim_refused(), refused + 2);
-    options.spare_callers = true; /* such a caller could not end a probe */
-    assert_true(thrift_may_help(ours + page));
-    assert_int_equal(sim_refused(), refused + 2);
-    options.spare_callers = false;
     sim_fail_after(SIM_NEVER);
     options.limit_hard = ours;
     assert_false(thrift_may_help(ours + page));

@@ -191,10 +191,17 @@ static void spared(void) {
     char *block = reserve(4 * PAGE, PAGE);
     if (block == NULL) return;
     say_yes("unmap", platform_unmap(block, PAGE));
-    platform_spare_callers(true);
+    platform_spare_callers(SPARED);
     say_yes("unmap", platform_unmap(block + PAGE, PAGE));
     say_yes("discard", platform_discard(block + PAGE, PAGE));
     platform_huge_pages(block + PAGE, PAGE, true);
+    /* the last one: in a fork's child, which has not the thread that lifted it */
+    static const enum platform_spare acts[] = {SPARE_LIFTED,  SPARE_LIFTED, SPARE_LOWERED,
+                                               SPARE_LOWERED, SPARE_LIFTED, SPARED};
+    for (unsigned i = 0; i < sizeof acts / sizeof *acts; i++) {
+        platform_spare_callers(acts[i]);
+        say_yes("discard", platform_discard(block + PAGE, PAGE));
+    }
     pages_note_thread((uintptr_t)__builtin_frame_address(0) + 4096); /* as if this were the reclamation thread */
     say_yes("unmap", platform_unmap(block + PAGE, PAGE));
     say_yes("discard", platform_discard(block + 2 * PAGE, PAGE));

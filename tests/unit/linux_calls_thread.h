@@ -40,7 +40,7 @@ static void thread_starts(void) {
     platform_start();
     threads_start();
     body_block = reserve(PAGE, PAGE);
-    platform_spare_callers(true);
+    platform_spare_callers(SPARED);
     uint64_t before = platform_system_calls();
     start_body();
     say("calls %u\n", (unsigned)(platform_system_calls() - before));

@@ -12,7 +12,7 @@ void __real_platform_start(void);
 void __wrap_platform_start(void);
 void __wrap_platform_on_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 void __wrap_platform_finish_start(void);
-void __wrap_platform_spare_callers(bool spared);
+void __wrap_platform_spare_callers(enum platform_spare spare);
 bool __wrap_platform_call_library(const char *library, const char *function, const void *argument);
 char **__real_platform_environment(void);
 char **__wrap_platform_environment(void);
@@ -56,8 +56,8 @@ void __wrap_platform_finish_start(void) {
     step('e');
 }
 
-void __wrap_platform_spare_callers(bool spared) {
-    CHECK(spared);
+void __wrap_platform_spare_callers(enum platform_spare spare) {
+    CHECK(spare == SPARED);
     step('s');
 }
 

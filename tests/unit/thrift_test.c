@@ -438,11 +438,9 @@ static void giving_all_back_may_help_or_not(void **state) {
     assert_true(thrift_may_help(3 * ROOT_SIZE));
     if (sizeof(void *) == 8) assert_false(thrift_may_help(impossible));
     assert_int_equal(sim_reserved(), reserved);
-    options.spare_callers = 1; /* no probe */
-    assert_true(thrift_may_help(impossible));
     options.limit_hard = ROOT_SIZE;
     assert_false(thrift_may_help(ROOT_SIZE + 1));
-    options.spare_callers = options.limit_hard = 0;
+    options.limit_hard = 0;
     backend_place(a);
     backend_place(b);
     finish();

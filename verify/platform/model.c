@@ -392,12 +392,8 @@ uint64_t platform_microseconds(void) {
 void platform_end_names(void) {
 }
 
-void platform_spare_callers(bool spared) {
-    (void)spared;
-}
-
-void platform_lift_spare(bool lifted) {
-    (void)lifted;
+void platform_spare_callers(enum platform_spare spare) {
+    (void)spare;
 }
 
 void platform_watch_group(const char *of_process, const char *root) {
