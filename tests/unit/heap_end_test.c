@@ -86,6 +86,31 @@ static void *ask_without_a_heap(void *has_ended) {
     return NULL;
 }
 
+static void *end_in_callback(void *unused) {
+    jw_free(jw_malloc(SMALL));
+    CHECK(!limit_hold(true));
+    end_thread();
+    return unused;
+}
+
+static void *begin_with_callback(void *held) {
+    jw_free(jw_malloc(SMALL));
+    *(bool *)held = limit_hold(false);
+    end_thread();
+    return NULL;
+}
+
+/* Cancelled, say. The next thread with its heap is in no callback. */
+static void a_thread_may_end_in_the_callback(void **state) {
+    (void)state;
+    bool held = true;
+    start();
+    run(end_in_callback, NULL);
+    run(begin_with_callback, &held);
+    assert_false(held);
+    finish();
+}
+
 static void a_thread_may_find_no_heap(void **state) {
     (void)state;
     start();
@@ -361,7 +386,8 @@ int main(void) {
         cmocka_unit_test(a_drained_heap_needs_no_more_rounds),
         cmocka_unit_test(the_pool_of_a_parents_heap_is_given_back),
         cmocka_unit_test(at_exit_each_heap_is_settled),
-        cmocka_unit_test(a_thread_may_find_no_heap), /* leaves many heaps */
+        cmocka_unit_test(a_thread_may_find_no_heap),
+        cmocka_unit_test(a_thread_may_end_in_the_callback), /* leaves many heaps */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

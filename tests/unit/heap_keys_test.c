@@ -4,8 +4,10 @@
 #include "frontend/heap_table.h"
 #include "unit.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
+#include "backend/backend.h"
 #include "backend/limits.h"
 #include "backend/reserve.h"
 #include "base/align.h"
@@ -15,6 +17,7 @@
 #include "frontend/heap_lifecycle.h"
 #include "frontend/thread_heap.h"
 #include "midend/mid_slab.h"
+#include "midend/midend.h"
 
 #define LOCK_BITS 0xc0000000u /* of a list (backend/nest.c): a thread's, and one around fork */
 
@@ -39,10 +42,12 @@ void *__wrap_platform_forgotten_by_fork(size_t size) {
     return has_seeds && size == sizeof seeds ? &seeds : NULL;
 }
 
-/* No thread is there that would wake this one. */
+/* No thread is there that would wake this one, unless a test acts for it. */
+static void (*at_wait)(void);
 void __wrap_platform_futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t milliseconds) {
     (void)word, (void)expected, (void)milliseconds;
-    CHECK(false);
+    CHECK(at_wait);
+    at_wait();
 }
 
 static void start(bool with_seeds) {
@@ -200,6 +205,59 @@ static void check_both_sides(void) {
     jw_free(other);
 }
 
+static void *lock_all(void *unused) {
+    backend_before_fork();
+    midend_before_fork();
+    return unused;
+}
+
+/* Another thread was about to fork. It is not in the child, and cannot unlock there what it had locked. */
+static void unlock_for_another(void) {
+    pthread_t other;
+    start_backend();
+    CHECK(allocator_start());
+    CHECK(pthread_create(&other, NULL, lock_all, NULL) == 0 && pthread_join(other, NULL) == 0);
+    before_fork();
+    CHECK(lists_locked(&mid_nest) == RANGE_CLASSES && a_list_is_locked());
+    after_fork[true]();
+    CHECK(!a_list_is_locked());
+}
+
+static void a_child_unlocks_all(void **state) {
+    (void)state;
+    run_in_child(unlock_for_another);
+}
+
+static void end_with_zeros(void) {
+    atomic_store(&options.init, INIT_ZERO);
+    disable_end();
+}
+
+/* The disabler chooses the contents of new objects while a thread waits to go on. */
+static void wait_for_zeros(void) {
+    enum { SIZE = 100 };
+    start_backend();
+    CHECK(allocator_start());
+    jw_free(jw_malloc(SIZE));
+    struct heap *other = heap_take_or_create();
+    CHECK(other);
+    disable_others();
+    heap_enter(other);
+    at_wait = end_with_zeros;
+    char *object = jw_malloc(SIZE);
+    CHECK(object && options.init == INIT_ZERO);
+    for (unsigned times = 0; times < 3; times++) {
+        jw_free(memset(object, 1, SIZE));
+        CHECK((object = jw_malloc(SIZE)) != NULL);
+        for (unsigned i = 0; i < SIZE; i++) CHECK(object[i] == 0);
+    }
+}
+
+static void a_thread_that_waits_heeds_what_is_chosen(void **state) {
+    (void)state;
+    run_in_child(wait_for_zeros);
+}
+
 /* A thread that the program has made is the only one in its child. Its end there is no other thread's: the next thread
  * that the child makes has the reclamation thread beside it. */
 static void check_counts(bool before, bool fresh, bool after) {
@@ -304,6 +362,8 @@ int main(void) {
         cmocka_unit_test(the_kernel_is_asked_where_no_seed_is_left),
         cmocka_unit_test(no_two_processes_share_a_secret),
         cmocka_unit_test(a_child_begins_anew),
+        cmocka_unit_test(a_child_unlocks_all),
+        cmocka_unit_test(a_thread_that_waits_heeds_what_is_chosen),
         cmocka_unit_test(the_only_thread_of_a_child_is_not_counted),
         cmocka_unit_test(heaps_come_in_chunks),
     };

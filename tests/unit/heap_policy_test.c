@@ -345,6 +345,26 @@ static void rounds_go_on_where_much_waits(void **state) {
     finish();
 }
 
+/* A round tells Thrift of these slabs, too: a patient wait must not be as long as where nothing waits. */
+static void what_waits_so_is_told_of(void **state) {
+    (void)state;
+    start();
+    unsigned capacity = fill_slabs(REMOTE_WAITING_FROM);
+    for (unsigned i = 0; i < REMOTE_WAITING_FROM * capacity; i++)
+        if (i % capacity >= capacity / 2) free_as(1, late[i]);
+    while (remote_reclaim_round(false)) {
+    }
+    options.reclaim_start = GRANULE_SIZE;
+    while (!thrift_may_hold(0)) options.reclaim_start += GRANULE_SIZE; /* what other tests have told */
+    assert_true(remote_reclaim_waits());
+    assert_false(thrift_may_hold(0));
+    options.reclaim_start = SIZE_MAX;
+    for (unsigned i = 0; i < REMOTE_WAITING_FROM * capacity; i++)
+        if (i % capacity < capacity / 2) free_as(0, late[i]);
+    free_as(0, last);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_slabs_reopen_after_a_share),
@@ -362,6 +382,7 @@ int main(void) {
         cmocka_unit_test(an_owner_that_frees_late_is_seen),
         cmocka_unit_test(few_late_frees_ask_for_no_round),
         cmocka_unit_test(rounds_go_on_where_much_waits),
+        cmocka_unit_test(what_waits_so_is_told_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

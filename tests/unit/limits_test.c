@@ -148,6 +148,32 @@ static void the_hard_limit_bounds_growth(void **state) {
     finish();
 }
 
+/* What joins last has pages, but not what joins before it. */
+static void the_hard_limit_counts_all_that_joins(void **state) {
+    (void)state;
+    enum { LARGE = 8 * GRANULE_SIZE, COUNT = 32 };
+    bool zeroed;
+    char *large[COUNT];
+    unsigned at = 0;
+    start();
+    for (unsigned i = 0; i < COUNT; i++) large[i] = large_allocate(LARGE, 1, &zeroed);
+    while ((uintptr_t)large[at] % (4 * LARGE) || large[at + 2] != large[at] + 2 * LARGE) assert_true(++at < COUNT - 3);
+    large_free(large[at + 1]);
+    thrift_purge();
+    large_free(large[at + 2]);
+    assert_int_equal(free_granules(MAPPED), LARGE / GRANULE_SIZE);
+    options.limit_hard = limits_committed();
+    assert_false(large_grow(large[at], 3 * LARGE));
+    assert_int_equal(large_usable_size(large[at]), LARGE);
+    options.limit_hard = 0;
+    assert_true(large_grow(large[at], 3 * LARGE));
+    for (unsigned i = 0; i < COUNT; i++)
+        if (i != at + 1 && i != at + 2) large_free(large[i]);
+    backend_place(a);
+    backend_place(b);
+    finish();
+}
+
 /* One granule is cached, and the system refuses it: it may still serve. */
 static void what_is_refused_waits_on(void **state) {
     (void)state;
@@ -343,6 +369,7 @@ int main(void) {
         cmocka_unit_test(pressure_acts_in_the_round_that_finds_it),
         cmocka_unit_test(headroom_comes_before_a_round),
         cmocka_unit_test(the_hard_limit_bounds_growth),
+        cmocka_unit_test(the_hard_limit_counts_all_that_joins),
         cmocka_unit_test(what_is_refused_waits_on),
         cmocka_unit_test(a_refused_purge_is_not_repeated),
         cmocka_unit_test(no_pressure_yields_nothing),

@@ -6,7 +6,9 @@
 #include "backend/limits.h"
 #include "backend/mapping_cache.h"
 #include "backend/watermark.h"
+#include "base/align.h"
 #include "config/policy.h"
+#include "platform/deferred_unmap.h"
 
 enum { HUGE_SIZE = 5 << 20 };
 
@@ -445,6 +447,28 @@ static void sizes_at_their_limits(void **state) {
     options.huge_pages = false;
 }
 
+/* All entries are in other threads' hands: there an entry has the address 1, as it has of a mapping that begins there.
+ * Of a mapping that may wait in part the end has gone by then. Afterwards no entry is left. */
+static void a_mapping_that_gets_no_entry_goes_once(void **state) {
+    (void)state;
+    struct cached_mapping nowhere = {.start = (char *)1}, old; // NOLINT(performance-no-int-to-ptr)
+    start_backend();
+    options = default_options;
+    options.cache_percent = 0;
+    options.cache_min = HUGE_SIZE / 2;
+    char *object = huge_allocate(HUGE_SIZE, 1, NULL);
+    size_t start = HUGE_START_PART > 1 ? align_down(HUGE_SIZE / 2, GRANULE_SIZE) : HUGE_SIZE;
+    while (mapping_cache_push(&nowhere, &old)) continue;
+    assert_null(old.start);
+    sim_fail_only(SIM_UNMAP);
+    sim_fail_after(0);
+    huge_free(object);
+    assert_int_equal(deferred_bytes(), start);
+    sim_fail_after(SIM_NEVER);
+    assert_false(unmap_deferred());
+    assert_int_equal(mapping_cache_bytes(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_mapping_is_emptied_and_offered_again),
@@ -462,6 +486,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_wait_is_unmapped),
         cmocka_unit_test(misuse_is_told),
         cmocka_unit_test(sizes_at_their_limits),
+        cmocka_unit_test(a_mapping_that_gets_no_entry_goes_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

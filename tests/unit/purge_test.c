@@ -88,6 +88,17 @@ static void without_a_limit_one_call_does_all(void **state) {
     end_ranges();
 }
 
+/* A time that ends beyond the clock's range is none. */
+static void a_limit_beyond_all_times_is_none(void **state) {
+    (void)state;
+    start();
+    cache_ranges();
+    sim_set_operation_time(COST);
+    purge_for(PURGE_SHARED, NO_LIMIT - 1);
+    assert_int_equal(free_granules(MAPPED), 0);
+    end_ranges();
+}
+
 /* What other threads have freed in the caller's full slabs goes, too. */
 static void a_purge_takes_what_other_threads_have_freed(void **state) {
     (void)state;
@@ -328,6 +339,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_purge_ends_in_time_and_the_next_one_goes_on),
         cmocka_unit_test(without_a_limit_one_call_does_all),
+        cmocka_unit_test(a_limit_beyond_all_times_is_none),
         cmocka_unit_test(a_purge_takes_what_other_threads_have_freed),
         cmocka_unit_test(each_level_gives_back_more),
         cmocka_unit_test(calls_without_time_do_all_in_the_end),

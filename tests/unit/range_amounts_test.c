@@ -71,6 +71,23 @@ static void shares_are_equal(void **state) {
     }
 }
 
+/* The other threads are its parent's. */
+static void a_fork_s_child_has_all_of_it(void **state) {
+    (void)state;
+    start_cache(BIG + 101);
+    backend_place(a);
+    for (unsigned i = 0; i < 3; i++) {
+        range_cache_mine = NULL;
+        range_cache_enter(&cache);
+    }
+    backend_before_fork();
+    backend_after_fork(true);
+    push(2);
+    assert_int_equal(cache.most, BIG + 101);
+    a = fetch(BIG);
+    end_cache();
+}
+
 static void what_has_no_room_goes_to_the_nest(void **state) {
     (void)state;
     start_cache(10);
@@ -288,6 +305,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_share_is_a_root_at_most),
         cmocka_unit_test(shares_are_equal),
+        cmocka_unit_test(a_fork_s_child_has_all_of_it),
         cmocka_unit_test(what_has_no_room_goes_to_the_nest),
         cmocka_unit_test(four_ranges_of_a_class),
         cmocka_unit_test(a_cache_asks_for_a_round),

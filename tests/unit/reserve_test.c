@@ -200,6 +200,24 @@ static void the_last_mark_gives_all_back(void **state) {
     }
 }
 
+/* It runs no round, and keeps none from others. */
+static void a_marked_thread_leaves_rounds_to_others(void **state) {
+    (void)state;
+    start();
+    assert_int_equal(realtime_reserve(1), 0);
+    reclaimer->state = ROUNDS_BY_FREES;
+    reclaimer_ask();
+    for (unsigned marked = 2; marked-- > 0;) {
+        size_t rounds = thrift_counters.rounds;
+        sim_advance((uint32_t)options.reclaim_interval);
+        thrift_take_turn();
+        assert_int_equal(thrift_counters.rounds, rounds + !marked);
+        if (marked) assert_int_equal(realtime_reserve(0), 0);
+    }
+    reclaimer_forget();
+    finish();
+}
+
 static void a_child_of_a_fork_is_not_marked(void **state) {
     (void)state;
     int status;
@@ -228,6 +246,7 @@ int main(void) {
         cmocka_unit_test(a_reserve_has_whole_roots),
         cmocka_unit_test(a_reserve_keeps_to_the_limits),
         cmocka_unit_test(the_last_mark_gives_all_back),
+        cmocka_unit_test(a_marked_thread_leaves_rounds_to_others),
         cmocka_unit_test(a_child_of_a_fork_is_not_marked),
     };
     CHECK(allocator_start());

@@ -261,6 +261,68 @@ static void too_much(void **state) {
     finish();
 }
 
+static int make_room(size_t size) {
+    calls_back += size > 0;
+    errno = ENOMEM;
+    options.limit_hard = 0;
+    return 1;
+}
+
+/* A request that the callback serves leaves errno as it is, whatever failed in the callback. */
+static void a_callback_leaves_errno(void **state) {
+    (void)state;
+    enum { OLD_ERROR = 77 };
+    static const size_t sizes_asked[] = {64, FRONTEND_MAX, 8192, 64 << 10, 5 << 20};
+    start();
+    limit_register(make_room);
+    for (unsigned i = 0; i < sizeof sizes_asked / sizeof *sizes_asked; i++) {
+        void **objects = NULL, **object;
+        calls_back = 0;
+        options.limit_hard = 2 * ROOT_SIZE;
+        errno = OLD_ERROR;
+        for (; calls_back == 0; objects = object) {
+            assert_non_null(object = jw_malloc(sizes_asked[i]));
+            *object = objects;
+        }
+        assert_int_equal(errno, OLD_ERROR);
+        for (; (object = objects); jw_free(object)) objects = *object;
+    }
+    calls_back = 0;
+    limit_register(NULL);
+    finish();
+}
+
+static char *kept;
+
+static int shrink_and_ask(size_t size) {
+    (void)size;
+    if (++calls_back > 1) return 0;
+    char *shrunk = reallocate(kept, 8);
+    CHECK(shrunk && !jw_malloc(BACKEND_MAX));
+    kept = shrunk;
+    return 0;
+}
+
+/* Also behind a realloc that held the callback back. */
+static void a_callback_is_not_called_in_itself(void **state) {
+    (void)state;
+    static const size_t olds[] = {FRONTEND_MAX, 8192, 5 << 20};
+    start();
+    limit_register(shrink_and_ask);
+    for (unsigned i = 0; i < sizeof olds / sizeof *olds; i++) {
+        kept = allocate_as(0, olds[i]);
+        options.limit_hard = BACKEND_MAX;
+        assert_null(jw_malloc(BACKEND_MAX));
+        assert_int_equal(calls_back, 1);
+        options.limit_hard = calls_back = 0;
+        jw_free(kept);
+    }
+    limit_register(NULL);
+    atomic_store(&shrunk_in_place, false);
+    atomic_store(&shrunk_without_memory, false);
+    finish();
+}
+
 /* Where no memory is left a smaller size needs none: the object stays, the program is not asked, errno stays, and a
  * sized free accepts the size. What is above the smallest large or huge size goes back. */
 static void smaller_without_memory(void **state) {
@@ -311,6 +373,8 @@ int main(void) {
         cmocka_unit_test(a_sized_free_accepts_what_realloc_has_left),
         cmocka_unit_test(sizes_are_not_checked_on_request),
         cmocka_unit_test(too_much),
+        cmocka_unit_test(a_callback_leaves_errno),
+        cmocka_unit_test(a_callback_is_not_called_in_itself),
         cmocka_unit_test(smaller_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
