@@ -4,15 +4,21 @@
 //   REPLACES_OBJECTS   new(size) and delete(object)
 //   REPLACES_ARRAYS    new[](size) and delete[](object)
 //   REPLACES_ALIGNED   the same with an alignment
+//   REPLACES_WITHOUT   0: of the first two only those with an alignment
 //
 //   FRONT              bytes of the program before each object. With some, a form that does not call the program's
 //                      would free an address inside an object. With none, only the counts tell
 #include <cstdlib>
+#include <exception>
 #include <initializer_list>
 #include <new>
 
 #include "check.h"
 #include "entry_points.h"
+
+#ifndef REPLACES_WITHOUT
+#define REPLACES_WITHOUT 1
+#endif
 
 namespace {
 
@@ -68,12 +74,14 @@ bool refused(void *(*create)()) {
 } // namespace
 
 #if REPLACES_OBJECTS
+#if REPLACES_WITHOUT
 void *operator new(std::size_t size) {
     return make(size, 0);
 }
 void operator delete(void *object) noexcept {
     release(object, 0);
 }
+#endif
 #if REPLACES_ALIGNED
 void *operator new(std::size_t size, std::align_val_t alignment) {
     return make(size, static_cast<std::size_t>(alignment));
@@ -103,8 +111,8 @@ void operator delete[](void *object, std::align_val_t alignment) noexcept {
 int main() {
     using std::nothrow;
     const std::align_val_t line{64};
-    const bool objects = REPLACES_OBJECTS, arrays = REPLACES_OBJECTS || REPLACES_ARRAYS;
-    const bool aligned = REPLACES_ALIGNED && objects, aligned_arrays = REPLACES_ALIGNED && arrays;
+    const bool objects = REPLACES_OBJECTS && REPLACES_WITHOUT, arrays = objects || REPLACES_ARRAYS;
+    const bool aligned = REPLACES_ALIGNED && REPLACES_OBJECTS, aligned_arrays = aligned || (REPLACES_ALIGNED && arrays);
     for (std::size_t size : {1, 40, 1000, 5000, 100000, 5000000}) {
         pair(
             objects, 0, size, [=] { return operator new(size); }, [=](void *o) { operator delete(o); });
@@ -142,6 +150,7 @@ int main() {
     CHECK((operator new[](10, nothrow) == nullptr) == arrays);
     CHECK((operator new(10, line, nothrow) == nullptr) == aligned);
     CHECK((operator new[](10, line, nothrow) == nullptr) == aligned_arrays);
+    CHECK(std::current_exception() == nullptr); // what was caught is over
 #endif
     CHECK(refused([] { return operator new(10); }) == objects);
     CHECK(refused([] { return operator new[](10); }) == arrays);
