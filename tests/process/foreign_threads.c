@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <threads.h>
 
 enum { TIMES = 10 };
@@ -47,7 +48,19 @@ static unsigned thread_count(void) {
     return count;
 }
 
+/* Weak: there is none without the library. */
+__attribute__((weak)) int jw_ctl(const char *name, void *old, size_t *old_size, const void *value, size_t value_size);
+__attribute__((weak)) int jw_malloc_trim(size_t padding);
+
+static size_t allocated(void) {
+    size_t bytes = 0, size = sizeof bytes;
+    if (jw_malloc_trim) jw_malloc_trim(0); /* also the quarantine of the hardened build */
+    if (jw_ctl) CHECK(jw_ctl("stats.allocated", &bytes, &size, NULL, 0) == 0);
+    return bytes;
+}
+
 static void threads_that_cannot_be_made(void) {
+    enum { MANY = 1000 };
     pthread_attr_t too_large;
     pthread_t thread;
     size_t size = (size_t)3 << (sizeof(size_t) > 4 ? 46 : 30); /* more than there are addresses */
@@ -55,6 +68,31 @@ static void threads_that_cannot_be_made(void) {
     CHECK(pthread_attr_init(&too_large) == 0 && pthread_attr_setstacksize(&too_large, size) == 0);
     for (int i = 0; i < 3; i++)
         CHECK(pthread_create(&thread, &too_large, sleep_on, NULL) == EAGAIN && thread_count() == 1);
+    size_t before = allocated();
+    for (int i = 0; i < MANY; i++) CHECK(pthread_create(&thread, &too_large, sleep_on, NULL) == EAGAIN);
+    CHECK(allocated() < before + MANY); /* not a byte for each */
+}
+
+static void *sleep_only(void *unused) {
+    for (;;) usleep(1000000);
+    return unused;
+}
+
+/* No memory is left for what pthread_create notes of a thread. The thread counts all the same: ours lives beside it. */
+static void begin_without_memory(void) {
+    const size_t limit = 1, none = 0;
+    pthread_t thread;
+    if (!jw_ctl) return;
+    for (size_t size = 32; size <= 4096; size += 16) { /* of all other sizes libc may have some */
+        void *volatile kept = malloc(size), *volatile freed = malloc(size);
+        CHECK(kept != NULL);
+        free(freed);
+    }
+    CHECK(jw_ctl("opt.limit_hard", NULL, NULL, &limit, sizeof limit) == 0);
+    for (void *volatile object = &thread; object != NULL;) object = malloc(2 * sizeof(void *));
+    CHECK(pthread_create(&thread, NULL, sleep_only, NULL) == 0);
+    CHECK(jw_ctl("opt.limit_hard", NULL, NULL, &none, sizeof none) == 0);
+    AWAIT(thread_count() == 3);
 }
 
 static void *never_allocate(void *unused) {
@@ -72,6 +110,13 @@ static void a_thread_without_a_heap(void) {
 
 int main(void) {
     pthread_t sleeper;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        begin_without_memory();
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
     threads_that_cannot_be_made();
     a_thread_without_a_heap();
     pthread_barrier_init(&together, NULL, 2);
