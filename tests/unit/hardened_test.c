@@ -97,9 +97,27 @@ static void drain_in_vain(void) {
     CHECK(statistics.mappings == 0 && statistics.bytes == 0);
 }
 
+/* Nothing is left of its contents while it waits: kept with its pages, or where the OS refuses to take them. */
+static void wait_without_contents(void) {
+    begin(1 << 20);
+    free_some();
+    for (unsigned kept = 0; kept < 2; kept++) {
+        struct large_rings *rings = &thread_heap()->quarantine->large;
+        struct large_ring *ring = kept ? &rings->kept : &rings->emptied;
+        ring->most = SIZE_MAX;
+        if (!kept) rings->kept.most = 0;
+        char *object = memset(jw_malloc(ABOVE_MID), 1, ABOVE_MID);
+        refuse(kept ? 0 : SIM_DISCARD);
+        jw_free(object);
+        refuse(0);
+        CHECK(ring->count == 1 && bytes_are_zero(object, ABOVE_MID));
+    }
+}
+
 static void what_the_system_refuses_waits_on(void **state) {
     (void)state;
     run_in_child(drain_in_vain);
+    run_in_child(wait_without_contents);
 }
 
 /* Also where free clears nothing: behind the old bytes were the slack's, and the trailer. */

@@ -5,6 +5,7 @@
 
 #include "config/policy.h"
 #include "frontend/heap_shortage.h"
+#include "frontend/suspect.h"
 
 enum { SMALL = 224, NOTE = 24, OF_MIDEND = 4000, OF_BACKEND = 64 << 10, MOST = 4 * ROOT_GRANULES, FAILURES = 100 };
 
@@ -229,6 +230,17 @@ static void a_suspect_comes_back(void **state) {
     has_notes = false;
 }
 
+/* One that is refused takes no place. */
+static void so_many_suspects_have_a_note(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < SUSPECTS_MOST; i++) assert_true(heap_reserve_suspect(heaps[0]));
+    for (unsigned i = 0; i < 2; i++) assert_false(heap_reserve_suspect(heaps[0]));
+    heap_unreserve_suspects(heaps[0], 1);
+    assert_true(heap_reserve_suspect(heaps[0]));
+    assert_false(heap_reserve_suspect(heaps[0]));
+    heap_unreserve_suspects(heaps[0], SUSPECTS_MOST);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_vain_once),
@@ -241,6 +253,7 @@ int main(void) {
         cmocka_unit_test(a_note_says_what_was_seen),
         cmocka_unit_test(a_suspect_without_a_note_is_freed),
         cmocka_unit_test(a_suspect_comes_back),
+        cmocka_unit_test(so_many_suspects_have_a_note),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

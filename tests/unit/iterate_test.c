@@ -276,11 +276,37 @@ static void a_freed_large_object_leaves_a_trace(void **state) {
     finish();
 }
 
+static void fork_once(uintptr_t address, size_t size, void *forks) {
+    (void)address, (void)size;
+    if ((*(unsigned *)forks)++ == 0) sim_fork(true);
+}
+
+/* The child is told of the rest. It has no walk to end: it has forgotten all. */
+static void fork_in_a_walk(void) {
+    unsigned told = 0;
+    add(jw_malloc(100));
+    add(jw_malloc(BACKEND_MIN));
+    CHECK(iterate_objects(0, SIZE_MAX, fork_once, &told) && told == count);
+    told = 1;
+    CHECK(iterate_objects(0, SIZE_MAX, fork_once, &told) && told == 1 + count);
+}
+
+static void a_function_may_fork(void **state) {
+    (void)state;
+    start();
+    run_in_child(fork_in_a_walk);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_objects_in_use_and_no_others),     cmocka_unit_test(only_what_begins_in_the_range),
-        cmocka_unit_test(an_address_of_a_small_object),         cmocka_unit_test(an_address_of_a_mid_object),
-        cmocka_unit_test(an_address_of_a_large_or_huge_object), cmocka_unit_test(a_freed_large_object_leaves_a_trace),
+        cmocka_unit_test(all_objects_in_use_and_no_others),
+        cmocka_unit_test(only_what_begins_in_the_range),
+        cmocka_unit_test(an_address_of_a_small_object),
+        cmocka_unit_test(an_address_of_a_mid_object),
+        cmocka_unit_test(an_address_of_a_large_or_huge_object),
+        cmocka_unit_test(a_freed_large_object_leaves_a_trace),
+        cmocka_unit_test(a_function_may_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

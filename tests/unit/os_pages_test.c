@@ -66,6 +66,19 @@ static void a_page_goes_with_its_last_part(void **state) {
     give_all_back();
 }
 
+/* Until then a range without pages has what it had in that page. */
+static void a_part_of_a_page_is_not_zero(void **state) {
+    (void)state;
+    bool zeroed = true;
+    start_page(2);
+    purge_parts(0, 3);
+    assert_ptr_equal(backend_fetch(FOR_SMALL_SLABS, 3, &zeroed), granule_address(parts[0]));
+    assert_true(is_dirty(parts[2]) && !zeroed);
+    backend_place(parts[0]);
+    purge_parts(3, PAGE);
+    give_all_back();
+}
+
 /* The same with a range on both sides, none of whose pages is whole in the middle. */
 static void a_part_between_two_takes_both_pages(void **state) {
     (void)state;
@@ -134,6 +147,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_pages_stay),
         cmocka_unit_test(a_page_goes_with_its_last_part),
+        cmocka_unit_test(a_part_of_a_page_is_not_zero),
         cmocka_unit_test(a_part_between_two_takes_both_pages),
         cmocka_unit_test(a_part_joins_what_has_no_pages),
         cmocka_unit_test(a_refused_page_stays),
